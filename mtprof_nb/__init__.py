@@ -1,0 +1,1 @@
+"""An interactive profiler for tensor programs that lives under the notebook cell."""

@@ -1,0 +1,1 @@
+"""Where recordings are made: the session, its schedule, and one hook a runtime."""

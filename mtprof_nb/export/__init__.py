@@ -1,0 +1,1 @@
+"""Files: one format a module, one verb, `write(trace, path)`."""

@@ -1,0 +1,1 @@
+"""What a notebook shows: plotly figures and widgets, functions of a `Trace`."""
