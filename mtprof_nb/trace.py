@@ -334,5 +334,5 @@ class Trace:
 def empty_trace(**scalars: Any) -> Trace:
     """A trace without events; `scalars` are any of `Trace`'s fields that are not columns."""
     required = [part.name for part in fields(Trace) if part.name in _COLUMN_DTYPES and part.default is not None]
-    columns = {column: np.empty(0, _COLUMN_DTYPES[column]) for column in required}
+    columns: dict[str, Any] = {column: np.empty(0, _COLUMN_DTYPES[column]) for column in required}
     return Trace(**columns, **{"names": (), "devices": ("CPU",), "threads": (), **scalars})
