@@ -1,0 +1,108 @@
+# `make help` lists what there is. Every target makes its own environment first, in .venv.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+#: CPU builds of torch, far smaller than the default ones on Linux; another index, or a local folder, will do.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+REPORTS := build/reports
+TORCH := $(shell sed -n 's/.*"torch==\([^"]*\)".*/\1/p' pyproject.toml)
+PYTEST = $(BIN)/python -m pytest --junitxml=$(REPORTS)/$@.xml
+STAGES := lint types unit kernel notebooks browser
+#: $(call when-present,FILES,COMMAND): a stage without its files says so in the summary instead of passing in silence.
+when-present = $(if $(wildcard $(1)),$(2),mkdir -p $(REPORTS) && echo "no $(1)" | tee $(REPORTS)/$@.absent)
+
+##@ Two commands to begin with
+.PHONY: demo
+demo: $(READY) ## profile a small training run, execute the quickstart, leave a page to open
+	@$(BIN)/python scripts/demo.py
+
+.PHONY: test
+test: $(READY) ## everything: lint, types, unit, kernel, notebook and browser tests; then what was skipped
+	@rm -rf $(REPORTS); failed=; \
+	for stage in $(STAGES); do \
+		echo; echo "== $$stage"; began=$$SECONDS; \
+		$(MAKE) --no-print-directory $$stage || failed="$$failed $$stage"; \
+		echo "-- $$stage took $$((SECONDS - began)) s"; \
+	done; \
+	$(BIN)/python scripts/summary.py $(REPORTS) $$failed
+
+##@ Notebooks
+.PHONY: lab
+lab: $(READY) ## open the quickstart in JupyterLab
+	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_quickstart.ipynb
+
+##@ Parts of the tests
+.PHONY: lint
+lint: $(READY) ## ruff: rules and format
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+.PHONY: types
+types: $(READY) ## mypy, strict
+	@$(BIN)/mypy
+
+.PHONY: unit
+unit: $(READY) ## tests in this process: hand-made traces and real runtimes
+# One thread an op, or two workers and their thread pools would share the cores badly.
+	@OMP_NUM_THREADS=1 $(PYTEST) -q -n 2 tests --ignore=tests/kernel --ignore=tests/browser
+
+.PHONY: kernel
+kernel: $(READY) ## tests that drive a real Jupyter kernel
+	@$(call when-present,tests/kernel/test_*.py,$(PYTEST) -q tests/kernel)
+
+.PHONY: notebooks
+notebooks: $(READY) ## execute the tutorials and compare their outputs
+	@$(call when-present,notebooks/*.ipynb,$(PYTEST) -q \
+		--nbval --nbval-current-env --nbval-sanitize-with notebooks/sanitize.cfg notebooks)
+
+.PHONY: browser
+browser: $(READY) ## tests that drive a real JupyterLab in chromium
+	@$(call when-present,tests/browser/test_*.py,$(PYTEST) -q tests/browser)
+
+##@ Longer runs
+.PHONY: bench
+bench: $(READY) ## figures beside the peers, under ten minutes
+	@$(BIN)/python -m benchmarks
+
+.PHONY: bench-quick
+bench-quick: $(READY) ## the same in two minutes, with wider spread
+	@$(BIN)/python -m benchmarks --quick
+
+.PHONY: soak
+soak: $(READY) ## faults, hostile input and long runs at full size
+	@MTPROF_SOAK=1 $(PYTEST) -m soak tests
+
+##@ The work tree
+.PHONY: fmt
+fmt: $(READY) ## format, and fix what ruff can fix
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+.PHONY: clean
+clean: ## remove the environment, caches and what was built
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find mtprof_nb tests scripts benchmarks notebooks -depth \
+		\( -name __pycache__ -o -name .ipynb_checkpoints \) -exec rm -rf {} + 2>/dev/null || true
+
+.PHONY: help
+help: ## this list
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# Torch first and alone, so that the CPU build satisfies the pin and nothing for a GPU is downloaded; where an
+# index has no such build (macOS), the usual one is as small.
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or later is needed: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
+	@echo "making the environment in $(VENV) (torch $(TORCH))"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/pip install -q --disable-pip-version-check --no-deps --retries 1 --timeout 20 \
+		--extra-index-url $(TORCH_INDEX) "torch===$(TORCH)+cpu" 2>/dev/null \
+		|| $(BIN)/pip install -q --disable-pip-version-check --no-deps "torch==$(TORCH)"
+	@$(BIN)/pip install -q --disable-pip-version-check -e ".[dev]"
+	@touch $@
