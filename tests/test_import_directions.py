@@ -1,0 +1,162 @@
+"""Data runs downhill: every room imports only rooms below it, and importing the package is cheap."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "mtprof_nb"
+
+MODEL = {"errors", "trace", "intervals"}
+#: torch's surface over `analysis`: siblings, which may use one another.
+SURFACE = {"averages", "events", "lines", "table"}
+RESULTS = {*MODEL, "analysis", *SURFACE}
+#: A room is a module or folder of the package; it may import itself and what stands here.
+MAY_IMPORT = {
+    "errors": set(),
+    "trace": {"errors"},
+    "intervals": {"errors", "trace"},
+    "capture": MODEL,
+    "analysis": MODEL,
+    **dict.fromkeys(SURFACE, RESULTS),
+    "export": RESULTS,
+    "views": RESULTS,
+    "profiler": {*RESULTS, "capture", "export", "views"},
+    "magic": {*RESULTS, "capture", "export", "views", "profiler", "__init__"},
+    "__init__": {*RESULTS, "capture", "export", "views", "profiler", "magic"},
+}
+DOTTED_NAME = re.compile(r"\w+(\.\w+)+(:\w+)?")
+HEAVY = ("torch", "IPython", "ipywidgets", "anywidget", "plotly", "pandas")
+
+
+def _rooms(package: Path) -> set[str]:
+    return {path.stem for path in package.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+
+
+def _module_names(package: Path) -> set[str]:
+    parts = [path.relative_to(package.parent).with_suffix("").parts for path in package.rglob("*.py")]
+    return {".".join(part for part in names if part != "__init__") for names in parts}
+
+
+def _imported(tree: ast.AST, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of whatever is imported anywhere in `tree`, or named as a module in a string."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = module.split(".")[: len(module.split(".")) - node.level + is_package]
+                base = ".".join([*above, *filter(None, [node.module])])
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and DOTTED_NAME.fullmatch(node.value):
+            # import_module("…"), and tables of names that are imported when first used.
+            yield node.lineno, node.value.replace(":", ".")
+
+
+def _edges(package: Path) -> Iterator[tuple[str, str, str]]:
+    """(where, importing room, imported room) for every import of one room by another."""
+    modules = _module_names(package)
+    for path in sorted(package.rglob("*.py")):
+        names = path.relative_to(package.parent).with_suffix("").parts
+        module = ".".join(name for name in names if name != "__init__")
+        room = names[1]
+        for line, target in _imported(ast.parse(path.read_text()), module, path.stem == "__init__"):
+            while target and target not in modules:
+                target = target.rpartition(".")[0]
+            if not target or (target == package.name and room == "__init__"):
+                continue
+            imported = target.split(".")[1] if "." in target else "__init__"
+            if imported != room:
+                yield f"{path.relative_to(package.parent)}:{line}", room, imported
+
+
+def _upward(package: Path) -> list[str]:
+    return [
+        f"{where}: {room} may not import {imported}"
+        for where, room, imported in _edges(package)
+        if imported not in MAY_IMPORT.get(room, ())
+    ]
+
+
+def _package(folder: Path, **sources: str) -> Path:
+    package = folder / "mtprof_nb"
+    for name, source in {"__init__": "", "capture/__init__": "", "views/__init__": "", **sources}.items():
+        path = (package / name).with_suffix(".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source)
+    return package
+
+
+def test_no_room_imports_a_room_above_it() -> None:
+    assert _upward(PACKAGE) == []
+
+
+def test_every_room_has_its_place_in_the_table() -> None:
+    assert _rooms(PACKAGE) - set(MAY_IMPORT) == set()
+
+
+def test_only_the_magic_and_the_public_names_import_the_profiler() -> None:
+    importers = {room for _, room, imported in _edges(PACKAGE) if imported == "profiler"}
+
+    assert importers <= {"magic", "__init__"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from mtprof_nb.views import panel",
+        "from mtprof_nb import views",
+        "import mtprof_nb.views.panel",
+        "import mtprof_nb",
+        "from mtprof_nb import profile",
+        "from .. import views",
+        "from ..views.panel import Panel",
+        "def show():\n    from mtprof_nb.views.panel import Panel\n    return Panel",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from mtprof_nb.views.panel import Panel",
+        "def show():\n    return import_module('mtprof_nb.views.panel')",
+        "LAZY = {'Panel': 'mtprof_nb.views.panel:Panel'}",
+    ],
+)
+def test_an_upward_import_is_found_however_it_is_written(tmp_path: Path, source: str) -> None:
+    package = _package(tmp_path, **{"capture/session": source, "views/panel": "class Panel: ..."})
+
+    assert len(_upward(package)) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from mtprof_nb.trace import Trace",
+        "from ..errors import HookError",
+        "from . import hook",
+        "from .hook import Hook",
+        "import mtprof_nb_other.views",
+        "version('mtprof_nb')",
+        "'mtprof_nb.views in the middle of a text.'",
+    ],
+)
+def test_a_downward_import_is_not_taken_for_an_upward_one(tmp_path: Path, source: str) -> None:
+    package = _package(tmp_path, **{"capture/session": source, "capture/hook": "", "trace": "", "errors": ""})
+
+    assert _upward(package) == []
+
+
+def _heavy_modules_after(program: str) -> str:
+    report = f"\nimport sys\nprint(*sorted(set({HEAVY!r}) & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", program + report], capture_output=True, text=True, check=True)
+    return ran.stdout.strip()
+
+
+def test_importing_the_package_imports_no_runtime_and_no_notebook_library() -> None:
+    assert _heavy_modules_after("import mtprof_nb") == ""
+
+
+def test_naming_everything_public_imports_no_runtime_and_no_notebook_library() -> None:
+    program = "import mtprof_nb\nfor name in mtprof_nb.__all__:\n    getattr(mtprof_nb, name)"
+
+    assert _heavy_modules_after(program) == ""
