@@ -42,6 +42,12 @@ def covered(starts: Int64, ends: Int64, times: Int64) -> Bool:
     return inside
 
 
+def in_nesting_order(starts: Int64, ends: Int64) -> bool:
+    """Whether intervals are sorted by start, the longer first."""
+    later = np.diff(starts)
+    return bool(np.all((later > 0) | ((later == 0) & (np.diff(ends) <= 0))))
+
+
 def nest_whole_columns(starts: Int64, ends: Int64) -> tuple[Int64, Int64] | None:
     """Local parents and depths of one thread's sorted intervals; None if some overlap without nesting."""
     count = len(starts)
@@ -49,9 +55,10 @@ def nest_whole_columns(starts: Int64, ends: Int64) -> tuple[Int64, Int64] | None
     first, last = starts * 2, np.maximum(ends * 2, starts * 2 + 1)
     if np.any((np.diff(first) == 0) & (np.diff(ends) == 0) & (ends[1:] == starts[1:])):
         return None
-    depth = np.arange(count) - np.searchsorted(np.sort(last), first, side="right")
+    # Ends come nearly in order, and depths are small: both sorts are then several times faster than the default.
+    depth = np.arange(count) - np.searchsorted(np.sort(last, kind="stable"), first, side="right")
     parent = np.full(count, -1, np.int64)
-    by_depth = np.argsort(depth, kind="stable")
+    by_depth = np.argsort(depth.astype(np.int16) if depth.max(initial=0) < 2**15 else depth, kind="stable")
     levels = np.split(by_depth, np.flatnonzero(np.diff(depth[by_depth])) + 1)
     for outer, inner in pairwise(levels):
         parent[inner] = outer[np.searchsorted(outer, inner) - 1]
@@ -65,9 +72,10 @@ def nest_one_by_one(starts: Int64, ends: Int64) -> tuple[Int64, Int64]:
     """The same for intervals that cross: one that outlives the open one is its sibling, not its child."""
     parent = np.full(len(starts), -1, np.int64)
     depth = np.zeros(len(starts), np.int64)
+    end_of = ends.tolist()
     open_rows: list[int] = []
-    for row, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        while open_rows and (start >= ends[open_rows[-1]] or end > ends[open_rows[-1]]):
+    for row, (start, end) in enumerate(zip(starts.tolist(), end_of, strict=True)):
+        while open_rows and (start >= end_of[open_rows[-1]] or end > end_of[open_rows[-1]]):
             open_rows.pop()
         if open_rows:
             parent[row] = open_rows[-1]

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from mtprof_nb.intervals import nest_intervals
+from mtprof_nb.intervals import in_nesting_order, nest_intervals
 from mtprof_nb.trace import KERNEL, Bool, Int32, Int64, Trace
 
 
@@ -50,10 +50,12 @@ def nest(trace: Trace, among: Bool) -> Nesting:
     chosen = np.flatnonzero(among)
     by_thread = chosen[np.argsort(trace.thread[chosen], kind="stable")]
     edges = np.flatnonzero(np.diff(trace.thread[by_thread])) + 1
+    end_ns = trace.end_ns
     for rows in np.split(by_thread, edges) if len(by_thread) else ():
-        starts, ends = trace.start_ns[rows], trace.end_ns[rows]
-        order = np.lexsort((-ends, starts))
-        rows, starts, ends = rows[order], starts[order], ends[order]
+        starts, ends = trace.start_ns[rows], end_ns[rows]
+        if not in_nesting_order(starts, ends):
+            order = np.lexsort((-ends, starts))
+            rows, starts, ends = rows[order], starts[order], ends[order]
         local, local_depth = nest_intervals(starts, ends)
         parent[rows] = np.where(local >= 0, rows[local], -1)
         depth[rows] = local_depth
