@@ -1,0 +1,37 @@
+"""Fixtures of every test: nothing stays behind, the size of long tests, and the browser."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+
+import leftovers
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_behind() -> Iterator[None]:
+    """No session active, no hook installed, nothing patched after a test; what stayed is removed for the next."""
+    before = leftovers.snapshot()
+    yield
+    left = leftovers.close(before)
+    if left:
+        pytest.fail("left behind: " + "; ".join(left), pytrace=False)
+
+
+@pytest.fixture
+def rounds() -> Callable[[int, int], int]:
+    """`rounds(short, full)`: how often a test marked `soak` repeats, by default and under `make soak`."""
+    return lambda short, full: full if os.environ.get("MTPROF_SOAK") else short
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of the browser; without one the test is skipped, and on a build machine it fails."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        path = shutil.which(name)
+        if path:
+            return path
+    reason = "no chromium on PATH: install one (Debian: apt-get install chromium)"
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
