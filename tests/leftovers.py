@@ -161,6 +161,20 @@ def _changed_interpreter(before: Snapshot) -> Iterator[str]:
         yield "sys.meta_path is changed"
 
 
+def _active_session() -> Iterator[str]:
+    slot = sys.modules.get("mtprof_nb.capture.session")
+    session = slot.active() if slot else None
+    if session is not None:
+        problem = ""
+        try:
+            if session.window is not None:
+                session.stop()
+        except Exception as error:
+            problem = f", and cannot be stopped: {error!r}"
+        slot.deactivate(session)
+        yield f"profiler {session.options.name!r} is active{problem}"
+
+
 def _active_in_torch() -> Iterator[str]:
     if "torch" not in sys.modules:
         return
@@ -196,6 +210,7 @@ def _running_threads(before: Snapshot) -> Iterator[str]:
 def close(before: Snapshot) -> list[str]:
     """Put everything back as it was, and say what had to be."""
     return [
+        *_active_session(),
         *_active_in_torch(),
         *_active_in_peers(),
         *_changed_interpreter(before),
