@@ -1,1 +1,74 @@
 """An interactive profiler for tensor programs that lives under the notebook cell."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mtprof_nb.capture.activities import ProfilerActivity, supported_activities
+    from mtprof_nb.capture.schedule import ProfilerAction, schedule
+    from mtprof_nb.capture.session import record_function, step, steps
+    from mtprof_nb.errors import ExportError, HookError, MtprofError, MtprofWarning, SessionError
+    from mtprof_nb.export.tensorboard import tensorboard_trace_handler
+    from mtprof_nb.magic import load_ipython_extension, unload_ipython_extension
+    from mtprof_nb.profiler import last, profile
+    from mtprof_nb.trace import Trace
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ExportError",
+    "HookError",
+    "MtprofError",
+    "MtprofWarning",
+    "ProfilerAction",
+    "ProfilerActivity",
+    "SessionError",
+    "Trace",
+    "last",
+    "load_ipython_extension",
+    "profile",
+    "record_function",
+    "schedule",
+    "step",
+    "steps",
+    "supported_activities",
+    "tensorboard_trace_handler",
+    "unload_ipython_extension",
+]
+
+_HOME = {
+    "ExportError": "errors",
+    "HookError": "errors",
+    "MtprofError": "errors",
+    "MtprofWarning": "errors",
+    "ProfilerAction": "capture.schedule",
+    "ProfilerActivity": "capture.activities",
+    "SessionError": "errors",
+    "Trace": "trace",
+    "last": "profiler",
+    "load_ipython_extension": "magic",
+    "profile": "profiler",
+    "record_function": "capture.session",
+    "schedule": "capture.schedule",
+    "step": "capture.session",
+    "steps": "capture.session",
+    "supported_activities": "capture.activities",
+    "tensorboard_trace_handler": "export.tensorboard",
+    "unload_ipython_extension": "magic",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: `import mtprof_nb` alone stays light."""
+    if name not in _HOME:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

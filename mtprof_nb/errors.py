@@ -1,5 +1,9 @@
 """Every error that is this package's own. Each message states the problem, then the next step."""
 
+import sys
+import warnings
+from pathlib import Path
+
 
 class MtprofError(Exception):
     """Base of the package's own errors."""
@@ -19,3 +23,14 @@ class ExportError(MtprofError, OSError):
 
 class MtprofWarning(UserWarning):
     """Something was recorded incompletely, and the message says what."""
+
+
+_PACKAGE = str(Path(__file__).parent)
+
+
+def warn(message: str) -> None:
+    """Warn once a place of the user's, whatever depth of this package the problem is found in."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, MtprofWarning, stacklevel=level - 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -31,6 +32,8 @@ class Request:
 
     #: Device types to record: "CPU", "CUDA", "NPU", …
     activities: frozenset[str] = frozenset({"CPU"})
+    #: torch's filters: kinds of event to collect of an activity.
+    activity_filters: Mapping[str, frozenset[str]] = field(default_factory=dict)
     recorded: Recorded = field(default_factory=Recorded)
     max_events: int = 5_000_000
     clock: Clock = field(default_factory=Clock)

@@ -1,0 +1,78 @@
+"""Which kinds of device are recorded."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from mtprof_nb.errors import warn
+
+
+class ProfilerActivity(Enum):
+    """A kind of device whose events are recorded. NPU is what torch calls PrivateUse1."""
+
+    CPU = "CPU"
+    CUDA = "CUDA"
+    XPU = "XPU"
+    NPU = "NPU"
+
+
+_OTHER_NAMES = {"PRIVATEUSE1": "NPU", "GPU": "CUDA"}
+
+
+def supported_activities() -> set[ProfilerActivity]:
+    """What the runtimes that are imported now can record."""
+    found = {ProfilerActivity.CPU}
+    torch = sys.modules.get("torch")
+    if torch is not None and hasattr(torch, "profiler"):
+        names = {_OTHER_NAMES.get(one.name.upper(), one.name) for one in torch.profiler.supported_activities()}
+        found |= {activity for activity in ProfilerActivity if activity.value in names}
+    for name in ("mindtorch_v2", "candle"):
+        npu = getattr(sys.modules.get(name), "npu", None)
+        if npu is not None and npu.is_available():
+            found.add(ProfilerActivity.NPU)
+    if torch is not None and hasattr(torch, "npu"):
+        found.add(ProfilerActivity.NPU)
+    return found
+
+
+def as_activity(item: Any) -> ProfilerActivity:
+    """Our activity for a name or an enum member, ours or a runtime's; unknown is a `ValueError`."""
+    if isinstance(item, ProfilerActivity):
+        return item
+    name = (item if isinstance(item, str) else getattr(item, "name", str(item))).split(".")[-1].upper()
+    try:
+        return ProfilerActivity(_OTHER_NAMES.get(name, name))
+    except ValueError:
+        supported = ", ".join(activity.value for activity in ProfilerActivity if activity in supported_activities())
+        msg = f"unknown activity {item!r}: supported here are {supported}"
+        raise ValueError(msg) from None
+
+
+def resolve_activities(items: Iterable[Any] | None) -> tuple[frozenset[str], Mapping[str, frozenset[str]]]:
+    """Names of the activities to record, and torch's filters `{activity: [kinds of event]}` where given.
+
+    None stands for every supported one. One that is known but cannot be recorded here is left out with a warning.
+    """
+    supported = supported_activities()
+    if items is None:
+        return frozenset(activity.value for activity in supported), {}
+    chosen: list[ProfilerActivity] = []
+    filters: dict[str, frozenset[str]] = {}
+    for item in items:
+        for one in item if isinstance(item, Mapping) else (item,):
+            activity = as_activity(one)
+            if isinstance(item, Mapping):
+                filters[activity.value] = frozenset(item[one])
+            chosen.append(activity)
+    usable = frozenset(activity.value for activity in chosen if activity in supported)
+    if not usable:
+        names = ", ".join(sorted(activity.value for activity in supported))
+        msg = f"none of these activities can be recorded here: {chosen}; supported are {names}"
+        raise ValueError(msg)
+    for activity in chosen:
+        if activity not in supported:
+            warn(f"{activity.value} is not available here and is not recorded")
+    return usable, filters

@@ -1,0 +1,56 @@
+"""Floating point operations by PyTorch's own formulas, once for each distinct op and shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.capture.kineto_events import KinetoColumns, ShapeColumns
+from mtprof_nb.trace import Int64
+
+Formula = Callable[..., int]
+
+
+def formulas() -> dict[str, Formula]:
+    """PyTorch's registered formulas by op name: `aten::mm`."""
+    registry = import_module("torch.utils.flop_counter").flop_registry
+    return {
+        packet._qualified_op_name: formula
+        for packet, formula in registry.items()
+        if hasattr(packet, "_qualified_op_name")
+    }
+
+
+def kineto_flops(torch: Any, columns: KinetoColumns, shapes: ShapeColumns) -> Int64:
+    """Operations of each event, -1 where there is no formula for it."""
+    known = formulas()
+    flops = np.full(len(columns), -1, np.int64)
+    counted: dict[Any, int] = {}
+    for row in np.flatnonzero(columns.where_name(known.__contains__) & (shapes.shape >= 0)).tolist():
+        name, inputs = columns.names[columns.name[row]], shapes.shapes[shapes.shape[row]]
+        scalars = columns.events[row].concrete_inputs()
+        key = (name, shapes.shape[row], str(scalars))
+        if key not in counted:
+            counted[key] = _count(torch, name, known[name], inputs, scalars)
+        flops[row] = counted[key]
+    return flops
+
+
+def _count(torch: Any, name: str, formula: Formula, inputs: Sequence[Any], scalars: Sequence[Any]) -> int:
+    """The formula applied to meta tensors of these shapes, -1 where it does not take them."""
+    arguments = [
+        torch.empty(shape, device="meta") if scalar is None and shape else scalar
+        for shape, scalar in zip(inputs, scalars, strict=True)
+    ]
+    try:
+        op = getattr(torch.ops.aten, name.removeprefix("aten::")).default
+        by_name = {spec.name: value for spec, value in zip(op._schema.arguments, arguments, strict=False)}
+        keywords = {spec.name for spec in op._schema.arguments if spec.kwarg_only}
+        positional = [value for key, value in by_name.items() if key not in keywords]
+        result = op(*positional, **{key: by_name[key] for key in keywords & by_name.keys()})
+        return int(formula(*positional, out_val=result))
+    except Exception:  # a formula is PyTorch's or a library's: where it fails there is no number
+        return -1

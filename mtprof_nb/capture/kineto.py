@@ -1,0 +1,174 @@
+"""Hook `kineto`: PyTorch's own recorder, whose C++ callbacks its dispatcher calls around every op."""
+
+from __future__ import annotations
+
+import copy
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.kineto_trace import build_trace
+from mtprof_nb.capture.operators import TensorOperators
+from mtprof_nb.errors import HookError, SessionError, warn
+from mtprof_nb.trace import Trace
+
+#: Our device names beside torch's activities.
+_TORCH_ACTIVITY = {"NPU": "PrivateUse1"}
+
+
+class KinetoHook:
+    """One recording window of `torch.autograd.profiler`, read out as columns and then dropped."""
+
+    def __init__(self, request: Request) -> None:
+        import torch
+
+        if not torch.profiler.kineto_available():
+            msg = "this build of PyTorch has no Kineto: use hook='dispatch'"
+            raise HookError(msg)
+        self._torch = torch
+        self._request = request
+        #: torch's low-level profiler of the present window.
+        self.profiler: Any = None
+        self._operators = TensorOperators(torch) if request.recorded.with_stack else None
+        self._threads_started = _ThreadStarts() if request.recorded.profile_memory else None
+        self._thread_names: dict[int, str] = {}
+        self._is_recording = False
+
+    def prepare(self) -> None:
+        """Warm Kineto up. `SessionError` while another torch profiler is running."""
+        if self._torch.autograd._profiler_enabled():
+            msg = "a torch profiler is already active in this process: stop it first, or profile outside of it"
+            raise SessionError(msg)
+        self.profiler = self._make_profiler()
+        with _silent_kineto():
+            self.profiler._prepare_trace()
+
+    def start(self) -> None:
+        """Record from here on; prepares first where nobody did."""
+        if self.profiler is None:
+            self.prepare()
+        if self._threads_started is not None:
+            self._threads_started.install()
+        if self._operators is not None:
+            self._operators.install()
+        self._note_thread_names()
+        self._is_recording = True
+        self.profiler._start_trace()
+
+    def stop(self) -> Trace:
+        """The window's trace. Harmless after a failed start."""
+        results = None
+        try:
+            if self.profiler is not None and not self._is_recording:
+                # Prepared and never started: Kineto only lets go of its preparation at the end of a recording.
+                self.profiler._start_trace()
+                self.profiler.__exit__(None, None, None)
+            elif self._is_recording:
+                self._is_recording = False
+                self.profiler.__exit__(None, None, None)
+                results, self.profiler.kineto_results = self.profiler.kineto_results, None
+        finally:
+            if self._operators is not None:
+                self._operators.remove()
+            if self._threads_started is not None:
+                self._threads_started.remove()
+        self._note_thread_names()
+        self._warn_of_missing_threads()
+        return build_trace(results, self._torch, self._request, self._thread_names)
+
+    def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
+        """A scope by torch's own `record_function`."""
+        scope: AbstractContextManager[Any] = self._torch.autograd.profiler.record_function(name, args)
+        return scope
+
+    def toggle(self, enable: bool, activities: frozenset[str]) -> None:
+        """As torch's `toggle_collection_dynamic`."""
+        chosen = {self._torch_activity(name) for name in activities & self._request.activities}
+        if chosen and self._is_recording:
+            self._torch.autograd._toggle_collection_dynamic(enable, chosen)
+
+    def _torch_activity(self, name: str) -> Any:
+        return getattr(self._torch.profiler.ProfilerActivity, _TORCH_ACTIVITY.get(name, name))
+
+    def _make_profiler(self) -> Any:
+        recorded, filters = self._request.recorded, self._request.activity_filters
+        supported = self._torch.profiler.supported_activities()
+        device = next((name for name in ("CUDA", "XPU", "NPU") if self._wants(name, supported)), None)
+        device_module = {"NPU": self._torch._C._get_privateuse1_backend_name()}
+        return self._torch.autograd.profiler.profile(
+            use_kineto=True,
+            use_cpu="CPU" in self._request.activities,
+            use_device=device_module.get(device, device.lower()) if device else None,
+            record_shapes=recorded.record_shapes,
+            with_flops=recorded.with_flops,
+            profile_memory=recorded.profile_memory,
+            with_stack=recorded.with_stack or recorded.with_modules,
+            experimental_config=self._experimental_config(),
+            custom_trace_id_callback=lambda: self._request.trace_id,
+            activity_filters={self._torch_activity(name): set(kinds) for name, kinds in filters.items()},
+        )
+
+    def _wants(self, name: str, supported: Any) -> bool:
+        return name in self._request.activities and self._torch_activity(name) in supported
+
+    def _experimental_config(self) -> Any:
+        config = self._request.experimental_config
+        if config is None:
+            # Kineto loses the allocator's records when it listens to all threads.
+            every_thread = not self._request.recorded.profile_memory
+            return self._torch._C._profiler._ExperimentalConfig(profile_all_threads=every_thread)
+        if config.trace_only:
+            warn("trace_only=True records no events: it is left off")
+            config = copy.copy(config)
+            config.trace_only = False
+        return config
+
+    def _note_thread_names(self) -> None:
+        self._thread_names.update(
+            (thread.native_id, thread.name) for thread in threading.enumerate() if thread.native_id is not None
+        )
+
+    def _warn_of_missing_threads(self) -> None:
+        if self._threads_started is not None and self._threads_started.count:
+            warn(
+                "profile_memory: threads started during the recording are missing, Kineto cannot record memory and "
+                "other threads at once; profile without profile_memory to see them"
+            )
+
+
+class _ThreadStarts:
+    """Counts threads that are started meanwhile."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._original: Any = None
+
+    def install(self) -> None:
+        original = self._original = threading.Thread.start
+
+        def start(thread: threading.Thread) -> None:
+            self.count += 1
+            original(thread)
+
+        threading.Thread.start = start  # type: ignore[method-assign,assignment]
+
+    def remove(self) -> None:
+        if self._original is not None:
+            threading.Thread.start, self._original = self._original, None  # type: ignore[method-assign]
+
+
+@contextmanager
+def _silent_kineto() -> Iterator[None]:
+    """Kineto reads its log level once, when it is first prepared; at 6 it prints nothing."""
+    key = "KINETO_LOG_LEVEL"
+    if key in os.environ:
+        yield
+        return
+    os.environ[key] = "6"
+    try:
+        yield
+    finally:
+        os.environ.pop(key, None)

@@ -1,0 +1,180 @@
+"""Kineto's finished events as columns. Only what a flag asks for is read: each accessor costs 100 ns an event."""
+
+from __future__ import annotations
+
+import gc
+import marshal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mtprof_nb.trace import Bool, Int8, Int16, Int32, Int64, Shapes, Thread
+
+_USER_SCOPE = 7
+_BACKWARD_SCOPE = 1
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """No garbage collection inside: a hundred thousand short-lived objects would be scanned again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def intern(values: Sequence[Any]) -> tuple[Int32, tuple[Any, ...]]:
+    """Positions into the table of distinct values, in order of first appearance; None becomes -1."""
+    table = dict.fromkeys(values)
+    table.pop(None, None)
+    position = {value: index for index, value in enumerate(table)}
+    position[None] = -1
+    return np.fromiter(map(position.__getitem__, values), np.int32, len(values)), tuple(table)
+
+
+@dataclass(frozen=True)
+class KinetoColumns:
+    """The events of one Kineto result that are no allocator records, in Kineto's order."""
+
+    events: Sequence[Any]
+    name: Int32
+    names: tuple[str, ...]
+    start_ns: Int64
+    duration_ns: Int64
+    thread: Int16
+    threads: tuple[Thread, ...]
+    #: Kineto's own thread number of each of `threads`.
+    kineto_threads: tuple[int, ...]
+    sequence_nr: Int64
+    is_scope: Bool
+    is_backward_node: Bool
+    is_async: Bool
+    is_python: Bool
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @property
+    def end_ns(self) -> Int64:
+        """End of each event."""
+        return self.start_ns + self.duration_ns
+
+    def where_name(self, accepts: Callable[[str], bool]) -> Bool:
+        """Which events have a name that `accepts` says yes to; asked once a distinct name."""
+        accepted = np.fromiter(map(accepts, self.names), np.bool_, len(self.names))
+        return accepted[self.name] if len(accepted) else np.zeros(len(self), np.bool_)
+
+
+def read_columns(results: Any, kineto_event: Any, *, with_python: bool, thread_names: dict[int, str]) -> KinetoColumns:
+    """The columns that every recording needs, from `torch._C._autograd._ProfilerResult`."""
+    events = results.events()
+    names = list(map(kineto_event.name, events))
+    keep = [not name.startswith(("[memory]", "profiler::_record_function")) for name in names]
+    if not all(keep):
+        events = [event for event, kept in zip(events, keep, strict=True) if kept]
+        names = [name for name, kept in zip(names, keep, strict=True) if kept]
+
+    def column(accessor: Any, dtype: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:
+        return np.fromiter(map(accessor, events), dtype, len(events))
+
+    name, table = intern(names)
+    started_on = column(kineto_event.start_thread_id)
+    scope = column(kineto_event.scope, np.int8)
+    kineto_threads, first, thread = np.unique(started_on, return_index=True, return_inverse=True)
+    native = [events[position].device_resource_id() for position in first.tolist()]
+    is_python = column(kineto_event.is_python_function, np.bool_) if with_python else np.zeros(len(events), np.bool_)
+    return KinetoColumns(
+        events=events,
+        name=name,
+        names=table,
+        start_ns=column(kineto_event.start_ns),
+        duration_ns=np.maximum(column(kineto_event.duration_ns), 0),
+        thread=thread.astype(np.int16),
+        threads=tuple(Thread(tid, thread_names.get(tid) or _name_of_native_thread(tid)) for tid in native),
+        kineto_threads=tuple(kineto_threads.tolist()),
+        sequence_nr=column(kineto_event.sequence_nr),
+        is_scope=scope == _USER_SCOPE,
+        is_backward_node=scope == _BACKWARD_SCOPE,
+        is_async=column(kineto_event.is_async, np.bool_) | (column(kineto_event.end_thread_id) != started_on),
+        is_python=is_python,
+    )
+
+
+def _name_of_native_thread(native_id: int) -> str:
+    """The name the system has for a thread that Python did not start, where it has one of its own."""
+    try:
+        name = Path(f"/proc/self/task/{native_id}/comm").read_text().strip()
+        return "" if name == Path("/proc/self/comm").read_text().strip() else name
+    except OSError:
+        return ""
+
+
+@dataclass(frozen=True)
+class ShapeColumns:
+    """What `record_shapes` gives: positions into tables of input shapes and of element types."""
+
+    shape: Int32
+    shapes: tuple[Shapes, ...]
+    dtypes: tuple[tuple[str, ...], ...]
+
+
+def read_shapes(events: Sequence[Any], kineto_event: Any, is_op: Bool) -> ShapeColumns:
+    """Input shapes of each op, tensor lists nested, with the element types beside."""
+    shapes = map(kineto_event.structured_input_shapes, events)
+    dtypes = map(kineto_event.dtypes, events)
+    # marshal makes a hashable key of nested lists several times faster than nested tuples would be made;
+    # version 2 of its format depends on values alone, not on who shares them.
+    keys = [
+        marshal.dumps(pair, 2) if op else None
+        for op, pair in zip(is_op.tolist(), zip(shapes, dtypes, strict=True), strict=True)
+    ]
+    shape, table = intern(keys)
+    pairs = [marshal.loads(key) for key in table]  # noqa: S302 - the bytes were made two lines above
+    return ShapeColumns(shape, tuple(_nested_tuple(pair[0]) for pair in pairs), tuple(tuple(pair[1]) for pair in pairs))
+
+
+def _nested_tuple(value: Any) -> Any:
+    return tuple(map(_nested_tuple, value)) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True)
+class DeviceColumns:
+    """Where each event ran, and for what ran on a device, who launched it."""
+
+    device: Int8
+    devices: tuple[str, ...]
+    device_index: Int8
+    launcher: Int32
+    is_runtime: Bool
+    resource: Int64
+
+
+def read_devices(events: Sequence[Any], kineto_event: Any, device_name: Callable[[str], str]) -> DeviceColumns:
+    """Devices, streams and launchers; only worth its price where more than the CPU is recorded."""
+    device, devices = intern([device_name(event.device_type().name) for event in events])
+    correlation = np.fromiter(map(kineto_event.correlation_id, events), np.int64, len(events))
+    linked = np.fromiter(map(kineto_event.linked_correlation_id, events), np.int64, len(events))
+    front = np.flatnonzero(linked == 0)
+    front = front[np.argsort(correlation[front], kind="stable")]
+    slot = np.minimum(np.searchsorted(correlation[front], linked), max(len(front) - 1, 0))
+    launcher = np.full(len(events), -1, np.int32)
+    if len(front):
+        found = (linked > 0) & (correlation[front[slot]] == linked)
+        launcher[found] = front[slot[found]]
+    activity = [event.activity_type() for event in events]
+    return DeviceColumns(
+        device=device.astype(np.int8),
+        devices=devices,
+        device_index=np.fromiter(map(kineto_event.device_index, events), np.int8, len(events)),
+        launcher=launcher,
+        is_runtime=np.array([kind.endswith(("_runtime", "_driver")) for kind in activity], np.bool_),
+        resource=np.fromiter(map(kineto_event.device_resource_id, events), np.int64, len(events)),
+    )

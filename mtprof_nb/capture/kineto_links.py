@@ -1,0 +1,97 @@
+"""What Kineto's columns imply: the phase of each event, and the forward event behind one of the backward pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.capture.kineto_events import KinetoColumns
+from mtprof_nb.intervals import covered, innermost, nest_intervals
+from mtprof_nb.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, Bool, Int8, Int32, Int64
+
+_ENGINE_PREFIX = "autograd::engine::evaluate_function: "
+
+
+@dataclass(frozen=True)
+class Links:
+    """Phase and forward event of each event, and the autograd node (an event) that it ran under, or -1."""
+
+    phase: Int8
+    forward: Int32
+    node: Int32
+
+
+def link(columns: KinetoColumns, kineto_event: Any) -> Links:
+    """Phases by enclosing scope; forward events by thread and autograd's sequence number.
+
+    A number is only a peek: whatever ran before the node was made carries it too, so the forward op is the
+    last-starting one with it that is itself not inside a backward pass.
+    """
+    is_engine = columns.where_name(lambda name: name.startswith(_ENGINE_PREFIX)) | columns.is_backward_node
+    is_optimizer = columns.is_scope & columns.where_name(lambda name: name.startswith("Optimizer."))
+    is_loader = columns.is_scope & columns.where_name(lambda name: name.startswith("enumerate(DataLoader)"))
+    node = _enclosing(columns, is_engine)
+    phase = np.where(columns.is_scope | columns.is_python, OTHER, FORWARD).astype(np.int8)
+    phase[_inside(columns, is_loader)] = OTHER
+    phase[_inside(columns, is_optimizer)] = OPTIMIZER
+    phase[node >= 0] = BACKWARD
+    forward_of_node = _forward_of_nodes(columns, is_engine, node < 0, kineto_event)
+    forward = np.where(node >= 0, forward_of_node[node], -1).astype(np.int32)
+    return Links(phase, forward, node)
+
+
+def _rows_by_thread(columns: KinetoColumns, mask: Bool) -> list[tuple[int, Int64]]:
+    """For each thread, the chosen rows sorted by start, the longer first."""
+    found = []
+    for thread in np.unique(columns.thread[mask]).tolist():
+        rows = np.flatnonzero(mask & (columns.thread == thread))
+        found.append((thread, rows[np.lexsort((-columns.duration_ns[rows], columns.start_ns[rows]))]))
+    return found
+
+
+def _inside(columns: KinetoColumns, mask: Bool) -> Bool:
+    inside = np.zeros(len(columns), np.bool_)
+    end_ns = columns.end_ns
+    for thread, rows in _rows_by_thread(columns, mask):
+        here = np.flatnonzero(columns.thread == thread)
+        inside[here] = covered(columns.start_ns[rows], end_ns[rows], columns.start_ns[here])
+    return inside | mask
+
+
+def _enclosing(columns: KinetoColumns, mask: Bool) -> Int32:
+    """The innermost event of `mask` that each event started in (itself, if it is one), or -1."""
+    node = np.full(len(columns), -1, np.int32)
+    end_ns = columns.end_ns
+    for thread, rows in _rows_by_thread(columns, mask):
+        parents, _ = nest_intervals(columns.start_ns[rows], end_ns[rows])
+        here = np.flatnonzero(columns.thread == thread)
+        found = innermost(columns.start_ns[rows], end_ns[rows], parents, columns.start_ns[here])
+        node[here] = np.where(found >= 0, rows[found], -1)
+    own = np.flatnonzero(mask)
+    node[own] = own
+    return node
+
+
+def _forward_of_nodes(columns: KinetoColumns, is_engine: Bool, outside: Bool, kineto_event: Any) -> Int32:
+    forward = np.full(len(columns) + 1, -1, np.int32)
+    nodes = np.flatnonzero(is_engine & (columns.sequence_nr >= 0))
+    makers = np.flatnonzero(outside & (columns.sequence_nr >= 0) & ~columns.is_scope & ~columns.is_python)
+    if not len(nodes) or not len(makers):
+        return forward
+    kineto_threads = np.array(columns.kineto_threads)
+    forward_thread = np.fromiter(
+        (kineto_event.fwd_thread_id(columns.events[row]) for row in nodes.tolist()),
+        np.int64,
+        len(nodes),
+    )
+    width = int(columns.sequence_nr.max()) + 1
+    maker_key = kineto_threads[columns.thread[makers]] * width + columns.sequence_nr[makers]
+    order = np.lexsort((columns.start_ns[makers], maker_key))
+    makers, maker_key = makers[order], maker_key[order]
+    node_key = forward_thread * width + columns.sequence_nr[nodes]
+    last = np.searchsorted(maker_key, node_key, side="right") - 1
+    found = (last >= 0) & (maker_key[np.maximum(last, 0)] == node_key)
+    forward[nodes[found]] = makers[last[found]]
+    return forward

@@ -1,0 +1,210 @@
+"""From one Kineto result to a `Trace`: each part is read only when its flag asks for it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.capture import kineto_tree
+from mtprof_nb.capture.flops import kineto_flops
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.kineto_events import (
+    KinetoColumns,
+    collector_paused,
+    intern,
+    read_columns,
+    read_devices,
+    read_shapes,
+)
+from mtprof_nb.capture.kineto_links import Links, link
+from mtprof_nb.capture.modules import paths_of_modules
+from mtprof_nb.capture.stacks import is_hidden_file
+from mtprof_nb.intervals import innermost, nest_intervals
+from mtprof_nb.trace import KERNEL, OP, PYTHON, RUNTIME, SCOPE, Allocations, Thread, Trace, empty_trace
+
+
+def build_trace(results: Any, torch: Any, request: Request, thread_names: dict[int, str]) -> Trace:
+    """The trace of one window; an empty one where Kineto gave nothing."""
+    if results is None:
+        return empty_trace(recorded=request.recorded)
+    with collector_paused():
+        return _build(results, torch, request, thread_names)
+
+
+def _build(results: Any, torch: Any, request: Request, thread_names: dict[int, str]) -> Trace:
+    recorded = request.recorded
+    kineto_event = torch._C._autograd._KinetoEvent
+    with_python = recorded.with_stack or recorded.with_modules
+    columns = read_columns(results, kineto_event, with_python=with_python, thread_names=thread_names)
+    links = link(columns, kineto_event)
+    kind = np.select([columns.is_scope, columns.is_python], [SCOPE, PYTHON], OP).astype(np.int8)
+    count = len(columns)
+    trace = Trace(
+        name=columns.name,
+        kind=kind,
+        device=np.zeros(count, np.int8),
+        device_index=np.zeros(count, np.int8),
+        start_ns=columns.start_ns,
+        duration_ns=columns.duration_ns,
+        thread=columns.thread,
+        phase=links.phase,
+        correlation_id=np.zeros(count, np.int64),
+        sequence_nr=columns.sequence_nr,
+        forward=links.forward,
+        step=np.zeros(count, np.int32),
+        is_user_annotation=columns.is_scope,
+        is_async=columns.is_async,
+        names=columns.names,
+        devices=("CPU",),
+        threads=columns.threads,
+        pid=os.getpid(),
+        recorded=recorded,
+    )
+    if request.activities != {"CPU"}:
+        trace = _with_devices(trace, columns, kineto_event)
+    if recorded.record_shapes or recorded.with_flops:
+        trace = _with_shapes(trace, columns, kineto_event, torch, request)
+    backend = torch._C._get_privateuse1_backend_name()
+    devices_from_inputs = recorded.record_shapes and backend != "privateuseone"
+    if with_python or recorded.profile_memory or devices_from_inputs:
+        tree = kineto_tree.flatten(results)
+        if devices_from_inputs:
+            trace = _with_devices_of_inputs(trace, columns, tree, backend)
+        if with_python:
+            trace = _with_python(trace, columns, links, tree)
+        if recorded.profile_memory:
+            trace = _with_memory(trace, columns, tree)
+    return _numbered(trace.sorted())
+
+
+def _numbered(trace: Trace) -> Trace:
+    is_op = trace.kind == OP
+    return replace(trace, correlation_id=np.cumsum(is_op) * is_op)
+
+
+def device_type_name(torch_name: str) -> str:
+    """The contract's name of a torch device type: CPU, CUDA, NPU for a renamed PrivateUse1, …"""
+    return "NPU" if torch_name.lower() in ("privateuse1", "privateuseone", "npu") else torch_name.upper()
+
+
+def _with_devices(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> Trace:
+    found = read_devices(columns.events, kineto_event, device_type_name)
+    on_device = np.array([name != "CPU" for name in found.devices] or [False], np.bool_)[found.device]
+    kind = np.where(on_device, KERNEL, np.where(found.is_runtime, RUNTIME, trace.kind)).astype(np.int8)
+    threads, thread = list(trace.threads), trace.thread.copy()
+    lanes: dict[tuple[str, int, int], int] = {}
+    for row in np.flatnonzero(on_device).tolist():
+        lane = (found.devices[found.device[row]], int(found.device_index[row]), int(found.resource[row]))
+        if lane not in lanes:
+            lanes[lane] = len(threads)
+            threads.append(Thread(lane[2], f"{lane[0]}:{lane[1]} stream {lane[2]}"))
+        thread[row] = lanes[lane]
+    launched = found.launcher >= 0
+    phase = np.where(launched, trace.phase[found.launcher], trace.phase)
+    return replace(
+        trace,
+        kind=kind,
+        device=found.device,
+        devices=found.devices,
+        device_index=found.device_index,
+        launcher=found.launcher,
+        thread=thread,
+        threads=tuple(threads),
+        phase=phase,
+    )
+
+
+def _with_shapes(trace: Trace, columns: KinetoColumns, kineto_event: Any, torch: Any, request: Request) -> Trace:
+    found = read_shapes(columns.events, kineto_event, trace.kind == OP)
+    if request.recorded.with_flops:
+        trace = replace(trace, flops=kineto_flops(torch, columns, found))
+    if not request.recorded.record_shapes:
+        return trace
+    return replace(trace, shape=found.shape, shapes=found.shapes, dtypes=found.dtypes)
+
+
+def _with_devices_of_inputs(trace: Trace, columns: KinetoColumns, tree: kineto_tree.FlatTree, backend: str) -> Trace:
+    """Kineto calls every op of a Python-made backend a CPU op: the device is that of the op's tensors."""
+    on_backend = kineto_tree.correlations_with_input_on(tree, backend)
+    correlation = np.fromiter((event.correlation_id() for event in columns.events), np.int64, len(columns))
+    name = device_type_name(backend)
+    devices = trace.devices if name in trace.devices else (*trace.devices, name)
+    is_there = np.isin(correlation, on_backend) & (trace.kind == OP)
+    return replace(trace, devices=devices, device=np.where(is_there, devices.index(name), trace.device))
+
+
+def _with_python(trace: Trace, columns: KinetoColumns, links: Links, tree: kineto_tree.FlatTree) -> Trace:
+    side = kineto_tree.python_side(tree, with_modules=trace.recorded.with_modules)
+    count = len(trace)
+    stack, module, began = np.full(count, -1, np.int32), np.full(count, -1, np.int32), np.zeros(count, np.int64)
+    for index, kineto_thread in enumerate(columns.kineto_threads):
+        calls = side.threads.get(kineto_thread)
+        if calls is None:
+            continue
+        rows = np.flatnonzero(columns.thread == index)
+        at = calls.at(columns.start_ns[rows])
+        running = at >= 0
+        rows, at = rows[running], at[running]
+        stack[rows], began[rows] = calls.stack[at], calls.start_ns[at]
+        module[rows] = calls.innermost_module()[at]
+    # In the backward pass an op without Python of its own belongs to the line that made its autograd node.
+    node_start = np.where(links.node >= 0, columns.start_ns[links.node], 0)
+    lent = (links.forward >= 0) & (began < node_start) & ~columns.is_python
+    stack = np.where(lent, stack[links.forward], stack)
+    module = np.where(lent, module[links.forward], module)
+    changed: dict[str, Any] = {}
+    if trace.recorded.with_modules:
+        paths = paths_of_modules(side.modules)
+        of_module, table = intern(paths)
+        changed |= {"module": np.where(module >= 0, of_module[module], -1) if paths else module, "modules": table}
+    if trace.recorded.with_stack:
+        changed |= {"stack": stack, "stacks": side.stacks, "stack_is_forward": lent}
+    trace = replace(trace, **changed)
+    hidden = columns.where_name(_is_own_python) & columns.is_python
+    if not trace.recorded.with_stack:
+        hidden = columns.is_python
+    return trace.take(np.flatnonzero(~hidden)) if hidden.any() else trace
+
+
+def _is_own_python(name: str) -> bool:
+    """Whether a Python call (`file(line): function`) is the profiler's."""
+    return is_hidden_file(name.partition("(")[0])
+
+
+def _with_memory(trace: Trace, columns: KinetoColumns, tree: kineto_tree.FlatTree) -> Trace:
+    records, torch_devices = kineto_tree.allocations(tree, columns.kineto_threads)
+    names = [device_type_name(name) for name in torch_devices]
+    devices = tuple(dict.fromkeys((*trace.devices, *names)))
+    device = np.array([devices.index(name) for name in names], np.int8)[records.device]
+    owner = np.full(len(records), -1, np.int32)
+    own_thread = (trace.kind != KERNEL) & (trace.kind != PYTHON) & ~trace.is_async
+    for thread in np.unique(records.thread).tolist():
+        rows = np.flatnonzero(own_thread & (trace.thread == thread))
+        rows = rows[np.lexsort((-trace.duration_ns[rows], trace.start_ns[rows]))]
+        starts, ends = trace.start_ns[rows], trace.end_ns[rows]
+        parents, _ = nest_intervals(starts, ends)
+        here = np.flatnonzero(records.thread == thread)
+        found = innermost(starts, ends, parents, records.time_ns[here])
+        owner[here] = np.where(found >= 0, rows[found], -1) if len(rows) else -1
+    records = replace(records, event=owner, device=device)
+    before, after = _around(trace, records)
+    return replace(trace, allocations=records, devices=devices, memory_before=before, memory_after=after)
+
+
+def _around(trace: Trace, records: Allocations) -> tuple[Any, Any]:
+    """Bytes that the allocator of each op's own device held when the op began and when it ended."""
+    before, after = np.full(len(trace), -1, np.int64), np.full(len(trace), -1, np.int64)
+    is_op = trace.kind == OP
+    for device in range(len(trace.devices)):
+        here = records.device == device
+        rows = np.flatnonzero(is_op & (trace.device == device))
+        if not len(rows):
+            continue
+        times, totals = records.time_ns[here], records.total[here]
+        held = np.concatenate(([totals[0] - records.nbytes[here][0] if len(totals) else 0], totals))
+        before[rows] = held[np.searchsorted(times, trace.start_ns[rows], side="left")]
+        after[rows] = held[np.searchsorted(times, trace.end_ns[rows], side="right")]
+    return before, after

@@ -1,0 +1,218 @@
+"""Kineto's event tree: Python calls with their exact lines, modules, and the allocator's records."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from itertools import chain, repeat
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.capture.stacks import is_hidden_file
+from mtprof_nb.intervals import innermost, nest_intervals
+from mtprof_nb.trace import Allocations, Frame, Int32, Int64, StackInterner, StackTree
+
+_TORCH_OP, _ALLOCATION, _PY_CALL, _PY_C_CALL = 0, 3, 5, 6
+
+
+@dataclass(frozen=True)
+class FlatTree:
+    """The nodes of the tree, parents first; `parent` is a position, -1 at a root."""
+
+    nodes: list[Any]
+    tag: Int64
+    parent: Int64
+
+    def rows(self, *tags: int) -> Int64:
+        """Positions of the nodes with one of these tags."""
+        return np.flatnonzero(np.isin(self.tag, tags))
+
+    def column(self, rows: Int64, attribute: str) -> Int64:
+        """An integer attribute of the nodes at `rows`."""
+        return np.fromiter(map(attrgetter(attribute), (self.nodes[row] for row in rows.tolist())), np.int64, len(rows))
+
+
+def flatten(results: Any) -> FlatTree:
+    """Level by level, each accessor mapped over a whole level."""
+    nodes: list[Any] = []
+    parents: list[int] = []
+    level, level_parents = results.experimental_event_tree(), None
+    while level:
+        first = len(nodes)
+        nodes += level
+        parents += level_parents if level_parents is not None else [-1] * len(level)
+        children = list(map(attrgetter("children"), level))
+        level_parents = list(chain.from_iterable(map(repeat, range(first, len(nodes)), map(len, children))))
+        level = list(chain.from_iterable(children))
+    tag = np.fromiter(map(attrgetter("tag.value"), nodes), np.int64, len(nodes))
+    return FlatTree(nodes, tag, np.array(parents, np.int64))
+
+
+@dataclass(frozen=True)
+class PythonCalls:
+    """Python calls of one Kineto thread, sorted by start: the stack that each was made from."""
+
+    start_ns: Int64
+    end_ns: Int64
+    parent: Int64
+    stack: Int32
+    module: Int32
+
+    def at(self, times: Int64) -> Int64:
+        """The innermost call that was running at each of `times`, or -1."""
+        return innermost(self.start_ns, self.end_ns, self.parent, times)
+
+    def innermost_module(self) -> Int32:
+        """For each call, the module that it runs in (its own, if it is a module's), or -1."""
+        module = self.module.copy()
+        above = self.parent.copy()
+        while True:
+            climbing = np.flatnonzero((module < 0) & (above >= 0))
+            if not len(climbing):
+                return module
+            module[climbing] = self.module[above[climbing]]
+            above[climbing] = self.parent[above[climbing]]
+
+
+@dataclass(frozen=True)
+class PythonSide:
+    """All Python calls by Kineto thread, the stacks they were made from, and the modules among them."""
+
+    threads: dict[int, PythonCalls]
+    stacks: StackTree
+    #: Address and class name of each module instance that was called.
+    modules: tuple[tuple[int, str], ...]
+
+
+class _Paths:
+    """Full paths for Kineto's, which it cuts at the entries of `sys.path`."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def full(self, file: str) -> str:
+        known = self._known.get(file)
+        if known is None:
+            known = self._known[file] = self._look_up(file)
+        return known
+
+    @staticmethod
+    def _look_up(file: str) -> str:
+        if file.startswith("<") or Path(file).is_absolute():
+            return file
+        candidates = (Path(entry, file) for entry in sys.path)
+        return next((str(path) for path in candidates if path.exists()), file)
+
+
+def python_side(tree: FlatTree, *, with_modules: bool) -> PythonSide:
+    """The Python calls of a recording `with_stack`."""
+    rows = tree.rows(_PY_CALL, _PY_C_CALL)
+    start_ns, end_ns = tree.column(rows, "start_time_ns"), tree.column(rows, "end_time_ns")
+    thread = tree.column(rows, "start_tid")
+    stack, stacks = _stacks(tree, rows)
+    module, modules = _modules(tree, rows) if with_modules else (np.full(len(rows), -1, np.int32), ())
+    threads = {}
+    for tid in np.unique(thread).tolist():
+        here = np.flatnonzero(thread == tid)
+        here = here[np.lexsort((-end_ns[here], start_ns[here]))]
+        parents, _ = nest_intervals(start_ns[here], end_ns[here])
+        threads[tid] = PythonCalls(start_ns[here], end_ns[here], parents, stack[here], module[here])
+    return PythonSide(threads, stacks, modules)
+
+
+def _stacks(tree: FlatTree, rows: Int64) -> tuple[Int32, StackTree]:
+    """For each Python call, the stack of the place it was called from.
+
+    A root call has no caller of its own: Kineto names the call itself there.
+    """
+    interner, paths = StackInterner(), _Paths()
+    made_from = dict[int, int]()
+    found = np.full(len(rows), -1, np.int32)
+    callers = map(attrgetter("caller"), map(attrgetter("extra_fields"), (tree.nodes[row] for row in rows.tolist())))
+    places = map(attrgetter("file_name", "line_number", "function_name"), callers)
+    known: dict[tuple[str, int, str], Frame | None] = {}
+    enclosing = _nearest_python(tree, rows)
+    for index, (row, outer, place) in enumerate(zip(rows.tolist(), enclosing.tolist(), places, strict=True)):
+        if place in known:
+            frame = known[place]
+        else:
+            file = paths.full(place[0])
+            frame = known[place] = None if _is_machinery(file) else Frame(file, place[1], place[2])
+        node = made_from.get(outer, -1)
+        is_root_call = outer < 0 and tree.tag[row] == _PY_CALL
+        if frame is not None and not is_root_call:
+            node = interner.child(node, frame)
+        made_from[row] = found[index] = node
+    return found, interner.tree()
+
+
+def _is_machinery(file: str) -> bool:
+    """Whether a frame stands between the user's line and the op without being anybody's code of interest."""
+    return is_hidden_file(file) or file.endswith(("torch/_ops.py", "torch/autograd/profiler.py"))
+
+
+def _nearest_python(tree: FlatTree, rows: Int64) -> Int64:
+    """The nearest Python call above each of `rows` in the tree, as a node's position, or -1."""
+    is_python = np.zeros(len(tree.nodes) + 1, np.bool_)
+    is_python[rows] = True
+    above = tree.parent[rows]
+    while True:
+        climbing = np.flatnonzero((above >= 0) & ~is_python[above])
+        if not len(climbing):
+            return above
+        above[climbing] = tree.parent[above[climbing]]
+
+
+def _modules(tree: FlatTree, rows: Int64) -> tuple[Int32, tuple[tuple[int, str], ...]]:
+    table: dict[tuple[int, str], int] = {}
+    found = np.full(len(rows), -1, np.int32)
+    calls = np.flatnonzero(tree.tag[rows] == _PY_CALL)
+    for index in calls.tolist():
+        module = tree.nodes[rows[index]].extra_fields.module
+        if module is not None:
+            found[index] = table.setdefault((module.self_ptr, module.cls_name), len(table))
+    return found, tuple(table)
+
+
+def allocations(tree: FlatTree, kineto_threads: tuple[int, ...]) -> tuple[Allocations, tuple[str, ...]]:
+    """The allocator's records in order of time, not yet owned by events, and the names of their devices."""
+    rows = tree.rows(_ALLOCATION)
+    time_ns, tid = tree.column(rows, "start_time_ns"), tree.column(rows, "start_tid")
+    facts = [tree.nodes[row].extra_fields for row in rows.tolist()]
+    devices: dict[str, int] = {"cpu": 0}
+    device = [devices.setdefault(fact.device.type, len(devices)) for fact in facts]
+    position = {kineto_thread: index for index, kineto_thread in enumerate(kineto_threads)}
+    order = np.argsort(time_ns, kind="stable")
+    return (
+        Allocations(
+            time_ns=time_ns[order],
+            nbytes=np.array([fact.alloc_size for fact in facts], np.int64)[order],
+            total=np.array([fact.total_allocated for fact in facts], np.int64)[order],
+            address=np.array([fact.ptr for fact in facts], np.uint64).view(np.int64)[order],
+            event=np.full(len(rows), -1, np.int32),
+            thread=np.array([position.get(one, -1) for one in tid.tolist()], np.int16)[order],
+            device=np.array(device, np.int8)[order],
+            device_index=np.array([max(fact.device.index or 0, 0) for fact in facts], np.int8)[order],
+        ),
+        tuple(devices),
+    )
+
+
+def correlations_with_input_on(tree: FlatTree, device_type: str) -> Int64:
+    """Correlation ids of the ops that have a tensor of this device among their inputs."""
+    found = [
+        node.correlation_id
+        for node in (tree.nodes[row] for row in tree.rows(_TORCH_OP).tolist())
+        if any(_is_on(value, device_type) for value in node.extra_fields.inputs)
+    ]
+    return np.array(found, np.int64)
+
+
+def _is_on(value: Any, device_type: str) -> bool:
+    if isinstance(value, list):
+        return any(_is_on(item, device_type) for item in value)
+    device = getattr(value, "device", None)
+    return device is not None and device.type == device_type

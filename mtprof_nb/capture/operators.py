@@ -1,0 +1,96 @@
+"""Python-level operators of `torch.Tensor` while stacks are recorded.
+
+`a + b` reaches torch from C, so Kineto's Python tracer sees no call and no line. As a Python function the
+operator is a call like any other. Compiled code is not concerned: Dynamo reads operators from bytecode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_BINARY = (
+    "__add__ __radd__ __iadd__ __sub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __div__ __idiv__ __ifloordiv__"
+    " __matmul__ __mod__ __imod__ __and__ __iand__ __rand__ __or__ __ior__ __ror__ __xor__ __ixor__ __rxor__ __lshift__"
+    " __ilshift__ __rshift__ __irshift__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __getitem__"
+)
+_UNARY = "__bool__ __float__ __int__ __index__ __invert__ __complex__"
+_PROPERTIES = "T mT H mH real imag"
+
+
+class TensorOperators:
+    """Replaces the inherited C operators of `torch.Tensor` by Python ones, and takes them away again."""
+
+    def __init__(self, torch: Any) -> None:
+        self._tensor = torch.Tensor
+        self._installed: list[str] = []
+        #: Operands that cannot have a `__torch_function__` of their own.
+        self._plain = frozenset({torch.Tensor, torch.nn.Parameter, int, float, bool, complex, type(None), slice, tuple})
+        self._has_torch_function = torch.overrides.has_torch_function
+        self._handle_torch_function = torch.overrides.handle_torch_function
+
+    def install(self) -> None:
+        """Put the Python operators in place."""
+        for name in _BINARY.split():
+            self._replace(name, self._binary)
+        for name in _UNARY.split():
+            self._replace(name, self._unary)
+        self._replace("__setitem__", self._ternary)
+        for name in _PROPERTIES.split():
+            self._replace(name, self._attribute)
+
+    def remove(self) -> None:
+        """Leave the class as it was found."""
+        while self._installed:
+            delattr(self._tensor, self._installed.pop())
+
+    def _replace(self, name: str, wrap: Callable[[Any], Any]) -> None:
+        original = getattr(self._tensor, name, None)
+        if original is None or name in self._tensor.__dict__:
+            return
+        operator = wrap(original)
+        if callable(operator):
+            operator.__name__, operator.__doc__ = name, original.__doc__
+        setattr(self._tensor, name, operator)
+        self._installed.append(name)
+
+    def _binary(self, original: Any) -> Any:
+        plain, overridden, handle = self._plain, self._has_torch_function, self._handle_torch_function
+
+        def operator(self: Any, other: Any, /) -> Any:
+            if self.__class__ in plain and other.__class__ in plain:
+                return original(self, other)
+            # torch looks the function up by name to hand it to a subclass: it must get the one it always got.
+            if overridden((self, other)):
+                return handle(original, (self, other), self, other)
+            return original(self, other)
+
+        return operator
+
+    def _unary(self, original: Any) -> Any:
+        plain, overridden, handle = self._plain, self._has_torch_function, self._handle_torch_function
+
+        def operator(self: Any, /) -> Any:
+            if self.__class__ not in plain and overridden((self,)):
+                return handle(original, (self,), self)
+            return original(self)
+
+        return operator
+
+    def _ternary(self, original: Any) -> Any:
+        plain, overridden, handle = self._plain, self._has_torch_function, self._handle_torch_function
+
+        def operator(self: Any, key: Any, value: Any, /) -> Any:
+            if self.__class__ in plain and value.__class__ in plain and key.__class__ in plain:
+                return original(self, key, value)
+            if overridden((self, key, value)):
+                return handle(original, (self, key, value), self, key, value)
+            return original(self, key, value)
+
+        return operator
+
+    def _attribute(self, original: Any) -> Any:
+        def read(tensor: Any) -> Any:
+            return original.__get__(tensor)
+
+        return property(read, original.__set__, doc=original.__doc__)

@@ -1,0 +1,183 @@
+"""The active session: at most one a process, its steps, its windows, and the scopes of the user's code."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from mtprof_nb.capture.hook import Clock, Request
+from mtprof_nb.capture.window import Window
+from mtprof_nb.errors import SessionError
+from mtprof_nb.trace import Recorded, Trace
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a session records, checked once."""
+
+    name: str
+    hook: str
+    activities: frozenset[str]
+    activity_filters: dict[str, frozenset[str]]
+    recorded: Recorded
+    max_events: int
+    experimental_config: Any = None
+
+
+@dataclass
+class Session:
+    """One user's recording from start to stop; its windows come and go."""
+
+    options: Options
+    on_step: Callable[[], None]
+    clock: Clock = field(default_factory=Clock)
+    window: Window | None = None
+    #: True while `window` is recording.
+    is_recording: bool = False
+    #: When each step began, and its number.
+    _step_began_ns: list[int] = field(default_factory=list)
+    _step_number: list[int] = field(default_factory=list)
+
+    def begin_step(self, number: int) -> None:
+        """Events that start from now on belong to this step."""
+        self._step_began_ns.append(self.clock.now_ns())
+        self._step_number.append(number)
+
+    def prepare(self, trace_id: str) -> Window:
+        """A new window, warmed up."""
+        options = self.options
+        request = Request(
+            activities=options.activities,
+            activity_filters=options.activity_filters,
+            recorded=options.recorded,
+            max_events=options.max_events,
+            clock=self.clock,
+            trace_id=trace_id,
+            experimental_config=options.experimental_config,
+        )
+        window = Window(options.hook, request)
+        window.prepare()
+        self.window = window
+        return window
+
+    def start(self) -> None:
+        """Record in the prepared window."""
+        if self.window is None:
+            msg = "Profiler must be initialized before starting trace"
+            raise AssertionError(msg)
+        self.window.start()
+        self.is_recording = True
+
+    def stop(self) -> Trace:
+        """The window's trace, each event with its step."""
+        window, self.window, self.is_recording = self.window, None, False
+        if window is None:
+            msg = "Profiler must be initialized before stopping trace"
+            raise AssertionError(msg)
+        trace = window.stop()
+        if not self._step_began_ns:
+            return trace
+        step = np.searchsorted(self._step_began_ns, trace.start_ns, side="right") - 1
+        return replace(trace, step=np.array(self._step_number, np.int32)[np.maximum(step, 0)])
+
+
+_lock = threading.Lock()
+_active: Session | None = None
+
+
+def active() -> Session | None:
+    """The session that is running in this process."""
+    return _active
+
+
+def activate(session: Session) -> None:
+    """Take the one place there is; `SessionError` names who has it."""
+    global _active
+    with _lock:
+        if _active is not None and _active is not session:
+            msg = f"profiler {_active.options.name!r} is already active: stop it before another one is started"
+            raise SessionError(msg)
+        _active = session
+
+
+def deactivate(session: Session) -> None:
+    """Give the place back."""
+    global _active
+    with _lock:
+        if _active is session:
+            _active = None
+
+
+def _forget_in_child() -> None:
+    """A forked child is not recorded and may profile itself."""
+    global _active, _lock
+    _lock = threading.Lock()
+    _active = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_child)
+
+
+def new_trace_id() -> str:
+    """A random id, as torch writes it."""
+    return f"{uuid.uuid4().int:032X}"
+
+
+class record_function:
+    """A named scope, as a context manager or a decorator; nothing at all where nothing is recorded."""
+
+    def __init__(self, name: str, args: str | None = None) -> None:
+        self.name = name
+        self.args = args
+        self._scope: AbstractContextManager[Any] | None = None
+
+    def __enter__(self) -> record_function:
+        session = _active
+        if session is not None and session.is_recording and session.window is not None:
+            self._scope = session.window.scope(self.name, self.args)
+            self._scope.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        scope, self._scope = self._scope, None
+        if scope is not None:
+            scope.__exit__(*exception)
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """`function`, each call of it in a scope of its own."""
+
+        @functools.wraps(function)
+        def scoped(*args: P.args, **kwargs: P.kwargs) -> R:
+            with record_function(self.name, self.args):
+                return function(*args, **kwargs)
+
+        return scoped
+
+
+def step() -> None:
+    """Tell the active session that the next step begins; `SessionError` where there is none."""
+    if _active is None:
+        msg = "step() needs an active profiler: call it inside `with profile()` or a %%mtprofile cell"
+        raise SessionError(msg)
+    _active.on_step()
+
+
+def steps(iterable: Iterable[T]) -> Iterator[T]:
+    """The items of `iterable`, each pass through the loop one profiler step; a plain loop where none is active."""
+    for item in iterable:
+        yield item
+        if _active is not None:
+            _active.on_step()

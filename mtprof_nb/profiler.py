@@ -1,0 +1,351 @@
+"""`profile`: the surface of torch.profiler over one session and the traces it leaves."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
+
+from mtprof_nb.capture import session as sessions
+from mtprof_nb.capture.activities import as_activity, resolve_activities
+from mtprof_nb.capture.schedule import ProfilerAction, as_action, record_always
+from mtprof_nb.capture.session import Options, Session
+from mtprof_nb.errors import SessionError, warn
+from mtprof_nb.merge import merge
+from mtprof_nb.results import Results
+from mtprof_nb.trace import Recorded, Trace, empty_trace
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_last: profile | None = None
+
+
+def last() -> profile | None:
+    """The profile that was stopped last, or None."""
+    return _last
+
+
+class profile(Results):
+    """Records ops of the imported tensor runtimes between `start()` and `stop()`; a context manager, or a decorator.
+
+    The parameters are torch's, with torch's defaults, and: `hook` ("auto", "kineto", "dispatch", "mindtorch_v2",
+    "candle"), `max_events` (recording stops there) and `name` (a label for messages and titles).
+    """
+
+    def __init__(
+        self,
+        *,
+        activities: Iterable[Any] | None = None,
+        schedule: Any = None,
+        on_trace_ready: Callable[[profile], Any] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config: Any = None,
+        execution_trace_observer: Any = None,
+        acc_events: bool = False,
+        use_cuda: bool | None = None,
+        custom_trace_id_callback: Callable[[], str] | None = None,
+        post_processing_timeout_s: float | None = None,
+        hook: str = "auto",
+        max_events: int = 5_000_000,
+        name: str = "profile",
+    ) -> None:
+        if schedule is not None and not callable(schedule):
+            msg = f"schedule must be callable, such as mtprof_nb.schedule(wait=1, warmup=1, active=3): got {schedule!r}"
+            raise TypeError(msg)
+        if max_events < 1:
+            msg = f"max_events must be at least 1, got {max_events}"
+            raise ValueError(msg)
+        if post_processing_timeout_s is not None and post_processing_timeout_s < 0:
+            msg = "post_processing_timeout_s must be non-negative"
+            raise ValueError(msg)
+        usable, filters = resolve_activities(_with_cuda(activities, use_cuda))
+        self.name = name
+        self.activities = {as_activity(activity) for activity in usable}
+        self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
+        self.with_flops, self.with_modules, self.acc_events = with_flops, with_modules, acc_events
+        self.max_events = max_events
+        self.experimental_config = experimental_config
+        self.execution_trace_observer = execution_trace_observer
+        self.post_processing_timeout_s = post_processing_timeout_s
+        self.custom_trace_id_callback = custom_trace_id_callback
+        self.on_trace_ready = on_trace_ready
+        self.schedule: Callable[[int], Any] = schedule or record_always
+        self.record_steps = schedule is not None
+        self.step_num = 0
+        self.current_action = as_action(self.schedule(0))
+        self.has_cudagraphs = False
+        self.preset_metadata: dict[str, str] = {}
+        self._metadata: dict[str, str] = {}
+        self._options = Options(
+            name=name,
+            hook=hook,
+            activities=usable,
+            activity_filters=dict(filters),
+            recorded=Recorded(record_shapes, profile_memory, with_stack, with_flops, with_modules),
+            max_events=max_events,
+            experimental_config=experimental_config,
+        )
+        self._session: Session | None = None
+        self._is_started = False
+        self._step_scope: Any = None
+        self._trace_id = ""
+        self._trace: Trace | None = None
+        self.action_map = self._actions()
+
+    @property
+    def trace(self) -> Trace:
+        """The finished recording: of the last window, or of all with `acc_events`."""
+        return self._trace if self._trace is not None else empty_trace(label=self.name)
+
+    @property
+    def profiler(self) -> Any:
+        """What records the present window: torch's low-level profiler where Kineto is hooked; None outside one."""
+        window = self._session.window if self._session else None
+        hook = window.hooks.get("kineto") if window else None
+        return getattr(hook, "profiler", None) or window
+
+    def start(self) -> None:
+        """Begin. `SessionError` where another profiler is active, ours or torch's; that one goes on."""
+        if self._is_started:
+            msg = f"profiler {self.name!r} is already started: stop it first"
+            raise SessionError(msg)
+        self._open_session()
+        self._is_started = True
+        try:
+            self._transit(ProfilerAction.NONE, self.current_action)
+        except BaseException:
+            self._close_session()
+            raise
+        self._enter_step()
+
+    def step(self) -> None:
+        """Say that the next step begins. `SessionError` outside a session."""
+        if not self._is_started:
+            msg = "step() needs a started profiler: call it between start() and stop(), or inside the with block"
+            raise SessionError(msg)
+        self._leave_step()
+        previous, self.step_num = self.current_action, self.step_num + 1
+        self.current_action = as_action(self.schedule(self.step_num))
+        if self._session is not None:
+            self._session.begin_step(self.step_num)
+        self._transit(previous, self.current_action)
+        self._enter_step()
+
+    def stop(self) -> None:
+        """End, and freeze what was recorded. Nothing stays installed, whatever fails."""
+        if not self._is_started:
+            msg = "stop() without start(): the profiler is not running"
+            raise SessionError(msg)
+        global _last
+        try:
+            self._leave_step()
+            self._transit(self.current_action, None)
+        finally:
+            self._close_session()
+            _last = self
+        if self.record_steps and self.step_num == 0:
+            msg = "0 steps recorded: call step() at the end of each iteration, or drop the schedule"
+            warn(msg)
+
+    def __enter__(self) -> profile:
+        self.start()
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if error is None:
+            self.stop()
+            return
+        try:
+            self.stop()
+        except Exception as failure:  # the user's exception is the one that must arrive
+            warn(f"the profiler could not finish: {failure}")
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """`function`, each call of it recorded."""
+
+        @functools.wraps(function)
+        def profiled(*args: P.args, **kwargs: P.kwargs) -> R:
+            with self:
+                return function(*args, **kwargs)
+
+        return profiled
+
+    def prepare_trace(self) -> None:
+        """Warm up the next window."""
+        inductor = sys.modules.get("torch._inductor.config")
+        self.has_cudagraphs = bool(inductor and inductor.triton.cudagraphs)
+        session = self._open_session()
+        self._trace_id = (self.custom_trace_id_callback or sessions.new_trace_id)()
+        session.prepare(self._trace_id)
+
+    def start_trace(self) -> None:
+        """Record in the prepared window; `AssertionError` before `prepare_trace`."""
+        if self._session is None or self._session.window is None:
+            msg = "Profiler must be initialized before starting trace"
+            raise AssertionError(msg)
+        if self.execution_trace_observer is not None:
+            self.execution_trace_observer.start()
+        self._session.start()
+        self._metadata |= self.preset_metadata
+
+    def stop_trace(self) -> None:
+        """End the window and freeze it into `trace`."""
+        if self._session is None or self._session.window is None:
+            msg = "Profiler must be initialized before stopping trace"
+            raise AssertionError(msg)
+        try:
+            if self.execution_trace_observer is not None:
+                self.execution_trace_observer.stop()
+        finally:
+            try:
+                self._keep(self._session.stop())
+            finally:
+                if not self._is_started:
+                    self._close_session()
+
+    def attach_new_runtimes(self) -> None:
+        """Hook runtimes that were imported since the recording began."""
+        if self._session is not None and self._session.window is not None and self._session.is_recording:
+            self._session.window.attach_new_runtimes()
+
+    def toggle_collection_dynamic(self, enable: bool, activities: Iterable[Any]) -> None:
+        """Leave ops of these activities out of the recording, or take them in again."""
+        chosen = frozenset(as_activity(item).value for item in activities)
+        if self._session is not None and self._session.window is not None and self._session.is_recording:
+            self._session.window.toggle(enable, chosen)
+
+    def add_metadata(self, key: str, value: str) -> None:
+        """Add a string to the exported trace."""
+        # A value that is no string is an AttributeError in torch, and scripts rely on it.
+        self._metadata[key] = json.dumps(value.replace("", ""))
+
+    def add_metadata_json(self, key: str, value: str) -> None:
+        """Add JSON text to the exported trace; text that is no JSON is exported as a string."""
+        self._metadata[key] = value
+
+    def preset_metadata_json(self, key: str, value: str) -> None:
+        """The same before the recording starts."""
+        self.preset_metadata[key] = value
+
+    def get_trace_id(self) -> str | None:
+        """The present or last window's id, None before the first."""
+        return self._trace_id or None
+
+    def set_custom_trace_id_callback(self, callback: Callable[[], str] | None) -> None:
+        """Let `callback` name the windows from the next one on."""
+        self.custom_trace_id_callback = callback
+
+    def _open_session(self) -> Session:
+        if self._session is None:
+            session = Session(self._options, on_step=self.step)
+            sessions.activate(session)
+            session.begin_step(self.step_num)
+            self._session = session
+        return self._session
+
+    def _close_session(self) -> None:
+        self._is_started = False
+        session, self._session = self._session, None
+        if session is None:
+            return
+        try:
+            if session.window is not None:
+                session.stop()
+        finally:
+            sessions.deactivate(session)
+
+    def _keep(self, trace: Trace) -> None:
+        trace = replace(trace, label=self.name, metadata=dict(self._metadata))
+        if self.acc_events and self._trace is not None:
+            trace = merge([self._trace, trace])
+        self._trace = trace
+
+    def _trace_ready(self) -> None:
+        if self.on_trace_ready is not None:
+            self.on_trace_ready(self)
+
+    def _enter_step(self) -> None:
+        session = self._session
+        if self.record_steps and session is not None and session.window is not None and session.is_recording:
+            self._step_scope = session.window.scope(f"ProfilerStep#{self.step_num}")
+            self._step_scope.__enter__()
+
+    def _leave_step(self) -> None:
+        scope, self._step_scope = self._step_scope, None
+        if scope is not None:
+            scope.__exit__(None, None, None)
+
+    def _transit(self, previous: ProfilerAction, current: ProfilerAction | None) -> None:
+        for action in self.action_map.get((previous, current), ()):
+            action()
+
+    def _actions(self) -> dict[tuple[ProfilerAction, ProfilerAction | None], list[Callable[[], Any]]]:
+        """What each pair (action of the step that ends, action of the one that begins, or None at stop) does."""
+        none, warmup, record, save, stopped = ProfilerAction
+        begin: list[Callable[[], Any]] = [self.prepare_trace, self.start_trace]
+        finish: list[Callable[[], Any]] = [self.stop_trace, self._trace_ready]
+        cut: list[Callable[[], Any]] = [
+            partial(_warn_of_schedule, "RECORD is not followed by RECORD_AND_SAVE"),
+            self.stop_trace,
+        ]
+        discard: list[Callable[[], Any]] = [self.start_trace, self.stop_trace]
+        unused = [partial(_warn_of_schedule, "WARMUP is not followed by RECORD"), *discard]
+        to_idle: dict[tuple[ProfilerAction, ProfilerAction | None], list[Callable[[], Any]]] = {
+            (none, none): [],
+            (none, warmup): [self.prepare_trace],
+            (warmup, none): unused,
+            (warmup, warmup): [],
+            (record, none): cut,
+            (record, warmup): [*cut, self.prepare_trace],
+            (save, none): finish,
+            (save, warmup): [*finish, self.prepare_trace],
+        }
+        to_recording = {
+            (previous, current): actions
+            for current in (record, save)
+            for previous, actions in ((none, begin), (warmup, [self.start_trace]), (record, []), (save, finish + begin))
+        }
+        at_stop = {
+            (none, None): [],
+            (warmup, None): discard,
+            (record, None): finish,
+            (save, None): finish,
+        }
+        device_stopped = {
+            (warmup, stopped): [self.start_trace, *finish],
+            (record, stopped): finish,
+            (stopped, stopped): [],
+            (stopped, none): [],
+            (stopped, warmup): [self.prepare_trace],
+            (stopped, record): begin,
+            (stopped, save): begin,
+            (stopped, None): [],
+        }
+        return to_idle | to_recording | at_stop | device_stopped
+
+
+def _warn_of_schedule(problem: str) -> None:
+    warn(f"Incorrect schedule: {problem}")
+
+
+def _with_cuda(activities: Iterable[Any] | None, use_cuda: bool | None) -> Iterable[Any] | None:
+    """`activities` as torch's deprecated `use_cuda` changes them."""
+    if use_cuda is None:
+        return activities
+    message = "`use_cuda` is deprecated, use `activities` argument instead"
+    warnings.warn(message, FutureWarning, stacklevel=3)
+    chosen = {as_activity(item) for item in activities} if activities is not None else None
+    if chosen is None:
+        chosen = {as_activity(name) for name in resolve_activities(None)[0]}
+    cuda = as_activity("CUDA")
+    return (chosen | {cuda}) if use_cuda else (chosen - {cuda})

@@ -1,0 +1,101 @@
+"""What a finished profile answers: each method is a function of its trace."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from mtprof_nb.trace import Trace
+
+if TYPE_CHECKING:
+    from mtprof_nb.averages import EventList
+    from mtprof_nb.events import Events
+    from mtprof_nb.lines import Lines
+
+Path = str | PathLike[str]
+
+
+class Results:
+    """Tables, charts and files of `self.trace`."""
+
+    #: Points of the last memory timeline that was exported, None before.
+    mem_tl: Any = None
+
+    @property
+    def trace(self) -> Trace:
+        """The finished recording."""
+        raise NotImplementedError
+
+    def events(self) -> Events:
+        """Every event, ordered by start."""
+        from mtprof_nb.events import Events
+
+        return Events(self.trace)
+
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
+        """Events grouped by name and device, and by shapes, innermost frames or overload where asked."""
+        from mtprof_nb.averages import key_averages
+
+        return key_averages(self.trace, group_by_input_shape, group_by_stack_n, group_by_overload_name)
+
+    def lines(self) -> Lines:
+        """Cost per source line, forward, backward and optimizer apart."""
+        from mtprof_nb.lines import Lines
+
+        return Lines(self.trace)
+
+    def export_chrome_trace(self, path: Path, use_python_export: bool = False) -> None:  # noqa: ARG002 - torch's
+        """Write the trace for Perfetto, chrome://tracing or HolisticTraceAnalysis: `.json` or `.json.gz`."""
+        from mtprof_nb.export import chrome_trace
+
+        chrome_trace.write(self.trace, path)
+
+    def export_stacks(self, path: Path, metric: str = "self_cpu_time_total") -> None:
+        """Write collapsed stacks for flamegraph.pl or speedscope."""
+        from mtprof_nb.export import stacks
+
+        stacks.write(self.trace, path, metric)
+
+    def export_memory_timeline(self, path: Path, device: str | None = None) -> None:
+        """Write memory over time by category: `.json`, `.json.gz`, `.raw.json.gz` or `.html`."""
+        from mtprof_nb.export import memory_timeline
+
+        self.mem_tl = memory_timeline.write(self.trace, path, device)
+
+    def show(self, **options: Any) -> None:
+        """Show the panel under the cell."""
+        from mtprof_nb.views import panel
+
+        panel.show(self.trace, **options)
+
+    def timeline(self) -> Any:
+        """The timeline as a plotly figure."""
+        from mtprof_nb.views import timeline
+
+        return timeline.timeline(self.trace)
+
+    def sunburst(self, **options: Any) -> Any:
+        """The stacks as a plotly sunburst."""
+        from mtprof_nb.views import stacks
+
+        return stacks.sunburst(self.trace, **options)
+
+    def icicle(self, **options: Any) -> Any:
+        """The stacks as a plotly icicle."""
+        from mtprof_nb.views import stacks
+
+        return stacks.icicle(self.trace, **options)
+
+    def memory(self) -> Any:
+        """Allocated bytes over time as a plotly figure."""
+        from mtprof_nb.views import memory
+
+        return memory.memory(self.trace)
+
+    def operators(self) -> Any:
+        """The interactive table of operators alone."""
+        from mtprof_nb.views import operators
+
+        return operators.operators(self.trace)
