@@ -14,7 +14,8 @@ PACKAGE = Path(__file__).parent.parent / "mtprof_nb"
 MODEL = {"errors", "trace", "intervals", "merge"}
 #: torch's surface over `analysis`: siblings, which may use one another.
 SURFACE = {"averages", "events", "lines", "table"}
-RESULTS = {*MODEL, "analysis", *SURFACE}
+ANSWERS = {*MODEL, "analysis", *SURFACE}
+OUTPUTS = {"export", "views"}
 #: A room is a module or folder of the package; it may import itself and what stands here.
 MAY_IMPORT = {
     "errors": set(),
@@ -23,13 +24,14 @@ MAY_IMPORT = {
     "merge": {"errors", "trace", "intervals"},
     "capture": MODEL,
     "analysis": MODEL,
-    **dict.fromkeys(SURFACE, RESULTS),
-    "export": RESULTS,
-    "views": RESULTS,
-    "profiler": {*RESULTS, "capture", "export", "views"},
-    "cell": {*RESULTS, "capture", "export", "views", "profiler"},
-    "magic": {*RESULTS, "capture", "export", "views", "profiler", "cell", "__init__"},
-    "__init__": {*RESULTS, "capture", "export", "views", "profiler", "cell", "magic"},
+    **dict.fromkeys(SURFACE, ANSWERS),
+    "export": ANSWERS,
+    "views": ANSWERS,
+    "results": {*ANSWERS, *OUTPUTS},
+    "profiler": {*ANSWERS, *OUTPUTS, "results", "capture"},
+    "cell": {*ANSWERS, *OUTPUTS, "results", "capture", "profiler"},
+    "magic": {*ANSWERS, *OUTPUTS, "results", "capture", "profiler", "cell", "__init__"},
+    "__init__": {*ANSWERS, *OUTPUTS, "results", "capture", "profiler", "cell", "magic"},
 }
 DOTTED_NAME = re.compile(r"\w+(\.\w+)+(:\w+)?")
 HEAVY = ("torch", "IPython", "ipywidgets", "anywidget", "plotly", "pandas")
@@ -37,11 +39,6 @@ HEAVY = ("torch", "IPython", "ipywidgets", "anywidget", "plotly", "pandas")
 
 def _rooms(package: Path) -> set[str]:
     return {path.stem for path in package.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
-
-
-def _module_names(package: Path) -> set[str]:
-    parts = [path.relative_to(package.parent).with_suffix("").parts for path in package.rglob("*.py")]
-    return {".".join(part for part in names if part != "__init__") for names in parts}
 
 
 def _imported(tree: ast.AST, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
@@ -62,19 +59,16 @@ def _imported(tree: ast.AST, module: str, is_package: bool) -> Iterator[tuple[in
 
 def _edges(package: Path) -> Iterator[tuple[str, str, str]]:
     """(where, importing room, imported room) for every import of one room by another."""
-    modules = _module_names(package)
+    rooms = _rooms(package) | set(MAY_IMPORT)
     for path in sorted(package.rglob("*.py")):
         names = path.relative_to(package.parent).with_suffix("").parts
         module = ".".join(name for name in names if name != "__init__")
-        room = names[1]
         for line, target in _imported(ast.parse(path.read_text()), module, path.stem == "__init__"):
-            while target and target not in modules:
-                target = target.rpartition(".")[0]
-            if not target or (target == package.name and room == "__init__"):
-                continue
-            imported = target.split(".")[1] if "." in target else "__init__"
-            if imported != room:
-                yield f"{path.relative_to(package.parent)}:{line}", room, imported
+            root, _, inner = target.partition(".")
+            first = inner.partition(".")[0]
+            imported = first if first in rooms else "__init__"
+            if root == package.name and imported != names[1]:
+                yield f"{path.relative_to(package.parent)}:{line}", names[1], imported
 
 
 def _upward(package: Path) -> list[str]:
