@@ -1,0 +1,97 @@
+"""Where each event stands on a timeline: a lane for each thread and device, rows by depth."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from mtprof_nb.analysis.nesting import nest, nesting
+from mtprof_nb.trace import KERNEL, PYTHON, SCOPE, Bool, Int32, Int64, Trace
+
+
+class Lane(NamedTuple):
+    """Rows `first_row` to `first_row + rows - 1` belong to one thread, one device, or the async scopes."""
+
+    title: str
+    first_row: int
+    rows: int
+    #: The thread's position in `Trace.threads`, -1 for what is not a thread.
+    thread: int
+
+
+@dataclass(frozen=True, eq=False)
+class Lanes:
+    """The row of each event, -1 for an event that is not drawn, and the lanes the rows belong to."""
+
+    row: Int32
+    lanes: tuple[Lane, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are in all."""
+        return sum(lane.rows for lane in self.lanes)
+
+
+def lanes(trace: Trace, python: bool = False) -> Lanes:
+    """Threads in order of their first event, then async scopes, then devices; Python frames only if asked for."""
+    shown = np.ones(len(trace), np.bool_) if python else trace.kind != PYTHON
+    on_thread = shown & (trace.kind != KERNEL) & ~trace.is_async
+    depth = (nest(trace, on_thread) if np.any(~shown) else nesting(trace)).depth
+    row = np.full(len(trace), -1, np.int32)
+    found: list[Lane] = []
+
+    def add(title: str, events: Int64, rows: Int32, thread: int = -1) -> None:
+        first = found[-1].first_row + found[-1].rows if found else 0
+        row[events] = first + rows
+        found.append(Lane(title, first, int(rows.max(initial=0)) + 1, thread))
+
+    for thread in _in_order_of_appearance(trace.thread[on_thread]):
+        events = np.flatnonzero(on_thread & (trace.thread == thread))
+        add(thread_title(trace, thread), events, depth[events], thread)
+    events = np.flatnonzero(trace.is_async & (trace.kind == SCOPE))
+    if len(events):
+        add("async scopes", events, packed(trace.start_ns[events], trace.end_ns[events]))
+    for title, events in _by_device(trace, trace.kind == KERNEL):
+        add(title, events, packed(trace.start_ns[events], trace.end_ns[events]))
+    return Lanes(row, tuple(found))
+
+
+def thread_title(trace: Trace, thread: int) -> str:
+    """A thread's name, or its native number where it has none."""
+    native_id, name = trace.threads[thread]
+    return name or f"thread {native_id}"
+
+
+def _in_order_of_appearance(values: Int64) -> list[int]:
+    distinct, first = np.unique(values, return_index=True)
+    return [int(value) for value in distinct[np.argsort(first)]]
+
+
+def _by_device(trace: Trace, among: Bool) -> list[tuple[str, Int64]]:
+    device = trace.device.astype(np.int64) * 256 + trace.device_index
+    return [
+        (f"{trace.devices[key // 256]}:{max(key % 256, 0)}", np.flatnonzero(among & (device == key)))
+        for key in _in_order_of_appearance(device[among])
+    ]
+
+
+def packed(starts: Int64, ends: Int64) -> Int32:
+    """A row for each interval (sorted by start) such that no two in a row overlap, in as few rows as can be."""
+    rows = np.zeros(len(starts), np.int32)
+    if not np.any(starts[1:] < np.maximum.accumulate(ends)[:-1]):
+        return rows
+    free: list[int] = []
+    busy: list[tuple[int, int]] = []
+    opened = 0
+    for position, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        while busy and busy[0][0] <= start:
+            heapq.heappush(free, heapq.heappop(busy)[1])
+        if free:
+            rows[position] = heapq.heappop(free)
+        else:
+            rows[position], opened = opened, opened + 1
+        heapq.heappush(busy, (end, int(rows[position])))
+    return rows

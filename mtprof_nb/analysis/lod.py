@@ -1,0 +1,160 @@
+"""Level of detail: any window of any number of events, as a bounded number of blocks that lose no time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mtprof_nb.trace import Int8, Int32, Int64
+
+#: A chart stays smooth up to about this many blocks.
+LIMIT = 2_000
+#: A level with more blocks than this is worked out for the window alone, and not kept.
+_KEEP = 300_000
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """What is drawn: one event each, or neighbours of one row that are too short to be told apart.
+
+    A block reaches from the start of its first event to the end of its last, and nothing is made longer.
+    """
+
+    row: Int32
+    start_ns: Int64
+    end_ns: Int64
+    #: How many events a block holds, and the sum of their durations.
+    count: Int64
+    time_ns: Int64
+    #: The longest event of the block, as its position in the trace.
+    event: Int64
+    #: The block's events are the `Levels`' own `[first, last)`.
+    first: Int64
+    last: Int64
+    #: Events shorter than this were merged with their neighbours.
+    merged_below_ns: int
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+
+class Levels:
+    """Events arranged in rows, ready to be asked for any window.
+
+    `row` is -1 for an event that is not drawn. Within a row, starts and ends both rise.
+    """
+
+    def __init__(self, row: Int32, start_ns: Int64, duration_ns: Int64) -> None:
+        drawn = np.flatnonzero(row >= 0)
+        rows = row[drawn]
+        narrow = rows.astype(np.int16) if rows.max(initial=0) < 2**15 else rows
+        #: Positions in the trace, by row, then by start.
+        self.events: Int64 = drawn[np.argsort(narrow, kind="stable")]
+        self._row = row[self.events]
+        self._start = start_ns[self.events]
+        self._duration = duration_ns[self.events]
+        self._end = self._start + self._duration
+        self._time_before = np.concatenate(([0], np.cumsum(self._duration)))
+        self._origin = int(self._start.min(initial=0)) if len(drawn) == 0 else int(self._start.min())
+        edges = np.flatnonzero(np.diff(self._row)) + 1
+        self._row_edges = np.concatenate(([0], edges, [len(drawn)])) if len(drawn) else np.zeros(1, np.int64)
+        self._kept: dict[int, Int64] = {}
+
+    def window(self, begin_ns: int, end_ns: int, limit: int = LIMIT, pixels: int = 1_000) -> Blocks:
+        """The events that touch the window, as at most `limit` blocks (or one a row, where there are more rows).
+
+        Neighbours shorter than a pixel are merged, and longer ones only as far as `limit` demands.
+        """
+        spans = self._spans(begin_ns, end_ns)
+        level = max(int(max(end_ns - begin_ns, 1) / max(pixels, 1)).bit_length() - 1, 0)
+        coarsest = max(int(self._end.max(initial=0)) - self._origin, 1).bit_length()
+        first, last = self._blocks(spans, level)
+        while len(first) > limit and level <= coarsest:
+            level += 1
+            first, last = self._blocks(spans, level)
+        return self._measured(first, last, 1 << level)
+
+    def dominant(self, blocks: Blocks, code: Int8, codes: int) -> Int8:
+        """For each block, the `code` (one an event of the trace) that took the most of its time."""
+        found = code[blocks.event].astype(np.int8)
+        several = np.flatnonzero(blocks.count > 1)
+        owner, members = self._members(blocks, several)
+        weight = self._duration[members] + 1e-3
+        slot = owner * codes + code[self.events[members]]
+        time = np.bincount(slot, weights=weight, minlength=len(several) * codes)
+        found[several] = time.reshape(len(several), codes).argmax(axis=1)
+        return found
+
+    def held(self, blocks: Blocks, chosen: npt.NDArray[np.bool_]) -> Int64:
+        """How many of the events in the mask `chosen` each block holds."""
+        before = np.concatenate(([0], np.cumsum(chosen[self.events])))
+        return before[blocks.last] - before[blocks.first]
+
+    def _members(self, blocks: Blocks, which: Int64) -> tuple[Int64, Int64]:
+        """For every event of the blocks `which`: the position in `which`, and the position in `events`."""
+        counts = blocks.count[which]
+        owner = np.repeat(np.arange(len(which)), counts)
+        offset = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return owner, blocks.first[which][owner] + offset
+
+    def _spans(self, begin_ns: int, end_ns: int) -> list[tuple[int, int]]:
+        """For each row, the run of events that touch the window."""
+        spans = []
+        for low, high in zip(self._row_edges[:-1].tolist(), self._row_edges[1:].tolist(), strict=True):
+            first = low + int(np.searchsorted(self._end[low:high], begin_ns, side="left"))
+            last = low + int(np.searchsorted(self._start[low:high], end_ns, side="right"))
+            if first < last:
+                spans.append((first, last))
+        return spans
+
+    def _blocks(self, spans: list[tuple[int, int]], level: int) -> tuple[Int64, Int64]:
+        """Where the blocks of the spans begin and end, clipped to the spans."""
+        found = [self._in_span(first, last, level) for first, last in spans]
+        if not found:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        firsts = np.concatenate(found)
+        lasts = np.concatenate([np.append(part[1:], span[1]) for part, span in zip(found, spans, strict=True)])
+        return firsts, lasts
+
+    def _in_span(self, first: int, last: int, level: int) -> Int64:
+        kept = self._kept.get(level)
+        if kept is None and last - first > len(self.events) // 16:
+            kept = self._begins(0, len(self.events), level)
+            if len(kept) <= _KEEP:
+                self._kept[level] = kept
+        if kept is None:
+            return self._begins(first, last, level)
+        low, high = np.searchsorted(kept, (first, last))
+        begins = kept[low:high]
+        return begins if len(begins) and begins[0] == first else np.concatenate(([first], begins))
+
+    def _begins(self, first: int, last: int, level: int) -> Int64:
+        """Positions in [first, last) where a block begins: a new row, a new cell of the grid, or a long event."""
+        cell = (self._start[first:last] - self._origin) >> level
+        alone = self._duration[first:last] >= (1 << level)
+        begins = np.empty(last - first, np.bool_)
+        begins[0] = True
+        np.not_equal(cell[1:], cell[:-1], out=begins[1:])
+        begins[1:] |= self._row[first + 1 : last] != self._row[first : last - 1]
+        begins |= alone
+        begins[1:] |= alone[:-1]
+        return np.flatnonzero(begins) + first
+
+    def _measured(self, first: Int64, last: Int64, merged_below_ns: int) -> Blocks:
+        longest = first.copy()
+        for block in np.flatnonzero(last - first > 1).tolist():
+            low = first[block]
+            longest[block] = low + int(self._duration[low : last[block]].argmax())
+        return Blocks(
+            row=self._row[first],
+            start_ns=self._start[first],
+            end_ns=self._end[last - 1],
+            count=last - first,
+            time_ns=self._time_before[last] - self._time_before[first],
+            event=self.events[longest],
+            first=first,
+            last=last,
+            merged_below_ns=merged_below_ns,
+        )

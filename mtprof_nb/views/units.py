@@ -1,0 +1,65 @@
+"""Numbers as people read them: three significant digits and a unit."""
+
+from __future__ import annotations
+
+MINUS = "\N{MINUS SIGN}"
+_TIMES = ((1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
+_BYTES = ((1, "B"), (1 << 10, "KiB"), (1 << 20, "MiB"), (1 << 30, "GiB"), (1 << 40, "TiB"))
+_FLOPS = ((1, "FLOP"), (10**3, "kFLOP"), (10**6, "MFLOP"), (10**9, "GFLOP"), (10**12, "TFLOP"), (10**15, "PFLOP"))
+
+
+def digits(value: float) -> str:
+    """Three significant digits, without an exponent, and never past the third decimal: 0.012, 1.50, 123, 1,230."""
+    if value == 0:
+        return "0"
+    if abs(value) < 0.9995:
+        return f"{value:.3f}"
+    if abs(value) >= 999.5:
+        return f"{round(value, 2 - _magnitude(value)):,.0f}"
+    return f"{value:.{2 - _magnitude(value)}f}"
+
+
+def _magnitude(value: float) -> int:
+    """The power of ten of the first digit, after rounding to three."""
+    return int(f"{abs(value):.2e}".partition("e")[2])
+
+
+def _scaled(value: float, units: tuple[tuple[int, str], ...], step: float) -> str:
+    sign, size = (MINUS if value < 0 else ""), abs(value)
+    # 999.6 would be written 1,000: the next unit says it in three digits.
+    scale, unit = next(((s, u) for s, u in units if size / s < step - 0.5), units[-1])
+    whole = size / scale == int(size / scale) and scale == 1
+    return f"{sign}{f'{size:,.0f}' if whole else digits(size / scale)} {unit}"
+
+
+def duration(ns: float) -> str:
+    """Nanoseconds as µs, ms or s."""
+    return _scaled(ns, _TIMES, 1_000)
+
+
+def nbytes(count: float) -> str:
+    """Bytes as B, KiB, MiB, …"""
+    return _scaled(count, _BYTES, 1_000)
+
+
+def flops(count: float) -> str:
+    """Floating point operations as kFLOP, MFLOP, …"""
+    return _scaled(count, _FLOPS, 1_000)
+
+
+def number(count: int) -> str:
+    """A count with its thousands set apart."""
+    return f"{count:,}"
+
+
+def share(part: float, whole: float) -> str:
+    """`part` of `whole` in percent; an en dash where there is no whole."""
+    if not whole:
+        return "–"
+    percent = 100 * part / whole
+    return "0 %" if percent == 0 else "<0.1 %" if percent < 0.05 else f"{percent:.1f} %"
+
+
+def plural(count: int, noun: str) -> str:
+    """`3 ops`, `1 op`."""
+    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
