@@ -7,9 +7,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from types import ModuleType
 
 import leftovers
 import pytest
+
+import mtprof_nb
 
 torch = pytest.importorskip("torch")
 
@@ -54,6 +57,7 @@ LEAVE: dict[str, Callable[[], object]] = {
     ),
     "torch.optim.Optimizer.zero_grad is replaced": lambda: setattr(torch.optim.Optimizer, "zero_grad", print),
     "torch.nn.functional.relu has other code": _swap_code,
+    "profiler 'forgotten' is active": lambda: mtprof_nb.profile(name="forgotten").start(),
     "torch's profiler is active": lambda: torch.autograd.profiler.profile(use_kineto=True).__enter__(),
     "_Mode": lambda: _Mode().__enter__(),
     "_FunctionMode": lambda: _FunctionMode().__enter__(),
@@ -96,3 +100,23 @@ def test_what_torch_compile_changes_in_torch_is_no_leftover() -> None:
     torch.compile(torch.nn.Linear(2, 2), backend="eager")(torch.ones(1, 2))
 
     assert leftovers.close(before) == []
+
+
+@pytest.mark.parametrize("peer", leftovers.PEERS)
+def test_a_changed_dispatcher_of_a_peer_is_named_and_put_right(peer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    dispatcher, profiler = ModuleType("dispatcher"), ModuleType("profiler")
+    dispatcher.is_profiler_enabled = is_enabled = lambda: False
+    profiler._ACTIVE_SESSION = None
+    monkeypatch.setitem(sys.modules, f"{peer}._dispatch.dispatcher", dispatcher)
+    monkeypatch.setitem(sys.modules, f"{peer}.profiler.profiler", profiler)
+    before = leftovers.snapshot()
+
+    dispatcher.is_profiler_enabled = lambda: True
+    profiler._ACTIVE_SESSION = object()
+
+    assert leftovers.close(before) == [
+        f"{peer}'s profiler is active",
+        f"{peer}._dispatch.dispatcher.is_profiler_enabled is replaced",
+    ]
+    assert dispatcher.is_profiler_enabled is is_enabled
+    assert profiler._ACTIVE_SESSION is None
