@@ -154,6 +154,12 @@ def test_importing_the_package_imports_no_runtime_and_no_notebook_library() -> N
 
 
 def test_naming_everything_public_imports_no_runtime_and_no_notebook_library() -> None:
-    program = "import mtprof_nb\nfor name in mtprof_nb.__all__:\n    getattr(mtprof_nb, name)"
+    # The two functions that IPython itself calls may import it.
+    program = """
+import mtprof_nb
+for name in mtprof_nb.__all__:
+    if not name.endswith("ipython_extension"):
+        getattr(mtprof_nb, name)
+"""
 
     assert _heavy_modules_after(program) == ""

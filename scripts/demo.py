@@ -1,0 +1,72 @@
+"""What `make demo` runs: a small training run profiled in the terminal, then the quickstart as a page to open."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+from torch import nn
+
+import mtprof_nb as mtp
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOK = ROOT / "notebooks" / "01_quickstart.ipynb"
+PAGE = ROOT / "build" / "quickstart.html"
+STEPS = 20
+
+
+def train(model: nn.Module, steps: int) -> float:
+    """The loss after some steps on random pictures."""
+    optimizer = torch.optim.Adam(model.parameters())
+    images, labels = torch.randn(64, 1, 28, 28), torch.randint(10, (64,))
+    for _ in mtp.steps(range(steps)):
+        optimizer.zero_grad()
+        scores = model(images)
+        loss = nn.functional.cross_entropy(scores, labels)
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+def profile_training() -> mtp.profile:
+    """The same training run, recorded with exact source lines."""
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(16 * 14 * 14, 10)
+    )
+    train(model, 2)
+    with mtp.profile(with_stack=True, name="demo") as prof:
+        train(model, STEPS)
+    return prof
+
+
+def write_page(notebook: Path, page: Path) -> None:
+    """Execute a notebook from top to bottom and leave it, with its outputs, as one HTML file."""
+    import nbformat
+    from nbconvert import HTMLExporter
+    from nbconvert.preprocessors import ExecutePreprocessor
+
+    content = nbformat.read(notebook, as_version=4)
+    run = ExecutePreprocessor(kernel_name="python3", timeout=300, store_widget_state=False)
+    run.preprocess(content, {"metadata": {"path": str(notebook.parent)}})
+    html, _ = HTMLExporter(embed_images=True).from_notebook_node(content)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(html, encoding="utf-8")
+
+
+def main() -> None:
+    """Print the hottest ops and lines, then the address of the page."""
+    prof = profile_training()
+    print(f"{STEPS} steps of a small convolutional net: the hottest ops")
+    print(prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=10, max_name_column_width=40))
+    print("the hottest lines, with what backward and the optimizer owe to them")
+    print(prof.lines())
+    print(f"executing {NOTEBOOK.relative_to(ROOT)} …")
+    write_page(NOTEBOOK, PAGE)
+    print(f"open {PAGE.as_uri()}")
+    print("or `make lab` for the same notebook, live")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
