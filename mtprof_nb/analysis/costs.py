@@ -1,0 +1,201 @@
+"""What each event cost, of its own and with all that ran inside it: host time, device time, memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from mtprof_nb.analysis.nesting import Nesting, nest, nesting
+from mtprof_nb.trace import KERNEL, Allocations, Bool, Int32, Int64, Trace
+
+#: Bookkeeping of the runtime and of the profiler, which no average counts.
+BOOKKEEPING = frozenset(
+    {
+        "[memory]",
+        "profiler::_record_function_enter",
+        "profiler::_record_function_enter_new",
+        "profiler::_record_function_exit",
+        "aten::is_leaf",
+        "aten::output_nr",
+        "aten::_version",
+    }
+)
+_STEP_PREFIX = "ProfilerStep#"
+
+
+def averaged_name(name: str) -> str:
+    """The name under which an event is averaged: all profiler steps are one."""
+    return "ProfilerStep*" if name.startswith(_STEP_PREFIX) else name
+
+
+@dataclass(frozen=True, eq=False)
+class Bytes:
+    """Allocated less released bytes during each event, and what of that no child accounts for."""
+
+    cpu: Int64
+    self_cpu: Int64
+    device: Int64
+    self_device: Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """The costs of each event of a trace. What takes no part in nesting has no self cost but a kernel's."""
+
+    #: Which events count; the others are bookkeeping, or folded into the event they ran in.
+    counted: Bool
+    #: The counted event that each ran in, or -1.
+    parent: Int32
+    total_ns: Int64
+    #: Never negative, also where children overlap.
+    self_ns: Int64
+    #: None where no kernel was recorded.
+    device_ns: Int64 | None
+    self_device_ns: Int64 | None
+    #: None where no memory was recorded.
+    memory: Bytes | None
+
+
+_of_events: WeakKeyDictionary[Trace, Costs] = WeakKeyDictionary()
+_of_averages: WeakKeyDictionary[Trace, Costs] = WeakKeyDictionary()
+
+
+def event_costs(trace: Trace) -> Costs:
+    """The costs of all events as they were recorded."""
+    found = _of_events.get(trace)
+    if found is None:
+        everything = np.ones(len(trace), np.bool_)
+        found = _of_events[trace] = _costs(trace, everything, nesting(trace), np.arange(len(trace), dtype=np.int32))
+    return found
+
+
+def averaged_costs(trace: Trace) -> Costs:
+    """The costs of the events that averages count: no bookkeeping, and no only child of an event of its own name."""
+    found = _of_averages.get(trace)
+    if found is None:
+        found = _of_averages[trace] = _folded_costs(trace)
+    return found
+
+
+def loose_allocations(trace: Trace) -> Int64:
+    """Positions of the allocations during no counted event of the host."""
+    records = trace.allocations
+    if records is None:
+        return np.empty(0, np.int64)
+    counted = _is_counted(trace) & (trace.kind != KERNEL)
+    if not counted.any():
+        return np.arange(len(records))
+    reached = np.maximum.accumulate(trace.end_ns[counted])
+    last = np.searchsorted(trace.start_ns[counted], records.time_ns, side="right") - 1
+    return np.flatnonzero((last < 0) | (reached[np.maximum(last, 0)] < records.time_ns))
+
+
+def _is_counted(trace: Trace) -> Bool:
+    counts = np.array([name not in BOOKKEEPING for name in trace.names] or [True], np.bool_)
+    return counts[trace.name]
+
+
+def _folded_costs(trace: Trace) -> Costs:
+    counted = _is_counted(trace)
+    on_host = (trace.kind != KERNEL) & ~trace.is_async
+    nested = nesting(trace) if counted.all() else nest(trace, counted & on_host)
+    keeper = _keepers(trace, nested)
+    counted &= keeper == np.arange(len(trace))
+    return _costs(trace, counted, nested, keeper)
+
+
+def _keepers(trace: Trace, nested: Nesting) -> Int32:
+    """For each event the one that it is folded into, which is itself unless it is its namesake's only child."""
+    keeper = np.arange(len(trace), dtype=np.int32)
+    inner = np.flatnonzero(nested.parent >= 0)
+    outer = nested.parent[inner]
+    only = np.bincount(outer, minlength=len(trace))[outer] == 1
+    namesake = _averaged_names(trace)[trace.name[inner[only]]] == _averaged_names(trace)[trace.name[outer[only]]]
+    folded = inner[only][namesake]
+    keeper[folded] = nested.parent[folded]
+    while True:
+        above = keeper[keeper[folded]]
+        if np.array_equal(above, keeper[folded]):
+            return keeper
+        keeper[folded] = above
+
+
+def _averaged_names(trace: Trace) -> Int32:
+    """For each of the trace's names the first one that is averaged under the same name."""
+    first: dict[str, int] = {}
+    return np.array([first.setdefault(averaged_name(name), index) for index, name in enumerate(trace.names)], np.int32)
+
+
+def _costs(trace: Trace, counted: Bool, nested: Nesting, keeper: Int32) -> Costs:
+    on_device = trace.kind == KERNEL
+    has_kernels = bool(on_device.any())
+    total_ns = np.where(on_device, 0, trace.duration_ns) if has_kernels else trace.duration_ns
+    parent = np.where(nested.parent >= 0, keeper[nested.parent], np.int32(-1))
+    device_ns, self_device_ns = _device_time(trace, nested, keeper) if has_kernels else (None, None)
+    return Costs(
+        counted=counted,
+        parent=parent,
+        total_ns=total_ns,
+        self_ns=np.maximum(_without_children(total_ns, nested, keeper), 0),
+        device_ns=device_ns,
+        self_device_ns=self_device_ns,
+        memory=_memory(trace, nested, keeper),
+    )
+
+
+def _without_children(total: Int64, nested: Nesting, keeper: Int32) -> Int64:
+    """Each nested event's total less its children's; what is folded away adds its own to its keeper's."""
+    own = np.where(nested.depth >= 0, total, 0)
+    inner = np.flatnonzero(nested.parent >= 0)
+    np.subtract.at(own, nested.parent[inner], total[inner])
+    folded = np.flatnonzero(keeper != np.arange(len(keeper)))
+    np.add.at(own, keeper[folded], own[folded])
+    return own
+
+
+def _device_time(trace: Trace, nested: Nesting, keeper: Int32) -> tuple[Int64, Int64]:
+    """Kernels cost what they took; an event of the host costs what the kernels took that it launched."""
+    own = np.zeros(len(trace), np.int64)
+    if trace.launcher is not None:
+        launched = np.flatnonzero((trace.kind == KERNEL) & (trace.launcher >= 0))
+        launched = launched[nested.depth[trace.launcher[launched]] >= 0]
+        np.add.at(own, keeper[trace.launcher[launched]], trace.duration_ns[launched])
+    total = nested.subtree_sum(own)
+    kernels = trace.kind == KERNEL
+    return np.where(kernels, trace.duration_ns, total), np.where(kernels, trace.duration_ns, own)
+
+
+def _memory(trace: Trace, nested: Nesting, keeper: Int32) -> Bytes | None:
+    cpu_devices = np.array([device == "CPU" for device in trace.devices], np.bool_)
+    if trace.allocations is not None:
+        cpu = _allocated_during(trace, trace.allocations, cpu_devices[trace.allocations.device])
+        device = _allocated_during(trace, trace.allocations, ~cpu_devices[trace.allocations.device])
+    elif trace.memory_before is not None and trace.memory_after is not None:
+        change, known = trace.memory_after - trace.memory_before, trace.memory_before >= 0
+        on_cpu = cpu_devices[trace.device]
+        cpu = _with_gaps_filled(np.where(known & on_cpu, change, 0), known & on_cpu, nested)
+        device = _with_gaps_filled(np.where(known & ~on_cpu, change, 0), known & ~on_cpu, nested)
+    else:
+        return None
+    return Bytes(cpu, _without_children(cpu, nested, keeper), device, _without_children(device, nested, keeper))
+
+
+def _with_gaps_filled(change: Int64, known: Bool, nested: Nesting) -> Int64:
+    """Where an event's own change is not known, the sum of its children's."""
+    for level in reversed(nested.levels()[1:]):
+        unknown = level[~known[nested.parent[level]]]
+        np.add.at(change, nested.parent[unknown], change[unknown])
+    return change
+
+
+def _allocated_during(trace: Trace, records: Allocations, chosen: Bool) -> Int64:
+    """Bytes of the chosen records from each host event's first moment to its last, whichever thread allocated."""
+    times = records.time_ns[chosen]
+    if not len(times):
+        return np.zeros(len(trace), np.int64)
+    running = np.concatenate(([0], np.cumsum(records.nbytes[chosen])))
+    first = np.searchsorted(times, trace.start_ns, side="left")
+    last = np.searchsorted(times, trace.end_ns, side="right")
+    return np.where(trace.kind == KERNEL, 0, running[last] - running[first])

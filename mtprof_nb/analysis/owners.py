@@ -1,0 +1,49 @@
+"""From an event to what belongs to it: its direct children, the kernels that it launched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.trace import Int32, Trace
+
+
+class _Belongings:
+    """Events sorted by their owner, so that one owner's are found without looking at the others."""
+
+    def __init__(self, owner: Int32) -> None:
+        self._order = np.argsort(owner, kind="stable").astype(np.int32)
+        self._owner = owner[self._order]
+
+    def of(self, position: int) -> list[int]:
+        first, last = np.searchsorted(self._owner, (position, position + 1))
+        found: list[int] = self._order[first:last].tolist()
+        return found
+
+
+def _launchers(trace: Trace) -> Int32:
+    return np.full(len(trace), -1, np.int32) if trace.launcher is None else trace.launcher
+
+
+_children: WeakKeyDictionary[Trace, _Belongings] = WeakKeyDictionary()
+_kernels: WeakKeyDictionary[Trace, _Belongings] = WeakKeyDictionary()
+
+
+def children(trace: Trace, position: int) -> list[int]:
+    """Positions of the events that ran directly inside the one at `position`, in order of start."""
+    return _belongings(_children, trace, lambda: nesting(trace).parent).of(position)
+
+
+def launched(trace: Trace, position: int) -> list[int]:
+    """Positions of the kernels and runtime calls that the event at `position` launched."""
+    return _belongings(_kernels, trace, lambda: _launchers(trace)).of(position)
+
+
+def _belongings(known: WeakKeyDictionary[Trace, _Belongings], trace: Trace, owner: Callable[[], Int32]) -> _Belongings:
+    found = known.get(trace)
+    if found is None:
+        found = known[trace] = _Belongings(owner())
+    return found
