@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mtprof_nb.trace import OP, Allocations, StackInterner, Trace, empty_trace
+from mtprof_nb.trace import OP, Allocations, StackInterner, StackTree, Trace, empty_trace
 
 T = TypeVar("T", bound=Hashable)
 
@@ -42,7 +42,8 @@ class _Merger:
         for column in ("forward", "launcher"):
             columns[column] = self._events(column)
         columns["shape"], columns["shapes"], columns["dtypes"] = self._shapes()
-        columns["stack"], columns["stacks"] = self._stacks()
+        for column, tree in (("stack", "stacks"), ("line_stack", "line_stacks")):
+            columns[column], columns[tree] = self._stacks(column, tree)
         columns["allocations"] = self._allocations(columns["devices"], columns["threads"])
         first = parts[0]
         self.trace = replace(
@@ -54,6 +55,7 @@ class _Merger:
             dropped=sum(part.dropped for part in parts),
             dropped_exactly=all(part.dropped_exactly for part in parts),
             overhead_ns=sum(max(part.overhead_ns, 0) for part in parts),
+            lines_note="; ".join(dict.fromkeys(part.lines_note for part in parts if part.lines_note)),
             sources={file: text for part in parts for file, text in part.sources.items()},
             metadata={key: text for part in parts for key, text in part.metadata.items()},
         ).sorted()
@@ -86,17 +88,18 @@ class _Merger:
         shape = self._joined(lambda part: _follow(part.shape, moved[id(part)]), -1)
         return shape, tuple(pair[0] for pair in joined), tuple(pair[1] for pair in joined)
 
-    def _stacks(self) -> tuple[Any, Any]:
+    def _stacks(self, column: str, tree: str) -> tuple[Any, Any]:
         interner = StackInterner()
         moved = {}
         for part in self._parts:
             nodes: list[int] = []
-            if part.stacks is not None:
-                pairs = zip(part.stacks.frame.tolist(), part.stacks.parent.tolist(), strict=True)
+            stacks: StackTree | None = getattr(part, tree)
+            if stacks is not None:
+                pairs = zip(stacks.frame.tolist(), stacks.parent.tolist(), strict=True)
                 for frame, parent in pairs:
-                    nodes.append(interner.child(nodes[parent] if parent >= 0 else -1, part.stacks.frames[frame]))
+                    nodes.append(interner.child(nodes[parent] if parent >= 0 else -1, stacks.frames[frame]))
             moved[id(part)] = np.array(nodes, np.int32)
-        stack = self._joined(lambda part: _follow(part.stack, moved[id(part)]), -1)
+        stack = self._joined(lambda part: _follow(getattr(part, column), moved[id(part)]), -1)
         return stack, None if stack is None else interner.tree()
 
     def _allocations(self, devices: tuple[str, ...], threads: tuple[Any, ...]) -> Allocations | None:

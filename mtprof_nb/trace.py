@@ -199,6 +199,7 @@ _COLUMN_DTYPES: dict[str, npt.DTypeLike] = {
     "flops": np.int64,
     "module": np.int32,
     "line": np.int32,
+    "line_stack": np.int32,
 }
 #: Columns that name another event by its position.
 _EVENT_REFERENCES = ("forward", "launcher")
@@ -250,6 +251,8 @@ class Trace:
     module: Int32 | None = None
     #: The source line that caused the event: of the marked cell, or the innermost user line of the stack.
     line: Int32 | None = None
+    #: The marked lines that were running, innermost first: a node of `line_stacks`.
+    line_stack: Int32 | None = None
 
     overloads: tuple[str, ...] = ()
     shapes: tuple[Shapes, ...] = ()
@@ -258,6 +261,9 @@ class Trace:
     stacks: StackTree | None = None
     modules: tuple[str, ...] = ()
     lines: tuple[SourceLine, ...] = ()
+    line_stacks: StackTree | None = None
+    #: Why lines are missing, or coarser than they could be; "" where nothing is wrong.
+    lines_note: str = ""
     allocations: Allocations | None = None
     #: Source text by file name, for what is not on disk (notebook cells).
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -297,7 +303,7 @@ class Trace:
     @property
     def nbytes(self) -> int:
         """Bytes held by the columns, tables of strings not counted."""
-        owners = [self, self.allocations, self.stacks]
+        owners = [self, self.allocations, self.stacks, self.line_stacks]
         arrays = [
             value
             for owner in owners

@@ -12,7 +12,8 @@ from mtprof_nb.trace import KINDS, PHASES, Allocations, Frame, Recorded, SourceL
 def event(name: str, start_ns: int, end_ns: int, **facts: Any) -> dict[str, Any]:
     """One row for `make_trace`. Facts: kind, device, thread, phase, step, sequence_nr, forward (a position in
     the list), shapes, dtypes, stack (frames innermost first: ("f.py", 3, "run")), stack_is_forward,
-    memory=(before, after), flops, module, line=("f.py", 3), is_user_annotation, is_async, launcher, overload."""
+    memory=(before, after), flops, module, line=("f.py", 3), line_stack (as stack),
+    is_user_annotation, is_async, launcher, overload."""
     return {"name": name, "start_ns": start_ns, "end_ns": end_ns, **facts}
 
 
@@ -70,6 +71,12 @@ def make_trace(rows: list[dict[str, Any]], allocations: list[dict[str, Any]] | N
     if given("line"):
         lines, table = _intern(column("line", None))
         optional["line"], optional["lines"] = lines, tuple(SourceLine(*line) for line in table)
+    if given("line_stack"):
+        marked = StackInterner()
+        optional["line_stack"] = [
+            marked.stack(Frame(*frame) for frame in reversed(row.get("line_stack", ()))) for row in rows
+        ]
+        optional["line_stacks"] = marked.tree()
     if given("launcher"):
         optional["launcher"] = column("launcher", -1)
     if allocations is not None:
