@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from mtprof_nb.capture.session import record_function, step, steps
     from mtprof_nb.errors import ExportError, HookError, MtprofError, MtprofWarning, SessionError
     from mtprof_nb.export.tensorboard import tensorboard_trace_handler
-    from mtprof_nb.magic import load_ipython_extension, unload_ipython_extension
     from mtprof_nb.profiler import last, profile
     from mtprof_nb.trace import Trace
 
@@ -48,7 +47,6 @@ _HOME = {
     "SessionError": "errors",
     "Trace": "trace",
     "last": "profiler",
-    "load_ipython_extension": "magic",
     "profile": "profiler",
     "record_function": "capture.session",
     "schedule": "capture.schedule",
@@ -56,8 +54,17 @@ _HOME = {
     "steps": "capture.session",
     "supported_activities": "capture.activities",
     "tensorboard_trace_handler": "export.tensorboard",
-    "unload_ipython_extension": "magic",
 }
+
+
+def load_ipython_extension(ip: Any) -> None:
+    """`%load_ext mtprof_nb`: give this shell `%%mtprofile`, `%mtprofile` and `%mtprofile_config`."""
+    import_module("mtprof_nb.magic").load(ip)
+
+
+def unload_ipython_extension(ip: Any) -> None:
+    """`%unload_ext mtprof_nb`: take them away again."""
+    import_module("mtprof_nb.magic").unload(ip)
 
 
 def __getattr__(name: str) -> Any:

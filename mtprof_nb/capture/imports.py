@@ -1,0 +1,53 @@
+"""Notices the moment a runtime has been imported, so that a recording can listen from its first op on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+
+class ImportWatcher(MetaPathFinder):
+    """Calls `imported(name)` right after each of `names` has been imported, in the thread that imported it."""
+
+    def __init__(self, names: Sequence[str], imported: Callable[[str], None]) -> None:
+        self._names = frozenset(names)
+        self._imported = imported
+
+    def install(self) -> None:
+        """Watch from now on."""
+        sys.meta_path.insert(0, self)
+
+    def remove(self) -> None:
+        """Watch no more; a second call does nothing."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """What the other finders find; the loader of a watched module reports when it is done."""
+        if fullname not in self._names:
+            return None
+        for finder in list(sys.meta_path):
+            if finder is self or not hasattr(finder, "find_spec"):
+                continue
+            spec = finder.find_spec(fullname, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    self._report_after(spec.loader)
+                return spec
+        return None
+
+    def _report_after(self, loader: Loader) -> None:
+        """Put a step after the loader's own work, for this one import: the attribute goes as it is used."""
+        load = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            del loader.exec_module
+            load(module)
+            self._imported(module.__name__)
+
+        loader.exec_module = exec_module  # type: ignore[method-assign]

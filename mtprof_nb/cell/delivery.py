@@ -1,0 +1,49 @@
+"""What becomes of a finished profile: a variable, files, and the panel, each of them whatever befalls the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mtprof_nb.cell.flags import Flags
+from mtprof_nb.cell.recording import tell
+from mtprof_nb.export.atomic import replacing
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from mtprof_nb.profiler import profile
+
+DEFAULT_SORT = "self_cpu_time_total"
+
+
+def deliver(ip: InteractiveShell, prof: profile, flags: Flags, outcome: str | None) -> None:
+    """Store, write and show `prof` as `flags` ask. What fails is told in one line; `mtprof_nb.last()` keeps it."""
+    if flags.out is not None:
+        ip.user_ns[flags.out] = prof
+    if flags.dump is not None:
+        _attempt("written", partial(prof.export_chrome_trace, flags.dump))
+    if flags.text is not None:
+        _attempt("written", partial(_write_table, prof, flags, flags.text))
+    if not flags.quiet:
+        _attempt("shown", partial(_show, prof, flags, outcome))
+
+
+def _attempt(what: str, act: Callable[[], None]) -> None:
+    try:
+        act()
+    except (Exception, KeyboardInterrupt) as error:
+        tell(f"the profile could not be {what} ({type(error).__name__}: {error}); mtprof_nb.last() has it")
+
+
+def _write_table(prof: profile, flags: Flags, path: Path) -> None:
+    rows = flags.limit if flags.limit is not None else -1
+    table = prof.key_averages().table(sort_by=flags.sort or DEFAULT_SORT, row_limit=rows)
+    with replacing(path) as file:
+        file.write(table.encode())
+
+
+def _show(prof: profile, flags: Flags, outcome: str | None) -> None:
+    prof.show(name=prof.name, sort=flags.sort, limit=flags.limit, status=outcome, show_all=flags.show_all)

@@ -1,0 +1,177 @@
+"""Reads a line of flags, over those that the notebook has set for all its cells."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from IPython.core.error import UsageError
+
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.schedule import schedule
+from mtprof_nb.cell.options import OPTIONS, RECORD_FLAGS, Option
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What one `%%mtprofile` line asks for, after the notebook's defaults."""
+
+    with_stack: bool = False
+    record_shapes: bool = False
+    profile_memory: bool = False
+    with_flops: bool = False
+    with_modules: bool = False
+    activities: tuple[str, ...] | None = None
+    hook: str = "auto"
+    schedule: Mapping[str, int] | None = None
+    max_events: int = Request.max_events
+    name: str | None = None
+    out: str | None = None
+    returns: bool = False
+    quiet: bool = False
+    sort: str | None = None
+    limit: int | None = None
+    dump: Path | None = None
+    text: Path | None = None
+    show_all: bool = False
+    help: bool = False
+
+    @property
+    def profile_options(self) -> dict[str, Any]:
+        """The keywords of `profile` that these flags stand for. A schedule's windows are all kept."""
+        return {flag: getattr(self, flag) for flag in (*RECORD_FLAGS, "activities", "hook", "max_events")} | {
+            "schedule": schedule(**self.schedule) if self.schedule else None,
+            "acc_events": self.schedule is not None,
+        }
+
+
+class FlagParser(argparse.ArgumentParser):
+    """Reads flags; whatever is wrong with them is a `UsageError`, which a notebook shows without a traceback."""
+
+    def __init__(self, magic: str, usage: str, description: str, options: tuple[Option, ...]) -> None:
+        super().__init__(
+            magic,
+            usage.replace("%", "%%"),
+            description,
+            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=32, width=100),
+            argument_default=argparse.SUPPRESS,
+            add_help=False,
+            allow_abbrev=False,
+        )
+        self.options = options
+        group = self.add_argument_group("flags")
+        for option in options:
+            if option.read is not None:
+                group.add_argument(
+                    *option.spellings, dest=option.dest, type=option.read, metavar=option.metavar, help=option.help
+                )
+                continue
+            group.add_argument(*option.spellings, dest=option.dest, action="store_true", help=option.help)
+            if option.negatable:
+                group.add_argument(option.negation, dest=option.dest, action="store_false", help=argparse.SUPPRESS)
+
+    @property
+    def spellings(self) -> list[str]:
+        """Every flag as it may be typed."""
+        negations = [option.negation for option in self.options if option.negatable]
+        return [spelling for option in self.options for spelling in option.spellings] + negations
+
+    def error(self, message: str) -> NoReturn:
+        """Raise `UsageError` with the next step."""
+        typed = re.findall(r"--[\w-]+", message) if message.startswith("unrecognized") else []
+        near = difflib.get_close_matches(typed[0], self.spellings, 1, 0.7) if typed else []
+        hint = f"did you mean {near[0]}? " if near else ""
+        msg = f"{message} ({hint}{self.prog} -h lists every flag)"
+        raise UsageError(msg)
+
+    def read(self, line: str) -> tuple[dict[str, Any], str]:
+        """The flags given at the beginning of `line`, and what follows them, untouched."""
+        argv, rest = self._split(line)
+        given = vars(self.parse_args(argv))
+        if given.pop("all", False):
+            given = dict.fromkeys(RECORD_FLAGS, True) | given
+        return given, rest
+
+    def _split(self, line: str) -> tuple[list[str], str]:
+        argv: list[str] = []
+        is_value = False
+        for token in _TOKEN.finditer(line):
+            text = token.group()
+            if not is_value and text == "--":
+                return argv, line[token.end() :].strip()
+            if not is_value and not text.startswith("-"):
+                return argv, line[token.start() :].strip()
+            if token["open"]:
+                self.error(f"no closing quotation in {text!r}")
+            argv.append(_QUOTED.sub(lambda quoted: quoted.group()[1:-1], text))
+            is_value = not is_value and self._wants_value(text)
+        return argv, ""
+
+    def _wants_value(self, text: str) -> bool:
+        with_value = {spelling for option in self.options if option.read for spelling in option.spellings}
+        if text.startswith("--"):
+            return text in with_value
+        taking = [place for place, letter in enumerate(text[1:], 1) if f"-{letter}" in with_value]
+        return bool(taking) and taking[0] == len(text) - 1
+
+
+_TOKEN = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*'|(?P<open>["']))+""")
+_QUOTED = re.compile(r""""[^"]*"|'[^']*'""")
+
+PARSER = FlagParser(
+    "%%mtprofile",
+    "%%mtprofile [flags] on the first line of a cell, or %mtprofile [flags] statement",
+    "Record the tensor operations of the cell, or of the statement, and show them below its own output.\n"
+    "The cell runs as it would have run without this line. mtprof_nb.last() has the profile afterwards.\n"
+    "--no-... takes a switch back that %mtprofile_config has set.",
+    OPTIONS,
+)
+CONFIG_PARSER = FlagParser(
+    "%mtprofile_config",
+    "%mtprofile_config [flags]",
+    "Set flags that every later %%mtprofile of this kernel starts from; without flags, show them.",
+    (
+        *(option for option in OPTIONS if option.can_default),
+        Option(("--reset",), "reset", "forget what was set before"),
+        OPTIONS[-1],
+    ),
+)
+
+
+class Defaults:
+    """The flags that `%mtprofile_config` has set, and the flags of a cell over them."""
+
+    def __init__(self) -> None:
+        self._given: dict[str, Any] = {}
+
+    def read(self, line: str) -> tuple[Flags, str]:
+        """The flags of a magic's line, and the statement after them."""
+        given, statement = PARSER.read(line)
+        return Flags(**{**self._given, **given}), statement
+
+    def configure(self, line: str) -> str:
+        """Set the flags of `line` from now on; the text to show, if any."""
+        given, rest = CONFIG_PARSER.read(line)
+        if rest:
+            CONFIG_PARSER.error(f"{rest!r} is not a flag")
+        if given.pop("help", False):
+            return CONFIG_PARSER.format_help()
+        self._given = ({} if given.pop("reset", False) else self._given) | given
+        return "" if line.strip() else self._spelled() or "no flags are set"
+
+    def _spelled(self) -> str:
+        """The flags as a user would type them."""
+        return " ".join(_spell(option, self._given[option.dest]) for option in OPTIONS if option.dest in self._given)
+
+
+def _spell(option: Option, value: Any) -> str:
+    if option.read is None:
+        return option.spellings[-1] if value else option.negation
+    if isinstance(value, Mapping):
+        value = [f"{key}={number}" for key, number in value.items()]
+    return f"{option.spellings[-1]} {','.join(value) if isinstance(value, list | tuple) else value}"

@@ -1,0 +1,35 @@
+"""Puts the magics into a shell, and takes them out again without a trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mtprof_nb.cell import completion
+from mtprof_nb.cell.source import OneLiner, profiled
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.core.magic import Magics
+
+
+def install(ip: InteractiveShell, magics: type[Magics]) -> None:
+    """Give `ip` these magics, and cells that begin with one their rewriting; a second call does nothing."""
+    if profiled in ip.input_transformers_cleanup:
+        return
+    ip.register_magics(magics)
+    ip.input_transformers_cleanup.append(profiled)
+    ip.input_transformers_post.append(OneLiner(ip))
+    completion.install(ip)
+
+
+def remove(ip: InteractiveShell, magics: type[Magics]) -> None:
+    """Take everything away that `install` gave; nothing where there is nothing."""
+    if profiled not in ip.input_transformers_cleanup:
+        return
+    completion.remove(ip)
+    ip.input_transformers_cleanup.remove(profiled)
+    ip.input_transformers_post[:] = [step for step in ip.input_transformers_post if not isinstance(step, OneLiner)]
+    ip.magics_manager.registry.pop(magics.__name__)
+    for kind, names in magics.magics.items():
+        for name in names:
+            ip.magics_manager.magics[kind].pop(name, None)

@@ -1,0 +1,126 @@
+"""Every flag of `%%mtprofile`: how it is spelled, what it means, and how its value is read."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mtprof_nb.capture.activities import as_activity
+from mtprof_nb.capture.hook import HOOK_KINDS
+from mtprof_nb.capture.schedule import schedule
+
+RECORD_FLAGS = ("with_stack", "record_shapes", "profile_memory", "with_flops", "with_modules")
+SCHEDULE_KEYS = ("wait", "warmup", "active", "repeat", "skip_first", "skip_first_wait")
+DUMP_SUFFIXES = (".json", ".json.gz")
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        msg = f"{text!r} is not a count: give a whole number from 1 up"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
+
+
+def _activities(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(as_activity(name.strip()).value for name in text.split(","))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _schedule(text: str) -> dict[str, int]:
+    """`wait=1,active=3` as the keywords of `schedule`."""
+    parts = [part.partition("=") for part in text.replace(" ", "").split(",")]
+    if any(key not in SCHEDULE_KEYS or not value.isdecimal() for key, _, value in parts):
+        msg = f"{text!r} is not a schedule: write wait=1,warmup=1,active=3 with any of {', '.join(SCHEDULE_KEYS)}"
+        raise argparse.ArgumentTypeError(msg)
+    steps = {key: int(value) for key, _, value in parts}
+    try:
+        schedule(**steps)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return steps
+
+
+def _variable(text: str) -> str:
+    if not text.isidentifier():
+        msg = f"{text!r} cannot name a variable: give a plain Python name"
+        raise argparse.ArgumentTypeError(msg)
+    return text
+
+
+def _hook(text: str) -> str:
+    if text != "auto" and text not in HOOK_KINDS:
+        msg = f"unknown hook {text!r}: use auto or one of {', '.join(HOOK_KINDS)}"
+        raise argparse.ArgumentTypeError(msg)
+    return text
+
+
+def _new_file(text: str) -> Path:
+    path = Path(text).expanduser()
+    if not path.parent.is_dir():
+        msg = f"{str(path.parent)!r} is not a directory: create it first"
+        raise argparse.ArgumentTypeError(msg)
+    if path.is_dir():
+        msg = f"{text!r} is a directory: name a file in it"
+        raise argparse.ArgumentTypeError(msg)
+    return path
+
+
+def _trace_file(text: str) -> Path:
+    if not text.endswith(DUMP_SUFFIXES):
+        msg = f"{text!r} has no known suffix: end it in {' or '.join(DUMP_SUFFIXES)}"
+        raise argparse.ArgumentTypeError(msg)
+    return _new_file(text)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One flag: its spellings, what it is called in `Flags`, and how its value is read (None: a switch)."""
+
+    spellings: tuple[str, ...]
+    dest: str
+    help: str
+    read: Callable[[str], Any] | None = None
+    metavar: str | None = None
+    #: Whether `%mtprofile_config` may set it for every cell.
+    can_default: bool = True
+    negatable: bool = False
+    #: What tab completion offers after it.
+    values: tuple[str, ...] = ()
+
+    @property
+    def negation(self) -> str:
+        """The flag that takes it back."""
+        return f"--no-{self.spellings[-1].removeprefix('--')}"
+
+
+def _switch(flag: str, text: str) -> Option:
+    return Option((f"--{flag.replace('_', '-')}",), flag, text, negatable=True)
+
+
+OPTIONS = (
+    _switch("with_stack", "record the source lines of each op"),
+    _switch("record_shapes", "record the shapes of each op's inputs"),
+    _switch("profile_memory", "record allocations and releases"),
+    _switch("with_flops", "count floating point operations where a formula is known"),
+    _switch("with_modules", "record the nn.Module path of each op"),
+    Option(("--all",), "all", "the five above"),
+    Option(("--activities",), "activities", "devices to record, as cpu,cuda", _activities, "LIST"),
+    Option(("--hook",), "hook", "how to listen: auto, or a hook's name", _hook, "NAME", values=("auto", *HOOK_KINDS)),
+    Option(("--schedule",), "schedule", "steps to record, as wait=1,warmup=1,active=3,repeat=1", _schedule, "STEPS"),
+    Option(("--max-events",), "max_events", "stop recording after N events", _positive, "N"),
+    Option(("--name",), "name", "title of the profile; Cell [n] otherwise", str, "LABEL", can_default=False),
+    Option(("-o", "--out"), "out", "store the profile in this variable", _variable, "NAME", can_default=False),
+    Option(("-r", "--return"), "returns", "make the profile the value of the cell", can_default=False),
+    Option(("-q", "--quiet"), "quiet", "show nothing", negatable=True),
+    Option(("-s", "--sort"), "sort", "sort the table by this column", str, "KEY"),
+    Option(("-l", "--limit"), "limit", "show at most N rows", _positive, "N"),
+    Option(("-D", "--dump"), "dump", "write the trace, .json or .json.gz", _trace_file, "FILE", can_default=False),
+    Option(("-T", "--text"), "text", "write the table as text", _new_file, "FILE", can_default=False),
+    Option(("--show-all",), "show_all", "show frames of the profiler and of IPython too", negatable=True),
+    Option(("-h", "--help"), "help", "show this and run nothing", can_default=False),
+)

@@ -1,0 +1,73 @@
+"""The one line under a cell that says for how long it has been recorded. It leaves nothing behind."""
+
+from __future__ import annotations
+
+import contextvars
+import html
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+INTERVAL_S = 1.0
+
+
+def somebody_watches(ip: InteractiveShell) -> bool:
+    """Whether the cell was sent by a frontend with a person before it.
+
+    nbconvert, `jupyter execute`, nbval and papermill say in the request that nobody can answer a question; a
+    terminal has no request at all.
+    """
+    if not hasattr(ip, "kernel"):
+        return False
+    request = ip.get_parent().get("content", {})
+    return bool(request.get("allow_stdin", False))
+
+
+class RecordingLine:
+    """Shown after the first second, rewritten every second, emptied by `stop`."""
+
+    def __init__(self, ip: InteractiveShell, label: str, steps: Callable[[], int]) -> None:
+        # The publisher of now: while the cell captures its own output, `ip.display_pub` is another one.
+        self._publisher: Any = ip.display_pub
+        self._label = label
+        self._steps = steps
+        self._display_id = uuid.uuid4().hex
+        self._shown = False
+        self._stopped = threading.Event()
+        self._began = time.monotonic()
+        # The context carries the request to which a kernel attributes what is published.
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(self._run,), name="mtprof_nb recording", daemon=True)
+
+    def start(self) -> None:
+        """Begin to count."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Take the line away; nothing is published after this returns."""
+        self._stopped.set()
+        self._thread.join()
+        if self._shown:
+            self._publish({})
+
+    def _run(self) -> None:
+        while not self._stopped.wait(INTERVAL_S):
+            text = f"{self._label}: recording, {self._elapsed()}{self._step_count()}"
+            self._publish({"text/plain": text, "text/html": f"<small>{html.escape(text)}</small>"})
+
+    def _elapsed(self) -> str:
+        minutes, seconds = divmod(int(time.monotonic() - self._began), 60)
+        return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+
+    def _step_count(self) -> str:
+        steps = self._steps()
+        return f", {steps} step{'s' if steps > 1 else ''}" if steps else ""
+
+    def _publish(self, bundle: dict[str, str]) -> None:
+        self._publisher.publish(bundle, {}, transient={"display_id": self._display_id}, update=self._shown)
+        self._shown = True

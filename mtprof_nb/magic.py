@@ -1,0 +1,99 @@
+"""`%%mtprofile`, `%mtprofile` and `%mtprofile_config`: parse, capture, show."""
+
+# mypy: disable-error-code="untyped-decorator"
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from IPython.core import magic
+from IPython.core.error import UsageError
+
+from mtprof_nb.cell import installation, statement
+from mtprof_nb.cell.delivery import deliver
+from mtprof_nb.cell.flags import CONFIG_PARSER, PARSER, Defaults, Flags
+from mtprof_nb.cell.recording import Recording
+from mtprof_nb.errors import HookError
+from mtprof_nb.profiler import profile
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+
+@magic.magics_class
+class MtprofMagics(magic.Magics):  # type: ignore[misc]
+    """The magics of one shell, and the flags that its notebook has set."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        super().__init__(shell)
+        self._defaults = Defaults()
+        self._recording: Recording | None = None
+
+    @magic.no_var_expand
+    @magic.output_can_be_silenced
+    @magic.cell_magic("mtprofile")
+    def profile_cell(self, line: str, cell: str | None) -> Any:
+        __tracebackhide__ = True
+        flags, rest = self._defaults.read(line)
+        if rest:
+            PARSER.error(f"{rest!r} stands after %%mtprofile: code begins on the next line")
+        if flags.help:
+            return print(PARSER.format_help())  # noqa: T201
+        recording = self._begin(flags)
+        if cell is None:  # the call that stands in the place of a cell's first line
+            self._recording = recording
+            return recording.deliver_after_cell()
+        return self._run(recording, cell, self.shell.user_ns, flags)
+
+    @magic.no_var_expand
+    @magic.output_can_be_silenced
+    @magic.needs_local_scope
+    @magic.line_magic("mtprofile")
+    def profile_statement(self, line: str, local_ns: dict[str, Any]) -> Any:
+        __tracebackhide__ = True
+        flags, code = self._defaults.read(line)
+        if flags.help:
+            return print(PARSER.format_help())  # noqa: T201
+        if not code:
+            PARSER.error("%mtprofile needs a statement: for a whole cell, %%mtprofile on its first line")
+        return self._run(self._begin(flags), code, local_ns, flags)
+
+    @magic.no_var_expand
+    @magic.line_magic
+    def mtprofile_config(self, line: str) -> None:
+        if text := self._defaults.configure(line):
+            print(text)  # noqa: T201
+
+    def recorded(self) -> profile | None:
+        """The profile of the running cell, ended here: the last line of a cell with `-r`."""
+        return self._recording.end() if self._recording else None
+
+    def _begin(self, flags: Flags) -> Recording:
+        cell = self.shell.displayhook.exec_result
+        prof = profile(**flags.profile_options, name=flags.name or f"Cell [{cell.execution_count if cell else 0}]")
+        recording = Recording(self.shell, prof, partial(deliver, self.shell, prof, flags))
+        try:
+            recording.begin()
+        except HookError as error:
+            raise UsageError(str(error)) from None
+        return recording
+
+    def _run(self, recording: Recording, code: str, local_ns: dict[str, Any], flags: Flags) -> Any:
+        __tracebackhide__ = True
+        value = recording.run(partial(statement.run, self.shell, code, local_ns))
+        return recording.end() if flags.returns else value
+
+
+MtprofMagics.profile_cell.__doc__ = MtprofMagics.profile_statement.__doc__ = PARSER.format_help()
+MtprofMagics.mtprofile_config.__doc__ = CONFIG_PARSER.format_help()
+
+
+def load(ip: InteractiveShell) -> None:
+    """Give `ip` the magics."""
+    installation.install(ip, MtprofMagics)
+
+
+def unload(ip: InteractiveShell) -> None:
+    """Take them away."""
+    installation.remove(ip, MtprofMagics)

@@ -1,0 +1,174 @@
+"""One real kernel for the whole folder: torch is imported into it once, and each test gets an empty namespace."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_client.manager import KernelManager
+
+TIMEOUT_S = 60
+
+
+@dataclass
+class Ran:
+    """What one execute request came to: the reply, and everything published for it, in order."""
+
+    reply: dict[str, Any]
+    messages: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    @property
+    def status(self) -> str:
+        return self.reply["status"]
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [content for name, content in self.messages if name == kind]
+
+    def stream(self, name: str) -> str:
+        return "".join(content["text"] for content in self.of("stream") if content["name"] == name)
+
+    @property
+    def stdout(self) -> str:
+        return self.stream("stdout")
+
+    @property
+    def stderr(self) -> str:
+        return self.stream("stderr")
+
+    @property
+    def result(self) -> str | None:
+        """The text of `Out[n]`."""
+        results = self.of("execute_result")
+        return results[-1]["data"]["text/plain"] if results else None
+
+    @property
+    def traceback(self) -> str:
+        lines = [line for content in self.of("error") for line in content["traceback"]]
+        return re.sub(r"\x1b\[[\d;]*m", "", "\n".join(lines))
+
+    @property
+    def panels(self) -> list[dict[str, Any]]:
+        """The profiles shown: the mime bundle of each."""
+        return [content["data"] for content in self.of("display_data") if is_panel(content)]
+
+
+def is_panel(content: dict[str, Any]) -> bool:
+    return "mtprof" in content["data"].get("text/html", "")
+
+
+class Kernel:
+    """A kernel and the client that drives it, one cell at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        environment = os.environ | {
+            "IPYTHONDIR": str(folder / "ipython"),
+            "OMP_NUM_THREADS": "1",
+            "JUPYTER_PLATFORM_DIRS": "1",
+        }
+        self.manager = KernelManager()
+        (folder / "cwd").mkdir()
+        self.manager.start_kernel(env=environment, cwd=str(folder / "cwd"))
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=TIMEOUT_S)
+
+    def send(self, code: str, **request: Any) -> str:
+        """Ask for `code` to be run; nobody answers its questions unless `allow_stdin` is given."""
+        return self.client.execute(code, **{"allow_stdin": False, "stop_on_error": False, **request})
+
+    def finish(self, request: str) -> Ran:
+        """Wait until the kernel has done what `send` asked for."""
+        ran = Ran({})
+        while True:
+            message = self.client.get_iopub_msg(timeout=TIMEOUT_S)
+            if message["parent_header"].get("msg_id") != request:
+                continue
+            if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
+                break
+            if message["msg_type"] not in ("status", "execute_input"):
+                ran.messages.append((message["msg_type"], message["content"]))
+        while True:
+            reply = self.client.get_shell_msg(timeout=TIMEOUT_S)
+            if reply["parent_header"].get("msg_id") == request:
+                ran.reply = reply["content"]
+                return ran
+
+    def run(self, code: str, **request: Any) -> Ran:
+        return self.finish(self.send(code, **request))
+
+    def run_until(self, code: str, said: str, **request: Any) -> str:
+        """Send `code` and wait until it has printed `said`."""
+        sent = self.send(code, **request)
+        while True:
+            message = self.client.get_iopub_msg(timeout=TIMEOUT_S)
+            if message["msg_type"] == "stream" and said in message["content"]["text"]:
+                return sent
+
+    def interrupt_when(self, code: str, said: str, **request: Any) -> Ran:
+        """Run `code`, and interrupt the kernel once it has printed `said`."""
+        sent = self.run_until(code, said, **request)
+        time.sleep(0.1)
+        self.manager.interrupt_kernel()
+        return self.finish(sent)
+
+    def value(self, expression: str) -> Any:
+        """`expression` in the user's namespace, as plain Python (its repr must be a literal)."""
+        ran = self.client.execute("", silent=True, user_expressions={"value": expression}, allow_stdin=False)
+        found = self.finish(ran).reply["user_expressions"]["value"]
+        assert found["status"] == "ok", found
+        return ast.literal_eval(found["data"]["text/plain"])
+
+    def close(self) -> None:
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+
+@pytest.fixture(scope="session")
+def shared_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    kernel = Kernel(tmp_path_factory.mktemp("kernel"))
+    assert kernel.run("%load_ext mtprof_nb\nimport torch").status == "ok"
+    yield kernel
+    kernel.close()
+
+
+@pytest.fixture
+def kernel(shared_kernel: Kernel) -> Iterator[Kernel]:
+    """The shared kernel, emptied; afterwards nothing of a recording may be left in it."""
+    shared_kernel.run("%reset -f\nimport torch\n%mtprofile_config --reset")
+    yield shared_kernel
+    left = shared_kernel.run(LEFT_BEHIND)
+    assert left.stdout == "", left.messages
+
+
+@pytest.fixture
+def new_kernel(tmp_path: Path) -> Iterator[Kernel]:
+    """A kernel of the test's own, with nothing imported."""
+    kernel = Kernel(tmp_path)
+    yield kernel
+    kernel.close()
+
+
+LEFT_BEHIND = """
+def _left_behind():
+    import sys, threading, torch
+    ip = get_ipython()
+    ours = lambda thing: "mtprof" in repr(thing) or "mtprof" in str(getattr(thing, "__module__", ""))
+    found = [t.name for t in threading.enumerate() if "mtprof" in t.name]
+    found += [f for f in sys.meta_path if ours(f)]
+    found += [f for e in ("pre_run_cell", "post_run_cell", "pre_execute", "post_execute")
+              for f in ip.events.callbacks[e] if ours(f)]
+    if torch.autograd._profiler_enabled():
+        found.append("a torch profiler")
+    if found:
+        print(found)
+_left_behind()
+del _left_behind
+"""
