@@ -1,0 +1,189 @@
+"""From the records of a Python hook to a `Trace`. Each optional column is made only where its flag asks for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.capture import stacks
+from mtprof_nb.capture.buffer import Buffer
+from mtprof_nb.capture.kineto_events import collector_paused, intern
+from mtprof_nb.capture.links import Links, no_links
+from mtprof_nb.capture.memory import with_readings
+from mtprof_nb.capture.rows import Rows, describe, read_rows
+from mtprof_nb.errors import warn
+from mtprof_nb.intervals import nest_intervals
+from mtprof_nb.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, SCOPE, Bool, Int8, Trace
+
+_IN_BACKGROUND = ("enumerate(DataLoader)",)
+_OF_OPTIMIZER = ("Optimizer.",)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """How one runtime's own objects read, asked once for each object when the recording is over."""
+
+    #: (name, overload) of what a hook recorded as `name`.
+    name: Callable[[Any], tuple[str, str]] = lambda raw: (str(raw), "")
+    #: (device type, index) of what it recorded as `device`.
+    device: Callable[[Any], tuple[str, int]] = lambda raw: (str(raw), 0)
+    dtype: Callable[[Any], str] = str
+    link: Callable[[Rows], Links] = no_links
+    #: Whether a frame of this code runs the backward pass, so that what it calls is autograd's.
+    is_engine: Callable[[CodeType], bool] = lambda _code: False
+    #: The folder of the runtime's own Python.
+    folder: str = "<none>"
+
+
+def freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
+    """Everything recorded in `buffer`, which this closes. Warns where `max_events` was reached."""
+    dropped = buffer.close()
+    with collector_paused():
+        trace = _freeze(buffer, vocabulary)
+    buffer.lanes.clear()
+    if dropped:
+        warn(
+            f"recording stopped at max_events={buffer.limit:,}, {dropped:,} more events were dropped: "
+            "profile less, use a schedule, or raise max_events"
+        )
+    return replace(trace, dropped=dropped)
+
+
+def _freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
+    rows = read_rows(buffer)
+    links = vocabulary.link(rows)
+    offset = buffer.request.clock.offset_ns
+    op_name, op_names = describe(rows.ops["name"], vocabulary.name)
+    scope_name, scope_names = intern(rows.scopes["name"])
+    all_names = [*(name for name, _ in op_names), *scope_names]
+    table_position, names = intern(all_names)
+    op_device, devices = describe(rows.ops["device"], vocabulary.device)
+    device_position, device_types = intern(["CPU", *(kind for kind, _ in devices)])
+    is_op = rows.is_op
+    name = np.full(len(rows), -1, np.int32)
+    name[is_op] = table_position[op_name[rows.op[is_op]]] if len(op_names) else 0
+    name[~is_op] = table_position[len(op_names) + scope_name[rows.scope[~is_op]]] if scope_names else 0
+    trace = Trace(
+        name=name,
+        names=names,
+        kind=np.where(is_op, OP, SCOPE),
+        device=rows.of_ops(device_position[1:][op_device], 0),
+        device_index=rows.of_ops(np.array([index for _, index in devices], np.int8)[op_device], 0),
+        devices=device_types,
+        start_ns=rows.start + offset,
+        duration_ns=rows.end - rows.start,
+        thread=rows.lane,
+        threads=tuple(lane.thread for lane in rows.lanes),
+        phase=_phase(rows, links, scope_names, scope_name),
+        correlation_id=np.where(is_op, np.cumsum(is_op), 0),
+        sequence_nr=links.sequence_nr,
+        forward=links.forward,
+        step=np.zeros(len(rows), np.int32),
+        is_user_annotation=~is_op,
+        is_async=_is_async(rows),
+        recorded=buffer.request.recorded,
+        began_ns=buffer.began + offset,
+        ended_ns=buffer.ended + offset,
+        pid=os.getpid(),
+        trace_id=buffer.request.trace_id,
+    )
+    overload, overloads = intern([overload or None for _, overload in op_names])
+    if overloads:
+        trace = replace(trace, overload=rows.of_ops(overload[op_name], -1), overloads=overloads)
+    return _with_facts(trace, rows, vocabulary)
+
+
+def _with_facts(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
+    recorded = trace.recorded
+    if recorded.record_shapes:
+        trace = _with_shapes(trace, rows, vocabulary)
+    if recorded.with_stack:
+        trace = _with_stacks(trace, rows, vocabulary)
+    if recorded.with_flops:
+        trace = replace(trace, flops=_flops(rows))
+    if recorded.with_modules:
+        module, modules = intern(rows.ops["module"])
+        module = rows.of_ops(module, -1)
+        trace = replace(trace, module=np.where(_is_lent(trace, module >= 0), module[trace.forward], module))
+        trace = replace(trace, modules=modules)
+    if "before" in rows.ops:
+        before, after = (rows.of_ops(np.array(rows.ops[side], np.int64), -1) for side in ("before", "after"))
+        trace = with_readings(trace, before, after)
+    return trace
+
+
+def _phase(rows: Rows, links: Links, scope_names: tuple[str, ...], scope_name: Any) -> Int8:
+    phase = np.where(rows.is_op, FORWARD, OTHER)
+    for prefixes, meaning in ((_IN_BACKGROUND, OTHER), (_OF_OPTIMIZER, OPTIMIZER)):
+        matches = np.array([name.startswith(prefixes) for name in scope_names], np.bool_)
+        mask = np.zeros(len(rows), np.bool_)
+        if matches.any():
+            mask[~rows.is_op] = matches[scope_name[rows.scope[~rows.is_op]]]
+            phase[rows.inside(mask)] = meaning
+    return np.where(links.is_backward, BACKWARD, phase).astype(np.int8)
+
+
+def _is_async(rows: Rows) -> Bool:
+    """Scopes that ended on another thread, and those of one thread that cross, as interleaved tasks' do."""
+    found = np.zeros(len(rows), np.bool_)
+    is_scope = ~rows.is_op
+    found[is_scope] = np.array(rows.scopes["is_async"], np.bool_)[rows.scope[is_scope]]
+    for here in rows.by_lane(is_scope & ~found):
+        open_rows: list[int] = []
+        for row in here.tolist():
+            open_rows = [other for other in open_rows if rows.end[other] > rows.start[row]]
+            crossed = [other for other in open_rows if rows.end[other] < rows.end[row]]
+            found[crossed] = True
+            found[row] |= bool(crossed)
+            open_rows.append(row)
+    return found
+
+
+def _with_shapes(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
+    dtypes: dict[Any, str] = {}
+
+    def read(raw: tuple[tuple[Any, Any], ...]) -> tuple[Any, tuple[str, ...]]:
+        for _, dtype in raw:
+            if dtype not in dtypes:
+                dtypes[dtype] = "" if dtype is None else vocabulary.dtype(dtype)
+        return tuple(shape for shape, _ in raw), tuple(dtypes[dtype] for _, dtype in raw)
+
+    shape, table = describe(rows.ops["shapes"], read)
+    return replace(
+        trace,
+        shape=rows.of_ops(shape, -1),
+        shapes=tuple(shapes for shapes, _ in table),
+        dtypes=tuple(types for _, types in table),
+    )
+
+
+def _with_stacks(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
+    entries = rows.gather(rows.ops["stack"], rows.scopes["stack"])
+    found = stacks.freeze(entries, vocabulary.is_engine, vocabulary.folder)
+    lent = _is_lent(trace, found.has_own_backward)
+    # The forward op may itself be of a backward pass, with a stack lent by another.
+    lender = trace.forward.copy()
+    while (again := lent & lent[lender] & (trace.forward[lender] >= 0)).any():
+        lender[again] = trace.forward[lender[again]]
+    stack = np.where(lent, found.stack[lender], found.stack)
+    return replace(trace, stack=stack, stacks=found.tree, stack_is_forward=lent)
+
+
+def _is_lent(trace: Trace, has_own: Bool) -> Bool:
+    """Ops of the backward pass that take a fact from their forward op, having none of their own."""
+    lent: Bool = (trace.phase == BACKWARD) & (trace.forward >= 0) & ~has_own
+    return lent
+
+
+def _flops(rows: Rows) -> Any:
+    """Operations of each op; counted once where an op and one inside it both have a formula."""
+    flops = rows.of_ops(np.array(rows.ops["flops"], np.int64), -1)
+    for here in rows.by_lane(flops >= 0):
+        parents, _ = nest_intervals(rows.start[here], rows.end[here])
+        flops[here[parents[parents >= 0]]] = -1
+    return flops

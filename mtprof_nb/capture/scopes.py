@@ -1,0 +1,37 @@
+"""Scopes alone: what is recorded while no runtime is imported."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from mtprof_nb.capture.buffer import Buffer
+from mtprof_nb.capture.frozen import Vocabulary, freeze
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.trace import Trace
+
+
+class ScopesHook:
+    """Records the scopes of the user's code, and no ops."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._buffer = Buffer(request)
+
+    def prepare(self) -> None:
+        """Nothing to do."""
+
+    def start(self) -> None:
+        """Record from here on."""
+        self._buffer = Buffer(self._request)
+
+    def stop(self) -> Trace:
+        """The scopes so far."""
+        return freeze(self._buffer, Vocabulary())
+
+    def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:  # noqa: ARG002 - for Kineto alone
+        """A scope."""
+        return self._buffer.scope(name)
+
+    def toggle(self, enable: bool, activities: frozenset[str]) -> None:
+        """Scopes are the user's own and stay."""

@@ -1,0 +1,143 @@
+"""The Python stack at an op: exact lines, interned while recording, turned into text only when it is frozen."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType, FrameType, ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from mtprof_nb.trace import Bool, Frame, Int32, StackInterner, StackTree
+
+#: Modules and packages whose frames say nothing about the user's program: the profiler, what a runtime puts
+#: between an op and whoever listens, and what a notebook or a thread runs below the user's code.
+_HIDDEN = (
+    *("mtprof_nb", "torch._ops", "torch.utils._python_dispatch", "torch.autograd.profiler"),
+    *("mindtorch_v2._dispatch", "mindtorch_v2.profiler", "candle._dispatch", "candle.profiler"),
+    *("IPython", "ipykernel", "jupyter_client", "traitlets", "tornado", "debugpy"),
+    *("asyncio", "threading", "concurrent.futures", "runpy"),
+)
+
+
+@lru_cache(maxsize=65536)
+def is_hidden_file(filename: str) -> bool:
+    """Whether frames of this file are the profiler's or the notebook's own, and left out of every stack."""
+    if filename.startswith("<frozen "):
+        return True
+    return any(_lies_in(filename, sys.modules.get(name)) for name in _HIDDEN)
+
+
+def _lies_in(filename: str, module: ModuleType | None) -> bool:
+    place: str | None = getattr(module, "__file__", None)
+    if not place:
+        return False
+    if hasattr(module, "__path__"):
+        return Path(place).parent in Path(filename).parents
+    return filename == place
+
+
+class StackEntry:
+    """One frame of an interned stack. Entries form a tree whose root is the innermost end of every stack."""
+
+    __slots__ = ("callers", "code", "inner", "instruction", "is_outermost")
+
+    def __init__(self, code: CodeType | None, instruction: int, inner: StackEntry | None) -> None:
+        self.code = code
+        self.instruction = instruction
+        self.inner = inner
+        self.callers: dict[int, StackEntry] = {}
+        self.is_outermost = code is not None and _is_cell_runner(code)
+
+
+class Stacks:
+    """Stacks of one recording. `capture` may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._root = StackEntry(None, -1, None)
+
+    def capture(self, frame: FrameType | None) -> StackEntry:
+        """The stack from `frame` outwards. Keeps code objects, never a frame, so no local stays alive."""
+        entry = self._root
+        while frame is not None:
+            code = frame.f_code
+            instruction = frame.f_lasti
+            # CPython keeps the instructions inside the code object: the sum is an address, unique while it lives.
+            place = id(code) + instruction
+            caller = entry.callers.get(place)
+            if caller is None:
+                caller = entry.callers.setdefault(place, StackEntry(code, instruction, entry))
+            if caller.is_outermost:
+                return caller
+            entry = caller
+            frame = frame.f_back
+        return entry
+
+
+def _is_cell_runner(code: CodeType) -> bool:
+    """Whether this is IPython's function that runs a cell: nothing of the user's lies below it."""
+    return code.co_name == "run_code" and Path(code.co_filename).name == "interactiveshell.py"
+
+
+class FrozenStacks(NamedTuple):
+    """Nodes of a `StackTree` for each event, -1 where there is none."""
+
+    stack: Int32
+    tree: StackTree
+    #: Whether Python of the user's stood between autograd's engine and the op: then the stack is the op's own.
+    has_own_backward: Bool
+
+
+def freeze(
+    entries: Sequence[StackEntry | None], is_engine: Callable[[CodeType], bool], runtime_folder: str
+) -> FrozenStacks:
+    """Interned text of the captured stacks. `is_engine` knows the frame below which the backward pass begins."""
+    interner = StackInterner()
+    nodes: dict[StackEntry | None, tuple[int, bool]] = {None: (-1, False)}
+    for entry in entries:
+        if entry not in nodes and entry is not None:
+            frames = [_frame(one) for one in _outermost_first(entry) if not is_hidden_file(_code(one).co_filename)]
+            nodes[entry] = interner.stack(frames), _has_own_backward(entry, is_engine, runtime_folder)
+    found = [nodes[entry] for entry in entries]
+    return FrozenStacks(
+        stack=np.array([node for node, _ in found], np.int32),
+        tree=interner.tree(),
+        has_own_backward=np.array([own for _, own in found], np.bool_),
+    )
+
+
+def _outermost_first(entry: StackEntry) -> Iterator[StackEntry]:
+    while entry.inner is not None:
+        yield entry
+        entry = entry.inner
+
+
+def _has_own_backward(entry: StackEntry, is_engine: Callable[[CodeType], bool], runtime_folder: str) -> bool:
+    codes = [_code(one) for one in _outermost_first(entry)]
+    last_engine = max((row for row, code in enumerate(codes) if is_engine(code)), default=-1)
+    return any(
+        not is_hidden_file(code.co_filename) and not code.co_filename.startswith(runtime_folder)
+        for code in codes[last_engine + 1 :]
+    )
+
+
+def _frame(entry: StackEntry) -> Frame:
+    code = _code(entry)
+    return Frame(code.co_filename, _line(code, entry.instruction), code.co_name)
+
+
+def _code(entry: StackEntry) -> CodeType:
+    if entry.code is None:
+        msg = "the root of the stacks stands for no frame"
+        raise ValueError(msg)
+    return entry.code
+
+
+def _line(code: CodeType, instruction: int) -> int:
+    for first, end, line in code.co_lines():
+        if first <= instruction < end and line is not None:
+            return line
+    return code.co_firstlineno
