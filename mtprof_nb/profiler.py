@@ -299,7 +299,7 @@ class profile(Results):
             self.stop_trace,
         ]
         discard: list[Callable[[], Any]] = [self.start_trace, self.stop_trace]
-        unused = [partial(_warn_of_schedule, "WARMUP is not followed by RECORD"), *discard]
+        unused: list[Callable[[], Any]] = [partial(_warn_of_schedule, "WARMUP is not followed by RECORD"), *discard]
         to_idle: dict[tuple[ProfilerAction, ProfilerAction | None], list[Callable[[], Any]]] = {
             (none, none): [],
             (none, warmup): [self.prepare_trace],

@@ -51,9 +51,16 @@ INTERPRETER: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
         lambda handler: signal.signal(signal.SIGINT, handler),
     ),
     "gc.isenabled": (gc.isenabled, lambda enabled: gc.enable() if enabled else gc.disable()),
-    "gc.callbacks": (lambda: list(gc.callbacks), lambda old: gc.callbacks.__setitem__(slice(None), old)),
+    "gc.callbacks of ours": (
+        lambda: [callback for callback in gc.callbacks if callback.__module__.startswith("mtprof_nb")],
+        lambda old: gc.callbacks.__setitem__(slice(None), [*old, *_callbacks_of_others()]),
+    ),
 }
 MISSING = object()
+
+
+def _callbacks_of_others() -> list[Any]:
+    return [callback for callback in gc.callbacks if not callback.__module__.startswith("mtprof_nb")]
 
 
 @dataclass(frozen=True)

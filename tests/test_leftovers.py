@@ -48,6 +48,11 @@ def _swap_code() -> None:
     torch.nn.functional.relu.__code__ = (lambda *args, **kwargs: None).__code__
 
 
+def _ours(callback: Callable[..., None]) -> Callable[..., None]:
+    callback.__module__ = "mtprof_nb.anything"
+    return callback
+
+
 LEAVE: dict[str, Callable[[], object]] = {
     "torch.Tensor.__add__ is replaced": lambda: setattr(torch.Tensor, "__add__", _wrapped(torch.Tensor.__add__)),
     "torch.Tensor.__matmul__ is replaced": lambda: setattr(torch.Tensor, "__matmul__", lambda a, b: a),
@@ -70,7 +75,7 @@ LEAVE: dict[str, Callable[[], object]] = {
     "sys.meta_path": lambda: sys.meta_path.append(_Finder()),
     "SIGINT": lambda: signal.signal(signal.SIGINT, lambda *_: None),
     "gc.isenabled": gc.disable,
-    "gc.callbacks": lambda: gc.callbacks.append(lambda *_: None),
+    "gc.callbacks": lambda: gc.callbacks.append(_ours(lambda *_: None)),
 }
 
 

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+import numpy as np
+
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto_trace import build_trace
 from mtprof_nb.capture.operators import TensorOperators
 from mtprof_nb.errors import HookError, SessionError, warn
-from mtprof_nb.trace import Trace
+from mtprof_nb.trace import KERNEL, Trace
 
 #: Our device names beside torch's activities.
 _TORCH_ACTIVITY = {"NPU": "PrivateUse1"}
@@ -36,6 +38,8 @@ class KinetoHook:
         self._threads_started = _ThreadStarts() if request.recorded.profile_memory else None
         self._thread_names: dict[int, str] = {}
         self._is_recording = False
+        #: When recording of CPU ops was switched, and whether on.
+        self._cpu_switched: list[tuple[int, bool]] = []
 
     def prepare(self) -> None:
         """Warm Kineto up. `SessionError` while another torch profiler is running."""
@@ -77,7 +81,8 @@ class KinetoHook:
                 self._threads_started.remove()
         self._note_thread_names()
         self._warn_of_missing_threads()
-        return build_trace(results, self._torch, self._request, self._thread_names)
+        trace = build_trace(results, self._torch, self._request, self._thread_names)
+        return _without_switched_off(trace, self._cpu_switched)
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
         """A scope by torch's own `record_function`."""
@@ -85,10 +90,14 @@ class KinetoHook:
         return scope
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
-        """As torch's `toggle_collection_dynamic`."""
-        chosen = {self._torch_activity(name) for name in activities & self._request.activities}
-        if chosen and self._is_recording:
-            self._torch.autograd._toggle_collection_dynamic(enable, chosen)
+        """Devices as torch toggles them; CPU ops by the moment they start, for Kineto cannot resume all threads."""
+        if not self._is_recording:
+            return
+        if "CPU" in activities:
+            self._cpu_switched.append((self._request.clock.now_ns(), enable))
+        others = {self._torch_activity(name) for name in (activities & self._request.activities) - {"CPU"}}
+        if others:
+            self._torch.autograd._toggle_collection_dynamic(enable, others)
 
     def _torch_activity(self, name: str) -> Any:
         return getattr(self._torch.profiler.ProfilerActivity, _TORCH_ACTIVITY.get(name, name))
@@ -137,6 +146,15 @@ class KinetoHook:
                 "profile_memory: threads started during the recording are missing, Kineto cannot record memory and "
                 "other threads at once; profile without profile_memory to see them"
             )
+
+
+def _without_switched_off(trace: Trace, switched: list[tuple[int, bool]]) -> Trace:
+    """`trace` less the CPU events that started while they were switched off."""
+    if not switched:
+        return trace
+    state = np.array([True] + [enabled for _, enabled in switched])
+    enabled = state[np.searchsorted([moment for moment, _ in switched], trace.start_ns, side="right")]
+    return trace.take(np.flatnonzero(enabled | (trace.kind == KERNEL)))
 
 
 class _ThreadStarts:

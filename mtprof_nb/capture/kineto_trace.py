@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,10 @@ from mtprof_nb.capture.kineto_events import (
 )
 from mtprof_nb.capture.kineto_links import Links, link
 from mtprof_nb.capture.modules import paths_of_modules
-from mtprof_nb.capture.stacks import is_hidden_file
 from mtprof_nb.intervals import innermost, nest_intervals
 from mtprof_nb.trace import KERNEL, OP, PYTHON, RUNTIME, SCOPE, Allocations, Thread, Trace, empty_trace
+
+_PACKAGE = str(Path(__file__).parents[1])
 
 
 def build_trace(results: Any, torch: Any, request: Request, thread_names: dict[int, str]) -> Trace:
@@ -170,8 +172,8 @@ def _with_python(trace: Trace, columns: KinetoColumns, links: Links, tree: kinet
 
 
 def _is_own_python(name: str) -> bool:
-    """Whether a Python call (`file(line): function`) is the profiler's."""
-    return is_hidden_file(name.partition("(")[0])
+    """Whether a Python call, as Kineto names it (`file(line): function`), is this package's."""
+    return name.startswith(("mtprof_nb/", _PACKAGE))
 
 
 def _with_memory(trace: Trace, columns: KinetoColumns, tree: kineto_tree.FlatTree) -> Trace:

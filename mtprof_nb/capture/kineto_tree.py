@@ -140,18 +140,13 @@ def _stacks(tree: FlatTree, rows: Int64) -> tuple[Int32, StackTree]:
             frame = known[place]
         else:
             file = paths.full(place[0])
-            frame = known[place] = None if _is_machinery(file) else Frame(file, place[1], place[2])
+            frame = known[place] = None if is_hidden_file(file) else Frame(file, place[1], place[2])
         node = made_from.get(outer, -1)
         is_root_call = outer < 0 and tree.tag[row] == _PY_CALL
         if frame is not None and not is_root_call:
             node = interner.child(node, frame)
         made_from[row] = found[index] = node
     return found, interner.tree()
-
-
-def _is_machinery(file: str) -> bool:
-    """Whether a frame stands between the user's line and the op without being anybody's code of interest."""
-    return is_hidden_file(file) or file.endswith(("torch/_ops.py", "torch/autograd/profiler.py"))
 
 
 def _nearest_python(tree: FlatTree, rows: Int64) -> Int64:

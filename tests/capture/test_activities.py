@@ -1,0 +1,44 @@
+"""Activities by name or member, ours or torch's."""
+
+import pytest
+
+import mtprof_nb as mtp
+from mtprof_nb.capture.activities import as_activity, resolve_activities
+
+
+def test_each_activity_is_itself():
+    assert [activity.name for activity in mtp.ProfilerActivity] == ["CPU", "CUDA", "XPU", "NPU"]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("cpu", "CPU"), ("CUDA", "CUDA"), ("PrivateUse1", "NPU"), ("ProfilerActivity.XPU", "XPU")]
+)
+def test_an_activity_is_known_by_any_of_its_names(given, expected):
+    assert as_activity(given) is mtp.ProfilerActivity[expected]
+
+
+def test_torchs_members_are_taken():
+    torch = pytest.importorskip("torch")
+    assert as_activity(torch.profiler.ProfilerActivity.CPU) is mtp.ProfilerActivity.CPU
+    assert as_activity(torch.profiler.ProfilerActivity.PrivateUse1) is mtp.ProfilerActivity.NPU
+
+
+def test_an_unknown_activity_is_refused_with_the_supported_ones():
+    with pytest.raises(ValueError, match="unknown activity 'TPU': supported here are CPU"):
+        mtp.profile(activities=["TPU"])
+
+
+def test_none_stands_for_every_supported_activity():
+    names, filters = resolve_activities(None)
+    assert names == {activity.value for activity in mtp.supported_activities()}
+    assert filters == {}
+
+
+def test_an_activity_that_is_not_available_is_left_out_with_a_warning():
+    if mtp.ProfilerActivity.CUDA in mtp.supported_activities():
+        pytest.skip("this machine records CUDA")
+    with pytest.warns(mtp.MtprofWarning, match="CUDA is not available here"):
+        names, _ = resolve_activities(["cpu", "cuda"])
+    assert names == {"CPU"}
+    with pytest.raises(ValueError, match="none of these activities can be recorded here"):
+        resolve_activities(["cuda"])

@@ -1,0 +1,61 @@
+"""Schedules: a pure function from step to action, and its refusals."""
+
+import pytest
+
+from mtprof_nb import ProfilerAction, schedule
+from mtprof_nb.capture.schedule import as_action
+
+LETTER = {
+    ProfilerAction.NONE: ".",
+    ProfilerAction.WARMUP: "w",
+    ProfilerAction.RECORD: "r",
+    ProfilerAction.RECORD_AND_SAVE: "S",
+}
+
+
+def letters(steps, **numbers):
+    action = schedule(**numbers)
+    return "".join(LETTER[action(step)] for step in range(steps))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ({"wait": 1, "warmup": 1, "active": 2}, ".wrS.wrS"),
+        ({"wait": 1, "warmup": 1, "active": 2, "repeat": 1}, ".wrS...."),
+        ({"active": 1}, "SSSSSSSS"),
+        ({"skip_first": 2, "wait": 1, "active": 1, "repeat": 2}, "...S.S.."),
+        ({"skip_first": 2, "wait": 2, "warmup": 1, "active": 1, "skip_first_wait": 1}, "..wS..wS"),
+    ],
+)
+def test_a_schedule_waits_warms_up_records_and_repeats(numbers, expected):
+    assert letters(8, **numbers) == expected
+
+
+def test_a_schedule_says_what_torchs_says_for_every_step():
+    torch = pytest.importorskip("torch")
+    for numbers in (
+        {"wait": 2, "warmup": 1, "active": 3, "repeat": 2, "skip_first": 3},
+        {"wait": 3, "warmup": 2, "active": 1, "repeat": 2, "skip_first": 1, "skip_first_wait": 1},
+    ):
+        ours, theirs = schedule(**numbers), torch.profiler.schedule(**numbers)
+        assert [ours(step).value for step in range(40)] == [theirs(step).value for step in range(40)]
+
+
+@pytest.mark.parametrize("name", ["wait", "warmup", "active", "repeat", "skip_first", "skip_first_wait"])
+@pytest.mark.parametrize("bad", [-1, 1.5, "2", None])
+def test_a_number_that_is_negative_or_no_integer_is_refused_by_name(name, bad):
+    with pytest.raises(ValueError, match=f"schedule: {name} must be an integer that is not negative"):
+        schedule(**({"active": 1} | {name: bad}))
+
+
+def test_a_schedule_without_an_active_step_is_refused():
+    with pytest.raises(ValueError, match="active must be at least 1"):
+        schedule(wait=1, warmup=1, active=0)
+
+
+def test_what_a_schedule_returns_must_be_an_action():
+    with pytest.raises(ValueError, match="returns a ProfilerAction for each step, got 'record'"):
+        as_action("record")
+    with pytest.raises(ValueError, match="DEVICE_STOPPED is set by the profiler"):
+        as_action(ProfilerAction.DEVICE_STOPPED)

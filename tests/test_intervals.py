@@ -1,0 +1,51 @@
+"""Interval arithmetic against a plain loop, and its edges by hand."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mtprof_nb.intervals import covered, innermost, nest_intervals, nest_one_by_one, nest_whole_columns
+
+
+def sorted_intervals(pairs):
+    pairs = sorted(pairs, key=lambda pair: (pair[0], -pair[1]))
+    return np.array([a for a, _ in pairs], np.int64), np.array([b for _, b in pairs], np.int64)
+
+
+intervals = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)).map(lambda p: (p[0], p[0] + p[1])), max_size=25)
+
+
+@given(intervals)
+def test_the_fast_way_agrees_with_the_loop_wherever_it_answers(pairs):
+    starts, ends = sorted_intervals(pairs)
+    fast = nest_whole_columns(starts, ends)
+    slow = nest_one_by_one(starts, ends)
+    if fast is not None:
+        assert fast[0].tolist() == slow[0].tolist()
+        assert fast[1].tolist() == slow[1].tolist()
+
+
+@given(intervals, st.lists(st.integers(-2, 45), max_size=10))
+def test_covered_says_whether_any_interval_holds_the_moment(pairs, times):
+    starts, ends = sorted_intervals(pairs)
+    expected = [any(a <= t < b for a, b in pairs) for t in times]
+    assert covered(starts, ends, np.array(times, np.int64)).tolist() == expected
+
+
+def test_the_innermost_open_interval_is_found_after_its_children_closed():
+    starts, ends = sorted_intervals([(0, 100), (10, 20), (12, 15), (40, 60)])
+    parents, _ = nest_intervals(starts, ends)
+    times = np.array([-1, 5, 13, 17, 30, 40, 59, 60, 100])
+    assert innermost(starts, ends, parents, times).tolist() == [-1, 0, 2, 1, 0, 3, 3, 0, -1]
+
+
+def test_an_instant_lies_in_what_starts_with_it_and_not_in_what_ends_with_it():
+    starts, ends = sorted_intervals([(0, 10), (0, 0), (10, 10)])
+    parents, depths = nest_intervals(starts, ends)
+    assert parents.tolist() == [-1, 0, -1]
+    assert depths.tolist() == [0, 1, 0]
+
+
+def test_an_interval_that_outlives_the_open_one_is_its_sibling():
+    starts, ends = sorted_intervals([(0, 10), (5, 15), (6, 8)])
+    assert nest_intervals(starts, ends)[0].tolist() == [-1, -1, 1]

@@ -1,0 +1,48 @@
+"""Merged traces: nothing lost, every reference follows."""
+
+from traces import event, make_trace
+
+from mtprof_nb.merge import merge
+
+
+def names(trace):
+    return [trace.names[name] for name in trace.name]
+
+
+def test_events_of_two_traces_come_in_order_of_start_with_their_references():
+    first = make_trace(
+        [
+            event("mm", 10, 20, stack=[("a.py", 1, "f"), ("a.py", 9, "main")], shapes=((2, 2),)),
+            event("mmBackward", 50, 60, phase="backward", forward=0, stack=[("a.py", 1, "f"), ("a.py", 9, "main")]),
+        ],
+        allocations=[{"time_ns": 55, "nbytes": 8, "event": 1}],
+    )
+    second = make_trace(
+        [
+            event("add", 5, 8, thread=2, stack=[("b.py", 3, "g"), ("a.py", 9, "main")]),
+            event("addBackward", 70, 90, thread=2, phase="backward", forward=0, device="NPU"),
+        ],
+        allocations=[{"time_ns": 75, "nbytes": -8, "event": 1, "thread": 2}],
+    )
+
+    both = merge([first, second])
+
+    assert names(both) == ["add", "mm", "mmBackward", "addBackward"]
+    assert both.forward.tolist() == [-1, -1, 1, 0]
+    assert [both.devices[device] for device in both.device] == ["CPU", "CPU", "CPU", "NPU"]
+    assert [both.threads[thread].native_id for thread in both.thread] == [2, 1, 1, 2]
+    assert both.allocations.event.tolist() == [2, 3]
+    assert [both.threads[thread].native_id for thread in both.allocations.thread] == [1, 2]
+    assert both.correlation_id.tolist() == [1, 2, 3, 4]
+    assert both.shape.tolist() == [-1, 0, -1, -1]
+    assert both.shapes == (((2, 2),),)
+    assert [str(frame) for frame in both.stacks.stack(both.stack[1])] == ["a.py:1:f", "a.py:9:main"]
+    assert both.stack[1] == both.stack[2], "an equal stack is one node"
+    assert [str(frame) for frame in both.stacks.stack(both.stack[0])] == ["b.py:3:g", "a.py:9:main"]
+    assert both.stack[3] == -1
+    assert (both.began_ns, both.ended_ns) == (5, 90)
+
+
+def test_a_trace_merged_with_empty_ones_is_itself():
+    trace = make_trace([event("mm", 0, 1)])
+    assert merge([make_trace([]), trace, make_trace([])]) is trace

@@ -1,0 +1,291 @@
+"""`profile` on PyTorch: its life, its windows, and what it refuses."""
+
+import threading
+
+import pytest
+
+import mtprof_nb as mtp
+from mtprof_nb.trace import KINDS
+
+torch = pytest.importorskip("torch")
+
+
+def names(prof):
+    return [prof.trace.names[name] for name in prof.trace.name]
+
+
+def test_the_block_is_recorded_and_only_the_block():
+    a = torch.ones(3, 3)
+    torch.sub(a, a)
+    with mtp.profile() as prof:
+        torch.mm(a, a)
+    torch.add(a, a)
+    assert "aten::mm" in names(prof)
+    assert not {"aten::sub", "aten::add"} & set(names(prof))
+    assert prof.trace.hooks == ("kineto",)
+    assert mtp.last() is prof
+
+
+def test_a_decorated_function_is_recorded_and_keeps_its_result():
+    prof = mtp.profile()
+
+    @prof
+    def double(x):
+        """Twice."""
+        return torch.add(x, x)
+
+    assert double(torch.ones(2)).tolist() == [2.0, 2.0]
+    assert double.__doc__ == "Twice."
+    assert "aten::add" in names(prof)
+
+
+def test_the_users_exception_arrives_and_what_ran_before_is_kept():
+    prof = mtp.profile()
+
+    @prof
+    def work():
+        torch.ones(2)
+        1 / 0  # noqa: B018
+
+    with pytest.raises(ZeroDivisionError) as raised:
+        work()
+    assert raised.value.__context__ is None
+    assert "aten::ones" in names(prof)
+
+
+def test_an_exception_of_on_trace_ready_reaches_the_user_but_never_masks_theirs():
+    def fail(_):
+        raise KeyError("callback")
+
+    with pytest.raises(KeyError, match="callback"), mtp.profile(on_trace_ready=fail):
+        torch.ones(2)
+    with (
+        pytest.warns(mtp.MtprofWarning, match="could not finish: 'callback'"),
+        pytest.raises(ZeroDivisionError),
+        mtp.profile(on_trace_ready=fail),
+    ):
+        1 / 0  # noqa: B018
+
+
+def test_a_second_session_is_refused_by_name_and_the_first_goes_on():
+    with mtp.profile(name="outer") as outer:
+        torch.ones(2)
+        with pytest.raises(RuntimeError, match="profiler 'outer' is already active"):
+            mtp.profile(name="inner").start()
+        torch.zeros(2)
+    assert {"aten::ones", "aten::zeros"} <= set(names(outer))
+
+
+def test_a_foreign_torch_profiler_is_refused_and_goes_on():
+    with torch.profiler.profile() as theirs:
+        torch.ones(2)
+        with pytest.raises(RuntimeError, match="a torch profiler is already active"), mtp.profile():
+            pass
+        torch.zeros(2)
+    keys = {row.key for row in theirs.key_averages()}
+    assert {"aten::ones", "aten::zeros"} <= keys
+
+
+def test_step_and_stop_outside_a_session_are_refused():
+    prof = mtp.profile()
+    for call in (prof.step, prof.stop, mtp.step):
+        with pytest.raises(RuntimeError, match=r"start|active"):
+            call()
+    with pytest.raises(AssertionError, match="Profiler must be initialized before starting trace"):
+        prof.start_trace()
+
+
+def test_events_know_the_step_they_started_in():
+    with mtp.profile() as prof:
+        for _ in mtp.steps(range(3)):
+            torch.ones(2)
+    step = [int(prof.trace.step[row]) for row, name in enumerate(names(prof)) if name == "aten::ones"]
+    assert step == [0, 1, 2]
+
+
+def test_each_window_of_a_schedule_is_shown_its_own_events():
+    seen = []
+    x = torch.ones(2)
+    ops = (torch.sin, torch.cos, torch.tan, torch.exp, torch.log, torch.abs)
+
+    def ready(prof):
+        seen.append({name for name in names(prof) if name in {f"aten::{op.__name__}" for op in ops}})
+
+    with mtp.profile(schedule=mtp.schedule(wait=1, warmup=1, active=1), on_trace_ready=ready) as prof:
+        for op in ops:
+            op(x)
+            prof.step()
+    assert seen == [{"aten::tan"}, {"aten::abs"}]
+    assert "ProfilerStep#5" in names(prof)
+
+
+def test_windows_accumulate_on_request():
+    with mtp.profile(schedule=mtp.schedule(wait=1, active=1), acc_events=True) as prof:
+        for op in (torch.ones, torch.zeros, torch.rand, torch.randn):
+            op(2)
+            prof.step()
+    kept = set(names(prof))
+    assert {"aten::zeros", "aten::randn"} <= kept
+    assert "aten::rand" not in kept
+
+
+def test_a_window_that_stop_cuts_short_is_delivered():
+    seen = []
+    with mtp.profile(
+        schedule=mtp.schedule(wait=0, warmup=0, active=5), on_trace_ready=lambda p: seen.append(len(p.trace))
+    ) as p:
+        torch.ones(2)
+        p.step()
+    assert len(seen) == 1
+    assert seen[0] > 0
+
+
+def test_a_schedule_whose_steps_never_came_leaves_a_warning():
+    with (
+        pytest.warns(mtp.MtprofWarning, match=r"0 steps recorded: call step\(\)"),
+        mtp.profile(schedule=mtp.schedule(wait=1, active=1)),
+    ):
+        torch.ones(2)
+
+
+def test_torchs_own_schedule_is_taken():
+    with mtp.profile(schedule=torch.profiler.schedule(wait=1, warmup=1, active=1)) as prof:
+        for _ in range(3):
+            torch.ones(2)
+            prof.step()
+    assert names(prof).count("aten::ones") == 1
+
+
+def test_a_schedule_that_cannot_be_called_is_refused():
+    with pytest.raises(TypeError, match="schedule must be callable"):
+        mtp.profile(schedule=3)
+
+
+def test_unknown_and_missing_hooks_are_refused():
+    with pytest.raises(mtp.HookError, match="unknown hook 'cupti': use 'auto' or one of kineto, dispatch"):
+        mtp.profile(hook="cupti").start()
+    with pytest.raises(mtp.HookError, match="hook 'candle' needs 'candle', which is not installed"):
+        mtp.profile(hook="candle").start()
+    with mtp.profile():
+        pass
+
+
+def test_a_user_scope_nests_is_closed_by_exceptions_and_decorates():
+    @mtp.record_function("decorated")
+    def work():
+        torch.ones(1)
+
+    with mtp.profile() as prof:
+        with mtp.record_function("outer"):
+            with pytest.raises(ZeroDivisionError), mtp.record_function("inner"):
+                1 / 0  # noqa: B018
+            work()
+        with torch.profiler.record_function("torch's own"):
+            torch.zeros(1)
+    scopes = [name for name, kind in zip(names(prof), prof.trace.kind, strict=True) if KINDS[kind] == "scope"]
+    assert scopes == ["outer", "inner", "decorated", "torch's own"]
+    by_name = {name: row for row, name in enumerate(names(prof))}
+    outer, inner = by_name["outer"], by_name["inner"]
+    assert prof.trace.end_ns[inner] <= prof.trace.end_ns[outer]
+
+
+def test_a_scope_outside_a_recording_costs_and_does_nothing():
+    with mtp.record_function("nobody listens") as scope:
+        assert scope._scope is None
+
+
+def test_every_thread_that_runs_ops_has_its_own_lane():
+    def work():
+        torch.mm(torch.ones(2, 2), torch.ones(2, 2))
+
+    with mtp.profile() as prof:
+        torch.zeros(2)
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    trace = prof.trace
+    lanes = {
+        name: {int(t) for t, n in zip(trace.thread, names(prof), strict=True) if n == name} for name in names(prof)
+    }
+    assert len(lanes["aten::mm"]) == 2
+    assert not lanes["aten::mm"] & lanes["aten::zeros"]
+
+
+def test_with_memory_the_threads_that_are_missing_are_named_in_one_warning():
+    prof = mtp.profile(profile_memory=True)
+
+    @prof
+    def work():
+        torch.zeros(2)
+        thread = threading.Thread(target=lambda: torch.ones(2))
+        thread.start()
+        thread.join()
+
+    with pytest.warns(mtp.MtprofWarning, match="threads started during the recording are missing") as warned:
+        work()
+    assert len(warned) == 1
+    assert "aten::zeros" in names(prof)
+
+
+def test_metadata_is_kept_as_json_text_and_refuses_what_torch_refuses():
+    prof = mtp.profile()
+    prof.preset_metadata_json("before", "[1, 2]")
+    with prof:
+        torch.ones(1)
+        prof.add_metadata("text", 'say "hi"')
+        prof.add_metadata_json("json", '{"a": 1}')
+        with pytest.raises(AttributeError):
+            prof.add_metadata("number", 3)
+    assert dict(prof.trace.metadata) == {"before": "[1, 2]", "text": '"say \\"hi\\""', "json": '{"a": 1}'}
+
+
+def test_a_trace_has_the_id_that_the_callback_gives():
+    with mtp.profile(custom_trace_id_callback=lambda: "mine") as prof:
+        pass
+    assert prof.get_trace_id() == "mine"
+    assert prof.trace.trace_id == "mine"
+
+
+def test_the_execution_trace_observer_is_started_and_stopped_with_the_window():
+    calls = []
+
+    class Observer:
+        def start(self):
+            calls.append("start")
+
+        def stop(self):
+            calls.append("stop")
+
+        def cleanup(self):
+            calls.append("cleanup")
+
+    with mtp.profile(execution_trace_observer=Observer()):
+        calls.append("body")
+    assert calls == ["start", "body", "stop"]
+
+
+def test_ops_of_a_disabled_activity_are_left_out_until_it_is_enabled_again():
+    with mtp.profile() as prof:
+        for _ in range(2):
+            torch.ones(2)
+            prof.toggle_collection_dynamic(False, ["cpu"])
+            torch.zeros(2)
+            prof.toggle_collection_dynamic(True, [torch.profiler.ProfilerActivity.CPU])
+            torch.eye(2)
+    kept = names(prof)
+    assert kept.count("aten::ones") == 2
+    assert "aten::eye" in kept
+    assert "aten::zeros" not in kept
+
+
+def test_nothing_is_printed_on_stderr(capfd):
+    with mtp.profile(with_stack=True):
+        torch.ones(2)
+    assert capfd.readouterr().err == ""
+
+
+def test_use_cuda_is_deprecated_as_in_torch():
+    with pytest.warns(FutureWarning, match="`use_cuda` is deprecated"):
+        mtp.profile(use_cuda=False)
