@@ -1,0 +1,102 @@
+"""The keys of one event: those always there, and those that were recorded of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from mtprof_nb.trace import KINDS, OP, PHASES, Trace
+
+
+def field(trace: Trace, position: int, key: str) -> Any:
+    """What `key` holds for the event at `position`, in plain types; `KeyError` where it was not recorded."""
+    found = _FIELDS.get(key)
+    if found is None:
+        return _memory_fields(trace, position)[key]
+    if not found.is_there(trace, position):
+        raise KeyError(key)
+    return found.value(trace, position)
+
+
+def keys(trace: Trace, position: int) -> Iterator[str]:
+    """The keys of the event at `position`."""
+    yield from (key for key, found in _FIELDS.items() if found.is_there(trace, position))
+    yield from _memory_fields(trace, position)
+
+
+class _Field(NamedTuple):
+    """One key of an event: what it holds, and whether the event at a position has it."""
+
+    value: Callable[[Trace, int], Any]
+    is_there: Callable[[Trace, int], bool] = lambda _trace, _position: True
+
+
+def _is_op(trace: Trace, position: int) -> bool:
+    return trace.kind.item(position) == OP
+
+
+def thread_id(trace: Trace, position: int) -> int:
+    """The native thread of an event."""
+    return trace.threads[trace.thread.item(position)].native_id
+
+
+def _has(column: str) -> Callable[[Trace, int], bool]:
+    """Whether an optional column was recorded, and says something of the event."""
+
+    def is_there(trace: Trace, position: int) -> bool:
+        values = getattr(trace, column)
+        return values is not None and values.item(position) >= 0
+
+    return is_there
+
+
+def _nested_list(value: Any) -> Any:
+    return [_nested_list(item) for item in value] if isinstance(value, tuple) else value
+
+
+def input_shapes(trace: Trace, position: int) -> list[Any]:
+    """A list per input, nested for a list of tensors; empty where shapes were not recorded."""
+    shape = -1 if trace.shape is None else trace.shape.item(position)
+    found: list[Any] = _nested_list(trace.shapes[shape]) if shape >= 0 else []
+    return found
+
+
+def stack(trace: Trace, position: int) -> list[str]:
+    """Frames as `file:line:function`, innermost first; empty where stacks were not recorded."""
+    if trace.stack is None or trace.stacks is None:
+        return []
+    return [str(frame) for frame in trace.stacks.stack(trace.stack.item(position))]
+
+
+_FIELDS = {
+    "name": _Field(lambda trace, at: trace.names[trace.name.item(at)]),
+    "kind": _Field(lambda trace, at: KINDS[trace.kind.item(at)]),
+    "device_type": _Field(lambda trace, at: trace.devices[trace.device.item(at)]),
+    "start_ns": _Field(lambda trace, at: trace.start_ns.item(at)),
+    "end_ns": _Field(lambda trace, at: trace.start_ns.item(at) + trace.duration_ns.item(at)),
+    "duration_ns": _Field(lambda trace, at: trace.duration_ns.item(at)),
+    "step": _Field(lambda trace, at: trace.step.item(at)),
+    "thread_id": _Field(thread_id),
+    "phase": _Field(lambda trace, at: PHASES[trace.phase.item(at)]),
+    "correlation_id": _Field(lambda trace, at: trace.correlation_id.item(at), _is_op),
+    "runtime_name": _Field(lambda _trace, _at: "dispatch_kernel", _is_op),
+    "runtime_tid": _Field(thread_id, _is_op),
+    "sequence_nr": _Field(lambda trace, at: trace.sequence_nr.item(at), _has("sequence_nr")),
+    "input_shapes": _Field(input_shapes, lambda trace, _at: trace.shape is not None),
+    "stack": _Field(stack, lambda trace, _at: trace.stack is not None),
+    "stack_origin": _Field(
+        lambda _trace, _at: "forward",
+        lambda trace, at: trace.stack_is_forward is not None and trace.stack_is_forward.item(at),
+    ),
+    "flops": _Field(lambda trace, at: trace.flops.item(at), _has("flops")),  # type: ignore[union-attr]
+    "module": _Field(lambda trace, at: trace.modules[trace.module.item(at)], _has("module")),  # type: ignore[union-attr]
+}
+
+
+def _memory_fields(trace: Trace, position: int) -> dict[str, int]:
+    """Bytes around an op, under the name of its own device."""
+    if trace.memory_before is None or trace.memory_after is None or trace.memory_before.item(position) < 0:
+        return {}
+    before, after = trace.memory_before.item(position), trace.memory_after.item(position)
+    prefix = f"{trace.devices[trace.device.item(position)].lower()}_memory_allocated"
+    return {f"{prefix}_before": before, f"{prefix}_after": after, f"{prefix}_delta": after - before}

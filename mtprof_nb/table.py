@@ -1,0 +1,311 @@
+"""Averages, or single events, as an aligned text table in torch's layout."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+#: A row is whatever has the attributes of torch's `FunctionEventAvg`.
+Row = Any
+
+_UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
+_FLOPS_UNITS = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
+_ALIASES = {"cpu_time_avg": "cpu_time", "device_time_avg": "device_time", "self_cpu_time": "self_cpu_time_total"}
+_COLUMN_WIDTH = 12
+_SPACING = "  "
+
+
+def format_time(time_us: float, unit: str | None = None) -> str:
+    """A time with its unit; the one that suits it, unless `unit` says `s`, `ms` or `us`."""
+    if unit is None:
+        unit = "s" if time_us >= 1e6 else "ms" if time_us >= 1e3 else "us"
+    return f"{time_us / _UNITS[unit]:.3f}{unit}"
+
+
+def format_memory(nbytes: int) -> str:
+    """Bytes in the largest unit that leaves a whole number before the point."""
+    for unit, size in (("GB", 1024**3), ("MB", 1024**2), ("KB", 1024)):
+        if abs(nbytes) >= size:
+            return f"{nbytes / size:.2f} {unit}"
+    return f"{nbytes} B"
+
+
+def format_share(part: float, whole: float) -> str:
+    """A percentage, `NaN` where there is no whole."""
+    return f"{part * 100 / whole:.2f}%" if whole else "NaN"
+
+
+def _per_call(row: Row, attribute: str) -> float:
+    return getattr(row, attribute) / row.count if row.count else 0.0
+
+
+def _time_text(attribute: str) -> property:
+    return property(lambda row: format_time(getattr(row, attribute)), doc=f"`{attribute}` with its unit.")
+
+
+def _deprecated(name: str) -> property:
+    """Torch's older name of a device attribute; reading it warns as torch does."""
+    attribute = name.replace("cuda", "device")
+
+    def read(row: Row) -> Any:
+        warnings.warn(f"`{name}` is deprecated, please use `{attribute}` instead.", FutureWarning, stacklevel=2)
+        return getattr(row, attribute)
+
+    return property(read, doc=f"Deprecated: `{attribute}`.")
+
+
+class FormattedTimes:
+    """Averages over `count` and texts of the times of a row or an event, under torch's names."""
+
+    __slots__ = ()
+
+    @property
+    def cpu_time(self) -> float:
+        """Microseconds of the host per call."""
+        return _per_call(self, "cpu_time_total")
+
+    @property
+    def device_time(self) -> float:
+        """Microseconds of the device per call."""
+        return _per_call(self, "device_time_total")
+
+    cpu_time_str = _time_text("cpu_time")
+    cpu_time_total_str = _time_text("cpu_time_total")
+    self_cpu_time_total_str = _time_text("self_cpu_time_total")
+    device_time_str = _time_text("device_time")
+    device_time_total_str = _time_text("device_time_total")
+    self_device_time_total_str = _time_text("self_device_time_total")
+
+    cuda_time = _deprecated("cuda_time")
+    cuda_time_total = _deprecated("cuda_time_total")
+    self_cuda_time_total = _deprecated("self_cuda_time_total")
+    cuda_memory_usage = _deprecated("cuda_memory_usage")
+    self_cuda_memory_usage = _deprecated("self_cuda_memory_usage")
+
+
+def sort_attribute(sort_by: str, attributes: Sequence[str]) -> str:
+    """The row attribute that a sort key means; `AttributeError` that lists them all for an unknown key."""
+    by_device = sort_by
+    for device in ("cuda", "xpu", "privateuse1", "npu"):
+        by_device = by_device.replace(device, "device")
+    for name in (sort_by, by_device):
+        attribute = _ALIASES.get(name, name)
+        if attribute in attributes:
+            return attribute
+    known = ", ".join(sorted({*attributes, *_ALIASES}))
+    msg = f"'FunctionEventAvg' object has no attribute {sort_by!r}: sort by one of {known}"
+    raise AttributeError(msg)
+
+
+def sorted_rows(rows: Sequence[Row], attribute: str) -> list[Row]:
+    """Rows by one attribute, the largest first; rows that tie, by name."""
+
+    def rank(row: Row) -> tuple[int, Any]:
+        value = getattr(row, attribute)
+        if value is None:
+            return 0, 0
+        return (1, value) if isinstance(value, int | float) else (2, str(value))
+
+    return sorted(sorted(rows, key=lambda row: str(row.key)), key=rank, reverse=True)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its header, and what it says of a row."""
+
+    header: str
+    text: Callable[[Row], str]
+    width: int = _COLUMN_WIDTH
+    align: str = ">"
+
+
+def build_table(
+    rows: Sequence[Row],
+    *,
+    attributes: Sequence[str],
+    sort_by: str | None = None,
+    row_limit: int = 100,
+    max_src_column_width: int | None = 75,
+    max_name_column_width: int | None = 55,
+    max_shapes_column_width: int | None = 80,
+    header: str | None = None,
+    profile_memory: bool = False,
+    with_flops: bool = False,
+    top_level_events_only: bool = False,
+    time_unit: str | None = None,
+) -> str:
+    """The table of `rows`, empty without any. A negative `row_limit` shows all."""
+    if time_unit is not None and time_unit not in _UNITS:
+        msg = f"time_unit should be one of: {', '.join(_UNITS)}, not {time_unit!r}"
+        raise ValueError(msg)
+    attribute = sort_attribute(sort_by, attributes) if sort_by is not None else None
+    if not rows:
+        return ""
+    if attribute is not None:
+        rows = sorted_rows(rows, attribute)
+    columns = [
+        *_name_columns(rows, max_name_column_width),
+        *_time_columns(rows, time_unit),
+        *_memory_columns(rows, profile_memory),
+        Column("# of Calls", lambda row: str(row.count)),
+        *_shapes_column(rows, max_shapes_column_width),
+        *_flops_column(rows, with_flops),
+    ]
+    source = _source_column(rows, max_src_column_width)
+    shown = [row for row in rows if row.cpu_parent is None] if top_level_events_only else list(rows)
+    shown = shown[:row_limit] if row_limit >= 0 else shown
+    body = _Body([*columns, source] if source else columns, shown)
+    lines = ["=" * body.line_length, header] if header is not None else []
+    if top_level_events_only:
+        lines += ["=" * body.line_length, "This report only display top-level ops statistics"]
+    lines += [body.rule, body.line([column.header for column in body.columns]), body.rule]
+    for row, cells in zip(shown, body.cells, strict=True):
+        lines.append(body.line(cells))
+        if source:
+            blank = [""] * len(columns)
+            lines += [body.line([*blank, cut_front(entry, source.width)]) for entry in (*(row.stack or ())[1:], "")]
+    lines += [body.rule, *_totals(rows, time_unit)]
+    return "\n".join(lines) + "\n"
+
+
+class _Body:
+    """Cells of the shown rows, in columns as wide as torch's, or wider where something would not fit."""
+
+    def __init__(self, columns: list[Column], rows: Sequence[Row]) -> None:
+        self.columns = columns
+        self.cells = [[column.text(row) for column in columns] for row in rows]
+        self._widths = [
+            max(column.width, len(column.header), *(len(cells[index]) for cells in self.cells), 0)
+            for index, column in enumerate(columns)
+        ]
+
+    @property
+    def line_length(self) -> int:
+        return sum(self._widths) + len(_SPACING) * (len(self._widths) - 1)
+
+    @property
+    def rule(self) -> str:
+        return "".join("-" * width + _SPACING for width in self._widths)
+
+    def line(self, cells: Sequence[str]) -> str:
+        return "".join(
+            f"{cell:{column.align}{width}}{_SPACING}"
+            for cell, column, width in zip(cells, self.columns, self._widths, strict=True)
+        )
+
+
+def _limited(width: int, limit: int | None) -> int:
+    return width if limit is None else min(width, limit)
+
+
+def cut_front(text: str, width: int) -> str:
+    """The end of a text that is too long, which is the telling part of a path."""
+    return text if len(text) <= width else "..."[:width] + text[len(text) - width + 3 :]
+
+
+def _name_columns(rows: Sequence[Row], limit: int | None) -> list[Column]:
+    width = _limited(max(len(row.key) for row in rows) + 4, limit)
+
+    def cut(name: str) -> str:
+        return f"{name[: limit - 3]}..." if limit is not None and len(name) >= limit - 3 else name
+
+    columns = [Column("Name", lambda row: cut(row.key), width)]
+    if any(row.overload_name for row in rows):
+        columns.append(Column("Overload Name", lambda row: cut(row.overload_name or ""), width))
+    return columns
+
+
+def _time_columns(rows: Sequence[Row], unit: str | None) -> list[Column]:
+    cpu_us, device_us = self_cpu_time(rows), self_device_time(rows)
+    columns = [
+        Column("Self CPU %", lambda row: format_share(row.self_cpu_time_total, cpu_us)),
+        Column("Self CPU", lambda row: format_time(row.self_cpu_time_total, unit)),
+        Column("CPU total %", lambda row: "0" if row.is_async else format_share(row.cpu_time_total, cpu_us)),
+        Column("CPU total", lambda row: format_time(row.cpu_time_total, unit)),
+        Column("CPU time avg", lambda row: format_time(row.cpu_time, unit)),
+    ]
+    if device := _device_with_time(rows):
+        columns += [
+            Column(f"Self {device}", lambda row: format_time(row.self_device_time_total, unit)),
+            Column(f"Self {device} %", lambda row: format_share(row.self_device_time_total, device_us)),
+            Column(f"{device} total", lambda row: format_time(row.device_time_total, unit)),
+            Column(f"{device} time avg", lambda row: format_time(row.device_time, unit)),
+        ]
+    return columns
+
+
+def _device_with_time(rows: Sequence[Row]) -> str | None:
+    if not any(row.self_device_time_total > 0 for row in rows):
+        return None
+    return _device_name(rows)
+
+
+def _device_name(rows: Sequence[Row]) -> str:
+    return next((row.use_device for row in rows if row.use_device), "device").upper()
+
+
+def self_cpu_time(rows: Sequence[Row]) -> float:
+    """Microseconds of the host in all rows; no moment counts twice."""
+    total: float = sum(row.self_cpu_time_total for row in rows)
+    return total
+
+
+def self_device_time(rows: Sequence[Row]) -> float:
+    """Microseconds of all kernels: the time that an op's kernels took is theirs, not the op's once more."""
+    kernels = [row for row in rows if row.kind == "kernel" and not row.is_user_annotation]
+    total: float = sum(row.self_device_time_total for row in kernels)
+    return total
+
+
+def _memory_columns(rows: Sequence[Row], profile_memory: bool) -> list[Column]:
+    if not profile_memory:
+        return []
+    columns = [
+        Column("CPU Mem", lambda row: format_memory(row.cpu_memory_usage)),
+        Column("Self CPU Mem", lambda row: format_memory(row.self_cpu_memory_usage)),
+    ]
+    if any(row.self_device_memory_usage > 0 for row in rows):
+        device = _device_name(rows)
+        columns += [
+            Column(f"{device} Mem", lambda row: format_memory(row.device_memory_usage)),
+            Column(f"Self {device} Mem", lambda row: format_memory(row.self_device_memory_usage)),
+        ]
+    return columns
+
+
+def _shapes_column(rows: Sequence[Row], limit: int | None) -> list[Column]:
+    if not any(row.input_shapes for row in rows):
+        return []
+    width = _limited(max(len(str(row.input_shapes)) for row in rows) + 4, limit)
+    return [Column("Input Shapes", lambda row: str(row.input_shapes)[:width], width)]
+
+
+def _flops_column(rows: Sequence[Row], with_flops: bool) -> list[Column]:
+    """In the unit that suits the smallest number."""
+    known = [row.flops for row in rows if with_flops and row.flops and row.flops > 0]
+    if not known:
+        return []
+    thousands = min(int(math.log10(min(known)) / 3), len(_FLOPS_UNITS) - 1)
+    scale = 1000.0**thousands
+    return [
+        Column(f"Total {_FLOPS_UNITS[thousands]}", lambda row: f"{row.flops / scale:8.3f}" if row.flops else "--"),
+    ]
+
+
+def _source_column(rows: Sequence[Row], limit: int | None) -> Column | None:
+    stacks = [row.stack for row in rows if row.stack]
+    if not stacks:
+        return None
+    width = _limited(max(len(entry) for stack in stacks for entry in stack) + 4, limit)
+    return Column("Source Location", lambda row: cut_front(row.stack[0], width) if row.stack else "", width, "<")
+
+
+def _totals(rows: Sequence[Row], unit: str | None) -> list[str]:
+    total = format_time(self_cpu_time(rows), unit)
+    lines = [f"Self CPU time total: {total}"]
+    if device := _device_with_time(rows):
+        lines.append(f"Self {device} time total: {format_time(self_device_time(rows), unit)}")
+    return [*lines, f"Total: {total}  Count: {sum(row.count for row in rows)}"]
