@@ -13,8 +13,7 @@ from IPython.core.error import UsageError
 from mtprof_nb.cell import installation, statement
 from mtprof_nb.cell.delivery import deliver
 from mtprof_nb.cell.flags import CONFIG_PARSER, PARSER, Defaults, Flags
-from mtprof_nb.cell.recording import Recording
-from mtprof_nb.errors import HookError
+from mtprof_nb.cell.recording import Recording, running_cell, told_in_one_line
 from mtprof_nb.profiler import profile
 
 if TYPE_CHECKING:
@@ -40,11 +39,13 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
             PARSER.error(f"{rest!r} stands after %%mtprofile: code begins on the next line")
         if flags.help:
             return print(PARSER.format_help())  # noqa: T201
-        recording = self._begin(flags)
-        if cell is None:  # the call that stands in the place of a cell's first line
-            self._recording = recording
-            return recording.deliver_after_cell()
-        return self._run(recording, cell, self.shell.user_ns, flags)
+        recording = self._recording_of(flags)
+        if cell is not None:
+            return self._run(recording, cell, self.shell.user_ns, flags)
+        # This call stands in the place of the cell's first line.
+        self._recording = recording
+        recording.deliver_after_cell()
+        return recording.begin()
 
     @magic.no_var_expand
     @magic.output_can_be_silenced
@@ -57,7 +58,7 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
             return print(PARSER.format_help())  # noqa: T201
         if not code:
             PARSER.error("%mtprofile needs a statement: for a whole cell, %%mtprofile on its first line")
-        return self._run(self._begin(flags), code, local_ns, flags)
+        return self._run(self._recording_of(flags), code, local_ns, flags)
 
     @magic.no_var_expand
     @magic.line_magic
@@ -69,15 +70,13 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
         """The profile of the running cell, ended here: the last line of a cell with `-r`."""
         return self._recording.end() if self._recording else None
 
-    def _begin(self, flags: Flags) -> Recording:
-        cell = self.shell.displayhook.exec_result
-        prof = profile(**flags.profile_options, name=flags.name or f"Cell [{cell.execution_count if cell else 0}]")
-        recording = Recording(self.shell, prof, partial(deliver, self.shell, prof, flags))
+    def _recording_of(self, flags: Flags) -> Recording:
         try:
-            recording.begin()
-        except HookError as error:
+            with told_in_one_line():
+                prof = profile(**flags.profile_options, name=flags.name or running_cell(self.shell))
+        except ValueError as error:
             raise UsageError(str(error)) from None
-        return recording
+        return Recording(self.shell, prof, partial(deliver, self.shell, prof, flags))
 
     def _run(self, recording: Recording, code: str, local_ns: dict[str, Any], flags: Flags) -> Any:
         __tracebackhide__ = True

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DEFAULT_SORT = "self_cpu_time_total"
 
 
-def deliver(ip: InteractiveShell, prof: profile, flags: Flags, outcome: str | None) -> None:
+def deliver(ip: InteractiveShell, prof: profile, flags: Flags, outcome: str | None, is_silent: bool) -> None:
     """Store, write and show `prof` as `flags` ask. What fails is told in one line; `mtprof_nb.last()` keeps it."""
     if flags.out is not None:
         ip.user_ns[flags.out] = prof
@@ -27,7 +27,7 @@ def deliver(ip: InteractiveShell, prof: profile, flags: Flags, outcome: str | No
         _attempt("written", partial(prof.export_chrome_trace, flags.dump))
     if flags.text is not None:
         _attempt("written", partial(_write_table, prof, flags, flags.text))
-    if not flags.quiet:
+    if not (flags.quiet or is_silent):
         _attempt("shown", partial(_show, prof, flags, outcome))
 
 

@@ -8,13 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mtprof_nb.capture.activities import as_activity
+from mtprof_nb import averages
+from mtprof_nb.capture.activities import ProfilerActivity, as_activity
 from mtprof_nb.capture.hook import HOOK_KINDS
 from mtprof_nb.capture.schedule import schedule
+from mtprof_nb.table import sort_attribute
+from mtprof_nb.views import rows
 
 RECORD_FLAGS = ("with_stack", "record_shapes", "profile_memory", "with_flops", "with_modules")
 SCHEDULE_KEYS = ("wait", "warmup", "active", "repeat", "skip_first", "skip_first_wait")
+ACTIVITIES = tuple(activity.value.lower() for activity in ProfilerActivity)
 DUMP_SUFFIXES = (".json", ".json.gz")
+#: What both the panel and the text table can be sorted by.
+SORT_KEYS = tuple(key for key in rows.SORT_KEYS if key in averages.SORT_KEYS)
 
 
 def _positive(text: str) -> int:
@@ -56,6 +62,15 @@ def _hook(text: str) -> str:
     if text != "auto" and text not in HOOK_KINDS:
         msg = f"unknown hook {text!r}: use auto or one of {', '.join(HOOK_KINDS)}"
         raise argparse.ArgumentTypeError(msg)
+    return text
+
+
+def _sort_key(text: str) -> str:
+    try:
+        sort_attribute(text, SORT_KEYS)
+    except AttributeError:
+        msg = f"no column {text!r}: sort by one of {', '.join(SORT_KEYS)}"
+        raise argparse.ArgumentTypeError(msg) from None
     return text
 
 
@@ -109,15 +124,22 @@ OPTIONS = (
     _switch("with_flops", "count floating point operations where a formula is known"),
     _switch("with_modules", "record the nn.Module path of each op"),
     Option(("--all",), "all", "the five above"),
-    Option(("--activities",), "activities", "devices to record, as cpu,cuda", _activities, "LIST"),
-    Option(("--hook",), "hook", "how to listen: auto, or a hook's name", _hook, "NAME", values=("auto", *HOOK_KINDS)),
+    Option(("--activities",), "activities", "devices to record, as cpu,cuda", _activities, "LIST", values=ACTIVITIES),
+    Option(
+        ("--hook",),
+        "hook",
+        f"how to listen: auto, {', '.join(HOOK_KINDS)}",
+        _hook,
+        "NAME",
+        values=("auto", *HOOK_KINDS),
+    ),
     Option(("--schedule",), "schedule", "steps to record, as wait=1,warmup=1,active=3,repeat=1", _schedule, "STEPS"),
     Option(("--max-events",), "max_events", "stop recording after N events", _positive, "N"),
     Option(("--name",), "name", "title of the profile; Cell [n] otherwise", str, "LABEL", can_default=False),
     Option(("-o", "--out"), "out", "store the profile in this variable", _variable, "NAME", can_default=False),
     Option(("-r", "--return"), "returns", "make the profile the value of the cell", can_default=False),
     Option(("-q", "--quiet"), "quiet", "show nothing", negatable=True),
-    Option(("-s", "--sort"), "sort", "sort the table by this column", str, "KEY"),
+    Option(("-s", "--sort"), "sort", "sort the table by this column", _sort_key, "KEY", values=SORT_KEYS),
     Option(("-l", "--limit"), "limit", "show at most N rows", _positive, "N"),
     Option(("-D", "--dump"), "dump", "write the trace, .json or .json.gz", _trace_file, "FILE", can_default=False),
     Option(("-T", "--text"), "text", "write the table as text", _new_file, "FILE", can_default=False),

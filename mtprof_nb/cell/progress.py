@@ -8,6 +8,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def somebody_watches(ip: InteractiveShell) -> bool:
     nbconvert, `jupyter execute`, nbval and papermill say in the request that nobody can answer a question; a
     terminal has no request at all.
     """
-    if not hasattr(ip, "kernel"):
+    if not hasattr(ip, "get_parent"):
         return False
     request = ip.get_parent().get("content", {})
     return bool(request.get("allow_stdin", False))
@@ -45,13 +46,15 @@ class RecordingLine:
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="mtprof_nb recording", daemon=True)
 
     def start(self) -> None:
-        """Begin to count."""
-        self._thread.start()
+        """Begin to count; where no thread can be had, as in a browser's Python, there is no line."""
+        with suppress(RuntimeError):
+            self._thread.start()
 
     def stop(self) -> None:
         """Take the line away; nothing is published after this returns."""
         self._stopped.set()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
         if self._shown:
             self._publish({})
 

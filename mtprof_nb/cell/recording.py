@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from IPython.core.error import UsageError
+
 from mtprof_nb.capture.hook import AUTO, HOOK_KINDS
 from mtprof_nb.capture.imports import ImportWatcher
 from mtprof_nb.cell.progress import RecordingLine, somebody_watches
@@ -42,10 +44,16 @@ def told_in_one_line() -> Iterator[None]:
         warnings.showwarning = show
 
 
-class Recording:
-    """Records from `begin` to `end`; then `deliver` is called once, with how the cell failed or None."""
+def running_cell(ip: InteractiveShell) -> str:
+    """What the cell that runs now is called."""
+    cell: ExecutionResult | None = ip.displayhook.exec_result
+    return f"Cell [{cell.execution_count}]" if cell is not None and cell.execution_count else "Cell"
 
-    def __init__(self, ip: InteractiveShell, prof: profile, deliver: Callable[[str | None], None]) -> None:
+
+class Recording:
+    """Records from `begin` to `end`; then `deliver(outcome, is_silent)` is called once."""
+
+    def __init__(self, ip: InteractiveShell, prof: profile, deliver: Callable[[str | None, bool], None]) -> None:
         self._ip = ip
         self._prof = prof
         self._deliver = deliver
@@ -59,16 +67,18 @@ class Recording:
         self._is_complete = False
 
     def begin(self) -> None:
-        """Start. `HookError` where the hook that was asked for cannot be had; else the cell runs, recorded or not."""
+        """Start. `UsageError` where the hook that was asked for cannot be had; else the cell runs, recorded or not."""
+        # Before the start, so that an interrupt at any moment finds something to end.
+        self._is_recording = True
         try:
-            with told_in_one_line():
-                self._prof.start()
-        except HookError:
-            raise
+            self._prof.start()
+        except HookError as error:
+            self._is_recording = False
+            raise UsageError(str(error)) from None
         except Exception as error:
+            self._is_recording = False
             tell(f"this cell is not profiled: {error}")
             return
-        self._is_recording = True
         if not any(HOOK_KINDS[name].runtime_is_imported for name in AUTO):
             self._watcher.install()
         if self._ip.ast_node_interactivity != "all":
@@ -94,9 +104,10 @@ class Recording:
         return self._prof if self._is_complete else None
 
     def run(self, body: Callable[[], Any]) -> Any:
-        """The value of `body`. Where it fails, the profile follows the traceback."""
+        """The value of `body`, recorded. Where it fails, the profile follows the traceback."""
         __tracebackhide__ = True
         try:
+            self.begin()
             value = body()
         except BaseException as error:
             self.end()
@@ -107,7 +118,7 @@ class Recording:
 
     def deliver_after_cell(self, outcome: str | None = None) -> None:
         """End with the running cell at the latest, and deliver after its traceback or its last value."""
-        event = "post_execute" if self._cell is not None and self._cell.info.silent else "post_run_cell"
+        event = "post_execute" if self._is_silent else "post_run_cell"
 
         def cell_ended(result: ExecutionResult | None = None) -> None:
             if result is not None and self._cell is not None and result.info.raw_cell != self._cell.info.raw_cell:
@@ -119,9 +130,14 @@ class Recording:
 
         self._ip.events.register(event, cell_ended)
 
+    @property
+    def _is_silent(self) -> bool:
+        """Whether the cell was asked to publish nothing."""
+        return self._cell is not None and bool(self._cell.info.silent)
+
     def _finish(self, outcome: str | None) -> None:
         if self.end() is not None:
-            self._deliver(outcome)
+            self._deliver(outcome, self._is_silent)
 
     def _end_before_display(self, value: Any = None) -> None:
         """Show the cell's last value; what its `repr` computes is not the cell's."""
