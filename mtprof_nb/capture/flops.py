@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.capture.kineto_events import KinetoColumns, ShapeColumns
+from mtprof_nb.intervals import nest_intervals
 from mtprof_nb.trace import Int64
 
 Formula = Callable[..., int]
@@ -36,7 +37,20 @@ def kineto_flops(torch: Any, columns: KinetoColumns, shapes: ShapeColumns) -> In
         if key not in counted:
             counted[key] = _count(torch, name, known[name], inputs, scalars)
         flops[row] = counted[key]
+    flops[_inside_another(columns, np.flatnonzero(flops >= 0))] = -1
     return flops
+
+
+def _inside_another(columns: KinetoColumns, rows: Int64) -> Int64:
+    """Those of `rows` that ran inside another one: its formula has counted them."""
+    inner = [np.empty(0, np.int64)]
+    end_ns = columns.end_ns
+    for thread in np.unique(columns.thread[rows]).tolist():
+        here = rows[columns.thread[rows] == thread]
+        here = here[np.lexsort((-end_ns[here], columns.start_ns[here]))]
+        parents, _ = nest_intervals(columns.start_ns[here], end_ns[here])
+        inner.append(here[parents >= 0])
+    return np.concatenate(inner)
 
 
 def _count(torch: Any, name: str, formula: Formula, inputs: Sequence[Any], scalars: Sequence[Any]) -> int:

@@ -40,6 +40,21 @@ def intern(values: Sequence[Any]) -> tuple[Int32, tuple[Any, ...]]:
     return np.fromiter(map(position.__getitem__, values), np.int32, len(values)), tuple(table)
 
 
+def read_text(accessor: Callable[[Any], str], objects: Sequence[Any]) -> list[str]:
+    """A text of each object. Kineto may hold the name of code that is gone, and then its bytes are no UTF-8."""
+    try:
+        return list(map(accessor, objects))
+    except UnicodeDecodeError:
+        return [_decoded(accessor, one) for one in objects]
+
+
+def _decoded(accessor: Callable[[Any], str], one: Any) -> str:
+    try:
+        return accessor(one)
+    except UnicodeDecodeError as error:
+        return error.object.decode(errors="replace")
+
+
 @dataclass(frozen=True)
 class KinetoColumns:
     """The events of one Kineto result that are no allocator records, in Kineto's order."""
@@ -76,7 +91,7 @@ class KinetoColumns:
 def read_columns(results: Any, kineto_event: Any, *, with_python: bool, thread_names: dict[int, str]) -> KinetoColumns:
     """The columns that every recording needs, from `torch._C._autograd._ProfilerResult`."""
     events = results.events()
-    names = list(map(kineto_event.name, events))
+    names = read_text(kineto_event.name, events)
     keep = [not name.startswith(("[memory]", "profiler::_record_function")) for name in names]
     if not all(keep):
         events = [event for event, kept in zip(events, keep, strict=True) if kept]

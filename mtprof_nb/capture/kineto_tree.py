@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.capture.kineto_events import read_text
 from mtprof_nb.capture.stacks import is_hidden_file
 from mtprof_nb.intervals import innermost, nest_intervals
 from mtprof_nb.trace import Allocations, Frame, Int32, Int64, StackInterner, StackTree
@@ -131,8 +132,13 @@ def _stacks(tree: FlatTree, rows: Int64) -> tuple[Int32, StackTree]:
     interner, paths = StackInterner(), _Paths()
     made_from = dict[int, int]()
     found = np.full(len(rows), -1, np.int32)
-    callers = map(attrgetter("caller"), map(attrgetter("extra_fields"), (tree.nodes[row] for row in rows.tolist())))
-    places = map(attrgetter("file_name", "line_number", "function_name"), callers)
+    callers = [tree.nodes[row].extra_fields.caller for row in rows.tolist()]
+    places = zip(
+        read_text(attrgetter("file_name"), callers),
+        map(attrgetter("line_number"), callers),
+        read_text(attrgetter("function_name"), callers),
+        strict=True,
+    )
     known: dict[tuple[str, int, str], Frame | None] = {}
     enclosing = _nearest_python(tree, rows)
     for index, (row, outer, place) in enumerate(zip(rows.tolist(), enclosing.tolist(), places, strict=True)):

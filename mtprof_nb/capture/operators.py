@@ -7,23 +7,25 @@ operator is a call like any other. Compiled code is not concerned: Dynamo reads 
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 _BINARY = (
     "__add__ __radd__ __iadd__ __sub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __div__ __idiv__ __ifloordiv__"
     " __matmul__ __mod__ __imod__ __and__ __iand__ __rand__ __or__ __ior__ __ror__ __xor__ __ixor__ __rxor__ __lshift__"
     " __ilshift__ __rshift__ __irshift__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __getitem__"
+    " __pow__ __ipow__ __rpow__ __rsub__ __rmatmul__"
 )
-_UNARY = "__bool__ __float__ __int__ __index__ __invert__ __complex__"
+_UNARY = "__bool__ __float__ __int__ __index__ __invert__ __complex__ __neg__ __pos__ __abs__"
 _PROPERTIES = "T mT H mH real imag"
 
 
 class TensorOperators:
-    """Replaces the inherited C operators of `torch.Tensor` by Python ones, and takes them away again."""
+    """Replaces the operators of `torch.Tensor` that are C functions by Python ones, and takes them away again."""
 
     def __init__(self, torch: Any) -> None:
         self._tensor = torch.Tensor
-        self._installed: list[str] = []
+        self._replaced: list[tuple[str, Any]] = []
         #: Operands that cannot have a `__torch_function__` of their own.
         self._plain = frozenset({torch.Tensor, torch.nn.Parameter, int, float, bool, complex, type(None), slice, tuple})
         self._has_torch_function = torch.overrides.has_torch_function
@@ -41,18 +43,22 @@ class TensorOperators:
 
     def remove(self) -> None:
         """Leave the class as it was found."""
-        while self._installed:
-            delattr(self._tensor, self._installed.pop())
+        while self._replaced:
+            name, own = self._replaced.pop()
+            if own is None:
+                delattr(self._tensor, name)
+            else:
+                setattr(self._tensor, name, own)
 
     def _replace(self, name: str, wrap: Callable[[Any], Any]) -> None:
-        original = getattr(self._tensor, name, None)
-        if original is None or name in self._tensor.__dict__:
+        original, own = getattr(self._tensor, name, None), self._tensor.__dict__.get(name)
+        if original is None or isinstance(original, FunctionType):
             return
         operator = wrap(original)
         if callable(operator):
             operator.__name__, operator.__doc__ = name, original.__doc__
         setattr(self._tensor, name, operator)
-        self._installed.append(name)
+        self._replaced.append((name, own))
 
     def _binary(self, original: Any) -> Any:
         plain, overridden, handle = self._plain, self._has_torch_function, self._handle_torch_function

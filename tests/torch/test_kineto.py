@@ -1,0 +1,366 @@
+"""Hook `kineto`: exact lines, phases, links to the forward pass, shapes, memory, modules, operations."""
+
+import inspect
+import json
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import mtprof_nb as mtp
+from mtprof_nb.trace import PHASES
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+
+HERE = __file__
+
+
+def names(trace):
+    return [trace.names[name] for name in trace.name]
+
+
+def rows(trace, name):
+    return [row for row, found in enumerate(names(trace)) if found == name]
+
+
+def stack(trace, row):
+    return [str(frame) for frame in trace.stacks.stack(trace.stack[row])]
+
+
+def line_of(function, text):
+    source, first = inspect.getsourcelines(function)
+    return next(first + offset for offset, line in enumerate(source) if text in line)
+
+
+def arithmetic(a, b):
+    c = a + b
+    c = c * 2
+    c -= a
+    c = a @ c.T
+    c[0] = -b[1]
+    d = c > 0
+    return torch.where(
+        d,
+        c.sin(),
+        b,
+    )
+
+
+@pytest.mark.parametrize(
+    ("op", "text"),
+    [
+        ("aten::add", "c = a + b"),
+        ("aten::mul", "c = c * 2"),
+        ("aten::sub_", "c -= a"),
+        ("aten::matmul", "c = a @ c.T"),
+        ("aten::numpy_T", "c = a @ c.T"),
+        ("aten::neg", "c[0] = -b[1]"),
+        ("aten::gt", "d = c > 0"),
+        ("aten::sin", "c.sin(),"),
+        ("aten::where", "return torch.where("),
+    ],
+)
+def test_every_op_has_the_exact_line_that_called_it(op, text):
+    a, b = torch.rand(3, 3), torch.rand(3, 3)
+    with mtp.profile(with_stack=True) as prof:
+        arithmetic(a, b)
+    found = rows(prof.trace, op)
+    assert found, names(prof.trace)
+    frames = stack(prof.trace, found[0])
+    assert frames[0] == f"{HERE}:{line_of(arithmetic, text)}:arithmetic"
+    assert frames[1].startswith(f"{HERE}:")
+    assert frames[1].endswith(":test_every_op_has_the_exact_line_that_called_it")
+
+
+def test_no_frame_of_the_profiler_is_in_any_stack_and_no_call_of_its_is_an_event():
+    with mtp.profile(with_stack=True) as prof:
+        arithmetic(torch.rand(3, 3), torch.rand(3, 3))
+    files = {frame.file for frame in prof.trace.stacks.frames}
+    assert not [file for file in files if "mtprof_nb/capture" in file or "mtprof_nb/profiler" in file]
+    assert not [name for name in names(prof.trace) if name.startswith("mtprof_nb/")]
+
+
+def test_a_scope_has_the_line_that_opened_it():
+    with mtp.profile(with_stack=True) as prof:
+        with mtp.record_function("ours"):
+            pass
+        with torch.profiler.record_function("torch's"):
+            pass
+    here = test_a_scope_has_the_line_that_opened_it
+    for name, text in (("ours", 'record_function("ours")'), ("torch's", 'record_function("torch\'s")')):
+        (row,) = rows(prof.trace, name)
+        assert stack(prof.trace, row)[0] == f"{HERE}:{line_of(here, text)}:{here.__name__}"
+
+
+def test_a_backward_op_has_the_stack_of_the_forward_op_and_says_so():
+    w = torch.rand(3, 3, requires_grad=True)
+    x = torch.rand(3, 3)
+
+    def forward():
+        y = torch.mm(x, w)
+        return (y * y).sum()
+
+    with mtp.profile(with_stack=True) as prof:
+        forward().backward()
+    trace = prof.trace
+    (node,) = rows(trace, "MmBackward0")
+    inner = [row for row in rows(trace, "aten::mm") if PHASES[trace.phase[row]] == "backward"]
+    for row in (node, *inner):
+        assert trace.stack_is_forward[row]
+        assert stack(trace, row)[0] == f"{HERE}:{line_of(forward, 'torch.mm')}:forward"
+        assert names(trace)[trace.forward[row]] == "aten::mm"
+    forward_ops = [row for row in rows(trace, "aten::mm") if row not in inner]
+    assert not any(trace.stack_is_forward[row] for row in forward_ops)
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * torch.mul(x, 2)
+
+
+def test_python_inside_the_backward_pass_keeps_its_own_lines():
+    x = torch.rand(3, requires_grad=True)
+    with mtp.profile(with_stack=True) as prof:
+        Square.apply(x).sum().backward()
+    trace = prof.trace
+    in_backward = [row for row in rows(trace, "aten::mul") if PHASES[trace.phase[row]] == "backward"]
+    expected = f"{HERE}:{line_of(Square.backward, 'return grad * torch.mul(x, 2)')}:backward"
+    assert [stack(trace, row)[0] for row in in_backward] == [expected, expected]
+    assert not any(trace.stack_is_forward[row] for row in in_backward)
+
+
+def test_phases_are_told_apart():
+    model, x = nn.Linear(3, 3), torch.rand(2, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with mtp.profile() as prof:
+        model(x).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    trace = prof.trace
+    phase = {name: {PHASES[trace.phase[row]] for row in rows(trace, name)} for name in names(trace)}
+    assert phase["aten::addmm"] == {"forward"}
+    assert phase["AddmmBackward0"] == {"backward"}
+    assert phase["torch::autograd::AccumulateGrad"] == {"backward"}
+    assert phase["aten::add_"] == {"optimizer"}
+    assert phase["Optimizer.step#SGD.step"] == {"optimizer"}
+
+
+def test_links_to_the_forward_pass_are_those_that_kineto_draws(tmp_path):
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 1))
+    x = torch.rand(2, 4)
+
+    def keep(result_of_exit):
+        def leave(profiler, *error):
+            done = result_of_exit(profiler, *error)
+            profiler.kineto_results.save(str(tmp_path / "kineto.json"))
+            return done
+
+        return leave
+
+    low = torch.autograd.profiler.profile
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(low, "__exit__", keep(low.__exit__))
+        with mtp.profile() as prof:
+            (model(x) * model(x)).sum().backward()
+    raw = json.loads((tmp_path / "kineto.json").read_text())
+    flows = [event for event in raw["traceEvents"] if event.get("cat") == "fwdbwd"]
+    base = int(raw.get("baseTimeNanoseconds", 0))
+    begins = {event["id"]: round(event["ts"] * 1000) + base for event in flows if event["ph"] == "s"}
+    ends = {event["id"]: round(event["ts"] * 1000) + base for event in flows if event["ph"] == "f"}
+    theirs = {(begins[one], ends[one]) for one in begins}
+    trace = prof.trace
+    ours = {
+        (int(trace.start_ns[trace.forward[row]]), int(trace.start_ns[row]))
+        for row, name in enumerate(names(trace))
+        if trace.forward[row] >= 0 and name.endswith("Backward0") and not name.startswith("autograd::engine::")
+    }
+    assert len(theirs) == 12
+    assert ours == theirs
+
+
+def test_shapes_of_tensors_tensor_lists_and_keywords():
+    a, b = torch.rand(2, 3), torch.rand(3)
+    with mtp.profile(record_shapes=True) as prof:
+        torch.cat([a, a])
+        torch.add(input=a, other=b)
+    trace = prof.trace
+    shape = {name: trace.shapes[trace.shape[rows(trace, name)[0]]] for name in ("aten::cat", "aten::add")}
+    assert shape["aten::cat"] == (((2, 3), (2, 3)), ())
+    assert shape["aten::add"] == ((2, 3), (3,), ())
+
+
+def test_memory_is_the_allocators_own_count():
+    with mtp.profile(profile_memory=True) as prof:
+        kept = torch.empty(1000, dtype=torch.uint8)
+        gone = torch.empty(500, dtype=torch.uint8)
+        del gone
+        torch.zeros(100, dtype=torch.uint8)
+    trace = prof.trace
+    assert trace.allocations.nbytes.tolist() == [1000, 500, -500, 100, -100]
+    assert len(kept) == 1000
+    first = trace.allocations.total[0] - 1000
+    around = [
+        (int(trace.memory_before[row] - first), int(trace.memory_after[row] - first))
+        for row in rows(trace, "aten::empty")[:2]
+    ]
+    assert around == [(0, 1000), (1000, 1500)]
+    owners = [names(trace)[event] if event >= 0 else None for event in trace.allocations.event]
+    assert owners == ["aten::empty", "aten::empty", None, "aten::empty", None]
+
+
+def test_modules_are_named_by_their_path_in_forward_and_backward():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+
+        def forward(self, x):
+            return self.body(x) + 1
+
+    model, x = Net(), torch.rand(2, 3)
+    with mtp.profile(with_modules=True) as prof:
+        model(x).sum().backward()
+    trace = prof.trace
+    module = {name: {trace.modules[trace.module[row]] for row in rows(trace, name)} for name in set(names(trace))}
+    assert module["aten::addmm"] == {"Net.body.0"}
+    assert module["aten::relu"] == {"Net.body.1"}
+    assert module["AddmmBackward0"] == {"Net.body.0"}
+    assert module["AddBackward0"] == {"Net"}
+    assert trace.stack is None
+
+
+def test_operations_are_counted_by_torchs_own_formulas():
+    from torch.utils.flop_counter import FlopCounterMode
+
+    conv, linear = nn.Conv2d(3, 4, 3, padding=1), nn.Linear(8, 5)
+    image, x = torch.rand(2, 3, 8, 8), torch.rand(6, 8)
+
+    def work():
+        conv(image).sum().backward()
+        linear(x).sum().backward()
+        torch.bmm(torch.rand(2, 3, 4), torch.rand(2, 4, 5))
+
+    with FlopCounterMode(display=False) as counter:
+        work()
+    with mtp.profile(with_flops=True) as prof:
+        work()
+    flops = prof.trace.flops
+    assert int(flops[flops > 0].sum()) == counter.get_total_flops()
+    assert prof.trace.shape is None
+
+
+def test_off_flags_leave_their_columns_out():
+    with mtp.profile() as prof:
+        torch.ones(2) + 1
+    optional = ("shape", "stack", "memory_before", "memory_after", "flops", "module", "allocations", "stacks")
+    assert {name: getattr(prof.trace, name) for name in optional} == dict.fromkeys(optional)
+    assert "__add__" not in torch.Tensor.__dict__
+
+
+def test_a_compiled_function_keeps_its_graph_and_is_not_compiled_again():
+    from torch._dynamo.testing import CompileCounterWithBackend
+
+    counter = CompileCounterWithBackend("eager")
+
+    @torch.compile(backend=counter)
+    def compiled(x, y):
+        z = x + y
+        z = z * 2 - 1
+        return (z @ y.T)[0]
+
+    x, y = torch.rand(3, 3), torch.rand(3, 3)
+    with mtp.profile(with_stack=True, with_modules=True, record_shapes=True) as prof:
+        first = compiled(x, y)
+    second = compiled(x, y)
+    with mtp.profile(with_stack=True):
+        third = compiled(x, y)
+    assert counter.frame_count == 1
+    assert "aten::matmul" in names(prof.trace)
+    assert torch.equal(first, second)
+    assert torch.equal(first, third)
+
+
+def test_a_tensor_subclass_is_handed_the_functions_it_knows():
+    seen = []
+
+    class Loud(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            seen.append(function)
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    expected = [torch.Tensor.__add__, torch.Tensor.__rmul__, torch.Tensor.__getitem__]
+    x = torch.ones(2).as_subclass(Loud)
+    with mtp.profile(with_stack=True):
+        seen.clear()
+        _ = x + 1, 2 * x, x[0]
+        found = list(seen)
+    assert [function for function in found if function in expected] == expected
+
+
+@pytest.mark.parametrize("flags", [{}, {"with_stack": True, "record_shapes": True, "with_modules": True}])
+def test_a_recording_keeps_at_most_250_bytes_an_event(flags):
+    model, x = nn.Sequential(*[nn.Linear(8, 8) for _ in range(4)]), torch.rand(2, 8)
+    with mtp.profile(**flags) as prof:
+        for _ in range(20):
+            model(x).sum().backward()
+    assert prof.trace.nbytes / len(prof.trace) <= 250
+
+
+NPU = """
+import torch
+from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+
+_setup_privateuseone_for_python_backend("npu")
+library = torch.library.Library("_", "IMPL")
+payload = {}
+
+
+def unwrap(value):
+    is_there = isinstance(value, torch.Tensor) and value.device.type == "npu"
+    return payload[value.untyped_storage()._cdata] if is_there else value
+
+
+def wrap(value):
+    if not isinstance(value, torch.Tensor):
+        return value
+    made = torch._C._acc.create_empty_tensor(value.shape, value.dtype)
+    payload[made.untyped_storage()._cdata] = value
+    return made
+
+
+def fallback(op, *args, **kwargs):
+    on_cpu = {key: "cpu" if key == "device" else unwrap(value) for key, value in kwargs.items()}
+    result = op(*map(unwrap, args), **on_cpu)
+    return kwargs.get("out", wrap(result))
+
+
+library.fallback(fallback, "PrivateUse1")
+x, y = wrap(torch.ones(2, 2)), wrap(torch.ones(2, 2))
+
+import mtprof_nb as mtp
+
+with mtp.profile(hook="kineto", record_shapes=True, activities=["cpu"]) as prof:
+    torch.add(x, y)
+    torch.mul(torch.ones(2), 3)
+trace = prof.trace
+found = {(trace.names[n], trace.devices[d]) for n, d in zip(trace.name, trace.device)}
+assert ("aten::add", "NPU") in found, found
+assert ("aten::mul", "CPU") in found, found
+assert ("aten::mul", "NPU") not in found, found
+print("recorded on NPU")
+"""
+
+
+def test_ops_on_an_npu_device_are_npu_ops_when_shapes_are_recorded():
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(NPU)], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "recorded on NPU", done.stderr
