@@ -37,6 +37,8 @@ class Lane:
         #: Autograd's next sequence number on this thread when recording began here.
         self.first_sequence_nr = 0
         self.open_scopes: list[Scope] = []
+        #: Those that a runtime's own `record_function` opened.
+        self.runtime_scopes: list[Scope] = []
         #: Paths of the modules whose forward is running, the innermost last.
         self.modules: list[tuple[Any, str]] = []
 

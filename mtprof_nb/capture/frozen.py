@@ -151,7 +151,7 @@ def _with_shapes(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
         for _, dtype in raw:
             if dtype not in dtypes:
                 dtypes[dtype] = "" if dtype is None else vocabulary.dtype(dtype)
-        return tuple(shape for shape, _ in raw), tuple(dtypes[dtype] for _, dtype in raw)
+        return tuple(_plain(shape) for shape, _ in raw), tuple(dtypes[dtype] for _, dtype in raw)
 
     shape, table = describe(rows.ops["shapes"], read)
     return replace(
@@ -160,6 +160,11 @@ def _with_shapes(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
         shapes=tuple(shapes for shapes, _ in table),
         dtypes=tuple(types for _, types in table),
     )
+
+
+def _plain(shape: Any) -> tuple[Any, ...]:
+    """A runtime's own kind of sizes as tuples and integers."""
+    return tuple(_plain(size) if isinstance(size, tuple | list) else int(size) for size in shape)
 
 
 def _with_stacks(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:

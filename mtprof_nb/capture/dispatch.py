@@ -1,0 +1,269 @@
+"""Hook `dispatch`: a `TorchDispatchMode`, called for every aten op below autograd, with its arguments."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from mtprof_nb.capture.buffer import OP_FIELDS, Buffer
+from mtprof_nb.capture.frozen import Vocabulary, freeze
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.kineto_memory import KinetoMemory
+from mtprof_nb.capture.kineto_trace import device_type_name
+from mtprof_nb.capture.links import NODE_WITHOUT_NUMBER, NOT_IN_BACKWARD, link_by_sequence_nr
+from mtprof_nb.capture.module_paths import ModulePaths
+from mtprof_nb.capture.tensor_facts import TensorFacts, dtype_name
+from mtprof_nb.capture.threads import ThreadFollower
+from mtprof_nb.trace import Trace
+
+#: Autograd's number of a node that has none, such as one that accumulates a gradient.
+_LARGEST_NUMBER = 2**62
+
+
+class DispatchHook:
+    """Records the ops of every thread that starts, or is given work of a pool, while the recording lasts.
+
+    A thread that was running before is not recorded: a mode belongs to its thread.
+    """
+
+    def __init__(self, request: Request) -> None:
+        import torch
+
+        self._torch = torch
+        self._request = request
+        self._recorder = OpRecorder(torch, request)
+        self._mode = _mode_class()(self._recorder)
+        self._threads = ThreadFollower(self._inside)
+        self._handles: list[Any] = []
+        self._memory = KinetoMemory(torch, request) if request.recorded.profile_memory else None
+
+    def prepare(self) -> None:
+        """Warm up what reads the CPU's allocator."""
+        if self._memory is not None:
+            self._memory.prepare()
+
+    def start(self) -> None:
+        """Record from here on."""
+        if self._memory is not None:
+            self._memory.start()
+        if self._recorder.modules is not None:
+            self._follow_modules(self._recorder.modules)
+        self._threads.install()
+        self._push()
+
+    def stop(self) -> Trace:
+        """The window's trace. Harmless after a failed start."""
+        self._recorder.buffer.is_open = False
+        try:
+            _remove_mode(self._mode)
+            self._threads.remove()
+            while self._handles:
+                self._handles.pop().remove()
+        finally:
+            allocations = self._memory.stop() if self._memory is not None else None
+        trace = freeze(self._recorder.buffer, _vocabulary(self._torch))
+        return trace if allocations is None else allocations.put_into(trace)
+
+    def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:  # noqa: ARG002 - for Kineto alone
+        """A scope of the user's."""
+        return self._recorder.buffer.scope(name)
+
+    def toggle(self, enable: bool, activities: frozenset[str]) -> None:
+        """Record, or leave out, ops on these devices from now on."""
+        enabled = self._recorder.activities
+        self._recorder.activities = enabled | activities if enable else enabled - activities
+
+    def _push(self) -> None:
+        number = self._torch.autograd._get_sequence_nr()
+        # A thread that has just been made is at 0, and has no name to give its lane yet.
+        if number:
+            self._recorder.buffer.local.lane.first_sequence_nr = number
+        self._torch.utils._python_dispatch._push_mode(self._mode)
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        """The mode, on a thread that does not have it yet."""
+        if not self._recorder.buffer.is_open or self._mode in _modes(self._torch):
+            yield
+            return
+        self._push()
+        try:
+            yield
+        finally:
+            _remove_mode(self._mode)
+
+    def _follow_modules(self, paths: ModulePaths) -> None:
+        module = self._torch.nn.modules.module
+        before = module.register_module_forward_pre_hook(lambda called, _args: paths.enter(called))
+        self._handles.append(before)
+        after = module.register_module_forward_hook(
+            lambda called, _args, _result: paths.leave(called), always_call=True
+        )
+        self._handles.append(after)
+
+
+class OpRecorder:
+    """Runs an op, measures it and appends."""
+
+    def __init__(self, torch: Any, request: Request) -> None:
+        recorded = request.recorded
+        extra = {
+            "stack": recorded.with_stack,
+            "shapes": recorded.record_shapes,
+            "flops": recorded.with_flops,
+            "module": recorded.with_modules,
+        }
+        memory = ("before", "after") if recorded.profile_memory else ()
+        wanted = tuple(field for field, is_wanted in extra.items() if is_wanted)
+        self.buffer = Buffer(request, (*OP_FIELDS, "counter", "node", *memory, *wanted))
+        self.modules = ModulePaths(self.buffer) if recorded.with_modules else None
+        self.activities = request.activities
+        self._recorded = recorded
+        self._facts = TensorFacts(torch)
+        self._torch = torch
+        self._next_number = torch.autograd._get_sequence_nr
+        self._backward_task = torch._C._current_graph_task_id
+        self._backward_node = torch._C._current_autograd_node
+        ops = torch.ops.profiler
+        self._scope_enters = (ops._record_function_enter_new.default, ops._record_function_enter.default)
+        self._scope_exits = (ops._record_function_exit._RecordFunction, ops._record_function_exit.default)
+
+    def run(self, op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """What the op returns, or raises."""
+        if not self.buffer.is_open:
+            return op(*args, **kwargs)
+        if op in self._scope_enters or op in self._scope_exits:
+            return self._run_scope(op, args, kwargs)
+        facts, recorded = self._facts, self._recorded
+        device = facts.device(facts.tensors(args, kwargs))
+        counter, node = self._next_number(), self._running_node()
+        shapes = facts.shapes(args, kwargs) if recorded.record_shapes else None
+        stack = None if self.buffer.stacks is None else self.buffer.stacks.capture(sys._getframe(1))
+        before = self._held(device) if recorded.profile_memory else -1
+        result = None
+        start = time.perf_counter_ns()
+        try:
+            result = op(*args, **kwargs)
+        finally:
+            end = time.perf_counter_ns()
+            device = facts.device_of_result(result, kwargs) if device is None else device
+            buffer = self.buffer
+            if self._is_wanted(device) and buffer.number() <= buffer.limit:
+                values = [op, device, start, end, counter, node]
+                if recorded.profile_memory:
+                    values += (before, self._held(device) if before >= 0 else -1)
+                if recorded.with_stack:
+                    values.append(stack)
+                if recorded.record_shapes:
+                    values.append(shapes)
+                if recorded.with_flops:
+                    values.append(facts.flops(op, args, kwargs, result))
+                if recorded.with_modules:
+                    running = buffer.local.lane.modules
+                    values.append(running[-1][1] if running else None)
+                buffer.local.ops.extend(values)
+        return result
+
+    def _run_scope(self, op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Torch's `record_function` begins or ends: a scope, no op."""
+        opened = self.buffer.local.lane.runtime_scopes
+        if op in self._scope_exits:
+            if opened:
+                opened.pop().__exit__()
+            return op(*args, **kwargs)
+        result = op(*args, **kwargs)
+        opened.append(self.buffer.scope(str(args[0])).__enter__())
+        return result
+
+    def _running_node(self) -> int:
+        if self._backward_task() == -1:
+            return NOT_IN_BACKWARD
+        node = self._backward_node()
+        number = _LARGEST_NUMBER if node is None else node._sequence_nr()
+        return number if number < _LARGEST_NUMBER else NODE_WITHOUT_NUMBER
+
+    def _is_wanted(self, device: Any) -> bool:
+        """Whether ops there are recorded. What is no activity of its own, such as `meta`, runs on the host."""
+        name = device_type_name(device.type)
+        return (name if name in ("CUDA", "XPU", "NPU") else "CPU") in self.activities
+
+    def _held(self, device: Any) -> int:
+        """Bytes that the device's allocator holds now, -1 where it does not tell."""
+        if device is None or device.type in ("cpu", "meta"):
+            return -1
+        read = getattr(getattr(self._torch, device.type, None), "memory_allocated", None)
+        return -1 if read is None else int(read(device))
+
+
+@lru_cache(maxsize=1)
+def _mode_class() -> Any:
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class DispatchMode(TorchDispatchMode):  # type: ignore[misc]
+        supports_higher_order_operators = True
+
+        def __init__(self, recorder: OpRecorder) -> None:
+            super().__init__()
+            self._run = recorder.run
+
+        @classmethod
+        def ignore_compile_internals(cls) -> bool:
+            """Compiled code is compiled as if nobody listened, and listened to when it runs."""
+            return True
+
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            """Torch's own way to keep the compiler out imports it, whether the program uses it or not."""
+            return False
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return self._run(func, args, kwargs or {})
+
+    return DispatchMode
+
+
+def _modes(torch: Any) -> list[Any]:
+    """The modes of this thread, the innermost last."""
+    return [torch._C._get_dispatch_stack_at(depth) for depth in range(torch._C._len_torch_dispatch_stack())]
+
+
+def _remove_mode(mode: Any) -> None:
+    """Take `mode` off this thread's stack, wherever in it the user's own modes left it."""
+    import torch
+    from torch.utils._python_dispatch import _pop_mode, _push_mode
+
+    above = []
+    if not any(active is mode for active in _modes(torch)):
+        return
+    while (top := _pop_mode()) is not mode:
+        above.append(top)
+    for other in reversed(above):
+        _push_mode(other)
+
+
+def _vocabulary(torch: Any) -> Vocabulary:
+    return Vocabulary(
+        name=_name,
+        device=lambda device: (device_type_name(device.type), device.index or 0),
+        dtype=dtype_name,
+        link=link_by_sequence_nr,
+        is_engine=_runs_backward,
+        folder=str(Path(torch.__file__).parent),
+    )
+
+
+def _name(op: Any) -> tuple[str, str]:
+    schema = getattr(op, "_schema", None)
+    if schema is None:
+        return f"{getattr(op, 'namespace', 'higher_order')}::{op}", ""
+    return schema.name, schema.overload_name
+
+
+def _runs_backward(code: CodeType) -> bool:
+    return code.co_name == "_engine_run_backward"

@@ -1,0 +1,130 @@
+"""The CPU's allocator for hook `dispatch`: torch tells of it in Python only through Kineto, so that runs underneath."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.kineto import KinetoHook
+from mtprof_nb.errors import warn
+from mtprof_nb.intervals import innermost, nest_intervals
+from mtprof_nb.trace import OP, Allocations, Int64, Recorded, Thread, Trace
+
+
+class _MemoryHook(KinetoHook):
+    """Kineto for its allocator records alone."""
+
+    def _warn_of_missing_threads(self) -> None:
+        if self._threads_started is not None and self._threads_started.count:
+            warn("profile_memory: CPU memory of threads started during the recording is missing, their ops are not")
+
+
+class KinetoMemory:
+    """Allocator records of one window, or none, with a warning, where this torch cannot tell."""
+
+    def __init__(self, torch: Any, request: Request) -> None:
+        self._request = replace(request, activities=frozenset({"CPU"}), recorded=Recorded(profile_memory=True))
+        self._hook: _MemoryHook | None = None
+        self._began = _wall_and_monotonic()
+        if torch.profiler.kineto_available():
+            self._hook = _MemoryHook(self._request)
+
+    def prepare(self) -> None:
+        """Warm Kineto up."""
+        if self._hook is None:
+            warn("profile_memory: this build of PyTorch has no Kineto and tells nothing of CPU memory")
+        else:
+            self._hook.prepare()
+
+    def start(self) -> None:
+        """Record from here on."""
+        self._began = _wall_and_monotonic()
+        if self._hook is not None:
+            self._hook.start()
+
+    def stop(self) -> CpuAllocations | None:
+        """What the CPU's allocator did. Harmless after a failed start."""
+        if self._hook is None:
+            return None
+        ended = _wall_and_monotonic()
+        trace = self._hook.stop()
+        records = trace.allocations
+        if records is None:
+            return None
+        # The wall clock, which Kineto reads, is corrected while time passes: both are lined up at either end.
+        wall, monotonic = zip(self._began, ended, strict=True)
+        drift = np.interp(records.time_ns, wall, np.subtract(monotonic, wall) + self._request.clock.offset_ns)
+        return CpuAllocations(replace(records, time_ns=records.time_ns + drift.astype(np.int64)), trace.threads)
+
+
+def _wall_and_monotonic() -> tuple[int, int]:
+    """The same moment on both clocks: of a few tries, the one in which the least time passed."""
+    tries = []
+    for _ in range(5):
+        before = time.perf_counter_ns()
+        wall = time.time_ns()
+        after = time.perf_counter_ns()
+        tries.append((after - before, wall, (before + after) // 2))
+    _, wall, monotonic = min(tries)
+    return wall, monotonic
+
+
+@dataclass(frozen=True)
+class CpuAllocations:
+    """Records that still need their owners."""
+
+    records: Allocations
+    threads: tuple[Thread, ...]
+
+    def put_into(self, trace: Trace) -> Trace:
+        """`trace` with these records, each of the innermost event that was running, and CPU ops' readings."""
+        records = self._owned(trace)
+        before, after = _around(trace, records)
+        held = trace.memory_before, trace.memory_after
+        if held[0] is not None and held[1] is not None:
+            before, after = np.where(before >= 0, before, held[0]), np.where(after >= 0, after, held[1])
+        return replace(trace, memory_before=before, memory_after=after, allocations=_joined(trace.allocations, records))
+
+    def _owned(self, trace: Trace) -> Allocations:
+        cpu = trace.devices.index("CPU")
+        positions = {thread.native_id: index for index, thread in enumerate(trace.threads)}
+        known = [positions.get(thread.native_id, -1) for thread in self.threads]
+        thread = np.array(known, np.int64)[self.records.thread]
+        owner = np.full(len(self.records), -1, np.int64)
+        for number in np.unique(thread[thread >= 0]).tolist():
+            rows = np.flatnonzero((trace.thread == number) & ~trace.is_async)
+            starts, ends = trace.start_ns[rows], trace.end_ns[rows]
+            parents, _ = nest_intervals(starts, ends)
+            here = np.flatnonzero(thread == number)
+            found = innermost(starts, ends, parents, self.records.time_ns[here])
+            owner[here] = np.where(found >= 0, rows[found], -1)
+        kept = np.flatnonzero(thread >= 0)
+        columns = {part.name: getattr(self.records, part.name)[kept] for part in fields(Allocations)}
+        columns |= {"event": owner[kept], "thread": thread[kept], "device": np.full(len(kept), cpu)}
+        return Allocations(**columns)
+
+
+def _around(trace: Trace, records: Allocations) -> tuple[Int64, Int64]:
+    before, after = np.full(len(trace), -1, np.int64), np.full(len(trace), -1, np.int64)
+    rows = np.flatnonzero((trace.kind == OP) & (trace.device == trace.devices.index("CPU")))
+    rows = rows[np.isin(trace.thread[rows], records.thread)]
+    if len(rows):
+        held = np.concatenate(([records.total[0] - records.nbytes[0]], records.total))
+        before[rows] = held[np.searchsorted(records.time_ns, trace.start_ns[rows], side="left")]
+        after[rows] = held[np.searchsorted(records.time_ns, trace.end_ns[rows], side="right")]
+    return before, after
+
+
+def _joined(first: Allocations | None, second: Allocations) -> Allocations:
+    if first is None:
+        return second
+    columns: dict[str, Any] = {
+        part.name: np.concatenate((getattr(first, part.name), getattr(second, part.name)))
+        for part in fields(Allocations)
+    }
+    order = np.argsort(columns["time_ns"], kind="stable")
+    return Allocations(**{name: column[order] for name, column in columns.items()})

@@ -1,0 +1,34 @@
+"""Attributes replaced for the time of a recording, and put back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_MISSING = object()
+
+
+class Patches:
+    """What was replaced, in order. `undo` puts everything back, whatever happened in between."""
+
+    def __init__(self) -> None:
+        self._replaced: list[tuple[Any, str, Any, Any]] = []
+
+    def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        """Put `make(original)` in the place of an attribute; `AttributeError` where there is none."""
+        original = getattr(owner, name)
+        own = vars(owner).get(name, _MISSING)
+        replacement = make(original)
+        self._replaced.append((owner, name, own, replacement))
+        setattr(owner, name, replacement)
+
+    def undo(self) -> None:
+        """Put back what was there, the last first. What somebody else has replaced since is left to them."""
+        while self._replaced:
+            owner, name, own, replacement = self._replaced.pop()
+            if vars(owner).get(name, _MISSING) is not replacement:
+                continue
+            if own is _MISSING:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, own)
