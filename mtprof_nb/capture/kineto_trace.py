@@ -69,6 +69,8 @@ def _build(results: Any, torch: Any, request: Request, thread_names: dict[int, s
         trace = _with_devices(trace, columns, kineto_event)
     if recorded.record_shapes or recorded.with_flops:
         trace = _with_shapes(trace, columns, kineto_event, torch, request)
+    if request.experimental_config is not None:
+        trace = _with_overloads(trace, columns, kineto_event)
     backend = torch._C._get_privateuse1_backend_name()
     devices_from_inputs = recorded.record_shapes and backend != "privateuseone"
     if with_python or recorded.profile_memory or devices_from_inputs:
@@ -126,6 +128,12 @@ def _with_shapes(trace: Trace, columns: KinetoColumns, kineto_event: Any, torch:
     if not request.recorded.record_shapes:
         return trace
     return replace(trace, shape=found.shape, shapes=found.shapes, dtypes=found.dtypes)
+
+
+def _with_overloads(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> Trace:
+    """Names of overloads, which Kineto has where torch's config asked for them; the config does not tell."""
+    overload, overloads = intern([name or None for name in map(kineto_event.overload_name, columns.events)])
+    return replace(trace, overload=overload, overloads=overloads) if overloads else trace
 
 
 def _with_devices_of_inputs(trace: Trace, columns: KinetoColumns, tree: kineto_tree.FlatTree, backend: str) -> Trace:
