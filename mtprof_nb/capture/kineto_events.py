@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 from mtprof_nb.trace import Bool, Int8, Int16, Int32, Int64, Shapes, Thread
 
+#: Kineto's thread of a frame in a thread that slept throughout, as a notebook's kernel has several.
+NO_THREAD = 2**64 - 1
 _USER_SCOPE = 7
 _BACKWARD_SCOPE = 1
 
@@ -93,6 +95,9 @@ def read_columns(results: Any, kineto_event: Any, *, with_python: bool, thread_n
     events = results.events()
     names = read_text(kineto_event.name, events)
     keep = [not name.startswith(("[memory]", "profiler::_record_function")) for name in names]
+    if with_python:
+        threads = map(kineto_event.start_thread_id, events)
+        keep = [kept and thread != NO_THREAD for kept, thread in zip(keep, threads, strict=True)]
     if not all(keep):
         events = [event for event, kept in zip(events, keep, strict=True) if kept]
         names = [name for name, kept in zip(names, keep, strict=True) if kept]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.capture.kineto_events import read_text
+from mtprof_nb.capture.kineto_events import NO_THREAD, read_text
 from mtprof_nb.capture.stacks import is_hidden_file
 from mtprof_nb.intervals import innermost, nest_intervals
 from mtprof_nb.trace import Allocations, Frame, Int32, Int64, StackInterner, StackTree
@@ -111,6 +111,7 @@ class _Paths:
 def python_side(tree: FlatTree, *, with_modules: bool) -> PythonSide:
     """The Python calls of a recording `with_stack`."""
     rows = tree.rows(_PY_CALL, _PY_C_CALL)
+    rows = rows[[tree.nodes[row].start_tid != NO_THREAD for row in rows.tolist()]]
     start_ns, end_ns = tree.column(rows, "start_time_ns"), tree.column(rows, "end_time_ns")
     thread = tree.column(rows, "start_tid")
     stack, stacks = _stacks(tree, rows)
