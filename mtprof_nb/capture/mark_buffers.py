@@ -1,0 +1,139 @@
+"""Where marks go while the cell runs: a list a thread, filled from C alone, packed into arrays now and then."""
+
+from __future__ import annotations
+
+import builtins
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, islice, repeat
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.capture.marking import MARK
+from mtprof_nb.trace import Int32, Int64
+
+#: Marks between two packings, and packings before marking ends.
+PACKING = 1 << 16
+PACKINGS = 1 << 6
+
+
+def _taking(take: Callable[[Any], Any], **attributes: Any) -> Any:
+    """An object whose subscription, read or deleted, is a call of the builtin `take` with what stands inside."""
+    slots = {"__slots__": (), "__getitem__": take, "__delitem__": take}
+    return type("Taking", (), slots | attributes)()
+
+
+#: Stands for the mark while nothing is recorded: marks left in running code do nothing.
+IDLE = _taking(callable, __neg__=int, open=callable)
+type(IDLE).here = IDLE
+
+
+@dataclass(frozen=True)
+class ThreadMarks:
+    """The marks of one thread in order of time: nanoseconds of `perf_counter_ns`, and numbers of places."""
+
+    native_id: int
+    time_ns: Int64
+    number: Int32
+
+
+@dataclass(eq=False)
+class _Buffer:
+    native_id: int = field(default_factory=threading.get_native_id)
+    items: list[int] = field(default_factory=list)
+    packed: list[Int64] = field(default_factory=list)
+
+    def pack(self) -> None:
+        """Other threads may append meanwhile, always a pair at once."""
+        count = len(self.items)
+        part = self.items[:count]
+        del self.items[:count]
+        self.packed.append(np.array(part, np.int64).reshape(-1, 2))
+
+
+class MarkBuffers:
+    """The buffers of one recording, and `mark`, the object that marked code finds under the name `MARK`."""
+
+    def __init__(self, opened: Callable[[int], None]) -> None:
+        self._buffers: list[_Buffer] = []
+        self._packings = 0
+        #: Why marking ended early, "" if it did not.
+        self.note = ""
+        self.began = clock_pair()
+        self.ended: tuple[int, int] | None = None
+        self.cell_thread = threading.get_native_id()
+        here = self._new_buffer()
+        # When the times have run out the clock stands still; by then the idle mark has taken over.
+        times = chain(chain.from_iterable(iter(self._next_times, None)), repeat(0))
+        attributes = {
+            "__neg__": times.__next__,
+            "__delitem__": here.items.extend,
+            "__getitem__": here.items.extend,
+            "open": staticmethod(opened),
+        }
+        self.mark = type("Mark", (_ThreadSinks,), attributes)(self, here)
+
+    def new_sink(self, buffer: _Buffer | None = None) -> Any:
+        """What `mark.here` is on a thread that marks for the first time."""
+        return _taking((buffer or self._new_buffer()).items.extend)
+
+    def stop(self) -> None:
+        """Note the time; a second call does nothing."""
+        self.ended = self.ended or clock_pair()
+
+    def threads(self) -> list[ThreadMarks]:
+        """What was marked so far, by thread."""
+        for buffer in self._buffers:
+            buffer.pack()
+        found = []
+        for native_id in dict.fromkeys(buffer.native_id for buffer in self._buffers):
+            parts = [part for buffer in self._buffers if buffer.native_id == native_id for part in buffer.packed]
+            pairs = np.concatenate(parts)
+            pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+            found.append(ThreadMarks(native_id, pairs[:, 0], pairs[:, 1].astype(np.int32)))
+        return found
+
+    def _new_buffer(self) -> _Buffer:
+        buffer = _Buffer()
+        self._buffers.append(buffer)
+        return buffer
+
+    def _next_times(self) -> Iterator[int] | None:
+        """The clock for the next marks, or None after the last."""
+        try:
+            for buffer in self._buffers:
+                buffer.pack()
+        except BaseException:
+            self._give_up("marking was interrupted: later lines are not marked")
+            raise
+        if self._packings == PACKINGS:
+            self._give_up(f"more than {PACKING * PACKINGS:,} statements ran: later lines are not marked")
+            return None
+        self._packings += 1
+        return islice(iter(time.perf_counter_ns, None), PACKING)
+
+    def _give_up(self, note: str) -> None:
+        self.note = note
+        self.stop()
+        if builtins.__dict__.get(MARK) is self.mark:
+            builtins.__dict__[MARK] = IDLE
+
+
+class _ThreadSinks(threading.local):
+    """`here` is each thread's own."""
+
+    def __init__(self, buffers: MarkBuffers, first: _Buffer) -> None:
+        is_first = first.native_id == threading.get_native_id()
+        self.here = buffers.new_sink(first if is_first else None)
+
+
+def clock_pair() -> tuple[int, int]:
+    """One moment on the monotonic clock and on the wall clock: of several readings the least disturbed."""
+    best = (1 << 62, 0, 0)
+    for _ in range(8):
+        before, wall, after = time.perf_counter_ns(), time.time_ns(), time.perf_counter_ns()
+        best = min(best, (after - before, (before + after) // 2, wall))
+    return best[1:]

@@ -1,0 +1,114 @@
+"""From marks to columns: the lines that were running when each event of a trace began."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from mtprof_nb.capture.mark_buffers import MarkBuffers, clock_pair
+from mtprof_nb.capture.marking import ENTER, LEAVE, Places
+from mtprof_nb.trace import BACKWARD, KERNEL, Frame, Int32, Int64, SourceLine, StackInterner, Trace
+
+
+class _Replay:
+    """Follows marks through calls and returns: after each, which lines are running, as a node of a stack tree."""
+
+    def __init__(self, places: Places, files: Sequence[str]) -> None:
+        self._places = places.table()
+        self._functions = places.functions
+        self._files = files
+        self._interner = StackInterner()
+        self._scope: dict[int, int] = {}
+        self._parent: dict[int, int] = {}
+        self._known: dict[tuple[int, int], int] = {}
+
+    def nodes(self, numbers: Int32) -> Int32:
+        """The node after each mark of one thread, -1 where no marked line is running."""
+        known, node, found = self._known, -1, []
+        for number in numbers.tolist():
+            following = known.get((node, number))
+            if following is None:
+                following = known[node, number] = self._after(node, number)
+            node = following
+            found.append(node)
+        return np.array(found, np.int32)
+
+    def _after(self, node: int, number: int) -> int:
+        place = self._places[number]
+        if place.kind == ENTER:
+            return self._line(node, number)
+        same = node
+        while same >= 0 and self._scope[same] != place.scope:
+            same = self._parent[same]
+        if place.kind == LEAVE:
+            # One who was not seen to enter, or has left already, leaves nothing.
+            return self._parent[same] if same >= 0 else node
+        # Calls below it have ended, by an exception; where it is nowhere on the stack, it goes on after waiting.
+        return self._line(self._parent[same] if same >= 0 else node, number)
+
+    def _line(self, parent: int, number: int) -> int:
+        place = self._places[number]
+        frame = Frame(self._files[place.unit], place.line, self._functions[place.scope])
+        node = self._interner.child(parent, frame)
+        self._scope[node], self._parent[node] = place.scope, parent
+        return node
+
+    def onto(self, trace: Trace, node: Int32) -> Trace:
+        """`trace` with its columns filled from these nodes."""
+        tree = self._interner.tree()
+        lines: dict[SourceLine, int] = {}
+        of_frame = [lines.setdefault(SourceLine(frame.file, frame.line), len(lines)) for frame in tree.frames]
+        line = np.full(len(node), -1, np.int32)
+        known = node >= 0
+        line[known] = np.array(of_frame, np.int32)[tree.frame[node[known]]]
+        return replace(trace, line=line, lines=tuple(lines), line_stack=node, line_stacks=tree)
+
+
+def with_marked_lines(trace: Trace, buffers: MarkBuffers, places: Places, files: Sequence[str]) -> Trace:
+    """`trace` with `line` and `line_stack`: the last mark of the event's own thread before it began.
+
+    An event of the backward pass on a thread of the engine's own takes the line that the cell's thread, which
+    waits for it, was at.
+    """
+    replay = _Replay(places, files)
+    node = np.full(len(trace), -1, np.int32)
+    threads = buffers.threads()
+    marked = {marks.native_id for marks in threads}
+    unmarked = [index for index, thread in enumerate(trace.threads) if thread.native_id not in marked]
+    in_engine = np.isin(trace.thread, unmarked) & (trace.phase == BACKWARD)
+    clock = _WallClock(buffers, "kineto" in trace.hooks)
+    for marks in threads:
+        own = [index for index, thread in enumerate(trace.threads) if thread.native_id == marks.native_id]
+        rows = np.isin(trace.thread, own)
+        if marks.native_id == buffers.cell_thread:
+            rows |= in_engine
+        chosen = np.flatnonzero(rows & (trace.kind != KERNEL))
+        last = np.searchsorted(clock.unix_ns(marks.time_ns), trace.start_ns[chosen], side="right") - 1
+        nodes = np.append(replay.nodes(marks.number), np.int32(-1))
+        node[chosen] = nodes[last]
+    if buffers.note:
+        node[trace.start_ns > clock.ended_ns] = -1
+    return replay.onto(trace, node)
+
+
+class _WallClock:
+    """The wall clock's reading at a moment of the monotonic one."""
+
+    def __init__(self, buffers: MarkBuffers, is_stretched: bool) -> None:
+        self._began, wall = buffers.began
+        ended, wall_at_end = buffers.ended or clock_pair()
+        self._offset = wall - self._began
+        drift = (wall_at_end - ended) - self._offset
+        # A wall clock that was set meanwhile: Kineto spreads the difference evenly over its recording.
+        self._rate = drift / max(ended - self._began, 1) if is_stretched and abs(drift) > _JITTER_NS else 0.0
+        self.ended_ns = int(self.unix_ns(np.array([ended], np.int64))[0])
+
+    def unix_ns(self, time_ns: Int64) -> Int64:
+        unix = time_ns + self._offset
+        return unix + np.rint((time_ns - self._began) * self._rate).astype(np.int64) if self._rate else unix
+
+
+#: What two readings of both clocks may differ by, with nobody having touched them.
+_JITTER_NS = 100_000

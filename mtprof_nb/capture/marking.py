@@ -1,0 +1,256 @@
+"""A cell's syntax tree with a mark before each statement, so that a recording knows which line began when.
+
+A mark is one statement that calls nothing: in ``del M[-M, 7]`` the slot behind ``-M`` reads the clock and the one
+behind ``del M[…]`` keeps the pair. No frame is entered, no tracer sees a call, nothing is left on the stack.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+#: The name of the object that takes marks. It is no identifier, so no program can mean it and no class mangles it.
+MARK = "mtprof_nb mark"
+
+LINE, ENTER, LEAVE = range(3)
+
+
+class Place(NamedTuple):
+    """What one mark says: a line begins (LINE), it is the first of a call (ENTER), or the call ends (LEAVE)."""
+
+    unit: int
+    line: int
+    scope: int
+    kind: int
+
+
+class Places:
+    """The marks of a recording by number, and the functions (scopes) that they stand in."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Place, int] = {}
+        #: Name of the function of each scope.
+        self.functions: list[str] = []
+
+    def number(self, place: Place) -> int:
+        """The number that stands in the marked code for `place`."""
+        return self._numbers.setdefault(place, len(self._numbers))
+
+    def add_scope(self, function: str) -> int:
+        """A new scope, for a function or for a cell's own level."""
+        self.functions.append(function)
+        return len(self.functions) - 1
+
+    def table(self) -> list[Place]:
+        """Every place, at its number."""
+        return list(self._numbers)
+
+
+@dataclass(frozen=True)
+class _Scope:
+    number: int
+    #: Code at a cell's own level runs on the cell's thread; a function may run on any.
+    any_thread: bool
+
+
+def mark_tree(tree: ast.Module, places: Places, unit: int, transparent: frozenset[str] | None, skip: int = 0) -> None:
+    """Put marks into `tree` after its first `skip` statements; inside functions too, unless `transparent` is None.
+
+    `transparent` names the decorators that leave a function's own code to run as it is written.
+    """
+    _Marker(places, unit, transparent).mark_module(tree, skip)
+
+
+class _Marker:
+    def __init__(self, places: Places, unit: int, transparent: frozenset[str] | None) -> None:
+        self._places = places
+        self._unit = unit
+        self._transparent = transparent
+
+    def mark_module(self, tree: ast.Module, skip: int) -> None:
+        scope = _Scope(self._places.add_scope("<module>"), any_thread=False)
+        while skip < len(tree.body) and _must_be_first(tree.body[skip]):
+            skip += 1
+        if skip == len(tree.body):
+            return
+        opened = ast.Call(ast.Attribute(_name(), "open", ast.Load()), [ast.Constant(self._unit)], [])
+        body = tree.body[skip:]
+        tree.body[skip:] = [_placed(ast.Expr(opened), body[0].lineno), *self._block(body, scope, None)]
+
+    def _block(self, body: Iterable[ast.stmt], scope: _Scope, loop: int | None) -> list[ast.stmt]:
+        """`body` with a mark before each statement; `loop` is the line of the loop that it belongs to."""
+        marked: list[ast.stmt] = []
+        for stmt in body:
+            if isinstance(stmt, ast.Continue) and loop is not None:
+                marked.append(self._mark(scope, loop))
+            elif not _runs_nothing(stmt):
+                marked.append(self._mark(scope, stmt.lineno))
+            self._mark_inside(stmt, scope, loop)
+            marked.append(stmt)
+        return marked
+
+    def _mark_inside(self, stmt: ast.stmt, scope: _Scope, loop: int | None) -> None:
+        self._mark_expressions(stmt, scope, stmt.lineno)
+        if isinstance(stmt, ast.FunctionDef | ast.AsyncFunctionDef):
+            self._mark_function(stmt)
+        elif isinstance(stmt, ast.ClassDef):
+            self._mark_class(stmt, scope)
+        else:
+            self._mark_blocks(stmt, scope, loop)
+
+    def _mark_blocks(self, owner: Any, scope: _Scope, loop: int | None) -> None:
+        """The blocks of a compound statement; what its header does after a block belongs to the header's line."""
+        is_loop = isinstance(owner, ast.For | ast.AsyncFor | ast.While)
+        for field, value in ast.iter_fields(owner):
+            if not isinstance(value, list) or not value:
+                continue
+            if isinstance(value[0], ast.stmt):
+                is_body = field == "body"
+                block = self._block(value, scope, owner.lineno if is_loop and is_body else loop)
+                if is_body and (is_loop or isinstance(owner, ast.With | ast.AsyncWith)):
+                    block.append(self._mark(scope, owner.lineno))
+                setattr(owner, field, block)
+            elif isinstance(value[0], ast.ExceptHandler | ast.match_case):
+                for part in value:
+                    self._mark_guard(part, scope)
+                    self._mark_blocks(part, scope, loop)
+
+    def _mark_guard(self, part: ast.ExceptHandler | ast.match_case, scope: _Scope) -> None:
+        guard = getattr(part, "guard", None)
+        if guard is not None:
+            both = ast.Tuple([self._subscript(scope, guard.lineno, LINE), guard], ast.Load())
+            part.guard = _placed_like(ast.Subscript(both, ast.Constant(1), ast.Load()), guard)  # type: ignore[union-attr]
+
+    def _mark_class(self, node: ast.ClassDef, scope: _Scope) -> None:
+        docstring = _docstring(node.body)
+        # A class body may have a namespace of its own making: a global name is not looked up there.
+        outside = _placed(ast.Global([MARK]), node.lineno)
+        block = self._block(node.body[len(docstring) :], scope, None)
+        node.body = [*docstring, outside, *block, self._mark(scope, node.lineno)]
+
+    def _mark_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        if self._transparent is None or any(_last_name(one) not in self._transparent for one in node.decorator_list):
+            return
+        docstring = _docstring(node.body)
+        body = node.body[len(docstring) :]
+        if all(map(_runs_nothing, body)):
+            return
+        scope = _Scope(self._places.add_scope(node.name), any_thread=True)
+        enter = self._mark(scope, body[0].lineno, ENTER)
+        leave = self._leave(scope, body[-1].lineno)
+        block = self._block(body, scope, None)
+        if not _runs_nothing(body[0]):
+            block = block[1:]
+        node.body = [*docstring, enter, _placed(ast.Try(block, [], [], [leave]), body[0].lineno)]
+
+    def _leave(self, scope: _Scope, line: int) -> ast.stmt:
+        """Where the stack is all used up, a mark fails too: the user's own error must stay the only one."""
+        ignored = ast.ExceptHandler(ast.Name("RecursionError", ast.Load()), None, [ast.Pass()])
+        return _placed(ast.Try([self._mark(scope, line, LEAVE)], [ignored], [], []), line)
+
+    def _mark_expressions(self, owner: ast.AST, scope: _Scope, line: int) -> None:
+        """A function is left where it waits or yields, and entered again where it goes on."""
+        left = self._subscript(scope, line, LEAVE) if scope.any_thread else None
+        expressions = _Expressions(left, self._subscript(scope, line, LINE), self._mark_lambda)
+        for field, value in ast.iter_fields(owner):
+            if isinstance(value, _EXPRESSIONS):
+                setattr(owner, field, expressions.visit(value))
+            elif isinstance(value, list):
+                value[:] = [expressions.visit(part) if isinstance(part, _EXPRESSIONS) else part for part in value]
+
+    def _mark_lambda(self, node: ast.Lambda) -> None:
+        if self._transparent is None:
+            return
+        scope = _Scope(self._places.add_scope("<lambda>"), any_thread=True)
+        line = node.body.lineno
+        parts = [self._subscript(scope, line, ENTER), node.body, self._subscript(scope, line, LEAVE)]
+        node.body = _placed_like(ast.Subscript(ast.Tuple(parts, ast.Load()), ast.Constant(1), ast.Load()), node.body)
+
+    def _mark(self, scope: _Scope, line: int, kind: int = LINE) -> ast.stmt:
+        subscript = self._subscript(scope, line, kind)
+        subscript.ctx = ast.Del()
+        return _placed(ast.Delete([subscript]), line)
+
+    def _subscript(self, scope: _Scope, line: int, kind: int) -> ast.Subscript:
+        number = self._places.number(Place(self._unit, line, scope.number, kind))
+        sink = ast.Attribute(_name(), "here", ast.Load()) if scope.any_thread else _name()
+        pair = ast.Tuple([ast.UnaryOp(ast.USub(), _name()), ast.Constant(number)], ast.Load())
+        return ast.Subscript(sink, pair, ast.Load())
+
+
+class _Expressions(ast.NodeTransformer):
+    """Marks in an expression: around every `await` and `yield`, and in every lambda."""
+
+    def __init__(self, left: ast.expr | None, resumed: ast.expr, mark_lambda: Callable[[ast.Lambda], None]) -> None:
+        self._left = left
+        self._resumed = resumed
+        self._mark_lambda = mark_lambda
+        self._is_inner = False
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.Lambda | ast.GeneratorExp | ast.ListComp | ast.SetComp | ast.DictComp):
+            return self._visit_inner(node)
+        if isinstance(node, ast.Await | ast.Yield | ast.YieldFrom) and not self._is_inner:
+            return self._visit_suspension(node)
+        return self.generic_visit(node)
+
+    def _visit_inner(self, node: ast.expr) -> ast.expr:
+        """Code that is a function of its own: who waits in it is not the function around it."""
+        was_inner, self._is_inner = self._is_inner, True
+        self.generic_visit(node)
+        self._is_inner = was_inner
+        if isinstance(node, ast.Lambda):
+            self._mark_lambda(node)
+        return node
+
+    def _visit_suspension(self, node: Any) -> ast.expr:
+        value = self.visit(node.value) if node.value is not None else _placed_like(ast.Constant(None), node)
+        node.value = value if self._left is None else _followed_by(value, self._left)
+        return _followed_by(node, self._resumed)
+
+
+_EXPRESSIONS = (ast.expr, ast.withitem, ast.arguments, ast.keyword)
+
+
+def _followed_by(value: ast.expr, mark: ast.expr) -> ast.expr:
+    """The value of `value`, with a mark made after it: ``(value, mark)[0]``."""
+    both = ast.Tuple([value, mark], ast.Load())
+    return _placed_like(ast.Subscript(both, ast.Constant(0), ast.Load()), value)
+
+
+def _name() -> ast.Name:
+    return ast.Name(MARK, ast.Load())
+
+
+def _placed(stmt: ast.stmt, line: int) -> ast.stmt:
+    stmt.lineno = stmt.end_lineno = line
+    stmt.col_offset = stmt.end_col_offset = 0
+    return ast.fix_missing_locations(stmt)
+
+
+def _placed_like(expr: ast.expr, like: ast.expr) -> ast.expr:
+    return ast.fix_missing_locations(ast.copy_location(expr, like))
+
+
+def _docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    return body[:1] if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else []
+
+
+def _must_be_first(stmt: ast.stmt) -> bool:
+    is_text = isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)
+    return is_text or (isinstance(stmt, ast.ImportFrom) and stmt.module == "__future__")
+
+
+def _runs_nothing(stmt: ast.stmt) -> bool:
+    return _must_be_first(stmt) or isinstance(stmt, ast.Pass | ast.Break | ast.Continue | ast.Global | ast.Nonlocal)
+
+
+def _last_name(decorator: ast.expr) -> str:
+    """`no_grad` of ``@torch.no_grad()``."""
+    if isinstance(decorator, ast.Call):
+        return _last_name(decorator.func)
+    if isinstance(decorator, ast.Attribute):
+        return decorator.attr
+    return decorator.id if isinstance(decorator, ast.Name) else ""

@@ -1,0 +1,177 @@
+"""Which line of a cell was running when: marks are taken while the cell runs and looked up once, when it has."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import linecache
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from mtprof_nb.capture import unmarking
+from mtprof_nb.capture.mark_buffers import IDLE, MarkBuffers
+from mtprof_nb.capture.mark_lookup import with_marked_lines
+from mtprof_nb.capture.markable import reader_of_functions, transparent_decorators
+from mtprof_nb.capture.marking import MARK, Places, mark_tree
+from mtprof_nb.trace import Trace
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+
+@dataclass
+class Unit:
+    """One marked piece of code: the cell, or what a magic inside it runs."""
+
+    plain: ast.Module
+    marked: ast.Module
+    #: The file name it was compiled under, and its text; known when it begins to run.
+    file: str = ""
+    text: str = ""
+
+
+class Marks:
+    """The marks of one recording: `mark` the code, `start`, run it, `stop`, `apply` to the trace, `remove`."""
+
+    def __init__(self, ip: InteractiveShell) -> None:
+        self._ip = ip
+        self._thread = threading.get_ident()
+        self._places = Places()
+        self._units: list[Unit] = []
+        self._notes: dict[str, None] = {}
+        self._buffers: MarkBuffers | None = None
+
+    @property
+    def note(self) -> str:
+        """Why some lines are not marked, "" where all are."""
+        limit = [self._buffers.note] if self._buffers and self._buffers.note else []
+        return "; ".join([*self._notes, *limit])
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether marks made by this thread are kept now."""
+        return builtins.__dict__.get(MARK, IDLE) is not IDLE and threading.get_ident() == self._thread
+
+    def mark(self, tree: ast.Module, skip: int = 0) -> ast.Module:
+        """`tree` with marks after its first `skip` statements; `tree` itself, and a note, where that cannot be."""
+        unit = Unit(tree, copy.deepcopy(tree))
+        try:
+            reader = reader_of_functions(tree, self._ip.user_ns)
+            transparent = None if reader else transparent_decorators(tree)
+            mark_tree(unit.marked, self._places, len(self._units), transparent, skip)
+            unmarking.compile_each(unit.marked, "<marks>", self._ip.compile.flags)
+        except Exception as error:
+            # Whatever is wrong with the cell itself, it will say so better without marks.
+            self._note(f"the cell runs without line marks ({type(error).__name__}: {error})")
+            return tree
+        has_functions = any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in ast.walk(tree))
+        if reader and has_functions:
+            self._note(
+                f"no line marks inside functions, because the cell uses {reader!r}: see the lines that call them"
+            )
+        self._units.append(unit)
+        return unit.marked
+
+    def start(self) -> None:
+        """Keep marks from now on; called by the thread that runs the cell."""
+        self._thread = threading.get_ident()
+        self._buffers = MarkBuffers(self._open)
+        builtins.__dict__[MARK] = self._buffers.mark
+
+    def stop(self) -> None:
+        """Keep no more marks: the marked code runs on, and its marks do nothing."""
+        if self._buffers is not None and builtins.__dict__.get(MARK) is self._buffers.mark:
+            builtins.__dict__[MARK] = IDLE
+        if self._buffers is not None:
+            self._buffers.stop()
+
+    def apply(self, trace: Trace) -> Trace:
+        """`trace` with the line that each of its events was caused by, where it is known."""
+        if self._buffers is None:
+            return trace
+        trace = with_marked_lines(trace, self._buffers, self._places, [unit.file for unit in self._units])
+        texts = {unit.file: unit.text for unit in self._units if unit.file}
+        return replace(trace, sources={**trace.sources, **texts}, lines_note=self.note)
+
+    def remove(self) -> None:
+        """Give functions that the cell left behind their plain code, and take the mark away."""
+        self.stop()
+        plain: dict[CodeType, CodeType] = {}
+        for unit in self._units:
+            if unit.file:
+                plain |= unmarking.plain_code(unit.marked, unit.plain, unit.file, self._ip.compile.flags)
+        unmarking.restore(plain)
+
+    def _note(self, reason: str) -> None:
+        self._notes[reason] = None
+
+    def _open(self, number: int) -> None:
+        """A unit begins to run: note what it is called, and what it says."""
+        unit = self._units[number]
+        unit.file = sys._getframe(1).f_code.co_filename
+        unit.text = self._text(unit)
+
+    def _text(self, unit: Unit) -> str:
+        """The cell as it was typed, or as it was compiled where the lines of the two differ."""
+        lines = [line.rstrip("\n") for line in linecache.getlines(unit.file)]
+        if not lines:
+            return _unparsed(unit.plain)
+        running = self._ip.displayhook.exec_result
+        typed = running.info.raw_cell.splitlines() if running is not None else []
+        return "\n".join(typed if len(typed) <= len(lines) <= len(typed) + 1 else lines)
+
+
+def _unparsed(tree: ast.Module) -> str:
+    """The statements of `tree`, each on its line, where the text itself is not to be had."""
+    lines: dict[int, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt):
+            lines.setdefault(node.lineno, ast.unparse(node).split("\n", 1)[0])
+    return "\n".join(lines.get(number, "") for number in range(1, max(lines, default=0) + 1))
+
+
+def _has_lines(tree: ast.Module) -> bool:
+    """Whether code that a magic runs is more than a line of the cell, and is not timed, which would time the marks."""
+    is_timed = sys._getframe(3).f_code.co_name == "timeit"
+    return not is_timed and bool(tree.body) and (tree.body[-1].end_lineno or 1) > 1
+
+
+class CellMarker:
+    """The AST transformer of a shell: marks each cell that begins a recording, and what is run inside it."""
+
+    def __init__(self, ip: InteractiveShell, is_profiled: Callable[[ast.Module], bool]) -> None:
+        self._ip = ip
+        self._is_profiled = is_profiled
+        self._pending: Marks | None = None
+        self._current: Marks | None = None
+
+    def install(self) -> None:
+        """Look at every cell from now on."""
+        self._ip.ast_transformers.append(self)
+
+    def remove(self) -> None:
+        """Look at no cell any more."""
+        if self in self._ip.ast_transformers:
+            self._ip.ast_transformers.remove(self)
+
+    def visit(self, tree: Any) -> Any:
+        """What IPython calls with each cell: marks, or the tree as it is."""
+        if not isinstance(tree, ast.Module):
+            return tree
+        if self._is_profiled(tree):
+            self._pending = Marks(self._ip)
+            return self._pending.mark(tree, skip=1)
+        if self._current is not None and self._current.is_recording and _has_lines(tree):
+            return self._current.mark(tree)
+        return tree
+
+    def take(self) -> Marks:
+        """The marks of the cell that is beginning its recording now."""
+        self._current = self._pending or Marks(self._ip)
+        self._pending = None
+        return self._current

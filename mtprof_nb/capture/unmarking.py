@@ -1,0 +1,89 @@
+"""The way back: functions that were defined with marks get the code that they would have had without."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import codeop
+import gc
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, FunctionType, GeneratorType
+
+from mtprof_nb.capture.marking import MARK
+
+#: Code of this name has run when the cell has; IPython's traceback keeps such code, to read it.
+_WHOLE_CELL = "<module>"
+_SUSPENDED = {GeneratorType: "gi", CoroutineType: "cr", AsyncGeneratorType: "ag"}
+
+
+def compile_each(tree: ast.Module, file: str, flags: int) -> list[CodeType]:
+    """The code of each statement of `tree`, compiled as IPython compiles them: one by one, futures remembered."""
+    compiler = codeop.Compile()
+    compiler.flags = flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    with warnings.catch_warnings():
+        # Whatever the compiler warns of, it says when IPython compiles the same.
+        warnings.simplefilter("ignore")
+        return [compiler(ast.Module([stmt], []), file, "exec") for stmt in tree.body]  # type: ignore[arg-type]
+
+
+def plain_code(marked: ast.Module, plain: ast.Module, file: str, flags: int) -> dict[CodeType, CodeType]:
+    """For the code of every marked function, the code of the same function without marks."""
+    return dict(_twins(compile_each(marked, file, flags), compile_each(plain, file, flags)))
+
+
+def _twins(marked: Iterable[CodeType], plain: Iterable[CodeType]) -> Iterator[tuple[CodeType, CodeType]]:
+    """Functions inside `marked` beside those inside `plain`: the same name and line, in the same order."""
+    twins = _functions_in(plain)
+    for place, codes in _functions_in(marked).items():
+        found = twins.get(place, [])
+        if len(found) == 1:
+            # Equal lambdas on one line are one constant, until marks tell them apart.
+            found = found * len(codes)
+        for code, twin in zip(codes, found, strict=True):
+            yield code, twin
+            yield from _twins([code], [twin])
+
+
+def _functions_in(codes: Iterable[CodeType]) -> dict[tuple[str, int], list[CodeType]]:
+    found: dict[tuple[str, int], list[CodeType]] = {}
+    for constant in (constant for code in codes for constant in code.co_consts):
+        if isinstance(constant, CodeType):
+            found.setdefault((constant.co_name, constant.co_firstlineno), []).append(constant)
+    return found
+
+
+def restore(plain: Mapping[CodeType, CodeType]) -> None:
+    """Give every function its plain code; then take the mark away, unless marked code is still running."""
+    is_running = any(map(_is_marked, _running_codes()))
+    for thing in gc.get_objects():
+        # `isinstance` would ask the thing itself, and so run code of whoever wrote it.
+        kind = type(thing)
+        if kind is FunctionType and thing.__code__.co_name != _WHOLE_CELL:
+            is_running |= _is_marked(thing.__code__) and not _give_plain_code(thing, plain)
+        elif kind in _SUSPENDED:
+            frame, code = (getattr(thing, _SUSPENDED[kind] + part) for part in ("_frame", "_code"))
+            is_running |= frame is not None and _is_marked(code)
+    if not is_running:
+        builtins.__dict__.pop(MARK, None)
+
+
+def _give_plain_code(function: FunctionType, plain: Mapping[CodeType, CodeType]) -> bool:
+    code = plain.get(function.__code__)
+    if code is None:
+        return False
+    function.__code__ = code
+    return True
+
+
+def _is_marked(code: CodeType) -> bool:
+    return MARK in code.co_names
+
+
+def _running_codes() -> Iterator[CodeType]:
+    frame: FrameType | None
+    for frame in sys._current_frames().values():
+        while frame is not None:
+            yield frame.f_code
+            frame = frame.f_back
