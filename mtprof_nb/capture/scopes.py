@@ -5,10 +5,13 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from mtprof_nb.capture.buffer import Buffer
+from mtprof_nb.capture.buffer import OP_FIELDS, Buffer
 from mtprof_nb.capture.frozen import Vocabulary, freeze
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.trace import Trace
+
+#: The columns of the ops that there are none of, whatever is asked for.
+_FIELDS = (*OP_FIELDS, "shapes", "stack", "flops", "module")
 
 
 class ScopesHook:
@@ -16,14 +19,14 @@ class ScopesHook:
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._buffer = Buffer(request)
+        self._buffer = Buffer(request, _FIELDS)
 
     def prepare(self) -> None:
         """Nothing to do."""
 
     def start(self) -> None:
         """Record from here on."""
-        self._buffer = Buffer(self._request)
+        self._buffer = Buffer(self._request, _FIELDS)
 
     def stop(self) -> Trace:
         """The scopes so far."""
