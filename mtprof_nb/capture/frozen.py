@@ -186,9 +186,9 @@ def _is_lent(trace: Trace, has_own: Bool) -> Bool:
 
 
 def _flops(rows: Rows) -> Any:
-    """Operations of each op; counted once where an op and one inside it both have a formula."""
+    """Operations of each op; the outer one's, where an op and one inside it both have a formula."""
     flops = rows.of_ops(np.array(rows.ops["flops"], np.int64), -1)
     for here in rows.by_lane(flops >= 0):
         parents, _ = nest_intervals(rows.start[here], rows.end[here])
-        flops[here[parents[parents >= 0]]] = -1
+        flops[here[parents >= 0]] = -1
     return flops

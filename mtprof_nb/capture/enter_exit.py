@@ -1,0 +1,201 @@
+"""MindTorch v2 and Candle: one hook for both, which differ in names and in what is compiled."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from mtprof_nb.capture.buffer import OP_FIELDS, Buffer
+from mtprof_nb.capture.eager_autograd import BackwardPasses
+from mtprof_nb.capture.eager_runtime import follow_modules, follow_optimizers, follow_pipeline, follow_scopes
+from mtprof_nb.capture.flop_formulas import flops_of
+from mtprof_nb.capture.frozen import Vocabulary, freeze
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.links import link_by_node
+from mtprof_nb.capture.module_paths import ModulePaths
+from mtprof_nb.capture.patches import Patches
+from mtprof_nb.capture.points import Points
+from mtprof_nb.capture.tensor_facts import dtype_name
+from mtprof_nb.capture.traced_memory import RuntimeMemory
+from mtprof_nb.errors import HookError
+from mtprof_nb.trace import Trace
+
+#: Activities that are a device of their own; whatever else there is runs on the host.
+_DEVICES = {"NPU": "npu", "CUDA": "cuda", "XPU": "xpu"}
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Where the parts of one runtime are."""
+
+    package: str
+    engine: str
+    node: str
+    profiler: str = "profiler.profiler"
+    dispatcher: str = "_dispatch.dispatcher"
+
+    def part(self, name: str) -> Any:
+        """One of its modules; `HookError` where this version has none."""
+        try:
+            return import_module(f"{self.package}.{name}" if name else self.package)
+        except ImportError as error:
+            msg = f"{self.package} has no module {name!r}: its version is not one that this hook knows ({error})"
+            raise HookError(msg) from error
+
+
+class EnterExitHook:
+    """Records what the runtime's dispatcher runs, on every thread."""
+
+    def __init__(self, runtime: Runtime, request: Request) -> None:
+        self._runtime = runtime
+        self._request = request
+        self._package = runtime.part("")
+        self._profiler = runtime.part(runtime.profiler)
+        self._points = Points(self._profiler)
+        self._patches = Patches()
+        self._activities = request.activities
+        recorded = request.recorded
+        self._memory = RuntimeMemory(self._package) if recorded.profile_memory else None
+        self._buffer = Buffer(request, (*OP_FIELDS, *self._fact_fields()))
+        self._modules = ModulePaths(self._buffer) if recorded.with_modules else None
+        self._passes = BackwardPasses(self._buffer, runtime.part(runtime.engine), runtime.part(runtime.node))
+
+    def prepare(self) -> None:
+        """Nothing is slow here."""
+
+    def start(self) -> None:
+        """Record from here on."""
+        if self._memory is not None and "CPU" in self._activities:
+            self._memory.start()
+        part, patches, buffer = self._runtime.part, self._patches, self._buffer
+        self._passes.install(patches)
+        follow_pipeline(patches, part(self._runtime.dispatcher)._PendingOp, self._points, buffer)
+        follow_optimizers(patches, part("optim").Optimizer, buffer)
+        follow_scopes(patches, self._profiler._RecordFunction, buffer)
+        if self._modules is not None:
+            follow_modules(patches, part("nn").Module, self._modules)
+        self._listen()
+
+    def stop(self) -> Trace:
+        """The window's trace. Harmless after a failed start."""
+        try:
+            self._points.remove()
+            self._patches.undo()
+        finally:
+            if self._memory is not None:
+                self._memory.stop()
+        vocabulary = Vocabulary(
+            name=_name,
+            device=_device,
+            dtype=dtype_name,
+            link=link_by_node,
+            is_engine=self._passes.is_engine,
+            folder=str(Path(self._package.__file__).parent),
+        )
+        return freeze(self._buffer, vocabulary)
+
+    def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:  # noqa: ARG002 - for Kineto alone
+        """A scope of the user's."""
+        return self._buffer.scope(name)
+
+    def toggle(self, enable: bool, activities: frozenset[str]) -> None:
+        """Record, or leave out, ops on these devices from now on."""
+        self._activities = self._activities | activities if enable else self._activities - activities
+        self._points.remove()
+        self._listen()
+
+    def _listen(self) -> None:
+        if self._activities:
+            held = self._memory.held if self._memory is not None else None
+            self._points.install(self._buffer, self._left_out(), self._fact_reader(), held)
+
+    def _left_out(self) -> Any:
+        """Device types whose ops are not recorded; nothing, where this machine has none of them."""
+        off = {device for activity, device in _DEVICES.items() if activity not in self._activities}
+        if "CPU" in self._activities:
+            return frozenset(device for device in off if _is_available(self._package, device))
+        return _AllBut(frozenset(_DEVICES.values()) - off)
+
+    def _fact_fields(self) -> tuple[str, ...]:
+        recorded = self._request.recorded
+        wanted = {
+            "stack": recorded.with_stack,
+            "shapes": recorded.record_shapes,
+            "flops": recorded.with_flops,
+            "module": recorded.with_modules,
+            "before": recorded.profile_memory,
+            "after": recorded.profile_memory,
+        }
+        return tuple(field for field, is_wanted in wanted.items() if is_wanted)
+
+    def _fact_reader(self) -> Callable[[str, Any, Any, Any], list[Any]] | None:
+        """Reads the fields of `_fact_fields`, all but the last, as an op begins."""
+        recorded, stacks, local = self._request.recorded, self._buffer.stacks, self._buffer.local
+        tensor, memory = self._package.Tensor, self._memory
+        if not self._fact_fields():
+            return None
+
+        def read(name: str, device: Any, args: Any, kwargs: Any) -> list[Any]:
+            facts: list[Any] = []
+            if stacks is not None:
+                facts.append(stacks.capture(sys._getframe(1)))
+            if recorded.record_shapes:
+                facts.append(_shapes(tensor, args, kwargs))
+            if recorded.with_flops:
+                facts.append(flops_of(name, args))
+            if recorded.with_modules:
+                running = local.lane.modules
+                facts.append(running[-1][1] if running else None)
+            if memory is not None:
+                facts.append(memory.held(device))
+            return facts
+
+        return read
+
+
+class _AllBut:
+    """Every device type but these."""
+
+    def __init__(self, kept: frozenset[str]) -> None:
+        self._kept = kept
+
+    def __contains__(self, device_type: str) -> bool:
+        return device_type not in self._kept
+
+
+def _is_available(package: Any, device: str) -> bool:
+    module = getattr(package, device, None)
+    return module is not None and bool(module.is_available())
+
+
+def _shapes(tensor: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, Any], ...]:
+    found = [_shape(tensor, value) for value in args]
+    found += [entry for value in kwargs.values() if (entry := _shape(tensor, value))[1] is not None]
+    return tuple(found)
+
+
+def _shape(tensor: Any, value: Any) -> tuple[Any, Any]:
+    if isinstance(value, tensor):
+        return tuple(value.shape), value.dtype
+    if isinstance(value, list | tuple) and value and isinstance(value[0], tensor):
+        shapes = tuple(tuple(item.shape) if isinstance(item, tensor) else () for item in value)
+        return shapes, value[0].dtype
+    return (), None
+
+
+def _name(raw: str) -> tuple[str, str]:
+    return (raw if "::" in raw else f"aten::{raw}"), ""
+
+
+def _device(raw: Any) -> tuple[str, int]:
+    """Type and index of a device, or of text such as `npu:1`."""
+    kind = getattr(raw, "type", None)
+    if kind is not None:
+        return str(kind).upper(), int(raw.index or 0)
+    text, _, index = str(raw or "cpu").partition(":")
+    return text.upper(), int(index) if index.isdigit() else 0

@@ -1,0 +1,13 @@
+"""Hook `mindtorch_v2`: MindTorch v2's dispatcher, at the points that it calls around each kernel."""
+
+from __future__ import annotations
+
+from mtprof_nb.capture.enter_exit import EnterExitHook, Runtime
+from mtprof_nb.capture.hook import Request
+
+
+class MindTorchHook(EnterExitHook):
+    """MindTorch v2, which is Python throughout."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(Runtime("mindtorch_v2", engine="_autograd.engine", node="_autograd.node"), request)
