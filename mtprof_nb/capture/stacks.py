@@ -21,12 +21,14 @@ _HIDDEN = (
     *("IPython", "ipykernel", "jupyter_client", "traitlets", "tornado", "debugpy"),
     *("asyncio", "threading", "concurrent.futures", "runpy"),
 )
+#: The outermost file of a kernel, which runs as `__main__` and is no module that could be looked up.
+_LAUNCHER = "ipykernel_launcher.py"
 
 
 @lru_cache(maxsize=65536)
 def is_hidden_file(filename: str) -> bool:
     """Whether frames of this file are the profiler's or the notebook's own, and left out of every stack."""
-    if filename.startswith("<frozen "):
+    if filename.startswith("<frozen ") or filename.endswith(_LAUNCHER):
         return True
     return any(_lies_in(filename, sys.modules.get(name)) for name in _HIDDEN)
 
