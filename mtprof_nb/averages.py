@@ -125,6 +125,13 @@ def _public_attributes(row: FunctionEventAvg) -> tuple[str, ...]:
     return tuple(sorted(name for name in {*vars(row), *properties} if not name.startswith("_") and "cuda" not in name))
 
 
+#: What `export_stacks` can weigh a stack by.
+STACK_METRICS = (
+    "self_cpu_time_total",
+    "self_cuda_time_total",
+    "self_xpu_time_total",
+    "self_privateuse1_time_total",
+)
 #: What a table can be sorted by: every attribute of a row but the deprecated ones.
 SORT_KEYS = _public_attributes(FunctionEventAvg())
 #: The columns of `EventList.to_dataframe`.
@@ -243,8 +250,6 @@ class EventList(list[FunctionEventAvg]):
 
     def supported_export_stacks_metrics(self) -> list[str]:
         """The metrics that `export_stacks` takes."""
-        from mtprof_nb.export.rows import STACK_METRICS
-
         return list(STACK_METRICS)
 
     def export_stacks(self, path: str | PathLike[str], metric: str = "self_cpu_time_total") -> None:

@@ -33,6 +33,8 @@ MAY_IMPORT = {
     "magic": {*ANSWERS, *OUTPUTS, "results", "capture", "profiler", "cell", "__init__"},
     "__init__": {*ANSWERS, *OUTPUTS, "results", "capture", "profiler", "cell", "magic"},
 }
+#: Upward, yet only when called: a list of averages writes itself to files, as torch's does.
+ON_DEMAND = {("averages", "mtprof_nb.export.rows")}
 DOTTED_NAME = re.compile(r"\w+(\.\w+)+(:\w+)?")
 HEAVY = ("torch", "IPython", "ipywidgets", "anywidget", "plotly", "pandas")
 
@@ -67,7 +69,8 @@ def _edges(package: Path) -> Iterator[tuple[str, str, str]]:
             root, _, inner = target.partition(".")
             first = inner.partition(".")[0]
             imported = first if first in rooms else "__init__"
-            if root == package.name and imported != names[1]:
+            is_on_demand = (names[1], target.rpartition(".")[0]) in ON_DEMAND
+            if root == package.name and imported != names[1] and not is_on_demand:
                 yield f"{path.relative_to(package.parent)}:{line}", names[1], imported
 
 
