@@ -7,15 +7,17 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from mtprof_nb.capture.event_cap import EventCap
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto_trace import build_trace
 from mtprof_nb.capture.operators import TensorOperators
 from mtprof_nb.errors import HookError, SessionError, warn
-from mtprof_nb.trace import KERNEL, Trace
+from mtprof_nb.trace import KERNEL, Trace, empty_trace
 
 #: Our device names beside torch's activities.
 _TORCH_ACTIVITY = {"NPU": "PrivateUse1"}
@@ -38,6 +40,8 @@ class KinetoHook:
         self._threads_started = _ThreadStarts() if request.recorded.profile_memory else None
         self._thread_names: dict[int, str] = {}
         self._is_recording = False
+        self._finished: Trace | None = None
+        self._cap = EventCap(request.max_events, self._finish, request.recorded)
         #: When recording of CPU ops was switched, and whether on.
         self._cpu_switched: list[tuple[int, bool]] = []
 
@@ -54,35 +58,43 @@ class KinetoHook:
         """Record from here on; prepares first where nobody did."""
         if self.profiler is None:
             self.prepare()
+        self._note_thread_names()
+        self._is_recording = True
         if self._threads_started is not None:
             self._threads_started.install()
         if self._operators is not None:
             self._operators.install()
-        self._note_thread_names()
-        self._is_recording = True
         self.profiler._start_trace()
+        self._cap.start()
 
     def stop(self) -> Trace:
         """The window's trace. Harmless after a failed start."""
-        results = None
+        self._cap.stop()
+        if self.profiler is not None and not self._is_recording and self._finished is None:
+            # Prepared and never started: Kineto only lets go of its preparation at the end of a recording.
+            self.profiler._start_trace()
+            self.profiler.__exit__(None, None, None)
+            self.profiler.kineto_results = None
+        self._finish()
+        trace, self._finished = self._finished or empty_trace(recorded=self._request.recorded), None
+        self._warn_of_missing_threads()
+        return self._within_cap(_without_switched_off(trace, self._cpu_switched))
+
+    def _finish(self) -> None:
+        """End the recording, read it out, drop Kineto's own copy."""
+        if not self._is_recording:
+            return
+        self._is_recording = False
         try:
-            if self.profiler is not None and not self._is_recording:
-                # Prepared and never started: Kineto only lets go of its preparation at the end of a recording.
-                self.profiler._start_trace()
-                self.profiler.__exit__(None, None, None)
-            elif self._is_recording:
-                self._is_recording = False
-                self.profiler.__exit__(None, None, None)
-                results, self.profiler.kineto_results = self.profiler.kineto_results, None
+            self.profiler.__exit__(None, None, None)
         finally:
             if self._operators is not None:
                 self._operators.remove()
             if self._threads_started is not None:
                 self._threads_started.remove()
         self._note_thread_names()
-        self._warn_of_missing_threads()
-        trace = build_trace(results, self._torch, self._request, self._thread_names)
-        return _without_switched_off(trace, self._cpu_switched)
+        results, self.profiler.kineto_results = self.profiler.kineto_results, None
+        self._finished = build_trace(results, self._torch, self._request, self._thread_names)
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
         """A scope by torch's own `record_function`."""
@@ -98,6 +110,16 @@ class KinetoHook:
         others = {self._torch_activity(name) for name in (activities & self._request.activities) - {"CPU"}}
         if others:
             self._torch.autograd._toggle_collection_dynamic(enable, others)
+
+    def _within_cap(self, trace: Trace) -> Trace:
+        most = self._request.max_events
+        if len(trace) <= most and not self._cap.is_reached:
+            return trace
+        dropped = max(len(trace) - most, 0)
+        at_least = "at least " if self._cap.is_reached else ""
+        warn(f"recording stopped at max_events={most:,}: {at_least}{dropped:,} events are missing; raise max_events")
+        kept = trace.take(np.arange(min(len(trace), most)))
+        return replace(kept, dropped=dropped, dropped_exactly=not self._cap.is_reached)
 
     def _torch_activity(self, name: str) -> Any:
         return getattr(self._torch.profiler.ProfilerActivity, _TORCH_ACTIVITY.get(name, name))
@@ -168,7 +190,7 @@ class _ThreadStarts:
         original = self._original = threading.Thread.start
 
         def start(thread: threading.Thread) -> None:
-            self.count += 1
+            self.count += not thread.name.startswith("mtprof")
             original(thread)
 
         threading.Thread.start = start  # type: ignore[method-assign,assignment]

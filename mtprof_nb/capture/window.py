@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -39,7 +39,8 @@ class Window:
             for hook in self.hooks.values():
                 hook.start()
         except BaseException:
-            self._stop_hooks()
+            with suppress(Exception):  # why it could not start is what the user needs to know
+                self._stop_hooks()
             raise
 
     def attach_new_runtimes(self) -> None:

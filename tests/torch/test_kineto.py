@@ -316,6 +316,41 @@ def test_a_recording_keeps_at_most_250_bytes_an_event(flags):
     assert prof.trace.nbytes / len(prof.trace) <= 250
 
 
+def test_recording_stops_at_max_events_and_the_program_goes_on():
+    prof = mtp.profile(max_events=100)
+
+    @prof
+    def work(x, one):
+        for _ in range(150):
+            x = torch.add(x, one)
+        return x
+
+    with pytest.warns(mtp.MtprofWarning, match="recording stopped at max_events=100: 50 events are missing") as warned:
+        result = work(torch.ones(2), torch.ones(2))
+    assert len(warned) == 1
+    assert result.tolist() == [151.0, 151.0]
+    assert (len(prof.trace), prof.trace.dropped, prof.trace.dropped_exactly) == (100, 50, True)
+
+
+def test_a_long_recording_is_ended_while_it_runs():
+    prof = mtp.profile(max_events=20_000)
+
+    @prof
+    def work(x):
+        hook = prof._session.window.hooks["kineto"]
+        for _ in range(5_000_000):
+            torch.add(x, x)
+            if hook._finished is not None:
+                return [torch.add(x, x) for _ in range(1000)]
+        return []
+
+    with pytest.warns(mtp.MtprofWarning, match="recording stopped at max_events=20,000: at least"):
+        after = work(torch.ones(2))
+    assert len(after) == 1000
+    assert len(prof.trace) == 20_000
+    assert not prof.trace.dropped_exactly
+
+
 NPU = """
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
