@@ -8,6 +8,7 @@ import pytest
 
 import mtprof_nb as mtp
 from mtprof_nb.capture import kineto
+from mtprof_nb.capture.kineto_events import NO_THREAD
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
@@ -138,10 +139,11 @@ def record(monkeypatch):
 
 
 def torch_events(kineto_result, flags):
-    """torch's own events of a result, but for calls of Python functions of this package."""
+    """torch's own events of a result, but for frames of this package and of threads that slept throughout."""
     options = {flag: flags.get(flag, False) for flag in ("profile_memory", "with_flops")}
     parsed = torch_profiler.profile(use_kineto=True, **options)._parse_kineto_results(kineto_result)
-    shown = [event for event in parsed if not (event.is_python_function and event.name.startswith(OWN_FILES))]
+    awake = [event for event in parsed if event.thread != NO_THREAD]
+    shown = [event for event in awake if not (event.is_python_function and event.name.startswith(OWN_FILES))]
     events = profiler_util.EventList(shown, **options)
     events._build_tree()
     return events
