@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
 from mtprof_nb.capture.hook import Clock, Request
+from mtprof_nb.capture.interleaving import OpenScope, OpenScopes, mark_interleaved
 from mtprof_nb.capture.window import Window
 from mtprof_nb.errors import SessionError
 from mtprof_nb.trace import Recorded, Trace
@@ -46,9 +48,13 @@ class Session:
     window: Window | None = None
     #: True while `window` is recording.
     is_recording: bool = False
+    scopes: OpenScopes = field(init=False)
     #: When each step began, and its number.
     _step_began_ns: list[int] = field(default_factory=list)
     _step_number: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.scopes = OpenScopes(self.clock)
 
     def begin_step(self, number: int) -> None:
         """Events that start from now on belong to this step."""
@@ -86,7 +92,7 @@ class Session:
         if window is None:
             msg = "Profiler must be initialized before stopping trace"
             raise AssertionError(msg)
-        trace = window.stop()
+        trace = mark_interleaved(window.stop(), self.scopes.interleaved)
         if not self._step_began_ns:
             return trace
         step = np.searchsorted(self._step_began_ns, trace.start_ns, side="right") - 1
@@ -142,22 +148,34 @@ class record_function:
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name = name
         self.args = args
-        self._scope: AbstractContextManager[Any] | None = None
+        self._open: tuple[Session, OpenScope, AbstractContextManager[Any]] | None = None
 
     def __enter__(self) -> record_function:
         session = _active
         if session is not None and session.is_recording and session.window is not None:
-            self._scope = session.window.scope(self.name, self.args)
-            self._scope.__enter__()
+            entry = session.scopes.entering(self.name)
+            scope = session.window.scope(self.name, self.args)
+            scope.__enter__()
+            session.scopes.entered(entry)
+            self._open = (session, entry, scope)
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        scope, self._scope = self._scope, None
-        if scope is not None:
+        if self._open is not None:
+            (session, entry, scope), self._open = self._open, None
+            session.scopes.left(entry)
             scope.__exit__(*exception)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """`function`, each call of it in a scope of its own."""
+        """`function`, each call of it in a scope of its own; an `async def` to the end of what it awaits."""
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def awaited(*args: P.args, **kwargs: P.kwargs) -> Any:
+                with record_function(self.name, self.args):
+                    return await function(*args, **kwargs)
+
+            return cast("Callable[P, R]", awaited)
 
         @functools.wraps(function)
         def scoped(*args: P.args, **kwargs: P.kwargs) -> R:

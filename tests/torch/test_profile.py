@@ -1,10 +1,12 @@
 """`profile` on PyTorch: its life, its windows, and what it refuses."""
 
+import asyncio
 import threading
 
 import pytest
 
 import mtprof_nb as mtp
+from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.trace import KINDS
 
 torch = pytest.importorskip("torch")
@@ -191,7 +193,7 @@ def test_a_user_scope_nests_is_closed_by_exceptions_and_decorates():
 
 def test_a_scope_outside_a_recording_costs_and_does_nothing():
     with mtp.record_function("nobody listens") as scope:
-        assert scope._scope is None
+        assert scope._open is None
 
 
 def test_every_thread_that_runs_ops_has_its_own_lane():
@@ -289,3 +291,38 @@ def test_nothing_is_printed_on_stderr(capfd):
 def test_use_cuda_is_deprecated_as_in_torch():
     with pytest.warns(FutureWarning, match="`use_cuda` is deprecated"):
         mtp.profile(use_cuda=False)
+
+
+def test_scopes_of_tasks_that_take_turns_own_nothing_of_each_other():
+    async def task(name, mine, other):
+        with mtp.record_function(name):
+            mine.set()
+            await other.wait()
+            torch.ones(2)
+
+    @mtp.record_function("decorated")
+    async def decorated():
+        await asyncio.sleep(0.001)
+
+    async def both():
+        first, second = asyncio.Event(), asyncio.Event()
+        await asyncio.gather(task("first", first, second), task("second", second, first))
+        with mtp.record_function("alone"):
+            torch.zeros(2)
+        await decorated()
+
+    with mtp.profile() as prof:
+        asyncio.run(both())
+    trace = prof.trace
+    rows = {name: row for row, name in enumerate(names(prof))}
+    assert {name: bool(trace.is_async[rows[name]]) for name in ("first", "second", "alone", "decorated")} == {
+        "first": True,
+        "second": True,
+        "alone": False,
+        "decorated": False,
+    }
+    parent = nesting(trace).parent
+    owners = {name: names(prof)[parent[row]] if parent[row] >= 0 else None for name, row in rows.items()}
+    assert owners["aten::ones"] is None
+    assert owners["aten::zeros"] == "alone"
+    assert trace.duration_ns[rows["decorated"]] >= 1_000_000

@@ -1,0 +1,85 @@
+"""Scopes of asyncio tasks that take turns: they overlap on one thread without being inside one another."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.capture.hook import Clock
+from mtprof_nb.trace import SCOPE, Trace
+
+#: How far a hook's clock may be from the session's.
+_TOLERANCE_NS = 20_000
+
+
+@dataclass(eq=False)
+class OpenScope:
+    """One scope of the user's from its enter on."""
+
+    name: str
+    task: Any
+    entering_ns: int
+    entered_ns: int = 0
+    is_interleaved: bool = False
+
+
+class OpenScopes:
+    """The open scopes of each thread, and all those that another task's scope crossed."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._of_thread = threading.local()
+        self.interleaved: list[OpenScope] = []
+
+    def entering(self, name: str) -> OpenScope:
+        """Note a scope that is about to be entered."""
+        found: list[OpenScope] | None = getattr(self._of_thread, "scopes", None)
+        if found is None:
+            found = self._of_thread.scopes = []
+        scope = OpenScope(name, _current_task(), self._clock.now_ns())
+        crossed = [other for other in found if other.task is not scope.task]
+        for one in [*crossed, scope] if crossed else ():
+            if not one.is_interleaved:
+                one.is_interleaved = True
+                self.interleaved.append(one)
+        found.append(scope)
+        return scope
+
+    def entered(self, scope: OpenScope) -> None:
+        """Note that it is open now."""
+        scope.entered_ns = self._clock.now_ns()
+
+    def left(self, scope: OpenScope) -> None:
+        """Note that it is closed; one that was opened on another thread stays that thread's."""
+        found: list[OpenScope] = getattr(self._of_thread, "scopes", [])
+        if scope in found:
+            found.remove(scope)
+
+
+def _current_task() -> Any:
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or asyncio._get_running_loop() is None:
+        return None
+    return asyncio.current_task()
+
+
+def mark_interleaved(trace: Trace, scopes: Sequence[OpenScope]) -> Trace:
+    """`trace` with the events of these scopes as asynchronous: nothing counts as nested in them."""
+    if not scopes:
+        return trace
+    is_async = trace.is_async.copy()
+    position = {name: index for index, name in enumerate(trace.names)}
+    for scope in scopes:
+        named = (trace.kind == SCOPE) & (trace.name == position.get(scope.name, -1)) & ~is_async
+        rows = np.flatnonzero(named)
+        within = rows[
+            (trace.start_ns[rows] >= scope.entering_ns - _TOLERANCE_NS)
+            & (trace.start_ns[rows] <= scope.entered_ns + _TOLERANCE_NS)
+        ]
+        is_async[within[:1]] = True
+    return replace(trace, is_async=is_async)
