@@ -2,6 +2,7 @@
 
 import ast
 import atexit
+import builtins
 import contextlib
 import io
 import sys
@@ -117,7 +118,7 @@ class Shell:
 @contextlib.contextmanager
 def new_shell() -> Iterator[Shell]:
     """A shell without history or config; what it changes in this process is put back."""
-    kept = sys.displayhook, sys.excepthook, sys.modules.get("__main__")
+    kept = sys.displayhook, sys.excepthook, sys.modules.get("__main__"), dict(vars(builtins))
     ip = InteractiveShell(colors="nocolor")
     ip.history_manager.enabled = False
     try:
@@ -127,3 +128,5 @@ def new_shell() -> Iterator[Shell]:
         ip.atexit_operations()
         sys.displayhook, sys.excepthook = kept[:2]
         sys.modules["__main__"] = kept[2]
+        for name in vars(builtins).keys() - kept[3].keys():
+            delattr(builtins, name)

@@ -1,0 +1,155 @@
+"""The user's own lines that were running at each event: from stacks, from marks, or from both."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from functools import lru_cache
+
+import numpy as np
+
+from mtprof_nb.trace import Frame, Int32, Int64, SourceLine, StackTree, Trace
+
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+#: Runtimes are libraries wherever they lie.
+_RUNTIMES = ("torch", "mindtorch_v2", "candle", "mtprof_nb")
+_CELLS = ("<ipython-input", "<timed ")
+
+
+@lru_cache(maxsize=65536)
+def is_user_file(file: str) -> bool:
+    """Whether a file is a notebook cell or the user's own module: not installed, no runtime, no standard library."""
+    if file.startswith("<"):
+        return file.startswith(_CELLS)
+    return not any(part in file for part in _INSTALLED) and not file.startswith(_library_folders())
+
+
+@lru_cache(maxsize=1)
+def _library_folders() -> tuple[str, ...]:
+    places = [getattr(sys.modules.get(name), "__file__", None) for name in _RUNTIMES]
+    runtimes = [os.path.dirname(place) for place in places if place]  # noqa: PTH120 - compared as text
+    standard = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
+    return tuple(folder + os.sep for folder in (*runtimes, *standard) if folder)
+
+
+class Chains:
+    """Interned chains of lines, innermost first: a chain is a node with a line and the chain that called it."""
+
+    def __init__(self) -> None:
+        self._lines: dict[SourceLine, int] = {}
+        self._nodes: dict[tuple[int, int], int] = {}
+        self._line_of: list[int] = []
+        self._caller_of: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._line_of)
+
+    @property
+    def lines(self) -> tuple[SourceLine, ...]:
+        """Every line of any chain."""
+        return tuple(self._lines)
+
+    def called_from(self, caller: int, line: SourceLine) -> int:
+        """The chain of `line` on top of the chain `caller` (-1: called from nowhere)."""
+        key = (caller, self._lines.setdefault(line, len(self._lines)))
+        node = self._nodes.get(key)
+        if node is None:
+            node = self._nodes[key] = len(self._line_of)
+            self._caller_of.append(caller)
+            self._line_of.append(key[1])
+        return node
+
+    def line(self, node: int) -> int:
+        """The innermost line of a chain."""
+        return self._line_of[node]
+
+    def innermost_first(self, node: int) -> list[int]:
+        """The lines of a chain."""
+        found = []
+        while node >= 0:
+            found.append(self._line_of[node])
+            node = self._caller_of[node]
+        return found
+
+    def moved(self, node: int, old_base: int, new_base: int) -> int:
+        """The chain `node` with what it has in common with `old_base` replaced by `new_base`."""
+        common = set()
+        while old_base >= 0:
+            common.add(old_base)
+            old_base = self._caller_of[old_base]
+        lines = []
+        while node >= 0 and node not in common:
+            lines.append(self.lines[self._line_of[node]])
+            node = self._caller_of[node]
+        for line in reversed(lines):
+            new_base = self.called_from(new_base, line)
+        return new_base
+
+
+def chains_of_events(trace: Trace, chains: Chains) -> Int32:
+    """For each event the chain of user lines that was running on its own thread, -1 where none is known.
+
+    A stack that was lent by a forward op is not the event's own.
+    """
+    stack = np.full(len(trace), -1, np.int64)
+    if trace.stack is not None:
+        stack = trace.stack.astype(np.int64)
+        if trace.stack_is_forward is not None:
+            stack = np.where(trace.stack_is_forward, -1, stack)
+    marked = trace.line_stack if trace.line_stack is not None else trace.line
+    marks = np.full(len(trace), -1, np.int64) if marked is None else marked.astype(np.int64)
+    pairs, position = _unique_pairs(stack, marks)
+    reader = _Reader(trace)
+    found = [reader.chain(chains, first, second) for first, second in pairs]
+    return np.array(found, np.int32)[position] if found else np.empty(0, np.int32)
+
+
+def _unique_pairs(first: Int64, second: Int64) -> tuple[list[tuple[int, int]], Int64]:
+    width = int(second.max(initial=-1)) + 2
+    keys, position = np.unique((first + 1) * width + (second + 1), return_inverse=True)
+    return [(int(key) // width - 1, int(key) % width - 1) for key in keys], position
+
+
+class _Reader:
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        marked = trace.line_stacks.frames if trace.line_stacks is not None else ()
+        self._marked_files = {frame.file for frame in marked} | set(trace.sources)
+
+    def chain(self, chains: Chains, stack: int, marks: int) -> int:
+        frames = _joined(self._stack_frames(stack), self._marked_frames(marks))
+        node = -1
+        for frame in reversed(frames):
+            node = chains.called_from(node, SourceLine(frame.file, frame.line))
+        return node
+
+    def _stack_frames(self, node: int) -> list[Frame]:
+        frames = self._trace.stacks.stack(node) if self._trace.stacks is not None else []
+        return [frame for frame in frames if frame.file in self._marked_files or is_user_file(frame.file)]
+
+    def _marked_frames(self, node: int) -> list[Frame]:
+        tree: StackTree | None = self._trace.line_stacks
+        if node < 0:
+            return []
+        return tree.stack(node) if tree is not None else [Frame(*self._trace.lines[node], "")]
+
+
+def _joined(stack: list[Frame], marks: list[Frame]) -> list[Frame]:
+    """One chain of both, innermost first.
+
+    The stack knows every function; where a mark stands in the same function, it knows the statement better. Marks
+    above the innermost frame of the stack are calls that the stack did not see.
+    """
+    if not stack or not marks:
+        return stack or marks
+    joined: list[Frame] = []
+    left = list(marks)
+    for frame in stack:
+        place = next((index for index, mark in enumerate(left) if mark[::2] == frame[::2]), None)
+        if place is None:
+            joined.append(frame)
+            continue
+        joined += left[: place + 1] if not joined else [left[place]]
+        del left[: place + 1]
+    return joined

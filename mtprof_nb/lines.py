@@ -1,0 +1,192 @@
+"""`Lines`: what each source line cost, as rows, as text and as a DataFrame."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+
+from mtprof_nb.analysis.lines import LineCosts, OpsOfLine, line_costs, ops_of_line
+from mtprof_nb.table import format_memory, format_share, format_time
+from mtprof_nb.trace import SourceLine, Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNATTRIBUTED = "(unattributed)"
+_SOURCE_WIDTH = 60
+
+
+@dataclass(frozen=True)
+class LineRow:
+    """The cost of one source line. `self_ns` is the sum of the four phases; `total_ns` adds what the line called."""
+
+    #: The file, or the name under which a cell was compiled; "" for what belongs to no line.
+    file: str
+    #: How a reader knows the file: `Cell [3]`, or its name.
+    where: str
+    line: int
+    source: str
+    forward_ns: int
+    backward_ns: int
+    optimizer_ns: int
+    other_ns: int
+    self_ns: int
+    total_ns: int
+    #: Ops that ran on the line, over all its executions.
+    count: int
+    #: Kernels that the line launched; None where none was recorded.
+    device_ns: int | None = None
+    #: Allocated less released; None where memory was not recorded.
+    memory_bytes: int | None = None
+
+
+class Lines(Sequence[LineRow]):
+    """The lines of a trace, the dearest first. Their sums are the trace's totals, to the nanosecond.
+
+    Ops of which no line is known are one row, the last.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._rows = _rows(trace, line_costs(trace))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> LineRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[LineRow]: ...
+    def __getitem__(self, index: int | slice) -> LineRow | list[LineRow]:
+        return self._rows[index]
+
+    def __iter__(self) -> Iterator[LineRow]:
+        return iter(self._rows)
+
+    def __repr__(self) -> str:
+        return self.table(row_limit=30)
+
+    @property
+    def note(self) -> str:
+        """Why lines are missing or coarse, "" where nothing is wrong."""
+        return self._trace.lines_note
+
+    def ops(self, row: LineRow) -> list[OpsOfLine]:
+        """The ops of one row by name and phase, the dearest first."""
+        return ops_of_line(self._trace, SourceLine(row.file, row.line) if row.file else None)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row a line, a column for each field of `LineRow` that was recorded. Needs pandas."""
+        import pandas as pd
+
+        names = [part.name for part in fields(LineRow)]
+        frame = pd.DataFrame([asdict(row) for row in self._rows], columns=names)
+        absent = [name for name in ("device_ns", "memory_bytes") if frame[name].isna().all()]
+        return frame.drop(columns=absent)
+
+    def table(self, sort_by: str = "self_ns", row_limit: int = 100) -> str:
+        """The rows as aligned text, the largest `sort_by` first; -1 shows them all."""
+        rows = _sorted(self._rows, sort_by)
+        shown = rows if row_limit < 0 else rows[:row_limit]
+        table = _Text(self._rows).lines(shown)
+        if len(shown) < len(rows):
+            table.append(f"showing {len(shown)} of {len(rows)} lines")
+        total_ns, count = sum(row.self_ns for row in rows), sum(row.count for row in rows)
+        table.append(f"Total: {format_time(total_ns / 1e3)}  Count: {count}")
+        return "\n".join([*table, *([f"Note: {self.note}"] if self.note else [])]) + "\n"
+
+
+def _sorted(rows: list[LineRow], key: str) -> list[LineRow]:
+    known = [part.name for part in fields(LineRow)]
+    if key not in known:
+        msg = f"unknown sort key {key!r}: use one of {', '.join(known)}"
+        raise AttributeError(msg)
+    if key in ("file", "where", "line", "source"):
+        return sorted(rows, key=lambda row: (row.file == "", getattr(row, key), row.file, row.line))
+    return sorted(rows, key=lambda row: (row.file == "", -(getattr(row, key) or 0), row.file, row.line))
+
+
+def _rows(trace: Trace, costs: LineCosts) -> list[LineRow]:
+    self_ns = costs.self_ns
+    rows = []
+    for index, place in enumerate((*costs.lines, None)):
+        if not costs.count[index] and not costs.total_ns[index]:
+            continue
+        rows.append(
+            LineRow(
+                file=place.file if place else "",
+                where=file_label(place.file) if place else "",
+                line=place.line if place else 0,
+                source=source_of(trace, place) if place else UNATTRIBUTED,
+                forward_ns=int(costs.forward_ns[index]),
+                backward_ns=int(costs.backward_ns[index]),
+                optimizer_ns=int(costs.optimizer_ns[index]),
+                other_ns=int(costs.other_ns[index]),
+                self_ns=int(self_ns[index]),
+                total_ns=int(costs.total_ns[index]),
+                count=int(costs.count[index]),
+                device_ns=None if costs.device_ns is None else int(costs.device_ns[index]),
+                memory_bytes=None if costs.memory_bytes is None else int(costs.memory_bytes[index]),
+            )
+        )
+    return _sorted(rows, "self_ns")
+
+
+def source_of(trace: Trace, place: SourceLine) -> str:
+    """The text of a line, without its indentation; "" where it is not to be had."""
+    text = trace.sources.get(place.file)
+    if text is None:
+        return linecache.getline(place.file, place.line).strip()
+    lines = text.split("\n")
+    return lines[place.line - 1].strip() if 0 < place.line <= len(lines) else ""
+
+
+def file_label(file: str) -> str:
+    """`Cell [3]` for a cell of the running notebook, the file's name otherwise."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    label = shell.compile.format_code_name(file) if shell is not None else None
+    if label is None:
+        return file if file.startswith("<") else Path(file).name
+    return f"{label[0]} {label[1].removeprefix('In')}"
+
+
+class _Text:
+    """The columns that a table has, by what was recorded."""
+
+    def __init__(self, rows: list[LineRow]) -> None:
+        self._total_ns = sum(row.self_ns for row in rows)
+        self._has_other = any(row.other_ns for row in rows)
+        self._has_device = any(row.device_ns is not None for row in rows)
+        self._has_memory = any(row.memory_bytes is not None for row in rows)
+
+    def lines(self, rows: list[LineRow]) -> list[str]:
+        header = ["Line", "Source", "Self %", "Self", "Forward", "Backward", "Optimizer"]
+        header += ["Other"] * self._has_other + ["Total", "# of Ops"]
+        header += ["Device"] * self._has_device + ["Memory"] * self._has_memory
+        cells = [header, *(self._cells(row) for row in rows)]
+        widths = [max(len(line[column]) for line in cells) for column in range(len(header))]
+        texts = ["  ".join(_aligned(line, widths)).rstrip() for line in cells]
+        rule = "  ".join("-" * width for width in widths)
+        return [rule, texts[0], rule, *texts[1:], rule]
+
+    def _cells(self, row: LineRow) -> list[str]:
+        times = [row.self_ns, row.forward_ns, row.backward_ns, row.optimizer_ns]
+        times += [row.other_ns] * self._has_other + [row.total_ns]
+        source = row.source if len(row.source) <= _SOURCE_WIDTH else f"{row.source[: _SOURCE_WIDTH - 3]}..."
+        cells = [f"{row.where}:{row.line}" if row.file else "", source, format_share(row.self_ns, self._total_ns)]
+        cells += [format_time(time / 1e3) for time in times] + [str(row.count)]
+        cells += [format_time((row.device_ns or 0) / 1e3)] * self._has_device
+        return cells + [format_memory(row.memory_bytes or 0)] * self._has_memory
+
+
+def _aligned(cells: list[str], widths: list[int]) -> list[str]:
+    """The place and the source on the left, numbers on the right."""
+    return [
+        f"{cell:<{width}}" if column < 2 else f"{cell:>{width}}"
+        for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]

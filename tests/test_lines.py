@@ -1,0 +1,158 @@
+"""The table of lines: rows, text and DataFrame over one hand-made trace."""
+
+import pytest
+from marked_cells import new_shell
+from traces import event, make_trace
+
+from mtprof_nb.lines import LineRow, Lines, file_label
+from mtprof_nb.trace import Trace
+
+CELL = "<ipython-input-4-0>"
+SOURCE = "%%mtprofile\n\ny = model(x)\n    loss = y.sum()\nloss.backward()"
+
+
+@pytest.fixture
+def trace() -> Trace:
+    return make_trace(
+        [
+            event("mm", 0, 2_000, line=(CELL, 3)),
+            event("sum", 2_000, 3_500, line=(CELL, 4)),
+            event("mm", 4_000, 9_000, forward=0, phase="backward", line=(CELL, 5)),
+            event("fill", 9_000, 9_250),
+        ],
+        sources={CELL: SOURCE},
+    )
+
+
+def test_the_dearest_line_comes_first_and_what_has_no_line_last(trace: Trace) -> None:
+    lines = Lines(trace)
+
+    assert [(row.line, row.source, row.self_ns) for row in lines] == [
+        (3, "y = model(x)", 7_000),
+        (4, "loss = y.sum()", 1_500),
+        (0, "(unattributed)", 250),
+    ]
+    assert lines[0] == LineRow(CELL, CELL, 3, "y = model(x)", 2_000, 5_000, 0, 0, 7_000, 7_000, 2)
+    assert len(lines[1:]) == 2
+
+
+def test_the_text_has_a_header_and_the_totals(trace: Trace) -> None:
+    text = repr(Lines(trace))
+
+    assert text.splitlines()[1].split() == [
+        *("Line", "Source", "Self", "%", "Self", "Forward", "Backward", "Optimizer", "Total", "#", "of", "Ops"),
+    ]
+    assert text.splitlines()[-1] == "Total: 8.750us  Count: 4"
+
+
+def test_the_first_row_of_the_text_is_exact(trace: Trace) -> None:
+    row = Lines(trace).table().splitlines()[3]
+
+    assert row.split() == [
+        *(f"{CELL}:3", "y", "=", "model(x)"),
+        *("80.00%", "7.000us", "2.000us", "5.000us", "0.000us", "7.000us", "2"),
+    ]
+
+
+def test_the_columns_of_the_text_are_aligned(trace: Trace) -> None:
+    rule, header, _, *rows = Lines(trace).table().splitlines()
+
+    assert len({len(rule), len(header), *(len(row) for row in rows[:3])}) == 1
+
+
+def test_a_table_says_how_much_it_leaves_out(trace: Trace) -> None:
+    text = Lines(trace).table(row_limit=1)
+
+    assert "showing 1 of 3 lines" in text
+    assert "loss" not in text
+    assert "Total: 8.750us  Count: 4" in text
+    assert "showing" not in Lines(trace).table(row_limit=-1)
+
+
+def test_rows_sort_by_any_column(trace: Trace) -> None:
+    rows = Lines(trace).table(sort_by="line").splitlines()[3:6]
+
+    assert [row.split()[0] for row in rows] == [f"{CELL}:3", f"{CELL}:4", "(unattributed)"]
+    assert Lines(trace).table(sort_by="forward_ns").splitlines()[3].startswith(f"{CELL}:3")
+
+
+def test_an_unknown_sort_key_lists_the_known_ones(trace: Trace) -> None:
+    with pytest.raises(AttributeError, match=r"unknown sort key 'cost': use one of file, where, line, .*self_ns"):
+        Lines(trace).table(sort_by="cost")
+
+
+def test_the_note_of_the_trace_is_shown() -> None:
+    trace = make_trace([event("mm", 0, 5)], lines_note="the cell runs without line marks")
+
+    assert Lines(trace).note == "the cell runs without line marks"
+    assert "Note: the cell runs without line marks" in repr(Lines(trace))
+
+
+def test_an_empty_trace_is_an_empty_table() -> None:
+    lines = Lines(make_trace([]))
+
+    assert list(lines) == []
+    assert "Total: 0.000us  Count: 0" in repr(lines)
+
+
+def test_a_data_frame_has_a_column_for_each_field_that_was_recorded(trace: Trace) -> None:
+    frame = Lines(trace).to_dataframe()
+
+    assert list(frame.columns) == [
+        *("file", "where", "line", "source", "forward_ns", "backward_ns", "optimizer_ns", "other_ns"),
+        *("self_ns", "total_ns", "count"),
+    ]
+    assert frame["self_ns"].sum() == 8_750
+    assert frame.loc[0, "source"] == "y = model(x)"
+
+
+def test_memory_and_device_time_are_columns_where_they_were_recorded() -> None:
+    trace = make_trace(
+        [
+            event("mm", 0, 10, line=(CELL, 3), memory=(0, 4096)),
+            event("kernel", 20, 60, kind="kernel", device="CUDA", thread=9, launcher=0),
+        ]
+    )
+    lines = Lines(trace)
+
+    assert (lines[0].memory_bytes, lines[0].device_ns) == (4096, 40)
+    assert {"memory_bytes", "device_ns"} <= set(lines.to_dataframe().columns)
+    assert lines.table().splitlines()[1].split()[-2:] == ["Device", "Memory"]
+    assert "4.00 KB" in repr(lines)
+
+
+def test_the_source_of_a_file_is_read_from_disk() -> None:
+    trace = make_trace([event("mm", 0, 10, stack=[(__file__, 1, "f")])])
+
+    assert Lines(trace)[0].source.startswith('"""The table of lines')
+    assert Lines(trace)[0].where == "test_lines.py"
+
+
+def test_a_line_that_nobody_has_is_left_empty() -> None:
+    trace = make_trace([event("mm", 0, 10, line=(CELL, 99))], sources={CELL: SOURCE})
+
+    assert Lines(trace)[0].source == ""
+
+
+def test_a_long_line_is_cut_in_the_text_alone() -> None:
+    trace = make_trace([event("mm", 0, 10, line=(CELL, 1))], sources={CELL: "x" * 200})
+
+    assert Lines(trace)[0].source == "x" * 200
+    assert "x" * 57 + "..." in repr(Lines(trace))
+    assert "x" * 58 not in repr(Lines(trace))
+
+
+def test_the_ops_of_a_row_are_listed(trace: Trace) -> None:
+    lines = Lines(trace)
+
+    assert [(op.name, op.self_ns) for op in lines.ops(lines[0])] == [("mm", 5_000), ("mm", 2_000)]
+    assert [(op.name, op.self_ns) for op in lines.ops(lines[-1])] == [("fill", 250)]
+
+
+def test_a_cell_of_the_running_notebook_is_called_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    with new_shell() as shell:
+        monkeypatch.setattr("IPython.get_ipython", lambda: shell.ip)
+        shell.ip.run_cell("name = __import__('sys')._getframe().f_code.co_filename")
+
+        assert file_label(shell.ip.user_ns["name"]) == "Cell [1]"
+        assert file_label("somewhere/model.py") == "model.py"
