@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from mtprof_nb.analysis.costs import averaged_name, event_costs
@@ -86,11 +87,12 @@ class Event(FormattedTimes, Mapping[str, Any]):
         return sum(1 for _ in self)
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            msg = f"'Event' object has no attribute {name!r}: it was not recorded of this event, or is no key of any"
-            raise AttributeError(msg) from None
+        # A private name is no key; asked of an event that is only being copied, it would ask for itself.
+        if not name.startswith("_"):
+            with suppress(KeyError):
+                return self[name]
+        msg = f"'Event' object has no attribute {name!r}: it was not recorded of this event, or is no key of any"
+        raise AttributeError(msg)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Event):

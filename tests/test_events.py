@@ -1,5 +1,6 @@
 """The sequence of events: mapping, attributes, what is absent."""
 
+import copy
 import json
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -232,6 +233,11 @@ def test_an_event_equals_a_dictionary_of_the_same_and_no_event_of_another_trace(
     assert found[0] != {}
     assert found[0] != other[0]
     assert found[0] != 3
+
+
+def test_a_copied_event_is_the_same_event(full):
+    assert copy.copy(full[1]) == full[1]
+    assert not hasattr(full[1], "_repr_html_")
 
 
 def test_a_repr_has_no_address():
