@@ -8,12 +8,19 @@ from mtprof_nb.capture.enter_exit import EnterExitHook, Runtime
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.trace import Trace
 
+_RUNTIME = Runtime(
+    "candle",
+    engine="_C._autograd_engine",
+    node="_C._autograd_node",
+    cpu_storage=("_C._storage", "CyCPUUntypedStorage"),
+)
+
 
 class CandleHook(EnterExitHook):
     """Candle. Its compiled ways around the dispatcher ask a flag of their own, which is up while recording."""
 
     def __init__(self, request: Request) -> None:
-        super().__init__(Runtime("candle", engine="_C._autograd_engine", node="_C._autograd_node"), request)
+        super().__init__(_RUNTIME, request)
 
     def start(self) -> None:
         """Record from here on."""

@@ -20,8 +20,8 @@ from mtprof_nb.capture.links import link_by_node
 from mtprof_nb.capture.module_paths import ModulePaths
 from mtprof_nb.capture.patches import Patches
 from mtprof_nb.capture.points import Points
+from mtprof_nb.capture.storage_memory import StorageMemory
 from mtprof_nb.capture.tensor_facts import dtype_name
-from mtprof_nb.capture.traced_memory import RuntimeMemory
 from mtprof_nb.errors import HookError
 from mtprof_nb.trace import Trace
 
@@ -36,6 +36,8 @@ class Runtime:
     package: str
     engine: str
     node: str
+    #: The class that keeps a CPU tensor's buffer: its module, and its name.
+    cpu_storage: tuple[str, str]
     profiler: str = "profiler.profiler"
     dispatcher: str = "_dispatch.dispatcher"
 
@@ -60,7 +62,7 @@ class EnterExitHook:
         self._patches = Patches()
         self._activities = request.activities
         recorded = request.recorded
-        self._memory = RuntimeMemory(self._package) if recorded.profile_memory else None
+        self._memory = StorageMemory(self._package, self._cpu_storage()) if recorded.profile_memory else None
         self._buffer = Buffer(request, (*OP_FIELDS, *self._fact_fields()))
         self._modules = ModulePaths(self._buffer) if recorded.with_modules else None
         self._passes = BackwardPasses(self._buffer, runtime.part(runtime.engine), runtime.part(runtime.node))
@@ -70,25 +72,21 @@ class EnterExitHook:
 
     def start(self) -> None:
         """Record from here on."""
-        if self._memory is not None and "CPU" in self._activities:
-            self._memory.start()
         part, patches, buffer = self._runtime.part, self._patches, self._buffer
         self._passes.install(patches)
         follow_pipeline(patches, part(self._runtime.dispatcher)._PendingOp, self._points, buffer)
         follow_optimizers(patches, part("optim").Optimizer, buffer)
         follow_scopes(patches, self._profiler._RecordFunction, buffer)
+        if self._memory is not None:
+            self._memory.install(patches)
         if self._modules is not None:
             follow_modules(patches, part("nn").Module, self._modules)
         self._listen()
 
     def stop(self) -> Trace:
         """The window's trace. Harmless after a failed start."""
-        try:
-            self._points.remove()
-            self._patches.undo()
-        finally:
-            if self._memory is not None:
-                self._memory.stop()
+        self._points.remove()
+        self._patches.undo()
         vocabulary = Vocabulary(
             name=_name,
             device=_device,
@@ -108,6 +106,10 @@ class EnterExitHook:
         self._activities = self._activities | activities if enable else self._activities - activities
         self._points.remove()
         self._listen()
+
+    def _cpu_storage(self) -> Any:
+        module, name = self._runtime.cpu_storage
+        return getattr(self._runtime.part(module), name)
 
     def _listen(self) -> None:
         if self._activities:
@@ -136,7 +138,8 @@ class EnterExitHook:
     def _fact_reader(self) -> Callable[[str, Any, Any, Any], list[Any]] | None:
         """Reads the fields of `_fact_fields`, all but the last, as an op begins."""
         recorded, stacks, local = self._request.recorded, self._buffer.stacks, self._buffer.local
-        tensor, memory = self._package.Tensor, self._memory
+        memory = self._memory
+        shapes = shape_reader(self._package.Tensor, self._runtime.part("nn").Parameter)
         if not self._fact_fields():
             return None
 
@@ -145,7 +148,7 @@ class EnterExitHook:
             if stacks is not None:
                 facts.append(stacks.capture(sys._getframe(1)))
             if recorded.record_shapes:
-                facts.append(_shapes(tensor, args, kwargs))
+                facts.append(shapes(args, kwargs))
             if recorded.with_flops:
                 facts.append(flops_of(name, args))
             if recorded.with_modules:
@@ -173,19 +176,28 @@ def _is_available(package: Any, device: str) -> bool:
     return module is not None and bool(module.is_available())
 
 
-def _shapes(tensor: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, Any], ...]:
-    found = [_shape(tensor, value) for value in args]
-    found += [entry for value in kwargs.values() if (entry := _shape(tensor, value))[1] is not None]
-    return tuple(found)
+def shape_reader(*tensors: Any) -> Callable[[Any, Any], tuple[tuple[Any, Any], ...]]:
+    """A function of an op's arguments: shape and element type of each, `((), None)` of one that is no tensor."""
+    exactly = frozenset(tensors)
+    base = tensors[0]
+    nothing = ((), None)
 
+    def read(args: Any, kwargs: Any) -> tuple[tuple[Any, Any], ...]:
+        found = [(value.shape, value.dtype) if value.__class__ in exactly else other(value) for value in args]
+        for value in kwargs.values() if kwargs else ():
+            entry = other(value)
+            if entry is not nothing:
+                found.append(entry)
+        return tuple(found)
 
-def _shape(tensor: Any, value: Any) -> tuple[Any, Any]:
-    if isinstance(value, tensor):
-        return tuple(value.shape), value.dtype
-    if isinstance(value, list | tuple) and value and isinstance(value[0], tensor):
-        shapes = tuple(tuple(item.shape) if isinstance(item, tensor) else () for item in value)
-        return shapes, value[0].dtype
-    return (), None
+    def other(value: Any) -> tuple[Any, Any]:
+        if isinstance(value, base):
+            return value.shape, value.dtype
+        if isinstance(value, list | tuple) and value and isinstance(value[0], base):
+            return tuple(item.shape if isinstance(item, base) else () for item in value), value[0].dtype
+        return nothing
+
+    return read
 
 
 def _name(raw: str) -> tuple[str, str]:
