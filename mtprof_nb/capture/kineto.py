@@ -16,6 +16,7 @@ from mtprof_nb.capture.event_cap import EventCap
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto_trace import build_trace
 from mtprof_nb.capture.operators import TensorOperators
+from mtprof_nb.capture.thread_stacks import ThreadStacks
 from mtprof_nb.errors import HookError, SessionError, warn
 from mtprof_nb.trace import KERNEL, Trace, empty_trace
 
@@ -37,6 +38,7 @@ class KinetoHook:
         #: torch's low-level profiler of the present window.
         self.profiler: Any = None
         self._operators = TensorOperators(torch) if request.recorded.with_stack else None
+        self._new_threads = ThreadStacks(request.clock) if request.recorded.with_stack else None
         self._threads_started = _ThreadStarts() if request.recorded.profile_memory else None
         self._thread_names: dict[int, str] = {}
         self._is_recording = False
@@ -64,6 +66,8 @@ class KinetoHook:
             self._threads_started.install()
         if self._operators is not None:
             self._operators.install()
+        if self._new_threads is not None:
+            self._new_threads.install()
         self.profiler._start_trace()
         self._cap.start()
 
@@ -90,11 +94,13 @@ class KinetoHook:
         finally:
             if self._operators is not None:
                 self._operators.remove()
+            if self._new_threads is not None:
+                self._new_threads.remove()
             if self._threads_started is not None:
                 self._threads_started.remove()
         self._note_thread_names()
         results, self.profiler.kineto_results = self.profiler.kineto_results, None
-        self._finished = build_trace(results, self._torch, self._request, self._thread_names)
+        self._finished = build_trace(results, self._torch, self._request, self._thread_names, self._new_threads)
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
         """A scope by torch's own `record_function`."""

@@ -22,21 +22,27 @@ from mtprof_nb.capture.kineto_events import (
 )
 from mtprof_nb.capture.kineto_links import Links, link
 from mtprof_nb.capture.modules import paths_of_modules
+from mtprof_nb.capture.stacks import frames_of
+from mtprof_nb.capture.thread_stacks import ThreadStacks
 from mtprof_nb.intervals import innermost, nest_intervals
 from mtprof_nb.trace import KERNEL, OP, PYTHON, RUNTIME, SCOPE, Allocations, Thread, Trace, empty_trace
 
 _PACKAGE = str(Path(__file__).parents[1])
 
 
-def build_trace(results: Any, torch: Any, request: Request, thread_names: dict[int, str]) -> Trace:
+def build_trace(
+    results: Any, torch: Any, request: Request, thread_names: dict[int, str], new_threads: ThreadStacks | None = None
+) -> Trace:
     """The trace of one window; an empty one where Kineto gave nothing."""
     if results is None:
         return empty_trace(recorded=request.recorded)
     with collector_paused():
-        return _build(results, torch, request, thread_names)
+        return _build(results, torch, request, thread_names, new_threads)
 
 
-def _build(results: Any, torch: Any, request: Request, thread_names: dict[int, str]) -> Trace:
+def _build(
+    results: Any, torch: Any, request: Request, thread_names: dict[int, str], new_threads: ThreadStacks | None
+) -> Trace:
     recorded = request.recorded
     kineto_event = torch._C._autograd._KinetoEvent
     with_python = recorded.with_stack or recorded.with_modules
@@ -78,7 +84,7 @@ def _build(results: Any, torch: Any, request: Request, thread_names: dict[int, s
         if devices_from_inputs:
             trace = _with_devices_of_inputs(trace, columns, tree, backend)
         if with_python:
-            trace = _with_python(trace, columns, links, tree)
+            trace = _with_python(trace, columns, links, tree, new_threads)
         if recorded.profile_memory:
             trace = _with_memory(trace, columns, tree)
     return _numbered(trace.sorted())
@@ -146,15 +152,21 @@ def _with_devices_of_inputs(trace: Trace, columns: KinetoColumns, tree: kineto_t
     return replace(trace, devices=devices, device=np.where(is_there, devices.index(name), trace.device))
 
 
-def _with_python(trace: Trace, columns: KinetoColumns, links: Links, tree: kineto_tree.FlatTree) -> Trace:
+def _with_python(
+    trace: Trace, columns: KinetoColumns, links: Links, tree: kineto_tree.FlatTree, new_threads: ThreadStacks | None
+) -> Trace:
     side = kineto_tree.python_side(tree, with_modules=trace.recorded.with_modules)
     count = len(trace)
     stack, module, began = np.full(count, -1, np.int32), np.full(count, -1, np.int32), np.zeros(count, np.int64)
     for index, kineto_thread in enumerate(columns.kineto_threads):
         calls = side.threads.get(kineto_thread)
-        if calls is None:
-            continue
         rows = np.flatnonzero(columns.thread == index)
+        if calls is None:
+            if new_threads is not None:
+                entries, began[rows] = new_threads.at(columns.threads[index].native_id, columns.start_ns[rows])
+                node_of = {entry: side.stacks.stack(frames_of(entry)) for entry in set(entries) if entry is not None}
+                stack[rows] = [-1 if entry is None else node_of[entry] for entry in entries]
+            continue
         at = calls.at(columns.start_ns[rows])
         running = at >= 0
         rows, at = rows[running], at[running]
@@ -171,7 +183,7 @@ def _with_python(trace: Trace, columns: KinetoColumns, links: Links, tree: kinet
         of_module, table = intern(paths)
         changed |= {"module": np.where(module >= 0, of_module[module], -1) if paths else module, "modules": table}
     if trace.recorded.with_stack:
-        changed |= {"stack": stack, "stacks": side.stacks, "stack_is_forward": lent}
+        changed |= {"stack": stack, "stacks": side.stacks.tree(), "stack_is_forward": lent}
     trace = replace(trace, **changed)
     hidden = columns.where_name(_is_own_python) & columns.is_python
     if not trace.recorded.with_stack:

@@ -14,7 +14,7 @@ import numpy as np
 from mtprof_nb.capture.kineto_events import NO_THREAD, read_text
 from mtprof_nb.capture.stacks import is_hidden_file
 from mtprof_nb.intervals import innermost, nest_intervals
-from mtprof_nb.trace import Allocations, Frame, Int32, Int64, StackInterner, StackTree
+from mtprof_nb.trace import Allocations, Frame, Int32, Int64, StackInterner
 
 _TORCH_OP, _ALLOCATION, _PY_CALL, _PY_C_CALL = 0, 3, 5, 6
 
@@ -83,7 +83,7 @@ class PythonSide:
     """All Python calls by Kineto thread, the stacks they were made from, and the modules among them."""
 
     threads: dict[int, PythonCalls]
-    stacks: StackTree
+    stacks: StackInterner
     #: Address and class name of each module instance that was called.
     modules: tuple[tuple[int, str], ...]
 
@@ -125,7 +125,7 @@ def python_side(tree: FlatTree, *, with_modules: bool) -> PythonSide:
     return PythonSide(threads, stacks, modules)
 
 
-def _stacks(tree: FlatTree, rows: Int64) -> tuple[Int32, StackTree]:
+def _stacks(tree: FlatTree, rows: Int64) -> tuple[Int32, StackInterner]:
     """For each Python call, the stack of the place it was called from.
 
     A root call has no caller of its own: Kineto names the call itself there.
@@ -153,7 +153,7 @@ def _stacks(tree: FlatTree, rows: Int64) -> tuple[Int32, StackTree]:
         if frame is not None and not is_root_call:
             node = interner.child(node, frame)
         made_from[row] = found[index] = node
-    return found, interner.tree()
+    return found, interner
 
 
 def _nearest_python(tree: FlatTree, rows: Int64) -> Int64:

@@ -101,14 +101,18 @@ def freeze(
     nodes: dict[StackEntry | None, tuple[int, bool]] = {None: (-1, False)}
     for entry in entries:
         if entry not in nodes and entry is not None:
-            frames = [_frame(one) for one in _outermost_first(entry) if not is_hidden_file(_code(one).co_filename)]
-            nodes[entry] = interner.stack(frames), _has_own_backward(entry, is_engine, runtime_folder)
+            nodes[entry] = interner.stack(frames_of(entry)), _has_own_backward(entry, is_engine, runtime_folder)
     found = [nodes[entry] for entry in entries]
     return FrozenStacks(
         stack=np.array([node for node, _ in found], np.int32),
         tree=interner.tree(),
         has_own_backward=np.array([own for _, own in found], np.bool_),
     )
+
+
+def frames_of(entry: StackEntry) -> list[Frame]:
+    """The frames of a captured stack, outermost first, without the hidden ones."""
+    return [_frame(one) for one in _outermost_first(entry) if not is_hidden_file(_code(one).co_filename)]
 
 
 def _outermost_first(entry: StackEntry) -> Iterator[StackEntry]:

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
 
@@ -113,6 +114,23 @@ def test_a_backward_op_has_the_stack_of_the_forward_op_and_says_so():
         assert names(trace)[trace.forward[row]] == "aten::mm"
     forward_ops = [row for row in rows(trace, "aten::mm") if row not in inner]
     assert not any(trace.stack_is_forward[row] for row in forward_ops)
+
+
+def test_a_thread_that_starts_meanwhile_has_exact_lines_too():
+    x = torch.rand(3, 3, requires_grad=True)
+
+    def work():
+        y = x + x
+        (y @ x).sum().backward()
+
+    with mtp.profile(with_stack=True) as prof:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    trace = prof.trace
+    for op, text in (("aten::add", "y = x + x"), ("aten::matmul", "(y @ x)"), ("MmBackward0", "(y @ x)")):
+        assert stack(trace, rows(trace, op)[0]) == [f"{HERE}:{line_of(work, text)}:work"]
+    assert threading.getprofile() is None
 
 
 class Square(torch.autograd.Function):
