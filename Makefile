@@ -2,8 +2,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHON ?= python3
-#: CPU builds of torch, far smaller than the default ones on Linux; another index, or a local folder, will do.
-TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+#: An index with CPU builds of torch, which are far smaller than the usual ones on Linux: make TORCH_INDEX=... demo
+TORCH_INDEX ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -94,15 +94,13 @@ help: ## this list
 		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
 		/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# Torch first and alone, so that the CPU build satisfies the pin and nothing for a GPU is downloaded; where an
-# index has no such build (macOS), the usual one is as small.
+# Torch first and alone, so that a CPU build satisfies the pin and nothing for a GPU is downloaded.
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Python 3.11 or later is needed: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	@echo "making the environment in $(VENV) (torch $(TORCH))"
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/pip install -q --disable-pip-version-check --no-deps --retries 1 --timeout 20 \
-		--extra-index-url $(TORCH_INDEX) "torch===$(TORCH)+cpu" 2>/dev/null \
-		|| $(BIN)/pip install -q --disable-pip-version-check --no-deps "torch==$(TORCH)"
+	@$(BIN)/pip install -q --disable-pip-version-check --no-deps "torch==$(TORCH)" \
+		$(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 	@$(BIN)/pip install -q --disable-pip-version-check -e ".[dev]"
 	@touch $@
