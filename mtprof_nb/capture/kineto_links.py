@@ -37,6 +37,7 @@ def link(columns: KinetoColumns, kineto_event: Any) -> Links:
     phase[_inside(columns, is_loader)] = OTHER
     phase[_inside(columns, is_optimizer)] = OPTIMIZER
     phase[node >= 0] = BACKWARD
+    phase[_inside(columns, _root_gradients(columns, is_engine))] = BACKWARD
     forward_of_node = _forward_of_nodes(columns, is_engine, node < 0, kineto_event)
     forward = np.where(node >= 0, forward_of_node[node], -1).astype(np.int32)
     return Links(phase, forward, node)
@@ -58,6 +59,23 @@ def _inside(columns: KinetoColumns, mask: Bool) -> Bool:
         here = np.flatnonzero(columns.thread == thread)
         inside[here] = covered(columns.start_ns[rows], end_ns[rows], columns.start_ns[here])
     return inside | mask
+
+
+def _root_gradients(columns: KinetoColumns, is_engine: Bool) -> Bool:
+    """The `ones_like` that `backward()` makes for a scalar: no op stands between it and the first autograd node."""
+    roots = np.zeros(len(columns), np.bool_)
+    candidates = columns.where_name("aten::ones_like".__eq__)
+    if not candidates.any() or not is_engine.any():
+        return roots
+    is_op = ~columns.is_scope & ~columns.is_python
+    end_ns = columns.end_ns
+    for thread, rows in _rows_by_thread(columns, candidates):
+        ops = np.flatnonzero(is_op & (columns.thread == thread))
+        ops = ops[np.lexsort((-columns.duration_ns[ops], columns.start_ns[ops]))]
+        following = np.searchsorted(columns.start_ns[ops], end_ns[rows], side="left")
+        has_next = following < len(ops)
+        roots[rows[has_next]] = is_engine[ops[following[has_next]]]
+    return roots
 
 
 def _enclosing(columns: KinetoColumns, mask: Bool) -> Int32:

@@ -163,11 +163,13 @@ def test_phases_are_told_apart():
         model(x).sum().backward()
         optimizer.step()
         optimizer.zero_grad()
+        torch.ones_like(x, dtype=torch.int32).sum()
     trace = prof.trace
     phase = {name: {PHASES[trace.phase[row]] for row in rows(trace, name)} for name in names(trace)}
     assert phase["aten::addmm"] == {"forward"}
     assert phase["AddmmBackward0"] == {"backward"}
     assert phase["torch::autograd::AccumulateGrad"] == {"backward"}
+    assert [PHASES[trace.phase[row]] for row in rows(trace, "aten::ones_like")] == ["backward", "forward"]
     assert phase["aten::add_"] == {"optimizer"}
     assert phase["Optimizer.step#SGD.step"] == {"optimizer"}
 
