@@ -42,6 +42,14 @@ def intern(values: Sequence[Any]) -> tuple[Int32, tuple[Any, ...]]:
     return np.fromiter(map(position.__getitem__, values), np.int32, len(values)), tuple(table)
 
 
+def legible(function: str) -> str:
+    """A function's name, or "?" where Kineto kept the address of one that is gone and read what lies there now."""
+    is_name = function.isidentifier() or (
+        function.startswith("<") and function.endswith(">") and function.isprintable()
+    )
+    return function if is_name else "?"
+
+
 def read_text(accessor: Callable[[Any], str], objects: Sequence[Any]) -> list[str]:
     """A text of each object. Kineto may hold the name of code that is gone, and then its bytes are no UTF-8."""
     try:
@@ -106,6 +114,8 @@ def read_columns(results: Any, kineto_event: Any, *, with_python: bool, thread_n
         return np.fromiter(map(accessor, events), dtype, len(events))
 
     name, table = intern(names)
+    if with_python:
+        table = tuple(one if one.isprintable() else f"{one.partition(': ')[0]}: ?" for one in table)
     started_on = column(kineto_event.start_thread_id)
     scope = column(kineto_event.scope, np.int8)
     kineto_threads, first, thread = np.unique(started_on, return_index=True, return_inverse=True)

@@ -147,7 +147,7 @@ def _stacks(tree: FlatTree, rows: Int64) -> tuple[Int32, StackInterner]:
             frame = known[place]
         else:
             file = paths.full(place[0])
-            frame = known[place] = None if is_hidden_file(file) else Frame(file, place[1], place[2])
+            frame = known[place] = None if is_hidden_file(file) else Frame(file, place[1], legible(place[2]))
         node = made_from.get(outer, -1)
         is_root_call = outer < 0 and tree.tag[row] == _PY_CALL
         if frame is not None and not is_root_call:

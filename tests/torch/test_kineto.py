@@ -133,6 +133,15 @@ def test_a_thread_that_starts_meanwhile_has_exact_lines_too():
     assert threading.getprofile() is None
 
 
+def test_code_that_is_gone_has_no_name_rather_than_garbage():
+    with mtp.profile(with_stack=True) as prof:
+        for _ in range(20):
+            exec(compile("import torch\ntorch.ones(1)\n", "<gone>", "exec"), {})
+        [object() for _ in range(10_000)]
+    assert all(frame.function == "?" or frame.function.isprintable() for frame in prof.trace.stacks.frames)
+    assert all(name.isprintable() for name in prof.trace.names)
+
+
 class Square(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
