@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.capture.kineto_events import NO_THREAD, read_text
+from mtprof_nb.capture.kineto_events import NO_THREAD, legible, read_text
 from mtprof_nb.capture.stacks import is_hidden_file
 from mtprof_nb.intervals import innermost, nest_intervals
 from mtprof_nb.trace import Allocations, Frame, Int32, Int64, StackInterner
