@@ -1,0 +1,87 @@
+"""What a metric cost at each node of the tree of stacks, of its own and with everything it called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mtprof_nb.analysis.costs import event_costs
+from mtprof_nb.trace import KERNEL, Int64, StackTree, Trace
+
+#: The device whose time a metric of collapsed stacks sums.
+_DEVICE_OF_METRIC = {
+    "self_cpu_time_total": "CPU",
+    "self_cuda_time_total": "CUDA",
+    "self_xpu_time_total": "XPU",
+    "self_privateuse1_time_total": "NPU",
+}
+METRICS = tuple(_DEVICE_OF_METRIC)
+
+
+@dataclass(frozen=True, eq=False)
+class StackTotals:
+    """For each node of a tree: what was spent right there, what there and in all it called, and by how many events."""
+
+    tree: StackTree
+    self_value: Int64
+    total_value: Int64
+    self_count: Int64
+
+
+def stack_totals(trace: Trace, metric: str = METRICS[0]) -> StackTotals:
+    """Nanoseconds of `metric` by stack. `ValueError` for an unknown metric, or where no stacks were recorded."""
+    if metric not in _DEVICE_OF_METRIC:
+        msg = f"metric should be one of: {list(METRICS)}"
+        raise ValueError(msg)
+    if trace.stacks is None or trace.stack is None:
+        msg = "no stacks were recorded: profile with with_stack=True"
+        raise ValueError(msg)
+    return totals_by_stack(trace, _self_ns(trace, _DEVICE_OF_METRIC[metric]))
+
+
+def totals_by_stack(trace: Trace, values: Int64) -> StackTotals:
+    """Any value of the events, such as bytes, summed by stack. The trace must have stacks."""
+    if trace.stacks is None or trace.stack is None:
+        msg = "no stacks were recorded: profile with with_stack=True"
+        raise ValueError(msg)
+    tree = trace.stacks
+    rows = np.flatnonzero((trace.stack >= 0) & (values != 0))
+    own = np.zeros(len(tree), np.int64)
+    np.add.at(own, trace.stack[rows], values[rows])
+    return StackTotals(tree, own, with_called(tree, own), np.bincount(trace.stack[rows], minlength=len(tree)))
+
+
+def with_called(tree: StackTree, own: Int64) -> Int64:
+    """Each node's value plus those of all nodes below it."""
+    total = own.copy()
+    depth = depths(tree)
+    by_depth = np.argsort(depth, kind="stable")
+    levels = np.split(by_depth, np.flatnonzero(np.diff(depth[by_depth])) + 1)
+    for level in reversed(levels[1:]):
+        np.add.at(total, tree.parent[level], total[level])
+    return total
+
+
+def depths(tree: StackTree) -> Int64:
+    """How many callers each node has."""
+    depth = (tree.parent >= 0).astype(np.int64)
+    ancestor = tree.parent
+    while (further := ancestor >= 0).any():
+        # Each round doubles how far up is known.
+        depth = depth + np.where(further, depth[ancestor], 0)
+        ancestor = np.where(further, ancestor[ancestor], -1)
+    return depth
+
+
+def _self_ns(trace: Trace, device: str) -> Int64:
+    """Time of the host, or of kernels of one device, booked to the op that launched them."""
+    costs = event_costs(trace)
+    if device == "CPU":
+        return np.where(trace.kind == KERNEL, 0, costs.self_ns)
+    own = np.zeros(len(trace), np.int64)
+    if trace.launcher is not None and device in trace.devices:
+        of_device = (trace.kind == KERNEL) & (trace.device == trace.devices.index(device))
+        kernels = np.flatnonzero(of_device & (trace.launcher >= 0))
+        np.add.at(own, trace.launcher[kernels], trace.duration_ns[kernels])
+    return own

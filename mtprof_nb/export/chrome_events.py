@@ -1,0 +1,153 @@
+"""The events of a trace as lines of Chrome's trace format, made from whole columns, a chunk of rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import repeat
+
+import numpy as np
+
+from mtprof_nb.export.chrome_facts import Facts
+from mtprof_nb.export.chrome_lanes import Lanes
+from mtprof_nb.export.chrome_text import Texts, joined, quoted
+from mtprof_nb.export.fixed_width import Words, beside, constant, digits, microseconds, row_texts
+from mtprof_nb.trace import KERNEL, OP, Int8, Int64, Trace
+
+#: Rows made into text at once: enough for whole columns to pay, few enough to stay in the processor's cache.
+_CHUNK_ROWS, _CHUNK_BYTES = 1 << 13, 1 << 26
+
+#: By kind of event, then those of device copies.
+_CATEGORIES = ("cpu_op", "user_annotation", "python_function", "runtime", "kernel", "gpu_memcpy", "gpu_memset")
+_COPIES = {"Memcpy": "gpu_memcpy", "Memset": "gpu_memset"}
+_RUNTIME_OF_DEVICE = {"CUDA": "cuda_runtime", "XPU": "xpu_runtime", "NPU": "privateuse1_runtime"}
+
+
+class EventLines:
+    """Lines of JSON, each ending in a comma; what does not change from row to row is escaped once."""
+
+    def __init__(self, trace: Trace, lanes: Lanes, base_ns: int) -> None:
+        self._trace = trace
+        self._base_ns = base_ns
+        self._facts = Facts(trace)
+        self._opening, self._openings = _openings(trace)
+        self._lanes = lanes
+        # Names and stacks may be of any length.
+        longest = max(map(len, self._openings), default=0) + self._facts.longest
+        self._chunk_rows = min(_CHUNK_ROWS, max(1, _CHUNK_BYTES // max(1, longest)))
+
+    def events(self) -> Iterator[bytes]:
+        """One `X` event each: the ops, with a `runtime` event beside each, then all others."""
+        trace = self._trace
+        for rows, when in self._chunks(np.flatnonzero((trace.kind == OP) & ~trace.is_async)):
+            yield self._events(rows, when)
+            yield self._runtime_events(rows, when)
+        for rows, when in self._chunks(np.flatnonzero((trace.kind != OP) & ~trace.is_async)):
+            yield self._events(rows, when)
+
+    def _chunks(self, rows: Int64) -> Iterator[tuple[Int64, Words]]:
+        for first in range(0, len(rows), self._chunk_rows):
+            chunk = rows[first : first + self._chunk_rows]
+            starts, lengths = self._trace.start_ns[chunk] - self._base_ns, self._trace.duration_ns[chunk]
+            columns = (*microseconds(starts), constant(',"dur":'), *microseconds(lengths), constant(',"args":{'))
+            yield chunk, beside(len(chunk), *columns)
+
+    def _events(self, rows: Int64, when: Words) -> bytes:
+        numbers = beside(len(rows), self._lanes.places(rows), when, *self._facts.numbers(rows))
+        return joined(
+            repeat(b'{"ph":"X",'),
+            self._openings[self._opening[rows]].tolist(),
+            row_texts(numbers),
+            *self._facts.texts(rows),
+            repeat(b"}},\n"),
+        )
+
+    def _runtime_events(self, ops: Int64, when: Words) -> bytes:
+        """The dispatch of each op, as long as the op: on tracks of their own, or every op would show twice."""
+        return beside(
+            len(ops),
+            _RUNTIME_OPENING,
+            self._lanes.runtime_places(ops),
+            when,
+            constant('"correlation_id":'),
+            digits(self._trace.correlation_id[ops]),
+            constant("}},\n"),
+        ).tobytes()
+
+    def async_events(self) -> Iterator[bytes]:
+        """A `b` and an `e` for each event that ended on another thread: on a thread's track it would cross others."""
+        rows = np.flatnonzero(self._trace.is_async)
+        for ending, times in (("b", self._trace.start_ns), ("e", self._trace.end_ns)):
+            columns = (*self._moments(rows, times[rows]), constant(',"args":{'), *self._facts.numbers(rows))
+            yield joined(
+                row_texts(beside(len(rows), constant(f'{{"ph":"{ending}","id":'), digits(rows), constant(","))),
+                self._openings[self._opening[rows]].tolist(),
+                row_texts(beside(len(rows), *columns)),
+                *self._facts.texts(rows),
+                repeat(b"}},\n"),
+            )
+
+    def flows(self) -> Iterator[bytes]:
+        """Arrows from each forward op to its backward, and from each op to what it launched on a device."""
+        later = _outermost_backward(self._trace)
+        yield from self._arrows("fwdbwd", self._trace.forward[later].astype(np.int64), later)
+        if self._trace.launcher is not None:
+            later = np.flatnonzero((self._trace.launcher >= 0) & (self._trace.kind == KERNEL))
+            yield from self._arrows("ac2g", self._trace.launcher[later].astype(np.int64), later)
+
+    def _arrows(self, name: str, earlier: Int64, later: Int64) -> Iterator[bytes]:
+        for ending, rows, tail in (("s", earlier, ""), ("f", later, ',"bp":"e"')):
+            yield beside(
+                len(rows),
+                constant(f'{{"ph":"{ending}","cat":"{name}","name":"{name}"{tail},"id":'),
+                digits(np.arange(1, len(rows) + 1)),
+                *self._moments(rows, self._trace.start_ns[rows]),
+                constant("},\n"),
+            ).tobytes()
+
+    def _moments(self, rows: Int64, times: Int64) -> list[Words]:
+        return [self._lanes.places(rows), *microseconds(times - self._base_ns)]
+
+
+_RUNTIME_OPENING = constant('{"ph":"X","cat":"runtime","name":"dispatch_kernel"')
+
+
+def _openings(trace: Trace) -> tuple[Int64, Texts]:
+    """For each event a position in the texts, which hold category and name."""
+    categories, names = _category_names(trace), trace.names
+    position = _categories(trace).astype(np.int64) * len(names) + trace.name
+    used = np.flatnonzero(np.bincount(position))
+    texts = np.full(int(used.max(initial=0)) + 1, b"", object)
+    for number in used.tolist():
+        category, name = divmod(number, len(names))
+        texts[number] = f'"cat":"{categories[category]}","name":{quoted(names[name])}'.encode("ascii")
+    return position, texts
+
+
+def _category_names(trace: Trace) -> list[str]:
+    runtimes = [name for device, name in _RUNTIME_OF_DEVICE.items() if device in trace.devices]
+    return [runtimes[0] if name == "runtime" and runtimes else name for name in _CATEGORIES]
+
+
+def _categories(trace: Trace) -> Int8:
+    """The position of each event's category; device copies are known by their names."""
+    found = trace.kind.copy()
+    on_device = trace.kind == KERNEL
+    if on_device.any():
+        for beginning, category in _COPIES.items():
+            copies = [number for number, name in enumerate(trace.names) if name.startswith(beginning)]
+            found[on_device & np.isin(trace.name, copies)] = _CATEGORIES.index(category)
+    return found
+
+
+def _outermost_backward(trace: Trace) -> Int64:
+    """The events of the backward pass that an arrow points to: not those inside one with the same forward op."""
+    rows = np.flatnonzero((trace.forward >= 0) & ~trace.is_async)
+    rows = rows[np.argsort(trace.forward[rows], kind="stable")]
+    kept = [np.empty(0, np.int64)]
+    while len(rows):
+        is_first = np.diff(trace.forward[rows], prepend=-1) != 0
+        kept.append(rows[is_first])
+        outer = kept[-1][np.cumsum(is_first) - 1]
+        inside = (trace.thread[rows] == trace.thread[outer]) & (trace.start_ns[rows] < trace.end_ns[outer])
+        rows = rows[~inside & ~is_first]
+    return np.sort(np.concatenate(kept))

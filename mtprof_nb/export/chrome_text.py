@@ -1,0 +1,51 @@
+"""Pieces of a Chrome trace's text that are made once and used for many events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from mtprof_nb.trace import Trace
+
+Texts = npt.NDArray[np.object_]
+#: A text for each of the rows at hand, or one that repeats for all of them.
+Column = Iterable[bytes]
+
+#: Kineto counts time from the start of such an interval of seconds, so that a double still holds nanoseconds.
+_BASE_INTERVAL_NS = 7_889_238 * 1_000_000_000
+
+
+def quoted(text: str) -> str:
+    """`text` as JSON, in ASCII whatever it holds: a lone surrogate too is a valid escape there."""
+    return json.dumps(text)
+
+
+def table(texts: Iterable[str]) -> Texts:
+    """ASCII texts to be taken by position; position -1 is the empty text."""
+    found = [*(text.encode("ascii") for text in texts), b""]
+    column = np.empty(len(found), object)
+    column[:] = found
+    return column
+
+
+def joined(*columns: Column) -> bytes:
+    """The columns' texts, row by row, without anything between; as many rows as the shortest column has."""
+    return b"".join(chain.from_iterable(zip(*columns, strict=False)))
+
+
+def base_ns(trace: Trace) -> int:
+    """The moment from which a file counts its microseconds."""
+    times = [trace.start_ns] if trace.allocations is None else [trace.start_ns, trace.allocations.time_ns]
+    moments = [int(column.min()) for column in times if len(column)]
+    if trace.began_ns > 0 or not moments:
+        moments.append(trace.began_ns)
+    return min(moments) // _BASE_INTERVAL_NS * _BASE_INTERVAL_NS
+
+
+def microseconds_text(ns: int) -> str:
+    """A time as microseconds with all its nanoseconds: 1234567 is 1234.567."""
+    return f"{ns // 1000}.{ns % 1000:03d}"

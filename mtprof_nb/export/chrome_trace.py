@@ -1,0 +1,94 @@
+"""Chrome's trace format as Kineto writes it, for Perfetto, chrome://tracing and HolisticTraceAnalysis."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+
+from mtprof_nb.export.atomic import replacing
+from mtprof_nb.export.chrome_allocations import allocation_lines
+from mtprof_nb.export.chrome_events import EventLines
+from mtprof_nb.export.chrome_lanes import Lanes, naming_line
+from mtprof_nb.export.chrome_text import base_ns, microseconds_text, quoted
+from mtprof_nb.trace import Trace
+
+#: Keys of the file itself, and names of lines that viewers act upon: the user's metadata must not take them.
+_KEYS_OF_FILE = {"schemaVersion", "traceEvents", "displayTimeUnit", "baseTimeNanoseconds", "traceName"}
+_LINES_OF_VIEWERS = re.compile(r"(process|thread)_\w+|num_cpus|trace_buffer_overflowed")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+
+
+def write(trace: Trace, path: str | os.PathLike[str]) -> None:
+    """Write `trace` to `path`, compressed where it ends in `.gz`; `ExportError` leaves what was there whole."""
+    with replacing(path) as file:
+        for text in _document(trace, os.fsdecode(path)):
+            file.write(text)
+
+
+def _document(trace: Trace, path: str) -> Iterator[bytes]:
+    base, lanes, metadata = base_ns(trace), Lanes(trace), _metadata(trace)
+    lines = EventLines(trace, lanes, base)
+    began, ended = (microseconds_text(moment - base) for moment in _window(trace))
+    yield _header(trace, metadata, base).encode("ascii")
+    yield from lines.events()
+    yield from lines.async_events()
+    yield from allocation_lines(trace, lanes, base)
+    yield from lines.flows()
+    naming = "".join(lanes.naming_lines(began)) + "".join(
+        naming_line(key, began, str(trace.pid), 0, f'"value":{text}')
+        for key, text in metadata.items()
+        if not _LINES_OF_VIEWERS.fullmatch(key)
+    )
+    yield naming.encode("ascii")
+    yield _span(trace, began).encode("ascii")
+    yield f'{{"ph":"i","s":"g","name":"Record Window End","pid":"","tid":"","ts":{ended}}}\n'.encode("ascii")
+    yield f'],\n"traceName":{quoted(path)}\n}}\n'.encode("ascii")
+
+
+def _header(trace: Trace, metadata: dict[str, str], base: int) -> str:
+    flags = {part.name: "1" for part in fields(trace.recorded) if getattr(trace.recorded, part.name)}
+    entries = {"schemaVersion": "1", "deviceProperties": "[]", "trace_id": quoted(trace.trace_id), **flags}
+    if trace.dropped:
+        entries["dropped_events"] = str(trace.dropped)
+    entries |= {key: text for key, text in metadata.items() if key not in _KEYS_OF_FILE}
+    entries |= {"displayTimeUnit": '"ms"', "baseTimeNanoseconds": str(base)}
+    lines = (f"{quoted(key)}:{text},\n" for key, text in entries.items())
+    return "{\n" + "".join(lines) + '"traceEvents":[\n'
+
+
+def _window(trace: Trace) -> tuple[int, int]:
+    """The recording's own window; that of its events where it is not known."""
+    if trace.began_ns > 0 or not len(trace):
+        return trace.began_ns, max(trace.ended_ns, trace.began_ns)
+    return int(trace.start_ns.min()), int(trace.end_ns.max())
+
+
+def _span(trace: Trace, began: str) -> str:
+    first, last = _window(trace)
+    args = f'{{"Op count":{len(trace)},"label":{quoted(trace.label)}}}'
+    # Readers of Kineto's traces find the recording itself by this name and process.
+    return (
+        '{"ph":"X","cat":"Trace","name":"PyTorch Profiler (0)","pid":"Spans","tid":"PyTorch Profiler",'
+        f'"ts":{began},"dur":{microseconds_text(last - first)},"args":{args}}},\n'
+    )
+
+
+def _metadata(trace: Trace) -> dict[str, str]:
+    return {str(key): json_text(text) for key, text in trace.metadata.items()}
+
+
+def json_text(text: str) -> str:
+    """`text` itself if it is JSON, else a JSON string that holds it; in ASCII either way."""
+    try:
+        json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return quoted(text)
+    # What is not ASCII can only stand inside strings here, where an escape means the same.
+    return _NOT_ASCII.sub(lambda match: quoted(match.group())[1:-1], text)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)

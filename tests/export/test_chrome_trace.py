@@ -1,0 +1,354 @@
+"""The Chrome trace of hand-made recordings, event by event."""
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from traces import event, make_trace
+
+from mtprof_nb.export import chrome_events, chrome_trace
+from mtprof_nb.trace import Trace, empty_trace
+
+#: Some day, to the nanosecond; Kineto counts from the start of a three-month interval.
+NOON = 1_794_790_055_432_501_123
+BASE = NOON // (7_889_238 * 10**9) * (7_889_238 * 10**9)
+
+
+def _written(trace: Trace, path: Path) -> dict[str, Any]:
+    chrome_trace.write(trace, path)
+    found: dict[str, Any] = json.loads(path.read_text("ascii"))
+    return found
+
+
+def _events(document: dict[str, Any], **facts: Any) -> list[dict[str, Any]]:
+    return [one for one in document["traceEvents"] if all(one.get(key) == value for key, value in facts.items())]
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> dict[str, Any]:
+    """An op inside of a scope, with everything recorded."""
+    stack = (("model.py", 7, "forward"), ("train.py", 3, "<module>"))
+    rows = [
+        event("step", NOON, NOON + 900_000, kind="scope", is_user_annotation=True, stack=stack[1:]),
+        event(
+            "aten::mm",
+            NOON + 1_007,
+            NOON + 801_010,
+            step=2,
+            sequence_nr=5,
+            shapes=((2, 3), ((3,), (4,)), ()),
+            dtypes=("float", "TensorList", ""),
+            stack=stack,
+            memory=(100, 80),
+            flops=36,
+            module="net.fc1",
+            line=("train.py", 3),
+            overload="out",
+        ),
+    ]
+    allocations = [{"time_ns": NOON + 5_000, "nbytes": 64, "address": 4096, "event": 1, "total": 164}]
+    allocations += [{"time_ns": NOON + 6_000, "nbytes": -64, "address": 4096, "event": 1, "total": 100}]
+    trace = make_trace(rows, allocations, pid=77, trace_id="abc", label="Cell [3]", metadata={"k": '{"a":1}'})
+    return _written(trace, tmp_path / "trace.json")
+
+
+def test_an_op_is_an_x_event_with_all_that_was_recorded_of_it(document: dict[str, Any]) -> None:
+    assert _events(document, ph="X", cat="cpu_op") == [
+        {
+            "ph": "X",
+            "cat": "cpu_op",
+            "name": "aten::mm",
+            "pid": 77,
+            "tid": 1,
+            "ts": (NOON + 1_007 - BASE) / 1000,
+            "dur": 800.003,
+            "args": {
+                "step": 2,
+                "Ev Idx": 1,
+                "External id": 1,
+                "correlation_id": 1,
+                "Sequence number": 5,
+                "flops": 36,
+                "device_type": "CPU",
+                "phase": "forward",
+                "Input Dims": [[2, 3], [[3], [4]], []],
+                "Input type": ["float", "TensorList", ""],
+                "Module Hierarchy": "net.fc1",
+                "Source line": "train.py:3",
+                "Overload": "out",
+                "cpu_memory_allocated_before": 100,
+                "cpu_memory_allocated_after": 80,
+                "cpu_memory_allocated_delta": -20,
+                "Call stack": "model.py:7:forward;train.py:3:<module>",
+            },
+        }
+    ]
+
+
+def test_a_scope_is_a_user_annotation_without_the_facts_of_ops(document: dict[str, Any]) -> None:
+    (scope,) = _events(document, cat="user_annotation")
+
+    assert (scope["name"], scope["dur"]) == ("step", 900.0)
+    assert scope["args"] == {
+        "step": 0,
+        "Ev Idx": 0,
+        "device_type": "CPU",
+        "phase": "forward",
+        "Call stack": "train.py:3:<module>",
+    }
+
+
+def test_each_op_has_a_runtime_event_with_its_correlation_id(document: dict[str, Any]) -> None:
+    (op,) = _events(document, cat="cpu_op")
+    (runtime,) = _events(document, cat="runtime")
+
+    assert runtime["args"] == {"correlation_id": op["args"]["correlation_id"]}
+    assert runtime["name"] == "dispatch_kernel"
+    assert [runtime[key] for key in ("ph", "ts", "dur", "tid")] == [op[key] for key in ("ph", "ts", "dur", "tid")]
+    # Elsewhere, or the op would lie under an event as long as itself.
+    assert runtime["pid"] != op["pid"]
+
+
+def test_allocations_and_releases_are_instants(document: dict[str, Any]) -> None:
+    first, second = _events(document, name="[memory]")
+
+    assert first == {
+        "ph": "i",
+        "cat": "cpu_instant_event",
+        "s": "t",
+        "name": "[memory]",
+        "pid": 77,
+        "tid": 1,
+        "ts": (NOON + 5_000 - BASE) / 1000,
+        "args": {"Device Type": 0, "Device Id": 0, "Addr": 4096, "Bytes": 64, "Total Allocated": 164},
+    }
+    assert (second["args"]["Bytes"], second["args"]["Total Allocated"]) == (-64, 100)
+
+
+def test_the_file_tells_what_was_recorded_and_from_when_it_counts(document: dict[str, Any]) -> None:
+    head = {key: value for key, value in document.items() if key not in ("traceEvents", "traceName")}
+
+    assert head == {
+        "schemaVersion": 1,
+        "deviceProperties": [],
+        "trace_id": "abc",
+        "record_shapes": 1,
+        "profile_memory": 1,
+        "with_stack": 1,
+        "with_flops": 1,
+        "with_modules": 1,
+        "k": {"a": 1},
+        "displayTimeUnit": "ms",
+        "baseTimeNanoseconds": BASE,
+    }
+    assert document["traceName"].endswith("trace.json")
+
+
+def test_the_first_event_is_an_x_event(document: dict[str, Any]) -> None:
+    assert document["traceEvents"][0]["ph"] == "X"
+
+
+def test_processes_and_threads_are_named_and_sorted(document: dict[str, Any]) -> None:
+    named = {(one["name"], one["pid"], one["tid"]): one["args"] for one in _events(document, ph="M")}
+
+    assert named["process_name", 77, 0] == {"name": "python"}
+    assert named["process_labels", 77, 0] == {"labels": "CPU"}
+    assert named["process_sort_index", 77, 0] == {"sort_index": 77}
+    assert named["thread_name", 77, 1] == {"name": "thread 1"}
+    assert named["thread_sort_index", 77, 1] == {"sort_index": 1}
+    assert named["k", 77, 0] == {"value": {"a": 1}}
+
+
+def test_the_window_of_the_recording_is_a_span(document: dict[str, Any]) -> None:
+    (span,) = _events(document, cat="Trace")
+
+    assert (span["ts"], span["dur"]) == ((NOON - BASE) / 1000, 900.0)
+    assert span["args"] == {"Op count": 2, "label": "Cell [3]"}
+
+
+def test_what_was_not_recorded_is_not_in_the_file(tmp_path: Path) -> None:
+    document = _written(make_trace([event("aten::add", 1_000, 2_000)]), tmp_path / "trace.json")
+
+    (op,) = _events(document, cat="cpu_op")
+    assert op["args"] == {
+        "step": 0,
+        "Ev Idx": 0,
+        "External id": 1,
+        "correlation_id": 1,
+        "device_type": "CPU",
+        "phase": "forward",
+    }
+    assert _events(document, name="[memory]") == []
+    assert _events(document, cat="fwdbwd") == []
+    assert "with_stack" not in document
+
+
+def test_an_empty_recording_is_a_valid_file(tmp_path: Path) -> None:
+    document = _written(empty_trace(began_ns=NOON, ended_ns=NOON + 5_000), tmp_path / "trace.json")
+
+    assert _events(document, cat="cpu_op") == []
+    assert _events(document, cat="Trace")[0]["dur"] == 5.0
+
+
+def test_arrows_lead_from_a_forward_op_to_the_outermost_event_of_its_backward(tmp_path: Path) -> None:
+    rows = [
+        event("aten::mul", 1_000, 2_000, sequence_nr=1),
+        event("evaluate_function: MulBackward0", 5_000, 9_000, phase="backward", forward=0, thread=2),
+        event("MulBackward0", 6_000, 8_000, phase="backward", forward=0, thread=2),
+        event("aten::mul", 6_500, 7_500, phase="backward", forward=0, thread=2),
+        event("evaluate_function: MulBackward0", 12_000, 13_000, phase="backward", forward=0, thread=2),
+    ]
+    document = _written(make_trace(rows, pid=7), tmp_path / "trace.json")
+
+    places = {(one["ph"], one["id"]): (one["tid"], one["ts"]) for one in _events(document, cat="fwdbwd")}
+    assert places == {("s", 1): (1, 1.0), ("f", 1): (2, 5.0), ("s", 2): (1, 1.0), ("f", 2): (2, 12.0)}
+    assert {one["bp"] for one in _events(document, ph="f")} == {"e"}
+
+
+def test_a_lent_stack_is_marked(tmp_path: Path) -> None:
+    rows = [event("aten::mm", 1_000, 2_000, stack=(("a.py", 1, "f"),), stack_is_forward=True)]
+    (op,) = _events(_written(make_trace(rows), tmp_path / "trace.json"), cat="cpu_op")
+
+    assert op["args"]["Call stack is of the forward op"] is True
+
+
+def test_a_python_function_has_no_stack_of_its_own_as_it_is_part_of_one(tmp_path: Path) -> None:
+    rows = [event("f.py(1): f", 1_000, 2_000, kind="python", stack=(("f.py", 1, "f"),))]
+    (call,) = _events(_written(make_trace(rows), tmp_path / "trace.json"), cat="python_function")
+
+    assert "Call stack" not in call["args"]
+
+
+def test_what_runs_on_a_device_is_on_the_track_of_its_stream_and_leads_back_to_its_op(tmp_path: Path) -> None:
+    rows = [
+        event("aten::mm", 1_000, 9_000),
+        event("cudaLaunchKernel", 2_000, 3_000, kind="runtime", launcher=0),
+        event("gemm", 20_000, 25_000, kind="kernel", device="CUDA", device_index=1, thread=7, launcher=0),
+        event("Memcpy HtoD", 30_000, 31_000, kind="kernel", device="CUDA", device_index=1, thread=7),
+    ]
+    document = _written(make_trace(rows, pid=99), tmp_path / "trace.json")
+
+    (kernel,) = _events(document, cat="kernel")
+    assert (kernel["pid"], kernel["tid"], kernel["ts"]) == (1, 7, 20.0)
+    assert kernel["args"]["device"] == 1
+    assert kernel["args"]["stream"] == 7
+    assert kernel["args"]["External id"] == kernel["args"]["correlation"] == 1
+    (launch,) = _events(document, cat="cuda_runtime")
+    assert (launch["pid"], launch["args"]["correlation"]) == (99, 1)
+    assert "stream" not in launch["args"]
+    (copy,) = _events(document, cat="gpu_memcpy")
+    assert "correlation" not in copy["args"]
+    assert [(one["ph"], one["ts"], one["pid"]) for one in _events(document, cat="ac2g")] == [
+        ("s", 1.0, 99),
+        ("f", 20.0, 1),
+    ]
+    labels = {one["pid"]: one["args"]["labels"] for one in _events(document, name="process_labels")}
+    assert labels == {99: "CPU", 1: "CUDA 1", "Runtime": "dispatch"}
+
+
+def test_an_event_that_ends_on_another_thread_has_a_track_of_its_own(tmp_path: Path) -> None:
+    rows = [
+        event("aten::mm", 1_000, 9_000),
+        event("await", 2_000, 20_000, kind="scope", is_async=True),
+    ]
+    document = _written(make_trace(rows), tmp_path / "trace.json")
+
+    assert [one["name"] for one in _events(document, ph="X", pid=0)] == ["aten::mm"]
+    begun, ended = _events(document, name="await")
+    assert [(one["ph"], one["ts"], one["cat"]) for one in (begun, ended)] == [
+        ("b", 2.0, "user_annotation"),
+        ("e", 20.0, "user_annotation"),
+    ]
+    assert begun["id"] == ended["id"]
+
+
+def test_more_events_than_fit_in_a_chunk_are_all_there_in_order(tmp_path: Path) -> None:
+    count = chrome_events._CHUNK_ROWS * 2 + 3
+    rows = [event(f"op{number % 3}", NOON + number * 1_000, NOON + number * 1_000 + 999) for number in range(count)]
+    trace = make_trace(rows)
+    ops = _events(_written(trace, tmp_path / "trace.json"), cat="cpu_op")
+
+    assert [op["args"]["Ev Idx"] for op in ops] == list(range(count))
+    assert [op["args"]["correlation_id"] for op in ops] == trace.correlation_id.tolist()
+    assert [round(op["ts"] * 1000) + BASE for op in ops] == trace.start_ns.tolist()
+    assert {op["dur"] for op in ops} == {0.999}
+
+
+@pytest.mark.parametrize("nanosecond", [0, 1, 999, 1_000, 9_999_999, 10_000_000, 10**13 - 1, 2**62])
+def test_every_length_keeps_its_nanoseconds(tmp_path: Path, nanosecond: int) -> None:
+    rows = [event("a", NOON, NOON + nanosecond), event("b", NOON + 1, NOON + 2)]
+    chrome_trace.write(make_trace(rows), tmp_path / "trace.json")
+    text = (tmp_path / "trace.json").read_text().replace(" ", "")
+
+    assert f'"dur":{nanosecond // 1000}.{nanosecond % 1000:03d},' in text
+
+
+def test_a_huge_trace_of_huge_names_is_made_in_small_pieces(tmp_path: Path) -> None:
+    trace = make_trace([event("x" * 1_000_000, number * 10, number * 10 + 5) for number in range(100)])
+    base = chrome_trace.base_ns(trace)
+    lines = chrome_events.EventLines(trace, chrome_trace.Lanes(trace), base)
+
+    assert max(map(len, lines.events())) < 2 * chrome_events._CHUNK_BYTES
+
+
+def test_dropped_events_are_told(tmp_path: Path) -> None:
+    assert _written(make_trace([event("a", 1, 2)], dropped=9), tmp_path / "t.json")["dropped_events"] == 9
+
+
+def test_a_path_that_ends_in_gz_is_compressed(tmp_path: Path) -> None:
+    trace = make_trace([event("aten::mm", 1_000, 2_000)])
+    chrome_trace.write(trace, str(tmp_path / "trace.json.gz"))
+
+    document = json.loads(gzip.decompress((tmp_path / "trace.json.gz").read_bytes()))
+    assert Counter(one["name"] for one in document["traceEvents"])["aten::mm"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ('{"a": [1, 2.5, null]}', {"a": [1, 2.5, None]}),
+        ('"a string"', "a string"),
+        ('"é \U0001f600"', "é \U0001f600"),
+        ("not json", "not json"),
+        ("", ""),
+        ("{", "{"),
+        ("NaN", "NaN"),
+        ("[Infinity]", "[Infinity]"),
+        ('"\ud800"', "\ud800"),
+        ("\ud800", "\ud800"),
+        ('"tab\there"', '"tab\there"'),
+        ("[" * 100_000, "[" * 100_000),
+        ("</script><b>", "</script><b>"),
+    ],
+)
+def test_metadata_is_json_if_it_is_json_and_else_a_string(tmp_path: Path, text: str, meaning: object) -> None:
+    document = _written(make_trace([event("a", 1, 2)], metadata={"key": text}), tmp_path / "trace.json")
+
+    assert document["key"] == meaning
+
+
+@pytest.mark.parametrize("key", ["traceEvents", "baseTimeNanoseconds", "schemaVersion", "process_name", "thread_name"])
+def test_metadata_cannot_take_the_place_of_the_trace_itself(tmp_path: Path, key: str) -> None:
+    trace = make_trace([event("a", NOON, NOON + 1)], pid=5, metadata={key: '"mine"'})
+    document = _written(trace, tmp_path / "trace.json")
+
+    assert document["baseTimeNanoseconds"] == BASE
+    assert document["schemaVersion"] == 1
+    (op,) = _events(document, cat="cpu_op")
+    assert op["name"] == "a"
+    kept = [document.get(key)] + [one["args"].get("value") for one in _events(document, ph="M", name=key)]
+    assert "mine" in kept
+    assert [one["args"] for one in _events(document, name="process_name", pid=5)] == [{"name": "python"}]
+
+
+def test_every_event_of_a_thread_lies_on_its_track(tmp_path: Path) -> None:
+    rows = [event("a", number, number + 1, thread=100 + number % 7) for number in range(50)]
+    trace = make_trace(rows)
+    ops = _events(_written(trace, tmp_path / "trace.json"), cat="cpu_op")
+
+    native = np.array([thread.native_id for thread in trace.threads])
+    assert [op["tid"] for op in ops] == native[trace.thread].tolist()
