@@ -35,7 +35,7 @@ MAY_IMPORT = {
 }
 #: Upward, yet only when called: a list of averages writes itself to files, as torch's does.
 ON_DEMAND = {("averages", "mtprof_nb.export.rows")}
-DOTTED_NAME = re.compile(r"\w+(\.\w+)+(:\w+)?")
+NAMED_ROOM = re.compile(rf"mtprof_nb\.({'|'.join(MAY_IMPORT)})(\.\w+)*(:\w+)?")
 HEAVY = ("torch", "IPython", "ipywidgets", "anywidget", "plotly", "pandas")
 
 
@@ -44,7 +44,7 @@ def _rooms(package: Path) -> set[str]:
 
 
 def _imported(tree: ast.AST, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
-    """Line and dotted name of whatever is imported anywhere in `tree`, or named as a module in a string."""
+    """Line and dotted name of whatever is imported anywhere in `tree`, or named in a string as a room is."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -54,7 +54,7 @@ def _imported(tree: ast.AST, module: str, is_package: bool) -> Iterator[tuple[in
                 above = module.split(".")[: len(module.split(".")) - node.level + is_package]
                 base = ".".join([*above, *filter(None, [node.module])])
             yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and DOTTED_NAME.fullmatch(node.value):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and NAMED_ROOM.fullmatch(node.value):
             # import_module("…"), and tables of names that are imported when first used.
             yield node.lineno, node.value.replace(":", ".")
 
@@ -137,6 +137,7 @@ def test_an_upward_import_is_found_however_it_is_written(tmp_path: Path, source:
         "from .hook import Hook",
         "import mtprof_nb_other.views",
         "version('mtprof_nb')",
+        "matcher(identifier='mtprof_nb.flags')",
         "'mtprof_nb.views in the middle of a text.'",
     ],
 )
