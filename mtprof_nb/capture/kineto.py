@@ -92,15 +92,22 @@ class KinetoHook:
         try:
             self.profiler.__exit__(None, None, None)
         finally:
-            if self._operators is not None:
-                self._operators.remove()
-            if self._new_threads is not None:
-                self._new_threads.remove()
-            if self._threads_started is not None:
-                self._threads_started.remove()
+            self._remove_patches()
         self._note_thread_names()
         results, self.profiler.kineto_results = self.profiler.kineto_results, None
         self._finished = build_trace(results, self._torch, self._request, self._thread_names, self._new_threads)
+
+    def abandon(self) -> None:
+        """In a forked child: record no more there, and keep nothing."""
+        if self._is_recording:
+            self._is_recording = False
+            self._remove_patches()
+            self._torch.autograd._disable_profiler()
+
+    def _remove_patches(self) -> None:
+        for patch in (self._operators, self._new_threads, self._threads_started):
+            if patch is not None:
+                patch.remove()
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
         """A scope by torch's own `record_function`."""

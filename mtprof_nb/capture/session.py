@@ -130,7 +130,9 @@ def _forget_in_child() -> None:
     """A forked child is not recorded and may profile itself."""
     global _active, _lock
     _lock = threading.Lock()
-    _active = None
+    session, _active = _active, None
+    if session is not None and session.window is not None:
+        session.window.abandon()
 
 
 if hasattr(os, "register_at_fork"):

@@ -76,6 +76,13 @@ class Window:
             overhead_ns=sum(_cost_ns(name, len(trace), self.request.recorded) for name, trace in traces.items()),
         )
 
+    def abandon(self) -> None:
+        """Uninstall the hooks in a forked child; it is not recorded."""
+        for hook in self.hooks.values():
+            with suppress(Exception):  # a child must live, whatever a hook thinks of it
+                # Kineto can let go without reading out what it holds.
+                getattr(hook, "abandon", hook.stop)()
+
     def _stop_hooks(self) -> dict[str, Trace]:
         traces: dict[str, Trace] = {}
         failure: BaseException | None = None

@@ -1,6 +1,8 @@
 """`profile` on PyTorch: its life, its windows, and what it refuses."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -326,3 +328,26 @@ def test_scopes_of_tasks_that_take_turns_own_nothing_of_each_other():
     assert owners["aten::ones"] is None
     assert owners["aten::zeros"] == "alone"
     assert trace.duration_ns[rows["decorated"]] >= 1_000_000
+
+
+@pytest.mark.parametrize("flags", [{}, {"with_stack": True}, {"profile_memory": True}, {"hook": "dispatch"}])
+def test_a_forked_child_is_not_recorded_and_can_profile_itself(flags):
+    program = f"""
+import os, torch, mtprof_nb as mtp
+x = torch.ones(3)
+with mtp.profile(**{flags!r}) as prof:
+    torch.sin(x)
+    child = os.fork()
+    if not child:
+        torch.cos(x)
+        with mtp.profile(**{flags!r}) as own:
+            torch.tan(x)
+        os._exit(0 if {{"aten::tan"}} <= set(own.trace.names) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    torch.exp(x)
+assert {{"aten::sin", "aten::exp"}} <= set(prof.trace.names), prof.trace.names
+assert not {{"aten::cos", "aten::tan"}} & set(prof.trace.names)
+print("whole")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "whole\n", done.stderr
