@@ -120,7 +120,8 @@ class EnterExitHook:
         """Device types whose ops are not recorded; nothing, where this machine has none of them."""
         off = {device for activity, device in _DEVICES.items() if activity not in self._activities}
         if "CPU" in self._activities:
-            return frozenset(device for device in off if _is_available(self._package, device))
+            present = [device for device in off if _is_available(self._package, device)]
+            return frozenset(name for device in present for name in (device, *(f"{device}:{n}" for n in range(64))))
         return _AllBut(frozenset(_DEVICES.values()) - off)
 
     def _fact_fields(self) -> tuple[str, ...]:
@@ -168,7 +169,7 @@ class _AllBut:
         self._kept = kept
 
     def __contains__(self, device_type: str) -> bool:
-        return device_type not in self._kept
+        return device_type.partition(":")[0] not in self._kept
 
 
 def _is_available(package: Any, device: str) -> bool:

@@ -1,0 +1,492 @@
+"""From records to a trace, with times put in by hand; and the scopes that record themselves."""
+
+import asyncio
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from recording import buffer, column, frozen, lane, op, scope
+
+from mtprof_nb.capture import stacks
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.links import NODE_WITHOUT_NUMBER, NOT_IN_BACKWARD, link_by_node, link_by_sequence_nr
+from mtprof_nb.capture.scopes import ScopesHook
+from mtprof_nb.errors import MtprofWarning
+from mtprof_nb.trace import KINDS, PHASES, Recorded, Thread
+
+
+def test_ops_and_scopes_are_one_row_each_ordered_by_start_the_outer_first() -> None:
+    filled = buffer()
+    main = lane(filled)
+    op(main, "inner", 10, 20)
+    op(main, "outer", 10, 40)
+    scope(main, "scope", 5, 50)
+    trace = frozen(filled)
+
+    assert [trace.names[name] for name in trace.name] == ["scope", "outer", "inner"]
+    assert [KINDS[kind] for kind in trace.kind] == ["scope", "op", "op"]
+    assert trace.start_ns.tolist() == [5, 10, 10]
+    assert trace.duration_ns.tolist() == [45, 30, 10]
+    assert trace.correlation_id.tolist() == [0, 1, 2]
+    assert trace.is_user_annotation.tolist() == [True, False, False]
+    assert trace.threads == (Thread(1, "thread 1"),)
+    assert (trace.trace_id, trace.step.tolist()) == ("T", [0, 0, 0])
+
+
+def test_times_are_moved_to_unix_time_by_the_sessions_clock() -> None:
+    filled = buffer()
+    filled.request.clock.offset_ns = 1_000_000
+    op(lane(filled), "op", 10, 20)
+
+    assert frozen(filled).start_ns.tolist() == [1_000_010]
+
+
+def test_an_empty_buffer_is_an_empty_trace() -> None:
+    trace = frozen(buffer("shapes", "stack", "before", "after", record_shapes=True, with_stack=True))
+
+    assert (len(trace), trace.threads, trace.devices) == (0, (), ("CPU",))
+    assert trace.shape is not None
+    assert trace.allocations is not None
+
+
+def test_a_record_that_is_cut_short_is_left_out() -> None:
+    filled = buffer()
+    main = lane(filled)
+    op(main, "whole", 1, 2)
+    main.ops.extend(("half", "CPU"))
+
+    assert [frozen(filled).names] == [("whole",)]
+
+
+def test_devices_are_numbered_with_the_host_first() -> None:
+    filled = buffer()
+    main = lane(filled)
+    op(main, "a", 1, 2, device="npu:1")
+    op(main, "b", 3, 4, device="cpu")
+    trace = frozen(filled, device=lambda raw: (raw.partition(":")[0].upper(), int(raw.partition(":")[2] or 0)))
+
+    assert trace.devices == ("CPU", "NPU")
+    assert trace.device.tolist() == [1, 0]
+    assert trace.device_index.tolist() == [1, 0]
+
+
+def test_a_name_is_read_once_however_often_it_ran() -> None:
+    asked: list[Any] = []
+    raw = object()
+    filled = buffer()
+    main = lane(filled)
+    for start in range(0, 100, 10):
+        main.ops.extend((raw, "CPU", start, start + 5))
+
+    def name(given: Any) -> tuple[str, str]:
+        asked.append(given)
+        return "aten::add", "Tensor"
+
+    trace = frozen(filled, name=name)
+    assert asked == [raw]
+    assert (trace.names, trace.overloads) == (("aten::add",), ("Tensor",))
+    assert trace.overload is not None
+    assert trace.overload.tolist() == [0] * 10
+
+
+def test_shapes_are_interned_and_made_of_tuples_and_integers() -> None:
+    filled = buffer("shapes", record_shapes=True)
+    main = lane(filled)
+    op(main, "a", 1, 2, (([2, 3], "float32"), ((), None)))
+    op(main, "b", 3, 4, (((2, 3), "float32"), ((), None)))
+    op(main, "c", 5, 6, ((((2,), (3,)), "float32"),))
+    trace = frozen(filled)
+
+    assert trace.shape is not None
+    assert trace.shape.tolist() == [0, 0, 1]
+    assert trace.shapes == (((2, 3), ()), (((2,), (3,)),))
+    assert trace.dtypes == (("float32", ""), ("float32",))
+
+
+def test_phases_follow_the_optimizers_scopes_and_the_loaders_on_their_own_thread() -> None:
+    filled = buffer()
+    main, other = lane(filled, 1), lane(filled, 2)
+    op(main, "before", 1, 2)
+    scope(main, "Optimizer.step#SGD.step", 10, 30)
+    op(main, "update", 15, 20)
+    op(other, "elsewhere", 15, 20)
+    scope(main, "enumerate(DataLoader)#_SingleProcess.__next__", 40, 60)
+    op(main, "collate", 45, 50)
+    scope(main, "mine", 70, 80)
+    op(main, "after", 75, 78)
+    phase = {name: PHASES[phase] for name, phase in column(frozen(filled), "phase").items()}
+
+    assert phase == {
+        "before": "forward",
+        "Optimizer.step#SGD.step": "optimizer",
+        "update": "optimizer",
+        "elsewhere": "forward",
+        "enumerate(DataLoader)#_SingleProcess.__next__": "other",
+        "collate": "other",
+        "mine": "other",
+        "after": "forward",
+    }
+
+
+def test_scopes_that_cross_on_one_thread_are_asynchronous_and_nested_ones_are_not() -> None:
+    filled = buffer()
+    main = lane(filled)
+    scope(main, "task a", 0, 50)
+    scope(main, "task b", 10, 60)
+    scope(main, "outer", 100, 200)
+    scope(main, "inner", 110, 200)
+    scope(main, "elsewhere", 300, 310, is_async=True)
+
+    assert column(frozen(filled), "is_async") == {
+        "task a": True,
+        "task b": True,
+        "outer": False,
+        "inner": False,
+        "elsewhere": True,
+    }
+
+
+def test_a_change_of_memory_is_the_innermost_ops_and_between_ops_nobodys() -> None:
+    filled = buffer("before", "after", profile_memory=True)
+    main = lane(filled)
+    op(main, "outer", 10, 50, 100, 400)
+    op(main, "inner", 20, 30, 150, 350)
+    op(main, "next", 60, 70, 390, 390)
+    trace = frozen(filled)
+
+    found = trace.allocations
+    assert found is not None
+    rows = list(zip(found.time_ns, found.nbytes, found.total, found.event, strict=True))
+    assert rows == [(20, 50, 150, 0), (30, 200, 350, 1), (50, 50, 400, 0), (60, -10, 390, -1)]
+    assert trace.memory_before is not None
+    assert trace.memory_before.tolist() == [100, 150, 390]
+
+
+def test_memory_of_devices_and_threads_is_kept_apart() -> None:
+    filled = buffer("before", "after", profile_memory=True)
+    main, other = lane(filled, 1), lane(filled, 2)
+    op(main, "cpu", 10, 40, 0, 100)
+    op(other, "cpu too", 20, 30, 0, 100)
+    op(main, "npu", 50, 60, 7, 9, device="NPU")
+    op(main, "unread", 70, 80, -1, -1, device="NPU")
+    found = frozen(filled).allocations
+
+    assert found is not None
+    # What both threads saw happen is counted once, for the one that saw it first.
+    assert found.nbytes.tolist() == [100, 2]
+    assert found.event.tolist() == [1, 2]
+    assert found.thread.tolist() == [1, 0]
+    assert found.device.tolist() == [0, 1]
+
+
+def test_a_backward_op_is_linked_by_the_number_on_the_counter_to_the_op_that_moved_it() -> None:
+    filled = buffer("counter", "node")
+    main = lane(filled)
+    main.first_sequence_nr = 5
+    op(main, "no node", 0, 1, 5, NOT_IN_BACKWARD)
+    op(main, "mm", 2, 3, 6, NOT_IN_BACKWARD)
+    op(main, "detach", 4, 5, 6, NOT_IN_BACKWARD)
+    op(main, "fill_", 6, 7, 7, NOT_IN_BACKWARD)
+    op(main, "sum", 8, 9, 10, NOT_IN_BACKWARD)
+    op(main, "of sum", 10, 11, 10, 9)
+    op(main, "of the copied slices", 12, 13, 10, 7)
+    op(main, "of mm", 14, 15, 10, 5)
+    op(main, "of one made before", 16, 17, 10, 4)
+    op(main, "accumulate", 18, 19, 10, NODE_WITHOUT_NUMBER)
+    trace = frozen(filled, link=link_by_sequence_nr)
+
+    assert trace.forward.tolist() == [-1] * 5 + [4, 3, 1, -1, -1]
+    assert trace.sequence_nr.tolist() == [-1, 5, -1, 6, 9, 9, 7, 5, 4, -1]
+    assert [PHASES[phase] for phase in trace.phase] == ["forward"] * 5 + ["backward"] * 5
+
+
+def test_a_backward_op_on_a_thread_of_its_own_finds_its_forward_op_unless_two_threads_could_have_made_it() -> None:
+    def links(*forward_threads: int) -> list[int]:
+        filled = buffer("counter", "node")
+        for thread in forward_threads:
+            op(lane(filled, thread), "mm", thread, thread + 5, 1, NOT_IN_BACKWARD)
+        op(lane(filled, 9), "of mm", 50, 55, 0, 0)
+        return frozen(filled, link=link_by_sequence_nr).forward.tolist()
+
+    assert links(1) == [-1, 0]
+    assert links(1, 2) == [-1, -1, -1]
+
+
+def test_of_two_threads_that_used_the_same_number_the_backwards_own_is_right() -> None:
+    filled = buffer("counter", "node")
+    first, second = lane(filled, 1), lane(filled, 2)
+    op(first, "mm", 0, 1, 1, NOT_IN_BACKWARD)
+    op(second, "mm", 2, 3, 1, NOT_IN_BACKWARD)
+    op(second, "of mm", 4, 5, 1, 0)
+    op(first, "of mm", 6, 7, 1, 0)
+
+    assert frozen(filled, link=link_by_sequence_nr).forward.tolist() == [-1, -1, 1, 0]
+
+
+def test_a_node_belongs_to_the_op_that_ended_last_before_it_or_that_it_was_made_in() -> None:
+    filled = buffer()
+    main = lane(filled)
+    op(main, "mm", 0, 20)
+    op(main, "mm", 5, 10)
+    main.made += [111, 15]
+    op(main, "relu", 30, 40)
+    main.made += [222, 45]
+    main.backward += [100, 200]
+    main.ran += [222, 101]
+    op(main, "of relu", 110, 120)
+    main.ran += [111, 130]
+    op(main, "of mm", 140, 150)
+    op(main, "after", 210, 220)
+    trace = frozen(filled, link=link_by_node)
+
+    assert trace.forward.tolist() == [-1, -1, -1, 2, 0, -1]
+    assert trace.sequence_nr.tolist() == [0, -1, 1, 1, 0, -1]
+    assert [PHASES[phase] for phase in trace.phase] == ["forward"] * 3 + ["backward"] * 2 + ["forward"]
+
+
+def test_a_node_at_the_place_of_an_older_one_is_the_newer_one() -> None:
+    filled = buffer()
+    main = lane(filled)
+    op(main, "old", 0, 5)
+    main.made += [111, 6]
+    op(main, "new", 10, 15)
+    main.made += [111, 16]
+    main.backward += [20, 30]
+    main.ran += [111, 21]
+    op(main, "of new", 22, 25)
+
+    assert frozen(filled, link=link_by_node).forward.tolist() == [-1, -1, 1]
+
+
+def test_a_backward_op_whose_node_nobody_saw_has_no_forward_op() -> None:
+    filled = buffer()
+    main = lane(filled)
+    op(main, "mm", 0, 5)
+    main.made += [111, 6]
+    main.backward += [10, 30]
+    op(main, "before any node", 11, 12)
+    main.ran += [999, 13]
+    op(main, "of a stranger", 14, 15)
+
+    assert frozen(filled, link=link_by_node).forward.tolist() == [-1, -1, -1]
+
+
+def test_operations_and_modules_of_ops_are_columns() -> None:
+    filled = buffer("flops", "module", with_flops=True, with_modules=True)
+    main = lane(filled)
+    op(main, "linear", 0, 20, 48, "Net.a")
+    op(main, "addmm", 5, 10, 48, "Net.a")
+    op(main, "relu", 30, 40, -1, None)
+    trace = frozen(filled)
+
+    assert trace.flops is not None
+    assert trace.flops.tolist() == [48, -1, -1]
+    assert trace.module is not None
+    assert (trace.module.tolist(), trace.modules) == ([0, 0, -1], ("Net.a",))
+
+
+def test_more_threads_than_a_trace_can_number_share_its_last_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mtprof_nb.capture.rows._LAST_LANE", 1)
+    filled = buffer()
+    for thread in range(4):
+        op(lane(filled, thread), "op", thread, thread + 1)
+    trace = frozen(filled)
+
+    assert trace.thread.tolist() == [0, 1, 1, 1]
+    assert len(trace.threads) == 2
+
+
+def _scopes(max_events: int = 1000, **flags: bool) -> ScopesHook:
+    hook = ScopesHook(Request(recorded=Recorded(**flags), max_events=max_events))
+    hook.prepare()
+    hook.start()
+    return hook
+
+
+def test_scopes_nest_are_in_order_of_start_and_are_closed_by_exceptions() -> None:
+    hook = _scopes()
+    with pytest.raises(KeyError), hook.scope("outer"), hook.scope("inner"):
+        raise KeyError("mine")
+    trace = hook.stop()
+
+    assert [trace.names[name] for name in trace.name] == ["outer", "inner"]
+    assert trace.start_ns[0] <= trace.start_ns[1]
+    assert trace.end_ns[1] <= trace.end_ns[0] <= trace.ended_ns
+    assert trace.stack is None
+
+
+def test_the_stack_of_a_scope_is_where_it_was_opened() -> None:
+    hook = _scopes(with_stack=True)
+    line = sys._getframe().f_lineno + 1
+    with hook.scope("mine"):
+        pass
+    trace = hook.stop()
+
+    assert trace.stacks is not None
+    assert trace.stack is not None
+    innermost = trace.stacks.stack(int(trace.stack[0]))[0]
+    assert (innermost.file, innermost.line) == (__file__, line)
+    assert innermost.function == "test_the_stack_of_a_scope_is_where_it_was_opened"
+
+
+def test_a_scope_that_is_still_open_at_the_end_ends_there_and_closing_it_later_is_harmless() -> None:
+    hook = _scopes()
+    still_open = hook.scope("open")
+    still_open.__enter__()
+    trace = hook.stop()
+    still_open.__exit__(None, None, None)
+
+    assert trace.names == ("open",)
+    assert trace.end_ns.tolist() == [trace.ended_ns]
+
+
+def test_a_scope_opened_after_the_end_is_nothing() -> None:
+    hook = _scopes()
+    hook.stop()
+    with hook.scope("late"):
+        pass
+
+    assert len(hook.stop()) == 0
+
+
+def test_a_generator_that_outlives_the_recording_is_harmless() -> None:
+    hook = _scopes()
+
+    def items() -> Iterator[int]:
+        with hook.scope("generator"):
+            yield 1
+            yield 2
+
+    running = items()
+    next(running)
+    trace = hook.stop()
+
+    assert list(running) == [2]
+    assert trace.names == ("generator",)
+
+
+def test_a_scope_that_ends_on_another_thread_is_asynchronous() -> None:
+    hook = _scopes()
+    wandering = hook.scope("wandering")
+    wandering.__enter__()
+    thread = threading.Thread(target=wandering.__exit__, args=(None, None, None))
+    thread.start()
+    thread.join()
+    trace = hook.stop()
+
+    assert trace.is_async.tolist() == [True]
+    assert trace.threads[0].name == "MainThread"
+
+
+def test_scopes_of_tasks_that_take_turns_are_asynchronous() -> None:
+    hook = _scopes()
+
+    async def task(name: str, turns: int) -> None:
+        with hook.scope(name):
+            for _ in range(turns):
+                await asyncio.sleep(0)
+
+    async def both() -> None:
+        await asyncio.gather(task("a", 2), task("b", 4))
+
+    asyncio.run(both())
+    assert column(hook.stop(), "is_async") == {"a": True, "b": True}
+
+
+def test_scopes_count_towards_the_limit_and_what_is_dropped_is_counted_over_all_threads() -> None:
+    hook = _scopes(max_events=5)
+
+    def work() -> None:
+        for _ in range(10):
+            with hook.scope("scope"):
+                pass
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with pytest.warns(MtprofWarning, match="25 more events were dropped"):
+        trace = hook.stop()
+
+    assert (len(trace), trace.dropped) == (5, 25)
+
+
+def test_a_thread_that_ended_before_the_recording_did_keeps_its_events_and_its_name() -> None:
+    hook = _scopes()
+
+    def work() -> None:
+        with hook.scope("done"):
+            pass
+
+    thread = threading.Thread(target=work, name="short-lived")
+    thread.start()
+    thread.join()
+
+    assert [thread.name for thread in hook.stop().threads] == ["short-lived"]
+
+
+def test_toggling_activities_does_not_concern_scopes() -> None:
+    hook = _scopes()
+    hook.toggle(False, frozenset({"CPU"}))
+    with hook.scope("mine"):
+        pass
+
+    assert hook.stop().names == ("mine",)
+
+
+def _captured(of: stacks.Stacks) -> stacks.StackEntry:
+    return of.capture(sys._getframe(1))
+
+
+def test_the_same_call_is_the_same_stack_and_another_line_another() -> None:
+    found = stacks.Stacks()
+    same = [_captured(found) for _ in range(2)]
+    other = _captured(found)
+
+    assert same[0] is same[1]
+    assert other is not same[0]
+
+
+def test_a_stack_holds_code_and_no_frame() -> None:
+    class Local:
+        alive = 0
+
+        def __init__(self) -> None:
+            Local.alive += 1
+
+        def __del__(self) -> None:
+            Local.alive -= 1
+
+    found = stacks.Stacks()
+
+    def function() -> stacks.StackEntry:
+        local = Local()
+        entry = _captured(found)
+        assert local.alive == 1
+        return entry
+
+    entry = function()
+    assert Local.alive == 0
+    assert entry.inner is not None
+
+
+def test_files_of_the_profiler_and_of_the_notebook_are_hidden_and_the_users_are_not() -> None:
+    import runpy
+
+    import IPython.core.interactiveshell
+
+    assert stacks.is_hidden_file(stacks.__file__)
+    assert stacks.is_hidden_file(IPython.core.interactiveshell.__file__)
+    assert stacks.is_hidden_file(asyncio.events.__file__)
+    assert stacks.is_hidden_file(threading.__file__)
+    assert stacks.is_hidden_file(runpy.__file__)
+    assert stacks.is_hidden_file("<frozen runpy>")
+    assert not stacks.is_hidden_file(__file__)
+    assert not stacks.is_hidden_file("<ipython-input-1-abc>")
+    assert not stacks.is_hidden_file("/home/somebody/IPython/train.py")
+    assert not stacks.is_hidden_file("/home/somebody/asyncio.py")
+    assert not stacks.is_hidden_file(np.__file__)

@@ -1,0 +1,585 @@
+"""The hook of MindTorch v2 and Candle, on a stand-in with the same points: what it records, and that nothing stays."""
+
+import gc
+import inspect
+import sys
+import threading
+import types
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from standin import minitensor as mt
+from standin.minitensor._autograd import engine, node
+from standin.minitensor._dispatch import dispatcher
+from standin.minitensor._storage import _CPUUntypedStorage
+from standin.minitensor._tensor import Device
+from standin.minitensor.profiler import profiler as runtime_profiler
+
+from mtprof_nb.capture.enter_exit import EnterExitHook, Runtime
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.errors import HookError, MtprofWarning
+from mtprof_nb.trace import KINDS, PHASES, Recorded, Trace
+
+RUNTIME = Runtime(
+    "standin.minitensor",
+    engine="_autograd.engine",
+    node="_autograd.node",
+    cpu_storage=("_storage", "_CPUUntypedStorage"),
+)
+POINTS = ("is_profiler_enabled", "dispatch_op_enter", "dispatch_op_exit")
+OWNERS = (
+    runtime_profiler,
+    runtime_profiler._RecordFunction,
+    dispatcher,
+    dispatcher._PendingOp,
+    engine,
+    node.Node,
+    mt.nn.Module,
+    mt.optim.Optimizer,
+    mt.optim.SGD,
+    _CPUUntypedStorage,
+)
+EVERY_FLAG = {
+    "record_shapes": True,
+    "with_stack": True,
+    "profile_memory": True,
+    "with_flops": True,
+    "with_modules": True,
+}
+
+
+def _state() -> list[Any]:
+    """All that a hook could have changed in the runtime."""
+    attributes = [{name: value for name, value in vars(owner).items() if name != "__doc__"} for owner in OWNERS]
+    functions = [getattr(runtime_profiler, name) for name in POINTS]
+    return [attributes, [(function.__code__, function.__kwdefaults__) for function in functions]]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays_patched() -> Iterator[None]:
+    before = _state()
+    yield
+    assert _state() == before
+
+
+def _hook(max_events: int = 1000, activities: frozenset[str] = frozenset({"CPU", "NPU"}), **flags: bool) -> Any:
+    return EnterExitHook(RUNTIME, Request(activities=activities, recorded=Recorded(**flags), max_events=max_events))
+
+
+def _names(trace: Trace, kind: str = "op") -> list[str]:
+    return [trace.names[name] for name in trace.name[trace.kind == KINDS.index(kind)]]
+
+
+def _rows(trace: Trace, name: str) -> list[int]:
+    return [row for row, position in enumerate(trace.name) if trace.names[position] == name]
+
+
+def _stack(trace: Trace, row: int) -> list[str]:
+    assert trace.stacks is not None
+    assert trace.stack is not None
+    return [f"{frame.line}:{frame.function}" for frame in trace.stacks.stack(int(trace.stack[row]))]
+
+
+def test_ops_are_recorded_under_their_aten_names_with_the_runtimes_device() -> None:
+    hook = _hook()
+    hook.start()
+    mt.ones(2) + mt.ones(2)
+    mt.ones(2, device="npu") * mt.ones(2, device="npu")
+    trace = hook.stop()
+
+    assert _names(trace) == ["aten::add", "aten::mul"]
+    assert [trace.devices[device] for device in trace.device] == ["CPU", "NPU"]
+    assert trace.correlation_id.tolist() == [1, 2]
+    assert (trace.duration_ns >= 0).all()
+    assert trace.began_ns <= trace.start_ns[0] <= trace.ended_ns
+
+
+def test_a_device_keeps_its_own_name_and_index_and_cuda_is_not_called_an_npu() -> None:
+    hook = _hook(activities=frozenset({"CPU", "CUDA", "NPU"}))
+    hook.start()
+    mt.ones(2, device=Device("cuda", 1)).sum()
+    mt.dispatch("sum", "npu:3", mt.ones(2))
+    trace = hook.stop()
+
+    places = zip(trace.device, trace.device_index, strict=True)
+    assert [(trace.devices[device], index) for device, index in places] == [("CUDA", 1), ("NPU", 3)]
+
+
+def test_forward_backward_and_optimizer_ops_have_their_phase_and_their_forward_op() -> None:
+    layer = mt.nn.Linear(3, 4)
+    optimizer = mt.optim.SGD([layer.weight])
+    hook = _hook()
+    hook.start()
+    loss = (layer(mt.ones(2, 3)) * mt.ones(2, 4)).sum()
+    loss.backward()
+    optimizer.step()
+    trace = hook.stop()
+
+    phases = [(trace.names[name], PHASES[phase]) for name, phase in zip(trace.name, trace.phase, strict=True)]
+    assert phases == [
+        *[("aten::matmul", "forward")] * 2,
+        *[("aten::mul", "forward")] * 2,
+        *[("aten::sum", "forward")] * 2,
+        *[("aten::scale", "backward")] * 5,
+        ("Optimizer.step#SGD.step", "optimizer"),
+        *[("aten::scale", "optimizer")] * 2,
+    ]
+    makers = [trace.names[trace.name[row]] for row in trace.forward if row >= 0]
+    assert makers == ["aten::sum", "aten::mul", "aten::mul", "aten::matmul", "aten::matmul"]
+    assert trace.sequence_nr.tolist() == [0, -1, 1, -1, 2, -1, 2, 1, 1, 0, 0, -1, 3, -1]
+    # The outer event of each pair made the node: the inner one is the kernel that it called.
+    assert trace.forward[trace.forward >= 0].tolist() == [4, 2, 2, 0, 0]
+
+
+def test_shapes_are_those_of_tensors_of_lists_and_of_keywords() -> None:
+    hook = _hook(record_shapes=True)
+    hook.start()
+    mt.dispatch("cat", "cpu", [mt.ones(2, 3), mt.ones(4, 3)])
+    mt.dispatch("scale", "cpu", mt.ones(5), 2.0, offset=mt.ones(1))
+    trace = hook.stop()
+
+    assert trace.shape is not None
+    assert [trace.shapes[shape] for shape in trace.shape] == [(((2, 3), (4, 3)),), ((5,), (), (1,))]
+    assert [trace.dtypes[shape] for shape in trace.shape] == [("float",), ("float", "", "float")]
+
+
+def test_the_stack_has_the_line_of_the_call_and_no_frame_of_the_profiler() -> None:
+    hook = _hook(with_stack=True)
+    hook.start()
+    a = mt.ones(2)
+    line = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]
+    a + a
+    with hook.scope("mine"):
+        pass
+    trace = hook.stop()
+
+    here = f"{line}:test_the_stack_has_the_line_of_the_call_and_no_frame_of_the_profiler"
+    assert here in _stack(trace, 0)
+    assert _stack(trace, 1)[0] == f"{line + 1}:{here.partition(':')[2]}"
+    files = {frame.file for row in (0, 1) for frame in trace.stacks.stack(int(trace.stack[row]))}  # type: ignore
+    assert not any("mtprof_nb/capture" in file and "tests" not in file for file in files)
+
+
+def test_an_op_of_the_backward_pass_carries_the_stack_of_its_forward_op_and_says_so() -> None:
+    weight = mt.ones(2, requires_grad=True)
+    hook = _hook(with_stack=True)
+    hook.start()
+    loss = weight.sum()
+    loss.backward()
+    trace = hook.stop()
+
+    backward = _rows(trace, "aten::scale")
+    assert trace.stack_is_forward is not None
+    assert trace.stack_is_forward[backward].all()
+    assert [_stack(trace, row) for row in backward] == [_stack(trace, 0)]
+
+
+def test_a_backward_written_by_the_user_keeps_its_own_stack() -> None:
+    weight, other = mt.ones(2, requires_grad=True), mt.ones(2)
+
+    def my_backward() -> list[Any]:
+        return [other * other]
+
+    hook = _hook(with_stack=True)
+    hook.start()
+    loss = weight.sum()
+    loss.grad_fn = node.Node(my_backward, (weight,))
+    loss.backward()
+    trace = hook.stop()
+
+    (row,) = _rows(trace, "aten::mul")
+    assert trace.forward[row] == 0
+    assert any(frame.endswith(":my_backward") for frame in _stack(trace, row))
+    assert trace.stack_is_forward is not None
+    assert not trace.stack_is_forward[row]
+
+
+def test_memory_is_that_of_the_storages_and_each_change_is_the_innermost_ops() -> None:
+    weight = mt.ones(100, requires_grad=True)
+    hook = _hook(profile_memory=True)
+    hook.start()
+    doubled = weight + weight
+    tripled = weight * doubled
+    del doubled, tripled
+    gc.collect()
+    weight.sum()
+    trace = hook.stop()
+
+    assert trace.memory_before is not None
+    assert trace.memory_after is not None
+    # Each op twice: the outer one makes the autograd node, the inner one the numbers.
+    assert trace.memory_before.tolist() == [0, 0, 400, 400, 0, 0]
+    assert trace.memory_after.tolist() == [400, 400, 800, 800, 4, 4]
+    assert trace.allocations is not None
+    assert trace.allocations.nbytes.tolist() == [400, 400, -800, 4]
+    assert trace.allocations.event.tolist() == [1, 3, -1, 5]
+    assert trace.allocations.total.tolist() == [400, 800, 0, 4]
+
+
+def test_memory_of_a_device_is_its_own_counter(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = iter([100, 160])
+    monkeypatch.setattr(mt.npu, "memory_allocated", lambda: next(readings))
+    hook = _hook(profile_memory=True)
+    hook.start()
+    mt.ones(2, device="npu").sum()
+    trace = hook.stop()
+
+    assert trace.memory_before is not None
+    assert trace.memory_after is not None
+    assert (trace.memory_before.tolist(), trace.memory_after.tolist()) == ([100], [160])
+
+
+def test_a_device_that_cannot_tell_its_memory_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing() -> int:
+        raise RuntimeError("device lost")
+
+    monkeypatch.setattr(mt.npu, "memory_allocated", failing)
+    hook = _hook(profile_memory=True)
+    hook.start()
+    mt.ones(2, device="npu").sum()
+    trace = hook.stop()
+
+    assert trace.memory_before is not None
+    assert trace.memory_before.tolist() == [-1]
+
+
+def test_operations_are_counted_once_though_an_op_runs_inside_another_of_its_name() -> None:
+    hook = _hook(with_flops=True)
+    hook.start()
+    mt.ones(2, 3) @ mt.ones(3, 4, requires_grad=True)
+    mt.ones(2) + mt.ones(2)
+    trace = hook.stop()
+
+    assert trace.flops is not None
+    assert trace.flops.tolist() == [2 * 2 * 3 * 4, -1, -1]
+
+
+def test_modules_are_paths_from_the_outermost_module_that_was_called() -> None:
+    class Net(mt.nn.Module):
+        def __init__(self) -> None:
+            self.first = mt.nn.Linear(3, 3)
+            self.second = mt.nn.Linear(3, 3)
+
+        def forward(self, x: Any) -> Any:
+            return self.second(self.first(x) + x)
+
+    net, x = Net(), mt.ones(2, 3)
+    hook = _hook(with_modules=True)
+    hook.start()
+    out = net(x)
+    x + x
+    out.backward()
+    trace = hook.stop()
+
+    assert trace.module is not None
+    paths = [trace.modules[module] if module >= 0 else None for module in trace.module]
+    forward = ["Net.first"] * 2 + ["Net"] * 2 + ["Net.second"] * 2 + [None]
+    # The backward pass belongs to the modules whose forward it undoes.
+    assert paths == [*forward, "Net.second", "Net.second", "Net", "Net", "Net.first", "Net.first"]
+
+
+def test_a_module_that_raises_is_left() -> None:
+    class Broken(mt.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return mt.dispatch("fail", "cpu", x)
+
+    hook = _hook(with_modules=True)
+    hook.start()
+    with pytest.raises(ValueError, match="cannot do this"):
+        Broken()(mt.ones(2))
+    mt.ones(2).sum()
+    trace = hook.stop()
+
+    assert trace.module is not None
+    assert trace.module.tolist() == [0, -1]
+    assert trace.modules == ("Broken",)
+
+
+def test_ops_that_were_put_off_are_recorded_when_they_run_with_the_stack_of_their_call() -> None:
+    hook = _hook(with_stack=True)
+    hook.start()
+    with mt.pipeline():
+        line = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]
+        mt.ones(2) + mt.ones(2)
+    trace = hook.stop()
+
+    assert _names(trace) == ["aten::add"]
+    assert f"{line}:test_ops_that_were_put_off_are_recorded_when_they_run_with_the_stack_of_their_call" in _stack(
+        trace, 0
+    )
+
+
+def test_the_runtimes_record_function_is_a_scope_also_where_it_is_closed_by_an_exception() -> None:
+    hook = _hook()
+    hook.start()
+    with mt.profiler.record_function("outer"), pytest.raises(ValueError, match="cannot"):  # noqa: SIM117
+        with mt.profiler.record_function("inner"):
+            mt.dispatch("fail", "cpu", mt.ones(2))
+    trace = hook.stop()
+
+    assert _names(trace, "scope") == ["outer", "inner"]
+    assert trace.is_user_annotation.tolist() == [True, True, False]
+    assert trace.end_ns[0] >= trace.end_ns[1] >= trace.end_ns[2]
+
+
+def test_every_threads_ops_are_on_a_lane_of_their_own() -> None:
+    hook = _hook()
+    hook.start()
+    mt.ones(2).sum()
+    worker = threading.Thread(target=lambda: mt.ones(2) + mt.ones(2), name="worker")
+    worker.start()
+    worker.join()
+    trace = hook.stop()
+
+    assert [trace.threads[thread].name for thread in trace.thread] == ["MainThread", "worker"]
+    assert trace.threads[1].native_id != threading.get_native_id()
+
+
+def test_recording_stops_at_the_limit_says_so_once_and_counts_what_it_dropped() -> None:
+    hook = _hook(max_events=3)
+    hook.start()
+    for _ in range(10):
+        mt.ones(2).sum()
+    with pytest.warns(MtprofWarning, match=r"max_events=3, 7 more events were dropped") as warned:
+        trace = hook.stop()
+
+    assert len(warned) == 1
+    assert (len(trace), trace.dropped, trace.dropped_exactly) == (3, 7, True)
+
+
+def test_ops_of_an_activity_that_is_off_are_not_recorded_and_do_not_count() -> None:
+    hook = _hook(activities=frozenset({"NPU"}), max_events=1)
+    hook.start()
+    mt.ones(2).sum()
+    mt.ones(2, device="npu") + mt.ones(2, device="npu")
+    trace = hook.stop()
+
+    assert (_names(trace), trace.dropped) == (["aten::add"], 0)
+
+
+@pytest.mark.parametrize("activity", ["CPU", "NPU"])
+def test_a_device_given_as_text_with_an_index_is_left_out_with_its_activity(activity: str) -> None:
+    hook = _hook(activities=frozenset({activity}))
+    hook.start()
+    mt.dispatch("sum", "cpu:0", mt.ones(2))
+    mt.dispatch("sum", "npu:1", mt.ones(2))
+    trace = hook.stop()
+
+    assert [trace.devices[device] for device in trace.device] == [activity]
+
+
+def test_an_activity_can_be_turned_off_and_on_while_recording() -> None:
+    hook = _hook()
+    hook.start()
+    mt.ones(2).sum()
+    hook.toggle(False, frozenset({"CPU"}))
+    mt.ones(2) + mt.ones(2)
+    mt.ones(2, device="npu") + mt.ones(2, device="npu")
+    hook.toggle(False, frozenset({"NPU"}))
+    mt.ones(2, device="npu").sum()
+    hook.toggle(True, frozenset({"CPU"}))
+    mt.ones(2) * mt.ones(2)
+    trace = hook.stop()
+
+    assert _names(trace) == ["aten::sum", "aten::add", "aten::mul"]
+
+
+def test_the_runtimes_own_profiler_sees_the_same_before_during_and_after() -> None:
+    def recorded() -> list[str]:
+        with mt.profiler.profile() as own:
+            with mt.profiler.record_function("scope"):
+                mt.ones(2) + mt.ones(2)
+            with mt.pipeline():
+                mt.ones(2).sum()
+        return own.names()
+
+    before = recorded()
+    hook = _hook(**EVERY_FLAG)
+    hook.start()
+    during = recorded()
+    trace = hook.stop()
+
+    assert before == during == recorded() == ["add", "scope"]
+    assert _names(trace) == ["aten::add", "aten::sum"]
+
+
+def test_an_op_that_outlives_the_recording_is_dropped_and_the_runtimes_own_record_of_it_is_not() -> None:
+    hook = _hook()
+    hook.start()
+    with mt.profiler.profile() as own:
+        token = runtime_profiler.dispatch_op_enter("add", "cpu", (), {})
+        trace = hook.stop()
+        runtime_profiler.dispatch_op_exit(token)
+
+    assert len(trace) == 0
+    assert own.names() == ["add"]
+
+
+def test_an_op_that_began_before_the_recording_stays_the_runtimes_own() -> None:
+    hook = _hook()
+    with mt.profiler.profile() as own:
+        token = runtime_profiler.dispatch_op_enter("add", "cpu", (), {})
+        hook.start()
+        runtime_profiler.dispatch_op_exit(token)
+        trace = hook.stop()
+
+    assert (len(trace), own.names()) == (0, ["add"])
+
+
+def test_a_users_exception_passes_unchanged_and_the_op_is_recorded() -> None:
+    raised = KeyError("mine")
+
+    def kernel(a: Any) -> Any:
+        raise raised
+
+    hook = _hook(**EVERY_FLAG)
+    hook.start()
+    try:
+        dispatcher.KERNELS["mine"] = kernel
+        with pytest.raises(KeyError) as caught:
+            mt.dispatch("mine", "cpu", mt.ones(2))
+    finally:
+        del dispatcher.KERNELS["mine"]
+        trace = hook.stop()
+
+    assert caught.value is raised
+    assert caught.value.__context__ is None
+    assert _names(trace) == ["aten::mine"]
+
+
+@pytest.mark.parametrize("broken", ["_PendingOp", "_RecordFunction", "Optimizer", "_run_backward"])
+def test_nothing_stays_patched_after_a_start_that_failed(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    owner = {
+        "_PendingOp": dispatcher,
+        "_RecordFunction": runtime_profiler,
+        "Optimizer": mt.optim,
+        "_run_backward": engine,
+    }
+    hook = _hook(**EVERY_FLAG)
+    with monkeypatch.context() as patch:
+        patch.delattr(owner[broken], broken)
+        with pytest.raises(AttributeError):
+            hook.start()
+        trace = hook.stop()
+
+    assert len(trace) == 0
+
+
+def test_stop_may_come_twice_and_without_a_start() -> None:
+    assert len(_hook().stop()) == 0
+    hook = _hook()
+    hook.start()
+    mt.ones(2).sum()
+    assert len(hook.stop()) == 1
+    mt.ones(2).sum()
+    assert len(hook.stop()) == 0
+
+
+def test_with_every_flag_off_no_argument_is_touched_and_no_stack_is_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Untouchable:
+        def __getattribute__(self, name: str) -> Any:
+            raise AssertionError(name)
+
+    def walked(*_args: Any) -> Any:
+        raise AssertionError("the stack was walked")
+
+    hook = _hook()
+    hook.start()
+    monkeypatch.setattr(sys, "_getframe", walked)
+    token = runtime_profiler.dispatch_op_enter("op", "cpu", (Untouchable(),), {"a": Untouchable()})
+    runtime_profiler.dispatch_op_exit(token)
+    monkeypatch.undo()
+    trace = hook.stop()
+
+    assert len(trace) == 1
+    optional = (trace.shape, trace.stack, trace.memory_before, trace.flops, trace.module, trace.allocations)
+    assert optional == (None,) * 6
+
+
+def test_no_tensor_is_kept_alive_by_the_recording() -> None:
+    hook = _hook(**EVERY_FLAG)
+    hook.start()
+    result = mt.ones(2, 3) @ mt.ones(3, 4, requires_grad=True)
+    result.backward()
+    alive = [weakref.ref(result), weakref.ref(result.grad_fn.inputs[0])]
+    del result
+    gc.collect()
+    still_there = [reference() for reference in alive]
+    hook.stop()
+
+    assert still_there == [None, None]
+
+
+def test_an_optimizer_class_written_while_recording_has_its_phase_too() -> None:
+    hook = _hook()
+    hook.start()
+
+    class Mine(mt.optim.Optimizer):
+        def step(self) -> None:
+            self.params[0].sum()
+
+    Mine([mt.ones(2)]).step()
+    trace = hook.stop()
+
+    assert _names(trace, "scope") == ["Optimizer.step#Mine.step"]
+    assert [PHASES[phase] for phase in trace.phase] == ["optimizer", "optimizer"]
+    assert Mine.step.__qualname__.endswith("Mine.step")
+
+
+def test_results_are_the_same_with_and_without_a_recording() -> None:
+    def program() -> np.ndarray:
+        layer = mt.nn.Linear(3, 4)
+        loss = (layer(mt.tensor([[1, 2, 3]])) * mt.ones(1, 4)).sum()
+        loss.backward()
+        return np.concatenate([loss.array.ravel(), layer.weight.grad.array.ravel()])
+
+    alone = program()
+    hook = _hook(**EVERY_FLAG)
+    hook.start()
+    recorded = program()
+    hook.stop()
+
+    assert recorded.tolist() == alone.tolist()
+
+
+def test_a_runtime_without_points_is_a_hook_error_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(runtime_profiler, "dispatch_op_enter")
+    with pytest.raises(HookError, match=r"no enter and exit points to listen at.*update mtprof_nb"):
+        _hook()
+
+
+def test_points_that_are_compiled_are_a_hook_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime_profiler, "dispatch_op_exit", len)
+    with pytest.raises(HookError, match="no enter and exit points"):
+        _hook()
+
+
+def test_a_runtime_without_an_engine_is_a_hook_error_that_names_it() -> None:
+    runtime = Runtime("standin.minitensor", engine="nowhere", node="_autograd.node", cpu_storage=("_storage", "x"))
+    with pytest.raises(HookError, match="has no module 'nowhere'"):
+        EnterExitHook(runtime, Request())
+
+
+def test_what_somebody_else_replaced_meanwhile_is_left_to_them() -> None:
+    original = mt.nn.Module.__call__
+    hook = _hook(with_modules=True)
+    hook.start()
+    ours = mt.nn.Module.__call__
+
+    def theirs(module: Any, *args: Any) -> Any:
+        return ours(module, *args)
+
+    mt.nn.Module.__call__ = theirs
+    hook.stop()
+    try:
+        assert mt.nn.Module.__call__ is theirs
+        assert mt.nn.Linear(2, 2)(mt.ones(1, 2)).shape == (1, 2)
+    finally:
+        mt.nn.Module.__call__ = original
+
+
+def test_the_points_are_plain_functions_as_the_hook_needs_them() -> None:
+    assert all(isinstance(getattr(runtime_profiler, name), types.FunctionType) for name in POINTS)

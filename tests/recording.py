@@ -1,0 +1,49 @@
+"""A buffer filled by hand: exact times, no runtime, no clock."""
+
+from typing import Any
+
+from mtprof_nb.capture.buffer import OP_FIELDS, Buffer, Lane
+from mtprof_nb.capture.frozen import Vocabulary, freeze
+from mtprof_nb.capture.hook import Clock, Request
+from mtprof_nb.trace import Recorded, Thread, Trace
+
+
+class StillClock(Clock):
+    """Unix time and the monotonic clock agree: times in a trace are those put in."""
+
+    def __init__(self) -> None:
+        self.offset_ns = 0
+
+
+def buffer(*extra: str, max_events: int = 1000, **flags: bool) -> Buffer:
+    """An empty buffer whose ops have the fields `extra` beside the four that all have."""
+    request = Request(recorded=Recorded(**flags), max_events=max_events, clock=StillClock(), trace_id="T")
+    return Buffer(request, (*OP_FIELDS, *extra))
+
+
+def lane(filled: Buffer, native_id: int = 1) -> Lane:
+    """A new thread's lane of `filled`."""
+    made = Lane()
+    made.thread = Thread(native_id, f"thread {native_id}")
+    filled.lanes.append(made)
+    return made
+
+
+def op(into: Lane, name: str, start: int, end: int, *more: Any, device: str = "CPU") -> None:
+    """Append one op; `more` are the extra fields in order."""
+    into.ops.extend((name, device, start, end, *more))
+
+
+def scope(into: Lane, name: str, start: int, end: int, is_async: bool = False) -> None:
+    """Append one scope that has ended."""
+    into.scopes.extend((name, start, end, None, is_async))
+
+
+def frozen(filled: Buffer, **words: Any) -> Trace:
+    """The trace of a buffer filled by hand."""
+    return freeze(filled, Vocabulary(**words))
+
+
+def column(trace: Trace, name: str) -> dict[str, Any]:
+    """Values of one column by event name; the last one's where a name repeats."""
+    return {trace.names[position]: value for position, value in zip(trace.name, getattr(trace, name), strict=True)}
