@@ -78,7 +78,7 @@ class Step:
             self.op("NativeLayerNormBackward0", BACKWARD, 1_700, 22, ("aten::native_layer_norm_backward", 8_800))
             mm = ("aten::mm", 15_500 + 2_000 * layer)
             self.op(
-                "AddmmBackward0", BACKWARD, 2_900, 21, ("aten::t", 800), mm, mm, ("aten::sum", 2_300), nbytes=-(1 << 20)
+                "AddmmBackward0", BACKWARD, 2_900, 21, ("aten::t", 800), mm, mm, ("aten::sum", 2_300), nbytes=-7 * (1 << 18)
             )
             self.op("torch::autograd::AccumulateGrad", BACKWARD, 1_200, 21, ("aten::detach", 700))
 
@@ -93,7 +93,7 @@ class Step:
 
 def _one_step(layers: int) -> tuple[list[Row], int]:
     step = Step()
-    step.op("aten::copy_", OTHER, 6_000, 12, nbytes=1 << 16)
+    step.op("aten::copy_", OTHER, 6_000, 12, nbytes=0)
     bounds = []
     for part in (lambda: step.forward(layers), lambda: step.backward(layers), step.optimizer):
         begin = step.now

@@ -40,6 +40,29 @@ class Blocks:
         return len(self.start_ns)
 
 
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Blocks divided by what their events are: one entry for each block and code that occurs in it."""
+
+    #: The position of the block among its `Blocks`.
+    block: Int64
+    code: Int8
+    count: Int64
+    time_ns: Int64
+    #: The longest event of the part, as its position in the trace.
+    event: Int64
+
+    def __len__(self) -> int:
+        return len(self.block)
+
+    def dominant(self, blocks: int) -> Int8:
+        """For each of so many blocks the code that took the most time."""
+        order = np.lexsort((-self.code, self.time_ns))
+        found = np.zeros(blocks, np.int8)
+        found[self.block[order]] = self.code[order]
+        return found
+
+
 class Levels:
     """Events arranged in rows, ready to be asked for any window.
 
@@ -76,28 +99,34 @@ class Levels:
             first, last = self._blocks(spans, level)
         return self._measured(first, last, 1 << level)
 
-    def dominant(self, blocks: Blocks, code: Int8, codes: int) -> Int8:
-        """For each block, the `code` (one an event of the trace) that took the most of its time."""
-        found = code[blocks.event].astype(np.int8)
-        several = np.flatnonzero(blocks.count > 1)
-        owner, members = self._members(blocks, several)
-        weight = self._duration[members] + 1e-3
+    def parts(self, blocks: Blocks, code: Int8, codes: int) -> Parts:
+        """The blocks divided by a `code` (one an event of the trace, each below `codes`); no time or event is lost."""
+        owner, members = self._members(blocks)
         slot = owner * codes + code[self.events[members]]
-        time = np.bincount(slot, weights=weight, minlength=len(several) * codes)
-        found[several] = time.reshape(len(several), codes).argmax(axis=1)
-        return found
+        count = np.bincount(slot, minlength=len(blocks) * codes)
+        used = np.flatnonzero(count)
+        number = np.full(len(count), -1, np.int64)
+        number[used] = np.arange(len(used))
+        part, duration = number[slot], self._duration[members]
+        time_ns, longest_ns = np.zeros(len(used), np.int64), np.full(len(used), -1, np.int64)
+        np.add.at(time_ns, part, duration)
+        np.maximum.at(longest_ns, part, duration)
+        event = np.empty(len(used), np.int64)
+        # Backwards, so that of equally long events the first one stays.
+        longest = np.flatnonzero(duration == longest_ns[part])[::-1]
+        event[part[longest]] = self.events[members[longest]]
+        return Parts(used // codes, (used % codes).astype(np.int8), count[used], time_ns, event)
 
     def held(self, blocks: Blocks, chosen: npt.NDArray[np.bool_]) -> Int64:
         """How many of the events in the mask `chosen` each block holds."""
         before = np.concatenate(([0], np.cumsum(chosen[self.events])))
         return before[blocks.last] - before[blocks.first]
 
-    def _members(self, blocks: Blocks, which: Int64) -> tuple[Int64, Int64]:
-        """For every event of the blocks `which`: the position in `which`, and the position in `events`."""
-        counts = blocks.count[which]
-        owner = np.repeat(np.arange(len(which)), counts)
-        offset = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return owner, blocks.first[which][owner] + offset
+    def _members(self, blocks: Blocks) -> tuple[Int64, Int64]:
+        """For every event of the blocks: the block, and the position in `events`."""
+        owner = np.repeat(np.arange(len(blocks)), blocks.count)
+        offset = np.arange(len(owner)) - np.repeat(np.cumsum(blocks.count) - blocks.count, blocks.count)
+        return owner, blocks.first[owner] + offset
 
     def _spans(self, begin_ns: int, end_ns: int) -> list[tuple[int, int]]:
         """For each row, the run of events that touch the window."""

@@ -25,15 +25,15 @@ class Family(NamedTuple):
 FAMILIES = (
     Family("matrix product", "#1f77d0", LIGHT_INK),
     Family("convolution, pooling", "#f2a02c", DARK_INK),
-    Family("attention", "#c470b4", DARK_INK),
+    Family("attention", "#cc7abd", DARK_INK),
     Family("normalization", "#55b075", DARK_INK),
     Family("activation", "#e8d765", DARK_INK),
     Family("elementwise", "#55c8f2", DARK_INK),
     Family("reduction, loss", "#c8431f", LIGHT_INK),
     Family("copy, create, index", "#8a4f3a", LIGHT_INK),
-    Family("view", "#cbd6d2", DARK_INK),
-    Family("other", "#a39ba3", DARK_INK),
-    Family("scope", "#58636b", LIGHT_INK),
+    Family("view", "#d6dfdb", DARK_INK),
+    Family("other", "#b3a8b0", DARK_INK),
+    Family("scope", "#6b7582", LIGHT_INK),
 )
 MATRIX, CONVOLUTION, ATTENTION, NORMALIZATION, ACTIVATION, ELEMENTWISE = range(6)
 REDUCTION, MOVEMENT, VIEW, OTHER, SCOPES = range(6, 11)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 MINUS = "\N{MINUS SIGN}"
 _TIMES = ((1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
 _BYTES = ((1, "B"), (1 << 10, "KiB"), (1 << 20, "MiB"), (1 << 30, "GiB"), (1 << 40, "TiB"))
@@ -63,3 +65,7 @@ def share(part: float, whole: float) -> str:
 def plural(count: int, noun: str) -> str:
     """`3 ops`, `1 op`."""
     return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+
+
+#: How a column of each unit is written.
+WRITERS: dict[str, Callable[[int], str]] = {"time": duration, "bytes": nbytes, "flops": flops, "count": number}

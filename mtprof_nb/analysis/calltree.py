@@ -1,0 +1,104 @@
+"""Who called whom, summed over all calls: source frames where they were recorded, then ops in ops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mtprof_nb.analysis.averages import name_ids
+from mtprof_nb.analysis.costs import averaged_costs
+from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.trace import OP, PYTHON, SCOPE, Bool, Int32, Int64, Trace
+
+
+@dataclass(frozen=True, eq=False)
+class CallTree:
+    """A tree of calls. A parent's number is lower than its children's; node 0 is the root."""
+
+    parent: Int32
+    #: The source frame that a node stands for, as a position in `StackTree.frames`, or -1.
+    frame: Int32
+    #: The first event of the node, which tells its name; -1 for a frame and for the root.
+    event: Int32
+    #: The node of each event of the trace, 0 where it belongs to none.
+    of_event: Int32
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    def own(self, values: Int64) -> Int64:
+        """For each node the sum of `values` (one an event) over its own events."""
+        total = np.zeros(len(self), np.int64)
+        np.add.at(total, self.of_event, values)
+        total[0] = 0
+        return total
+
+    def with_callees(self, own: Int64) -> Int64:
+        """For each node the sum over itself and all that it called."""
+        total = np.array(own, np.int64)
+        for node in range(len(self) - 1, 0, -1):
+            total[self.parent[node]] += total[node]
+        return total
+
+
+def has_frames(trace: Trace) -> bool:
+    """Whether the tree begins with source frames."""
+    return trace.stack is not None and trace.stacks is not None and bool((trace.stack >= 0).any())
+
+
+def call_tree(trace: Trace, python: bool = False) -> CallTree:
+    """The tree of `trace`: scopes and ops as they nested, or source frames and the ops under each, if recorded."""
+    builder = _Builder(trace)
+    costs, nested = averaged_costs(trace), nesting(trace)
+    names = name_ids(trace)
+    stands = costs.counted & ((trace.kind == OP) | (not builder.by_frames) & (trace.kind == SCOPE))
+    if python:
+        stands |= costs.counted & (trace.kind == PYTHON) & (not builder.by_frames)
+    for level in nested.levels():
+        parent = costs.parent[level]
+        above = np.where(parent >= 0, builder.of_event[parent], 0)
+        in_op = (parent >= 0) & stands[parent]
+        builder.of_event[level] = above
+        new = stands[level]
+        builder.add(level[new], above[new], in_op[new], names)
+    return builder.tree(stands)
+
+
+class _Builder:
+    """Adds a level of events at a time; events of one name under one node share a node."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.of_event = np.zeros(len(trace), np.int32)
+        self.by_frames = has_frames(trace)
+        self._trace = trace
+        self._parents = [np.array([-1], np.int32)]
+        self._frames = [np.array([-1], np.int32)]
+        self._events = [np.array([-1], np.int32)]
+        self._size = 1
+        if self.by_frames and trace.stacks is not None:
+            # Frames come first: node `n` of the stacks is node `n + 1` here, and what had no caller hangs on the root.
+            self._append(trace.stacks.parent + 1, trace.stacks.frame, np.full(len(trace.stacks), -1, np.int32))
+
+    def add(self, events: Int64, above: Int32, in_op: Bool, names: Int32) -> None:
+        """Place `events` under their nodes `above`, or under their own stack where no op called them."""
+        if self.by_frames and self._trace.stack is not None:
+            above = np.where(in_op, above, self._trace.stack[events] + 1)
+        key = above.astype(np.int64) * (len(self._trace.names) + 1) + names[events]
+        distinct, first, number = np.unique(key, return_index=True, return_inverse=True)
+        self.of_event[events] = self._size + number
+        self._append(above[first], np.full(len(distinct), -1, np.int32), events[first].astype(np.int32))
+
+    def _append(self, parents: Int32, frames: Int32, events: Int32) -> None:
+        self._parents.append(parents.astype(np.int32))
+        self._frames.append(frames.astype(np.int32))
+        self._events.append(events)
+        self._size += len(parents)
+
+    def tree(self, stands: Bool) -> CallTree:
+        return CallTree(
+            np.concatenate(self._parents),
+            np.concatenate(self._frames),
+            np.concatenate(self._events),
+            np.where(stands, self.of_event, 0).astype(np.int32),
+        )

@@ -1,0 +1,353 @@
+"""What a timeline draws: blocks in lanes, phases above them, names in them, at the detail that a window needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.analysis.lanes import Lanes, lanes
+from mtprof_nb.analysis.lod import LIMIT, Blocks, Levels, Parts
+from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.trace import OP, PHASES, Bool, Int8, Int32, Int64, Trace
+from mtprof_nb.views.families import FAMILIES, families
+from mtprof_nb.views.hovers import Hovers
+from mtprof_nb.views.text import fitted, hover, short_name
+from mtprof_nb.views.units import duration, number
+
+Picture = dict[str, Any]
+
+ROW_PIXELS = 18
+#: Room beside the rows: lane titles on the left, the time axis below, step labels above.
+MARGIN = {"l": 92, "r": 12, "t": 20, "b": 34}
+_ROW_HEIGHT = 0.88
+_LANE_GAP = 0.7
+#: Room of a phase ribbon above its lane, and how much of that it fills.
+_RIBBON, _RIBBON_HEIGHT = 0.85, 0.66
+_DIMMED = 0.16
+#: Families of one block that are drawn apart, where it holds more than a few events.
+_MOST_PARTS, _FEW_EVENTS = 4, 8
+_CHARACTER_PIXELS = 6.4
+_NEUTRAL = "#8a9199"
+_HATCH = {"forward": "", "backward": "/", "optimizer": "x", "other": "."}
+_MOST_STEP_LINES = 60
+_MOST_STEP_LABELS = 14
+
+
+class Timeline:
+    """One trace arranged for drawing. `python` adds the Python frames, where they were recorded."""
+
+    def __init__(self, trace: Trace, python: bool = False) -> None:
+        self.trace = trace
+        self.lanes: Lanes = lanes(trace, python)
+        self.levels = Levels(self.lanes.row, trace.start_ns, trace.duration_ns)
+        self.family = families(trace)
+        self._ribbons = _PhaseRuns(trace, self.lanes)
+        self._y_of_row, self.lane_tops, self.height = self._stacked_lanes()
+        self._steps = _step_starts(trace)
+        last = int(trace.end_ns.max(initial=trace.ended_ns))
+        first = int(trace.start_ns.min(initial=trace.began_ns or last))
+        #: The window that holds everything.
+        self.whole_ns = (first, max(last, first + 1))
+        self._hover = Hovers(trace, first)
+
+    @property
+    def pixels_high(self) -> int:
+        """Height that gives every row its room."""
+        return round(self.height * ROW_PIXELS) + MARGIN["t"] + MARGIN["b"]
+
+    def seconds(self, ns: Int64) -> list[float]:
+        """Trace times on the axis: seconds since the recording began."""
+        since: list[float] = ((ns - self.whole_ns[0]) / 1e9).tolist()
+        return since
+
+    def picture(
+        self,
+        begin_ns: int,
+        end_ns: int,
+        pixels: int = 1_000,
+        chosen: Bool | None = None,
+        window: tuple[int, int] | None = None,
+    ) -> Picture:
+        """The plotly figure of all between `begin_ns` and `end_ns`, as plain lists, and the `blocks` it is made of.
+
+        Events outside the mask `chosen` are dimmed. `window` is the part that is visible at first.
+        """
+        blocks, parts = self._divided(begin_ns, end_ns, pixels)
+        lit = np.ones(len(blocks), np.bool_) if chosen is None else self.levels.held(blocks, chosen) > 0
+        scale = pixels / max(end_ns - begin_ns, 1)
+        visible = window or (begin_ns, end_ns)
+        return {
+            "data": [
+                *self._ribbon(begin_ns, end_ns, visible, scale),
+                self._bars(blocks, parts, lit),
+                self._ticks(blocks, lit, scale),
+                self._labels(blocks, lit, visible, scale),
+            ],
+            "layout": self._layout(*visible),
+            "blocks": blocks,
+        }
+
+    def _divided(self, begin_ns: int, end_ns: int, pixels: int) -> tuple[Blocks, Parts]:
+        """The blocks of a window and the parts they are drawn in, which are not more than a chart can bear."""
+        limit = LIMIT
+        while True:
+            blocks = self.levels.window(begin_ns, end_ns, limit, pixels)
+            parts = drawn_parts(blocks, self.levels.parts(blocks, self.family, len(FAMILIES)))
+            if len(parts) <= LIMIT or limit <= self.lanes.rows:
+                return blocks, parts
+            limit = max(min(limit, len(blocks)) * LIMIT // (len(parts) + 1), self.lanes.rows)
+
+    def _stacked_lanes(self) -> tuple[list[float], list[float], float]:
+        rows: list[float] = []
+        tops: list[float] = []
+        y = 0.0
+        for lane in self.lanes.lanes:
+            tops.append(y)
+            y += _RIBBON if self._ribbons.shown and lane.thread >= 0 else 0.0
+            rows.extend(y + 0.5 + row for row in range(lane.rows))
+            y += lane.rows + _LANE_GAP
+        return rows, tops, max(y - _LANE_GAP, 1.0)
+
+    def row_y(self, row: Int32) -> list[float]:
+        """The middle of each row, in rows from the top."""
+        return np.array(self._y_of_row)[row].tolist() if len(row) else []
+
+    def _bars(self, blocks: Blocks, parts: Parts, lit: Bool) -> dict[str, Any]:
+        """An event fills its row; of a block of many, each family is as high as its share of the block's extent.
+
+        So an area is always a time, however coarse the level.
+        """
+        extent = np.maximum(blocks.end_ns - blocks.start_ns, 1)
+        several = blocks.count > 1
+        height = np.where(several[parts.block], parts.time_ns / extent[parts.block], 1.0) * _ROW_HEIGHT
+        below = np.cumsum(height)
+        first = np.searchsorted(parts.block, np.arange(len(blocks)))
+        below -= np.append(0.0, below)[first][parts.block] + height
+        middle = np.array(self.row_y(blocks.row)) if len(blocks) else np.empty(0)
+        return {
+            "type": "bar",
+            "name": "events",
+            "orientation": "h",
+            "base": self.seconds(blocks.start_ns[parts.block]),
+            "x": ((blocks.end_ns - blocks.start_ns)[parts.block] / 1e9).tolist(),
+            "y": (middle[parts.block] + _ROW_HEIGHT / 2 - below - height / 2).round(4).tolist(),
+            "width": height.round(4).tolist(),
+            "marker": {
+                "color": [FAMILIES[code].colour for code in parts.code.tolist()],
+                "opacity": np.where(lit, 1.0, _DIMMED)[parts.block].tolist(),
+                "line": {"width": 0},
+            },
+            "customdata": np.stack([parts.event, self.trace.name[parts.event]], axis=1).tolist(),
+            "hovertext": self._hovers(blocks, parts),
+            "hoverinfo": "text",
+        }
+
+    def _hovers(self, blocks: Blocks, parts: Parts) -> list[str]:
+        write = self._hover
+        whole = [
+            write.merged(*block) if block[0] > 1 else ""
+            for block in zip(
+                blocks.count.tolist(),
+                blocks.time_ns.tolist(),
+                (blocks.end_ns - blocks.start_ns).tolist(),
+                strict=True,
+            )
+        ]
+        columns = (parts.block, parts.code, parts.count, parts.time_ns, parts.event)
+        return [
+            f"{whole[block]}<br>{write.part(FAMILIES[code].title, count, time_ns, event)}"
+            if whole[block]
+            else write.event(event)
+            for block, code, count, time_ns, event in zip(*(column.tolist() for column in columns), strict=True)
+        ]
+
+    def _ticks(self, blocks: Blocks, lit: Bool, scale: float) -> dict[str, Any]:
+        """Marks where a block too narrow for any pixel stands; the block itself keeps its true width."""
+        narrow = np.flatnonzero(((blocks.end_ns - blocks.start_ns) * scale < 1) & lit)
+        family = self.family[blocks.event[narrow]]
+        return {
+            "type": "scatter",
+            "name": "shorter than a pixel",
+            "mode": "markers",
+            "x": self.seconds(blocks.start_ns[narrow]),
+            "y": self.row_y(blocks.row[narrow]),
+            "marker": {
+                "symbol": "line-ns",
+                "size": 11,
+                "line": {"width": 1, "color": [FAMILIES[code].colour for code in family.tolist()]},
+            },
+            "hoverinfo": "skip",
+        }
+
+    def _labels(self, blocks: Blocks, lit: Bool, window: tuple[int, int], scale: float) -> dict[str, Any]:
+        """Names in the middle of what is visible of each block that is wide enough."""
+        left, right = np.maximum(blocks.start_ns, window[0]), np.minimum(blocks.end_ns, window[1])
+        room = ((right - left) * scale - 6) / _CHARACTER_PIXELS
+        wide = np.flatnonzero((room >= 2) & lit & (blocks.count == 1))
+        names = [short_name(self.trace.names[name]) for name in self.trace.name[blocks.event[wide]].tolist()]
+        texts = [fitted(name, int(space)) for name, space in zip(names, room[wide].tolist(), strict=True)]
+        family = self.family[blocks.event[wide]].tolist()
+        return {
+            "type": "scatter",
+            "name": "names",
+            "mode": "text",
+            "x": self.seconds((left + (right - left) // 2)[wide]),
+            "y": self.row_y(blocks.row[wide]),
+            "text": [hover(text) for text in texts],
+            "textfont": {"size": 11, "color": [FAMILIES[code].ink for code in family]},
+            "hoverinfo": "skip",
+        }
+
+    def _ribbon(self, begin_ns: int, end_ns: int, visible: tuple[int, int], scale: float) -> list[dict[str, Any]]:
+        """The phases of each thread: bars with a pattern for each phase, and its name where there is room."""
+        ribbons = self._ribbons
+        pixels = round((end_ns - begin_ns) * scale)
+        blocks = ribbons.levels.window(begin_ns, end_ns, limit=240, pixels=pixels // 3)
+        phase = ribbons.levels.parts(blocks, ribbons.phase, len(PHASES)).dominant(len(blocks)).tolist()
+        y = np.array(self.lane_tops or [0.0])[blocks.row] + _RIBBON_HEIGHT / 2 + 0.05
+        bars = {
+            "type": "bar",
+            "name": "phases",
+            "orientation": "h",
+            "base": self.seconds(blocks.start_ns),
+            "x": ((blocks.end_ns - blocks.start_ns) / 1e9).tolist(),
+            "y": y.tolist(),
+            "width": _RIBBON_HEIGHT,
+            "marker": {
+                "color": "rgba(138,145,153,0.18)",
+                "pattern": {
+                    "shape": [_HATCH[PHASES[code]] for code in phase],
+                    "fgcolor": _NEUTRAL,
+                    "size": 5,
+                    "solidity": 0.14,
+                    "fillmode": "overlay",
+                },
+                "line": {"width": 0},
+            },
+            "hovertext": [
+                f"<b>{PHASES[code]}</b>, {duration(extent)}"
+                for code, extent in zip(phase, (blocks.end_ns - blocks.start_ns).tolist(), strict=True)
+            ],
+            "hoverinfo": "text",
+        }
+        left, right = np.maximum(blocks.start_ns, visible[0]), np.minimum(blocks.end_ns, visible[1])
+        wide = np.flatnonzero((right - left) * scale > 64)
+        names = {
+            "type": "scatter",
+            "name": "phase names",
+            "mode": "text",
+            "x": self.seconds((left + (right - left) // 2)[wide]),
+            "y": y[wide].tolist(),
+            "text": [PHASES[phase[block]] for block in wide.tolist()],
+            "textfont": {"size": 10},
+            "hoverinfo": "skip",
+        }
+        return [bars, names]
+
+    def _layout(self, begin_ns: int, end_ns: int) -> dict[str, Any]:
+        titled = list(zip(self.lanes.lanes, self.lane_tops, strict=True))
+        bottoms = [*(y - _LANE_GAP for y in self.lane_tops[1:]), self.height]
+        begin, end = self.seconds(np.array([begin_ns, end_ns]))
+        return {
+            "barmode": "overlay",
+            "bargap": 0,
+            "showlegend": False,
+            "hovermode": "closest",
+            "dragmode": "zoom",
+            "height": self.pixels_high,
+            "margin": dict(MARGIN),
+            "xaxis": {
+                "range": [begin, end],
+                "tickformat": "~s",
+                "ticksuffix": "s",
+                "zeroline": False,
+                "minallowed": 0,
+                "maxallowed": self.seconds(np.array([self.whole_ns[1]]))[0],
+            },
+            "yaxis": {
+                "range": [self.height, 0],
+                "fixedrange": True,
+                "showgrid": False,
+                "zeroline": False,
+                "tickvals": [(top + bottom) / 2 for (_, top), bottom in zip(titled, bottoms, strict=True)],
+                "ticktext": [hover(fitted(lane.title, 13)) for lane, _ in titled],
+            },
+            **self._decoration(begin_ns, end_ns, bottoms),
+        }
+
+    def _decoration(self, begin_ns: int, end_ns: int, bottoms: list[float]) -> dict[str, Any]:
+        """Lines under lanes, and where steps begin."""
+        line = {"color": "rgba(138,145,153,0.35)", "width": 1}
+        across = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "layer": "below", "line": line}
+        shapes = [{**across, "y0": y + _LANE_GAP / 2, "y1": y + _LANE_GAP / 2} for y in bottoms[:-1]]
+        visible = [(step, at) for step, at in self._steps if begin_ns <= at < end_ns]
+        if len(self._steps) < 2 or len(visible) > _MOST_STEP_LINES:
+            return {"shapes": shapes, "annotations": []}
+        down = {"type": "line", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
+        places = self.seconds(np.array([at for _, at in visible], np.int64))
+        shapes += [{**down, "x0": x, "x1": x, "line": {**line, "dash": "dot"}} for x in places]
+        stride = -(-len(visible) // _MOST_STEP_LABELS) if visible else 1
+        label = {
+            "yref": "paper",
+            "y": 1,
+            "yanchor": "bottom",
+            "xanchor": "left",
+            "showarrow": False,
+            "font": {"size": 10},
+        }
+        annotations = [
+            {**label, "x": x, "text": f"step {number(step)}"}
+            for (step, _), x in list(zip(visible, places, strict=True))[::stride]
+        ]
+        return {"shapes": shapes, "annotations": annotations}
+
+
+def drawn_parts(blocks: Blocks, parts: Parts) -> Parts:
+    """Of a block of many events the largest few parts; of one of a few, the whole in the colour of the largest."""
+    largest_first = np.lexsort((-parts.time_ns, parts.block))
+    first = np.searchsorted(parts.block[largest_first], parts.block[largest_first])
+    rank = np.arange(len(parts)) - first
+    most = np.where(blocks.count > _FEW_EVENTS, _MOST_PARTS, 1)[parts.block[largest_first]]
+    kept = np.sort(largest_first[rank < most])
+    few = blocks.count[parts.block[kept]] <= _FEW_EVENTS
+    whole = parts.block[kept]
+    return Parts(
+        whole,
+        parts.code[kept],
+        np.where(few, blocks.count[whole], parts.count[kept]),
+        np.where(few, blocks.time_ns[whole], parts.time_ns[kept]),
+        parts.event[kept],
+    )
+
+
+class _PhaseRuns:
+    """For each thread, the stretches of one phase after another."""
+
+    def __init__(self, trace: Trace, arranged: Lanes) -> None:
+        lane_of_thread = {lane.thread: index for index, lane in enumerate(arranged.lanes) if lane.thread >= 0}
+        events = outermost_ops(trace)
+        events = events[np.argsort(trace.thread[events], kind="stable")]
+        thread, phase = trace.thread[events], trace.phase[events]
+        changes = (np.diff(thread, prepend=-1) != 0) | (np.diff(phase, prepend=-1) != 0)
+        begins = np.flatnonzero(changes)
+        starts = trace.start_ns[events][begins]
+        ends = np.maximum.reduceat(trace.end_ns[events], begins) if len(begins) else starts
+        row = np.array([lane_of_thread[int(value)] for value in thread[begins]], np.int32)
+        #: With one phase alone there is nothing to tell apart.
+        self.shown = len(np.unique(phase)) > 1
+        self.phase: Int8 = phase[begins]
+        self.levels = Levels(row if self.shown else np.full(len(row), -1, np.int32), starts, ends - starts)
+
+
+def outermost_ops(trace: Trace) -> Int64:
+    """Positions of the ops that no op called."""
+    parent = nesting(trace).parent
+    inner = np.where(parent >= 0, trace.kind[parent] == OP, False)
+    return np.flatnonzero((trace.kind == OP) & ~inner & ~trace.is_async)
+
+
+def _step_starts(trace: Trace) -> list[tuple[int, int]]:
+    """Each step that was recorded, and when its first event began."""
+    steps, first = np.unique(trace.step, return_index=True)
+    return list(zip(steps.tolist(), trace.start_ns[first].tolist(), strict=True))

@@ -1,0 +1,106 @@
+// A plotly chart that follows the theme and the width of its place, and has a sketch to show until plotly is there.
+
+import { sketch } from "./sketch.js";
+import { colours } from "./theme.js";
+
+const CONFIG = { displayModeBar: false, displaylogo: false, doubleClick: false, scrollZoom: false, showTips: false };
+
+export class Chart {
+  #host;
+  #wire;
+  #plotly = null;
+  #listeners = {};
+  #drawing = Promise.resolve();
+  #picture = null;
+  #observer;
+
+  /** @param {HTMLElement} host @param {import("./wire.js").Wire} wire */
+  constructor(host, wire) {
+    this.#host = host;
+    this.#wire = wire;
+    let width = 0;
+    this.#observer = new ResizeObserver(() => {
+      if (!this.#picture || !host.clientWidth || host.clientWidth === width) return;
+      width = host.clientWidth;
+      this.#redraw();
+    });
+    this.#observer.observe(host);
+  }
+
+  get width() {
+    return this.#host.clientWidth;
+  }
+
+  /** Listens to an event of plotly's. */
+  on(event, listener) {
+    this.#listeners[event] = listener;
+  }
+
+  /** Draws `picture` ({ data, layout }) in the place of what is there. */
+  draw(picture) {
+    this.#picture = picture;
+    return this.#redraw();
+  }
+
+  /** Draws the same once more, in the colours of the day. */
+  restyle() {
+    return this.#picture ? this.#redraw() : Promise.resolve();
+  }
+
+  destroy() {
+    this.#observer.disconnect();
+    this.#picture = null;
+    this.#plotly?.purge(this.#host);
+  }
+
+  #redraw() {
+    if (!this.#host.clientWidth) return this.#drawing;
+    if (this.#plotly) {
+      // One after the other: plotly must not be asked to draw while it draws.
+      this.#drawing = this.#drawing.then(() => this.#react());
+      return this.#drawing;
+    }
+    this.#host.replaceChildren(sketch(this.#picture, this.#host.clientWidth, this.#host.clientHeight));
+    this.#wire.plotly().then((plotly) => {
+      if (this.#plotly || !this.#picture) return;
+      this.#plotly = plotly;
+      this.#host.replaceChildren();
+      this.#redraw();
+    });
+    return this.#drawing;
+  }
+
+  async #react() {
+    const picture = this.#picture;
+    if (!picture || !this.#host.isConnected) return;
+    const fresh = !this.#host.classList.contains("js-plotly-plot");
+    const layout = themed(picture.layout, colours(this.#host));
+    layout.width = this.#host.clientWidth;
+    layout.height = picture.layout.height ?? this.#host.clientHeight;
+    await this.#plotly.react(this.#host, picture.data, layout, CONFIG);
+    if (fresh) for (const [event, listener] of Object.entries(this.#listeners)) this.#host.on(event, listener);
+    this.#host.dispatchEvent(new CustomEvent("mtprof-drawn"));
+  }
+}
+
+function themed(layout, theme) {
+  const axis = (own) => ({
+    gridcolor: theme.grid,
+    linecolor: theme.line,
+    tickcolor: theme.line,
+    tickfont: { color: theme.quiet, size: 11 },
+    ...own,
+  });
+  const complete = {
+    ...layout,
+    autosize: false,
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: theme.text, family: theme.font, size: 11 },
+    hoverlabel: { bgcolor: theme.raised, bordercolor: theme.quiet, align: "left", font: { color: theme.text, family: theme.font, size: 12 } },
+    annotations: (layout.annotations ?? []).map((note) => ({ ...note, font: { ...note.font, color: theme.quiet } })),
+  };
+  // A chart without axes must not have even an empty one.
+  for (const name of ["xaxis", "yaxis"]) if (layout[name]) complete[name] = axis(layout[name]);
+  return complete;
+}

@@ -1,0 +1,72 @@
+// Numbers as people read them: three significant digits and a unit, as the Python side writes them.
+
+const MINUS = "\u2212";
+const TIMES = [[1e3, "µs"], [1e6, "ms"], [1e9, "s"]];
+const BYTES = [[1, "B"], [2 ** 10, "KiB"], [2 ** 20, "MiB"], [2 ** 30, "GiB"], [2 ** 40, "TiB"]];
+const FLOPS = [[1, "FLOP"], [1e3, "kFLOP"], [1e6, "MFLOP"], [1e9, "GFLOP"], [1e12, "TFLOP"], [1e15, "PFLOP"]];
+
+/** @param {number} value @returns {string} */
+export function digits(value) {
+  if (value === 0) return "0";
+  if (Math.abs(value) < 0.9995) return value.toFixed(3);
+  const magnitude = Number(Math.abs(value).toExponential(2).split("e")[1]);
+  if (Math.abs(value) >= 999.5) return number(Math.round(value / 10 ** (magnitude - 2)) * 10 ** (magnitude - 2));
+  return value.toFixed(2 - magnitude);
+}
+
+function scaled(value, units) {
+  const size = Math.abs(value);
+  const [scale, unit] = units.find(([step]) => size / step < 999.5) ?? units[units.length - 1];
+  const written = scale === 1 && Number.isInteger(size) ? number(size) : digits(size / scale);
+  return `${value < 0 ? MINUS : ""}${written} ${unit}`;
+}
+
+export const number = (count) => count.toLocaleString("en-US", { maximumFractionDigits: 0 });
+export const duration = (ns) => scaled(ns, TIMES);
+export const nbytes = (count) => scaled(count, BYTES);
+export const flops = (count) => (count ? scaled(count, FLOPS) : "–");
+
+/** @returns {string} */
+export function share(part, whole) {
+  if (!whole) return "–";
+  const percent = (100 * part) / whole;
+  return percent === 0 ? "0 %" : percent < 0.05 ? "<0.1 %" : `${percent.toFixed(1)} %`;
+}
+
+export const writers = { time: duration, bytes: nbytes, flops, count: number };
+
+/** One line of CSV. A text that a spreadsheet would take for a formula is kept a text. */
+export function csvLine(cells) {
+  const safe = (cell) => (typeof cell === "string" && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : String(cell));
+  return cells.map((cell) => (/[",\n\r]/.test(safe(cell)) ? `"${safe(cell).replaceAll('"', '""')}"` : safe(cell))).join(",");
+}
+
+/**
+ * Round moments of a window, and what is written at each.
+ * @param {number} begin seconds
+ * @param {number} end seconds
+ * @param {number} most how many fit
+ */
+export function timeTicks(begin, end, most) {
+  const rough = Math.max((end - begin) / Math.max(most, 1), 1e-9);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough * 0.999);
+  const first = Math.ceil(begin / step - 1e-6);
+  const values = [];
+  for (let index = first; index * step <= end + step * 1e-6; index++) values.push(index * step);
+  const apart = step < end / 2000;
+  const decimals = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
+  const text = values.map((value, index) => {
+    if (!apart) return plainTime(value, step, end);
+    // Far from the beginning the first mark says where we are, and the others how much later they are.
+    return index === 0 ? `${value.toFixed(decimals)} s` : `+${plainTime(value - values[0], step, end - begin)}`;
+  });
+  return { values, text };
+}
+
+/** A moment in the unit that suits the window, with as many decimals as the step needs. */
+function plainTime(seconds, step, reach) {
+  const [scale, unit] = [[1e-6, "µs"], [1e-3, "ms"], [1, "s"]].findLast(([size]) => reach >= size) ?? [1e-6, "µs"];
+  const decimals = Math.max(0, Math.ceil(-Math.log10(step / scale) - 1e-9));
+  return `${(seconds / scale).toFixed(decimals)} ${unit}`;
+}

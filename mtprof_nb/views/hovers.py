@@ -1,0 +1,46 @@
+"""What a timeline says of an event, and of many events drawn as one block."""
+
+from __future__ import annotations
+
+from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.trace import PHASES, Trace
+from mtprof_nb.views.rows import shapes_text
+from mtprof_nb.views.text import hover
+from mtprof_nb.views.units import duration, plural
+
+
+class Hovers:
+    """Writes plotly labels for one trace; `origin_ns` is the moment that the axis calls zero."""
+
+    def __init__(self, trace: Trace, origin_ns: int) -> None:
+        self._trace = trace
+        self._origin_ns = origin_ns
+
+    def event(self, event: int) -> str:
+        """Name, times, phase, and what else was recorded of one event."""
+        trace = self._trace
+        took, own_ns = int(trace.duration_ns[event]), int(nesting(trace).self_ns[event])
+        own = f" (self {duration(own_ns)})" if own_ns != took else ""
+        at = duration(int(trace.start_ns[event]) - self._origin_ns)
+        lines = [
+            f"<b>{hover(trace.names[trace.name[event]])}</b>",
+            f"{duration(took)}{own}, at {at}",
+            f"{PHASES[trace.phase[event]]}, step {trace.step[event]}",
+        ]
+        if trace.shape is not None and trace.shape[event] >= 0 and trace.shapes[trace.shape[event]]:
+            lines.append(f"inputs {hover(shapes_text(trace.shapes[trace.shape[event]]))}")
+        if trace.line is not None and trace.line[event] >= 0:
+            file, line = trace.lines[trace.line[event]]
+            lines.append(hover(f"{file}:{line}"))
+        return "<br>".join(lines)
+
+    def merged(self, count: int, time_ns: int, extent_ns: int) -> str:
+        """How many events a block holds, and for how long they ran."""
+        return f"<b>{plural(count, 'event')}</b>, {duration(time_ns)} in {duration(extent_ns)}"
+
+    def part(self, title: str, count: int, time_ns: int, longest: int) -> str:
+        """What one family has of a block."""
+        trace = self._trace
+        named = hover(trace.names[trace.name[longest]])
+        of_which = f"longest {named}, {duration(int(trace.duration_ns[longest]))}"
+        return f"{title}: {plural(count, 'event')}, {duration(time_ns)}<br>{of_which}<br>zoom in to tell them apart"

@@ -1,0 +1,82 @@
+// The memory tab: bytes held over time, and the largest allocations.
+
+import { Chart } from "./chart.js";
+import { h, settled } from "./dom.js";
+import { timeTicks } from "./format.js";
+import { Table, sorted } from "./table.js";
+
+const COLUMNS = [
+  { key: "nbytes", title: "Size", unit: "bytes", meaning: "bytes of the allocation" },
+  { key: "at_ns", title: "At", unit: "time", meaning: "when, since the recording began" },
+];
+
+/** @param {{ host: HTMLElement, first: any, wire: any, store: any }} context */
+export function mount({ host, first, wire, store }) {
+  const whole = first.picture.layout.xaxis.range;
+  let view = whole;
+  let shown = first;
+  let asked = 0;
+  const place = h("div", { class: "mtprof-plot mtprof-fill", role: "img", "aria-label": "Allocated bytes over time" });
+  const table = new Table({
+    label: "Largest allocations",
+    nameTitle: "Largest allocations",
+    onsort: (key) => {
+      table.sort = { key, descending: table.sort.key === key ? !table.sort.descending : key !== "label" };
+      list();
+    },
+    onselect: (id, row) => {
+      table.select(id, false);
+      if (id !== null) store.pick(first.largest.event[row], first.largest.name[row]);
+    },
+  });
+  table.sort = { key: "nbytes", descending: true };
+  const all = h("button", { type: "button", class: "mtprof-button", text: "All", title: "Show the whole recording", onclick: () => go(whole) });
+  const note = h("span", { class: "mtprof-count", text: "Drag to zoom, double-click for all" });
+  host.append(
+    h("div", { class: "mtprof-tools" }, all, note),
+    h("div", { class: "mtprof-stage mtprof-split" }, place, table.element),
+  );
+
+  const chart = new Chart(place, wire);
+  chart.on("plotly_relayout", (change) => {
+    const window = change["xaxis.range"] ?? [change["xaxis.range[0]"], change["xaxis.range[1]"]];
+    if (window[0] !== undefined) go(window);
+  });
+  chart.on("plotly_doubleclick", () => go(whole));
+
+  function list() {
+    table.fill(COLUMNS, first.largest);
+    table.show(sorted(table, first.largest, table.sort));
+  }
+
+  function go(window) {
+    view = window;
+    draw();
+    askSoon();
+  }
+
+  const askSoon = settled(async () => {
+    const number = ++asked;
+    const [begin_ns, end_ns] = view.map((second) => Math.round(second * 1e9));
+    const answer = await wire.ask({ tab: "memory", ask: "window", begin_ns, end_ns });
+    if (number !== asked) return;
+    shown = answer;
+    draw();
+  }, 60);
+
+  function draw() {
+    const { margin } = shown.picture.layout;
+    const ticks = timeTicks(...view, Math.max((chart.width - margin.l - margin.r) / 110, 2));
+    const layout = { ...shown.picture.layout };
+    layout.xaxis = { ...layout.xaxis, range: view, tickvals: ticks.values, ticktext: ticks.text, tickformat: "", ticksuffix: "" };
+    return chart.draw({ data: shown.picture.data, layout });
+  }
+
+  list();
+  draw();
+  return {
+    restyle: () => chart.restyle(),
+    shown: () => chart.restyle(),
+    destroy: () => chart.destroy(),
+  };
+}

@@ -1,0 +1,255 @@
+"""Memory over time: what each device's allocator held, where it peaked, and the largest allocations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.trace import Int64, Trace
+from mtprof_nb.views import units
+from mtprof_nb.views.families import FAMILIES
+from mtprof_nb.views.scene import Answer, Question, Scene
+from mtprof_nb.views.stacks import translucent
+from mtprof_nb.views.summary import wall_ns
+from mtprof_nb.views.text import hover, shown
+
+Figure = Any
+
+MOST_POINTS = 1_200
+LARGEST = 50
+NOT_RECORDED = "Memory was not recorded: add --profile-memory, or profile(profile_memory=True)."
+_TICKS = 5
+#: Colours of the devices, in their order: matrix blue first, then those that differ most from it.
+_CURVES = tuple(FAMILIES[code].colour for code in (0, 1, 3, 2, 6))
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Bytes held by one device: `total[i]` from `time_ns[i]` on. `event[i]` changed it, -1 where not known."""
+
+    device: str
+    time_ns: Int64
+    total: Int64
+    event: Int64
+
+    @property
+    def peak(self) -> int:
+        """The position of the most bytes."""
+        return int(self.total.argmax())
+
+
+def curves(trace: Trace) -> list[Curve]:
+    """A curve for each device with allocations: by the allocator's own events, else by the ops' readings."""
+    records = trace.allocations
+    if records is not None:
+        time_ns, total, event = records.time_ns, records.total, records.event.astype(np.int64)
+        device, index = records.device, records.device_index
+    elif trace.memory_after is not None:
+        event = np.flatnonzero(trace.memory_after >= 0)
+        event = event[np.argsort(trace.end_ns[event], kind="stable")]
+        time_ns, total = trace.end_ns[event], trace.memory_after[event]
+        device, index = trace.device[event], trace.device_index[event]
+    else:
+        return []
+    key = device.astype(np.int64) * 256 + index
+    return [
+        Curve(_device_title(trace, int(value)), time_ns[own], total[own], event[own])
+        for value in np.unique(key)
+        if len(own := np.flatnonzero(key == value))
+    ]
+
+
+def _device_title(trace: Trace, key: int) -> str:
+    device = trace.devices[key // 256]
+    return device if device == "CPU" else f"{device}:{max(key % 256, 0)}"
+
+
+def outline(curve: Curve, begin_ns: int, end_ns: int, most: int = MOST_POINTS) -> Int64:
+    """Positions to draw in a window: all, or of each run the first, the lowest, the highest and the last."""
+    first = max(int(np.searchsorted(curve.time_ns, begin_ns, side="right")) - 1, 0)
+    last = min(int(np.searchsorted(curve.time_ns, end_ns, side="left")) + 1, len(curve.time_ns))
+    if last - first <= most:
+        return np.arange(first, last)
+    kept = []
+    for run in np.array_split(np.arange(first, last), most // 4):
+        held = curve.total[run]
+        kept += [run[0], run[held.argmin()], run[held.argmax()], run[-1]]
+    return np.unique(kept)
+
+
+class MemoryChart:
+    """One trace's memory, ready to be drawn for any window."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.curves = curves(trace)
+        self.whole_ns = (trace.began_ns, trace.began_ns + max(wall_ns(trace), 1))
+
+    def picture(self, begin_ns: int, end_ns: int) -> Answer:
+        """The plotly figure of a window, as plain lists."""
+        drawn = zip(self.curves, _CURVES * len(self.curves), strict=False)
+        lines = [self._line(curve, begin_ns, end_ns, colour) for curve, colour in drawn]
+        marks = [self._peak(curve) for curve in self.curves]
+        return {"data": [*lines, *marks], "layout": self._layout(begin_ns, end_ns)}
+
+    def _seconds(self, ns: Int64) -> list[float]:
+        since: list[float] = ((ns - self.whole_ns[0]) / 1e9).tolist()
+        return since
+
+    def _line(self, curve: Curve, begin_ns: int, end_ns: int, colour: str) -> dict[str, Any]:
+        places = outline(curve, begin_ns, end_ns)
+        time_ns, total = curve.time_ns[places], curve.total[places]
+        texts = [self._hover(curve, place) for place in places.tolist()]
+        if len(places) and places[-1] == len(curve.time_ns) - 1:
+            # What was held last is held to the end of the recording.
+            time_ns, total = np.append(time_ns, max(self.whole_ns[1], time_ns[-1])), np.append(total, total[-1])
+            texts.append(texts[-1])
+        return {
+            "type": "scatter",
+            "mode": "lines",
+            "name": curve.device,
+            "x": self._seconds(time_ns),
+            "y": total.tolist(),
+            "line": {"shape": "hv", "width": 1.5, "color": colour},
+            "fill": "tozeroy",
+            "fillcolor": translucent(colour, 0.2),
+            "hovertext": texts,
+            "hoverinfo": "text",
+        }
+
+    def _peak(self, curve: Curve) -> dict[str, Any]:
+        place = curve.peak
+        at = self._seconds(curve.time_ns[place : place + 1])
+        late = at[0] > self._seconds(np.array([self.whole_ns[1]]))[0] / 2
+        return {
+            "type": "scatter",
+            "mode": "markers+text",
+            "name": f"peak of {curve.device}",
+            "x": at,
+            "y": [int(curve.total[place])],
+            "text": [f"peak {units.nbytes(int(curve.total[place]))}{self._cause(curve, place)}"],
+            "textposition": "top left" if late else "top right",
+            "marker": {"size": 9, "symbol": "diamond", "color": FAMILIES[6].colour},
+            "hovertext": [self._hover(curve, place)],
+            "hoverinfo": "text",
+            "cliponaxis": False,
+        }
+
+    def _cause(self, curve: Curve, place: int) -> str:
+        event = int(curve.event[place])
+        where = source_line(self.trace, event)
+        named = f" by {hover(shown(self.trace.names[self.trace.name[event]], 40))}" if event >= 0 else ""
+        return f"{named}, {hover(shown(where, 40))}" if where else named
+
+    def _hover(self, curve: Curve, place: int) -> str:
+        event = int(curve.event[place])
+        change = int(curve.total[place] - (curve.total[place - 1] if place else 0))
+        at = units.duration(int(curve.time_ns[place]) - self.whole_ns[0])
+        lines = [f"<b>{units.nbytes(int(curve.total[place]))}</b> on {hover(curve.device)}, at {at}"]
+        by = f" by {hover(self.trace.names[self.trace.name[event]])}" if event >= 0 else ""
+        lines.append(f"{'+' if change >= 0 else ''}{units.nbytes(change)}{by}")
+        if where := source_line(self.trace, event):
+            lines.append(hover(where))
+        return "<br>".join(lines)
+
+    def _layout(self, begin_ns: int, end_ns: int) -> dict[str, Any]:
+        peak = max((int(curve.total.max()) for curve in self.curves), default=1)
+        values = byte_ticks(peak)
+        begin, end = self._seconds(np.array([begin_ns, end_ns]))
+        return {
+            "showlegend": len(self.curves) > 1,
+            "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+            "hovermode": "closest",
+            "dragmode": "zoom",
+            "margin": {"l": 72, "r": 14, "t": 22, "b": 34},
+            "xaxis": {
+                "range": [begin, end],
+                "tickformat": "~s",
+                "ticksuffix": "s",
+                "zeroline": False,
+                "minallowed": 0,
+                "maxallowed": self._seconds(np.array([self.whole_ns[1]]))[0],
+            },
+            "yaxis": {
+                "range": [0, peak * 1.18 or 1],
+                "fixedrange": True,
+                "zeroline": False,
+                "tickvals": values,
+                "ticktext": [units.nbytes(value) for value in values],
+            },
+        }
+
+
+def byte_ticks(peak: int) -> list[int]:
+    """Round numbers of bytes from 0 to `peak`, a few of them."""
+    step = 1 << max((max(peak, 1) // _TICKS).bit_length(), 0)
+    return list(range(0, peak + step // 2, step))
+
+
+def source_line(trace: Trace, event: int) -> str:
+    """`file:line` of an event, "" where it is not known."""
+    if event < 0 or trace.line is None or trace.line[event] < 0:
+        return ""
+    file, line = trace.lines[trace.line[event]]
+    return f"{file}:{line}"
+
+
+def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
+    """Columns of the largest allocations: bytes, when, by which op, on which line."""
+    records = trace.allocations
+    if records is None:
+        return {"id": [], "event": [], "name": [], "label": [], "detail": [], "value": {"nbytes": [], "at_ns": []}}
+    allocated = np.flatnonzero(records.nbytes > 0)
+    top = allocated[np.argsort(-records.nbytes[allocated], kind="stable")[:most]]
+    events = records.event[top].tolist()
+    names = [trace.names[trace.name[event]] if event >= 0 else "outside any op" for event in events]
+    return {
+        "id": list(range(len(events))),
+        "event": events,
+        "name": [int(trace.name[event]) if event >= 0 else -1 for event in events],
+        "label": [shown(name) for name in names],
+        "detail": [shown(source_line(trace, event)) for event in events],
+        "value": {"nbytes": records.nbytes[top].tolist(), "at_ns": (records.time_ns[top] - trace.began_ns).tolist()},
+    }
+
+
+def memory(trace: Trace) -> Figure:
+    """Allocated bytes over time as a plotly figure; `ValueError` where memory was not recorded."""
+    import plotly.graph_objects as go
+
+    chart = MemoryChart(trace)
+    if not chart.curves:
+        raise ValueError(NOT_RECORDED)
+    return go.Figure(chart.picture(*chart.whole_ns))
+
+
+class MemoryTab:
+    """Answers the memory chart and its table."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._made: MemoryChart | None = None
+
+    @property
+    def _chart(self) -> MemoryChart:
+        self._made = self._made or MemoryChart(self._scene.trace)
+        return self._made
+
+    def first(self) -> Answer:
+        """The whole recording, and the largest allocations."""
+        trace = self._scene.trace
+        if not trace.recorded.profile_memory:
+            return {"empty": NOT_RECORDED}
+        if not self._chart.curves:
+            return {"empty": "Memory was recorded, and nothing was allocated or released."}
+        return {**self._drawn(*self._chart.whole_ns), "largest": largest_allocations(trace)}
+
+    def answer(self, question: Question) -> Answer:
+        """The chart of a window, in nanoseconds since the recording began."""
+        began = self._chart.whole_ns[0]
+        return self._drawn(began + int(question["begin_ns"]), began + int(question["end_ns"]))
+
+    def _drawn(self, begin_ns: int, end_ns: int) -> Answer:
+        return {"picture": self._chart.picture(begin_ns, end_ns)}

@@ -1,0 +1,119 @@
+// The panel: the strip, the tabs, and the chip that says what is selected.
+
+import { h } from "./dom.js";
+import { Store } from "./store.js";
+import { stripOf } from "./strip.js";
+import { watchTheme } from "./theme.js";
+import { Wire, unpacked } from "./wire.js";
+
+const PATIENCE_MS = 2500;
+let panels = 0;
+
+/**
+ * @param {{ model: any, el: HTMLElement }} context as anywidget gives it
+ * @param {Record<string, { mount: Function }>} kinds the tabs' modules by name
+ */
+export async function render({ model, el }, kinds) {
+  const wire = new Wire(model);
+  const store = new Store(wire);
+  const ending = new AbortController();
+  const prefix = `mtprof-${++panels}`;
+  const tabs = model.get("tabs").map(({ name, title }) => new PanelTab(name, title, prefix));
+  const strip = model.get("strip");
+  const root = h("section", { class: "mtprof", "aria-label": strip.title ? `Profile of ${strip.title}` : "Operators" });
+
+  const chip = h("button", { type: "button", class: "mtprof-chip", hidden: true, title: "Clear the selection", onclick: () => store.select(null) });
+  store.onselect((selection) => {
+    chip.hidden = selection === null;
+    chip.textContent = selection ? `${selection.label} ×` : "";
+    chip.setAttribute("aria-label", selection ? `Selected: ${selection.label}. Clear the selection` : "");
+  });
+  const problem = h("div", { class: "mtprof-problem", role: "alert", hidden: true });
+  wire.onerror = (text) => {
+    problem.hidden = false;
+    problem.textContent = `The kernel could not answer: ${text}`;
+  };
+
+  const list = h("div", { class: "mtprof-tabs", role: "tablist", "aria-label": "Views of the profile" }, ...tabs.map((tab) => tab.button));
+  const bar = h("div", { class: "mtprof-bar" }, list, chip);
+  if (strip.title) root.append(stripOf(strip));
+  root.append(bar, problem, ...tabs.map((tab) => tab.host));
+  if (tabs.length < 2) list.hidden = true;
+  el.replaceChildren(root);
+
+  const open = (tab) => {
+    for (const other of tabs) other.turn(other === tab);
+    return tab.open({ model, wire, store, mount: kinds[tab.name].mount });
+  };
+  for (const tab of tabs) tab.button.addEventListener("click", () => open(tab));
+  list.addEventListener("keydown", (event) => {
+    const at = tabs.findIndex((tab) => tab.button === document.activeElement);
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const tab = tabs[(to + tabs.length) % tabs.length];
+    tab.button.focus();
+    open(tab);
+  });
+  watchTheme(root, () => tabs.forEach((tab) => tab.view?.restyle?.()), ending.signal);
+
+  wire.raw({ ask: "hello" });
+  await open(tabs[0]);
+  return () => {
+    ending.abort();
+    for (const tab of tabs) tab.view?.destroy?.();
+  };
+}
+
+class PanelTab {
+  constructor(name, title, prefix) {
+    this.name = name;
+    this.title = title;
+    this.view = null;
+    this.opened = null;
+    const [button, host] = [`${prefix}-tab-${name}`, `${prefix}-${name}`];
+    this.button = h("button", { type: "button", class: "mtprof-tab", role: "tab", id: button, "aria-controls": host, text: title });
+    this.host = h("div", { class: `mtprof-body mtprof-${name}`, role: "tabpanel", id: host, "aria-labelledby": button, hidden: true });
+  }
+
+  /** In front, or behind. */
+  turn(front) {
+    this.host.hidden = !front;
+    this.button.setAttribute("aria-selected", String(front));
+    this.button.tabIndex = front ? 0 : -1;
+  }
+
+  async open({ model, wire, store, mount }) {
+    if (this.opened) {
+      this.view?.shown?.();
+      return this.opened;
+    }
+    this.opened = this.#fill(model, wire).then((first) => {
+      this.host.replaceChildren();
+      if (first.empty) this.host.append(h("p", { class: "mtprof-empty", text: first.empty }));
+      else this.view = mount({ host: this.host, first, wire, store });
+    });
+    return this.opened;
+  }
+
+  /** What the tab draws first: sent with the panel, or worked out by Python now. */
+  async #fill(model, wire) {
+    if (model.get("first")[this.name] === undefined) {
+      const waiting = h("p", { class: "mtprof-empty", role: "status", text: "Working it out …" });
+      this.host.replaceChildren(waiting);
+      const late = setTimeout(() => {
+        const gone = `${this.title} was not opened while the kernel ran: run the cell again to see it.`;
+        waiting.textContent = wire.live ? "The kernel is busy; this appears as soon as it is free." : gone;
+      }, PATIENCE_MS);
+      const arrived = new Promise((resolve) => {
+        const look = () => model.get("first")[this.name] !== undefined && resolve();
+        model.on("change:first", look);
+      });
+      wire.raw({ tab: this.name, ask: "first" });
+      await arrived;
+      clearTimeout(late);
+    }
+    return unpacked(model.get("first")[this.name]);
+  }
+}

@@ -1,0 +1,235 @@
+"""Rows of the operators table: what each group of events cost, under any of the groupings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from mtprof_nb.analysis.averages import Groups, group, innermost_scopes
+from mtprof_nb.analysis.costs import averaged_costs, averaged_name
+from mtprof_nb.analysis.lanes import thread_title
+from mtprof_nb.table import sort_attribute
+from mtprof_nb.trace import KERNEL, OP, PYTHON, RUNTIME, Bool, Int8, Int32, Int64, Trace
+from mtprof_nb.views.families import SCOPES, families
+
+
+class Grouping(NamedTuple):
+    """A way to group events: its title, the keys of `analysis.averages`, and how a row's detail reads."""
+
+    title: str
+    keys: tuple[str, ...]
+    #: The flag that records what is grouped by, "" where it is always there.
+    flag: str = ""
+
+
+GROUPINGS = {
+    "op": Grouping("op", ("name", "device", "kind")),
+    "shapes": Grouping("op + shapes", ("name", "device", "kind", "shapes"), "--record-shapes"),
+    "line": Grouping("op + source line", ("name", "device", "kind", "line"), "--with-stack"),
+    "scope": Grouping("scope", ("scope",)),
+    "module": Grouping("module", ("module",), "--with-modules"),
+    "thread": Grouping("thread", ("thread",)),
+}
+#: Groupings whose rows are ops. The rows of the others hold everything that ran in a scope, module or thread.
+_BY_OP = ("op", "shapes", "line")
+
+
+class Column(NamedTuple):
+    """A column of numbers: what it is called, how it is written, and what it means."""
+
+    key: str
+    title: str
+    unit: str
+    meaning: str
+
+
+_COLUMNS = (
+    Column("count", "Calls", "count", "how often it ran"),
+    Column("self_ns", "Self", "time", "time in it, without what it called"),
+    Column("share", "Share", "share", "self time as a share of all that is listed"),
+    Column("total_ns", "Total", "time", "time in it, with what it called"),
+    Column("average_ns", "Average", "time", "total time of one call"),
+)
+_DEVICE = Column("device_ns", "Device", "time", "time of the kernels it launched")
+_MEMORY = Column("self_bytes", "Memory", "bytes", "bytes it allocated itself, less those it released")
+_FLOPS = Column("flops", "FLOPs", "flops", "floating point operations, where a formula is known")
+
+#: torch's names of what rows can be sorted by.
+SORT_KEYS = {
+    "self_cpu_time_total": "self_ns",
+    "cpu_time_total": "total_ns",
+    "cpu_time": "average_ns",
+    "count": "count",
+    "self_device_time_total": "device_ns",
+    "device_time_total": "device_ns",
+    "self_cpu_memory_usage": "self_bytes",
+    "cpu_memory_usage": "self_bytes",
+    "self_device_memory_usage": "self_bytes",
+    "device_memory_usage": "self_bytes",
+    "flops": "flops",
+    "key": "label",
+    "name": "label",
+}
+
+
+def sort_column(sort: str | None) -> str:
+    """The column that a sort key of torch's, or of ours, means; `AttributeError` that lists them if unknown."""
+    ours = {"self": "self_ns", "total": "total_ns", "average": "average_ns", "memory": "self_bytes", "calls": "count"}
+    known = {**SORT_KEYS, **ours, **{column: column for column in SORT_KEYS.values()}}
+    if sort is None:
+        return "self_ns"
+    return known[sort_attribute(sort, tuple(known))]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """One entry a row, in no order; `value[key]` are whole numbers."""
+
+    grouping: str
+    #: The row of each event of the trace, -1 where it belongs to none.
+    of_event: Int32
+    label: list[str]
+    detail: list[str]
+    family: Int8
+    #: What the row's first event is called, as a position in `Trace.names`.
+    name: Int32
+    value: dict[str, Int64]
+    columns: tuple[Column, ...]
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def order(self, key: str, descending: bool = True) -> Int64:
+        """Positions of the rows by one column; ties by name."""
+        by_label = np.array(sorted(range(len(self)), key=lambda row: (self.label[row], self.detail[row])), np.int64)
+        if key == "label":
+            return by_label if not descending else by_label[::-1]
+        values = self.value["self_ns" if key == "share" else key][by_label]
+        return by_label[np.argsort(-values if descending else values, kind="stable")]
+
+
+_of_trace: WeakKeyDictionary[Trace, dict[tuple[str, bool], Rows]] = WeakKeyDictionary()
+
+
+def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
+    """The rows of `trace` under one of `GROUPINGS`; Python frames and runtime calls only with `show_all`."""
+    kept = _of_trace.setdefault(trace, {})
+    if (grouping, show_all) not in kept:
+        kept[grouping, show_all] = _grouped(trace, grouping, show_all)
+    return kept[grouping, show_all]
+
+
+def missing_flag(trace: Trace, grouping: str) -> str:
+    """The flag without which a grouping has nothing to show, "" where nothing is missing."""
+    there = {"shapes": trace.shape, "line": trace.line, "module": trace.module}
+    return GROUPINGS[grouping].flag if there.get(grouping, trace.name) is None else ""
+
+
+def columns(trace: Trace) -> tuple[Column, ...]:
+    """The columns that this trace can fill."""
+    found = list(_COLUMNS)
+    if np.any(trace.kind == KERNEL):
+        found.append(_DEVICE)
+    if trace.recorded.profile_memory:
+        found.append(_MEMORY)
+    if trace.flops is not None:
+        found.append(_FLOPS)
+    return tuple(found)
+
+
+def _grouped(trace: Trace, grouping: str, show_all: bool) -> Rows:
+    groups = group(trace, *GROUPINGS[grouping].keys)
+    by_op = grouping in _BY_OP
+    count, total_ns = (groups.count, groups.total_ns) if by_op else _outermost(trace, groups)
+    listed = _is_listed(trace, groups, show_all) if by_op else np.ones(len(groups), np.bool_)
+    kept = np.flatnonzero(listed)
+    number = np.full(len(groups) + 1, -1, np.int32)
+    number[kept] = np.arange(len(kept), dtype=np.int32)
+    first = groups.first[kept]
+    tell, detail = _labellers(trace, grouping)
+    family = families(trace)[first] if by_op else np.full(len(kept), SCOPES, np.int8)
+    return Rows(
+        grouping=grouping,
+        of_event=number[_with_folded(trace, groups)],
+        label=[tell(event) for event in first.tolist()],
+        detail=[detail(event) for event in first.tolist()],
+        family=family,
+        name=trace.name[first],
+        value={
+            "count": count[kept],
+            "self_ns": groups.self_ns[kept],
+            "total_ns": total_ns[kept],
+            "average_ns": total_ns[kept] // np.maximum(count[kept], 1),
+            "device_ns": groups.device_ns[kept],
+            "self_bytes": (groups.self_cpu_bytes + groups.self_device_bytes)[kept],
+            "flops": groups.flops[kept],
+        },
+        columns=columns(trace),
+    )
+
+
+def _is_listed(trace: Trace, groups: Groups, show_all: bool) -> Bool:
+    kinds = (OP, KERNEL, RUNTIME, PYTHON) if show_all else (OP, KERNEL)
+    return np.isin(trace.kind[groups.first], kinds)
+
+
+def _outermost(trace: Trace, groups: Groups) -> tuple[Int64, Int64]:
+    """How often each group was entered, and for how long: of events in one another, the outer one counts."""
+    costs = averaged_costs(trace)
+    inside = np.where(costs.parent >= 0, groups.of_event[costs.parent] == groups.of_event, False)
+    entering = np.flatnonzero((groups.of_event >= 0) & ~inside)
+    total = np.zeros(len(groups), np.int64)
+    np.add.at(total, groups.of_event[entering], costs.total_ns[entering])
+    return np.bincount(groups.of_event[entering], minlength=len(groups)), total
+
+
+def _with_folded(trace: Trace, groups: Groups) -> Int32:
+    """The group of each event; what averages fold into the event around it belongs to that one's."""
+    parent = averaged_costs(trace).parent
+    folded = (groups.of_event < 0) & (parent >= 0)
+    return np.where(folded, groups.of_event[parent], groups.of_event)
+
+
+def _labellers(trace: Trace, grouping: str) -> tuple[Callable[[int], str], Callable[[int], str]]:
+    """What a row is called, and what is written beside it, told from its first event."""
+
+    def named(event: int) -> str:
+        return averaged_name(trace.names[trace.name[event]])
+
+    def nothing(event: int) -> str:  # noqa: ARG001 - any event
+        return ""
+
+    def looked_up(column: Int32 | None, table: tuple[Any, ...], write: Callable[[Any], str], absent: str) -> Any:
+        return lambda event: write(table[column[event]]) if column is not None and column[event] >= 0 else absent
+
+    if grouping == "shapes":
+        return named, looked_up(trace.shape, trace.shapes, shapes_text, "")
+    if grouping == "line":
+        return named, looked_up(trace.line, trace.lines, lambda line: f"{line.file}:{line.line}", "")
+    if grouping == "module":
+        return looked_up(trace.module, trace.modules, lambda path: path or "(root)", "(no module)"), nothing
+    if grouping == "thread":
+        return lambda event: thread_title(trace, int(trace.thread[event])), nothing
+    if grouping == "scope":
+        return _scope_name(trace), nothing
+    return named, _device_name(trace)
+
+
+def _scope_name(trace: Trace) -> Callable[[int], str]:
+    scope = innermost_scopes(trace)
+    return lambda event: averaged_name(trace.names[trace.name[scope[event]]]) if scope[event] >= 0 else "(no scope)"
+
+
+def _device_name(trace: Trace) -> Callable[[int], str]:
+    """The device, where there is more than one to tell apart."""
+    several = len(trace.devices) > 1
+    return lambda event: trace.devices[trace.device[event]] if several else ""
+
+
+def shapes_text(shapes: Any) -> str:
+    """Shapes as PyTorch writes them: `[64, 256] [256]`."""
+    return " ".join(str(list(shape)).replace("(", "[").replace(",)", "]").replace(")", "]") for shape in shapes)

@@ -1,0 +1,40 @@
+"""What the tabs of one panel share: the trace, the options, and which events are selected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mtprof_nb.trace import Bool, Trace
+
+#: What a tab is asked and what it answers: plain values, lists and dicts, as JSON has them.
+Question = Mapping[str, Any]
+Answer = dict[str, Any]
+
+
+@dataclass(eq=False)
+class Scene:
+    """One panel's view of a trace."""
+
+    trace: Trace
+    #: The column of the operators table that is sorted by at first.
+    sort: str = "self_ns"
+    #: Rows of the static table.
+    limit: int = 20
+    #: Whether Python frames and the frames of notebook and profiler are shown.
+    show_all: bool = False
+    #: The selected events, None where everything is equal.
+    chosen: Bool | None = None
+
+
+class Tab(Protocol):
+    """One tab of the panel. Its ES module has its name, lies beside it, and draws what it answers."""
+
+    def __init__(self, scene: Scene) -> None: ...
+
+    def first(self) -> Answer:
+        """What is drawn before anything is asked; it is saved with the notebook. `{"empty": reason}` for no data."""
+
+    def answer(self, question: Question) -> Answer:
+        """What the ES module asked for."""

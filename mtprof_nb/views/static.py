@@ -1,0 +1,162 @@
+"""The panel without scripts: HTML with a table and inline SVG, and an aligned text table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mtprof_nb.trace import Int64, Trace
+from mtprof_nb.views import units
+from mtprof_nb.views.families import FAMILIES
+from mtprof_nb.views.rows import Column, Rows, rows, sort_column
+from mtprof_nb.views.summary import Summary, summary
+from mtprof_nb.views.svg import stacks_svg, timeline_svg
+from mtprof_nb.views.text import escaped, fitted, shown
+
+DEFAULT_ROWS = 20
+_NAME_WIDTH = 44
+_RULE = "rgba(128,128,128,0.35)"
+_CELL = "padding:1px 8px;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
+_NAME_CELL = "padding:1px 8px;text-align:left;max-width:26em;overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
+
+
+def text(
+    trace: Trace,
+    sort: str | None = None,
+    limit: int | None = None,
+    *,
+    name: str | None = None,
+    status: str | None = None,
+    show_all: bool = False,
+) -> str:
+    """The key figures and the top rows as plain text; `AttributeError` for an unknown sort key."""
+    strip = summary(trace, name, status)
+    lines = [shown(strip.title), *map(shown, strip.notes)]
+    if not len(trace):
+        return "\n".join(lines)
+    grouped, order = _top(trace, sort, limit, show_all)
+    lines.append(strip.line)
+    if strip.phases:
+        lines.append(", ".join(f"{share.phase} {share.text}" for share in strip.phases))
+    body = [[fitted(shown(grouped.label[row]), _NAME_WIDTH), *_cells(grouped, row)] for row in order.tolist()]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            *_aligned([["Name", *(column.title for column in grouped.columns)], *body]),
+            "",
+            _showing(grouped, order),
+        ]
+    )
+
+
+def html(
+    trace: Trace,
+    *,
+    name: str | None = None,
+    sort: str | None = None,
+    limit: int | None = None,
+    status: str | None = None,
+    show_all: bool = False,
+    charts: bool = True,
+) -> str:
+    """The key figures, the top rows, and small pictures of timeline and stacks, as HTML that needs no script."""
+    strip = summary(trace, name, status)
+    parts = [_strip_html(strip)]
+    if len(trace):
+        parts.append(_table_html(*_top(trace, sort, limit, show_all)))
+    if charts and len(trace):
+        parts += [
+            _titled("Timeline", timeline_svg(trace, show_all)),
+            _titled("Stacks by self time", stacks_svg(trace, show_all)),
+        ]
+        parts.append(_legend_html(trace, show_all))
+    return f'<div style="font-size:13px;line-height:1.5">{"".join(parts)}</div>'
+
+
+def _top(trace: Trace, sort: str | None, limit: int | None, show_all: bool) -> tuple[Rows, Int64]:
+    grouped = rows(trace, "op", show_all)
+    order = grouped.order(sort_column(sort))
+    return grouped, order[: DEFAULT_ROWS if limit is None else max(limit, 0)]
+
+
+def _cells(grouped: Rows, row: int) -> list[str]:
+    return [_cell(grouped, column, row) for column in grouped.columns]
+
+
+def _cell(grouped: Rows, column: Column, row: int) -> str:
+    if column.key == "share":
+        return units.share(int(grouped.value["self_ns"][row]), int(grouped.value["self_ns"].sum()))
+    value = int(grouped.value[column.key][row])
+    if column.unit == "flops" and not value:
+        return "–"
+    return units.WRITERS[column.unit](value)
+
+
+def _showing(grouped: Rows, order: Int64) -> str:
+    return f"showing {units.number(len(order))} of {units.plural(len(grouped), 'row')}"
+
+
+def _aligned(table: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = [
+        "  ".join(
+            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        )
+        for row in table
+    ]
+    return [lines[0], "-" * len(lines[0]), *lines[1:]]
+
+
+def _strip_html(strip: Summary) -> str:
+    figures = " &nbsp; ".join(
+        f'<span title="{escaped(figure.meaning)}"><span style="opacity:0.65">{escaped(figure.title)}</span> '
+        f"<b>{escaped(figure.text)}</b></span>"
+        for figure in strip.figures
+    )
+    phases = ", ".join(f"{escaped(share.phase)} {escaped(share.text)}" for share in strip.phases)
+    notes = "".join(f"<div><b>{escaped(note)}</b></div>" for note in strip.notes)
+    shares = f'<div style="opacity:0.8">{phases}</div>' if phases else ""
+    return f"<div><b>{escaped(strip.title)}</b></div>{notes}<div>{figures}</div>{shares}"
+
+
+def _table_html(grouped: Rows, order: Int64) -> str:
+    head = "".join(
+        f'<th style="{_CELL}" title="{escaped(column.meaning)}">{column.title}</th>' for column in grouped.columns
+    )
+    body = "".join(_row_html(grouped, row) for row in order.tolist())
+    return (
+        f'<table style="border-collapse:collapse;margin:6px 0"><thead><tr style="border-bottom:1px solid {_RULE}">'
+        f'<th style="{_NAME_CELL}">Name</th>{head}</tr></thead><tbody>{body}</tbody></table>'
+        f'<div style="opacity:0.65">{_showing(grouped, order)}</div>'
+    )
+
+
+def _row_html(grouped: Rows, row: int) -> str:
+    family = FAMILIES[grouped.family[row]]
+    swatch = (
+        f'<span style="display:inline-block;width:9px;height:9px;margin-right:6px;background:{family.colour}"></span>'
+    )
+    label = grouped.label[row]
+    name = f'<td style="{_NAME_CELL}" title="{escaped(label)}">{swatch}{escaped(label, 60)}</td>'
+    whole = max(int(grouped.value["self_ns"].sum()), 1)
+    percent = 100 * int(grouped.value["self_ns"][row]) / whole
+    heat = f"background:linear-gradient(90deg,{family.colour}59 {percent:.1f}%,transparent {percent:.1f}%)"
+    cells = "".join(
+        f'<td style="{_CELL}{f";{heat}" if column.key == "share" else ""}">{escaped(_cell(grouped, column, row))}</td>'
+        for column in grouped.columns
+    )
+    return f"<tr>{name}{cells}</tr>"
+
+
+def _titled(title: str, picture: str) -> str:
+    return f'<div style="margin-top:8px"><b>{title}</b>{picture}</div>' if picture else ""
+
+
+def _legend_html(trace: Trace, show_all: bool) -> str:
+    codes = np.unique(rows(trace, "op", show_all).family).tolist()
+    entries = " &nbsp; ".join(
+        f'<span><span style="display:inline-block;width:9px;height:9px;background:{FAMILIES[code].colour}"></span> '
+        f"{FAMILIES[code].title}</span>"
+        for code in codes
+    )
+    return f'<div style="opacity:0.8;margin-top:4px">{entries}</div>'

@@ -1,0 +1,212 @@
+// A table of any length: only the visible rows are elements. Sorts by number, selects with mouse and keyboard.
+
+import { h } from "./dom.js";
+import { share, writers } from "./format.js";
+
+const ROW_PIXELS = 24;
+const SPARE_ROWS = 6;
+const NAME_PIXELS = 190;
+const WIDTHS = { count: 72, time: 82, share: 96, bytes: 88, flops: 98 };
+let tables = 0;
+
+/**
+ * @typedef {{ key: string, title: string, unit: string, meaning: string }} Column
+ * @typedef {{ id: number[], label: string[], detail: string[], family?: number[], value: Record<string, number[]> }} Rows
+ */
+export class Table {
+  #columns = [];
+  /** @type {Rows} */
+  #rows = { id: [], label: [], detail: [], value: {} };
+  #order = [];
+  #cursor = 0;
+  #selected = null;
+  #largest = 1;
+  #prefix = `mtprof-table-${++tables}`;
+
+  /** @param {{ label: string, nameTitle: string, families?: any[], onsort?: Function, onselect?: Function }} options */
+  constructor(options) {
+    this.options = options;
+    this.sort = { key: "", descending: true };
+    this.wholes = {};
+    this.head = h("div", { class: "mtprof-head", role: "row", "aria-rowindex": "1" });
+    this.body = h("div", { class: "mtprof-rows", role: "rowgroup" });
+    this.element = h(
+      "div",
+      {
+        class: "mtprof-table",
+        role: "grid",
+        tabindex: "0",
+        "aria-label": options.label,
+        onscroll: () => this.#draw(),
+        onkeydown: (event) => this.#key(event),
+      },
+      this.head,
+      this.body,
+    );
+    this.body.addEventListener("click", (event) => {
+      const row = event.target.closest("[data-place]");
+      if (row) this.#choose(Number(row.dataset.place));
+    });
+    new ResizeObserver(() => this.#draw()).observe(this.element);
+  }
+
+  /** @param {Column[]} columns @param {Rows} rows @param {Record<string, number>} wholes what shares are shares of */
+  fill(columns, rows, wholes = {}) {
+    this.#columns = columns;
+    this.#rows = rows;
+    this.wholes = wholes;
+    this.#lay("wide", columns.map((column) => WIDTHS[column.unit]), NAME_PIXELS);
+    this.#lay("narrow", columns.map((column) => Math.round(WIDTHS[column.unit] * 0.86)), NAME_PIXELS - 20);
+    this.#largest = Math.max(...(rows.value.self_ns ?? [0]), 1);
+    this.#drawHead();
+  }
+
+  /** Widths of the columns, for a wide place and for a narrow one; the style sheet takes the one that fits. */
+  #lay(kind, widths, name) {
+    const style = this.element.style;
+    style.setProperty(`--mtprof-${kind}-columns`, `minmax(${name}px, 1fr) ${widths.map((width) => `${width}px`).join(" ")}`);
+    style.setProperty(`--mtprof-${kind}-least`, `${widths.reduce((sum, width) => sum + width, name)}px`);
+  }
+
+  /** The places of the rows to show, in their order. */
+  show(order) {
+    this.#order = order;
+    this.#cursor = Math.min(this.#cursor, Math.max(order.length - 1, 0));
+    this.body.style.height = `${order.length * ROW_PIXELS}px`;
+    this.element.setAttribute("aria-rowcount", String(order.length + 1));
+    this.#draw();
+  }
+
+  /** Marks the row with this id, and brings it into view. */
+  select(id, reveal = true) {
+    this.#selected = id;
+    const place = this.#order.findIndex((row) => this.#rows.id[row] === id);
+    if (place >= 0) {
+      this.#cursor = place;
+      if (reveal) this.#reveal(place);
+    }
+    this.#draw();
+  }
+
+  /** The number that a column is sorted by. */
+  number(column, row) {
+    return this.#rows.value[column === "share" ? "self_ns" : column]?.[row] ?? 0;
+  }
+
+  /** What a cell says. */
+  text(column, row) {
+    if (column.unit === "share") return share(this.number("share", row), this.wholes.share);
+    return writers[column.unit](this.number(column.key, row));
+  }
+
+  #drawHead() {
+    const columns = [{ key: "label", title: this.options.nameTitle, unit: "name", meaning: "by name" }, ...this.#columns];
+    this.head.replaceChildren(
+      ...columns.map((column) => {
+        const sorted = column.key === this.sort.key;
+        const order = sorted ? (this.sort.descending ? "descending" : "ascending") : "none";
+        const arrow = sorted ? (this.sort.descending ? "▾" : "▴") : "";
+        return h(
+          "div",
+          {
+            class: `mtprof-cell mtprof-in-${column.unit}`,
+            role: "columnheader",
+            "aria-sort": order,
+            title: column.meaning,
+            "data-key": column.key,
+            onclick: () => this.options.onsort?.(column.key),
+          },
+          h("button", { type: "button", class: "mtprof-sort", tabindex: this.options.onsort ? "0" : "-1" }, column.title),
+          h("span", { class: "mtprof-arrow", "aria-hidden": "true", text: arrow }),
+        );
+      }),
+    );
+  }
+
+  #draw() {
+    const height = this.element.clientHeight || 300;
+    const first = Math.max(Math.floor(this.element.scrollTop / ROW_PIXELS) - SPARE_ROWS, 0);
+    const last = Math.min(first + Math.ceil(height / ROW_PIXELS) + 2 * SPARE_ROWS, this.#order.length);
+    const rows = [];
+    for (let place = first; place < last; place++) rows.push(this.#row(place));
+    this.body.replaceChildren(...rows);
+    const current = this.#order.length ? `${this.#prefix}-${this.#cursor}` : null;
+    if (current) this.element.setAttribute("aria-activedescendant", current);
+  }
+
+  #row(place) {
+    const row = this.#order[place];
+    const selected = this.#rows.id[row] === this.#selected;
+    const [label, detail] = [this.#rows.label[row], this.#rows.detail[row]];
+    const family = this.options.families?.[this.#rows.family?.[row]];
+    const name = h(
+      "div",
+      { class: "mtprof-cell mtprof-in-name", role: "gridcell", title: detail ? `${label}\n${detail}` : label },
+      family ? h("span", { class: "mtprof-swatch", style: `background:${family.colour}`, title: family.title }) : null,
+      h("span", { class: "mtprof-label", text: label }),
+      detail ? h("span", { class: "mtprof-detail", text: detail }) : null,
+    );
+    const cells = this.#columns.map((column) => {
+      const cell = h("div", { class: `mtprof-cell mtprof-in-${column.unit}`, role: "gridcell", text: this.text(column, row) });
+      if (column.unit === "share" && this.wholes.share) {
+        const part = Math.max(this.number("share", row) / this.#largest, 0);
+        cell.style.setProperty("--mtprof-part", part.toFixed(4));
+        cell.style.setProperty("--mtprof-heat", family?.colour ?? "var(--mtprof-accent)");
+      }
+      return cell;
+    });
+    return h(
+      "div",
+      {
+        class: `mtprof-row${selected ? " mtprof-selected" : ""}${place === this.#cursor ? " mtprof-cursor" : ""}`,
+        id: `${this.#prefix}-${place}`,
+        role: "row",
+        "aria-rowindex": String(place + 2),
+        "aria-selected": String(selected),
+        "data-place": String(place),
+        style: `top:${place * ROW_PIXELS}px`,
+      },
+      name,
+      ...cells,
+    );
+  }
+
+  #choose(place) {
+    this.#cursor = place;
+    const id = this.#rows.id[this.#order[place]];
+    this.options.onselect?.(id === this.#selected ? null : id, this.#order[place]);
+    this.#draw();
+  }
+
+  #reveal(place) {
+    const head = this.head.offsetHeight;
+    const top = place * ROW_PIXELS;
+    const view = this.element.clientHeight - head;
+    if (top < this.element.scrollTop) this.element.scrollTop = top;
+    else if (top + ROW_PIXELS > this.element.scrollTop + view) this.element.scrollTop = top + ROW_PIXELS - view;
+  }
+
+  #key(event) {
+    if (event.target !== this.element) return;
+    const page = Math.max(Math.floor(this.element.clientHeight / ROW_PIXELS) - 2, 1);
+    const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+    if (event.key in moves) {
+      this.#cursor = Math.min(Math.max(this.#cursor + moves[event.key], 0), Math.max(this.#order.length - 1, 0));
+      this.#reveal(this.#cursor);
+      this.#draw();
+    } else if ((event.key === "Enter" || event.key === " ") && this.#order.length) this.#choose(this.#cursor);
+    else if (event.key === "Escape" && this.#selected !== null) this.options.onselect?.(null);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}
+
+/** Places of rows by one column; ties by name. */
+export function sorted(table, rows, { key, descending }) {
+  const turn = descending ? -1 : 1;
+  const named = (one, other) => (rows.label[one] < rows.label[other] ? -1 : rows.label[one] > rows.label[other] ? 1 : 0);
+  const order = rows.label.map((_, row) => row);
+  if (key === "label") return order.sort((one, other) => turn * named(one, other));
+  return order.sort((one, other) => turn * (table.number(key, one) - table.number(key, other)) || named(one, other));
+}

@@ -1,0 +1,222 @@
+// The timeline tab: zoom and pan; Python sends the level of detail that each window needs.
+
+import { Chart } from "./chart.js";
+import { h, legend, settled, svg } from "./dom.js";
+import { duration, number, timeTicks } from "./format.js";
+
+const SHORTEST_S = 50e-9;
+const TALLEST_ROW = 30;
+const HELP = "Drag to zoom, double-click for all, Ctrl + wheel zooms, Shift + wheel pans; keys: arrows, + and -, 0 for all";
+
+/** @param {{ host: HTMLElement, first: any, wire: any, store: any }} context */
+export function mount({ host, first, wire, store }) {
+  const whole = [0, first.whole_s];
+  let shown = first;
+  let view = whole;
+  let asked = 0;
+
+  const place = h("div", { class: "mtprof-plot" });
+  const scroll = h("div", { class: "mtprof-stage mtprof-scroll", role: "group", tabindex: "0", "aria-label": `Timeline. ${HELP}` }, place);
+  const status = h("span", { class: "mtprof-count", role: "status" });
+  const overview = new Overview(first.busy, whole, (window) => go(window));
+  const button = (text, label, act) =>
+    h("button", { type: "button", class: "mtprof-button", "aria-label": label, title: label, text, onclick: act });
+  let dragging = "zoom";
+  const drag = button("Pan", "Drag moves the window instead of zooming", () => {
+    dragging = dragging === "zoom" ? "pan" : "zoom";
+    drag.setAttribute("aria-pressed", String(dragging === "pan"));
+    draw();
+  });
+  drag.setAttribute("aria-pressed", "false");
+  const tools = [
+    button("+", "Zoom in", () => zoom(0.5)),
+    button("−", "Zoom out", () => zoom(2)),
+    button("All", "Show the whole recording", () => go(whole)),
+    drag,
+  ];
+  host.append(h("div", { class: "mtprof-tools" }, ...tools, overview.element, status), scroll, legend(first.legend));
+
+  // A few rows are drawn taller, many rows scroll.
+  const { margin, height: least, yaxis } = first.picture.layout;
+  const roomy = yaxis.range[0] * TALLEST_ROW + margin.t + margin.b;
+  const height = Math.max(least, Math.min(roomy, scroll.clientHeight - 2 || roomy));
+  place.style.height = `${height}px`;
+
+  const chart = new Chart(place, wire);
+  chart.on("plotly_relayout", (change) => {
+    const window = change["xaxis.range"] ?? [change["xaxis.range[0]"], change["xaxis.range[1]"]];
+    if (window[0] !== undefined) go(window);
+  });
+  chart.on("plotly_doubleclick", () => go(whole));
+  chart.on("plotly_click", ({ points }) => {
+    const [event, name] = points[0].customdata ?? [];
+    if (event !== undefined) store.pick(event, name);
+  });
+
+  function go([begin, end]) {
+    const length = Math.min(Math.max(end - begin, SHORTEST_S), whole[1]);
+    const from = Math.min(Math.max(begin, 0), whole[1] - length);
+    view = [from, from + length];
+    draw();
+    askSoon();
+  }
+
+  function zoom(factor, at = (view[0] + view[1]) / 2) {
+    go([at - (at - view[0]) * factor, at + (view[1] - at) * factor]);
+  }
+
+  const pan = (part) => go([view[0] + (view[1] - view[0]) * part, view[1] + (view[1] - view[0]) * part]);
+
+  async function ask() {
+    const number = ++asked;
+    const [begin_ns, end_ns] = view.map((second) => Math.round(second * 1e9));
+    const pixels = Math.round(room());
+    const answer = await wire.ask({ tab: "timeline", ask: "window", begin_ns, end_ns, pixels });
+    if (number !== asked) return;
+    shown = answer;
+    draw();
+  }
+  const askSoon = settled(ask, 60);
+
+  function draw() {
+    const ticks = timeTicks(...view, Math.max(room() / 90, 2));
+    const layout = { ...shown.picture.layout, dragmode: dragging, height };
+    layout.xaxis = { ...layout.xaxis, range: view, tickvals: ticks.values, ticktext: ticks.text, tickformat: "", ticksuffix: "" };
+    overview.show(view);
+    const span = h("span", { class: "mtprof-word", text: `${duration((view[1] - view[0]) * 1e9)}: ` });
+    status.replaceChildren(span, `${number(shown.held)} events, ${number(shown.drawn)} blocks`);
+    status.title = status.textContent;
+    return chart.draw({ data: fitting(wire.live ? shown.picture.data : dimmed(shown.picture.data)), layout });
+  }
+
+  const room = () => Math.max(chart.width - margin.l - margin.r, 100);
+
+  /** Names were cut for a width; where the chart is narrower they would run into each other. */
+  function fitting(data) {
+    const scale = room() / (view[1] - view[0]);
+    return scale > 0.9 * shown.pixels_per_s ? data : data.filter((trace) => trace.mode !== "text");
+  }
+
+  /** Without Python a block is known by its longest event alone. */
+  function dimmed(data) {
+    if (!store.selection) return data;
+    return data.map((trace) => {
+      if (!trace.customdata) return trace;
+      const opacity = trace.customdata.map(([, name]) => (name === store.selection.name ? 1 : 0.16));
+      return { ...trace, marker: { ...trace.marker, opacity } };
+    });
+  }
+
+  // Lane titles are cut to fit; the whole name shows on hover.
+  place.addEventListener("mtprof-drawn", () => {
+    exact(place);
+    place.querySelectorAll(".yaxislayer-above .ytick text").forEach((tick, at) => {
+      tick.style.pointerEvents = "all";
+      tick.append(svg("title", { text: first.lanes[at] ?? "" }));
+    });
+  });
+
+  scroll.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey) return;
+      event.preventDefault();
+      const steps = Math.sign(event.deltaY || event.deltaX);
+      if (event.shiftKey) return pan(0.15 * steps);
+      const { l, r } = margin;
+      const box = place.getBoundingClientRect();
+      const part = Math.min(Math.max((event.clientX - box.left - l) / (box.width - l - r), 0), 1);
+      zoom(steps > 0 ? 1.4 : 1 / 1.4, view[0] + part * (view[1] - view[0]));
+    },
+    { passive: false },
+  );
+  scroll.addEventListener("keydown", (event) => {
+    const acts = {
+      ArrowLeft: () => pan(-0.2),
+      ArrowRight: () => pan(0.2),
+      "+": () => zoom(0.5),
+      "=": () => zoom(0.5),
+      "-": () => zoom(2),
+      0: () => go(whole),
+      Escape: () => store.select(null),
+    };
+    if (!(event.key in acts) || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    acts[event.key]();
+  });
+
+  let stale = false;
+  const renew = () => {
+    stale = false;
+    if (wire.live) ask();
+    else draw();
+  };
+  store.onselect(() => (host.hidden ? (stale = true) : renew()));
+  draw();
+  // The first picture was made for a width that is seldom ours.
+  ask();
+  new ResizeObserver(settled(() => host.hidden || (draw(), ask()), 200)).observe(scroll);
+  return {
+    restyle: () => chart.restyle(),
+    shown: () => (stale ? renew() : chart.restyle()),
+    destroy: () => chart.destroy(),
+    /** For tests: what is drawn at present. */
+    state: () => ({ view, drawn: shown.drawn, held: shown.held }),
+  };
+}
+
+/** Plotly makes thin bars a pixel wide; here every bar gets the extent that it has. */
+function exact(place) {
+  const { xaxis, yaxis } = place._fullLayout;
+  place.querySelectorAll(".barlayer .trace.bars").forEach((group) => {
+    const trace = place.data[group.__data__?.[0]?.trace?.index];
+    if (!trace) return;
+    for (const point of group.querySelectorAll("g.point")) {
+      const at = point.__data__.i;
+      const high = (Array.isArray(trace.width) ? trace.width[at] : trace.width) / 2;
+      const [left, right] = [xaxis.d2p(trace.base[at]), xaxis.d2p(trace.base[at] + trace.x[at])];
+      const [top, bottom] = [yaxis.d2p(trace.y[at] - high), yaxis.d2p(trace.y[at] + high)];
+      point.querySelector("path")?.setAttribute("d", `M${left},${top}V${bottom}H${right}V${top}Z`);
+    }
+  });
+}
+
+/** The whole recording in small: how busy it was, and which part is in view. Drag to move there. */
+class Overview {
+  #whole;
+  #window;
+
+  constructor(busy, whole, go) {
+    this.#whole = whole;
+    const outline = busy.map((part, at) => `L${at},${(1 - part).toFixed(3)}L${at + 1},${(1 - part).toFixed(3)}`).join("");
+    const path = svg("path", { d: `M0,1${outline}L${busy.length},1Z`, class: "mtprof-busy" });
+    this.#window = svg("rect", { y: 0, height: 1, class: "mtprof-window" });
+    this.element = svg(
+      "svg",
+      { class: "mtprof-overview", viewBox: `0 0 ${busy.length} 1`, preserveAspectRatio: "none", role: "img", "aria-label": "How busy the recording was, and the part in view" },
+      path,
+      this.#window,
+    );
+    this.bins = busy.length;
+    const move = (event) => {
+      const box = this.element.getBoundingClientRect();
+      const at = ((event.clientX - box.left) / box.width) * whole[1];
+      const length = this.view[1] - this.view[0];
+      if (length < whole[1]) go([at - length / 2, at + length / 2]);
+    };
+    this.element.addEventListener("pointerdown", (event) => {
+      this.element.setPointerCapture(event.pointerId);
+      move(event);
+    });
+    this.element.addEventListener("pointermove", (event) => event.buttons && move(event));
+  }
+
+  show(view) {
+    this.view = view;
+    const scale = this.bins / this.#whole[1];
+    this.#window.classList.toggle("mtprof-whole", view[1] - view[0] >= this.#whole[1] * 0.999);
+    this.#window.setAttribute("x", String(view[0] * scale));
+    this.#window.setAttribute("width", String(Math.max((view[1] - view[0]) * scale, 1)));
+  }
+}

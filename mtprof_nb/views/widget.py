@@ -1,0 +1,88 @@
+"""The panel as a widget: it sends what each tab draws first, and answers what the page asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from threading import Lock
+from typing import Any
+
+import anywidget
+import traitlets
+
+from mtprof_nb.views import modules, wire
+from mtprof_nb.views.scene import Scene, Tab
+from mtprof_nb.views.summary import Summary
+from mtprof_nb.views.tabs import TABS
+
+#: With more events than this a tab is worked out when it is first opened.
+EAGER_EVENTS = 300_000
+
+
+class Panel(anywidget.AnyWidget):
+    """One profile under its cell. Renders also as HTML without scripts, and as text."""
+
+    _esm = modules.script(tuple(kind.name for kind in TABS))
+    _css = modules.style()
+    #: Name and title of each tab.
+    tabs: traitlets.List[Any] = traitlets.List().tag(sync=True)
+    #: The strip on top; empty where only a table is shown.
+    strip = traitlets.Dict().tag(sync=True)
+    #: What each tab draws first, packed. It is saved with the notebook; a tab that is missing here was never opened.
+    first = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self, scene: Scene, tabs: Iterable[str], strip: Summary | None, static_html: str, static_text: str
+    ) -> None:
+        kinds = [kind for kind in TABS if kind.name in set(tabs)]
+        self._tabs: dict[str, Tab] = {kind.name: kind.make(scene) for kind in kinds}
+        # A frontend may deliver messages on a thread of its own while a cell runs.
+        self._lock = Lock()
+        self._static = (static_html, static_text)
+        eager = kinds if len(scene.trace) <= EAGER_EVENTS else kinds[:1]
+        super().__init__(
+            tabs=[{"name": kind.name, "title": kind.title} for kind in kinds],
+            strip=_written(strip) if strip else {},
+            first={kind.name: wire.packed(self._tabs[kind.name].first()) for kind in eager},
+        )
+        self.on_msg(self._on_message)
+
+    def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        found = super()._repr_mimebundle_(**options)
+        if found is None:
+            return None
+        bundle, metadata = found if isinstance(found, tuple) else (found, {})
+        html, text = self._static
+        return {**bundle, "text/html": html, "text/plain": text}, metadata
+
+    def __repr__(self) -> str:
+        return self._static[1]
+
+    def _on_message(self, _: Any, question: dict[str, Any], __: list[Any]) -> None:
+        number = question.get("number")
+        try:
+            answer, buffers = self._answer(question)
+        except Exception as error:
+            answer, buffers = {"error": f"{type(error).__name__}: {error}"}, []
+        self.send({"number": number, **answer}, buffers)
+
+    def _answer(self, question: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        ask = question.get("ask")
+        if ask == "plotly":
+            return {}, [wire.plotly_script()]
+        if ask == "hello":
+            return {}, []
+        with self._lock:
+            tab = self._tabs[question["tab"]]
+            if ask == "first":
+                self.first = {**self.first, question["tab"]: wire.packed(tab.first())}
+                return {}, []
+            return {}, [wire.packed(tab.answer(question))]
+
+
+def _written(strip: Summary) -> dict[str, Any]:
+    return {
+        "title": strip.title,
+        "figures": [figure._asdict() for figure in strip.figures],
+        "phases": [share._asdict() for share in strip.phases],
+        "notes": list(strip.notes),
+    }

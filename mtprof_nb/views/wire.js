@@ -1,0 +1,79 @@
+// The panel's line to Python: questions with a number, answers that come back under it, and plotly.js once a page.
+
+/** What all panels of the page share. */
+const page = (globalThis[Symbol.for("mtprof_nb page")] ??= { plotly: null, askedAt: 0, waiting: [] });
+const ASK_AGAIN_MS = 4000;
+
+/** @param {DataView} buffer compressed bytes */
+function inflated(buffer) {
+  return new Response(new Blob([buffer]).stream().pipeThrough(new DecompressionStream("deflate")));
+}
+
+/** The plain value in a packed message. */
+export const unpacked = (buffer) => inflated(buffer).json();
+
+export class Wire {
+  #model;
+  #waiting = new Map();
+  #number = 0;
+  /** Two views of one panel hear each other's answers. */
+  #view = Math.random().toString(36).slice(2);
+  /** Whether Python has answered anything yet: a saved panel without its kernel never hears a word. */
+  live = false;
+  /** @type {((problem: string) => void) | null} called where Python could not answer; its question stays open. */
+  onerror = null;
+
+  constructor(model) {
+    this.#model = model;
+    model.on("msg:custom", (message, buffers) => this.#receive(message, buffers));
+  }
+
+  #receive(message, buffers) {
+    this.live = true;
+    const waiting = this.#waiting.get(message.number);
+    this.#waiting.delete(message.number);
+    if (message.error) this.onerror?.(message.error);
+    else waiting?.(buffers);
+  }
+
+  /** Sends a question; resolves to the raw buffers of the answer, never where there is no kernel or no answer. */
+  raw(question) {
+    const number = `${this.#view}-${++this.#number}`;
+    const answer = new Promise((resolve) => this.#waiting.set(number, resolve));
+    this.#model.send({ ...question, number });
+    return answer;
+  }
+
+  /** Asks a tab's Python side. */
+  async ask(question) {
+    const [buffer] = await this.raw(question);
+    return unpacked(buffer);
+  }
+
+  /** plotly.js, loaded once a page whichever panel asks first. */
+  plotly() {
+    if (page.plotly) return Promise.resolve(page.plotly);
+    const loaded = new Promise((resolve) => page.waiting.push(resolve));
+    // Another panel's kernel may be busy, or gone: after a while ours is asked too.
+    if (Date.now() - page.askedAt > ASK_AGAIN_MS) {
+      page.askedAt = Date.now();
+      this.raw({ ask: "plotly" }).then(([buffer]) => load(buffer));
+    }
+    return loaded;
+  }
+}
+
+async function load(buffer) {
+  if (page.plotly) return;
+  const source = await inflated(buffer).text();
+  const before = globalThis.Plotly;
+  // plotly.js looks for module loaders; hidden from it, they cannot take it for one of their own.
+  const blob = new Blob(["const define = undefined, module = undefined, exports = undefined;\n", source], { type: "text/javascript" });
+  const url = URL.createObjectURL(blob);
+  await import(url);
+  URL.revokeObjectURL(url);
+  page.plotly ??= globalThis.Plotly;
+  globalThis.Plotly = before;
+  if (before === undefined) delete globalThis.Plotly;
+  for (const resolve of page.waiting.splice(0)) resolve(page.plotly);
+}
