@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
 from mtprof_nb.cell.flags import CONFIG_PARSER, PARSER
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-_EVENT = "complete_command"
 _PARSERS = {"%%mtprofile": PARSER, "%mtprofile": PARSER, "%mtprofile_config": CONFIG_PARSER}
 
 
-def complete(_ip: Any, event: SimpleNamespace) -> list[str]:
-    """What may stand at the cursor: the values of the flag before it, or the flags themselves."""
-    parser = _PARSERS[event.command]
-    before = event.text_until_cursor.removesuffix(event.symbol).split()
-    values = [option.values for option in parser.options if before and before[-1] in option.spellings]
-    if values and values[0]:
-        return list(values[0])
-    return parser.spellings if event.symbol.startswith("-") else []
+def offered(line: str, token: str) -> list[str]:
+    """What may stand in the place of `token`, which ends `line`: values of the flag before it, or flags."""
+    before = line.removesuffix(token).split()
+    parser = _PARSERS.get(before[0]) if before else None
+    if parser is None:
+        return []
+    values = next((option.values for option in parser.options if before[-1] in option.spellings), ())
+    choices = values or (parser.spellings if token.startswith("-") else ())
+    return [choice for choice in choices if choice.startswith(token)]
+
+
+# A matcher, and not a `complete_command` hook, because Jedi takes `--with-` for an expression and completes it too.
+@context_matcher(identifier="mtprof_nb.flags")  # type: ignore[untyped-decorator]
+def match_flags(context: CompletionContext) -> SimpleMatcherResult:
+    """Flags where a flag may stand, and then nothing else."""
+    found = offered(context.text_until_cursor, context.token)
+    return {"completions": [SimpleCompletion(text) for text in found], "suppress": bool(found), "ordered": True}
 
 
 def install(ip: InteractiveShell) -> None:
     """Complete in `ip` from now on."""
-    for command in _PARSERS:
-        ip.set_hook(_EVENT, complete, str_key=command)
+    ip.Completer.custom_matchers.append(match_flags)
 
 
 def remove(ip: InteractiveShell) -> None:
     """Complete no more."""
-    for command in _PARSERS:
-        ip.strdispatchers[_EVENT].strs.pop(command, None)
+    ip.Completer.custom_matchers.remove(match_flags)

@@ -15,6 +15,7 @@ import pytest
 from jupyter_client.manager import KernelManager
 
 TIMEOUT_S = 60
+WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 @dataclass
@@ -60,7 +61,9 @@ class Ran:
 
 
 def is_panel(content: dict[str, Any]) -> bool:
-    return "mtprof" in content["data"].get("text/html", "")
+    """Whether a message shows a profile: nothing else here carries a widget and HTML at once."""
+    data = content.get("data", {})
+    return WIDGET in data and "text/html" in data
 
 
 class Kernel:
@@ -82,7 +85,31 @@ class Kernel:
 
     def send(self, code: str, **request: Any) -> str:
         """Ask for `code` to be run; nobody answers its questions unless `allow_stdin` is given."""
-        return self.client.execute(code, **{"allow_stdin": False, "stop_on_error": False, **request})
+        content = {"allow_stdin": False, "stop_on_error": False, **request}
+        cell_id = content.pop("cell_id", None)
+        if cell_id is None:
+            return self.client.execute(code, **content)
+        # The client of jupyter_client names no cell, as JupyterLab does.
+        defaults = {"silent": False, "store_history": True, "user_expressions": {}}
+        message = self.client.session.msg("execute_request", {"code": code, **defaults, **content})
+        message["metadata"]["cellId"] = cell_id
+        self.client.shell_channel.send(message)
+        sent: str = message["header"]["msg_id"]
+        return sent
+
+    def complete(self, code: str, cursor: int) -> list[str]:
+        """What tab completion offers at `cursor`."""
+        reply = self.client.complete(code, cursor, reply=True, timeout=TIMEOUT_S)
+        found: list[str] = reply["content"]["matches"]
+        return found
+
+    def history(self, number: int) -> str:
+        """What a frontend gets for input `number` of this session."""
+        reply = self.client.history(
+            hist_access_type="range", session=0, start=number, stop=number + 1, raw=True, reply=True, timeout=TIMEOUT_S
+        )
+        text: str = reply["content"]["history"][0][2]
+        return text
 
     def finish(self, request: str) -> Ran:
         """Wait until the kernel has done what `send` asked for."""
@@ -112,6 +139,14 @@ class Kernel:
             if message["msg_type"] == "stream" and said in message["content"]["text"]:
                 return sent
 
+    def answer(self, code: str, answers: list[str]) -> Ran:
+        """Run `code`, and type one answer after the other where it asks."""
+        sent = self.send(code, allow_stdin=True)
+        for text in answers:
+            self.client.get_stdin_msg(timeout=TIMEOUT_S)
+            self.client.input(text)
+        return self.finish(sent)
+
     def interrupt_when(self, code: str, said: str, **request: Any) -> Ran:
         """Run `code`, and interrupt the kernel once it has printed `said`."""
         sent = self.run_until(code, said, **request)
@@ -119,10 +154,14 @@ class Kernel:
         self.manager.interrupt_kernel()
         return self.finish(sent)
 
+    def empty(self) -> None:
+        """Forget what the user has made: %reset would, but collects garbage three times on the way."""
+        emptied = self.run(EMPTY, silent=True)
+        assert emptied.status == "ok", emptied.messages
+
     def value(self, expression: str) -> Any:
         """`expression` in the user's namespace, as plain Python (its repr must be a literal)."""
-        ran = self.client.execute("", silent=True, user_expressions={"value": expression}, allow_stdin=False)
-        found = self.finish(ran).reply["user_expressions"]["value"]
+        found = self.run("", silent=True, user_expressions={"value": expression}).reply["user_expressions"]["value"]
         assert found["status"] == "ok", found
         return ast.literal_eval(found["data"]["text/plain"])
 
@@ -142,9 +181,9 @@ def shared_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
 @pytest.fixture
 def kernel(shared_kernel: Kernel) -> Iterator[Kernel]:
     """The shared kernel, emptied; afterwards nothing of a recording may be left in it."""
-    shared_kernel.run("%reset -f\nimport torch\n%mtprofile_config --reset")
+    shared_kernel.empty()
     yield shared_kernel
-    left = shared_kernel.run(LEFT_BEHIND)
+    left = shared_kernel.run(LEFT_BEHIND, silent=True)
     assert left.stdout == "", left.messages
 
 
@@ -155,6 +194,12 @@ def new_kernel(tmp_path: Path) -> Iterator[Kernel]:
     yield kernel
     kernel.close()
 
+
+EMPTY = """
+(lambda ip: [ip.user_ns.pop(name) for name in list(ip.user_ns) if name not in ip.user_ns_hidden])(get_ipython())
+import torch
+%mtprofile_config --reset
+"""
 
 LEFT_BEHIND = """
 def _left_behind():
