@@ -79,6 +79,8 @@ class profile(Results):
         self.post_processing_timeout_s = post_processing_timeout_s
         self.custom_trace_id_callback = custom_trace_id_callback
         self.on_trace_ready = on_trace_ready
+        #: Adds to each finished window what was learnt of it elsewhere; set before `start()`.
+        self.annotate: Callable[[Trace], Trace] | None = None
         self.schedule: Callable[[int], Any] = schedule or record_always
         self.record_steps = schedule is not None
         self.step_num = 0
@@ -101,6 +103,9 @@ class profile(Results):
         self._trace_id = ""
         self._trace: Trace | None = None
         self.action_map = self._actions()
+
+    def __repr__(self) -> str:
+        return f"<profile {self.name!r}: {len(self.trace):,} events>"
 
     @property
     def trace(self) -> Trace:
@@ -266,6 +271,8 @@ class profile(Results):
 
     def _keep(self, trace: Trace) -> None:
         trace = replace(trace, label=self.name, metadata=dict(self._metadata))
+        if self.annotate is not None:
+            trace = self.annotate(trace)
         if self.acc_events and self._trace is not None:
             trace = merge([self._trace, trace])
         self._trace = trace

@@ -45,6 +45,7 @@ class Marks:
         self._units: list[Unit] = []
         self._notes: dict[str, None] = {}
         self._buffers: MarkBuffers | None = None
+        self._is_installed = False
 
     @property
     def note(self) -> str:
@@ -56,6 +57,11 @@ class Marks:
     def is_recording(self) -> bool:
         """Whether marks made by this thread are kept now."""
         return builtins.__dict__.get(MARK, IDLE) is not IDLE and threading.get_ident() == self._thread
+
+    @property
+    def has_code(self) -> bool:
+        """Whether any code was marked."""
+        return bool(self._units)
 
     def mark(self, tree: ast.Module, skip: int = 0) -> ast.Module:
         """`tree` with marks after its first `skip` statements; `tree` itself, and a note, where that cannot be."""
@@ -77,11 +83,16 @@ class Marks:
         self._units.append(unit)
         return unit.marked
 
+    def idle(self) -> None:
+        """Let marked code run where nothing is recorded."""
+        self._is_installed = builtins.__dict__.setdefault(MARK, IDLE) is IDLE
+
     def start(self) -> None:
         """Keep marks from now on; called by the thread that runs the cell."""
         self._thread = threading.get_ident()
         self._buffers = MarkBuffers(self._open)
         builtins.__dict__[MARK] = self._buffers.mark
+        self._is_installed = True
 
     def stop(self) -> None:
         """Keep no more marks: the marked code runs on, and its marks do nothing."""
@@ -99,13 +110,17 @@ class Marks:
         return replace(trace, sources={**trace.sources, **texts}, lines_note=self.note)
 
     def remove(self) -> None:
-        """Give functions that the cell left behind their plain code, and take the mark away."""
+        """Give functions that the cell left behind their plain code, take the mark away, and forget everything."""
         self.stop()
+        if not self._is_installed:
+            return
+        self._is_installed = False
         plain: dict[CodeType, CodeType] = {}
         for unit in self._units:
             if unit.file:
                 plain |= unmarking.plain_code(unit.marked, unit.plain, unit.file, self._ip.compile.flags)
         unmarking.restore(plain)
+        self._buffers, self._units = None, []
 
     def _note(self, reason: str) -> None:
         self._notes[reason] = None
@@ -122,7 +137,11 @@ class Marks:
         if not lines:
             return _unparsed(unit.plain)
         running = self._ip.displayhook.exec_result
-        typed = running.info.raw_cell.splitlines() if running is not None else []
+        compiled = (getattr(running.info, "transformed_cell", None) or "") if running is not None else ""
+        if compiled.splitlines() != lines:
+            return "\n".join(lines)
+        typed = running.info.raw_cell.splitlines()
+        # A line may have been added at the end.
         return "\n".join(typed if len(typed) <= len(lines) <= len(typed) + 1 else lines)
 
 
@@ -133,12 +152,6 @@ def _unparsed(tree: ast.Module) -> str:
         if isinstance(node, ast.stmt):
             lines.setdefault(node.lineno, ast.unparse(node).split("\n", 1)[0])
     return "\n".join(lines.get(number, "") for number in range(1, max(lines, default=0) + 1))
-
-
-def _has_lines(tree: ast.Module) -> bool:
-    """Whether code that a magic runs is more than a line of the cell, and is not timed, which would time the marks."""
-    is_timed = sys._getframe(3).f_code.co_name == "timeit"
-    return not is_timed and bool(tree.body) and (tree.body[-1].end_lineno or 1) > 1
 
 
 class CellMarker:
@@ -161,17 +174,30 @@ class CellMarker:
 
     def visit(self, tree: Any) -> Any:
         """What IPython calls with each cell: marks, or the tree as it is."""
-        if not isinstance(tree, ast.Module):
+        if not isinstance(tree, ast.Module) or not tree.body:
             return tree
-        if self._is_profiled(tree):
+        is_profiled = self._is_profiled(tree)
+        if self._current is not None and self._current.is_recording:
+            return self._current.mark(tree, skip=int(is_profiled)) if self._is_to_be_marked(tree) else tree
+        if is_profiled:
             self._pending = Marks(self._ip)
             return self._pending.mark(tree, skip=1)
-        if self._current is not None and self._current.is_recording and _has_lines(tree):
-            return self._current.mark(tree)
         return tree
 
     def take(self) -> Marks:
-        """The marks of the cell that is beginning its recording now."""
-        self._current = self._pending or Marks(self._ip)
-        self._pending = None
-        return self._current
+        """The marks of the recording that begins now; inside another one, marks that will do nothing."""
+        marks, self._pending = self._pending or Marks(self._ip), None
+        if self._current is None or not self._current.is_recording:
+            self._current = marks
+        return marks
+
+    def _is_to_be_marked(self, tree: ast.Module) -> bool:
+        """Not what `%timeit` runs, which would time the marks; not a magic's argument on one line of the cell."""
+        is_timed = sys._getframe(3).f_code.co_name == "timeit"
+        is_one_line = (tree.body[-1].end_lineno or 1) == 1
+        return not is_timed and not (is_one_line and self._current is not None and self._current.has_code)
+
+
+def marker_of(ip: InteractiveShell) -> CellMarker | None:
+    """The transformer that is installed in `ip`."""
+    return next((one for one in ip.ast_transformers if isinstance(one, CellMarker)), None)

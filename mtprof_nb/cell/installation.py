@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mtprof_nb.capture.marks import CellMarker, marker_of
 from mtprof_nb.cell import completion
-from mtprof_nb.cell.source import OneLiner, profiled
+from mtprof_nb.cell.source import OneLiner, is_profiled, profiled
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -19,6 +20,7 @@ def install(ip: InteractiveShell, magics: type[Magics]) -> None:
     ip.register_magics(magics)
     ip.input_transformers_cleanup.append(profiled)
     ip.input_transformers_post.append(OneLiner(ip))
+    CellMarker(ip, is_profiled).install()
     completion.install(ip)
 
 
@@ -27,6 +29,8 @@ def remove(ip: InteractiveShell, magics: type[Magics]) -> None:
     if profiled not in ip.input_transformers_cleanup:
         return
     completion.remove(ip)
+    if (marker := marker_of(ip)) is not None:
+        marker.remove()
     ip.input_transformers_cleanup.remove(profiled)
     ip.input_transformers_post[:] = [step for step in ip.input_transformers_post if not isinstance(step, OneLiner)]
     ip.magics_manager.registry.pop(magics.__name__)

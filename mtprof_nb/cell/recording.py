@@ -13,6 +13,7 @@ from IPython.core.error import UsageError
 
 from mtprof_nb.capture.hook import AUTO, HOOK_KINDS
 from mtprof_nb.capture.imports import ImportWatcher
+from mtprof_nb.capture.marks import marker_of
 from mtprof_nb.cell.progress import RecordingLine, somebody_watches
 from mtprof_nb.errors import HookError, MtprofWarning
 from mtprof_nb.profiler import profile
@@ -62,6 +63,8 @@ class Recording:
         self._thread = threading.get_ident()
         self._line = RecordingLine(ip, prof.name, lambda: prof.step_num) if somebody_watches(ip) else None
         self._watcher = ImportWatcher([HOOK_KINDS[name].runtime for name in AUTO], self._attach)
+        marker = marker_of(ip)
+        self._marks = marker.take() if marker is not None else None
         self._display: Callable[[Any], None] = sys.displayhook
         self._is_recording = False
         self._is_complete = False
@@ -70,6 +73,8 @@ class Recording:
         """Start. `UsageError` where the hook that was asked for cannot be had; else the cell runs, recorded or not."""
         # Before the start, so that an interrupt at any moment finds something to end.
         self._is_recording = True
+        if self._marks is not None:
+            self._prof.annotate = self._marks.apply
         try:
             self._prof.start()
         except HookError as error:
@@ -78,7 +83,11 @@ class Recording:
         except Exception as error:
             self._is_recording = False
             tell(f"this cell is not profiled: {error}")
+            if self._marks is not None:
+                self._marks.idle()
             return
+        if self._marks is not None:
+            self._marks.start()
         if not any(HOOK_KINDS[name].runtime_is_imported for name in AUTO):
             self._watcher.install()
         if self._ip.ast_node_interactivity != "all":
@@ -99,6 +108,8 @@ class Recording:
                 self._is_complete = True
             except (Exception, KeyboardInterrupt) as error:
                 tell(f"the recording could not be finished ({type(error).__name__}: {error}); the cell is not affected")
+            if self._marks is not None:
+                self._marks.stop()
             if self._line is not None:
                 self._line.stop()
         return self._prof if self._is_complete else None
@@ -136,7 +147,11 @@ class Recording:
         return self._cell is not None and bool(self._cell.info.silent)
 
     def _finish(self, outcome: str | None) -> None:
-        if self.end() is not None:
+        prof = self.end()
+        if self._marks is not None:
+            self._marks.remove()
+            self._prof.annotate = self._marks = None
+        if prof is not None:
             self._deliver(outcome, self._is_silent)
 
     def _end_before_display(self, value: Any = None) -> None:
