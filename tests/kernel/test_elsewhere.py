@@ -1,0 +1,78 @@
+"""Where there is no notebook page: a terminal, `jupyter execute`, nbconvert."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbconvert import HTMLExporter
+
+CELLS = (
+    "%load_ext mtprof_nb\nimport torch, time",
+    "%%mtprofile\nx = torch.ones(2, 2)\ntime.sleep(1.2)\nx.mm(x).sum().item()",
+)
+
+
+@pytest.fixture(scope="module")
+def executed() -> nbformat.NotebookNode:
+    """A notebook as `jupyter execute` and `nbconvert --execute` leave it: both are this client."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
+    return NotebookClient(notebook, timeout=60, store_widget_state=False).execute()
+
+
+def test_a_notebook_that_is_executed_has_the_table_and_the_page_and_no_progress_line(
+    executed: nbformat.NotebookNode,
+) -> None:
+    value, panel = executed.cells[1].outputs
+
+    assert value.data["text/plain"] == "8.0"
+    assert panel.output_type == "display_data"
+    assert "aten::mm" in panel.data["text/plain"]
+    assert "aten::mm" in panel.data["text/html"]
+    assert executed.cells[0].outputs == []
+    nbformat.validate(executed)
+
+
+def test_an_exported_page_shows_the_profile_without_scripts_of_ours(executed: nbformat.NotebookNode) -> None:
+    page, _ = HTMLExporter().from_notebook_node(executed)
+
+    assert "aten::mm" in page
+
+
+def test_a_plain_terminal_gets_an_aligned_table(tmp_path: Path) -> None:
+    typed = "\n".join(
+        [
+            "%load_ext mtprof_nb",
+            "import torch",
+            "%%mtprofile -l 3",
+            "x = torch.ones(2, 2)",
+            "x.mm(x).sum().item()",
+            "",
+            "",
+            "%mtprofile -q x.mm(x).sum().item() + 1",
+            "%%mtprofile",
+            "1 / 0",
+            "",
+            "",
+            "exit",
+            "",
+        ]
+    )
+    shell = [sys.executable, "-m", "IPython", "--simple-prompt", "--no-banner", "--colors=NoColor", "--no-confirm-exit"]
+    environment = os.environ | {"IPYTHONDIR": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    ran = subprocess.run(shell, input=typed, capture_output=True, text=True, env=environment, timeout=120, check=True)
+
+    assert "Out[3]: 8.0" in ran.stdout
+    assert "Out[4]: 9.0" in ran.stdout
+    lines = ran.stdout.splitlines()
+    header = next(number for number, line in enumerate(lines) if line.startswith("Name "))
+    assert len({len(line) for line in lines[header : header + 5]}) == 1
+    assert "showing 3 of" in ran.stdout
+    assert "failed with ZeroDivisionError" in ran.stdout
+    assert "recording," not in ran.stdout
+    assert "<" not in "".join(lines[header : header + 6])

@@ -1,0 +1,113 @@
+"""The line that says that a cell is being recorded: there while somebody waits, and gone without a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from conftest import Kernel, Ran, is_panel
+
+#: A frontend with a person before it can answer a question; nbconvert, nbval and their like say that they cannot.
+WATCHED: dict[str, Any] = {"allow_stdin": True}
+LONG = "import time\ntime.sleep(0.5)"
+
+
+@pytest.fixture
+def quick(kernel: Kernel) -> Iterator[Kernel]:
+    """The kernel with a second of a twentieth."""
+    kernel.run("import mtprof_nb.cell.progress as progress\nprogress.INTERVAL_S = 0.05\ndel progress")
+    yield kernel
+    kernel.run("import mtprof_nb.cell.progress as progress\nprogress.INTERVAL_S = 1.0\ndel progress")
+
+
+def _lines(ran: Ran) -> list[str | None]:
+    """What the line said, message by message; None where it was emptied."""
+    shown = [c for k, c in ran.messages if k.endswith("display_data") and not is_panel(c) and c["transient"]]
+    assert len({content["transient"]["display_id"] for content in shown}) <= 1
+    return [content["data"].get("text/plain") for content in shown]
+
+
+def test_a_cell_of_more_than_a_second_says_that_it_is_recorded_and_then_no_more(kernel: Kernel) -> None:
+    ran = kernel.run("%%mtprofile\nimport time\ntime.sleep(1.3)", **WATCHED)
+    number = ran.reply["execution_count"]
+
+    assert _lines(ran) == [f"Cell [{number}]: recording, 1 s", None]
+    assert [kind for kind, _ in ran.messages if kind.endswith("display_data")] == [
+        "display_data",
+        "update_display_data",
+        "display_data",
+    ]
+    assert is_panel(ran.messages[-1][1])
+
+
+def test_a_short_cell_says_nothing(kernel: Kernel) -> None:
+    assert _lines(kernel.run("%%mtprofile\nx = torch.ones(1)", **WATCHED)) == []
+
+
+def test_the_line_is_one_display_that_is_rewritten_and_at_the_end_holds_nothing(quick: Kernel) -> None:
+    ran = quick.run(f"%%mtprofile --name '<b>'\n{LONG}", **WATCHED)
+    first, *rest = [c for k, c in ran.messages if k.endswith("display_data") and not is_panel(c)]
+
+    assert first["data"]["text/html"] == "<small>&lt;b&gt;: recording, 0 s</small>"
+    assert len(rest) >= 2
+    assert rest[-1]["data"] == {}
+
+
+def test_steps_are_counted(quick: Kernel) -> None:
+    loop = "import mtprof_nb, time\nfor i in mtprof_nb.steps(range(10)):\n    time.sleep(0.05)"
+    lines = _lines(quick.run(f"%%mtprofile --name loop\n{loop}", **WATCHED))
+
+    assert any(line is not None and "step" in line for line in lines)
+    assert lines[-1] is None
+
+
+@pytest.mark.parametrize(
+    "cell", [f"{LONG}\n1 / 0", f"{LONG}\nimport sys\nsys.exit()", f"{LONG}\nraise KeyboardInterrupt"]
+)
+def test_the_line_goes_away_when_the_cell_fails(quick: Kernel, cell: str) -> None:
+    ran = quick.run(f"%%mtprofile\n{cell}", **WATCHED)
+
+    assert ran.status == "error"
+    assert _lines(ran)[0] is not None
+    assert _lines(ran)[-1] is None
+
+
+def test_the_line_goes_away_when_the_cell_is_interrupted(quick: Kernel) -> None:
+    cell = "%%mtprofile\nimport time\ntime.sleep(0.3)\nprint('go', flush=True)\ntime.sleep(60)"
+    ran = quick.interrupt_when(cell, "go", **WATCHED)
+
+    assert ran.status == "error"
+    assert _lines(ran)[-1] is None
+
+
+def test_the_line_is_there_while_a_cell_awaits_and_while_a_statement_runs(quick: Kernel) -> None:
+    awaited = quick.run("%%mtprofile\nimport asyncio\nawait asyncio.sleep(0.3)", **WATCHED)
+    statement = quick.run("import time\n%mtprofile time.sleep(0.3)", **WATCHED)
+
+    assert _lines(awaited)[0] is not None
+    assert _lines(statement)[0] is not None
+
+
+def test_what_the_cell_captures_is_its_own_output_alone(quick: Kernel) -> None:
+    ran = quick.run(f"%%mtprofile\n%%capture captured\n{LONG}\nprint(1)\ndisplay(2)", **WATCHED)
+
+    assert _lines(ran)[0] is not None
+    assert quick.value("(captured.stdout, len(captured.outputs))") == ("1\n", 1)
+
+
+@pytest.mark.parametrize("flags", ["", "-q"])
+def test_headless_execution_shows_no_line(quick: Kernel, flags: str) -> None:
+    assert _lines(quick.run(f"%%mtprofile {flags}\n{LONG}", allow_stdin=False)) == []
+
+
+def test_a_quiet_cell_still_says_that_it_is_recorded(quick: Kernel) -> None:
+    ran = quick.run(f"%%mtprofile -q\n{LONG}", **WATCHED)
+
+    assert _lines(ran)[-1] is None
+    assert ran.panels == []
+
+
+def test_a_second_passes_between_two_lines(kernel: Kernel) -> None:
+    """What the line costs is two messages a second at most: a fraction of a millisecond."""
+    assert kernel.value("__import__('mtprof_nb.cell.progress', fromlist=['_']).INTERVAL_S") == 1.0
