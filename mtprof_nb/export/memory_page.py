@@ -1,0 +1,107 @@
+"""One page with a chart of memory over time: it asks no server, and shows names as text."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mtprof_nb.analysis.memory import MemoryDevice, memory_curve, peak
+from mtprof_nb.analysis.memory_categories import Category
+from mtprof_nb.trace import Int64, Trace
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+#: More moments than this are told apart by no screen.
+_MOST_POINTS = 4_000
+_LONGEST_NAME = 120
+_COLORS = {
+    Category.PARAMETER: "#2e7d32",
+    Category.OPTIMIZER_STATE: "#c9971c",
+    Category.INPUT: "#37474f",
+    Category.TEMPORARY: "#8e6bbf",
+    Category.ACTIVATION: "#d14a3d",
+    Category.GRADIENT: "#2f5fb3",
+    Category.AUTOGRAD_DETAIL: "#6f97d8",
+    Category.UNKNOWN: "#9e9e9e",
+}
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><title>{title}</title></head>
+<body style="margin:0">
+{chart}
+</body>
+</html>
+"""
+
+
+def page(trace: Trace, device: MemoryDevice, microseconds: Int64, held: Int64) -> str:
+    """The page of what `device` held, by category, at each of the moments."""
+    from plotly.io import to_html
+
+    chart = to_html(
+        _figure(trace, device, microseconds, held),
+        include_plotlyjs=True,
+        full_html=False,
+        default_height="100vh",
+        config={"displaylogo": False, "responsive": True},
+    )
+    return _PAGE.format(title=_as_text(f"Memory of {device}: {trace.label}"), chart=chart)
+
+
+def _figure(trace: Trace, device: MemoryDevice, microseconds: Int64, held: Int64) -> Figure:
+    from plotly.graph_objects import Figure, Scatter
+
+    points = _shown_points(held.sum(axis=1))
+    milliseconds = (microseconds[points] - microseconds[:1].max(initial=0)) / 1000
+    figure = Figure(layout={"template": "plotly_white", "hovermode": "x unified"})
+    for category in Category:
+        if held[:, category].any():
+            figure.add_trace(
+                Scatter(
+                    x=milliseconds,
+                    y=held[points, category],
+                    name=category.name.replace("_", " ").lower(),
+                    stackgroup="held",
+                    line={"shape": "hv", "width": 0},
+                    fillcolor=_COLORS[category],
+                    hovertemplate="%{y:.4s}B",
+                )
+            )
+    figure.update_xaxes(title_text="time (ms)", hoverformat=".3f")
+    figure.update_yaxes(title_text="held (bytes)", tickformat="~s", ticksuffix="B", rangemode="tozero")
+    figure.update_layout(title={"text": _title(trace, device), "subtitle": {"text": _note(len(points), len(held))}})
+    return figure
+
+
+def _shown_points(total: Int64) -> Int64:
+    """Positions that keep the shape: of each of equal stretches its highest, its lowest and its last."""
+    if len(total) <= _MOST_POINTS:
+        return np.arange(len(total))
+    edges = np.linspace(0, len(total), _MOST_POINTS // 3 + 1).astype(np.int64)
+    stretches = zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+    kept = [
+        (first + total[first:last].argmax(), first + total[first:last].argmin(), last - 1) for first, last in stretches
+    ]
+    return np.unique(np.array(kept, np.int64))
+
+
+def _title(trace: Trace, device: MemoryDevice) -> str:
+    top = peak(memory_curve(trace, device))
+    title = f"Memory of {device}" + (f": {trace.label}" if trace.label else "")
+    if top is None:
+        return _as_text(f"{title}, nothing was allocated")
+    where = f" in {trace.names[trace.name[top.event]]}" if top.event >= 0 else ""
+    return _as_text(f"{title}, at most {top.nbytes:,} bytes{where}")
+
+
+def _note(shown: int, count: int) -> str:
+    return "" if shown == count else f"showing {shown:,} of {count:,} moments; every peak is kept"
+
+
+def _as_text(text: str) -> str:
+    """`text` to be shown as it is: no markup, no half characters, no end."""
+    shown = text if len(text) <= _LONGEST_NAME * 2 else text[: _LONGEST_NAME * 2] + "…"
+    return escape(shown.encode("utf-8", "replace").decode("utf-8"))

@@ -1,0 +1,128 @@
+"""Memory over time by category, in torch's two forms of JSON, and as an interactive page."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from mtprof_nb.analysis.blocks import releases
+from mtprof_nb.analysis.memory import MemoryDevice, memory_curve, memory_devices, rows_of_device
+from mtprof_nb.analysis.memory_categories import Category, categories
+from mtprof_nb.export.atomic import replacing
+from mtprof_nb.trace import Allocations, Int8, Int64, Trace
+
+#: torch's numbers of what happens to a block.
+PREEXISTING, CREATE, DESTROY = 1, 2, 4
+SUFFIXES = (".json", ".json.gz", ".raw.json.gz", ".html")
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryTimeline:
+    """What happened to the blocks of one device, in order of time; what was there before has `time_ns` -1."""
+
+    device: MemoryDevice
+    time_ns: Int64
+    action: Int8
+    #: Negative where a block goes.
+    nbytes: Int64
+    category: Int8
+
+    def sizes(self) -> tuple[Int64, Int64]:
+        """Moments in microseconds, and for each the bytes then held in each `Category`."""
+        changes = np.zeros((len(self.nbytes), len(Category)), np.int64)
+        changes[np.arange(len(changes)), self.category] = self.nbytes
+        moments = np.where(self.time_ns < 0, -1, self.time_ns // 1000)
+        last_of_moment = np.flatnonzero(np.diff(moments, append=-2) != 0)
+        moments, held = moments[last_of_moment], np.cumsum(changes, axis=0)[last_of_moment]
+        # What was there before is shown from the first moment on.
+        return np.where(moments < 0, moments[1:2].max(initial=-1), moments), held
+
+
+def write(trace: Trace, path: str | os.PathLike[str], device: str | None = None) -> MemoryTimeline:
+    """Write the memory of `device`, by default of the first that is not the CPU, in the form that `path` ends in.
+
+    `ValueError` where a flag was missing while recording, and for another suffix or a device not recorded.
+    """
+    flags = trace.recorded
+    if not (flags.record_shapes and flags.profile_memory and flags.with_stack):
+        msg = "record_shapes=True, profile_memory=True, with_stack=True required for memory profiling."
+        raise ValueError(msg)
+    name = os.fsdecode(path)
+    if not name.endswith(SUFFIXES):
+        msg = f"cannot tell the format of {name!r}: let it end in one of {', '.join(SUFFIXES)}"
+        raise ValueError(msg)
+    timeline = memory_timeline(trace, _found_device(trace, device))
+    text = _text(trace, timeline, name)
+    with replacing(path) as file:
+        file.write(text.encode("utf-8"))
+    return timeline
+
+
+def memory_timeline(trace: Trace, device: MemoryDevice) -> MemoryTimeline:
+    """The blocks of `device`; where a runtime tells only totals, their changes, of unknown category."""
+    if trace.allocations is None:
+        return _timeline_of_totals(trace, device)
+    records = trace.allocations
+    rows = rows_of_device(trace, records, device)
+    nbytes = records.nbytes[rows]
+    before = _preexisting(records, rows)
+    return MemoryTimeline(
+        device,
+        time_ns=np.concatenate([np.full(len(before), -1), records.time_ns[rows]]),
+        action=np.concatenate([np.full(len(before), PREEXISTING), np.where(nbytes > 0, CREATE, DESTROY)]).astype(
+            np.int8
+        ),
+        nbytes=np.concatenate([before, nbytes]),
+        category=np.concatenate([np.full(len(before), Category.UNKNOWN), categories(trace)[rows]]).astype(np.int8),
+    )
+
+
+def _preexisting(records: Allocations, rows: Int64) -> Int64:
+    """Sizes of the blocks that were there before: those seen to go, and the rest by the allocator's own count."""
+    gone = -records.nbytes[rows][(records.nbytes[rows] < 0) & (releases(records)[rows] < 0)]
+    counted = int(records.total[rows[0]] - records.nbytes[rows[0]]) if len(rows) else 0
+    rest = counted - int(gone.sum())
+    return np.append(gone, rest) if rest > 0 else gone
+
+
+def _timeline_of_totals(trace: Trace, device: MemoryDevice) -> MemoryTimeline:
+    curve = memory_curve(trace, device)
+    nbytes = np.diff(curve.allocated, prepend=0)
+    time_ns = curve.time_ns.copy()
+    time_ns[:1] = -1
+    action = np.where(nbytes > 0, CREATE, DESTROY).astype(np.int8)
+    action[:1] = PREEXISTING
+    changed = nbytes != 0
+    unknown = np.full(int(changed.sum()), Category.UNKNOWN, np.int8)
+    return MemoryTimeline(device, time_ns[changed], action[changed], nbytes[changed], unknown)
+
+
+def _found_device(trace: Trace, wanted: str | None) -> MemoryDevice:
+    recorded = memory_devices(trace)
+    cpu = MemoryDevice("CPU", 0)
+    if wanted is None:
+        return next((device for device in recorded if device.name != "CPU"), cpu)
+    name, _, index = str(wanted).lower().partition(":")
+    name = "npu" if name in ("privateuseone", "privateuse1") else name
+    found = cpu if name == "cpu" else MemoryDevice(name.upper(), int(index) if index.isdecimal() else 0)
+    if found not in [cpu, *recorded]:
+        known = ", ".join(map(str, recorded)) or "none at all"
+        msg = f"no memory of device {str(wanted)!r} was recorded: recorded are {known}"
+        raise ValueError(msg)
+    return found
+
+
+def _text(trace: Trace, timeline: MemoryTimeline, name: str) -> str:
+    if name.endswith(".html"):
+        from mtprof_nb.export.memory_page import page
+
+        return page(trace, timeline.device, *timeline.sizes())
+    if name.endswith(".raw.json.gz"):
+        columns = (timeline.time_ns, timeline.action, timeline.nbytes, timeline.category)
+        return json.dumps(list(zip(*(column.tolist() for column in columns), strict=True)))
+    moments, held = timeline.sizes()
+    # torch draws the categories upwards from a column of zeros.
+    return json.dumps([moments.tolist(), np.pad(held, ((0, 0), (1, 0))).tolist()])

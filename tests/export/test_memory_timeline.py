@@ -1,0 +1,185 @@
+"""Memory timelines in each of their forms."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from traces import event, make_trace
+
+from mtprof_nb.analysis.memory_categories import Category
+from mtprof_nb.export import memory_page, memory_timeline
+from mtprof_nb.trace import Recorded, Trace
+
+ALL = Recorded(record_shapes=True, profile_memory=True, with_stack=True)
+NOON = 1_794_790_055_432_501_123
+
+
+def _taken(microsecond: int, nbytes: int, address: int, event: int = -1, **facts: Any) -> dict[str, Any]:
+    return {"time_ns": NOON + microsecond * 1000, "nbytes": nbytes, "address": address, "event": event, **facts}
+
+
+@pytest.fixture
+def trace() -> Trace:
+    """300 bytes were held before; an op takes a temporary and an activation, and 100 of the old bytes go."""
+    rows = [
+        event("aten::mm", NOON, NOON + 10_000),
+        event("MmBackward0", NOON + 50_000, NOON + 60_000, phase="backward", forward=0),
+    ]
+    allocations = [
+        _taken(1, 8, 16, 0, total=308),
+        _taken(2, 64, 32, 0, total=372),
+        _taken(3, -8, 16, 0, total=364),
+        _taken(3, -100, 48, 0, total=264),
+    ]
+    return make_trace(rows, allocations, recorded=ALL, label="<b>mine</b>")
+
+
+def _sizes(**held: int) -> list[int]:
+    return [0, *(held.get(category.name.lower(), 0) for category in Category)]
+
+
+def test_json_holds_moments_and_sizes_by_category(trace: Trace, tmp_path: Path) -> None:
+    memory_timeline.write(trace, tmp_path / "memory.json")
+    moments, sizes = json.loads((tmp_path / "memory.json").read_text())
+
+    microsecond = NOON // 1000
+    assert moments == [microsecond + 1, microsecond + 1, microsecond + 2, microsecond + 3]
+    assert sizes == [
+        _sizes(unknown=300),
+        _sizes(unknown=300, temporary=8),
+        _sizes(unknown=300, temporary=8, activation=64),
+        _sizes(unknown=200, activation=64),
+    ]
+
+
+def test_compressed_json_holds_the_same(trace: Trace, tmp_path: Path) -> None:
+    memory_timeline.write(trace, tmp_path / "memory.json")
+    memory_timeline.write(trace, tmp_path / "memory.json.gz")
+
+    assert gzip.decompress((tmp_path / "memory.json.gz").read_bytes()) == (tmp_path / "memory.json").read_bytes()
+
+
+def test_raw_json_holds_what_happened_to_each_block(trace: Trace, tmp_path: Path) -> None:
+    memory_timeline.write(trace, tmp_path / "memory.raw.json.gz")
+
+    assert json.loads(gzip.decompress((tmp_path / "memory.raw.json.gz").read_bytes())) == [
+        [-1, 1, 100, Category.UNKNOWN],
+        [-1, 1, 200, Category.UNKNOWN],
+        [NOON + 1_000, 2, 8, Category.TEMPORARY],
+        [NOON + 2_000, 2, 64, Category.ACTIVATION],
+        [NOON + 3_000, 4, -8, Category.TEMPORARY],
+        [NOON + 3_000, 4, -100, Category.UNKNOWN],
+    ]
+
+
+def test_the_sizes_add_up_to_the_allocators_own_count(trace: Trace) -> None:
+    timeline = memory_timeline.memory_timeline(trace, memory_timeline.MemoryDevice("CPU", 0))
+
+    assert timeline.sizes()[1].sum(axis=1).tolist() == [300, 308, 372, 264]
+
+
+@pytest.mark.parametrize("missing", ["record_shapes", "profile_memory", "with_stack"])
+def test_each_of_the_three_flags_is_required(tmp_path: Path, missing: str) -> None:
+    flags = {"record_shapes": True, "profile_memory": True, "with_stack": True, missing: False}
+    trace = make_trace([event("a", 0, 1)], [], recorded=Recorded(**flags))
+    message = "record_shapes=True, profile_memory=True, with_stack=True required for memory profiling."
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        memory_timeline.write(trace, tmp_path / "memory.json")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_suffix_is_refused_with_the_list_of_those_there_are(trace: Trace, tmp_path: Path) -> None:
+    with pytest.raises(
+        ValueError, match=r"memory\.png': let it end in one of \.json, \.json\.gz, \.raw\.json\.gz, \.html"
+    ):
+        memory_timeline.write(trace, tmp_path / "memory.png")
+
+
+def test_a_device_that_was_not_recorded_is_refused_with_those_that_were(trace: Trace, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no memory of device 'cuda:3' was recorded: recorded are cpu"):
+        memory_timeline.write(trace, tmp_path / "memory.json", "cuda:3")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "total"), [(None, 512), ("cpu", 10), ("cuda", 512), ("cuda:0", 512), ("CUDA:1", 1024)]
+)
+def test_the_device_is_the_one_named_and_by_default_the_first_that_is_not_the_cpu(
+    tmp_path: Path, wanted: str | None, total: int
+) -> None:
+    rows = [event("a", 0, 10), event("b", 20, 30, device="CUDA")]
+    allocations = [
+        _taken(1, 10, 8, total=10),
+        _taken(2, 512, 8, device="CUDA", total=512),
+        _taken(3, 1024, 8, device="CUDA", device_index=1, total=1024),
+        _taken(4, -1024, 8, device="CUDA", device_index=1, total=0),
+    ]
+    trace = make_trace(rows, allocations, recorded=ALL)
+    timeline = memory_timeline.write(trace, tmp_path / "memory.json", wanted)
+
+    assert timeline.sizes()[1].max() == total
+
+
+def test_torchs_name_of_a_private_device_is_ours(tmp_path: Path) -> None:
+    trace = make_trace([event("a", 0, 10, device="NPU")], [_taken(1, 10, 8, device="NPU")], recorded=ALL)
+    for name in ("npu", "npu:0", "privateuseone:0", "privateuse1"):
+        assert str(memory_timeline.write(trace, tmp_path / "memory.json", name).device) == "npu:0"
+
+
+def test_a_recording_without_allocations_is_an_empty_timeline(tmp_path: Path) -> None:
+    trace = make_trace([event("a", 0, 1)], [], recorded=ALL)
+    memory_timeline.write(trace, tmp_path / "memory.json")
+    memory_timeline.write(trace, tmp_path / "memory.raw.json.gz")
+    memory_timeline.write(trace, tmp_path / "memory.html")
+
+    assert json.loads((tmp_path / "memory.json").read_text()) == [[], []]
+
+
+def test_where_a_runtime_tells_only_totals_their_changes_are_of_unknown_category(tmp_path: Path) -> None:
+    rows = [
+        event("a", NOON, NOON + 5_000, memory=(10, 30)),
+        event("b", NOON + 6_000, NOON + 9_000, memory=(30, 5)),
+    ]
+    timeline = memory_timeline.write(make_trace(rows, recorded=ALL), tmp_path / "memory.json")
+    moments, sizes = json.loads((tmp_path / "memory.json").read_text())
+
+    assert timeline.action.tolist() == [1, 2, 4]
+    assert moments == [NOON // 1000 + 5, NOON // 1000 + 5, NOON // 1000 + 9]
+    assert sizes == [_sizes(unknown=10), _sizes(unknown=30), _sizes(unknown=5)]
+
+
+def test_the_page_asks_no_server_and_shows_names_as_text(trace: Trace, tmp_path: Path) -> None:
+    memory_timeline.write(trace, tmp_path / "memory.html")
+    page = (tmp_path / "memory.html").read_text("utf-8")
+
+    assert "<b>mine</b>" not in page
+    assert "&lt;b&gt;mine&lt;/b&gt;" in page
+    assert re.findall(r"<script[^>]*\bsrc=", page) == []
+    assert "<link" not in page.partition("</head>")[0]
+    assert "Memory of cpu" in page
+    assert "at most 372 bytes in aten::mm" in page
+    assert '"name":"activation"' in page
+    assert '"name":"gradient"' not in page
+
+
+def test_the_page_takes_any_text_as_a_label(tmp_path: Path) -> None:
+    label = "</script><script>alert(1)</script>\ud800\x00" + "x" * 1_000_000
+    trace = make_trace([event(label, 0, 1)], [_taken(1, 8, 8, 0)], recorded=ALL, label=label)
+    memory_timeline.write(trace, tmp_path / "memory.html")
+    page = (tmp_path / "memory.html").read_text("utf-8")
+
+    assert "<script>alert" not in page
+    assert "x" * 1_000 not in page
+
+
+def test_a_long_curve_is_drawn_with_fewer_points_and_every_peak() -> None:
+    total = np.zeros(100_000, np.int64)
+    total[[17, 50_001, 99_998]] = [5, 9, 7]
+    points = memory_page._shown_points(total)
+
+    assert len(points) <= memory_page._MOST_POINTS
+    assert {17, 50_001, 99_998, 99_999} <= set(points.tolist())
