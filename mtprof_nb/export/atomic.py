@@ -52,7 +52,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """
     target = _resolved(path)
     try:
-        with _opened(target) as file, _compressed(file, target) as compressed:
+        with _opened(target) as file, _compressed(file, os.fsdecode(path)) as compressed:
             yield compressed
     except OSError as error:
         raise export_error(path, error) from error
@@ -67,8 +67,8 @@ def _resolved(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def _compressed(file: IO[bytes], target: Path) -> Iterator[IO[bytes]]:
-    if target.suffix != ".gz":
+def _compressed(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
+    if not name.endswith(".gz"):
         yield file
         return
     # No name and no time inside: the same trace gives the same bytes.
