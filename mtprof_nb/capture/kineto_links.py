@@ -27,7 +27,8 @@ def link(columns: KinetoColumns, kineto_event: Any) -> Links:
     """Phases by enclosing scope; forward events by thread and autograd's sequence number.
 
     A number is only a peek: whatever ran before the node was made carries it too, so the forward op is the
-    last-starting one with it that is itself not inside a backward pass.
+    last-starting one with it that is no autograd node itself. Ops of a backward pass have numbers only where they
+    make nodes: under a checkpoint, which runs its function again, and for gradients of gradients.
     """
     is_engine = columns.where_name(lambda name: name.startswith(_ENGINE_PREFIX)) | columns.is_backward_node
     is_optimizer = columns.is_scope & columns.where_name(lambda name: name.startswith("Optimizer."))
@@ -38,7 +39,7 @@ def link(columns: KinetoColumns, kineto_event: Any) -> Links:
     phase[_inside(columns, is_optimizer)] = OPTIMIZER
     phase[node >= 0] = BACKWARD
     phase[_inside(columns, _root_gradients(columns, is_engine))] = BACKWARD
-    forward_of_node = _forward_of_nodes(columns, is_engine, node < 0, kineto_event)
+    forward_of_node = _forward_of_nodes(columns, is_engine, kineto_event)
     forward = np.where(node >= 0, forward_of_node[node], -1).astype(np.int32)
     return Links(phase, forward, node)
 
@@ -92,10 +93,10 @@ def _enclosing(columns: KinetoColumns, mask: Bool) -> Int32:
     return node
 
 
-def _forward_of_nodes(columns: KinetoColumns, is_engine: Bool, outside: Bool, kineto_event: Any) -> Int32:
+def _forward_of_nodes(columns: KinetoColumns, is_engine: Bool, kineto_event: Any) -> Int32:
     forward = np.full(len(columns) + 1, -1, np.int32)
     nodes = np.flatnonzero(is_engine & (columns.sequence_nr >= 0))
-    makers = np.flatnonzero(outside & (columns.sequence_nr >= 0) & ~columns.is_scope & ~columns.is_python)
+    makers = np.flatnonzero(~is_engine & (columns.sequence_nr >= 0) & ~columns.is_scope & ~columns.is_python)
     if not len(nodes) or not len(makers):
         return forward
     kineto_threads = np.array(columns.kineto_threads)

@@ -109,7 +109,7 @@ class _Marker:
             if isinstance(value[0], ast.stmt):
                 is_body = field == "body"
                 block = self._block(value, scope, owner.lineno if is_loop and is_body else loop)
-                if is_body and (is_loop or isinstance(owner, ast.With | ast.AsyncWith)):
+                if is_body and _works_after_its_block(owner):
                     block.append(self._mark(scope, owner.lineno))
                 setattr(owner, field, block)
             elif isinstance(value[0], ast.ExceptHandler | ast.match_case):
@@ -245,6 +245,14 @@ def _must_be_first(stmt: ast.stmt) -> bool:
 
 def _runs_nothing(stmt: ast.stmt) -> bool:
     return _must_be_first(stmt) or isinstance(stmt, ast.Pass | ast.Break | ast.Continue | ast.Global | ast.Nonlocal)
+
+
+def _works_after_its_block(stmt: ast.stmt) -> bool:
+    """Whether the header of a compound statement runs code of the user's, or ops, after its body."""
+    if isinstance(stmt, ast.For):
+        call = stmt.iter
+        return not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range")
+    return isinstance(stmt, ast.AsyncFor | ast.While | ast.With | ast.AsyncWith)
 
 
 def _last_name(decorator: ast.expr) -> str:
