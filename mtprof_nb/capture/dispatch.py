@@ -14,10 +14,11 @@ from typing import Any
 from mtprof_nb.capture.buffer import OP_FIELDS, Buffer
 from mtprof_nb.capture.frozen import Vocabulary, freeze
 from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.kineto_memory import KinetoMemory
 from mtprof_nb.capture.kineto_trace import device_type_name
 from mtprof_nb.capture.links import NODE_WITHOUT_NUMBER, NOT_IN_BACKWARD, link_by_sequence_nr
-from mtprof_nb.capture.module_paths import ModulePaths
+from mtprof_nb.capture.module_paths import ModulesOnStack
 from mtprof_nb.capture.tensor_facts import TensorFacts, dtype_name
 from mtprof_nb.capture.threads import ThreadFollower
 from mtprof_nb.trace import Trace
@@ -40,7 +41,6 @@ class DispatchHook:
         self._recorder = OpRecorder(torch, request)
         self._mode = _mode_class()(self._recorder)
         self._threads = ThreadFollower(self._inside)
-        self._handles: list[Any] = []
         self._memory = KinetoMemory(torch, request) if request.recorded.profile_memory else None
 
     def prepare(self) -> None:
@@ -52,8 +52,7 @@ class DispatchHook:
         """Record from here on."""
         if self._memory is not None:
             self._memory.start()
-        if self._recorder.modules is not None:
-            self._follow_modules(self._recorder.modules)
+        _keep_compiler_out(self._torch, type(self._mode).__torch_dispatch__.__code__)
         self._threads.install()
         self._push()
 
@@ -61,10 +60,9 @@ class DispatchHook:
         """The window's trace. Harmless after a failed start."""
         self._recorder.buffer.is_open = False
         try:
-            _remove_mode(self._mode)
-            self._threads.remove()
-            while self._handles:
-                self._handles.pop().remove()
+            with interrupts_held_back():
+                self._threads.remove()
+                _remove_mode(self._mode)
         finally:
             allocations = self._memory.stop() if self._memory is not None else None
         trace = freeze(self._recorder.buffer, _vocabulary(self._torch))
@@ -98,15 +96,6 @@ class DispatchHook:
         finally:
             _remove_mode(self._mode)
 
-    def _follow_modules(self, paths: ModulePaths) -> None:
-        module = self._torch.nn.modules.module
-        before = module.register_module_forward_pre_hook(lambda called, _args: paths.enter(called))
-        self._handles.append(before)
-        after = module.register_module_forward_hook(
-            lambda called, _args, _result: paths.leave(called), always_call=True
-        )
-        self._handles.append(after)
-
 
 class OpRecorder:
     """Runs an op, measures it and appends."""
@@ -122,7 +111,7 @@ class OpRecorder:
         memory = ("before", "after") if recorded.profile_memory else ()
         wanted = tuple(field for field, is_wanted in extra.items() if is_wanted)
         self.buffer = Buffer(request, (*OP_FIELDS, "counter", "node", *memory, *wanted))
-        self.modules = ModulePaths(self.buffer) if recorded.with_modules else None
+        self._modules = ModulesOnStack(torch.nn.Module._call_impl.__code__) if recorded.with_modules else None
         self.activities = request.activities
         self._recorded = recorded
         self._facts = TensorFacts(torch)
@@ -145,6 +134,7 @@ class OpRecorder:
         counter, node = self._next_number(), self._running_node()
         shapes = facts.shapes(args, kwargs) if recorded.record_shapes else None
         stack = None if self.buffer.stacks is None else self.buffer.stacks.capture(sys._getframe(1))
+        module = None if self._modules is None else self._modules.path(sys._getframe(1))
         before = self._held(device) if recorded.profile_memory else -1
         result = None
         start = time.perf_counter_ns()
@@ -165,8 +155,7 @@ class OpRecorder:
                 if recorded.with_flops:
                     values.append(facts.flops(op, args, kwargs, result))
                 if recorded.with_modules:
-                    running = buffer.local.lane.modules
-                    values.append(running[-1][1] if running else None)
+                    values.append(module)
                 buffer.local.ops.extend(values)
         return result
 
@@ -226,6 +215,14 @@ def _mode_class() -> Any:
             return self._run(func, args, kwargs or {})
 
     return DispatchMode
+
+
+def _keep_compiler_out(torch: Any, code: CodeType) -> None:
+    """Where compiled code falls back to eager, the compiler looks at every frame that follows: not at ours."""
+    frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+    if hasattr(frames, "set_code_exec_strategy"):
+        skip = frames._FrameAction.SKIP
+        frames.set_code_exec_strategy(code, frames._FrameExecStrategy(skip, skip))
 
 
 def _modes(torch: Any) -> list[Any]:

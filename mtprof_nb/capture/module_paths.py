@@ -3,9 +3,27 @@
 from __future__ import annotations
 
 import weakref
+from types import CodeType, FrameType
 from typing import Any
 
 from mtprof_nb.capture.buffer import Buffer
+
+
+class _Names:
+    """Paths by parent's path and module, looked up once for each."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int], tuple[weakref.ref[Any], str]] = {}
+
+    def path(self, parent: Any, parent_path: str, module: Any) -> str:
+        """The path of `module`, called by `parent`; its class name where it is none of the parent's own."""
+        known = self._known.get((parent_path, id(module)))
+        if known is not None and known[0]() is module:
+            return known[1]
+        inner = () if parent is None else parent.named_modules()
+        found = next((f"{parent_path}.{name}" for name, child in inner if child is module), type(module).__name__)
+        self._known[parent_path, id(module)] = weakref.ref(module), found
+        return found
 
 
 class ModulePaths:
@@ -13,13 +31,14 @@ class ModulePaths:
 
     def __init__(self, buffer: Buffer) -> None:
         self._local = buffer.local
-        self._known: dict[tuple[str, int], tuple[weakref.ref[Any], str]] = {}
+        self._names = _Names()
 
     def enter(self, module: Any) -> None:
         """The forward of `module` begins on this thread."""
         running = self._local.lane.modules
         parent, path = running[-1] if running else (None, "")
-        running.append((weakref.ref(module), self._path(parent() if parent is not None else None, path, module)))
+        found = self._names.path(parent() if parent is not None else None, path, module)
+        running.append((weakref.ref(module), found))
 
     def leave(self, module: Any) -> None:
         """It is over, also where it raised; so is what it called and nobody reported."""
@@ -27,11 +46,27 @@ class ModulePaths:
         while running and running.pop()[0]() is not module:
             pass
 
-    def _path(self, parent: Any, path: str, module: Any) -> str:
-        known = self._known.get((path, id(module)))
-        if known is not None and known[0]() is module:
-            return known[1]
-        inner = () if parent is None else parent.named_modules()
-        found = next((f"{path}.{name}" for name, child in inner if child is module), type(module).__name__)
-        self._known[path, id(module)] = weakref.ref(module), found
-        return found
+
+class ModulesOnStack:
+    """Finds the running modules on the Python stack: the frames of `call`, each of which calls one's forward.
+
+    Nothing is installed, so nothing of ours is in the way of a compiler that looks at hooks.
+    """
+
+    def __init__(self, call: CodeType) -> None:
+        self._call = call
+        self._names = _Names()
+
+    def path(self, frame: FrameType | None) -> str | None:
+        """The path of the innermost module that runs in `frame` or below; None outside of all."""
+        modules = []
+        while frame is not None:
+            if frame.f_code is self._call:
+                # The frame keeps these locals itself for as long as it keeps the mapping.
+                modules.append(frame.f_locals["self"])
+            frame = frame.f_back
+        path = None
+        for position in reversed(range(len(modules))):
+            parent = modules[position + 1] if position + 1 < len(modules) else None
+            path = self._names.path(parent, path or "", modules[position])
+        return path
