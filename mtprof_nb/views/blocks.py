@@ -184,9 +184,10 @@ class Timeline:
         """Names in the middle of what is visible of each block that is wide enough."""
         left, right = np.maximum(blocks.start_ns, window[0]), np.minimum(blocks.end_ns, window[1])
         room = ((right - left) * scale - 6) / _CHARACTER_PIXELS
-        wide = np.flatnonzero((room >= 2) & lit & (blocks.count == 1))
+        wide = np.flatnonzero((room >= 1) & lit & (blocks.count == 1))
         names = [short_name(self.trace.names[name]) for name in self.trace.name[blocks.event[wide]].tolist()]
         texts = [fitted(name, int(space)) for name, space in zip(names, room[wide].tolist(), strict=True)]
+        wide = wide[[bool(text) for text in texts]]
         family = self.family[blocks.event[wide]].tolist()
         return {
             "type": "scatter",
@@ -194,7 +195,7 @@ class Timeline:
             "mode": "text",
             "x": self.seconds((left + (right - left) // 2)[wide]),
             "y": self.row_y(blocks.row[wide]),
-            "text": [hover(text) for text in texts],
+            "text": [hover(text) for text in texts if text],
             "textfont": {"size": 11, "color": [FAMILIES[code].ink for code in family]},
             "hoverinfo": "skip",
         }

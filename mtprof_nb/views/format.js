@@ -33,7 +33,9 @@ export function share(part, whole) {
   return percent === 0 ? "0 %" : percent < 0.05 ? "<0.1 %" : `${percent.toFixed(1)} %`;
 }
 
-export const writers = { time: duration, bytes: nbytes, flops, count: number };
+const held = (ns) => (Number.isFinite(ns) ? duration(ns) : "to the end");
+
+export const writers = { time: duration, bytes: nbytes, flops, count: number, held };
 
 /** One line of CSV. A text that a spreadsheet would take for a formula is kept a text. */
 export function csvLine(cells) {

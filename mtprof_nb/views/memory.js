@@ -8,6 +8,7 @@ import { Table, sorted } from "./table.js";
 const COLUMNS = [
   { key: "nbytes", title: "Size", unit: "bytes", meaning: "bytes of the allocation" },
   { key: "at_ns", title: "At", unit: "time", meaning: "when, since the recording began" },
+  { key: "held_ns", title: "Held for", unit: "held", meaning: "how long until it was released" },
 ];
 
 /** @param {{ host: HTMLElement, first: any, wire: any, store: any }} context */

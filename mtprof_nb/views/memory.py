@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mtprof_nb.analysis.memory import Block, MemoryCurve, largest_blocks, memory_curve, memory_devices
+from mtprof_nb.analysis.memory_categories import Category
 from mtprof_nb.trace import Int64, Trace
 from mtprof_nb.views import units
-from mtprof_nb.views.families import FAMILIES
+from mtprof_nb.views.families import FAMILIES, REDUCTION
 from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.stacks import translucent
 from mtprof_nb.views.summary import wall_ns
@@ -25,48 +26,7 @@ _TICKS = 5
 _CURVES = tuple(FAMILIES[code].colour for code in (0, 1, 3, 2, 6))
 
 
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """Bytes held by one device: `total[i]` from `time_ns[i]` on. `event[i]` changed it, -1 where not known."""
-
-    device: str
-    time_ns: Int64
-    total: Int64
-    event: Int64
-
-    @property
-    def peak(self) -> int:
-        """The position of the most bytes."""
-        return int(self.total.argmax())
-
-
-def curves(trace: Trace) -> list[Curve]:
-    """A curve for each device with allocations: by the allocator's own events, else by the ops' readings."""
-    records = trace.allocations
-    if records is not None:
-        time_ns, total, event = records.time_ns, records.total, records.event.astype(np.int64)
-        device, index = records.device, records.device_index
-    elif trace.memory_after is not None:
-        event = np.flatnonzero(trace.memory_after >= 0)
-        event = event[np.argsort(trace.end_ns[event], kind="stable")]
-        time_ns, total = trace.end_ns[event], trace.memory_after[event]
-        device, index = trace.device[event], trace.device_index[event]
-    else:
-        return []
-    key = device.astype(np.int64) * 256 + index
-    return [
-        Curve(_device_title(trace, int(value)), time_ns[own], total[own], event[own])
-        for value in np.unique(key)
-        if len(own := np.flatnonzero(key == value))
-    ]
-
-
-def _device_title(trace: Trace, key: int) -> str:
-    device = trace.devices[key // 256]
-    return device if device == "CPU" else f"{device}:{max(key % 256, 0)}"
-
-
-def outline(curve: Curve, begin_ns: int, end_ns: int, most: int = MOST_POINTS) -> Int64:
+def outline(curve: MemoryCurve, begin_ns: int, end_ns: int, most: int = MOST_POINTS) -> Int64:
     """Positions to draw in a window: all, or of each run the first, the lowest, the highest and the last."""
     first = max(int(np.searchsorted(curve.time_ns, begin_ns, side="right")) - 1, 0)
     last = min(int(np.searchsorted(curve.time_ns, end_ns, side="left")) + 1, len(curve.time_ns))
@@ -74,7 +34,7 @@ def outline(curve: Curve, begin_ns: int, end_ns: int, most: int = MOST_POINTS) -
         return np.arange(first, last)
     kept = []
     for run in np.array_split(np.arange(first, last), most // 4):
-        held = curve.total[run]
+        held = curve.allocated[run]
         kept += [run[0], run[held.argmin()], run[held.argmax()], run[-1]]
     return np.unique(kept)
 
@@ -84,34 +44,38 @@ class MemoryChart:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.curves = curves(trace)
+        curves = [(device, memory_curve(trace, device)) for device in memory_devices(trace)]
+        self.curves = [(device, curve) for device, curve in curves if len(curve.time_ns)]
         self.whole_ns = (trace.began_ns, trace.began_ns + max(wall_ns(trace), 1))
 
     def picture(self, begin_ns: int, end_ns: int) -> Answer:
         """The plotly figure of a window, as plain lists."""
-        drawn = zip(self.curves, _CURVES * len(self.curves), strict=False)
-        lines = [self._line(curve, begin_ns, end_ns, colour) for curve, colour in drawn]
-        marks = [self._peak(curve) for curve in self.curves]
+        colours = _CURVES * len(self.curves)
+        lines = [
+            self._line(str(device), curve, (begin_ns, end_ns), colour)
+            for (device, curve), colour in zip(self.curves, colours, strict=False)
+        ]
+        marks = [self._peak(str(device), curve) for device, curve in self.curves]
         return {"data": [*lines, *marks], "layout": self._layout(begin_ns, end_ns)}
 
     def _seconds(self, ns: Int64) -> list[float]:
         since: list[float] = ((ns - self.whole_ns[0]) / 1e9).tolist()
         return since
 
-    def _line(self, curve: Curve, begin_ns: int, end_ns: int, colour: str) -> dict[str, Any]:
-        places = outline(curve, begin_ns, end_ns)
-        time_ns, total = curve.time_ns[places], curve.total[places]
-        texts = [self._hover(curve, place) for place in places.tolist()]
-        if len(places) and places[-1] == len(curve.time_ns) - 1:
+    def _line(self, device: str, curve: MemoryCurve, window: tuple[int, int], colour: str) -> dict[str, Any]:
+        places = outline(curve, *window)
+        time_ns, held = curve.time_ns[places], curve.allocated[places]
+        texts = [self._hover(device, curve, place) for place in places.tolist()]
+        if places[-1] == len(curve.time_ns) - 1:
             # What was held last is held to the end of the recording.
-            time_ns, total = np.append(time_ns, max(self.whole_ns[1], time_ns[-1])), np.append(total, total[-1])
+            time_ns, held = np.append(time_ns, max(self.whole_ns[1], time_ns[-1])), np.append(held, held[-1])
             texts.append(texts[-1])
         return {
             "type": "scatter",
             "mode": "lines",
-            "name": curve.device,
+            "name": hover(device),
             "x": self._seconds(time_ns),
-            "y": total.tolist(),
+            "y": held.tolist(),
             "line": {"shape": "hv", "width": 1.5, "color": colour},
             "fill": "tozeroy",
             "fillcolor": translucent(colour, 0.2),
@@ -119,43 +83,45 @@ class MemoryChart:
             "hoverinfo": "text",
         }
 
-    def _peak(self, curve: Curve) -> dict[str, Any]:
-        place = curve.peak
+    def _peak(self, device: str, curve: MemoryCurve) -> dict[str, Any]:
+        place = int(curve.allocated.argmax())
         at = self._seconds(curve.time_ns[place : place + 1])
         late = at[0] > self._seconds(np.array([self.whole_ns[1]]))[0] / 2
+        most = int(curve.allocated[place])
         return {
             "type": "scatter",
             "mode": "markers+text",
-            "name": f"peak of {curve.device}",
+            "name": f"peak of {hover(device)}",
             "x": at,
-            "y": [int(curve.total[place])],
-            "text": [f"peak {units.nbytes(int(curve.total[place]))}{self._cause(curve, place)}"],
+            "y": [most],
+            "text": [f"peak {units.nbytes(most)}{self._cause(int(curve.event[place]))}"],
             "textposition": "top left" if late else "top right",
-            "marker": {"size": 9, "symbol": "diamond", "color": FAMILIES[6].colour},
-            "hovertext": [self._hover(curve, place)],
+            "marker": {"size": 9, "symbol": "diamond", "color": FAMILIES[REDUCTION].colour},
+            "hovertext": [self._hover(device, curve, place)],
             "hoverinfo": "text",
+            "showlegend": False,
             "cliponaxis": False,
         }
 
-    def _cause(self, curve: Curve, place: int) -> str:
-        event = int(curve.event[place])
+    def _cause(self, event: int) -> str:
         where = source_line(self.trace, event)
         named = f" by {hover(shown(self.trace.names[self.trace.name[event]], 40))}" if event >= 0 else ""
         return f"{named}, {hover(shown(where, 40))}" if where else named
 
-    def _hover(self, curve: Curve, place: int) -> str:
-        event = int(curve.event[place])
-        change = int(curve.total[place] - (curve.total[place - 1] if place else 0))
+    def _hover(self, device: str, curve: MemoryCurve, place: int) -> str:
+        event, held = int(curve.event[place]), int(curve.allocated[place])
+        change = held - int(curve.allocated[place - 1]) if place else 0
         at = units.duration(int(curve.time_ns[place]) - self.whole_ns[0])
-        lines = [f"<b>{units.nbytes(int(curve.total[place]))}</b> on {hover(curve.device)}, at {at}"]
         by = f" by {hover(self.trace.names[self.trace.name[event]])}" if event >= 0 else ""
-        lines.append(f"{'+' if change >= 0 else ''}{units.nbytes(change)}{by}")
+        lines = [f"<b>{units.nbytes(held)}</b> on {hover(device)}, at {at}"]
+        if change:
+            lines.append(f"{'+' if change > 0 else ''}{units.nbytes(change)}{by}")
         if where := source_line(self.trace, event):
             lines.append(hover(where))
         return "<br>".join(lines)
 
     def _layout(self, begin_ns: int, end_ns: int) -> dict[str, Any]:
-        peak = max((int(curve.total.max()) for curve in self.curves), default=1)
+        peak = max((int(curve.allocated.max()) for _, curve in self.curves), default=1)
         values = byte_ticks(peak)
         begin, end = self._seconds(np.array([begin_ns, end_ns]))
         return {
@@ -197,22 +163,29 @@ def source_line(trace: Trace, event: int) -> str:
 
 
 def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
-    """Columns of the largest allocations: bytes, when, by which op, on which line."""
-    records = trace.allocations
-    if records is None:
-        return {"id": [], "event": [], "name": [], "label": [], "detail": [], "value": {"nbytes": [], "at_ns": []}}
-    allocated = np.flatnonzero(records.nbytes > 0)
-    top = allocated[np.argsort(-records.nbytes[allocated], kind="stable")[:most]]
-    events = records.event[top].tolist()
-    names = [trace.names[trace.name[event]] if event >= 0 else "outside any op" for event in events]
+    """Columns of the largest allocations: bytes, when, for how long (None: to the end), by which op, and what for."""
+    blocks = [block for device in memory_devices(trace) for block in largest_blocks(trace, device, most)]
+    blocks = sorted(blocks, key=lambda block: (-block.nbytes, block.allocated_ns))[:most]
+    names = [int(trace.name[block.event]) if block.event >= 0 else -1 for block in blocks]
     return {
-        "id": list(range(len(events))),
-        "event": events,
-        "name": [int(trace.name[event]) if event >= 0 else -1 for event in events],
-        "label": [shown(name) for name in names],
-        "detail": [shown(source_line(trace, event)) for event in events],
-        "value": {"nbytes": records.nbytes[top].tolist(), "at_ns": (records.time_ns[top] - trace.began_ns).tolist()},
+        "id": list(range(len(blocks))),
+        "event": [block.event for block in blocks],
+        "name": names,
+        "label": [shown(trace.names[name]) if name >= 0 else "outside any op" for name in names],
+        "detail": [shown(_detail(trace, block)) for block in blocks],
+        "value": {
+            "nbytes": [block.nbytes for block in blocks],
+            "at_ns": [block.allocated_ns - trace.began_ns for block in blocks],
+            "held_ns": [
+                None if block.released_ns is None else block.released_ns - block.allocated_ns for block in blocks
+            ],
+        },
     }
+
+
+def _detail(trace: Trace, block: Block) -> str:
+    known = "" if block.category == Category.UNKNOWN else block.category.name.lower().replace("_", " ")
+    return ", ".join(filter(None, (known, source_line(trace, block.event))))
 
 
 def memory(trace: Trace) -> Figure:

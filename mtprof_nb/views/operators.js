@@ -77,7 +77,7 @@ export function mount({ host, first, wire, store }) {
       const pattern = new RegExp(filter.text, "i");
       return (row) => pattern.test(text(row));
     } catch (error) {
-      bad = String(error.message).replace(/^Invalid regular expression: /, "");
+      bad = String(error.message).split(": ").pop();
       return () => true;
     }
   }

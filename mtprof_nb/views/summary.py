@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -46,7 +47,13 @@ class Summary:
 
 def summary(trace: Trace, name: str | None = None, status: str | None = None) -> Summary:
     """The strip of `trace`; `status` says how the recorded program ended, where it did not end well."""
-    return Summary(name or trace.label or "profile", _figures(trace), phase_shares(trace), _notes(trace, status))
+    title = name or trace.label or "profile"
+    if trace not in _of_trace:
+        _of_trace[trace] = (_figures(trace), phase_shares(trace))
+    return Summary(title, *_of_trace[trace], _notes(trace, status))
+
+
+_of_trace: WeakKeyDictionary[Trace, tuple[tuple[Figure, ...], tuple[Share, ...]]] = WeakKeyDictionary()
 
 
 def _figures(trace: Trace) -> tuple[Figure, ...]:

@@ -6,7 +6,7 @@ import { share, writers } from "./format.js";
 const ROW_PIXELS = 24;
 const SPARE_ROWS = 6;
 const NAME_PIXELS = 190;
-const WIDTHS = { count: 72, time: 82, share: 96, bytes: 88, flops: 98 };
+const WIDTHS = { count: 72, time: 82, share: 96, bytes: 88, flops: 98, held: 92 };
 let tables = 0;
 
 /**
@@ -90,7 +90,8 @@ export class Table {
 
   /** The number that a column is sorted by. */
   number(column, row) {
-    return this.#rows.value[column === "share" ? "self_ns" : column]?.[row] ?? 0;
+    const value = this.#rows.value[column === "share" ? "self_ns" : column]?.[row];
+    return value === null ? Infinity : (value ?? 0);
   }
 
   /** What a cell says. */
@@ -202,11 +203,13 @@ export class Table {
   }
 }
 
+const difference = (one, other) => (one === other ? 0 : one - other);
+
 /** Places of rows by one column; ties by name. */
 export function sorted(table, rows, { key, descending }) {
   const turn = descending ? -1 : 1;
   const named = (one, other) => (rows.label[one] < rows.label[other] ? -1 : rows.label[one] > rows.label[other] ? 1 : 0);
   const order = rows.label.map((_, row) => row);
   if (key === "label") return order.sort((one, other) => turn * named(one, other));
-  return order.sort((one, other) => turn * (table.number(key, one) - table.number(key, other)) || named(one, other));
+  return order.sort((one, other) => turn * difference(table.number(key, one), table.number(key, other)) || named(one, other));
 }

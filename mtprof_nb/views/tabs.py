@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import NamedTuple
 
@@ -14,6 +15,8 @@ class TabKind(NamedTuple):
     name: str
     title: str
     factory: str
+    #: With more events than this it is worked out when it is first opened, and not before the panel is shown.
+    eager_events: int = 300_000
 
     def make(self, scene: Scene) -> Tab:
         """The tab of one panel."""
@@ -22,8 +25,8 @@ class TabKind(NamedTuple):
 
 
 TABS = (
-    TabKind("operators", "Operators", "OperatorsTab"),
-    TabKind("timeline", "Timeline", "TimelineTab"),
-    TabKind("stacks", "Stacks", "StacksTab"),
+    TabKind("operators", "Operators", "OperatorsTab", sys.maxsize),
+    TabKind("timeline", "Timeline", "TimelineTab", 2_000_000),
+    TabKind("stacks", "Stacks", "StacksTab", 2_000_000),
     TabKind("memory", "Memory", "MemoryTab"),
 )

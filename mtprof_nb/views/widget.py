@@ -14,9 +14,6 @@ from mtprof_nb.views.scene import Scene, Tab
 from mtprof_nb.views.summary import Summary
 from mtprof_nb.views.tabs import TABS
 
-#: With more events than this a tab is worked out when it is first opened.
-EAGER_EVENTS = 300_000
-
 
 class Panel(anywidget.AnyWidget):
     """One profile under its cell. Renders also as HTML without scripts, and as text."""
@@ -38,7 +35,7 @@ class Panel(anywidget.AnyWidget):
         # A frontend may deliver messages on a thread of its own while a cell runs.
         self._lock = Lock()
         self._static = (static_html, static_text)
-        eager = kinds if len(scene.trace) <= EAGER_EVENTS else kinds[:1]
+        eager = [kind for kind in kinds if len(scene.trace) <= kind.eager_events]
         super().__init__(
             tabs=[{"name": kind.name, "title": kind.title} for kind in kinds],
             strip=_written(strip) if strip else {},

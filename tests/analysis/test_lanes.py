@@ -1,0 +1,64 @@
+"""Lanes of a timeline: threads by depth, async scopes and kernels packed beside them."""
+
+import numpy as np
+from traces import event, make_trace
+
+from mtprof_nb.analysis.lanes import Lane, lanes, packed
+from mtprof_nb.trace import Thread
+
+
+def test_each_thread_has_a_lane_and_each_depth_a_row() -> None:
+    trace = make_trace(
+        [
+            event("outer", 0, 100, thread=7),
+            event("inner", 10, 20, thread=7),
+            event("innermost", 12, 15, thread=7),
+            event("elsewhere", 5, 50, thread=9),
+        ]
+    )
+    found = lanes(trace)
+
+    assert found.lanes == (Lane("thread 7", 0, 3, 0), Lane("thread 9", 3, 1, 1))
+    by_name = dict(zip([trace.names[name] for name in trace.name], found.row.tolist(), strict=True))
+    assert by_name == {"outer": 0, "inner": 1, "innermost": 2, "elsewhere": 3}
+    assert found.rows == 4
+
+
+def test_python_frames_take_no_row_unless_they_are_asked_for() -> None:
+    trace = make_trace([event("frame", 0, 100, kind="python"), event("op", 10, 20)])
+
+    assert lanes(trace).row.tolist() == [-1, 0]
+    assert lanes(trace, python=True).row.tolist() == [0, 1]
+
+
+def test_overlapping_async_scopes_and_kernels_have_lanes_of_their_own() -> None:
+    trace = make_trace(
+        [
+            event("op", 0, 100),
+            event("request a", 5, 60, kind="scope", is_async=True),
+            event("request b", 10, 90, kind="scope", is_async=True),
+            event("request c", 70, 95, kind="scope", is_async=True),
+            event("kernel", 20, 40, kind="kernel", device="CUDA", device_index=1),
+        ]
+    )
+    found = lanes(trace)
+
+    assert [(lane.title, lane.rows) for lane in found.lanes] == [("thread 1", 1), ("async scopes", 2), ("CUDA:1", 1)]
+    assert found.row.tolist() == [0, 1, 2, 3, 1]
+
+
+def test_a_thread_without_a_name_is_known_by_its_number() -> None:
+    trace = make_trace([event("op", 0, 1)])
+    object.__setattr__(trace, "threads", (Thread(4321, ""),))
+
+    assert lanes(trace).lanes[0].title == "thread 4321"
+
+
+def test_nothing_recorded_has_no_lane() -> None:
+    assert lanes(make_trace([])).lanes == ()
+
+
+def test_packing_needs_no_more_rows_than_overlap_at_once() -> None:
+    starts, ends = np.array([0, 1, 2, 10, 11]), np.array([10, 3, 4, 12, 20])
+
+    assert packed(starts, ends).tolist() == [0, 1, 2, 0, 1]
