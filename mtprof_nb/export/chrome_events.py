@@ -19,6 +19,8 @@ _CHUNK_ROWS, _CHUNK_BYTES = 1 << 13, 1 << 26
 #: By kind of event, then those of device copies.
 _CATEGORIES = ("cpu_op", "user_annotation", "python_function", "runtime", "kernel", "gpu_memcpy", "gpu_memset")
 _COPIES = {"Memcpy": "gpu_memcpy", "Memset": "gpu_memset"}
+#: How the event begins that autograd's engine wraps around each node.
+_ENGINE = "autograd::engine::evaluate_function"
 _RUNTIME_OF_DEVICE = {"CUDA": "cuda_runtime", "XPU": "xpu_runtime", "NPU": "privateuse1_runtime"}
 
 
@@ -88,7 +90,7 @@ class EventLines:
 
     def flows(self) -> Iterator[bytes]:
         """Arrows from each forward op to its backward, and from each op to what it launched on a device."""
-        later = _outermost_backward(self._trace)
+        later = _backward_nodes(self._trace)
         yield from self._arrows("fwdbwd", self._trace.forward[later].astype(np.int64), later)
         if self._trace.launcher is not None:
             later = np.flatnonzero((self._trace.launcher >= 0) & (self._trace.kind == KERNEL))
@@ -139,15 +141,17 @@ def _categories(trace: Trace) -> Int8:
     return found
 
 
-def _outermost_backward(trace: Trace) -> Int64:
-    """The events of the backward pass that an arrow points to: not those inside one with the same forward op."""
+def _backward_nodes(trace: Trace) -> Int64:
+    """The events that an arrow points to: the outermost of an op's backward, or the node that the engine ran in it."""
+    engine = np.array([name.startswith(_ENGINE) for name in trace.names] or [False], np.bool_)[trace.name]
     rows = np.flatnonzero((trace.forward >= 0) & ~trace.is_async)
     rows = rows[np.argsort(trace.forward[rows], kind="stable")]
     kept = [np.empty(0, np.int64)]
     while len(rows):
         is_first = np.diff(trace.forward[rows], prepend=-1) != 0
-        kept.append(rows[is_first])
-        outer = kept[-1][np.cumsum(is_first) - 1]
+        outer = rows[is_first][np.cumsum(is_first) - 1]
         inside = (trace.thread[rows] == trace.thread[outer]) & (trace.start_ns[rows] < trace.end_ns[outer])
+        is_node = np.append(False, (engine[rows] & is_first)[:-1]) & inside & ~is_first
+        kept += [rows[is_first & ~np.append(is_node[1:], False)], rows[is_node]]
         rows = rows[~inside & ~is_first]
     return np.sort(np.concatenate(kept))

@@ -194,13 +194,15 @@ def test_an_empty_recording_is_a_valid_file(tmp_path: Path) -> None:
     assert _events(document, cat="Trace")[0]["dur"] == 5.0
 
 
-def test_arrows_lead_from_a_forward_op_to_the_outermost_event_of_its_backward(tmp_path: Path) -> None:
+def test_arrows_lead_from_a_forward_op_to_each_backward_node_that_it_made(tmp_path: Path) -> None:
+    engine = "autograd::engine::evaluate_function: MulBackward0"
     rows = [
         event("aten::mul", 1_000, 2_000, sequence_nr=1),
-        event("evaluate_function: MulBackward0", 5_000, 9_000, phase="backward", forward=0, thread=2),
-        event("MulBackward0", 6_000, 8_000, phase="backward", forward=0, thread=2),
+        event(engine, 4_000, 9_000, phase="backward", forward=0, thread=2),
+        event("MulBackward0", 5_000, 8_000, phase="backward", forward=0, thread=2),
         event("aten::mul", 6_500, 7_500, phase="backward", forward=0, thread=2),
-        event("evaluate_function: MulBackward0", 12_000, 13_000, phase="backward", forward=0, thread=2),
+        event("aten::sum", 8_500, 8_700, phase="backward", forward=0, thread=2),
+        event("MulBackward0", 12_000, 13_000, phase="backward", forward=0, thread=2),
     ]
     document = _written(make_trace(rows, pid=7), tmp_path / "trace.json")
 
