@@ -21,6 +21,7 @@ from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.user_lines import Chains, chains_of_events
 from mtprof_nb.trace import BACKWARD, Bool, Int32, Int64, Trace
 
+_ENGINE = "autograd::engine::evaluate_function: "
 _ACCUMULATE = "AccumulateGrad"
 _UNKNOWN = -2
 
@@ -104,6 +105,8 @@ class _Attributor:
         refers_to = around.copy()
         linked = is_node & (trace.forward >= 0)
         refers_to[linked] = trace.forward[linked]
+        evaluated = self._evaluated(np.flatnonzero(linked & in_node))
+        refers_to[self._parent[evaluated]] = evaluated
         accumulates = is_node & ~linked & self._named(_ACCUMULATE)
         previous = self._node_before(is_node & ~accumulates, accumulates)
         refers_to[accumulates] = np.where(previous >= 0, previous, refers_to[accumulates])
@@ -111,6 +114,17 @@ class _Attributor:
             launched = trace.launcher >= 0
             refers_to[launched] = trace.launcher[launched]
         return refers_to, around
+
+    def _evaluated(self, nodes: Int64) -> Int64:
+        """Those of `nodes` that the engine evaluates in an event around them, which has no forward op of its own.
+
+        Where a tensor has hooks, that event lacks the sequence number.
+        """
+        names, outer = self._trace.names, self._parent[nodes]
+        position = {name: index for index, name in enumerate(names)}
+        inside = np.array([position.get(name.removeprefix(_ENGINE), -1) for name in names] or [-1], np.int32)
+        is_evaluated = inside[self._trace.name[outer]] == self._trace.name[nodes]
+        return nodes[is_evaluated & (self._trace.forward[outer] < 0)]
 
     def _named(self, part: str) -> Bool:
         has_part = np.array([part in name for name in self._trace.names] or [False], np.bool_)

@@ -116,6 +116,20 @@ def test_ops_inside_a_node_follow_it_even_where_only_the_node_is_linked() -> Non
     assert times(trace) == {3: (10, 60, 0, 0)}
 
 
+def test_a_node_evaluated_after_a_hook_takes_its_hook_along() -> None:
+    trace = make_trace(
+        [
+            op("sin", 0, 10, 3),
+            backward(ENGINE + "SinBackward0", 20, 60),
+            backward("atan", 25, 35, line=5),
+            backward("SinBackward0", 40, 55, forward=0),
+            backward("mul", 45, 50, forward=0),
+        ]
+    )
+
+    assert times(trace) == {3: (10, 30, 0, 0), 5: (0, 10, 0, 0)}
+
+
 def test_a_gradient_is_accumulated_for_the_line_of_the_node_just_before() -> None:
     trace = make_trace(
         [
