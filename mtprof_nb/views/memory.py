@@ -11,6 +11,7 @@ from mtprof_nb.analysis.memory_categories import Category
 from mtprof_nb.trace import Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.families import FAMILIES, REDUCTION
+from mtprof_nb.views.places import place
 from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.stacks import translucent
 from mtprof_nb.views.summary import wall_ns
@@ -155,11 +156,10 @@ def byte_ticks(peak: int) -> list[int]:
 
 
 def source_line(trace: Trace, event: int) -> str:
-    """`file:line` of an event, "" where it is not known."""
+    """The line of an event, "" where it is not known."""
     if event < 0 or trace.line is None or trace.line[event] < 0:
         return ""
-    file, line = trace.lines[trace.line[event]]
-    return f"{file}:{line}"
+    return place(*trace.lines[trace.line[event]])
 
 
 def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:

@@ -15,6 +15,7 @@ from mtprof_nb.analysis.lanes import thread_title
 from mtprof_nb.table import sort_attribute
 from mtprof_nb.trace import KERNEL, OP, PYTHON, RUNTIME, Bool, Int8, Int32, Int64, Trace
 from mtprof_nb.views.families import SCOPES, families
+from mtprof_nb.views.places import place
 
 
 class Grouping(NamedTuple):
@@ -209,7 +210,7 @@ def _labellers(trace: Trace, grouping: str) -> tuple[Callable[[int], str], Calla
     if grouping == "shapes":
         return named, looked_up(trace.shape, trace.shapes, shapes_text, "")
     if grouping == "line":
-        return named, looked_up(trace.line, trace.lines, lambda line: f"{line.file}:{line.line}", "")
+        return named, looked_up(trace.line, trace.lines, lambda line: place(*line), "")
     if grouping == "module":
         return looked_up(trace.module, trace.modules, lambda path: path or "(root)", "(no module)"), nothing
     if grouping == "thread":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -12,9 +11,11 @@ import numpy.typing as npt
 
 from mtprof_nb.analysis.calltree import CallTree, call_tree, has_frames
 from mtprof_nb.analysis.costs import averaged_costs, averaged_name
+from mtprof_nb.lines import file_label
 from mtprof_nb.trace import KERNEL, Bool, Frame, Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.families import DARK_INK, FAMILIES, SCOPES, Family, families
+from mtprof_nb.views.places import place
 from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.text import hover, short_name
 
@@ -183,7 +184,7 @@ class StackChart:
         if node == 0:
             return "all"
         frame = self._frame(node)
-        return f"{frame.function}  {PurePath(frame.file).name}:{frame.line}" if frame else short_name(self._name(node))
+        return f"{frame.function}  {file_label(frame.file)}:{frame.line}" if frame else short_name(self._name(node))
 
     def _name(self, node: int) -> str:
         return averaged_name(self.trace.names[self.trace.name[self.tree.event[node]]])
@@ -237,7 +238,7 @@ class StackChart:
         if node <= 0:
             return "all ops" if node == 0 else "small slices"
         frame = self._frame(node)
-        return f"{frame.function}, {frame.file}:{frame.line}" if frame else self._name(node)
+        return f"{frame.function}, {place(frame.file, frame.line)}" if frame else self._name(node)
 
 
 _UNIFORM_TEXT = {"minsize": 9, "mode": "hide"}
