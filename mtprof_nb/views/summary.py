@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from mtprof_nb.analysis.costs import averaged_costs
-from mtprof_nb.trace import KERNEL, OP, PHASES, Trace
+from mtprof_nb.trace import KERNEL, OP, PHASES, SCOPE, Trace
 from mtprof_nb.views import units
 
 
@@ -59,12 +59,14 @@ _of_trace: WeakKeyDictionary[Trace, tuple[tuple[Figure, ...], tuple[Share, ...]]
 def _figures(trace: Trace) -> tuple[Figure, ...]:
     costs = averaged_costs(trace)
     is_op = (trace.kind == OP) & costs.counted
+    # Stacks hold Python frames of threads that ran no op, and of the moments after the last step.
+    runs = (trace.kind == OP) | (trace.kind == SCOPE)
     found = [
         Figure("wall", units.duration(wall_ns(trace)), "from the start of the recording to its end"),
         Figure("in ops", units.duration(int(costs.self_ns[is_op].sum())), "time in ops, all threads together"),
         Figure("ops", units.number(int(is_op.sum())), "calls of ops, nested ones too"),
-        Figure("steps", units.number(len(np.unique(trace.step))), "profiler steps with events"),
-        Figure("threads", units.number(len(np.unique(trace.thread[trace.kind != KERNEL]))), "threads with events"),
+        Figure("steps", units.number(len(np.unique(trace.step[runs]))), "profiler steps with ops or scopes"),
+        Figure("threads", units.number(len(np.unique(trace.thread[runs]))), "threads with ops or scopes"),
     ]
     if np.any(trace.kind == KERNEL):
         kernels_ns = int(trace.duration_ns[trace.kind == KERNEL].sum())
@@ -107,7 +109,7 @@ def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
     if not len(trace):
         notes.append("Nothing was recorded: no op ran, or no tensor runtime was imported.")
     if trace.dropped:
-        exactly = "" if trace.dropped_exactly else "at least "
+        exactly = "" if trace.dropped_exactly else "At least "
         dropped = units.plural(trace.dropped, "event")
-        notes.append(f"{exactly}{dropped} dropped: the recording was full. Raise max_events to keep them.".capitalize())
+        notes.append(f"{exactly}{dropped} dropped: the recording was full. Raise max_events to keep them.")
     return tuple(notes)
