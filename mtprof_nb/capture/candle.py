@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mtprof_nb.capture.enter_exit import EnterExitHook, Runtime
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.trace import Trace
@@ -22,20 +20,22 @@ class CandleHook(EnterExitHook):
     def __init__(self, request: Request) -> None:
         super().__init__(_RUNTIME, request)
 
+        #: Sets the flag; None in a build without the compiled ways.
+        self._set_flag = getattr(self._runtime.part("_C._tensor_api"), "cy_set_npu_profiler_active", None)
+
     def start(self) -> None:
         """Record from here on."""
-        set_flag = self._profiler._set_npu_functional_profiler_active
-        set_flag(True)
-
-        def kept_up(setter: Any) -> Any:
-            return (lambda _active: setter(True)) if setter else setter
-
-        # Candle's own profiler lowers the flag when it stops, also in the middle of this recording.
-        self._patches.replace(self._profiler, "_NPU_FUNCTIONAL_PROFILER_SETTER", kept_up)
+        if self._set_flag is not None:
+            set_flag = self._set_flag
+            # Candle's own profiler lowers the flag when it stops, also in the middle of this recording.
+            name = "_NPU_FUNCTIONAL_PROFILER_SETTER"
+            self._patches.replace(self._profiler, name, lambda _setter: lambda _active: set_flag(True))
+            set_flag(True)
         super().start()
 
     def stop(self) -> Trace:
         """The window's trace. Harmless after a failed start."""
         trace = super().stop()
-        self._profiler._set_npu_functional_profiler_active(self._profiler._ACTIVE_SESSION is not None)
+        if self._set_flag is not None:
+            self._set_flag(self._profiler._ACTIVE_SESSION is not None)
         return trace
