@@ -8,6 +8,7 @@ import io
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -91,7 +92,7 @@ class Shell:
         if marked:
             self.marker.install()
         try:
-            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed), printed_warnings():
                 result = self.ip.run_cell("begin()\n" + cell, store_history=True)
         finally:
             self.marker.remove()
@@ -113,6 +114,15 @@ class Shell:
         run.note = marks.note
         marks.remove()
         self.marks = None
+
+
+@contextlib.contextmanager
+def printed_warnings() -> Iterator[None]:
+    """Every warning as a printed line, as often as it is given."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, category, *_, **__: print(category.__name__, message)
+        yield
 
 
 @contextlib.contextmanager

@@ -124,7 +124,8 @@ class _Attributor:
         position = {name: index for index, name in enumerate(names)}
         inside = np.array([position.get(name.removeprefix(_ENGINE), -1) for name in names] or [-1], np.int32)
         is_evaluated = inside[self._trace.name[outer]] == self._trace.name[nodes]
-        return nodes[is_evaluated & (self._trace.forward[outer] < 0)]
+        found: Int64 = nodes[is_evaluated & (self._trace.forward[outer] < 0)]
+        return found
 
     def _named(self, part: str) -> Bool:
         has_part = np.array([part in name for name in self._trace.names] or [False], np.bool_)

@@ -26,9 +26,14 @@ def _taking(take: Callable[[Any], Any], **attributes: Any) -> Any:
     return type("Taking", (), slots | attributes)()
 
 
-#: Stands for the mark while nothing is recorded: marks left in running code do nothing.
-IDLE = _taking(callable, __neg__=int, open=callable)
-type(IDLE).here = IDLE
+def idle_mark(opened: Callable[[int], Any]) -> Any:
+    """What stands for the mark while nothing is recorded: marks left in running code do nothing."""
+    mark = _taking(callable, __neg__=int, open=opened)
+    type(mark).here = mark
+    return mark
+
+
+IDLE = idle_mark(callable)
 
 
 @dataclass(frozen=True)

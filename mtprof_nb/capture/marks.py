@@ -14,7 +14,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from mtprof_nb.capture import unmarking
-from mtprof_nb.capture.mark_buffers import IDLE, MarkBuffers
+from mtprof_nb.capture.mark_buffers import IDLE, MarkBuffers, idle_mark
 from mtprof_nb.capture.mark_lookup import with_marked_lines
 from mtprof_nb.capture.markable import reader_of_functions, transparent_decorators
 from mtprof_nb.capture.marking import MARK, Places, mark_tree
@@ -56,7 +56,8 @@ class Marks:
     @property
     def is_recording(self) -> bool:
         """Whether marks made by this thread are kept now."""
-        return builtins.__dict__.get(MARK, IDLE) is not IDLE and threading.get_ident() == self._thread
+        mark = self._buffers.mark if self._buffers is not None else None
+        return mark is not None and builtins.__dict__.get(MARK) is mark and threading.get_ident() == self._thread
 
     @property
     def has_code(self) -> bool:
@@ -85,7 +86,9 @@ class Marks:
 
     def idle(self) -> None:
         """Let marked code run where nothing is recorded."""
-        self._is_installed = builtins.__dict__.setdefault(MARK, IDLE) is IDLE
+        if MARK not in builtins.__dict__:
+            builtins.__dict__[MARK] = idle_mark(self._open)
+            self._is_installed = True
 
     def start(self) -> None:
         """Keep marks from now on; called by the thread that runs the cell."""
@@ -141,6 +144,9 @@ class Marks:
         if compiled.splitlines() != lines:
             return "\n".join(lines)
         typed = running.info.raw_cell.splitlines()
+        if lines[-1].startswith("get_ipython().run_cell_magic("):
+            # An inner cell magic took the rest of the cell into its call.
+            typed = typed[: len(lines)]
         # A line may have been added at the end.
         return "\n".join(typed if len(typed) <= len(lines) <= len(typed) + 1 else lines)
 
