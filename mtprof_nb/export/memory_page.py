@@ -46,7 +46,8 @@ def page(trace: Trace, device: MemoryDevice, microseconds: Int64, held: Int64) -
         include_plotlyjs=True,
         full_html=False,
         default_height="100vh",
-        config={"displaylogo": False, "responsive": True},
+        # No button that would send the chart to a server.
+        config={"displaylogo": False, "modeBarButtonsToRemove": ["sendChartToCloud"]},
     )
     return _PAGE.format(title=_as_text(f"Memory of {device}: {trace.label}"), chart=chart)
 

@@ -160,6 +160,7 @@ def test_the_page_asks_no_server_and_shows_names_as_text(trace: Trace, tmp_path:
     assert "&lt;b&gt;mine&lt;/b&gt;" in page
     assert re.findall(r"<script[^>]*\bsrc=", page) == []
     assert "<link" not in page.partition("</head>")[0]
+    assert '"modeBarButtonsToRemove": ["sendChartToCloud"]' in page
     assert "Memory of cpu" in page
     assert "at most 372 bytes in aten::mm" in page
     assert '"name":"activation"' in page
