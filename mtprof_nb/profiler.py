@@ -6,13 +6,16 @@ import functools
 import json
 import sys
 import warnings
+import weakref
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from mtprof_nb.capture import session as sessions
 from mtprof_nb.capture.activities import as_activity, resolve_activities
+from mtprof_nb.capture.interrupts import GuardedExit, interrupts_held_back, when_left
 from mtprof_nb.capture.schedule import ProfilerAction, as_action, record_always
 from mtprof_nb.capture.session import Options, Session
 from mtprof_nb.errors import SessionError, warn
@@ -100,6 +103,9 @@ class profile(Results):
         self._session: Session | None = None
         self._is_started = False
         self._step_scope: Any = None
+        #: What the `with` statement was given last, and what tells that it let go of it.
+        self.looked_up_exit: weakref.ref[Any] | None = None
+        self._block: weakref.ref[Any] | None = None
         self._trace_id = ""
         self._trace: Trace | None = None
         self.action_map = self._actions()
@@ -124,14 +130,16 @@ class profile(Results):
         if self._is_started:
             msg = f"profiler {self.name!r} is already started: stop it first"
             raise SessionError(msg)
-        self._open_session()
-        self._is_started = True
         try:
-            self._transit(ProfilerAction.NONE, self.current_action)
+            with interrupts_held_back():
+                self._open_session()
+                self._is_started = True
+                self._transit(ProfilerAction.NONE, self.current_action)
+                self._enter_step()
         except BaseException:
-            self._close_session()
+            with suppress(Exception):  # why it could not start is what the user needs to know
+                self._close_session()
             raise
-        self._enter_step()
 
     def step(self) -> None:
         """Say that the next step begins. `SessionError` outside a session."""
@@ -163,12 +171,24 @@ class profile(Results):
             warn(msg)
 
     def __enter__(self) -> profile:
-        self.start()
+        try:
+            self.start()
+            self._block = when_left(self.looked_up_exit, self._stop_if_started)
+        except BaseException:
+            self._stop_if_started()
+            raise
         return self
 
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+    def _leave(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         if error is None:
             self.stop()
+            return
+        self._stop_if_started()
+
+    __exit__ = GuardedExit(_leave)
+
+    def _stop_if_started(self) -> None:
+        if not self._is_started:
             return
         try:
             self.stop()
@@ -259,7 +279,7 @@ class profile(Results):
         return self._session
 
     def _close_session(self) -> None:
-        self._is_started = False
+        self._is_started, self._block = False, None
         session, self._session = self._session, None
         if session is None:
             return
@@ -293,8 +313,17 @@ class profile(Results):
             scope.__exit__(None, None, None)
 
     def _transit(self, previous: ProfilerAction, current: ProfilerAction | None) -> None:
+        failure: BaseException | None = None
         for action in self.action_map.get((previous, current), ()):
-            action()
+            try:
+                action()
+            except BaseException as error:
+                # The user's callback may fail without harm to the windows that follow.
+                if action != self._trace_ready:
+                    raise
+                failure = error
+        if failure is not None:
+            raise failure
 
     def _actions(self) -> dict[tuple[ProfilerAction, ProfilerAction | None], list[Callable[[], Any]]]:
         """What each pair (action of the step that ends, action of the one that begins, or None at stop) does."""

@@ -16,6 +16,7 @@ from mtprof_nb.capture.eager_runtime import follow_modules, follow_optimizers, f
 from mtprof_nb.capture.flop_formulas import flops_of
 from mtprof_nb.capture.frozen import Vocabulary, freeze
 from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.links import link_by_node
 from mtprof_nb.capture.module_paths import ModulePaths
 from mtprof_nb.capture.patches import Patches
@@ -85,8 +86,11 @@ class EnterExitHook:
 
     def stop(self) -> Trace:
         """The window's trace. Harmless after a failed start."""
-        self._points.remove()
-        self._patches.undo()
+        with interrupts_held_back():
+            try:
+                self._points.remove()
+            finally:
+                self._patches.undo()
         vocabulary = Vocabulary(
             name=_name,
             device=_device,

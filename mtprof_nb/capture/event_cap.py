@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import threading
 from collections import deque
@@ -81,7 +82,10 @@ class EventCap:
         def call(_: int | None) -> int:
             if not self._ended.is_set():
                 self.is_reached = True
-                self._finish()
+                try:
+                    self._finish()
+                except KeyboardInterrupt:  # C, which calls this, would swallow it
+                    _thread.interrupt_main()
             return 0
 
         self._pending = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(call)

@@ -6,7 +6,7 @@ import copy
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from mtprof_nb.capture.event_cap import EventCap
 from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.kineto_trace import build_trace
 from mtprof_nb.capture.operators import TensorOperators
 from mtprof_nb.capture.thread_stacks import ThreadStacks
@@ -42,6 +43,8 @@ class KinetoHook:
         self._threads_started = _ThreadStarts() if request.recorded.profile_memory else None
         self._thread_names: dict[int, str] = {}
         self._is_recording = False
+        #: What Kineto recorded, from its end until it is read out.
+        self._results: Any = None
         self._finished: Trace | None = None
         self._cap = EventCap(request.max_events, self._finish, request.recorded)
         #: When recording of CPU ops was switched, and whether on.
@@ -61,53 +64,67 @@ class KinetoHook:
         if self.profiler is None:
             self.prepare()
         self._note_thread_names()
-        self._is_recording = True
         if self._threads_started is not None:
             self._threads_started.install()
         if self._operators is not None:
             self._operators.install()
         if self._new_threads is not None:
             self._new_threads.install()
+        self._is_recording = True
         self.profiler._start_trace()
         self._cap.start()
 
     def stop(self) -> Trace:
         """The window's trace. Harmless after a failed start."""
-        self._cap.stop()
-        if self.profiler is not None and not self._is_recording and self._finished is None:
-            # Prepared and never started: Kineto only lets go of its preparation at the end of a recording.
-            self.profiler._start_trace()
-            self.profiler.__exit__(None, None, None)
-            self.profiler.kineto_results = None
-        self._finish()
+        with interrupts_held_back():
+            self._cap.stop()
+            self._uninstall()
+        self._read_out()
         trace, self._finished = self._finished or empty_trace(recorded=self._request.recorded), None
         self._warn_of_missing_threads()
         return self._within_cap(_without_switched_off(trace, self._cpu_switched))
 
     def _finish(self) -> None:
-        """End the recording, read it out, drop Kineto's own copy."""
-        if not self._is_recording:
+        """End the recording where it reached its limit."""
+        with interrupts_held_back():
+            self._uninstall()
+        self._read_out()
+
+    def _uninstall(self) -> None:
+        profiler, self.profiler = self.profiler, None
+        if profiler is None:
             return
-        self._is_recording = False
+        was_recording, self._is_recording = self._is_recording, False
         try:
-            self.profiler.__exit__(None, None, None)
+            if not was_recording:
+                # Prepared and never started: Kineto only lets go of its preparation at the end of a recording.
+                profiler._start_trace()
+            profiler.__exit__(None, None, None)
         finally:
             self._remove_patches()
+        if was_recording:
+            self._results = profiler.kineto_results
+
+    def _read_out(self) -> None:
+        """Keep what was recorded as a trace, and drop Kineto's own copy."""
+        results, self._results = self._results, None
+        if results is None:
+            return
         self._note_thread_names()
-        results, self.profiler.kineto_results = self.profiler.kineto_results, None
         self._finished = build_trace(results, self._torch, self._request, self._thread_names, self._new_threads)
 
     def abandon(self) -> None:
         """In a forked child: record no more there, and keep nothing."""
         if self._is_recording:
-            self._is_recording = False
+            self.profiler, self._is_recording = None, False
             self._remove_patches()
             self._torch.autograd._disable_profiler()
 
     def _remove_patches(self) -> None:
-        for patch in (self._operators, self._new_threads, self._threads_started):
-            if patch is not None:
-                patch.remove()
+        with ExitStack() as each:
+            for patch in (self._operators, self._new_threads, self._threads_started):
+                if patch is not None:
+                    each.callback(patch.remove)
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
         """A scope by torch's own `record_function`."""

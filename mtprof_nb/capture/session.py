@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import inspect
 import os
@@ -73,10 +74,10 @@ class Session:
             trace_id=trace_id,
             experimental_config=options.experimental_config,
         )
-        window = Window(options.hook, request)
-        window.prepare()
-        self.window = window
-        return window
+        # It is there to be stopped, also where a part of it cannot be prepared.
+        self.window = Window(options.hook, request)
+        self.window.prepare()
+        return self.window
 
     def start(self) -> None:
         """Record in the prepared window."""
@@ -128,8 +129,15 @@ def deactivate(session: Session) -> None:
 
 def _forget_in_child() -> None:
     """A forked child is not recorded and may profile itself."""
-    global _active, _lock
+    global _lock
     _lock = threading.Lock()
+    _abandon()
+
+
+@atexit.register
+def _abandon() -> None:
+    """End what is recording and keep nothing: a process that ends while Kineto records would crash."""
+    global _active
     session, _active = _active, None
     if session is not None and session.window is not None:
         session.window.abandon()
