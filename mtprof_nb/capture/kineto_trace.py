@@ -83,10 +83,10 @@ def _build(
         tree = kineto_tree.flatten(results)
         if devices_from_inputs:
             trace = _with_devices_of_inputs(trace, columns, tree, backend)
-        if with_python:
-            trace = _with_python(trace, columns, links, tree, new_threads)
         if recorded.profile_memory:
             trace = _with_memory(trace, columns, tree)
+        if with_python:
+            trace = _with_python(trace, columns, links, tree, new_threads)
     return _numbered(trace.sorted())
 
 
@@ -188,7 +188,21 @@ def _with_python(
     hidden = columns.where_name(_is_own_python) & columns.is_python
     if not trace.recorded.with_stack:
         hidden = columns.is_python
-    return trace.take(np.flatnonzero(~hidden)) if hidden.any() else trace
+    has_ops = np.isin(columns.thread, columns.thread[~columns.is_python])
+    return _used_threads(trace.take(np.flatnonzero(~hidden & has_ops)))
+
+
+def _used_threads(trace: Trace) -> Trace:
+    """`trace` without the threads that have no event: a notebook's own threads run Python and no ops."""
+    used = np.unique(trace.thread)
+    if len(used) == len(trace.threads):
+        return trace
+    changed: dict[str, Any] = {"threads": tuple(trace.threads[one] for one in used)}
+    if trace.allocations is not None:
+        place = np.full(len(trace.threads) + 1, -1, np.int16)
+        place[used] = np.arange(len(used))
+        changed["allocations"] = replace(trace.allocations, thread=place[trace.allocations.thread])
+    return replace(trace, thread=np.searchsorted(used, trace.thread).astype(np.int16), **changed)
 
 
 def _is_own_python(name: str) -> bool:

@@ -64,6 +64,7 @@ class Window:
 
     def stop(self) -> Trace:
         """The window's trace. What a hook raises is raised after all are stopped."""
+        ended_ns = self.request.clock.now_ns()
         traces = self._stop_hooks()
         if set(traces) == {"scopes"}:
             warn("no tensor runtime is imported, so only scopes were recorded: import torch, mindtorch_v2 or candle")
@@ -71,7 +72,7 @@ class Window:
             merge(list(traces.values())),
             hooks=tuple(traces),
             began_ns=self._began_ns,
-            ended_ns=self.request.clock.now_ns(),
+            ended_ns=ended_ns,
             trace_id=self.request.trace_id,
             overhead_ns=sum(_cost_ns(name, len(trace), self.request.recorded) for name, trace in traces.items()),
         )
