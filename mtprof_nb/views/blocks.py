@@ -248,7 +248,7 @@ class Timeline:
 
     def _layout(self, begin_ns: int, end_ns: int) -> dict[str, Any]:
         titled = list(zip(self.lanes.lanes, self.lane_tops, strict=True))
-        bottoms = [*(y - _LANE_GAP for y in self.lane_tops[1:]), self.height]
+        bottoms = [*(y - _LANE_GAP for y in self.lane_tops[1:]), self.height][: len(titled)]
         begin, end = self.seconds(np.array([begin_ns, end_ns]))
         return {
             "barmode": "overlay",

@@ -151,8 +151,8 @@ class MemoryChart:
 
 def byte_ticks(peak: int) -> list[int]:
     """Round numbers of bytes from 0 to `peak`, a few of them."""
-    step = 1 << max((max(peak, 1) // _TICKS).bit_length(), 0)
-    return list(range(0, peak + step // 2, step))
+    step = 1 << (max(peak // _TICKS, 1) - 1).bit_length()
+    return list(range(0, peak + 1, step))
 
 
 def source_line(trace: Trace, event: int) -> str:

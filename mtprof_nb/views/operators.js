@@ -71,11 +71,12 @@ export function mount({ host, first, wire, store }) {
   function matcher() {
     bad = "";
     if (!filter.text) return () => true;
-    const text = (row) => `${answer.rows.label[row]} ${answer.rows.detail[row]}`;
-    if (!filter.regex) return (row) => text(row).toLowerCase().includes(filter.text.toLowerCase());
+    const texts = (row) => [answer.rows.label[row], answer.rows.detail[row]];
+    const part = filter.text.toLowerCase();
+    if (!filter.regex) return (row) => texts(row).some((text) => text.toLowerCase().includes(part));
     try {
       const pattern = new RegExp(filter.text, "i");
-      return (row) => pattern.test(text(row));
+      return (row) => texts(row).some((text) => pattern.test(text));
     } catch (error) {
       bad = String(error.message).split(": ").pop();
       return () => true;

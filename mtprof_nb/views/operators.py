@@ -82,8 +82,9 @@ def _matches(grouped: Rows, order: Int64, text: str, regex: bool) -> Any:
         pattern = re.compile(text if regex else re.escape(text), re.IGNORECASE)
     except re.error:
         return np.zeros(len(order), np.bool_)
+    label, detail = grouped.label, grouped.detail
     return np.array(
-        [bool(pattern.search(f"{grouped.label[row]} {grouped.detail[row]}")) for row in order.tolist()], np.bool_
+        [bool(pattern.search(label[row]) or pattern.search(detail[row])) for row in order.tolist()], np.bool_
     )
 
 

@@ -1,0 +1,132 @@
+"""Memory over time: the curve, its peak, and the largest allocations, with exact numbers."""
+
+import json
+
+import numpy as np
+import pytest
+from synthetic import training_run
+from traces import event, make_trace
+
+from mtprof_nb.analysis.memory import MemoryCurve
+from mtprof_nb.trace import Trace, empty_trace
+from mtprof_nb.views.memory import MemoryTab, byte_ticks, memory, outline
+from mtprof_nb.views.scene import Scene
+
+
+@pytest.fixture
+def trace() -> Trace:
+    return make_trace(
+        [event("aten::empty", 100, 200, line=("m.py", 3)), event("aten::mm", 300, 400), event("free", 500, 600)],
+        allocations=[
+            {"time_ns": 150, "nbytes": 1_024, "event": 0, "address": 1},
+            {"time_ns": 350, "nbytes": 4_096, "event": 1, "address": 2},
+            {"time_ns": 550, "nbytes": -4_096, "event": 2, "address": 2},
+        ],
+        began_ns=0,
+        ended_ns=1_000,
+    )
+
+
+def test_the_curve_is_stepwise_and_lasts_to_the_end(trace: Trace) -> None:
+    curve, peak = MemoryTab(Scene(trace)).first()["picture"]["data"]
+
+    assert curve["x"] == [1.5e-7, 3.5e-7, 5.5e-7, 1e-6]
+    assert curve["y"] == [1_024, 5_120, 1_024, 1_024]
+    assert curve["line"]["shape"] == "hv"
+    assert curve["hovertext"][1] == "<b>5.00 KiB</b> on cpu, at 0.350 µs<br>+4.00 KiB by aten::mm"
+    assert (peak["x"], peak["y"], peak["text"]) == ([3.5e-7], [5_120], ["peak 5.00 KiB by aten::mm"])
+
+
+def test_the_peak_names_the_line_that_reached_it() -> None:
+    trace = make_trace(
+        [event("aten::empty", 0, 10, line=("train.py", 21))],
+        allocations=[{"time_ns": 5, "nbytes": 2_048, "event": 0}],
+    )
+
+    assert memory(trace).data[1].text == ("peak 2.00 KiB by aten::empty, train.py:21",)
+
+
+def test_the_largest_allocations_come_first_and_tell_how_long_they_were_held(trace: Trace) -> None:
+    largest = MemoryTab(Scene(trace)).first()["largest"]
+
+    assert largest["label"] == ["aten::mm", "aten::empty"]
+    assert largest["value"] == {"nbytes": [4_096, 1_024], "at_ns": [350, 150], "held_ns": [200, None]}
+    assert "m.py:3" in largest["detail"][1]
+
+
+def test_a_long_curve_keeps_its_peak_and_its_lows() -> None:
+    total = np.tile([10, 20, 15, 12], 5_000)
+    total[7_777], total[12_001] = 99, 1
+    curve = MemoryCurve(np.arange(20_000) * 10, total, np.full(20_000, -1, np.int32))
+    kept = outline(curve, 0, 200_000, most=400)
+
+    assert len(kept) <= 400
+    assert {0, 7_777, 12_001, 19_999} <= set(kept.tolist())
+
+
+def test_a_window_has_the_level_it_begins_with_and_all_its_changes() -> None:
+    curve = MemoryCurve(np.arange(10) * 10, np.arange(10), np.full(10, -1, np.int32))
+
+    assert outline(curve, 25, 45).tolist() == [2, 3, 4, 5]
+
+
+def test_each_device_has_a_curve() -> None:
+    trace = make_trace(
+        [event("a", 0, 10), event("b", 20, 30, device="CUDA")],
+        allocations=[
+            {"time_ns": 5, "nbytes": 100, "event": 0},
+            {"time_ns": 25, "nbytes": 200, "event": 1, "device": "CUDA", "total": 200},
+        ],
+    )
+    figure = memory(trace)
+
+    assert sorted(line.name for line in figure.data if line.mode == "lines") == ["cpu", "cuda:0"]
+    assert figure.layout.showlegend
+
+
+def test_readings_of_ops_make_a_curve_where_the_allocator_tells_nothing() -> None:
+    trace = make_trace([event("a", 0, 10, memory=(0, 64)), event("b", 20, 30, memory=(64, 32))])
+
+    assert list(memory(trace).data[0].y)[:4] == [0, 64, 64, 32]
+
+
+def test_ticks_are_round_numbers_of_bytes() -> None:
+    assert byte_ticks(10 << 20) == [0, 2 << 20, 4 << 20, 6 << 20, 8 << 20, 10 << 20]
+    assert byte_ticks(0) == [0]
+
+
+def test_without_the_flag_the_tab_and_the_figure_name_it() -> None:
+    trace = make_trace([event("aten::mm", 0, 10)])
+
+    assert "--profile-memory" in MemoryTab(Scene(trace)).first()["empty"]
+    with pytest.raises(ValueError, match="--profile-memory"):
+        memory(trace)
+    assert "--profile-memory" in MemoryTab(Scene(empty_trace())).first()["empty"]
+
+
+def test_memory_recorded_but_never_touched_is_said() -> None:
+    trace = make_trace([event("aten::mm", 0, 10)], allocations=[])
+
+    assert "nothing was allocated" in MemoryTab(Scene(trace)).first()["empty"]
+
+
+def test_a_window_is_answered_in_time_since_the_recording_began() -> None:
+    trace = training_run(20_000)
+    tab = MemoryTab(Scene(trace))
+    answer = tab.answer({"ask": "window", "begin_ns": 1_000_000, "end_ns": 2_000_000})
+
+    assert answer["picture"]["layout"]["xaxis"]["range"] == [0.001, 0.002]
+    x = answer["picture"]["data"][0]["x"]
+    assert x[0] <= 0.001
+    assert 0.002 <= x[-1] < 0.0025
+    json.dumps(answer)
+
+
+def test_markup_in_names_is_text() -> None:
+    trace = make_trace(
+        [event("<script>", 0, 10, line=("<i>.py", 2))], allocations=[{"time_ns": 5, "nbytes": 64, "event": 0}]
+    )
+    curve, peak = MemoryTab(Scene(trace)).first()["picture"]["data"]
+
+    assert peak["text"] == ["peak 64 B by &lt;script&gt;, &lt;i&gt;.py:2"]
+    assert "<script" not in curve["hovertext"][0]

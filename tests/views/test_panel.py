@@ -1,0 +1,206 @@
+"""The panel as a widget: its mime bundle, its bytes, what it answers, and that it is shown once and replaced."""
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from synthetic import training_run
+from traces import event, make_trace
+
+from mtprof_nb.trace import Trace, empty_trace
+from mtprof_nb.views import modules, wire
+from mtprof_nb.views import panel as panels
+from mtprof_nb.views.operators import operators
+from mtprof_nb.views.tabs import TABS
+from mtprof_nb.views.widget import Panel
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+@pytest.fixture
+def trace() -> Trace:
+    return make_trace([event("aten::mm", 0, 40_000), event("aten::add", 50_000, 60_000)], label="Cell [3]")
+
+
+def asked(panel: Panel, **question: Any) -> tuple[dict[str, Any], list[bytes]]:
+    """What the panel sends back to a question of the page's."""
+    sent: list[tuple[dict[str, Any], list[bytes]]] = []
+    panel.send = lambda content, buffers: sent.append((content, buffers))
+    panel._on_message(panel, {"number": "7", **question}, [])
+    return sent[0]
+
+
+def answered(panel: Panel, **question: Any) -> Any:
+    content, buffers = asked(panel, **question)
+    assert content == {"number": "7"}
+    return wire.unpacked(buffers[0])
+
+
+def test_one_bundle_has_the_widget_html_and_text(trace: Trace) -> None:
+    bundle, _ = panels.panel(trace)._repr_mimebundle_()
+
+    assert set(bundle) == {WIDGET, "text/html", "text/plain"}
+    assert bundle["text/plain"].startswith("Cell [3]\nwall 60.0 µs")
+    assert bundle["text/html"].startswith("<div")
+
+
+def test_the_text_is_the_same_for_the_same_trace(trace: Trace) -> None:
+    assert repr(panels.panel(trace)) == repr(panels.panel(trace))
+    assert "0x" not in repr(panels.panel(trace))
+
+
+def test_the_panel_carries_what_each_tab_draws_first(trace: Trace) -> None:
+    panel = panels.panel(trace, name="mine", status="interrupted")
+
+    assert [tab["name"] for tab in panel.tabs] == [kind.name for kind in TABS]
+    assert set(panel.first) == {kind.name for kind in TABS}
+    assert panel.strip["title"] == "mine"
+    assert panel.strip["notes"] == ["interrupted"]
+    assert wire.unpacked(panel.first["operators"])["rows"]["label"] == ["aten::mm", "aten::add"]
+    assert "--profile-memory" in wire.unpacked(panel.first["memory"])["empty"]
+
+
+def test_a_panel_is_small_and_has_no_plotly_in_its_state() -> None:
+    panel = panels.panel(training_run(30_000))
+    state = panel.get_state()
+    nbytes = sum(len(value) for value in panel.first.values())
+
+    assert len(state["_esm"]) + len(state["_css"]) < 100_000
+    assert nbytes < 80_000
+    assert "plotly.js v" not in state["_esm"]
+
+
+def test_plotly_comes_out_of_the_installed_package_when_a_page_asks(trace: Trace) -> None:
+    content, buffers = asked(panels.panel(trace), ask="plotly")
+
+    assert content == {"number": "7"}
+    assert 500_000 < len(buffers[0]) < 2_000_000
+
+
+def test_a_tab_of_a_long_trace_is_worked_out_when_it_is_opened(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = [kind._replace(eager_events=1) if kind.name == "timeline" else kind for kind in TABS]
+    monkeypatch.setattr("mtprof_nb.views.widget.TABS", tuple(late))
+    panel = panels.panel(trace)
+    assert "timeline" not in panel.first
+
+    asked(panel, tab="timeline", ask="first")
+    assert wire.unpacked(panel.first["timeline"])["held"] == 2
+
+
+def test_rows_are_answered_sorted_filtered_and_grouped() -> None:
+    trace = make_trace([event("aten::mm", 0, 40, thread=1), event("aten::add", 50, 60, thread=2)])
+    panel = panels.panel(trace)
+
+    by_name = answered(panel, tab="operators", ask="rows", grouping="op", sort="label", descending=False)
+    found = answered(panel, tab="operators", ask="rows", grouping="op", sort="self_ns", filter="ADD")
+    pattern = answered(panel, tab="operators", ask="rows", grouping="op", sort="self_ns", filter="m{2}$", regex=True)
+    bad = answered(panel, tab="operators", ask="rows", grouping="op", sort="self_ns", filter="(", regex=True)
+    threads = answered(panel, tab="operators", ask="rows", grouping="thread", sort="self_ns")
+
+    assert by_name["rows"]["label"] == ["aten::add", "aten::mm"]
+    assert (found["rows"]["label"], found["found"], found["total"]) == (["aten::add"], 1, 2)
+    assert pattern["rows"]["label"] == ["aten::mm"]
+    assert bad["rows"]["label"] == []
+    assert threads["rows"]["label"] == ["thread 1", "thread 2"]
+
+
+def test_a_hundred_thousand_names_are_sent_in_part_and_counted_whole() -> None:
+    trace = make_trace([event(f"op{number}", number * 10, number * 10 + number % 9) for number in range(5_000)])
+    panel = panels.panel(trace)
+    first = wire.unpacked(panel.first["operators"])
+    more = answered(panel, tab="operators", ask="rows", grouping="op", sort="label")
+
+    assert (len(first["rows"]["id"]), first["total"]) == (400, 5_000)
+    assert (len(more["rows"]["id"]), more["total"]) == (2_000, 5_000)
+    assert set(first["rows"]["value"]["self_ns"]) == {8}
+
+
+def test_selecting_a_row_lights_its_events_and_a_click_finds_the_row(trace: Trace) -> None:
+    panel = panels.panel(trace)
+    row = answered(panel, tab="operators", ask="row_of", grouping="op", event=1)
+    assert row["rows"]["label"] == ["aten::add"]
+
+    answered(panel, tab="operators", ask="select", grouping="op", row=row["row"])
+    window = {"tab": "timeline", "ask": "window", "begin_ns": 0, "end_ns": 60_000, "pixels": 800}
+    lit = answered(panel, **window)["picture"]["data"][2]["marker"]["opacity"]
+    faded = answered(panel, tab="stacks", ask="chart", metric="self", shape="icicle")["picture"]["data"][0]["marker"][
+        "colors"
+    ]
+    assert lit == [0.16, 1.0]
+    assert [colour.endswith("0.15)") for colour in faded] == [False, True, False]
+
+    answered(panel, tab="operators", ask="select", grouping="op", row=None)
+    assert answered(panel, **window)["picture"]["data"][2]["marker"]["opacity"] == [1.0, 1.0]
+
+
+def test_a_question_that_cannot_be_answered_gets_an_answer_that_says_so(trace: Trace) -> None:
+    content, buffers = asked(panels.panel(trace), tab="stacks", ask="chart", metric="speed", shape="icicle")
+
+    assert content["error"].startswith("ValueError: no stacks by 'speed'")
+    assert buffers == []
+
+
+def test_lone_surrogates_and_control_characters_reach_the_page() -> None:
+    panel = panels.panel(make_trace([event("a\ud800\x00", 0, 10)]))
+
+    assert wire.unpacked(panel.first["operators"])["rows"]["label"] == ["a\ufffd\ufffd"]
+
+
+def test_an_empty_profile_has_a_panel_that_says_so() -> None:
+    panel = panels.panel(empty_trace())
+
+    assert panel.strip["notes"] == ["Nothing was recorded: no op ran, or no tensor runtime was imported."]
+    assert all("empty" in wire.unpacked(first) for first in panel.first.values())
+
+
+def test_the_table_alone_has_one_tab_and_no_strip(trace: Trace) -> None:
+    table = operators(trace)
+
+    assert [tab["name"] for tab in table.tabs] == ["operators"]
+    assert table.strip == {}
+
+
+def test_an_unknown_sort_key_is_refused_before_anything_is_shown(trace: Trace) -> None:
+    with pytest.raises(AttributeError, match="sort by one of"):
+        panels.panel(trace, sort="speed")
+
+
+def test_in_a_script_the_text_is_printed(trace: Trace, capsys: pytest.CaptureFixture[str]) -> None:
+    panels.show(trace, limit=1)
+
+    assert capsys.readouterr().out.endswith("showing 1 of 2 rows\n")
+
+
+def test_a_cell_that_runs_again_closes_the_panel_it_showed_before(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    displayed: list[Panel] = []
+    parent = {"header": {"msg_id": "run 1"}, "metadata": {"cellId": "cell"}}
+    shell = SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda: parent))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=displayed.append))
+    monkeypatch.setattr(panels, "_of_cell", {})
+
+    panels.show(trace)
+    panels.show(trace)
+    parent["header"]["msg_id"] = "run 2"
+    panels.show(trace)
+
+    assert [panel.comm is None for panel in displayed] == [True, True, False]
+
+
+def test_modules_come_after_what_they_import() -> None:
+    ordered = modules.in_order(
+        {"a.js": 'import { b } from "./b.js";\n', "b.js": 'import {\n  c,\n} from "./c.js";\n', "c.js": ""}
+    )
+
+    assert list(ordered) == ["c.js", "b.js", "a.js"]
+    with pytest.raises(ValueError, match=r"a\.js -> b\.js -> a\.js"):
+        modules.in_order({"a.js": 'import { b } from "./b.js";\n', "b.js": 'import { a } from "./a.js";\n'})
+
+
+def test_every_tab_has_its_es_module() -> None:
+    script = modules.script(tuple(kind.name for kind in TABS))
+
+    assert all(f'"{kind.name}.js"' in script for kind in TABS)

@@ -1,0 +1,132 @@
+"""Rows of the operators table under each grouping, with exact numbers."""
+
+import pytest
+from traces import event, make_trace
+
+from mtprof_nb.trace import Trace
+from mtprof_nb.views.rows import GROUPINGS, missing_flag, rows, shapes_text, sort_column
+
+
+def told(trace: Trace, grouping: str, sort: str = "self_ns") -> list[tuple[str, str, int, int, int]]:
+    """Label, detail, calls, self and total of each row, in order."""
+    found = rows(trace, grouping)
+    keys = ("count", "self_ns", "total_ns")
+    return [
+        (found.label[row], found.detail[row], *(int(found.value[key][row]) for key in keys))
+        for row in found.order(sort).tolist()
+    ]
+
+
+@pytest.fixture
+def trace() -> Trace:
+    return make_trace(
+        [
+            event("train", 0, 1_000, kind="scope", thread=1),
+            event("linear", 100, 400, thread=1, line=("m.py", 7), shapes=((2, 3),), module="net.fc"),
+            event("mm", 150, 350, thread=1, line=("m.py", 7), shapes=((2, 3), (3, 4)), module="net.fc", flops=48),
+            event("mm", 500, 560, thread=1, line=("m.py", 9), shapes=((5, 5), (5, 5)), module="", flops=250),
+            event("add", 0, 70, thread=2, line=("m.py", 9), shapes=((),), flops=-1),
+        ]
+    )
+
+
+def test_by_op_scopes_are_no_rows_and_ties_are_in_order_of_names(trace: Trace) -> None:
+    assert told(trace, "op") == [
+        ("mm", "", 2, 260, 260),
+        ("linear", "", 1, 100, 300),
+        ("add", "", 1, 70, 70),
+    ]
+
+
+def test_by_shapes_and_by_line_the_same_op_has_several_rows(trace: Trace) -> None:
+    assert told(trace, "shapes")[0] == ("mm", "[2, 3] [3, 4]", 1, 200, 200)
+    assert told(trace, "line") == [
+        ("mm", "m.py:7", 1, 200, 200),
+        ("linear", "m.py:7", 1, 100, 300),
+        ("add", "m.py:9", 1, 70, 70),
+        ("mm", "m.py:9", 1, 60, 60),
+    ]
+
+
+def test_by_scope_a_row_holds_all_that_ran_in_it_once(trace: Trace) -> None:
+    assert told(trace, "scope") == [("train", "", 1, 1_000, 1_000), ("(no scope)", "", 1, 70, 70)]
+
+
+def test_by_module_and_by_thread_of_nested_events_the_outer_one_counts(trace: Trace) -> None:
+    assert told(trace, "module") == [
+        ("(no module)", "", 2, 710, 1_070),
+        ("net.fc", "", 1, 300, 300),
+        ("(root)", "", 1, 60, 60),
+    ]
+    assert told(trace, "thread") == [("thread 1", "", 1, 1_000, 1_000), ("thread 2", "", 1, 70, 70)]
+
+
+def test_every_event_of_a_thread_points_to_its_row(trace: Trace) -> None:
+    found = rows(trace, "op")
+    labels = [found.label[row] if row >= 0 else None for row in found.of_event.tolist()]
+
+    assert labels == [None, "add", "linear", "mm", "mm"]
+
+
+def test_an_only_child_of_its_namesake_belongs_to_its_row() -> None:
+    trace = make_trace([event("to", 0, 100), event("to", 10, 90)])
+    found = rows(trace, "op")
+
+    assert (found.value["count"].tolist(), found.of_event.tolist()) == ([1], [0, 0])
+
+
+def test_numbers_are_sorted_as_numbers_and_the_average_is_of_one_call(trace: Trace) -> None:
+    found = rows(trace, "op")
+
+    assert [found.label[row] for row in found.order("average_ns")] == ["linear", "mm", "add"]
+    assert [found.label[row] for row in found.order("flops")] == ["mm", "add", "linear"]
+    assert [found.label[row] for row in found.order("count", descending=False)] == ["add", "linear", "mm"]
+    assert [found.label[row] for row in found.order("label", descending=False)] == ["add", "linear", "mm"]
+
+
+def test_columns_are_there_when_they_were_recorded(trace: Trace) -> None:
+    plain = make_trace([event("mm", 0, 1)])
+    kernels = make_trace([event("mm", 0, 9), event("k", 2, 6, kind="kernel", device="CUDA", launcher=0)])
+    memory = make_trace([event("mm", 0, 9)], allocations=[{"time_ns": 3, "nbytes": 64, "event": 0}])
+
+    assert [column.title for column in rows(plain).columns] == ["Calls", "Self", "Share", "Total", "Average"]
+    assert [column.title for column in rows(trace).columns][5:] == ["FLOPs"]
+    assert [column.title for column in rows(kernels).columns][5:] == ["Device"]
+    assert rows(kernels).value["device_ns"].tolist() == [4, 4]
+    assert rows(memory).value["self_bytes"].tolist() == [64]
+
+
+def test_python_frames_are_rows_only_when_everything_is_to_be_shown() -> None:
+    trace = make_trace([event("frame", 0, 100, kind="python"), event("mm", 10, 20)])
+
+    assert rows(trace).label == ["mm"]
+    assert rows(trace, show_all=True).label == ["frame", "mm"]
+
+
+def test_a_grouping_names_the_flag_it_lacks() -> None:
+    bare = make_trace([event("mm", 0, 1)])
+
+    assert {key: missing_flag(bare, key) for key in GROUPINGS} == {
+        "op": "",
+        "shapes": "--record-shapes",
+        "line": "--with-stack",
+        "scope": "",
+        "module": "--with-modules",
+        "thread": "",
+    }
+
+
+def test_a_sort_key_is_torchs_or_ours_and_an_unknown_one_lists_them() -> None:
+    assert [sort_column(key) for key in (None, "cpu_time_total", "self_cpu_time", "memory", "flops")] == [
+        "self_ns",
+        "total_ns",
+        "self_ns",
+        "self_bytes",
+        "flops",
+    ]
+    with pytest.raises(AttributeError, match=r"'speed'.*sort by one of .*self_cpu_time_total"):
+        sort_column("speed")
+
+
+def test_shapes_read_as_torch_writes_them() -> None:
+    assert shapes_text(((2, 3), (), ((4,), (5, 6)))) == "[2, 3] [] [[4], [5, 6]]"

@@ -1,0 +1,152 @@
+"""Stacks: which slices are drawn, that they conserve every total, and what each says."""
+
+import numpy as np
+import pytest
+from synthetic import training_run
+from traces import event, make_trace
+
+from mtprof_nb.analysis.calltree import call_tree
+from mtprof_nb.analysis.costs import averaged_costs
+from mtprof_nb.trace import Trace, empty_trace
+from mtprof_nb.views.families import FAMILIES
+from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.stacks import StacksTab, icicle, slices, stack_chart, sunburst
+
+
+@pytest.fixture
+def nested() -> Trace:
+    return make_trace(
+        [
+            event("train", 0, 1_000, kind="scope"),
+            event("aten::linear", 0, 600),
+            event("aten::mm", 100, 500),
+            event("aten::add", 700, 900),
+        ]
+    )
+
+
+@pytest.fixture
+def framed() -> Trace:
+    top, run, deep = ("a/f.py", 9, "main"), ("a/f.py", 3, "run"), ("a/g.py", 5, "deep")
+    return make_trace(
+        [
+            event("aten::mm", 0, 300, stack=[deep, run, top]),
+            event("aten::add", 400, 500, stack=[run, top]),
+        ]
+    )
+
+
+def drawn(trace: Trace, metric: str = "self", chosen: np.ndarray | None = None) -> dict:
+    return stack_chart(trace).picture(metric, "icicle", chosen)["data"][0]
+
+
+def test_without_stacks_scopes_and_ops_are_drawn_as_they_nested(nested: Trace) -> None:
+    chart = drawn(nested)
+
+    assert chart["labels"] == ["all", "train", "linear", "add", "mm"]
+    assert chart["parents"] == ["", "0", "1", "1", "2"]
+    assert chart["values"] == [1_000, 1_000, 600, 200, 400]
+    assert chart["branchvalues"] == "total"
+    colours = [FAMILIES[code].colour for code in (10, 0, 5, 0)]
+    assert chart["marker"]["colors"][1:] == colours
+    assert chart["hovertext"][2] == "<b>aten::linear</b><br>0.600 µs self time, 60.0 % of all<br>0.200 µs of it its own"
+
+
+def test_frames_that_call_everything_are_told_at_the_root_and_leave_the_room_to_others(framed: Trace) -> None:
+    chart = drawn(framed)
+
+    assert chart["labels"] == ["run", "deep  g.py:5", "add", "mm"]
+    assert chart["parents"] == ["", "0", "0", "1"]
+    assert chart["values"] == [400, 300, 100, 300]
+    assert chart["hovertext"][0].endswith("<br>called by main, a/f.py:9")
+    assert chart["hovertext"][1].startswith("<b>deep, a/g.py:5</b>")
+
+
+def test_slices_are_sized_by_count_memory_or_device_time(nested: Trace) -> None:
+    memory = make_trace([event("aten::mm", 0, 10)], allocations=[{"time_ns": 5, "nbytes": 4_096, "event": 0}])
+    device = make_trace([event("aten::mm", 0, 10), event("k", 5, 8, kind="kernel", device="CUDA", launcher=0)])
+
+    assert drawn(nested, "count")["values"] == [4, 4, 2, 1, 1]
+    assert drawn(memory, "memory")["values"] == [4_096, 4_096]
+    assert "4.00 KiB allocated memory" in drawn(memory, "memory")["hovertext"][1]
+    assert drawn(device, "device")["values"] == [3, 3]
+
+
+def test_a_metric_that_was_not_recorded_says_how_to_record_it(nested: Trace) -> None:
+    with pytest.raises(ValueError, match="no stacks by 'memory': record it with --profile-memory, or use one of self"):
+        sunburst(nested, metric="memory")
+    with pytest.raises(ValueError, match="no stacks by 'speed': use one of self, count"):
+        icicle(nested, metric="speed")
+
+
+def test_small_slices_are_folded_into_one_that_says_how_many() -> None:
+    rows = [event("big", 0, 100_000)]
+    rows += [event(f"small{number}", 100_000 + number * 10, 100_004 + number * 10) for number in range(30)]
+    trace = make_trace(rows)
+    chart = drawn(trace)
+
+    assert chart["labels"] == ["all", "big", "other (30)"]
+    assert chart["values"] == [100_120, 100_000, 120]
+    assert chart["hovertext"][2].startswith("<b>30 small slices</b>")
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 400])
+def test_however_few_slices_every_caller_holds_its_callees(most: int) -> None:
+    trace = training_run(3_000)
+    tree = call_tree(trace)
+    own = tree.own(averaged_costs(trace).self_ns)
+    cut = slices(tree, tree.with_callees(own), most)
+
+    assert (cut.node >= 0).sum() <= most
+    inside = np.zeros(len(cut), np.int64)
+    np.add.at(inside, cut.parent[1:], cut.total[1:])
+    of_node = np.where(cut.node >= 0, own[cut.node], 0)
+    has_callees = inside > 0
+    assert np.array_equal((inside + of_node)[has_callees], cut.total[has_callees])
+    assert cut.total[0] == own.sum()
+
+
+def test_many_equal_slices_are_still_bounded() -> None:
+    trace = make_trace([event(f"op{number}", number * 10, number * 10 + 5) for number in range(3_000)])
+    chart = drawn(trace)
+
+    assert len(chart["ids"]) <= 401
+    assert sum(chart["values"][1:]) == chart["values"][0] == 15_000
+
+
+def test_selected_events_keep_their_colour_and_the_way_to_them_most_of_it(nested: Trace) -> None:
+    chosen = np.array([nested.names[name] == "aten::mm" for name in nested.name])
+    colours = drawn(nested, chosen=chosen)["marker"]["colors"]
+
+    assert colours[4] == FAMILIES[0].colour
+    assert colours[2].endswith(",0.75)")
+    assert colours[3].endswith(",0.15)")
+
+
+def test_a_slice_is_clicked_as_an_event_and_a_frame_as_none(framed: Trace) -> None:
+    clicked = drawn(framed)["customdata"]
+
+    assert [framed.names[name] if name >= 0 else None for _, name in clicked] == [None, None, "aten::add", "aten::mm"]
+    assert clicked[0] == [-1, -1]
+
+
+def test_the_figures_are_plotlys(nested: Trace) -> None:
+    assert sunburst(nested).data[0].type == "sunburst"
+    assert icicle(nested).data[0].type == "icicle"
+    assert list(icicle(nested).data[0]["values"]) == [1_000, 1_000, 600, 200, 400]
+
+
+def test_markup_in_names_is_text() -> None:
+    trace = make_trace([event("<script>", 0, 10, stack=[("<i>.py", 1, "<b>")]), event("x", 20, 30, stack=[])])
+    chart = drawn(trace)
+
+    assert "&lt;b&gt;  &lt;i&gt;.py:1" in chart["labels"]
+    assert "&lt;script&gt;" in chart["labels"]
+    assert not any("<script" in text or "<i>" in text for text in chart["hovertext"])
+
+
+def test_the_tab_names_the_flag_for_source_frames_and_says_when_there_is_nothing(nested: Trace, framed: Trace) -> None:
+    assert "--with-stack" in StacksTab(Scene(nested)).first()["note"]
+    assert StacksTab(Scene(framed)).first()["note"] == ""
+    assert [metric["key"] for metric in StacksTab(Scene(nested)).first()["metrics"]] == ["self", "count"]
+    assert "Nothing was recorded" in StacksTab(Scene(empty_trace())).first()["empty"]

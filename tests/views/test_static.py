@@ -1,0 +1,156 @@
+"""The panel without scripts: text in a fixed form, HTML and SVG that hold nothing live."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synthetic import training_run
+from traces import event, make_trace
+
+from mtprof_nb.trace import Trace, empty_trace
+from mtprof_nb.views import static
+from mtprof_nb.views.svg import stacks_svg, timeline_svg
+
+HARMLESS = {
+    *("div", "span", "b", "table", "thead", "tbody", "tr", "th", "td"),
+    *("svg", "g", "rect", "text", "title"),
+}
+
+
+class Markup(HTMLParser):
+    """Collects every tag and attribute."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes.update(name for name, _ in attrs)
+
+
+@pytest.fixture
+def trace() -> Trace:
+    return make_trace(
+        [
+            event("aten::linear", 0, 60_000),
+            event("aten::mm", 10_000, 50_000),
+            event("MmBackward0", 70_000, 100_000, phase="backward"),
+        ],
+        began_ns=0,
+        ended_ns=120_000,
+        label="Cell [3]",
+    )
+
+
+def test_the_text_is_an_aligned_table_with_its_figures(trace: Trace) -> None:
+    assert static.text(trace) == "\n".join(
+        [
+            "Cell [3]",
+            "wall 120 µs, in ops 90.0 µs, ops 3, steps 1, threads 1",
+            "forward 66.7 %, backward 33.3 %",
+            "",
+            "Name          Calls     Self   Share    Total  Average",
+            "------------------------------------------------------",
+            "aten::mm          1  40.0 µs  44.4 %  40.0 µs  40.0 µs",
+            "MmBackward0       1  30.0 µs  33.3 %  30.0 µs  30.0 µs",
+            "aten::linear      1  20.0 µs  22.2 %  60.0 µs  60.0 µs",
+            "",
+            "showing 3 of 3 rows",
+        ]
+    )
+
+
+def test_the_text_is_sorted_and_cut_as_asked(trace: Trace) -> None:
+    text = static.text(trace, "cpu_time_total", 1, name="mine", status="The cell raised ValueError.")
+
+    assert text.splitlines()[:2] == ["mine", "The cell raised ValueError."]
+    assert [line.split()[0] for line in text.splitlines() if line.startswith(("aten", "Mm"))] == ["aten::linear"]
+    assert text.endswith("showing 1 of 3 rows")
+    with pytest.raises(AttributeError, match="sort by one of"):
+        static.text(trace, "speed")
+
+
+def test_an_empty_profile_is_a_title_and_a_line() -> None:
+    assert static.text(empty_trace(label="Cell [1]")).splitlines() == [
+        "Cell [1]",
+        "Nothing was recorded: no op ran, or no tensor runtime was imported.",
+    ]
+    assert "Nothing was recorded" in static.html(empty_trace())
+    assert "<svg" not in static.html(empty_trace())
+
+
+def test_the_html_needs_no_script_and_holds_table_timeline_and_stacks(trace: Trace) -> None:
+    page = static.html(trace)
+    markup = Markup(page)
+
+    assert markup.tags <= HARMLESS
+    assert not any(name.startswith("on") or name in {"href", "src"} for name in markup.attributes)
+    assert page.count("<svg") == 2
+    assert page.count("<tr>") == 3
+    assert "showing 3 of 3 rows" in page
+
+
+def test_the_table_alone_has_no_charts(trace: Trace) -> None:
+    assert "<svg" not in static.html(trace, charts=False)
+
+
+def test_the_timeline_is_to_scale() -> None:
+    trace = make_trace([event("aten::mm", 0, 500), event("aten::add", 500, 1_000)], began_ns=0, ended_ns=1_000)
+    rectangles = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', timeline_svg(trace))
+
+    assert rectangles == [("96.00", "382.000"), ("478.00", "382.000")]
+
+
+def test_the_stacks_are_to_scale_the_largest_callee_first() -> None:
+    trace = make_trace([event("aten::add", 0, 250), event("aten::mm", 250, 1_000)])
+    rectangles = re.findall(r'<title>([^:]*).*?<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', stacks_svg(trace))
+
+    assert sorted(rectangles) == [
+        ("all ops", "0.00", "860.000"),
+        ("aten", "0.00", "645.000"),
+        ("aten", "645.00", "215.000"),
+    ]
+
+
+def test_a_large_trace_is_still_a_small_page() -> None:
+    assert len(static.html(training_run(100_000))) < 90_000
+
+
+def test_pictures_are_well_formed(trace: Trace) -> None:
+    for picture in (timeline_svg(trace), stacks_svg(trace)):
+        ElementTree.fromstring(picture)
+
+
+hostile = st.one_of(
+    st.sampled_from(
+        ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</svg><script>", "&lt;b&gt;", "a\x00b"]
+    ),
+    st.text(alphabet=st.characters(exclude_categories=()), max_size=60),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(hostile, hostile, hostile)
+def test_no_name_becomes_markup(op: str, file: str, label: str) -> None:
+    trace = make_trace(
+        [
+            event(op or "op", 0, 100, line=(file, 1), stack=[(file, 1, op)]),
+            event(label, 200, 300, kind="scope", stack=[(file, 2, label)]),
+        ],
+        label=label,
+    )
+    page = static.html(trace, status=file or None, name=label or None)
+
+    assert Markup(page).tags <= HARMLESS
+    assert not any(name.startswith("on") for name in Markup(page).attributes)
+    for picture in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
+        ElementTree.fromstring(picture)
+    page.encode()
+    static.text(trace, name=label or None).encode()
