@@ -1,0 +1,127 @@
+"""Figures 6: what an event costs in recordings of 10,000 to 2,000,000 events."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from benchmarks import child
+from benchmarks.figure import Figure, Spread, at_most
+from benchmarks.profilers import ours, recorded
+from benchmarks.programs import FLAGS, MLP
+from benchmarks.repeated import recording, repeated
+from benchmarks.sampling import Lap, Rounds, Sample, Scale, in_turns
+from mtprof_nb.trace import Trace
+
+GROUP = "6 growth"
+#: Events of one step of the standard program.
+_EVENTS_A_STEP = {"no flags": 327, "stack": 596}
+#: Kineto's own records of so many events with stacks need several GB.
+_MOST_WITH_STACK = 1_000_000
+#: Small recordings are measured so often that this many events were seen.
+_SEEN = 200_000
+_WINDOW_EVENTS = 2_000
+
+
+def figures(scale: Scale) -> list[Figure]:
+    """Cost an event beside that of the smallest recording: stop on real recordings, the rest on repeated ones."""
+    return [*_stop_figures(scale, "no flags"), *_stop_figures(scale, "stack"), *_analysis_figures(scale)]
+
+
+def _stop_figures(scale: Scale, flags: str) -> list[Figure]:
+    sizes = [size for size in scale.sizes if flags == "no flags" or size <= _MOST_WITH_STACK]
+    ways = {f"{size:,}": partial(child.call, "benchmarks.growth:measure_stop", flags, size) for size in sizes}
+    rounds = in_turns(ways, replace(scale, least_rounds=min(scale.least_rounds, 2)), scale.share(0.05))
+    return _growth(rounds, {"stop": f"stop, {flags}"})
+
+
+def measure_stop(flags: str, size: int) -> Sample:
+    """Time of `stop` an event, in this process."""
+    make, run = ours("kineto", **FLAGS[flags]), MLP.prepare(max(size // _EVENTS_A_STEP[flags], 1))
+    recorded(make, MLP.prepare(3)).stop()
+    found = []
+    for _ in range(max(min(_SEEN // size, 15), 1)):
+        profiler = recorded(make, run)
+        lap = Lap()
+        profiler.stop()
+        lap("stop")
+        found.append(lap.times["stop"] / len(profiler.trace))
+        del profiler
+    return {"stop": median(found)}
+
+
+def _analysis_figures(scale: Scale) -> list[Figure]:
+    pattern = recording(max(scale.sizes[0] // _EVENTS_A_STEP["stack"], 1), with_stack=True, record_shapes=True)
+    with tempfile.TemporaryDirectory() as folder:
+        ways: dict[str, Callable[[], Sample]] = {
+            f"{size:,}": partial(_analyse, repeated(pattern, size), Path(folder)) for size in scale.sizes
+        }
+        rounds = in_turns(ways, scale, scale.share(0.12))
+    titles = {
+        "averages": "averages and sorted table",
+        "timeline": "timeline, whole",
+        "stacks": "stacks",
+        "export": "chrome trace export",
+    }
+    window = [_figure(rounds, "window", "zoomed timeline window, each", size) for size in list(ways)[1:]]
+    return [*_growth(rounds, titles), *window]
+
+
+def _analyse(kept: Trace, folder: Path) -> Sample:
+    """Time an event of each analysis, none of which has seen the trace before."""
+    from mtprof_nb.analysis.calltree import call_tree
+    from mtprof_nb.analysis.stacks import stack_totals
+    from mtprof_nb.averages import key_averages
+    from mtprof_nb.export import chrome_trace
+    from mtprof_nb.views.blocks import Timeline
+
+    def timed(work: Callable[[Trace], object]) -> float:
+        trace = replace(kept)
+        lap = Lap()
+        work(trace)
+        lap("work")
+        return lap.times["work"] / len(trace)
+
+    chart = Timeline(replace(kept))
+    begin, end = chart.whole_ns
+    width = (end - begin) * _WINDOW_EVENTS // len(kept)
+    chart.picture(begin, end)
+    lap = Lap()
+    for part in range(10):
+        left = begin + (end - begin - width) * part // 10
+        chart.picture(left, left + width)
+    lap("window")
+    return {
+        **lap.times,
+        "averages": timed(lambda trace: key_averages(trace).table(sort_by="self_cpu_time_total")),
+        "timeline": timed(lambda trace: (one := Timeline(trace)).picture(*one.whole_ns)),
+        "stacks": timed(lambda trace: (call_tree(trace), stack_totals(trace))),
+        "export": timed(lambda trace: chrome_trace.write(trace, os.fspath(folder / "trace.json"))),
+    }
+
+
+def _growth(rounds: Rounds, titles: dict[str, str]) -> list[Figure]:
+    sizes = list(rounds.rounds[0])
+    sizes.sort(key=lambda size: int(size.replace(",", "")))
+    return [_figure(rounds, what, title, size) for what, title in titles.items() for size in sizes[1:]]
+
+
+def _figure(rounds: Rounds, what: str, title: str, size: str) -> Figure:
+    smallest = min(rounds.rounds[0], key=lambda other: int(other.replace(",", "")))
+    own, other = rounds.median(size, what), rounds.median(smallest, what)
+    unit = "ms" if what == "window" else "µs an event"
+    factor = 100 if what == "window" else 1e6
+    return Figure(
+        GROUP,
+        f"{title}: {size} events",
+        f"{smallest} events",
+        Spread.of([sample[size][what] / max(sample[smallest][what], 1e-12) for sample in rounds.rounds]),
+        len(rounds),
+        bound=at_most(1.3),
+        behind=f"{own * factor:.2f} / {other * factor:.2f} {unit}",
+    )

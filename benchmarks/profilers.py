@@ -1,0 +1,55 @@
+"""The profilers beside each other: the same calls start, stop and read each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.sampling import Lap, Sample
+
+#: Makes a profiler that has `start` and `stop`.
+Maker = Callable[[], Any]
+
+
+def torch_profiler(**flags: Any) -> Maker:
+    """torch.profiler, as it comes."""
+    import torch
+
+    return lambda: torch.profiler.profile(**flags)
+
+
+def ours(hook: str, **flags: Any) -> Maker:
+    """This package, through one of its hooks."""
+    import mtprof_nb
+
+    return lambda: mtprof_nb.profile(hook=hook, **flags)
+
+
+def run_plain(run: Callable[[], None]) -> Sample:
+    """The program alone."""
+    lap = Lap()
+    run()
+    lap("run")
+    return lap.times
+
+
+def run_recorded(make: Maker, run: Callable[[], None]) -> Sample:
+    """The program while it is recorded: neither the start nor the stop is counted."""
+    profiler = make()
+    profiler.start()
+    try:
+        lap = Lap()
+        run()
+        lap("run")
+    finally:
+        profiler.stop()
+    trace = getattr(profiler, "trace", ())
+    return {**lap.times, "events": len(trace)}
+
+
+def recorded(make: Maker, run: Callable[[], None]) -> Any:
+    """A profiler that has recorded `run` and is still to be stopped."""
+    profiler = make()
+    profiler.start()
+    run()
+    return profiler
