@@ -188,7 +188,7 @@ def shape_reader(*tensors: Any) -> Callable[[Any, Any], tuple[tuple[Any, Any], .
     nothing = ((), None)
 
     def read(args: Any, kwargs: Any) -> tuple[tuple[Any, Any], ...]:
-        found = [(value.shape, value.dtype) if value.__class__ in exactly else other(value) for value in args]
+        found = [(tuple(value.shape), value.dtype) if value.__class__ in exactly else other(value) for value in args]
         for value in kwargs.values() if kwargs else ():
             entry = other(value)
             if entry is not nothing:
@@ -197,9 +197,9 @@ def shape_reader(*tensors: Any) -> Callable[[Any, Any], tuple[tuple[Any, Any], .
 
     def other(value: Any) -> tuple[Any, Any]:
         if isinstance(value, base):
-            return value.shape, value.dtype
+            return tuple(value.shape), value.dtype
         if isinstance(value, list | tuple) and value and isinstance(value[0], base):
-            return tuple(item.shape if isinstance(item, base) else () for item in value), value[0].dtype
+            return tuple(tuple(item.shape) if isinstance(item, base) else () for item in value), value[0].dtype
         return nothing
 
     return read

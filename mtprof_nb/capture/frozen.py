@@ -153,10 +153,12 @@ def _with_shapes(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
                 dtypes[dtype] = "" if dtype is None else vocabulary.dtype(dtype)
         return tuple(_plain(shape) for shape, _ in raw), tuple(dtypes[dtype] for _, dtype in raw)
 
-    shape, table = describe(rows.ops["shapes"], read)
+    # Equal ones first: every op has read its own.
+    shape, distinct = intern(rows.ops["shapes"])
+    described, table = intern([read(raw) for raw in distinct])
     return replace(
         trace,
-        shape=rows.of_ops(shape, -1),
+        shape=rows.of_ops(described[shape] if distinct else shape, -1),
         shapes=tuple(shapes for shapes, _ in table),
         dtypes=tuple(types for _, types in table),
     )
@@ -168,14 +170,15 @@ def _plain(shape: Any) -> tuple[Any, ...]:
 
 
 def _with_stacks(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
-    entries = rows.gather(rows.ops["stack"], rows.scopes["stack"])
+    entries = rows.ops["stack"] + rows.scopes["stack"]
     found = stacks.freeze(entries, vocabulary.is_engine, vocabulary.folder)
-    lent = _is_lent(trace, found.has_own_backward)
+    own = rows.of_all(found.stack)
+    lent = _is_lent(trace, rows.of_all(found.has_own_backward))
     # The forward op may itself be of a backward pass, with a stack lent by another.
     lender = trace.forward.copy()
     while (again := lent & lent[lender] & (trace.forward[lender] >= 0)).any():
         lender[again] = trace.forward[lender[again]]
-    stack = np.where(lent, found.stack[lender], found.stack)
+    stack = np.where(lent, own[lender], own)
     return replace(trace, stack=stack, stacks=found.tree, stack_is_forward=lent)
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from mtprof_nb.capture.buffer import SCOPE_FIELDS, Buffer, Lane
+from mtprof_nb.capture.distinct import distinct
 from mtprof_nb.capture.kineto_events import intern
 from mtprof_nb.intervals import covered
 from mtprof_nb.trace import Bool, Int16, Int32, Int64
 
-T = TypeVar("T")
 #: More threads than a trace can number share its last lane.
 _LAST_LANE = np.iinfo(np.int16).max
 
@@ -49,12 +49,9 @@ class Rows:
         column[self.is_op] = values[self.op[self.is_op]]
         return column
 
-    def gather(self, of_op: Sequence[T], of_scope: Sequence[T]) -> list[T]:
-        """One value a row from the ops' values and the scopes'."""
-        return [
-            of_op[op] if op >= 0 else of_scope[scope]
-            for op, scope in zip(self.op.tolist(), self.scope.tolist(), strict=True)
-        ]
+    def of_all(self, values: Any) -> Any:
+        """A column for all rows from one value an op, followed by one value a scope."""
+        return np.asarray(values)[np.where(self.is_op, self.op, len(self.ops["name"]) + self.scope)]
 
     def by_lane(self, mask: Bool) -> list[Int64]:
         """For each lane that has some, its rows of `mask`, in order."""
@@ -112,12 +109,6 @@ def _append(columns: dict[str, list[Any]], flat: list[Any]) -> int:
 
 def describe(raw: Sequence[Any], read: Callable[[Any], Any]) -> tuple[Int32, tuple[Any, ...]]:
     """Positions in the table of what `read` makes of each object, called once for each; None becomes -1."""
-    if not raw:
-        return np.empty(0, np.int32), ()
-    identity = np.fromiter(map(id, raw), np.int64, len(raw))
-    _, first, inverse = np.unique(identity, return_index=True, return_inverse=True)
-    by_appearance = np.argsort(first)
-    described, table = intern([read(raw[index]) for index in first[by_appearance].tolist()])
-    position = np.empty_like(described)
-    position[by_appearance] = described
-    return position[inverse], table
+    position, objects = distinct(raw)
+    described, table = intern([read(one) for one in objects])
+    return described[position], table

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mtprof_nb.capture.distinct import distinct
 from mtprof_nb.trace import Bool, Frame, Int32, StackInterner, StackTree
 
 #: Modules and packages whose frames say nothing about the user's program: the profiler, what a runtime puts
@@ -98,15 +99,13 @@ def freeze(
 ) -> FrozenStacks:
     """Interned text of the captured stacks. `is_engine` knows the frame below which the backward pass begins."""
     interner = StackInterner()
-    nodes: dict[StackEntry | None, tuple[int, bool]] = {None: (-1, False)}
-    for entry in entries:
-        if entry not in nodes and entry is not None:
-            nodes[entry] = interner.stack(frames_of(entry)), _has_own_backward(entry, is_engine, runtime_folder)
-    found = [nodes[entry] for entry in entries]
+    position, once = distinct(entries)
+    nodes = [-1 if entry is None else interner.stack(frames_of(entry)) for entry in once]
+    own = [entry is not None and _has_own_backward(entry, is_engine, runtime_folder) for entry in once]
     return FrozenStacks(
-        stack=np.array([node for node, _ in found], np.int32),
+        stack=np.array(nodes, np.int32)[position],
         tree=interner.tree(),
-        has_own_backward=np.array([own for _, own in found], np.bool_),
+        has_own_backward=np.array(own, np.bool_)[position],
     )
 
 

@@ -95,7 +95,7 @@ def test_a_name_is_read_once_however_often_it_ran() -> None:
 def test_shapes_are_interned_and_made_of_tuples_and_integers() -> None:
     filled = buffer("shapes", record_shapes=True)
     main = lane(filled)
-    op(main, "a", 1, 2, (([2, 3], "float32"), ((), None)))
+    op(main, "a", 1, 2, (((2, np.int64(3)), "float32"), ((), None)))
     op(main, "b", 3, 4, (((2, 3), "float32"), ((), None)))
     op(main, "c", 5, 6, ((((2,), (3,)), "float32"),))
     trace = frozen(filled)
