@@ -98,6 +98,7 @@ class profile(Results):
             activity_filters=dict(filters),
             recorded=Recorded(record_shapes, profile_memory, with_stack, with_flops, with_modules),
             max_events=max_events,
+            post_processing_timeout_s=post_processing_timeout_s,
             experimental_config=experimental_config,
         )
         self._session: Session | None = None
@@ -174,12 +175,12 @@ class profile(Results):
         try:
             self.start()
             self._block = when_left(self.looked_up_exit, self._stop_if_started)
+            return self
         except BaseException:
             self._stop_if_started()
             raise
-        return self
 
-    def _leave(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+    def _leave(self, _kind: Any, error: BaseException | None, _traceback: Any) -> None:
         if error is None:
             self.stop()
             return

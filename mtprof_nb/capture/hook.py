@@ -38,6 +38,8 @@ class Request:
     max_events: int = 5_000_000
     clock: Clock = field(default_factory=Clock)
     trace_id: str = ""
+    #: How long Kineto's events may take to be read; None for as long as it takes.
+    post_processing_timeout_s: float | None = None
     #: torch's own experimental config, for hook `kineto` alone.
     experimental_config: Any = None
 

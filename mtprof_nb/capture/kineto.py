@@ -55,9 +55,10 @@ class KinetoHook:
         if self._torch.autograd._profiler_enabled():
             msg = "a torch profiler is already active in this process: stop it first, or profile outside of it"
             raise SessionError(msg)
-        self.profiler = self._make_profiler()
+        profiler = self._make_profiler()
         with _silent_kineto():
-            self.profiler._prepare_trace()
+            profiler._prepare_trace()
+        self.profiler = profiler
 
     def start(self) -> None:
         """Record from here on; prepares first where nobody did."""
@@ -70,15 +71,17 @@ class KinetoHook:
             self._operators.install()
         if self._new_threads is not None:
             self._new_threads.install()
-        self._is_recording = True
         self.profiler._start_trace()
+        self._is_recording = True
         self._cap.start()
 
     def stop(self) -> Trace:
         """The window's trace. Harmless after a failed start."""
         with interrupts_held_back():
-            self._cap.stop()
-            self._uninstall()
+            try:
+                self._cap.stop()
+            finally:
+                self._uninstall()
         self._read_out()
         trace, self._finished = self._finished or empty_trace(recorded=self._request.recorded), None
         self._warn_of_missing_threads()
@@ -96,7 +99,7 @@ class KinetoHook:
             return
         was_recording, self._is_recording = self._is_recording, False
         try:
-            if not was_recording:
+            if not (was_recording or self._torch.autograd._profiler_enabled()):
                 # Prepared and never started: Kineto only lets go of its preparation at the end of a recording.
                 profiler._start_trace()
             profiler.__exit__(None, None, None)
@@ -149,7 +152,7 @@ class KinetoHook:
         at_least = "at least " if self._cap.is_reached else ""
         warn(f"recording stopped at max_events={most:,}: {at_least}{dropped:,} events are missing; raise max_events")
         kept = trace.take(np.arange(min(len(trace), most)))
-        return replace(kept, dropped=dropped, dropped_exactly=not self._cap.is_reached)
+        return replace(kept, dropped=trace.dropped + dropped, dropped_exactly=not self._cap.is_reached)
 
     def _torch_activity(self, name: str) -> Any:
         return getattr(self._torch.profiler.ProfilerActivity, _TORCH_ACTIVITY.get(name, name))

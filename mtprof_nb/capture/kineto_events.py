@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import marshal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from mtprof_nb.trace import Bool, Int8, Int16, Int32, Int64, Shapes, Thread
 
 #: Kineto's thread of a frame in a thread that slept throughout, as a notebook's kernel has several.
 NO_THREAD = 2**64 - 1
+#: So many names are read between two looks at the clock.
+_CHUNK = 4096
 _USER_SCOPE = 7
 _BACKWARD_SCOPE = 1
 
@@ -83,6 +86,8 @@ class KinetoColumns:
     is_backward_node: Bool
     is_async: Bool
     is_python: Bool
+    #: Events that there was no time to read.
+    unread: int
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -98,10 +103,30 @@ class KinetoColumns:
         return accepted[self.name] if len(accepted) else np.zeros(len(self), np.bool_)
 
 
-def read_columns(results: Any, kineto_event: Any, *, with_python: bool, thread_names: dict[int, str]) -> KinetoColumns:
+def read_names(events: Sequence[Any], kineto_event: Any, timeout_s: float | None) -> list[str]:
+    """The names of the events, or of as many of the first ones as can be read in time."""
+    if timeout_s is None:
+        return read_text(kineto_event.name, events)
+    names: list[str] = []
+    deadline = time.perf_counter() + timeout_s
+    while len(names) < len(events) and time.perf_counter() < deadline:
+        names += read_text(kineto_event.name, events[len(names) : len(names) + _CHUNK])
+    return names
+
+
+def read_columns(
+    results: Any,
+    kineto_event: Any,
+    *,
+    with_python: bool,
+    thread_names: dict[int, str],
+    timeout_s: float | None = None,
+) -> KinetoColumns:
     """The columns that every recording needs, from `torch._C._autograd._ProfilerResult`."""
     events = results.events()
-    names = read_text(kineto_event.name, events)
+    names = read_names(events, kineto_event, timeout_s)
+    unread = len(events) - len(names)
+    events = events[: len(names)]
     keep = [not name.startswith(("[memory]", "profiler::_record_function")) for name in names]
     if with_python:
         threads = map(kineto_event.start_thread_id, events)
@@ -135,6 +160,7 @@ def read_columns(results: Any, kineto_event: Any, *, with_python: bool, thread_n
         is_backward_node=scope == _BACKWARD_SCOPE,
         is_async=column(kineto_event.is_async, np.bool_) | (column(kineto_event.end_thread_id) != started_on),
         is_python=is_python,
+        unread=unread,
     )
 
 

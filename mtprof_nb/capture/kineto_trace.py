@@ -24,6 +24,7 @@ from mtprof_nb.capture.kineto_links import Links, link
 from mtprof_nb.capture.modules import paths_of_modules
 from mtprof_nb.capture.stacks import frames_of
 from mtprof_nb.capture.thread_stacks import ThreadStacks
+from mtprof_nb.errors import warn
 from mtprof_nb.intervals import innermost, nest_intervals
 from mtprof_nb.trace import KERNEL, OP, PYTHON, RUNTIME, SCOPE, Allocations, Thread, Trace, empty_trace
 
@@ -46,7 +47,15 @@ def _build(
     recorded = request.recorded
     kineto_event = torch._C._autograd._KinetoEvent
     with_python = recorded.with_stack or recorded.with_modules
-    columns = read_columns(results, kineto_event, with_python=with_python, thread_names=thread_names)
+    columns = read_columns(
+        results,
+        kineto_event,
+        with_python=with_python,
+        thread_names=thread_names,
+        timeout_s=request.post_processing_timeout_s,
+    )
+    if columns.unread:
+        warn(f"post_processing_timeout_s ended the reading: the last {columns.unread:,} events are missing")
     links = link(columns, kineto_event)
     kind = np.select([columns.is_scope, columns.is_python], [SCOPE, PYTHON], OP).astype(np.int8)
     count = len(columns)
@@ -70,6 +79,7 @@ def _build(
         threads=columns.threads,
         pid=os.getpid(),
         recorded=recorded,
+        dropped=columns.unread,
     )
     if request.activities != {"CPU"}:
         trace = _with_devices(trace, columns, kineto_event)

@@ -36,6 +36,7 @@ class Options:
     activity_filters: dict[str, frozenset[str]]
     recorded: Recorded
     max_events: int
+    post_processing_timeout_s: float | None = None
     experimental_config: Any = None
 
 
@@ -72,6 +73,7 @@ class Session:
             max_events=options.max_events,
             clock=self.clock,
             trace_id=trace_id,
+            post_processing_timeout_s=options.post_processing_timeout_s,
             experimental_config=options.experimental_config,
         )
         # It is there to be stopped, also where a part of it cannot be prepared.

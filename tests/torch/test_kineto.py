@@ -380,6 +380,23 @@ def test_a_long_recording_is_ended_while_it_runs():
     assert not prof.trace.dropped_exactly
 
 
+def test_reading_ends_at_its_timeout_and_says_what_is_missing():
+    prof = mtp.profile(post_processing_timeout_s=0)
+
+    @prof
+    def work():
+        return torch.ones(1).neg()
+
+    with pytest.warns(mtp.MtprofWarning, match="the last 4 events are missing"):
+        work()
+    assert (len(prof.trace), prof.trace.dropped) == (0, 4)
+    with mtp.profile(post_processing_timeout_s=60) as whole:
+        torch.ones(1).neg()
+    assert (len(whole.trace), whole.trace.dropped) == (4, 0)
+    with pytest.raises(ValueError, match="post_processing_timeout_s must be non-negative"):
+        mtp.profile(post_processing_timeout_s=-1)
+
+
 NPU = """
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
