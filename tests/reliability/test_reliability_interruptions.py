@@ -1,0 +1,252 @@
+"""Interrupts, exits and failures at every point of a recording: nothing stays, and the user's exception arrives."""
+
+import ctypes
+import signal
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from reliability_cases import IDS, RECORDINGS, assert_next_profile_is_complete, names, nothing_left
+
+import mtprof_nb as mtp
+from mtprof_nb.capture import dispatch, event_cap, kineto, operators, session, thread_stacks, threads, window
+
+torch = pytest.importorskip("torch")
+PACKAGE = str(Path(mtp.__file__).parent)
+KINETO = torch.autograd.profiler.profile
+
+
+class InterruptBeforeLine:
+    """Interrupts this process before the n-th line of the package that runs inside; counts them where n is 0."""
+
+    def __init__(self, line: int) -> None:
+        self.line = line
+        self.seen = 0
+
+    def __enter__(self) -> "InterruptBeforeLine":
+        sys.settrace(self._enter)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+
+    def _enter(self, frame: FrameType, _event: str, _argument: Any) -> Any:
+        return self._step if frame.f_code.co_filename.startswith(PACKAGE) else None
+
+    def _step(self, _frame: FrameType, event: str, _argument: Any) -> Any:
+        if event == "line":
+            self.seen += 1
+            if self.seen == self.line:
+                signal.raise_signal(signal.SIGINT)
+        return self._step
+
+
+def work() -> None:
+    x = torch.ones(2, 2)
+    torch.mm(x, x)
+
+
+def start_under(line: int, recording: dict[str, Any]) -> int:
+    interrupt = InterruptBeforeLine(line)
+    with interrupt, mtp.profile(**recording):
+        sys.settrace(None)
+    return interrupt.seen
+
+
+def stop_under(line: int, recording: dict[str, Any]) -> int:
+    interrupt = InterruptBeforeLine(line)
+    try:
+        with mtp.profile(**recording):
+            work()
+            interrupt.__enter__()
+    finally:
+        sys.settrace(None)
+    return interrupt.seen
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("run", [start_under, stop_under])
+@pytest.mark.parametrize("recording", RECORDINGS, ids=IDS)
+def test_an_interrupt_before_any_line_of_start_and_stop_arrives_and_leaves_nothing(
+    recording: dict[str, Any], run: Callable[..., int], rounds: Callable[[int, int], int]
+) -> None:
+    run(0, recording)
+    lines = run(0, recording)
+    assert lines > 50
+    moments = min(rounds(25, lines), lines)
+    for moment in range(moments):
+        line = 1 + moment * lines // moments
+        with nothing_left(), pytest.raises(KeyboardInterrupt):
+            run(line, recording)
+        if moment % 5 == 0:
+            assert_next_profile_is_complete(**recording)
+    assert_next_profile_is_complete(**recording)
+
+
+STEPS: list[tuple[str, Any, str]] = [
+    *(("kineto", KINETO, step) for step in ("_prepare_trace", "_start_trace", "__exit__")),
+    ("kineto", kineto, "build_trace"),
+    ("kineto", kineto.KinetoHook, "_note_thread_names"),
+    ("kineto", event_cap.EventCap, "start"),
+    ("kineto", event_cap.EventCap, "stop"),
+    ("kineto", operators.TensorOperators, "install"),
+    ("kineto", operators.TensorOperators, "remove"),
+    ("kineto", thread_stacks.ThreadStacks, "install"),
+    ("kineto", thread_stacks.ThreadStacks, "remove"),
+    ("dispatch", threads.ThreadFollower, "install"),
+    ("dispatch", dispatch.DispatchHook, "_push"),
+    ("dispatch", dispatch, "freeze"),
+    ("dispatch", KINETO, "_start_trace"),
+    *((hook, window, "merge") for hook in ("kineto", "dispatch")),
+    *((hook, window.Window, "prepare") for hook in ("kineto", "dispatch")),
+    *((hook, session, "mark_interleaved") for hook in ("kineto", "dispatch")),
+]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("is_before", [True, False], ids=["before", "after"])
+@pytest.mark.parametrize(("hook", "owner", "step"), STEPS, ids=lambda value: getattr(value, "__name__", None))
+def test_a_step_of_start_or_stop_that_fails_is_told_and_leaves_nothing(
+    hook: str, owner: Any, step: str, is_before: bool, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true_step = getattr(owner, step)
+    calls = []
+
+    def fail(*args: Any, **kwargs: Any) -> Any:
+        calls.append(step)
+        if len(calls) > 1:
+            return true_step(*args, **kwargs)
+        if not is_before or "remove" in step or step in ("stop", "__exit__"):
+            true_step(*args, **kwargs)
+        raise error("injected")
+
+    flags = {"with_stack": True, "profile_memory": True}
+    with nothing_left(), monkeypatch.context() as patch:
+        patch.setattr(owner, step, fail)
+        with pytest.raises(error, match="injected"), mtp.profile(hook=hook, **flags):
+            work()
+        assert calls
+        patch.undo()
+    assert_next_profile_is_complete(hook=hook)
+
+
+@pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("recording", RECORDINGS, ids=IDS)
+def test_what_is_raised_inside_an_op_between_ops_and_in_on_trace_ready_arrives(
+    recording: dict[str, Any], error: type[BaseException]
+) -> None:
+    class Raising(torch.autograd.Function):
+        @staticmethod
+        def forward(_context: Any, x: Any) -> Any:
+            torch.sin(x)
+            raise error("theirs")
+
+        @staticmethod
+        def backward(_context: Any, gradient: Any) -> Any:
+            return gradient
+
+    def fail(_: Any) -> None:
+        raise error("theirs")
+
+    for run in (lambda: Raising.apply(torch.ones(2)), lambda: fail(None)):
+        prof = mtp.profile(**recording)
+        with nothing_left(), pytest.raises(error, match="theirs") as raised, prof:  # noqa: PT012
+            torch.cos(torch.ones(2))
+            run()
+        assert raised.value.__context__ is None
+        assert "aten::cos" in names(prof)
+    prof = mtp.profile(on_trace_ready=fail, **recording)
+    with nothing_left(), pytest.raises(error, match="theirs"), prof:
+        work()
+    assert "aten::mm" in names(prof)
+    assert_next_profile_is_complete(**recording)
+
+
+def test_a_callback_that_fails_once_does_not_spoil_the_windows_that_follow() -> None:
+    seen = []
+
+    def fail_first(prof: Any) -> None:
+        seen.append(names(prof).count("aten::mm"))
+        if len(seen) == 1:
+            raise KeyError("once")
+
+    with mtp.profile(schedule=mtp.schedule(warmup=1, active=1), on_trace_ready=fail_first) as prof:
+        for _ in range(6):
+            work()
+            try:
+                prof.step()
+            except KeyError:
+                assert len(seen) == 1
+    assert seen == [1, 1, 1]
+
+
+def test_a_panel_that_is_interrupted_while_it_is_made_leaves_the_profile_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mtprof_nb.views import panel, static
+
+    with mtp.profile() as prof:
+        work()
+    for error in (KeyboardInterrupt, SystemExit, ValueError):
+
+        def fail(*_: Any, error: type[BaseException] = error, **__: Any) -> Any:
+            raise error("in the panel")
+
+        monkeypatch.setattr(static, "text", fail)
+        with nothing_left(), pytest.raises(error, match="in the panel"):
+            panel.panel(prof.trace)
+    monkeypatch.undo()
+    prof.show()
+    assert "aten::mm" in capsys.readouterr().out
+
+
+def test_an_interrupt_during_the_last_operator_of_the_block_ends_the_recording() -> None:
+    for recording in RECORDINGS:
+        prof = mtp.profile(**recording)
+        with nothing_left(), pytest.raises(KeyboardInterrupt) as raised, prof:  # noqa: PT012
+            work()
+            # As during a long `a @ b`, Python notices the signal only when it enters `__exit__`.
+            interrupt = map(getattr(ctypes.CDLL(None), "raise"), [signal.SIGINT])
+            _ = [*interrupt]
+        assert raised.traceback[-1].name == "_leave"
+        assert "aten::mm" in names(prof)
+        assert_next_profile_is_complete(**recording)
+
+
+def test_looking_at_a_profiler_s_exit_does_not_end_it() -> None:
+    with mtp.profile() as prof:
+        assert hasattr(prof, "__exit__")
+        work()
+    assert "aten::mm" in names(prof)
+
+
+@pytest.mark.parametrize("recording", [*RECORDINGS, {"hook": "kineto", "warm up": True}], ids=[*IDS, "kineto-warming"])
+def test_a_program_that_ends_while_it_records_keeps_its_exit_code(recording: dict[str, Any]) -> None:
+    recording = dict(recording)
+    schedule = "schedule=mtp.schedule(warmup=1, active=1)," if recording.pop("warm up", False) else ""
+    program = f"""
+import sys, torch, mtprof_nb as mtp
+prof = mtp.profile({schedule} **{recording!r})
+prof.start()
+torch.ones(2)
+sys.exit(7)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (ended.returncode, ended.stderr) == (7, "")
+
+
+def test_a_failure_to_finish_is_a_warning_beside_the_users_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> Any:
+        raise RuntimeError("no trace")
+
+    monkeypatch.setattr(kineto, "build_trace", broken)
+    with warnings.catch_warnings(record=True) as told, pytest.raises(ZeroDivisionError), mtp.profile():  # noqa: PT012
+        warnings.simplefilter("always")
+        work()
+        1 / 0  # noqa: B018
+    assert [str(one.message) for one in told] == ["the profiler could not finish: no trace"]
