@@ -83,7 +83,9 @@ class KinetoHook:
             finally:
                 self._uninstall()
         self._read_out()
-        trace, self._finished = self._finished or empty_trace(recorded=self._request.recorded), None
+        trace, self._finished = self._finished, None
+        if trace is None:
+            trace = empty_trace(recorded=self._request.recorded)
         self._warn_of_missing_threads()
         return self._within_cap(_without_switched_off(trace, self._cpu_switched))
 
