@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import FunctionType, MethodType
 
 from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 from traces import event, make_trace
@@ -66,10 +67,14 @@ class Shell:
     marker: CellMarker = field(init=False)
     ops: list[Op] = field(default_factory=list)
     marks: Marks | None = None
+    #: Whether Python is asked for the lines of functions without marks.
+    follow_functions: bool = False
 
     def __post_init__(self) -> None:
         self.marker = CellMarker(self.ip, lambda tree: bool(tree.body) and ast.unparse(tree.body[0]) == "begin()")
-        self.ip.user_ns.update(op=self.op, begin=self.begin)
+        # An op is nobody's source line.
+        code = Shell.op.__code__.replace(co_filename="<string>")
+        self.ip.user_ns.update(op=MethodType(FunctionType(code, globals(), "op", ("",)), self), begin=self.begin)
 
     def op(self, name: str = "") -> int:
         """Stands for a tensor op."""
@@ -82,7 +87,7 @@ class Shell:
         """Stands for the call in a profiled cell's first line."""
         if self.marker in self.ip.ast_transformers:
             self.marks = self.marker.take()
-            self.marks.start()
+            self.marks.start(follow_functions=self.follow_functions)
 
     def run(self, cell: str, *, marked: bool = True) -> Run:
         """Run `cell` below a first line `begin()`; line numbers are those of `cell`, counted from 2."""

@@ -11,7 +11,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "mtprof_nb"
 
-MODEL = {"errors", "trace", "intervals", "merge"}
+MODEL = {"errors", "trace", "intervals", "merge", "source_files"}
 #: torch's surface over `analysis`: siblings, which may use one another.
 SURFACE = {"averages", "events", "lines", "table"}
 ANSWERS = {*MODEL, "analysis", *SURFACE}
@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "errors": set(),
     "trace": {"errors"},
     "intervals": {"errors", "trace"},
+    "source_files": {"errors"},
     "merge": {"errors", "trace", "intervals"},
     "capture": MODEL,
     "analysis": MODEL,

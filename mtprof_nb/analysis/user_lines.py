@@ -2,35 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import sysconfig
-from functools import lru_cache
-
 import numpy as np
 
+from mtprof_nb.source_files import is_user_file
 from mtprof_nb.trace import Frame, Int32, Int64, SourceLine, StackTree, Trace
-
-_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-#: Runtimes are libraries wherever they lie.
-_RUNTIMES = ("torch", "mindtorch_v2", "candle", "mtprof_nb")
-_CELLS = ("<ipython-input", "<timed ")
-
-
-@lru_cache(maxsize=65536)
-def is_user_file(file: str) -> bool:
-    """Whether a file is a notebook cell or the user's own module: not installed, no runtime, no standard library."""
-    if file.startswith("<"):
-        return file.startswith(_CELLS)
-    return not any(part in file for part in _INSTALLED) and not file.startswith(_library_folders())
-
-
-@lru_cache(maxsize=1)
-def _library_folders() -> tuple[str, ...]:
-    places = [getattr(sys.modules.get(name), "__file__", None) for name in _RUNTIMES]
-    runtimes = [os.path.dirname(place) for place in places if place]  # noqa: PTH120 - compared as text
-    standard = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
-    return tuple(folder + os.sep for folder in (*runtimes, *standard) if folder)
 
 
 class Chains:

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from mtprof_nb.capture.mark_buffers import IDLE, MarkBuffers, idle_mark
 from mtprof_nb.capture.mark_lookup import with_marked_lines
 from mtprof_nb.capture.markable import reader_of_functions, transparent_decorators
 from mtprof_nb.capture.marking import MARK, Places, mark_tree
+from mtprof_nb.capture.monitoring import LineMonitor
 from mtprof_nb.trace import Trace
 
 if TYPE_CHECKING:
@@ -26,13 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Unit:
-    """One marked piece of code: the cell, or what a magic inside it runs."""
+    """Code whose lines are known: the cell, what a magic inside it runs, or a file that Python tells of."""
 
-    plain: ast.Module
-    marked: ast.Module
     #: The file name it was compiled under, and its text; known when it begins to run.
     file: str = ""
     text: str = ""
+    #: None for a file without marks.
+    plain: ast.Module | None = None
+    marked: ast.Module | None = None
 
 
 class Marks:
@@ -45,6 +48,8 @@ class Marks:
         self._units: list[Unit] = []
         self._notes: dict[str, None] = {}
         self._buffers: MarkBuffers | None = None
+        self._monitor: LineMonitor | None = None
+        self._follows_functions = True
         self._is_installed = False
 
     @property
@@ -66,23 +71,24 @@ class Marks:
 
     def mark(self, tree: ast.Module, skip: int = 0) -> ast.Module:
         """`tree` with marks after its first `skip` statements; `tree` itself, and a note, where that cannot be."""
-        unit = Unit(tree, copy.deepcopy(tree))
+        marked = copy.deepcopy(tree)
         try:
             reader = reader_of_functions(tree, self._ip.user_ns)
             transparent = None if reader else transparent_decorators(tree)
-            mark_tree(unit.marked, self._places, len(self._units), transparent, skip)
-            unmarking.compile_each(unit.marked, "<marks>", self._ip.compile.flags)
+            mark_tree(marked, self._places, len(self._units), transparent, skip)
+            unmarking.compile_each(marked, "<marks>", self._ip.compile.flags)
         except Exception as error:
             # Whatever is wrong with the cell itself, it will say so better without marks.
             self._note(f"the cell runs without line marks ({type(error).__name__}: {error})")
             return tree
         has_functions = any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in ast.walk(tree))
         if reader and has_functions:
+            self._follows_functions = False
             self._note(
                 f"no line marks inside functions, because the cell uses {reader!r}: see the lines that call them"
             )
-        self._units.append(unit)
-        return unit.marked
+        self._units.append(Unit(plain=tree, marked=marked))
+        return marked
 
     def idle(self) -> None:
         """Let marked code run where nothing is recorded."""
@@ -90,15 +96,23 @@ class Marks:
             builtins.__dict__[MARK] = idle_mark(self._open)
             self._is_installed = True
 
-    def start(self) -> None:
-        """Keep marks from now on; called by the thread that runs the cell."""
+    def start(self, follow_functions: bool = True) -> None:
+        """Keep marks from now on; called by the thread that runs the cell.
+
+        `follow_functions`: also in functions without marks, where Python can tell of their lines.
+        """
         self._thread = threading.get_ident()
         self._buffers = MarkBuffers(self._open)
         builtins.__dict__[MARK] = self._buffers.mark
         self._is_installed = True
+        if follow_functions and self._follows_functions:
+            self._monitor = LineMonitor(self._places, self._buffers, self._unit_of_file)
+            self._monitor.start()
 
     def stop(self) -> None:
         """Keep no more marks: the marked code runs on, and its marks do nothing."""
+        if self._monitor is not None:
+            self._monitor.stop()
         if self._buffers is not None and builtins.__dict__.get(MARK) is self._buffers.mark:
             builtins.__dict__[MARK] = IDLE
         if self._buffers is not None:
@@ -109,7 +123,7 @@ class Marks:
         if self._buffers is None:
             return trace
         trace = with_marked_lines(trace, self._buffers, self._places, [unit.file for unit in self._units])
-        texts = {unit.file: unit.text for unit in self._units if unit.file}
+        texts = {unit.file: unit.text for unit in self._units if unit.text}
         return replace(trace, sources={**trace.sources, **texts}, lines_note=self.note)
 
     def remove(self) -> None:
@@ -120,10 +134,10 @@ class Marks:
         self._is_installed = False
         plain: dict[CodeType, CodeType] = {}
         for unit in self._units:
-            if unit.file:
+            if unit.file and unit.plain is not None and unit.marked is not None:
                 plain |= unmarking.plain_code(unit.marked, unit.plain, unit.file, self._ip.compile.flags)
         unmarking.restore(plain)
-        self._buffers, self._units = None, []
+        self._buffers, self._monitor, self._units = None, None, []
 
     def _note(self, reason: str) -> None:
         self._notes[reason] = None
@@ -132,13 +146,22 @@ class Marks:
         """A unit begins to run: note what it is called, and what it says."""
         unit = self._units[number]
         unit.file = sys._getframe(1).f_code.co_filename
-        unit.text = self._text(unit)
+        unit.text = self._text(unit.file) or _unparsed(unit.plain)
 
-    def _text(self, unit: Unit) -> str:
+    def _unit_of_file(self, file: str) -> int:
+        """The number of a unit without marks."""
+        known = next((index for index, unit in enumerate(self._units) if unit.file == file), None)
+        if known is not None:
+            return known
+        is_cell = file in linecache.cache and not Path(file).exists()
+        self._units.append(Unit(file, "".join(linecache.getlines(file)).rstrip("\n") if is_cell else ""))
+        return len(self._units) - 1
+
+    def _text(self, file: str) -> str:
         """The cell as it was typed, or as it was compiled where the lines of the two differ."""
-        lines = [line.rstrip("\n") for line in linecache.getlines(unit.file)]
+        lines = [line.rstrip("\n") for line in linecache.getlines(file)]
         if not lines:
-            return _unparsed(unit.plain)
+            return ""
         running = self._ip.displayhook.exec_result
         compiled = (getattr(running.info, "transformed_cell", None) or "") if running is not None else ""
         if compiled.splitlines() != lines:
@@ -151,10 +174,10 @@ class Marks:
         return "\n".join(typed if len(typed) <= len(lines) <= len(typed) + 1 else lines)
 
 
-def _unparsed(tree: ast.Module) -> str:
+def _unparsed(tree: ast.Module | None) -> str:
     """The statements of `tree`, each on its line, where the text itself is not to be had."""
     lines: dict[int, str] = {}
-    for node in ast.walk(tree):
+    for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.stmt):
             lines.setdefault(node.lineno, ast.unparse(node).split("\n", 1)[0])
     return "\n".join(lines.get(number, "") for number in range(1, max(lines, default=0) + 1))

@@ -203,15 +203,25 @@ def test_a_pattern_is_no_compiled_function(shell: Shell) -> None:
     assert (run.lines, run.note) == ([4], "")
 
 
-def test_a_cell_that_cannot_be_marked_runs_unmarked_and_says_so(shell: Shell) -> None:
-    depth = 20
-    blocks = "".join(f"{' ' * (level + 1)}while True:\n" for level in range(depth))
-    run = shell.run(f"def f():\n{blocks}{' ' * (depth + 1)}return op()\nf()")
+def test_a_cell_that_cannot_be_marked_runs_unmarked_and_says_so(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any) -> None:
+        raise SyntaxError("too many statically nested blocks")
+
+    monkeypatch.setattr("mtprof_nb.capture.marks.mark_tree", fail)
+    run = shell.run("x = op()")
 
     assert run.result.success
     assert len(run.ops) == 1
     assert run.lines == [None]
-    assert "the cell runs without line marks (SyntaxError: too many statically nested blocks" in run.note
+    assert run.note == "the cell runs without line marks (SyntaxError: too many statically nested blocks)"
+
+
+def test_a_cell_that_marks_would_break_runs_without_them(shells: tuple[Shell, Shell]) -> None:
+    blocks = "".join(f"{' ' * (level + 1)}for i{level} in [0]:\n" for level in range(20))
+    plain, marked = run_both(shells, f"def f():\n{blocks}{' ' * 21}return op()\nf()")
+
+    assert marked.result.success == plain.result.success
+    assert len(marked.ops) == len(plain.ops)
 
 
 def test_marking_ends_at_its_limit_and_says_so(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

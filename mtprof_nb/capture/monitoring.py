@@ -1,0 +1,119 @@
+"""Lines of functions that carry no marks: Python 3.12 and later tell of each line of the user's own code.
+
+Code that is not the user's is heard of once, and costs nothing from then on.
+"""
+
+from __future__ import annotations
+
+import bisect
+import sys
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+from mtprof_nb.capture.mark_buffers import MarkBuffers
+from mtprof_nb.capture.marking import ENTER, LEAVE, LINE, MARK, Place, Places
+from mtprof_nb.source_files import is_user_file
+
+_TOOL_NAME = "mtprof_nb"
+#: Numbers that Python keeps for nobody in particular.
+_TOOL_IDS = (3, 4)
+
+#: None before Python 3.12.
+_python: Any = getattr(sys, "monitoring", None)
+
+
+class LineMonitor:
+    """Turns Python's own events into marks, from `start` to `stop`, in functions of the user's that carry none."""
+
+    def __init__(self, places: Places, buffers: MarkBuffers, unit_of_file: Callable[[str], int]) -> None:
+        self._places = places
+        self._buffers = buffers
+        self._unit_of_file = unit_of_file
+        self._tool: int | None = None
+        #: By identity: two pieces of code that are equal are compared constant by constant.
+        self._followed: dict[int, tuple[CodeType, int]] = {}
+        self._numbers: dict[tuple[int, int, int], int] = {}
+
+    def start(self) -> bool:
+        """Listen from now on; False where Python has nothing to tell, or others took every place to listen at."""
+        if _python is None:
+            return False
+        self._tool = next((tool for tool in _TOOL_IDS if _python.get_tool(tool) is None), None)
+        if self._tool is None:
+            return False
+        _python.use_tool_id(self._tool, _TOOL_NAME)
+        events = _python.events
+        for event, callback in (
+            (events.PY_START, self._entered),
+            (events.PY_RESUME, self._resumed),
+            (events.LINE, self._line_began),
+            (events.PY_RETURN, self._left),
+            (events.PY_YIELD, self._left),
+        ):
+            _python.register_callback(self._tool, event, callback)
+        # Code that was heard of in an earlier recording is to be heard of again.
+        _python.restart_events()
+        _python.set_events(self._tool, events.PY_START | events.PY_RESUME)
+        return True
+
+    def stop(self) -> None:
+        """Listen no more; a second call does nothing."""
+        if self._tool is None:
+            return
+        tool, self._tool = self._tool, None
+        events = _python.events
+        _python.set_events(tool, events.NO_EVENTS)
+        for code, _ in self._followed.values():
+            _python.set_local_events(tool, code, events.NO_EVENTS)
+        for event in (events.PY_START, events.PY_RESUME, events.LINE, events.PY_RETURN, events.PY_YIELD):
+            _python.register_callback(tool, event, None)
+        _python.free_tool_id(tool)
+
+    def _entered(self, code: CodeType, _offset: int) -> Any:
+        if not self._follows(code):
+            return _python.DISABLE
+        return self._mark(code, code.co_firstlineno, ENTER)
+
+    def _resumed(self, code: CodeType, offset: int) -> Any:
+        if not self._follows(code):
+            return _python.DISABLE
+        return self._mark(code, _line_at(code, offset), LINE)
+
+    def _line_began(self, code: CodeType, line: int) -> Any:
+        return self._mark(code, line, LINE)
+
+    def _left(self, code: CodeType, _offset: int, _value: object) -> Any:
+        return self._mark(code, code.co_firstlineno, LEAVE)
+
+    def _follows(self, code: CodeType) -> bool:
+        """Whether this is a function of the user's without marks; from now on its lines are told then."""
+        if id(code) in self._followed:
+            return True
+        if self._tool is None or MARK in code.co_names or code.co_name == "<module>":
+            return False
+        if not is_user_file(code.co_filename):
+            return False
+        self._followed[id(code)] = (code, self._places.add_scope(code.co_name))
+        events = _python.events
+        _python.set_local_events(self._tool, code, events.LINE | events.PY_RETURN | events.PY_YIELD)
+        return True
+
+    def _mark(self, code: CodeType, line: int, kind: int) -> Any:
+        if self._buffers.note:
+            return _python.DISABLE
+        key = (id(code), line, kind)
+        number = self._numbers.get(key)
+        if number is None:
+            _, scope = self._followed[id(code)]
+            place = Place(self._unit_of_file(code.co_filename), line, scope, kind)
+            number = self._numbers[key] = self._places.number(place)
+        mark = self._buffers.mark
+        return mark.here[-mark, number]
+
+
+def _line_at(code: CodeType, offset: int) -> int:
+    """The line of the instruction at `offset`."""
+    table = [(start, line) for start, _, line in code.co_lines() if line is not None]
+    place = bisect.bisect_right(table, (offset, sys.maxsize)) - 1
+    return table[place][1] if place >= 0 else code.co_firstlineno
