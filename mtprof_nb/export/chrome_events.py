@@ -10,8 +10,9 @@ import numpy as np
 from mtprof_nb.export.chrome_facts import Facts
 from mtprof_nb.export.chrome_lanes import Lanes
 from mtprof_nb.export.chrome_text import Texts, joined, quoted
+from mtprof_nb.export.crossings import crossing_calls, crossing_scopes
 from mtprof_nb.export.fixed_width import Words, beside, constant, digits, microseconds, row_texts
-from mtprof_nb.trace import KERNEL, OP, Int8, Int64, Trace
+from mtprof_nb.trace import KERNEL, OP, SCOPE, Int8, Int64, Trace
 
 #: Rows made into text at once: enough for whole columns to pay, few enough to stay in the processor's cache.
 _CHUNK_ROWS, _CHUNK_BYTES = 1 << 13, 1 << 26
@@ -33,17 +34,21 @@ class EventLines:
         self._facts = Facts(trace)
         self._opening, self._openings = _openings(trace)
         self._lanes = lanes
+        # Viewers drop an event that crosses another on its track: such scopes get tracks of their own, and
+        # the calls that open and close the others make room for them.
+        self._own_track = trace.is_async | crossing_scopes(trace)
+        self._on_track = ~self._own_track & ~crossing_calls(trace, (trace.kind == SCOPE) & ~self._own_track)
         # Names and stacks may be of any length.
         longest = max(map(len, self._openings), default=0) + self._facts.longest
         self._chunk_rows = min(_CHUNK_ROWS, max(1, _CHUNK_BYTES // max(1, longest)))
 
     def events(self) -> Iterator[bytes]:
         """One `X` event each: the ops, with a `runtime` event beside each, then all others."""
-        trace = self._trace
-        for rows, when in self._chunks(np.flatnonzero((trace.kind == OP) & ~trace.is_async)):
+        is_op = self._trace.kind == OP
+        for rows, when in self._chunks(np.flatnonzero(is_op & self._on_track)):
             yield self._events(rows, when)
             yield self._runtime_events(rows, when)
-        for rows, when in self._chunks(np.flatnonzero((trace.kind != OP) & ~trace.is_async)):
+        for rows, when in self._chunks(np.flatnonzero(~is_op & self._on_track)):
             yield self._events(rows, when)
 
     def _chunks(self, rows: Int64) -> Iterator[tuple[Int64, Words]]:
@@ -76,8 +81,8 @@ class EventLines:
         ).tobytes()
 
     def async_events(self) -> Iterator[bytes]:
-        """A `b` and an `e` for each event that ended on another thread: on a thread's track it would cross others."""
-        rows = np.flatnonzero(self._trace.is_async)
+        """A `b` and an `e` for each event with a track of its own."""
+        rows = np.flatnonzero(self._own_track)
         for ending, times in (("b", self._trace.start_ns), ("e", self._trace.end_ns)):
             columns = (*self._moments(rows, times[rows]), constant(',"args":{'), *self._facts.numbers(rows))
             yield joined(

@@ -268,6 +268,37 @@ def test_an_event_that_ends_on_another_thread_has_a_track_of_its_own(tmp_path: P
     assert begun["id"] == ended["id"]
 
 
+def test_scopes_that_cross_each_other_have_tracks_of_their_own(tmp_path: Path) -> None:
+    rows = [
+        event("around", 0, 90_000, kind="scope"),
+        event("one task", 1_000, 20_000, kind="scope"),
+        event("another task", 10_000, 30_000, kind="scope"),
+        event("inside", 12_000, 15_000, kind="scope"),
+    ]
+    document = _written(make_trace(rows), tmp_path / "trace.json")
+
+    scopes = _events(document, cat="user_annotation")
+    assert [one["name"] for one in scopes if one["ph"] == "X"] == ["around", "inside"]
+    assert [one["name"] for one in scopes if one["ph"] == "b"] == ["one task", "another task"]
+    assert [one["ts"] for one in scopes if one["ph"] == "e"] == [20.0, 30.0]
+
+
+def test_the_calls_that_open_and_close_a_scope_make_room_for_it(tmp_path: Path) -> None:
+    rows = [
+        event("train.py(3): train", 0, 90_000, kind="python"),
+        event("profiler.py(9): __enter__", 1_000, 3_000, kind="python"),
+        event("mine", 2_000, 20_000, kind="scope"),
+        event("net.py(5): forward", 5_000, 9_000, kind="python"),
+        event("profiler.py(19): __exit__", 19_000, 21_000, kind="python"),
+        event("elsewhere", 1_500, 2_500, kind="python", thread=2),
+    ]
+    document = _written(make_trace(rows), tmp_path / "trace.json")
+
+    calls = [one["name"] for one in _events(document, cat="python_function")]
+    assert calls == ["train.py(3): train", "elsewhere", "net.py(5): forward"]
+    assert [one["name"] for one in _events(document, cat="user_annotation", ph="X")] == ["mine"]
+
+
 def test_more_events_than_fit_in_a_chunk_are_all_there_in_order(tmp_path: Path) -> None:
     count = chrome_events._CHUNK_ROWS * 2 + 3
     rows = [event(f"op{number % 3}", NOON + number * 1_000, NOON + number * 1_000 + 999) for number in range(count)]

@@ -1,0 +1,47 @@
+"""Events of one thread that cross: a track can show only what lies in, beside or around each other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mtprof_nb.trace import PYTHON, SCOPE, Bool, Int64, Trace
+
+
+def crossing_scopes(trace: Trace) -> Bool:
+    """Scopes that cross another scope of their thread, as those of interleaved coroutines do."""
+    return _crossed_by_scopes(trace, trace.kind == SCOPE)
+
+
+def crossing_calls(trace: Trace, scopes: Bool) -> Bool:
+    """Python calls that cross one of `scopes`: those that open or close it, of which one ends inside the other."""
+    return _crossed_by_scopes(trace, trace.kind == PYTHON, scopes)
+
+
+def _crossed_by_scopes(trace: Trace, asked: Bool, scopes: Bool | None = None) -> Bool:
+    found = np.zeros(len(trace), np.bool_)
+    scopes = asked if scopes is None else scopes
+    if not asked.any():
+        return found
+    for thread in np.unique(trace.thread[scopes]).tolist():
+        here = trace.thread == thread
+        rows, around = np.flatnonzero(asked & here), np.flatnonzero(scopes & here)
+        edges = trace.start_ns[around], trace.end_ns[around]
+        found[rows] = crosses(trace.start_ns[rows], trace.end_ns[rows], *edges)
+    return found
+
+
+def crosses(starts: Int64, ends: Int64, other_starts: Int64, other_ends: Int64) -> Bool:
+    """Whether each interval has one end of an other in it, and that other's second end outside."""
+    times = np.concatenate([other_starts, other_ends])
+    order = np.argsort(times, kind="stable")
+    times, second_ends = times[order], np.concatenate([other_ends, other_starts])[order]
+    first, last = np.searchsorted(times, starts, "right"), np.searchsorted(times, ends, "left")
+    found = np.zeros(len(starts), np.bool_)
+    asked = np.flatnonzero(last > first)
+    if len(asked):
+        stretches = np.stack([first[asked], last[asked]], axis=1).ravel()
+        # A stretch may end where the column does, which `reduceat` takes for no position.
+        earliest = np.minimum.reduceat(np.append(second_ends, 0), stretches)[::2]
+        latest = np.maximum.reduceat(np.append(second_ends, 0), stretches)[::2]
+        found[asked] = (earliest < starts[asked]) | (latest > ends[asked])
+    return found
