@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mtprof_nb.analysis.attribution import attribution
 from mtprof_nb.analysis.costs import Costs, averaged_costs, averaged_name
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.trace import KERNEL, SCOPE, Bool, Int32, Int64, Trace
@@ -179,7 +180,7 @@ KEYS: dict[str, Callable[[Trace], Column]] = {
     "overload": lambda trace: _or_nothing(trace.overload, trace),
     "shapes": lambda trace: _renumbered(trace.shape, trace.shapes, lambda shapes: shapes, trace),
     "flat_shapes": lambda trace: _renumbered(trace.shape, trace.shapes, flat_shapes, trace),
-    "line": lambda trace: _or_nothing(trace.line, trace),
+    "line": lambda trace: attribution(trace).line,
     "module": lambda trace: _or_nothing(trace.module, trace),
     "scope": _scope_names,
     "thread": lambda trace: trace.thread,

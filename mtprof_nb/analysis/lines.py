@@ -101,6 +101,8 @@ class OpsOfLine:
     phase: int
     count: int
     self_ns: int
+    #: Position of the first of them in the trace.
+    event: int
 
 
 def ops_of_line(trace: Trace, line: SourceLine | None) -> list[OpsOfLine]:
@@ -110,11 +112,12 @@ def ops_of_line(trace: Trace, line: SourceLine | None) -> list[OpsOfLine]:
     if line is not None and line not in lines:
         return []
     rows = np.flatnonzero((found.line == (lines.index(line) if line is not None else -1)) & (trace.kind == OP))
-    keys, group = np.unique(np.stack([trace.name[rows], trace.phase[rows]]), axis=1, return_inverse=True)
+    names_and_phases = np.stack([trace.name[rows], trace.phase[rows]])
+    keys, first, group = np.unique(names_and_phases, axis=1, return_index=True, return_inverse=True)
     group = group.ravel()
     count, self_ns = np.bincount(group), _sums(group, event_costs(trace).self_ns[rows], keys.shape[1])
     ops = [
-        OpsOfLine(trace.names[name], phase, int(count[index]), int(self_ns[index]))
+        OpsOfLine(trace.names[name], phase, int(count[index]), int(self_ns[index]), int(rows[first[index]]))
         for index, (name, phase) in enumerate(keys.T.tolist())
     ]
     return sorted(ops, key=lambda op: (-op.self_ns, op.name, op.phase))

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from mtprof_nb.analysis.attribution import attribution
 from mtprof_nb.analysis.averages import Groups, group, innermost_scopes
 from mtprof_nb.analysis.costs import averaged_costs, averaged_name
 from mtprof_nb.analysis.lanes import thread_title
@@ -126,7 +127,8 @@ def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
 
 def missing_flag(trace: Trace, grouping: str) -> str:
     """The flag without which a grouping has nothing to show, "" where nothing is missing."""
-    there = {"shapes": trace.shape, "line": trace.line, "module": trace.module}
+    line = trace.line if trace.line is not None else trace.stack
+    there = {"shapes": trace.shape, "line": line, "module": trace.module}
     return GROUPINGS[grouping].flag if there.get(grouping, trace.name) is None else ""
 
 
@@ -210,7 +212,8 @@ def _labellers(trace: Trace, grouping: str) -> tuple[Callable[[int], str], Calla
     if grouping == "shapes":
         return named, looked_up(trace.shape, trace.shapes, shapes_text, "")
     if grouping == "line":
-        return named, looked_up(trace.line, trace.lines, lambda line: place(*line), "")
+        caused = attribution(trace)
+        return named, looked_up(caused.line, caused.chains.lines, lambda line: place(*line), "")
     if grouping == "module":
         return looked_up(trace.module, trace.modules, lambda path: path or "(root)", "(no module)"), nothing
     if grouping == "thread":

@@ -396,11 +396,11 @@ def test_the_ops_of_a_line_are_grouped_by_name_and_phase() -> None:
     )
 
     assert ops_of_line(trace, SourceLine(CELL, 3)) == [
-        OpsOfLine("mm", BACKWARD, 1, 50),
-        OpsOfLine("mm", FORWARD, 2, 30),
-        OpsOfLine("add", FORWARD, 1, 5),
+        OpsOfLine("mm", BACKWARD, 1, 50, 3),
+        OpsOfLine("mm", FORWARD, 2, 30, 0),
+        OpsOfLine("add", FORWARD, 1, 5, 2),
     ]
-    assert ops_of_line(trace, None) == [OpsOfLine("mm", FORWARD, 1, 5)]
+    assert ops_of_line(trace, None) == [OpsOfLine("mm", FORWARD, 1, 5, 4)]
     assert ops_of_line(trace, SourceLine(CELL, 77)) == []
 
 
