@@ -17,6 +17,7 @@ from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.kineto_trace import build_trace
 from mtprof_nb.capture.operators import TensorOperators
+from mtprof_nb.capture.profile_slot import ProfileSlot
 from mtprof_nb.capture.thread_stacks import ThreadStacks
 from mtprof_nb.errors import HookError, SessionError, warn
 from mtprof_nb.trace import KERNEL, Trace, empty_trace
@@ -38,13 +39,16 @@ class KinetoHook:
         self._request = request
         #: torch's low-level profiler of the present window.
         self.profiler: Any = None
-        self._operators = TensorOperators(torch) if request.recorded.with_stack else None
-        self._new_threads = ThreadStacks(request.clock) if request.recorded.with_stack else None
+        self._slot: ProfileSlot | None = None
+        self._operators: TensorOperators | None = None
+        self._new_threads: ThreadStacks | None = None
         self._threads_started = _ThreadStarts() if request.recorded.profile_memory else None
         self._thread_names: dict[int, str] = {}
         self._is_recording = False
         #: What Kineto recorded, from its end until it is read out.
         self._results: Any = None
+        #: Whether another torch profiler, started meanwhile, has taken Kineto away.
+        self._is_emptied = False
         self._finished: Trace | None = None
         self._cap = EventCap(request.max_events, self._finish, request.recorded)
         #: When recording of CPU ops was switched, and whether on.
@@ -52,13 +56,23 @@ class KinetoHook:
 
     def prepare(self) -> None:
         """Warm Kineto up. `SessionError` while another torch profiler is running."""
-        if self._torch.autograd._profiler_enabled():
+        if self._is_kineto_active():
             msg = "a torch profiler is already active in this process: stop it first, or profile outside of it"
             raise SessionError(msg)
+        self._follow_python()
         profiler = self._make_profiler()
         with _silent_kineto():
             profiler._prepare_trace()
         self.profiler = profiler
+
+    def _follow_python(self) -> None:
+        """Make ready what stacks and modules need, unless somebody else profiles Python."""
+        recorded, slot = self._request.recorded, ProfileSlot()
+        if not (recorded.with_stack or recorded.with_modules) or not slot.is_free():
+            return
+        self._slot = slot
+        if recorded.with_stack:
+            self._operators, self._new_threads = TensorOperators(self._torch), ThreadStacks(self._request.clock)
 
     def start(self) -> None:
         """Record from here on; prepares first where nobody did."""
@@ -73,6 +87,8 @@ class KinetoHook:
             self._new_threads.install()
         self.profiler._start_trace()
         self._is_recording = True
+        if self._slot is not None:
+            self._slot.started()
         self._cap.start()
 
     def stop(self) -> Trace:
@@ -86,6 +102,11 @@ class KinetoHook:
         trace, self._finished = self._finished, None
         if trace is None:
             trace = empty_trace(recorded=self._request.recorded)
+        if self._is_emptied:
+            warn(
+                "a torch profiler was started during the recording and has emptied it, for Kineto serves only one: "
+                "profile without it, or use hook='dispatch'"
+            )
         self._warn_of_missing_threads()
         return self._within_cap(_without_switched_off(trace, self._cpu_switched))
 
@@ -100,15 +121,20 @@ class KinetoHook:
         if profiler is None:
             return
         was_recording, self._is_recording = self._is_recording, False
+        if self._slot is not None:
+            self._slot.stopping()
         try:
-            if not (was_recording or self._torch.autograd._profiler_enabled()):
+            if not (was_recording or self._is_kineto_active()):
                 # Prepared and never started: Kineto only lets go of its preparation at the end of a recording.
                 profiler._start_trace()
             profiler.__exit__(None, None, None)
         finally:
             self._remove_patches()
+            if self._slot is not None:
+                self._slot.stopped()
         if was_recording:
             self._results = profiler.kineto_results
+            self._is_emptied = self._results is not None and not self._results.trace_start_ns()
 
     def _read_out(self) -> None:
         """Keep what was recorded as a trace, and drop Kineto's own copy."""
@@ -116,7 +142,8 @@ class KinetoHook:
         if results is None:
             return
         self._note_thread_names()
-        self._finished = build_trace(results, self._torch, self._request, self._thread_names, self._new_threads)
+        trace = build_trace(results, self._torch, self._request, self._thread_names, self._new_threads)
+        self._finished = trace if self._slot is None else self._slot.until_lost(trace)
 
     def abandon(self) -> None:
         """In a forked child: record no more there, and keep nothing."""
@@ -124,6 +151,7 @@ class KinetoHook:
             self.profiler, self._is_recording = None, False
             self._remove_patches()
             self._torch.autograd._disable_profiler()
+            self._torch.autograd.profiler._run_on_profiler_stop()
 
     def _remove_patches(self) -> None:
         with ExitStack() as each:
@@ -156,6 +184,11 @@ class KinetoHook:
         kept = trace.take(np.arange(min(len(trace), most)))
         return replace(kept, dropped=trace.dropped + dropped, dropped_exactly=not self._cap.is_reached)
 
+    def _is_kineto_active(self) -> bool:
+        """Whether somebody records with Kineto, on this thread or on all."""
+        autograd = self._torch.autograd
+        return bool(autograd._profiler_enabled() or autograd.profiler._is_profiler_enabled)
+
     def _torch_activity(self, name: str) -> Any:
         return getattr(self._torch.profiler.ProfilerActivity, _TORCH_ACTIVITY.get(name, name))
 
@@ -171,7 +204,7 @@ class KinetoHook:
             record_shapes=recorded.record_shapes,
             with_flops=recorded.with_flops,
             profile_memory=recorded.profile_memory,
-            with_stack=recorded.with_stack or recorded.with_modules,
+            with_stack=self._slot is not None,
             experimental_config=self._experimental_config(),
             custom_trace_id_callback=lambda: self._request.trace_id,
             activity_filters={self._torch_activity(name): set(kinds) for name, kinds in filters.items()},
