@@ -8,7 +8,7 @@ import numpy as np
 
 from mtprof_nb.analysis.stacks import depths
 from mtprof_nb.export.chrome_text import Column, Texts, quoted, table
-from mtprof_nb.export.fixed_width import Words, choice, constant, digits, row_texts
+from mtprof_nb.export.fixed_width import Words, choice, constant, digits, signed_digits
 from mtprof_nb.trace import KERNEL, OP, PHASES, PYTHON, Bool, Int32, Int64, StackTree, Trace
 
 
@@ -25,10 +25,9 @@ class Facts:
         )
         self._tables = _interned(trace)
         self._stacks = None if trace.stacks is None else _Stacks(trace.stacks)
-        self._memory_keys = [
-            table(f",{quoted(f'{device.lower()}_memory_allocated_{what}')}:" for device in trace.devices)
-            for what in ("before", "after", "delta")
-        ]
+        # A name of a device is a word; whatever it is, it stays one here.
+        names = [quoted(device.lower()[:_LONGEST_DEVICE])[:-1] for device in trace.devices]
+        self._memory_keys = [[f',{name}_memory_allocated_{what}":' for name in names] for what in _MEMORY]
 
     @property
     def longest(self) -> int:
@@ -36,14 +35,25 @@ class Facts:
         return 0 if self._stacks is None else self._stacks.longest
 
     def numbers(self, rows: Int64) -> list[Words]:
-        """Step, position in the trace, numbers of op and autograd node, flops: each where there is one."""
+        """Step, position in the trace, numbers of op and autograd node, flops, memory: each where there is one."""
         trace = self._trace
         found = [constant('"step":'), digits(trace.step[rows].astype(np.int64)), constant(',"Ev Idx":'), digits(rows)]
         found += self._identities(rows)
         found += _optional("Sequence number", trace.sequence_nr[rows], trace.sequence_nr[rows] < 0)
         if trace.flops is not None:
             found += _optional("flops", trace.flops[rows], trace.flops[rows] < 0)
+        if trace.memory_before is not None and trace.memory_after is not None:
+            found += self._memory(rows, trace.memory_before[rows], trace.memory_after[rows])
         return found
+
+    def _memory(self, rows: Int64, before: Int64, after: Int64) -> list[Words]:
+        absent = (before < 0) | (after < 0)
+        if absent.all():
+            return []
+        device = np.where(absent, -1, self._trace.device[rows])
+        values = (digits(before, absent), digits(after, absent), signed_digits(after - before, absent))
+        keys = [choice(keys, device) for keys in self._memory_keys]
+        return [column for pair in zip(keys, values, strict=True) for column in pair]
 
     def _identities(self, rows: Int64) -> list[Words]:
         """The op's own number, or for what an op launched on a device, the number of that op."""
@@ -64,13 +74,11 @@ class Facts:
         ]
 
     def texts(self, rows: Int64) -> list[Column]:
-        """Device, phase, memory, shapes, module, line and stack: each where it was recorded."""
+        """Device, phase, shapes, module, line and stack: each where it was recorded."""
         trace = self._trace
         place = trace.phase[rows].astype(np.int64) * len(trace.devices) + trace.device[rows]
         found: list[Column] = [self._places[place].tolist()]
         found += [texts[ids[rows]].tolist() for ids, texts in self._tables]
-        if trace.memory_before is not None and trace.memory_after is not None:
-            found += self._memory(rows, trace.memory_before[rows], trace.memory_after[rows])
         if trace.stack is not None and self._stacks is not None:
             # A Python function's stack is the functions around it.
             found.append(self._stacks.column(np.where(trace.kind[rows] == PYTHON, -1, trace.stack[rows])))
@@ -78,18 +86,9 @@ class Facts:
             found.append(_LENT[trace.stack_is_forward[rows].astype(np.int8)].tolist())
         return found
 
-    def _memory(self, rows: Int64, before: Int64, after: Int64) -> list[Column]:
-        absent = (before < 0) | (after < 0)
-        device = np.where(absent, -1, self._trace.device[rows])
-        changes = [
-            b"" if left_out else b"%d" % change
-            for change, left_out in zip((after - before).tolist(), absent.tolist(), strict=True)
-        ]
-        values: list[Column] = [row_texts(digits(before, absent)), row_texts(digits(after, absent)), changes]
-        keys: list[Column] = [keys[device].tolist() for keys in self._memory_keys]
-        return [column for pair in zip(keys, values, strict=True) for column in pair]
 
-
+_MEMORY = ("before", "after", "delta")
+_LONGEST_DEVICE = 40
 _LENT = table(["", ',"Call stack is of the forward op":true'])
 
 

@@ -30,6 +30,7 @@ _FOUR_DIGITS = constant(
     "".join([*(f"{number:04d}" for number in range(_BASE)), *(f"{number:4d}" for number in range(_BASE)), " " * _WORD])
 )
 _BLANK = 2 * _BASE
+_POWERS = 10 ** np.arange(19)
 _FRACTIONS = constant("".join(f".{number:03d}" for number in range(1000)))
 
 
@@ -48,6 +49,17 @@ def digits(values: Int64, absent: Bool | None = None) -> Words:
         columns.append(_FOUR_DIGITS[position if absent is None else np.where(absent, _BLANK, position)])
         largest //= _BASE
     return np.stack(columns[::-1], axis=1)
+
+
+def signed_digits(values: Int64, absent: Bool | None = None) -> Words:
+    """`values` in decimal, also negative ones; blank where `absent`."""
+    size = np.abs(values)
+    rows = beside(len(values), constant(" "), digits(size, absent))
+    negative = np.flatnonzero((values < 0) if absent is None else (values < 0) & ~absent)
+    lengths = np.searchsorted(_POWERS, size[negative], "right")
+    characters = rows.view(np.uint8)
+    characters[negative, characters.shape[1] - 1 - lengths] = ord("-")
+    return rows
 
 
 def microseconds(ns: Int64) -> list[Words]:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtprof_nb.export.fixed_width import beside, choice, constant, digits, microseconds, row_texts
+from mtprof_nb.export.fixed_width import beside, choice, constant, digits, microseconds, row_texts, signed_digits
 
 NUMBERS = st.one_of(st.integers(0, 20_000), st.integers(0, 2**32 + 5), st.integers(0, 2**63 - 1))
 
@@ -26,6 +26,16 @@ def test_what_is_absent_is_blank(pairs: list[tuple[int, bool]]) -> None:
 
     expected = ["" if gone else str(value) for value, gone in pairs]
     assert [text.strip() for text in _texts(digits(values, absent))] == expected
+
+
+@given(st.lists(st.tuples(NUMBERS, st.sampled_from([1, -1]), st.booleans()), min_size=1, max_size=30))
+def test_a_minus_stands_right_before_the_digits(triples: list[tuple[int, int, bool]]) -> None:
+    values = np.array([value * sign for value, sign, _ in triples], np.int64)
+    absent = np.array([gone for _, _, gone in triples])
+
+    assert [text.strip() for text in _texts(signed_digits(values))] == [str(value) for value in values.tolist()]
+    expected = ["" if gone else str(value) for value, gone in zip(values.tolist(), absent, strict=True)]
+    assert [text.strip() for text in _texts(signed_digits(values, absent))] == expected
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=30))
