@@ -2,6 +2,8 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -26,10 +28,25 @@ class MtprofWarning(UserWarning):
 
 
 _PACKAGE = str(Path(__file__).parent)
+_collected: list[str] | None = None
+
+
+@contextmanager
+def collected_warnings(found: list[str]) -> Iterator[None]:
+    """Let this package's warnings be added to `found`, by a caller that shows them in a place of its own."""
+    global _collected
+    outer, _collected = _collected, found
+    try:
+        yield
+    finally:
+        _collected = outer
 
 
 def warn(message: str) -> None:
     """Warn once a place of the user's, whatever depth of this package the problem is found in."""
+    if _collected is not None:
+        _collected.append(message)
+        return
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back

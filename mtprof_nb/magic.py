@@ -8,12 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from IPython.core import magic
-from IPython.core.error import UsageError
 
 from mtprof_nb.cell import installation, statement
 from mtprof_nb.cell.delivery import deliver
 from mtprof_nb.cell.flags import CONFIG_PARSER, PARSER, Defaults, Flags
-from mtprof_nb.cell.recording import Recording, running_cell, told_in_one_line
+from mtprof_nb.cell.recording import Recording
 from mtprof_nb.profiler import profile
 
 if TYPE_CHECKING:
@@ -71,12 +70,7 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
         return self._recording.end() if self._recording else None
 
     def _recording_of(self, flags: Flags) -> Recording:
-        try:
-            with told_in_one_line():
-                prof = profile(**flags.profile_options, name=flags.name or running_cell(self.shell))
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-        return Recording(self.shell, prof, partial(deliver, self.shell, prof, flags))
+        return Recording(self.shell, flags.profile_options, partial(deliver, self.shell, flags))
 
     def _run(self, recording: Recording, code: str, local_ns: dict[str, Any], flags: Flags) -> Any:
         __tracebackhide__ = True

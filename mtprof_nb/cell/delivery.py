@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtprof_nb.cell.flags import Flags
-from mtprof_nb.cell.recording import tell
+from mtprof_nb.cell.recording import Ending, tell
 from mtprof_nb.export.atomic import replacing
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DEFAULT_SORT = "self_cpu_time_total"
 
 
-def deliver(ip: InteractiveShell, prof: profile, flags: Flags, outcome: str | None, is_silent: bool) -> None:
+def deliver(ip: InteractiveShell, flags: Flags, prof: profile, ending: Ending) -> None:
     """Store, write and show `prof` as `flags` ask. What fails is told in one line; `mtprof_nb.last()` keeps it."""
     if flags.out is not None:
         ip.user_ns[flags.out] = prof
@@ -27,8 +27,13 @@ def deliver(ip: InteractiveShell, prof: profile, flags: Flags, outcome: str | No
         _attempt("written", partial(prof.export_chrome_trace, flags.dump))
     if flags.text is not None:
         _attempt("written", partial(_write_table, prof, flags, flags.text))
-    if not (flags.quiet or is_silent):
-        _attempt("shown", partial(_show, prof, flags, outcome))
+    if ending.is_silent:
+        return
+    if not flags.quiet:
+        _attempt("shown", partial(_show, prof, flags, ending))
+        return
+    for note in ending.notes:
+        tell(note)
 
 
 def _attempt(what: str, act: Callable[[], None]) -> None:
@@ -45,5 +50,6 @@ def _write_table(prof: profile, flags: Flags, path: Path) -> None:
         file.write(table.encode())
 
 
-def _show(prof: profile, flags: Flags, outcome: str | None) -> None:
-    prof.show(name=prof.name, sort=flags.sort, limit=flags.limit, status=outcome, show_all=flags.show_all)
+def _show(prof: profile, flags: Flags, ending: Ending) -> None:
+    status = "; ".join(filter(None, (ending.outcome, *ending.notes))) or None
+    prof.show(name=prof.name, sort=flags.sort, limit=flags.limit, status=status, show_all=flags.show_all)

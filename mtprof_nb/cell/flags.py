@@ -44,7 +44,7 @@ class Flags:
     @property
     def profile_options(self) -> dict[str, Any]:
         """The keywords of `profile` that these flags stand for. A schedule's windows are all kept."""
-        return {flag: getattr(self, flag) for flag in (*RECORD_FLAGS, "activities", "hook", "max_events")} | {
+        return {flag: getattr(self, flag) for flag in (*RECORD_FLAGS, "activities", "hook", "max_events", "name")} | {
             "schedule": schedule(**self.schedule) if self.schedule else None,
             "acc_events": self.schedule is not None,
         }

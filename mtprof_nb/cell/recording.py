@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
@@ -14,8 +13,9 @@ from IPython.core.error import UsageError
 from mtprof_nb.capture.hook import AUTO, HOOK_KINDS
 from mtprof_nb.capture.imports import ImportWatcher
 from mtprof_nb.capture.marks import marker_of
+from mtprof_nb.cell.boundary import Boundary
 from mtprof_nb.cell.progress import RecordingLine, somebody_watches
-from mtprof_nb.errors import HookError, MtprofWarning
+from mtprof_nb.errors import HookError, collected_warnings
 from mtprof_nb.profiler import profile
 
 if TYPE_CHECKING:
@@ -27,45 +27,35 @@ def tell(line: str) -> None:
     print(f"mtprof_nb: {line}", file=sys.stderr)  # noqa: T201
 
 
-@contextmanager
-def told_in_one_line() -> Iterator[None]:
-    """Warnings of this package as one line each, without the source line that raised them."""
-    show = warnings.showwarning
+@dataclass(frozen=True)
+class Ending:
+    """How a recording ended: what went wrong in the cell, what is to be known of the profile."""
 
-    def showwarning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        if issubclass(category, MtprofWarning):
-            tell(str(message))
-        else:
-            show(message, category, *where, **more)
-
-    warnings.showwarning = showwarning
-    try:
-        yield
-    finally:
-        warnings.showwarning = show
-
-
-def running_cell(ip: InteractiveShell) -> str:
-    """What the cell that runs now is called."""
-    cell: ExecutionResult | None = ip.displayhook.exec_result
-    return f"Cell [{cell.execution_count}]" if cell is not None and cell.execution_count else "Cell"
+    outcome: str | None
+    notes: tuple[str, ...]
+    #: Whether the cell was asked to publish nothing.
+    is_silent: bool
 
 
 class Recording:
-    """Records from `begin` to `end`; then `deliver(outcome, is_silent)` is called once."""
+    """Records from `begin` to `end`; then `deliver` is called once. `UsageError` for options that cannot work."""
 
-    def __init__(self, ip: InteractiveShell, prof: profile, deliver: Callable[[str | None, bool], None]) -> None:
+    def __init__(
+        self, ip: InteractiveShell, options: dict[str, Any], deliver: Callable[[profile, Ending], None]
+    ) -> None:
         self._ip = ip
-        self._prof = prof
         self._deliver = deliver
         #: The cell that is running now; a cell that it runs in turn is another one.
         self._cell: ExecutionResult | None = ip.displayhook.exec_result
+        self._is_silent = self._cell is not None and bool(self._cell.info.silent)
+        self._notes: list[str] = []
+        self._prof = prof = self._profile(options)
         self._thread = threading.get_ident()
         self._line = RecordingLine(ip, prof.name, lambda: prof.step_num) if somebody_watches(ip) else None
         self._watcher = ImportWatcher([HOOK_KINDS[name].runtime for name in AUTO], self._attach)
+        self._boundary = Boundary(ip, self._cell, self.end)
         marker = marker_of(ip)
         self._marks = marker.take() if marker is not None else None
-        self._display: Callable[[Any], None] = sys.displayhook
         self._is_recording = False
         self._is_complete = False
 
@@ -76,7 +66,8 @@ class Recording:
         if self._marks is not None:
             self._prof.annotate = self._marks.apply
         try:
-            self._prof.start()
+            with collected_warnings(self._notes):
+                self._prof.start()
         except HookError as error:
             self._is_recording = False
             raise UsageError(str(error)) from None
@@ -87,11 +78,10 @@ class Recording:
                 self._marks.idle()
             return
         if self._marks is not None:
-            self._marks.start()
+            self._marks.start(follow_functions=not self._prof.with_stack)
         if not any(HOOK_KINDS[name].runtime_is_imported for name in AUTO):
             self._watcher.install()
-        if self._ip.ast_node_interactivity != "all":
-            sys.displayhook = self._end_before_display
+        self._boundary.install()
         if self._line is not None:
             self._line.start()
 
@@ -99,11 +89,10 @@ class Recording:
         """Stop recording, whatever happened. The profile, or None where nothing was recorded."""
         if self._is_recording:
             self._is_recording = False
-            if sys.displayhook == self._end_before_display:
-                sys.displayhook = self._display
+            self._boundary.remove()
             self._watcher.remove()
             try:
-                with told_in_one_line():
+                with collected_warnings(self._notes):
                     self._prof.stop()
                 self._is_complete = True
             except (Exception, KeyboardInterrupt) as error:
@@ -141,24 +130,22 @@ class Recording:
 
         self._ip.events.register(event, cell_ended)
 
-    @property
-    def _is_silent(self) -> bool:
-        """Whether the cell was asked to publish nothing."""
-        return self._cell is not None and bool(self._cell.info.silent)
-
     def _finish(self, outcome: str | None) -> None:
         prof = self.end()
         if self._marks is not None:
             self._marks.remove()
             self._prof.annotate = self._marks = None
         if prof is not None:
-            self._deliver(outcome, self._is_silent)
+            self._deliver(prof, Ending(outcome, tuple(self._notes), self._is_silent))
 
-    def _end_before_display(self, value: Any = None) -> None:
-        """Show the cell's last value; what its `repr` computes is not the cell's."""
-        if value is not None and self._ip.displayhook.exec_result in (None, self._cell):
-            self.end()
-        self._display(value)
+    def _profile(self, options: dict[str, Any]) -> profile:
+        number = self._cell.execution_count if self._cell is not None else None
+        name = options["name"] or (f"Cell [{number}]" if number else "Cell")
+        try:
+            with collected_warnings(self._notes):
+                return profile(**{**options, "name": name})
+        except ValueError as error:
+            raise UsageError(str(error)) from None
 
     def _attach(self, _runtime: str) -> None:
         if threading.get_ident() != self._thread:
@@ -166,7 +153,7 @@ class Recording:
         try:
             self._prof.attach_new_runtimes()
         except Exception as error:
-            tell(str(error))
+            self._notes.append(str(error))
 
 
 def outcome_of(error: BaseException | None) -> str | None:

@@ -210,6 +210,9 @@ def _left_behind():
     found += [f for f in sys.meta_path if ours(f)]
     found += [f for e in ("pre_run_cell", "post_run_cell", "pre_execute", "post_execute")
               for f in ip.events.callbacks[e] if ours(f)]
+    found += [name for name in ("showtraceback",) if name in vars(ip)]
+    if "mtprof" in repr(sys.displayhook):
+        found.append("sys.displayhook")
     if torch.autograd._profiler_enabled():
         found.append("a torch profiler")
     if found:

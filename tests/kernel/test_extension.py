@@ -71,6 +71,7 @@ def test_torch_may_come_by_way_of_another_module_after_a_cell_without_it(bare: K
         "import torch\nweight = torch.ones(2, 2)\ndef run():\n    return weight.mm(weight)\n"
     )
     first = bare.run("%%mtprofile -q\nx = 1\nx")
+    shown = bare.run("%%mtprofile\nx = 1")
     second = bare.run(
         f"%%mtprofile -q\nimport sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom model import run\nrun();"
     )
@@ -78,6 +79,9 @@ def test_torch_may_come_by_way_of_another_module_after_a_cell_without_it(bare: K
     assert (first.status, first.result) == ("ok", "1")
     assert first.stderr.startswith("mtprof_nb: no tensor runtime is imported, so only scopes were recorded")
     assert first.stderr.count("\n") == 1
+    # Where there is a panel, the panel says it.
+    assert (shown.stderr, len(shown.panels)) == ("", 1)
+    assert "no tensor runtime is imported" in shown.panels[0]["text/plain"]
     assert (second.status, second.stderr) == ("ok", "")
     assert "aten::mm" in bare.value(NAMES)
 

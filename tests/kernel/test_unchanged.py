@@ -107,7 +107,7 @@ def _normal(text: str) -> str:
     text = re.sub(r"(CPU times|Wall time|Compiler|Parser) *:.*", r"\1", text)
     text = re.sub(r"Task-\d+", "Task", text)
     return re.sub(
-        r"(?m)^( +1) (# plain|get_ipython\(\)\.run_cell_magic\('mtprofile', '', None\))$", r"\1 first line", text
+        r"(?m)^( +1) (# plain|get_ipython\(\)\.run_cell_magic\('mtprofile', '[-a-z]*', None\))$", r"\1 first line", text
     )
 
 
@@ -135,15 +135,16 @@ def _without_line_numbers(parts: list[Any]) -> list[str]:
     return [re.sub(r"( *\\n *)+", "; ", text) for text in texts]
 
 
+@pytest.mark.parametrize("flags", ["", "--all"])
 @pytest.mark.parametrize("cell", CELLS.values(), ids=list(CELLS))
-def test_a_cell_does_what_it_does_without_the_magic(kernel: Kernel, cell: str) -> None:
+def test_a_cell_does_what_it_does_without_the_magic(kernel: Kernel, cell: str, flags: str) -> None:
     has_first_line = not cell.startswith(WITHOUT_FIRST_LINE)
     kernel.run(SETUP)
     plain = kernel.run("# plain\n" * has_first_line + cell)
     plain_namespace = _namespace(kernel)
     kernel.empty()
     kernel.run(SETUP)
-    profiled = kernel.run("%%mtprofile\n" + cell)
+    profiled = kernel.run(f"%%mtprofile {flags}\n{cell}")
 
     expected, found = _comparable(plain), _comparable(profiled)
     if not has_first_line:
