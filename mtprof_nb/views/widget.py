@@ -51,6 +51,12 @@ class Panel(anywidget.AnyWidget):
         html, text = self._static
         return {**bundle, "text/html": html, "text/plain": text}, metadata
 
+    def close(self) -> None:
+        """Close the panel, and the layout that every widget has beside it."""
+        layout = self.layout
+        super().close()
+        layout.close()
+
     def __repr__(self) -> str:
         return self._static[1]
 
