@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,18 @@ from mtprof_nb.trace import Bool, Int8, Int16, Int32, Int64, Shapes, Thread
 
 #: Kineto's thread of a frame in a thread that slept throughout, as a notebook's kernel has several.
 NO_THREAD = 2**64 - 1
-#: So many names are read between two looks at the clock.
-_CHUNK = 4096
+#: So many events are read at a time.
+_PART = 512
+#: Accessors that every recording needs, beside the name.
+_COLUMNS: dict[str, npt.DTypeLike] = {
+    "start_ns": np.int64,
+    "duration_ns": np.int64,
+    "start_thread_id": np.uint64,
+    "end_thread_id": np.uint64,
+    "sequence_nr": np.int64,
+    "scope": np.int8,
+    "is_async": np.bool_,
+}
 _USER_SCOPE = 7
 _BACKWARD_SCOPE = 1
 
@@ -103,15 +114,32 @@ class KinetoColumns:
         return accepted[self.name] if len(accepted) else np.zeros(len(self), np.bool_)
 
 
-def read_names(events: Sequence[Any], kineto_event: Any, timeout_s: float | None) -> list[str]:
-    """The names of the events, or of as many of the first ones as can be read in time."""
-    if timeout_s is None:
-        return read_text(kineto_event.name, events)
+def _read(
+    events: Sequence[Any], kineto_event: Any, columns: dict[str, npt.NDArray[Any]], timeout_s: float | None
+) -> list[str]:
+    """The names of the events, or of as many of the first ones as can be read in time; `columns` are filled as far.
+
+    Part by part: an event is large, and what one accessor brought into the cache the next one finds there.
+    """
     names: list[str] = []
-    deadline = time.perf_counter() + timeout_s
-    while len(names) < len(events) and time.perf_counter() < deadline:
-        names += read_text(kineto_event.name, events[len(names) : len(names) + _CHUNK])
+    deadline = None if timeout_s is None else time.perf_counter() + timeout_s
+    while len(names) < len(events) and (deadline is None or time.perf_counter() < deadline):
+        first = len(names)
+        part = events[first : first + _PART]
+        names += read_text(kineto_event.name, part)
+        for accessor, column in columns.items():
+            values = map(getattr(kineto_event, accessor), part)
+            column[first : len(names)] = np.fromiter(values, column.dtype, len(part))
     return names
+
+
+def _kept(names: list[str], started_on: npt.NDArray[np.uint64]) -> Bool:
+    """Which events are shown: no allocator records, no marks of `record_function`, nothing of sleeping threads."""
+    hidden = {name for name in set(names) if name.startswith(("[memory]", "profiler::_record_function"))}
+    kept: Bool = started_on != NO_THREAD
+    if hidden:
+        kept &= np.fromiter((name not in hidden for name in names), np.bool_, len(names))
+    return kept
 
 
 def read_columns(
@@ -124,43 +152,36 @@ def read_columns(
 ) -> KinetoColumns:
     """The columns that every recording needs, from `torch._C._autograd._ProfilerResult`."""
     events = results.events()
-    names = read_names(events, kineto_event, timeout_s)
-    unread = len(events) - len(names)
-    events = events[: len(names)]
-    keep = [not name.startswith(("[memory]", "profiler::_record_function")) for name in names]
+    count = len(events)
+    read = {accessor: np.zeros(count, dtype) for accessor, dtype in _COLUMNS.items()}
     if with_python:
-        threads = map(kineto_event.start_thread_id, events)
-        keep = [kept and thread != NO_THREAD for kept, thread in zip(keep, threads, strict=True)]
-    if not all(keep):
-        events = [event for event, kept in zip(events, keep, strict=True) if kept]
-        names = [name for name, kept in zip(names, keep, strict=True) if kept]
-
-    def column(accessor: Any, dtype: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:
-        return np.fromiter(map(accessor, events), dtype, len(events))
-
+        read["is_python_function"] = np.zeros(count, np.bool_)
+    names = _read(events, kineto_event, read, timeout_s)
+    events, read = events[: len(names)], {accessor: column[: len(names)] for accessor, column in read.items()}
+    kept = _kept(names, read["start_thread_id"])
+    if not kept.all():
+        events, names = list(compress(events, kept.tolist())), list(compress(names, kept.tolist()))
+        read = {accessor: column[kept] for accessor, column in read.items()}
     name, table = intern(names)
     if with_python:
         table = tuple(one if one.isprintable() else f"{one.partition(': ')[0]}: ?" for one in table)
-    started_on = column(kineto_event.start_thread_id)
-    scope = column(kineto_event.scope, np.int8)
-    kineto_threads, first, thread = np.unique(started_on, return_index=True, return_inverse=True)
+    kineto_threads, first, thread = np.unique(read["start_thread_id"], return_index=True, return_inverse=True)
     native = [events[position].device_resource_id() for position in first.tolist()]
-    is_python = column(kineto_event.is_python_function, np.bool_) if with_python else np.zeros(len(events), np.bool_)
     return KinetoColumns(
         events=events,
         name=name,
         names=table,
-        start_ns=column(kineto_event.start_ns),
-        duration_ns=np.maximum(column(kineto_event.duration_ns), 0),
+        start_ns=read["start_ns"],
+        duration_ns=np.maximum(read["duration_ns"], 0),
         thread=thread.astype(np.int16),
         threads=tuple(Thread(tid, thread_names.get(tid) or _name_of_native_thread(tid)) for tid in native),
         kineto_threads=tuple(kineto_threads.tolist()),
-        sequence_nr=column(kineto_event.sequence_nr),
-        is_scope=scope == _USER_SCOPE,
-        is_backward_node=scope == _BACKWARD_SCOPE,
-        is_async=column(kineto_event.is_async, np.bool_) | (column(kineto_event.end_thread_id) != started_on),
-        is_python=is_python,
-        unread=unread,
+        sequence_nr=read["sequence_nr"],
+        is_scope=read["scope"] == _USER_SCOPE,
+        is_backward_node=read["scope"] == _BACKWARD_SCOPE,
+        is_async=read["is_async"] | (read["end_thread_id"] != read["start_thread_id"]),
+        is_python=read.get("is_python_function", np.zeros(len(events), np.bool_)),
+        unread=count - len(kept),
     )
 
 

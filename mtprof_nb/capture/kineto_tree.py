@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from mtprof_nb.capture.kineto_events import NO_THREAD, legible, read_text
+from mtprof_nb.capture.kineto_events import NO_THREAD, intern, legible, read_text
 from mtprof_nb.capture.stacks import is_hidden_file
 from mtprof_nb.intervals import innermost, nest_intervals
 from mtprof_nb.trace import Allocations, Frame, Int32, Int64, StackInterner
@@ -31,9 +32,10 @@ class FlatTree:
         """Positions of the nodes with one of these tags."""
         return np.flatnonzero(np.isin(self.tag, tags))
 
-    def column(self, rows: Int64, attribute: str) -> Int64:
+    def column(self, rows: Int64, attribute: str, dtype: npt.DTypeLike = np.int64) -> Int64:
         """An integer attribute of the nodes at `rows`."""
-        return np.fromiter(map(attrgetter(attribute), (self.nodes[row] for row in rows.tolist())), np.int64, len(rows))
+        values = map(attrgetter(attribute), map(self.nodes.__getitem__, rows.tolist()))
+        return np.fromiter(values, dtype, len(rows))
 
 
 def flatten(results: Any) -> FlatTree:
@@ -111,9 +113,9 @@ class _Paths:
 def python_side(tree: FlatTree, *, with_modules: bool) -> PythonSide:
     """The Python calls of a recording `with_stack`."""
     rows = tree.rows(_PY_CALL, _PY_C_CALL)
-    rows = rows[[tree.nodes[row].start_tid != NO_THREAD for row in rows.tolist()]]
+    thread = tree.column(rows, "start_tid", np.uint64)
+    rows, thread = rows[thread != NO_THREAD], thread[thread != NO_THREAD]
     start_ns, end_ns = tree.column(rows, "start_time_ns"), tree.column(rows, "end_time_ns")
-    thread = tree.column(rows, "start_tid")
     stack, stacks = _stacks(tree, rows)
     module, modules = _modules(tree, rows) if with_modules else (np.full(len(rows), -1, np.int32), ())
     threads = {}
@@ -130,30 +132,35 @@ def _stacks(tree: FlatTree, rows: Int64) -> tuple[Int32, StackInterner]:
 
     A root call has no caller of its own: Kineto names the call itself there.
     """
-    interner, paths = StackInterner(), _Paths()
-    made_from = dict[int, int]()
-    found = np.full(len(rows), -1, np.int32)
-    callers = [tree.nodes[row].extra_fields.caller for row in rows.tolist()]
-    places = zip(
-        read_text(attrgetter("file_name"), callers),
-        map(attrgetter("line_number"), callers),
-        read_text(attrgetter("function_name"), callers),
-        strict=True,
-    )
-    known: dict[tuple[str, int, str], Frame | None] = {}
+    interner = StackInterner()
     enclosing = _nearest_python(tree, rows)
-    for index, (row, outer, place) in enumerate(zip(rows.tolist(), enclosing.tolist(), places, strict=True)):
-        if place in known:
-            frame = known[place]
-        else:
-            file = paths.full(place[0])
-            frame = known[place] = None if is_hidden_file(file) else Frame(file, place[1], legible(place[2]))
-        node = made_from.get(outer, -1)
-        is_root_call = outer < 0 and tree.tag[row] == _PY_CALL
-        if frame is not None and not is_root_call:
-            node = interner.child(node, frame)
-        made_from[row] = found[index] = node
-    return found, interner
+    place, frames = _call_sites(tree, rows)
+    is_root_call = (enclosing < 0) & (tree.tag[rows] == _PY_CALL)
+    place[is_root_call] = len(frames)
+    frames.append(None)
+    # One place more than there are nodes: the stack of a call that has no caller, which is at position -1.
+    made_from = [-1] * (len(tree.nodes) + 1)
+    known: dict[tuple[int, int], int] = {}
+    for row, outer, site in zip(rows.tolist(), enclosing.tolist(), place.tolist(), strict=True):
+        node, frame = made_from[outer], frames[site]
+        if frame is not None:
+            key = (node, site)
+            if key not in known:
+                known[key] = interner.child(node, frame)
+            node = known[key]
+        made_from[row] = node
+    return np.array(made_from, np.int32)[rows], interner
+
+
+def _call_sites(tree: FlatTree, rows: Int64) -> tuple[Int32, list[Frame | None]]:
+    """Where each Python call was called from, as a position in the list of frames; None for a hidden one."""
+    paths = _Paths()
+    callers = [tree.nodes[row].extra_fields.caller for row in rows.tolist()]
+    files = read_text(attrgetter("file_name"), callers)
+    functions = read_text(attrgetter("function_name"), callers)
+    site, sites = intern(list(zip(files, map(attrgetter("line_number"), callers), functions, strict=True)))
+    frames = [Frame(paths.full(file), line, legible(function)) for file, line, function in sites]
+    return site, [None if is_hidden_file(frame.file) else frame for frame in frames]
 
 
 def _nearest_python(tree: FlatTree, rows: Int64) -> Int64:
