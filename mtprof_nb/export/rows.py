@@ -8,9 +8,7 @@ from collections.abc import Sequence
 
 from mtprof_nb.averages import STACK_METRICS, FunctionEventAvg
 from mtprof_nb.export.atomic import replacing
-
-#: What separates frames and lines of collapsed stacks cannot be inside of a frame.
-_SEPARATORS = str.maketrans(" ;\t\r\n", "_____")
+from mtprof_nb.export.stacks import collapsed_frame
 
 
 def write_chrome_trace(rows: Sequence[FunctionEventAvg], path: str | os.PathLike[str]) -> None:
@@ -46,5 +44,5 @@ def write_stacks(rows: Sequence[FunctionEventAvg], path: str | os.PathLike[str],
         for row in rows:
             value = int(getattr(row, attribute))
             if row.stack and value > 0:
-                frames = ";".join(frame.translate(_SEPARATORS) for frame in reversed(row.stack))
+                frames = ";".join(map(collapsed_frame, reversed(row.stack)))
                 file.write(f"{frames} {value}\n".encode())

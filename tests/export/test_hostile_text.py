@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from traces import event, make_trace
 
+from mtprof_nb.averages import key_averages
 from mtprof_nb.export import chrome_trace, stacks
 from mtprof_nb.trace import Thread, Trace
 
@@ -109,6 +110,24 @@ def test_each_collapsed_stack_is_one_line_with_its_own_number(rows: list[tuple[s
     assert {len(line.rpartition(" ")[0].split(";")) for line in lines} == {2}
     assert len(lines) == len({(file, function) for file, function, _ in rows})
     assert all(line.startswith("main.py:1:<module>;") and line.count(" ") == 1 for line in lines)
+
+
+@given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=10, unique_by=lambda pair: pair[0]))
+@example([(text, text) for text in HOSTILE])
+@settings(deadline=None)
+def test_rows_of_averages_read_back_as_the_same_names(pairs: list[tuple[str, str]]) -> None:
+    rows = [event(f"op {name}", number * 9_000, number * 9_000 + 5_000) for number, (name, _) in enumerate(pairs)]
+    stacked = [{**row, "stack": ((file, 1, file),)} for row, (_, file) in zip(rows, pairs, strict=True)]
+    averages = key_averages(make_trace(stacked), group_by_stack_n=5)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows"
+        averages.export_chrome_trace(path)
+        events = json.loads(path.read_bytes().decode("utf-8"))["traceEvents"]
+        averages.export_stacks(path, "self_cpu_time_total")
+        lines = path.read_bytes().decode("utf-8").splitlines()
+
+    assert sorted(one["name"] for one in events) == sorted(row["name"] for row in rows)
+    assert [line.rpartition(" ")[2] for line in lines] == ["5"] * len(pairs)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
