@@ -32,6 +32,10 @@ class TensorFacts:
         self._plain = frozenset({torch.Tensor, torch.nn.Parameter})
         self._without_overrides = torch._C.DisableTorchFunctionSubclass
         self._cpu = torch.device("cpu")
+        # torch's own attributes: a subclass may have put others in their place.
+        self._read_device, self._read_shape, self._read_dtype = (
+            getattr(torch.Tensor, name).__get__ for name in ("device", "shape", "dtype")
+        )
         self._flops: dict[Any, int] = {}
         self._formulas: dict[Any, Callable[..., int]] | None = None
 
@@ -49,14 +53,18 @@ class TensorFacts:
         """The device of the first tensor that is not on the CPU, else the CPU; None without a tensor."""
         found = None
         for tensor in tensors:
-            if tensor.__class__ in self._plain:
-                found = tensor.device
-            else:
-                with self._without_overrides():
-                    found = tensor.device
+            found = tensor.device if tensor.__class__ in self._plain else self._device_of_subclass(tensor)
             if found.type != "cpu":
                 return found
         return found
+
+    def _device_of_subclass(self, tensor: Any) -> Any:
+        """Where its storage is, whatever attributes of its own it has."""
+        try:
+            with self._without_overrides():
+                return self._read_device(tensor)
+        except Exception:  # a subclass may compute it in Python, and fail
+            return self._cpu
 
     def device_of_result(self, result: Any, kwargs: dict[str, Any]) -> Any:
         """Where an op without input tensors ran: where its result is, or was asked to be."""
@@ -84,9 +92,10 @@ class TensorFacts:
         try:
             with self._without_overrides():
                 # A size that is only known as a symbol is -1.
-                return tuple(size if isinstance(size, int) else -1 for size in tensor.shape), tensor.dtype
+                sizes = self._read_shape(tensor)
+                return tuple(size if isinstance(size, int) else -1 for size in sizes), self._read_dtype(tensor)
         except Exception:  # a nested or foreign tensor may have no sizes at all
-            return (), tensor.dtype
+            return (), self._read_dtype(tensor)
 
     def flops(self, op: Any, args: Any, kwargs: dict[str, Any], result: Any) -> int:
         """Operations by PyTorch's registered formula, -1 where it has none for this op."""
