@@ -138,11 +138,19 @@ def _rows(trace: Trace, costs: LineCosts) -> list[LineRow]:
 
 def source_of(trace: Trace, place: SourceLine) -> str:
     """The text of a line, without its indentation; "" where it is not to be had."""
-    text = trace.sources.get(place.file)
-    if text is None:
-        return linecache.getline(place.file, place.line).strip()
-    lines = text.split("\n")
+    lines = source_lines(trace, place.file)
     return lines[place.line - 1].strip() if 0 < place.line <= len(lines) else ""
+
+
+def source_lines(trace: Trace, file: str) -> list[str]:
+    """The text of a cell or file by lines; none where it is not to be had."""
+    text = trace.sources.get(file)
+    if text is not None:
+        return text.split("\n")
+    try:
+        return [line.rstrip("\n") for line in linecache.getlines(file)]
+    except ValueError:  # no name that a file could have
+        return []
 
 
 def file_label(file: str) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from mtprof_nb.trace import Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.families import FAMILIES
+from mtprof_nb.views.lines import lines_html
 from mtprof_nb.views.rows import Column, Rows, rows, sort_column
 from mtprof_nb.views.summary import Summary, summary
 from mtprof_nb.views.svg import stacks_svg, timeline_svg
@@ -66,6 +67,7 @@ def html(
         parts.append(_table_html(*_top(trace, sort, limit, show_all)))
     if charts and len(trace):
         parts += [
+            _titled("Lines by self time", lines_html(trace)),
             _titled("Timeline", timeline_svg(trace, show_all)),
             _titled("Stacks by self time", stacks_svg(trace, show_all)),
         ]

@@ -6,7 +6,7 @@ export class Store {
   #pickListeners = [];
   /** How the operators table groups at present. */
   grouping = "op";
-  /** @type {{ grouping: string, row: number, label: string, detail: string, name: number } | null} */
+  /** @type {{ grouping: string, row: number, label: string, detail: string, name: number, question?: object } | null} */
   selection = null;
 
   constructor(wire) {
@@ -26,7 +26,8 @@ export class Store {
     if (selection === null && this.selection === null) return;
     this.selection = selection;
     const row = selection?.row ?? null;
-    this.#wire.raw({ tab: "operators", ask: "select", grouping: selection?.grouping ?? this.grouping, row });
+    // Who selects something that is no row of the operators table says what Python is to be asked.
+    this.#wire.raw(selection?.question ?? { tab: "operators", ask: "select", grouping: selection?.grouping ?? this.grouping, row });
     for (const listener of this.#selectListeners) listener(selection);
   }
 

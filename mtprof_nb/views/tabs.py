@@ -26,6 +26,7 @@ class TabKind(NamedTuple):
 
 TABS = (
     TabKind("operators", "Operators", "OperatorsTab", sys.maxsize),
+    TabKind("lines", "Lines", "LinesTab", 1_000_000),
     TabKind("timeline", "Timeline", "TimelineTab", 2_000_000),
     TabKind("stacks", "Stacks", "StacksTab", 2_000_000),
     TabKind("memory", "Memory", "MemoryTab"),

@@ -1,0 +1,173 @@
+// The lines tab: source text, and on each line a bar with what it cost forward, backward and in the optimizer.
+
+import { h } from "./dom.js";
+import { duration, nbytes, number, share } from "./format.js";
+
+/** @param {{ host: HTMLElement, first: any, wire: any, store: any }} context */
+export function mount({ host, first, wire, store }) {
+  const listing = new Listing({ first, wire, store });
+  const keys = first.phases.map((phase) =>
+    h("span", { class: "mtprof-phase-key" }, h("span", { class: `mtprof-phase-swatch mtprof-phase-${phase}` }), phase),
+  );
+  const hottest = h("button", { type: "button", class: "mtprof-button", text: "Hottest line", title: "Bring the dearest line into view", onclick: () => listing.revealHottest() });
+  const tools = h("div", { class: "mtprof-tools" }, hottest, h("div", { class: "mtprof-line-keys", "aria-label": "Phases" }, ...keys));
+  tools.append(h("span", { class: "mtprof-count", text: "Self time of each line; click a line for its ops" }));
+  host.append(tools);
+  if (first.note) host.append(h("div", { class: "mtprof-line-note", role: "note", text: first.note }));
+  host.append(h("div", { class: "mtprof-stage" }, listing.element));
+
+  store.onselect((selection) => listing.select(selection?.grouping === "source" ? selection.row : null));
+  store.onpick(async ({ event }) => {
+    if (!wire.live || event < 0) return;
+    const { id } = await wire.ask({ tab: "lines", ask: "line_of", event });
+    listing.point(id);
+  });
+  if (store.selection?.grouping === "source") listing.select(store.selection.row);
+  // The tab has its height only once it is on the page.
+  requestAnimationFrame(() => listing.revealHottest());
+  return { shown: () => listing.reveal() };
+}
+
+class Listing {
+  /** Rows with a cost, in their order on the page. */
+  #rows = [];
+  #cursor = 0;
+  #opened = null;
+
+  constructor({ first, wire, store }) {
+    this.first = first;
+    this.wire = wire;
+    this.store = store;
+    this.columns = [
+      { title: "Self", text: (cost) => duration(cost.self_ns) },
+      { title: "Share", text: (cost) => share(cost.self_ns, first.whole_ns) },
+      { title: "Total", text: (cost) => duration(cost.total_ns), meaning: "with everything that the line called" },
+      { title: "Ops", text: (cost) => number(cost.count) },
+    ];
+    if (first.has_device) this.columns.push({ title: "Device", text: (cost) => duration(cost.device_ns ?? 0) });
+    if (first.has_memory) this.columns.push({ title: "Memory", text: (cost) => nbytes(cost.bytes ?? 0) });
+    this.element = h("div", {
+      class: "mtprof-listing",
+      role: "grid",
+      tabindex: "0",
+      "aria-label": "Cost of source lines",
+      style: `--mtprof-line-columns:${"74px ".repeat(this.columns.length)}`,
+      onkeydown: (event) => this.#key(event),
+    });
+    this.element.append(this.#head(), ...first.files.flatMap((file) => this.#file(file)));
+    for (const cost of first.rest) this.element.append(this.#line({ line: "", ...cost }, "mtprof-line-rest"));
+    this.element.addEventListener("click", (event) => {
+      const row = event.target.closest("[data-row]");
+      if (row) this.#choose(Number(row.dataset.row));
+    });
+  }
+
+  #head() {
+    const titles = this.columns.map(({ title, meaning }) => h("div", { class: "mtprof-line-number", role: "columnheader", text: title, title: meaning ?? null }));
+    const names = [h("div", { role: "columnheader", class: "mtprof-line-at", text: "Line" }), h("div", { role: "columnheader", class: "mtprof-line-text", text: "Source" })];
+    return h("div", { class: "mtprof-line mtprof-line-head", role: "row" }, ...names, h("div", { role: "columnheader" }), ...titles);
+  }
+
+  #file(file) {
+    const title = h("div", { class: "mtprof-line-file", role: "row" }, h("span", { role: "gridcell" }, h("b", { text: file.title }), ` ${duration(file.self_ns)}, ${share(file.self_ns, this.first.whole_ns)}`));
+    return [title, ...file.lines.map((line) => (line === null ? h("div", { class: "mtprof-line-gap", text: "⋯" }) : this.#line(line)))];
+  }
+
+  #line(line, kind = "") {
+    const at = h("div", { class: "mtprof-line-at", role: "gridcell", text: String(line.line) });
+    const text = h("div", { class: "mtprof-line-text", role: "gridcell", text: line.text, title: line.text.trim() });
+    if (line.id === undefined) return h("div", { class: "mtprof-line mtprof-line-free", role: "row" }, at, text);
+    const row = this.#rows.length;
+    const numbers = this.columns.map((column) => h("div", { class: "mtprof-line-number", role: "gridcell", text: column.text(line) }));
+    const hot = line.id >= 0 && line.self_ns === this.first.largest_ns ? " mtprof-line-hot" : "";
+    const element = h("div", { class: `mtprof-line mtprof-line-cost${hot} ${kind}`, role: "row", "data-row": String(row), "aria-selected": "false" }, at, text, this.#bar(line), ...numbers);
+    this.#rows.push({ line, element });
+    return element;
+  }
+
+  #bar(line) {
+    const spent = Object.entries(line.phases).filter(([, ns]) => ns > 0);
+    const spoken = spent.map(([phase, ns]) => `${phase} ${duration(ns)}`).join(", ");
+    const parts = spent.map(([phase, ns]) => h("div", { class: `mtprof-phase mtprof-phase-${phase}`, style: `flex-grow:${ns}` }));
+    const width = Math.min(line.self_ns / Math.max(this.first.largest_ns, 1), 1) * 100;
+    const bar = h("div", { class: "mtprof-line-bar", style: `width:${width.toFixed(2)}%` }, ...parts);
+    return h("div", { class: "mtprof-line-bars", role: "gridcell", title: spoken, "aria-label": spoken || "nothing of its own" }, bar);
+  }
+
+  /** Marks the line with this id and shows its ops; null closes it. */
+  async select(id) {
+    const place = id === null ? -1 : this.#rows.findIndex(({ line }) => line.id === id);
+    for (const [row, { element }] of this.#rows.entries()) {
+      element.classList.toggle("mtprof-selected", row === place);
+      element.setAttribute("aria-selected", String(row === place));
+    }
+    this.#opened?.remove();
+    this.#opened = null;
+    if (place < 0) return;
+    this.#move(place);
+    const opened = (this.#opened = h("div", { class: "mtprof-line-ops", role: "row" }));
+    this.#rows[place].element.after(opened);
+    const ops = this.first.ops[id] ?? (await this.wire.ask({ tab: "lines", ask: "ops", id })).ops;
+    opened.append(h("div", { role: "gridcell" }, ...ops.map((op) => this.#op(op))));
+  }
+
+  #op(op) {
+    if (op.more) return h("div", { class: "mtprof-line-op", text: `and ${number(op.more)} more` });
+    return h(
+      "button",
+      { type: "button", class: "mtprof-line-op", title: "Find this op in the other tabs", onclick: () => this.store.pick(op.event, op.name) },
+      h("span", { class: `mtprof-phase-swatch mtprof-phase-${op.phase}`, title: op.phase }),
+      h("span", { class: "mtprof-line-op-name", text: op.label }),
+      ` ${op.phase}, ${number(op.count)} ×, ${duration(op.self_ns)}`,
+    );
+  }
+
+  /** Brings the line of an event that was clicked in a chart into view. */
+  point(id) {
+    const place = this.#rows.findIndex(({ line }) => line.id === id);
+    if (place >= 0) this.#move(place);
+  }
+
+  revealHottest() {
+    const place = this.#rows.findIndex(({ element }) => element.classList.contains("mtprof-line-hot"));
+    this.#move(Math.max(place, 0));
+  }
+
+  #move(place) {
+    this.#rows[this.#cursor]?.element.classList.remove("mtprof-cursor");
+    this.#cursor = place;
+    this.#rows[place]?.element.classList.add("mtprof-cursor");
+    this.reveal();
+  }
+
+  /** Scrolls the list, and nothing around it, so that the present line stands in view. */
+  reveal() {
+    const element = this.#rows[this.#cursor]?.element;
+    if (!element) return;
+    const [list, row] = [this.element.getBoundingClientRect(), element.getBoundingClientRect()];
+    const head = this.element.firstElementChild.offsetHeight;
+    if (row.top >= list.top + head && row.bottom <= list.bottom) return;
+    this.element.scrollTop += row.top - list.top - (list.height - row.height) / 2;
+  }
+
+  #choose(place) {
+    const { line, element } = this.#rows[place];
+    if (element.classList.contains("mtprof-selected")) this.store.select(null);
+    else {
+      const question = { tab: "lines", ask: "select", id: line.id };
+      this.store.select({ grouping: "source", row: line.id, label: line.place || line.text, detail: line.text.trim(), name: -1, question });
+    }
+  }
+
+  #key(event) {
+    if (event.target !== this.element) return;
+    const last = this.#rows.length - 1;
+    const to = { ArrowDown: this.#cursor + 1, ArrowUp: this.#cursor - 1, Home: 0, End: last }[event.key];
+    if (to !== undefined) this.#move(Math.min(Math.max(to, 0), last));
+    else if (event.key === "Enter" || event.key === " ") this.#choose(this.#cursor);
+    else if (event.key === "Escape" && this.store.selection) this.store.select(null);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}

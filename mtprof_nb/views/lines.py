@@ -1,0 +1,145 @@
+"""The lines tab: source with the cost of each line, split into forward, backward and optimizer."""
+
+from __future__ import annotations
+
+from mtprof_nb.analysis.attribution import attribution
+from mtprof_nb.lines import UNATTRIBUTED, LineRow, Lines
+from mtprof_nb.trace import OP, PHASES, SourceLine, Trace
+from mtprof_nb.views import units
+from mtprof_nb.views.listing import ListedFile, listed_files
+from mtprof_nb.views.scene import Answer, Question, Scene
+from mtprof_nb.views.text import escaped, shown
+
+#: Lines whose ops are saved with the notebook, and ops of a line.
+_LINES_WITH_OPS, _MOST_OPS = 60, 12
+_STATIC_ROWS = 10
+NOT_RECORDED = "No source line is known: profile a cell with %%mtprofile, or add --with-stack for functions elsewhere."
+_CELL = "padding:1px 8px;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
+_CODE = "padding:1px 8px;text-align:left;max-width:34em;overflow:hidden;text-overflow:ellipsis;white-space:pre"
+
+
+class LinesTab:
+    """Answers the listing: the ops of a line, the line of an event, and which line is selected."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    def first(self) -> Answer:
+        """The source of everything with a cost, and the ops of the dearest lines."""
+        trace = self._scene.trace
+        lines = Lines(trace)
+        if not any(row.file for row in lines):
+            return {"empty": " ".join(filter(None, [NOT_RECORDED, shown(lines.note)]))}
+        numbers = self._numbers()
+        rest = [row for row in lines if not row.file]
+        dearest = [row for row in lines if row.count][:_LINES_WITH_OPS]
+        return {
+            "note": shown(lines.note),
+            "whole_ns": sum(row.self_ns for row in lines),
+            "largest_ns": max(row.self_ns for row in lines if row.file),
+            "has_memory": any(row.memory_bytes is not None for row in lines),
+            "has_device": any(row.device_ns is not None for row in lines),
+            "phases": [PHASES[phase] for phase in range(len(PHASES)) if any(_phases(row)[phase] for row in lines)],
+            "files": [self._written(file, numbers) for file in listed_files(trace)],
+            "rest": [_cost(row, -1, UNATTRIBUTED) for row in rest],
+            "ops": {self._number(row, numbers): self._ops(lines, row) for row in dearest},
+        }
+
+    def answer(self, question: Question) -> Answer:
+        """`ops` of a line; `line_of` an event; `select` a line, or nothing."""
+        trace = self._scene.trace
+        if question["ask"] == "line_of":
+            return {"id": int(attribution(trace).line[int(question["event"])])}
+        chosen = question.get("id")
+        if question["ask"] == "select":
+            is_there = None if chosen is None else (attribution(trace).line == int(chosen)) & (trace.kind == OP)
+            self._scene.chosen = is_there
+            return {}
+        lines, numbers = Lines(trace), self._numbers()
+        row = next((row for row in lines if self._number(row, numbers) == int(question["id"])), None)
+        return {"ops": self._ops(lines, row) if row is not None else []}
+
+    def _numbers(self) -> dict[SourceLine, int]:
+        """Each line by the number under which the page knows it; what has no line is -1."""
+        return {line: number for number, line in enumerate(attribution(self._scene.trace).chains.lines)}
+
+    @staticmethod
+    def _number(row: LineRow, numbers: dict[SourceLine, int]) -> int:
+        return numbers[SourceLine(row.file, row.line)] if row.file else -1
+
+    def _written(self, file: ListedFile, numbers: dict[SourceLine, int]) -> Answer:
+        return {
+            "title": shown(file.title),
+            "self_ns": file.self_ns,
+            "lines": [
+                None
+                if line is None
+                else {"line": line.number, "text": shown(line.text.expandtabs(4))}
+                if line.row is None
+                else {"line": line.number, **_cost(line.row, self._number(line.row, numbers), line.text.expandtabs(4))}
+                for line in file.lines
+            ],
+        }
+
+    def _ops(self, lines: Lines, row: LineRow) -> list[Answer]:
+        ops = lines.ops(row)
+        return [
+            {
+                "name": int(self._scene.trace.name[op.event]),
+                "label": shown(op.name),
+                "phase": PHASES[op.phase],
+                "count": op.count,
+                "self_ns": op.self_ns,
+                "event": op.event,
+            }
+            for op in ops[:_MOST_OPS]
+        ] + ([{"more": len(ops) - _MOST_OPS}] if len(ops) > _MOST_OPS else [])
+
+
+def _phases(row: LineRow) -> tuple[int, int, int, int]:
+    """The self time of a row by phase, in the order of `PHASES`."""
+    return row.forward_ns, row.backward_ns, row.optimizer_ns, row.other_ns
+
+
+def _cost(row: LineRow, number: int, text: str) -> Answer:
+    return {
+        "id": number,
+        "text": shown(text),
+        "place": shown(f"{row.where}:{row.line}") if row.file else "",
+        "phases": dict(zip(PHASES, _phases(row), strict=True)),
+        "self_ns": row.self_ns,
+        "total_ns": row.total_ns,
+        "count": row.count,
+        "bytes": row.memory_bytes,
+        "device_ns": row.device_ns,
+    }
+
+
+def lines_html(trace: Trace) -> str:
+    """The dearest lines as a table that needs no script; "" where no line is known."""
+    lines = Lines(trace)
+    if not any(row.file for row in lines):
+        return ""
+    whole = sum(row.self_ns for row in lines)
+    titles = ["Self", "Share", *(phase.capitalize() for phase in PHASES[:3]), "Total", "Ops"]
+    head = "".join(f'<th style="{_CELL}">{title}</th>' for title in titles)
+    body = "".join(_row_html(row, whole) for row in lines[:_STATIC_ROWS])
+    note = f"<div>{escaped(lines.note)}</div>" if lines.note else ""
+    count = units.plural(len(lines), "line")
+    return (
+        '<table style="border-collapse:collapse;margin:6px 0">'
+        f'<thead><tr><th style="{_CODE}">Line</th>{head}</tr></thead><tbody>{body}</tbody></table>{note}'
+        f'<div style="opacity:0.65">showing {units.number(min(len(lines), _STATIC_ROWS))} of {count}</div>'
+    )
+
+
+def _row_html(row: LineRow, whole_ns: int) -> str:
+    where = f"{row.where}:{row.line}" if row.file else ""
+    cells = [units.duration(row.self_ns), units.share(row.self_ns, whole_ns)]
+    cells += [units.duration(time) if time else "–" for time in _phases(row)[:3]]
+    cells += [units.duration(row.total_ns), units.number(row.count)]
+    where, source = escaped(where), escaped(row.source, 80)
+    code = f'<span style="font-family:monospace">{source}</span>'
+    name = f'<td style="{_CODE}"><span style="opacity:0.65">{where}</span> {code}</td>'
+    numbers = "".join(f'<td style="{_CELL}">{escaped(cell)}</td>' for cell in cells)
+    return f"<tr>{name}{numbers}</tr>"

@@ -1,0 +1,80 @@
+"""Source text beside its cost: the cells and files of a trace, the dearest first, each with the lines that matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mtprof_nb.lines import LineRow, Lines, source_lines
+from mtprof_nb.trace import Trace
+from mtprof_nb.views.places import place
+
+#: A text up to this long is listed whole.
+WHOLE_LINES = 300
+#: Lines around one with a cost, in a longer text.
+AROUND = 3
+#: Lines of a listing, over all files.
+MOST_LINES = 1_500
+
+
+@dataclass(frozen=True)
+class ListedLine:
+    """One line of source. `row` is its cost; None for a line that cost nothing."""
+
+    number: int
+    text: str
+    row: LineRow | None
+
+
+@dataclass(frozen=True)
+class ListedFile:
+    """A cell or file: its title, what its own lines cost together, and its lines; None stands for lines left out."""
+
+    file: str
+    title: str
+    self_ns: int
+    lines: tuple[ListedLine | None, ...]
+
+
+def listed_files(trace: Trace) -> list[ListedFile]:
+    """Every cell and file with a cost, the dearest first, cut where the listing would be too long."""
+    by_file: dict[str, list[LineRow]] = {}
+    for row in Lines(trace):
+        if row.file:
+            by_file.setdefault(row.file, []).append(row)
+    files = sorted(by_file, key=lambda file: (-sum(row.self_ns for row in by_file[file]), file))
+    listed, left = [], MOST_LINES
+    for file in files:
+        if left <= 0:
+            break
+        found = _listed(trace, file, by_file[file], left)
+        listed.append(found)
+        left -= len(found.lines)
+    return listed
+
+
+def _listed(trace: Trace, file: str, rows: list[LineRow], most: int) -> ListedFile:
+    text = source_lines(trace, file)
+    cost = {row.line: row for row in rows}
+    last = max(len(text), *cost)
+    numbers: list[int | None] = list(range(1, last + 1)) if last <= WHOLE_LINES else list(_near(sorted(cost), last))
+    lines = tuple(
+        None if number is None else ListedLine(number, _at(text, number), cost.get(number)) for number in numbers[:most]
+    )
+    title = place(file, 0).removesuffix(":0")
+    return ListedFile(file, title, sum(row.self_ns for row in rows), lines)
+
+
+def _near(costly: list[int], last: int) -> Iterator[int | None]:
+    """The lines around costly ones, a None where lines between are left out."""
+    shown = 0
+    for number in costly:
+        first = max(shown + 1, number - AROUND)
+        if first > shown + 1:
+            yield None
+        yield from range(first, min(number + AROUND, last) + 1)
+        shown = max(shown, min(number + AROUND, last))
+
+
+def _at(text: list[str], number: int) -> str:
+    return text[number - 1] if number <= len(text) else ""

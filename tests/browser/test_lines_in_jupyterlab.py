@@ -1,0 +1,144 @@
+"""The lines tab in a real JupyterLab: the source with its cost, ops on a click, and the selection shared."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from laboratory import Laboratory, Page
+from playwright.sync_api import expect
+
+HOSTILE = "<img src=x onerror=window.harmed=1>"
+SETUP = f"""
+from mtprof_nb.views import panel
+from traces import event, make_trace
+
+CELL = "<ipython-input-9-0>"
+text = ["%%mtprofile"] + [f"x{{n}} = {{n}}" for n in range(2, 60)]
+text[44], text[50] = "y = model(x)", "loss.backward()  # {HOSTILE}"
+trace = make_trace(
+    [
+        event("aten::add", 0, 1_000, line=(CELL, 3)),
+        event("aten::mm", 1_000, 5_000, line=(CELL, 45)),
+        event("aten::ones_like", 5_000, 5_500, line=(CELL, 51)),
+        event("aten::mm", 6_000, 12_000, line=(CELL, 51), forward=1, phase="backward"),
+        event("aten::add_", 12_000, 13_000, line=("train.py", 7), phase="optimizer"),
+        event("aten::copy_", 13_000, 13_100),
+    ],
+    sources={{CELL: "\\n".join(text)}},
+    lines_note="no line marks inside functions {HOSTILE}",
+)
+"""
+
+
+@pytest.fixture(scope="module")
+def page(lab: Laboratory, new_page: Callable[[str], Page]) -> Iterator[Page]:
+    page = new_page(lab.write("lines.ipynb", [SETUP, "panel.show(trace)"]))
+    page.run(0)
+    page.run(1)
+    yield page
+    page.tab.close()
+
+
+@pytest.fixture
+def body(page: Page) -> Iterator[Any]:
+    panel = page.panel()
+    panel.get_by_role("tab", name="Lines").click()
+    body = panel.locator(".mtprof-body.mtprof-lines")
+    body.locator(".mtprof-line-cost").first.wait_for()
+    yield body
+    if panel.locator(".mtprof-chip").is_visible():
+        panel.locator(".mtprof-chip").click()
+    assert page.problems == []
+    assert page.tab.evaluate("window.harmed") is None
+
+
+def line(body: Any, number: int) -> Any:
+    """The row of one line of the cell."""
+    return body.locator(
+        ".mtprof-line-cost", has=body.page.locator(".mtprof-line-at", has_text=re.compile(f"^{number}$"))
+    )
+
+
+def test_the_hottest_line_is_in_view_at_once(body: Any) -> None:
+    hot = body.locator(".mtprof-line-hot")
+
+    expect(hot).to_have_count(1)
+    expect(hot.locator(".mtprof-line-text")).to_have_text("y = model(x)")
+    stage, row = body.locator(".mtprof-listing").bounding_box(), hot.bounding_box()
+    assert stage["y"] <= row["y"]
+    assert row["y"] + row["height"] <= stage["y"] + stage["height"]
+
+
+def test_a_line_shows_its_time_split_into_phases(body: Any) -> None:
+    cells = line(body, 45).locator(".mtprof-line-number").all_inner_texts()
+
+    assert cells == ["10.0 µs", "79.4 %", "10.0 µs", "2"]
+    bars = line(body, 45).locator(".mtprof-line-bars")
+    assert bars.get_attribute("aria-label") == "forward 4.00 µs, backward 6.00 µs"
+    widths = [bars.locator(f".mtprof-phase-{phase}").bounding_box()["width"] for phase in ("forward", "backward")]
+    assert widths[1] / widths[0] == pytest.approx(1.5, rel=0.05)
+
+
+def test_every_line_of_the_cell_is_there_and_other_files_follow(body: Any) -> None:
+    titles = body.locator(".mtprof-line-file b").all_inner_texts()
+
+    assert titles == ["<ipython-input-9-0>", "train.py"]
+    assert body.locator(".mtprof-line-text").nth(1).inner_text() == "%%mtprofile"
+    assert body.locator(".mtprof-line-rest .mtprof-line-text").inner_text() == "(unattributed)"
+    expect(line(body, 51).locator(".mtprof-line-text")).to_contain_text(HOSTILE)
+    expect(body.get_by_role("note")).to_have_text(f"no line marks inside functions {HOSTILE}")
+
+
+def test_a_click_shows_the_ops_of_a_line_and_another_hides_them(page: Page, body: Any) -> None:
+    line(body, 45).click()
+    ops = body.locator("button.mtprof-line-op")
+
+    expect(ops).to_have_count(2)
+    assert ops.all_inner_texts() == ["aten::mm backward, 1 ×, 6.00 µs", "aten::mm forward, 1 ×, 4.00 µs"]
+    expect(page.panel().locator(".mtprof-chip")).to_have_text("<ipython-input-9-0>:45 ×")
+    line(body, 45).click()
+    expect(ops).to_have_count(0)
+    expect(page.panel().locator(".mtprof-chip")).to_be_hidden()
+
+
+def test_an_op_of_a_line_is_found_in_the_table(page: Page, body: Any) -> None:
+    line(body, 3).click()
+    body.locator("button.mtprof-line-op", has_text="aten::add").click()
+    panel = page.panel()
+    expect(panel.locator(".mtprof-chip")).to_have_text("aten::add ×")
+    expect(body.locator(".mtprof-line-ops")).to_have_count(0)
+
+    panel.get_by_role("tab", name="Operators").click()
+    expect(panel.locator(".mtprof-operators .mtprof-selected .mtprof-label")).to_have_text("aten::add")
+
+
+def test_a_selected_line_is_lit_in_the_timeline(page: Page, body: Any) -> None:
+    line(body, 45).click()
+    panel = page.panel()
+    panel.get_by_role("tab", name="Timeline").click()
+    timeline = panel.locator(".mtprof-body.mtprof-timeline")
+    timeline.locator(".barlayer path").first.wait_for(timeout=30_000)
+
+    lit = (
+        "() => [...document.querySelectorAll('.mtprof-timeline .barlayer path')]"
+        ".filter(path => Number(getComputedStyle(path).opacity) > 0.9).length"
+    )
+    dimmed = lit.replace("> 0.9", "< 0.5")
+    page.tab.wait_for_function(f"() => ({dimmed})() >= 3", timeout=10_000)
+    assert page.tab.evaluate(lit) >= 2
+
+
+def test_lines_are_walked_with_the_keyboard(page: Page, body: Any) -> None:
+    listing = body.locator(".mtprof-listing")
+    listing.focus()
+    listing.press("Home")
+    expect(body.locator(".mtprof-cursor .mtprof-line-at")).to_have_text("3")
+    listing.press("ArrowDown")
+    expect(body.locator(".mtprof-cursor .mtprof-line-at")).to_have_text("45")
+    listing.press("Enter")
+    expect(body.locator(".mtprof-line-ops")).to_have_count(1)
+    listing.press("Escape")
+    expect(body.locator(".mtprof-line-ops")).to_have_count(0)
+    body.get_by_role("button", name="Hottest line").click()
+    expect(body.locator(".mtprof-cursor")).to_have_class(re.compile("mtprof-line-hot"))

@@ -1,0 +1,147 @@
+"""The lines tab: what it sends first, what it answers, and the table without scripts."""
+
+from pathlib import Path
+
+import pytest
+from traces import event, make_trace
+
+from mtprof_nb.trace import Trace
+from mtprof_nb.views import listing
+from mtprof_nb.views.lines import NOT_RECORDED, LinesTab, lines_html
+from mtprof_nb.views.listing import listed_files
+from mtprof_nb.views.scene import Scene
+
+CELL = "<ipython-input-4-0>"
+SOURCE = "%%mtprofile\n\ny = model(x)\nfor i in y:\n\tz = i.sum()\nz.backward()"
+
+
+@pytest.fixture
+def trace() -> Trace:
+    return make_trace(
+        [
+            event("aten::mm", 0, 2_000, line=(CELL, 3)),
+            event("aten::sum", 2_000, 3_500, line=(CELL, 5)),
+            event("aten::mm", 4_000, 9_000, forward=0, phase="backward", line=(CELL, 6)),
+            event("aten::fill_", 9_000, 9_250),
+            event("aten::relu", 9_500, 9_600, line=("model.py", 2)),
+        ],
+        sources={CELL: SOURCE},
+    )
+
+
+def test_the_whole_cell_is_listed_with_the_cost_of_each_line(trace: Trace) -> None:
+    first = LinesTab(Scene(trace)).first()
+    cell = first["files"][0]
+
+    assert (cell["title"], cell["self_ns"]) == (f"{CELL}", 8_500)
+    assert [line["line"] for line in cell["lines"]] == [1, 2, 3, 4, 5, 6]
+    assert cell["lines"][0] == {"line": 1, "text": "%%mtprofile"}
+    assert cell["lines"][4]["text"] == "    z = i.sum()"
+    assert cell["lines"][2] == {
+        "line": 3,
+        "id": 0,
+        "text": "y = model(x)",
+        "place": f"{CELL}:3",
+        "phases": {"forward": 2_000, "backward": 5_000, "optimizer": 0, "other": 0},
+        "self_ns": 7_000,
+        "total_ns": 7_000,
+        "count": 2,
+        "bytes": None,
+        "device_ns": None,
+    }
+
+
+def test_the_first_answer_knows_its_totals_and_what_belongs_to_no_line(trace: Trace) -> None:
+    first = LinesTab(Scene(trace)).first()
+
+    assert (first["whole_ns"], first["largest_ns"], first["note"]) == (8_850, 7_000, "")
+    assert (first["has_memory"], first["has_device"]) == (False, False)
+    assert first["phases"] == ["forward", "backward"]
+    assert [(cost["id"], cost["text"], cost["self_ns"]) for cost in first["rest"]] == [(-1, "(unattributed)", 250)]
+
+
+def test_ops_of_a_line_come_along_and_on_demand(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    tab = LinesTab(Scene(trace))
+    ops = [
+        {"name": 0, "label": "aten::mm", "phase": "backward", "count": 1, "self_ns": 5_000, "event": 2},
+        {"name": 0, "label": "aten::mm", "phase": "forward", "count": 1, "self_ns": 2_000, "event": 0},
+    ]
+
+    assert tab.first()["ops"][0] == ops
+    assert tab.answer({"ask": "ops", "id": 0}) == {"ops": ops}
+    assert [op["label"] for op in tab.answer({"ask": "ops", "id": -1})["ops"]] == ["aten::fill_"]
+    assert tab.answer({"ask": "ops", "id": 99}) == {"ops": []}
+    monkeypatch.setattr("mtprof_nb.views.lines._MOST_OPS", 1)
+    assert tab.answer({"ask": "ops", "id": 0})["ops"] == [ops[0], {"more": 1}]
+
+
+def test_a_selected_line_is_the_selection_of_every_tab(trace: Trace) -> None:
+    scene = Scene(trace)
+    tab = LinesTab(scene)
+
+    tab.answer({"ask": "select", "id": 0})
+    assert scene.chosen is not None
+    assert scene.chosen.tolist() == [True, False, True, False, False]
+    tab.answer({"ask": "select", "id": None})
+    assert scene.chosen is None
+
+
+def test_the_line_of_an_event_is_the_one_that_caused_it(trace: Trace) -> None:
+    tab = LinesTab(Scene(trace))
+
+    assert [tab.answer({"ask": "line_of", "event": event})["id"] for event in range(5)] == [0, 1, 0, -1, 3]
+
+
+def test_without_lines_the_tab_says_how_to_get_them() -> None:
+    trace = make_trace([event("aten::mm", 0, 10)], lines_note="the cell runs without line marks (OSError: x)")
+
+    assert LinesTab(Scene(trace)).first() == {"empty": f"{NOT_RECORDED} the cell runs without line marks (OSError: x)"}
+    assert "add --with-stack" in NOT_RECORDED
+
+
+def test_the_dearest_file_comes_first(trace: Trace) -> None:
+    assert [file.title for file in listed_files(trace)] == [CELL, "model.py"]
+
+
+def test_a_long_file_is_listed_around_its_costly_lines(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text("".join(f"line {number}\n" for number in range(1, 1_001)))
+    trace = make_trace(
+        [event("mm", 10 * n, 10 * n + 5, line=(str(path), line)) for n, line in enumerate((1, 500, 503))]
+    )
+
+    numbers = [line.number if line else None for line in listed_files(trace)[0].lines]
+    assert numbers == [1, 2, 3, 4, None, *range(497, 507)]
+    assert [line.text for line in listed_files(trace)[0].lines if line and line.row] == [
+        "line 1",
+        "line 500",
+        "line 503",
+    ]
+
+
+def test_the_listing_ends_at_its_limit(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "MOST_LINES", 4)
+
+    files = listed_files(trace)
+    assert [len(file.lines) for file in files] == [4]
+
+
+def test_a_line_past_the_end_of_its_text_is_listed_empty() -> None:
+    trace = make_trace([event("mm", 0, 5, line=(CELL, 3))], sources={CELL: "x"})
+
+    assert [(line.number, line.text) for line in listed_files(trace)[0].lines if line] == [(1, "x"), (2, ""), (3, "")]
+
+
+def test_the_table_without_scripts_has_the_dearest_lines(trace: Trace) -> None:
+    page = lines_html(trace)
+
+    assert page.index("y = model(x)") < page.index("z = i.sum()") < page.index("(unattributed)")
+    assert "showing 4 of 4 lines" in page
+    assert lines_html(make_trace([event("mm", 0, 5)])) == ""
+
+
+def test_source_is_text_and_never_markup() -> None:
+    trace = make_trace([event("mm", 0, 5, line=("<b>.py", 1))], sources={"<b>.py": "<script>alert(1)</script>"})
+
+    assert "<script" not in lines_html(trace)
+    assert "&lt;script&gt;" in lines_html(trace)
