@@ -63,7 +63,7 @@ class Peer:
         owners += [engine, getattr(self.part(self.cpu_storage[0]), self.cpu_storage[1])]
         owners += [self.part(self.node).Node, *self.part(self.node).Node.__subclasses__()]
         points = [profiler.is_profiler_enabled, profiler.dispatch_op_enter, profiler.dispatch_op_exit]
-        codes = [(point.__code__, point.__kwdefaults__) for point in points]
+        codes = [(point.__code__, point.__defaults__) for point in points]
         return [codes, *(dict(vars(owner)) for owner in owners)]
 
 

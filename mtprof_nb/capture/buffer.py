@@ -44,11 +44,13 @@ class Lane:
 
 
 class _Local(threading.local):
-    """The calling thread's lane, and its list of ops at hand."""
+    """The calling thread's lane, and its busiest lists at hand."""
 
     def __init__(self, lanes: list[Lane]) -> None:
         self.lane = Lane()
         self.ops = self.lane.ops
+        self.made = self.lane.made
+        self.ran = self.lane.ran
         lanes.append(self.lane)
 
 

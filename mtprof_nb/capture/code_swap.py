@@ -9,30 +9,28 @@ from typing import Any
 
 def copy_of(function: FunctionType) -> FunctionType:
     """What `function` does now, whatever becomes of it."""
-    copied = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
-    copied.__kwdefaults__ = function.__kwdefaults__
-    return copied
+    return FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
 
 
 class CodeSwap:
     """Runs the code of `other` wherever `function` is called.
 
-    It runs among the globals of `function`, so what it needs it must take as keyword-only parameters, given here as
+    It runs among the globals of `function`, so what it needs it must take as its last parameters, given here as
     `state`; neither may have a closure.
     """
 
-    def __init__(self, function: FunctionType, other: Callable[..., Any], state: dict[str, Any]) -> None:
+    def __init__(self, function: FunctionType, other: Callable[..., Any], state: tuple[Any, ...]) -> None:
         self._function = function
-        self._own = function.__code__, function.__kwdefaults__
+        self._own = function.__code__, function.__defaults__
         self._code = other.__code__
         self._state = state
 
     def install(self) -> None:
         """Swap. The state comes first: the function's own code has no use for it, the other one needs it."""
-        self._function.__kwdefaults__ = self._state
+        self._function.__defaults__ = self._state
         self._function.__code__ = self._code
 
     def remove(self) -> None:
         """Swap back; a second call does nothing."""
         if self._function.__code__ is self._code:
-            self._function.__code__, self._function.__kwdefaults__ = self._own
+            self._function.__code__, self._function.__defaults__ = self._own

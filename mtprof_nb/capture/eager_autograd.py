@@ -42,24 +42,26 @@ class BackwardPasses:
 
         def init(node: Any, *args: Any, **kwargs: Any) -> None:
             original(node, *args, **kwargs)
-            local.lane.made.extend((id(node), now()))
+            local.made.extend((id(node), now()))
 
         return init
 
     def _noting_deque(self, makers: list[type]) -> type[deque[Any]]:
         local, now = self._buffer.local, time.perf_counter_ns
-        is_noted: dict[type, bool] = {}
+        known: dict[type, bool] = {}
+        take = deque.popleft
 
         class Ready(deque[Any]):
             """The engine's queue of nodes that are ready to run."""
 
             def popleft(self) -> Any:
-                node = super().popleft()
+                node = take(self)
                 kind = type(node)
-                if kind not in is_noted:
-                    is_noted[kind] = any(issubclass(kind, maker) for maker in makers)
+                is_noted = known.get(kind)
+                if is_noted is None:
+                    is_noted = known[kind] = any(issubclass(kind, maker) for maker in makers)
                 # A node that nobody saw being made may lie where one that was seen has been.
-                local.lane.ran.extend((id(node) if is_noted[kind] else 0, now()))
+                local.ran.extend((id(node) if is_noted else 0, now()))
                 return node
 
         return Ready

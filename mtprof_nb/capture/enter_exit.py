@@ -26,6 +26,8 @@ from mtprof_nb.capture.tensor_facts import dtype_name
 from mtprof_nb.errors import HookError
 from mtprof_nb.trace import Trace
 
+#: Classes of arguments that are no tensors, and most of the others.
+_NUMBERS = frozenset({int, float, bool, str, type(None)})
 #: Activities that are a device of their own; whatever else there is runs on the host.
 _DEVICES = {"NPU": "npu", "CUDA": "cuda", "XPU": "xpu"}
 
@@ -142,9 +144,9 @@ class EnterExitHook:
 
     def _fact_reader(self) -> Callable[[str, Any, Any, Any], list[Any]] | None:
         """Reads the fields of `_fact_fields`, all but the last, as an op begins."""
-        recorded, stacks, local = self._request.recorded, self._buffer.stacks, self._buffer.local
-        memory = self._memory
+        recorded, stacks, local, memory = self._request.recorded, self._buffer.stacks, self._buffer.local, self._memory
         shapes = shape_reader(self._package.Tensor, self._runtime.part("nn").Parameter)
+        with_shapes, with_flops, with_modules = recorded.record_shapes, recorded.with_flops, recorded.with_modules
         if not self._fact_fields():
             return None
 
@@ -152,11 +154,11 @@ class EnterExitHook:
             facts: list[Any] = []
             if stacks is not None:
                 facts.append(stacks.capture(sys._getframe(1)))
-            if recorded.record_shapes:
+            if with_shapes:
                 facts.append(shapes(args, kwargs))
-            if recorded.with_flops:
+            if with_flops:
                 facts.append(flops_of(name, args))
-            if recorded.with_modules:
+            if with_modules:
                 running = local.lane.modules
                 facts.append(running[-1][1] if running else None)
             if memory is not None:
@@ -188,7 +190,13 @@ def shape_reader(*tensors: Any) -> Callable[[Any, Any], tuple[tuple[Any, Any], .
     nothing = ((), None)
 
     def read(args: Any, kwargs: Any) -> tuple[tuple[Any, Any], ...]:
-        found = [(tuple(value.shape), value.dtype) if value.__class__ in exactly else other(value) for value in args]
+        found = []
+        for value in args:
+            kind = value.__class__
+            if kind in exactly:
+                found.append((tuple(value.shape), value.dtype))
+            else:
+                found.append(nothing if kind in _NUMBERS else other(value))
         for value in kwargs.values() if kwargs else ():
             entry = other(value)
             if entry is not nothing:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -32,13 +31,12 @@ def _enter(
     dispatch_device: Any,
     args: Any,
     kwargs: Any,
-    *,
+    _sink: Any,
+    _now: Any,
     _number: Any,
     _limit: Any,
     _left_out: Any,
     _read: Any,
-    _now: Any,
-    _sink: Any,
     _runtime_enter: Any,
 ) -> Any:
     theirs = None if _ACTIVE_SESSION is None else _runtime_enter(name, dispatch_device, args, kwargs)
@@ -51,7 +49,7 @@ def _enter(
     return (_sink, name, dispatch_device, _now(), 0, facts, theirs)
 
 
-def _exit(token: Any, *, _now: Any, _sink: Any, _held: Any, _local: Any, _runtime_exit: Any) -> None:
+def _exit(token: Any, _sink: Any, _now: Any, _local: Any, _held: Any, _runtime_exit: Any) -> None:
     end = _now()
     if token is None or token[0] is not _sink:
         _runtime_exit(token)
@@ -101,23 +99,17 @@ class Points:
         self, buffer: Buffer, left_out: frozenset[str], read: ReadFacts | None, held: Callable[[Any], int] | None
     ) -> None:
         """Listen from now on. `read` gives an op's facts as it begins, `held` one more as it ends."""
-        runtime_exit = copy_of(self._exit)
-        common: dict[str, Any] = {"_now": time.perf_counter_ns, "_sink": _Sink(runtime_exit)}
-        entering = {
-            **common,
-            "_number": buffer.number,
-            "_limit": buffer.limit,
-            "_left_out": left_out,
-            "_read": read,
-            "_runtime_enter": copy_of(self._enter),
-        }
-        leaving = {**common, "_held": held, "_local": buffer.local, "_runtime_exit": runtime_exit}
-        self.enter, self.exit = partial(_enter, **entering), partial(_exit, **leaving)
+        now, runtime_exit = time.perf_counter_ns, copy_of(self._exit)
+        sink = _Sink(runtime_exit)
+        entering = (sink, now, buffer.number, buffer.limit, left_out, read, copy_of(self._enter))
+        leaving = (sink, now, buffer.local, held, runtime_exit)
+        self.enter = lambda name, device, args, kwargs: _enter(name, device, args, kwargs, *entering)
+        self.exit = lambda token: _exit(token, *leaving)
         # Exit first: no op may enter that cannot leave.
         self._swaps = [
             CodeSwap(self._exit, _exit, leaving),
             CodeSwap(self._enter, _enter, entering),
-            CodeSwap(self._enabled, _enabled, {}),
+            CodeSwap(self._enabled, _enabled, ()),
         ]
         for swap in self._swaps:
             swap.install()

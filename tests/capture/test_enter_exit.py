@@ -55,7 +55,7 @@ def _state() -> list[Any]:
     """All that a hook could have changed in the runtime."""
     attributes = [{name: value for name, value in vars(owner).items() if name != "__doc__"} for owner in OWNERS]
     functions = [getattr(runtime_profiler, name) for name in POINTS]
-    return [attributes, [(function.__code__, function.__kwdefaults__) for function in functions]]
+    return [attributes, [(function.__code__, function.__defaults__) for function in functions]]
 
 
 @pytest.fixture(autouse=True)
