@@ -71,6 +71,8 @@ export class Chart {
   }
 
   async #react() {
+    // A picture that arrives while the user draws a zoom box would take the box away.
+    while (this.#host._dragging) await new Promise((resolve) => setTimeout(resolve, 40));
     const picture = this.#picture;
     if (!picture || !this.#host.isConnected) return;
     const fresh = !this.#host.classList.contains("js-plotly-plot");
@@ -78,8 +80,9 @@ export class Chart {
     layout.width = this.#host.clientWidth;
     layout.height = picture.layout.height ?? this.#host.clientHeight;
     await this.#plotly.react(this.#host, picture.data, layout, CONFIG);
-    if (fresh) for (const [event, listener] of Object.entries(this.#listeners)) this.#host.on(event, listener);
-    this.#host.dispatchEvent(new CustomEvent("mtprof-drawn"));
+    if (!fresh) return;
+    for (const [event, listener] of Object.entries(this.#listeners)) this.#host.on(event, listener);
+    this.#listeners.plotly_afterplot?.();
   }
 }
 

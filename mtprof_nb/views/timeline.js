@@ -107,9 +107,9 @@ export function mount({ host, first, wire, store }) {
     });
   }
 
-  // Lane titles are cut to fit; the whole name shows on hover.
-  place.addEventListener("mtprof-drawn", () => {
+  chart.on("plotly_afterplot", () => {
     exact(place);
+    // Lane titles are cut to fit; the whole name shows on hover.
     place.querySelectorAll(".yaxislayer-above .ytick text").forEach((tick, at) => {
       tick.style.pointerEvents = "all";
       tick.append(svg("title", { text: first.lanes[at] ?? "" }));
@@ -169,14 +169,16 @@ export function mount({ host, first, wire, store }) {
 /** Plotly makes thin bars a pixel wide; here every bar gets the extent that it has. */
 function exact(place) {
   const { xaxis, yaxis } = place._fullLayout;
+  const x = (value) => ((value - xaxis.range[0]) / (xaxis.range[1] - xaxis.range[0])) * xaxis._length;
+  const y = (value) => ((value - yaxis.range[1]) / (yaxis.range[0] - yaxis.range[1])) * yaxis._length;
   place.querySelectorAll(".barlayer .trace.bars").forEach((group) => {
     const trace = place.data[group.__data__?.[0]?.trace?.index];
     if (!trace) return;
     for (const point of group.querySelectorAll("g.point")) {
       const at = point.__data__.i;
       const high = (Array.isArray(trace.width) ? trace.width[at] : trace.width) / 2;
-      const [left, right] = [xaxis.d2p(trace.base[at]), xaxis.d2p(trace.base[at] + trace.x[at])];
-      const [top, bottom] = [yaxis.d2p(trace.y[at] - high), yaxis.d2p(trace.y[at] + high)];
+      const [left, right] = [x(trace.base[at]), x(trace.base[at] + trace.x[at])];
+      const [top, bottom] = [y(trace.y[at] - high), y(trace.y[at] + high)];
       point.querySelector("path")?.setAttribute("d", `M${left},${top}V${bottom}H${right}V${top}Z`);
     }
   });

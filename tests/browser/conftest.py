@@ -1,0 +1,54 @@
+"""One JupyterLab and one browser for all browser tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from laboratory import FLAGS, Laboratory, Page, laboratory
+
+WIDE = {"width": 1_250, "height": 950}
+
+
+@pytest.fixture(scope="session")
+def lab(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    """The server; without a browser none is started."""
+    with laboratory(tmp_path_factory.mktemp("lab")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str) -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        started.new_page().close()
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def new_page(lab: Laboratory, browser: Any) -> Callable[[str], Page]:
+    """Opens a notebook in a page of its own."""
+
+    def opened(name: str) -> Page:
+        page = Page(browser.new_page(viewport=WIDE), lab)
+        page.open(name)
+        return page
+
+    return opened
+
+
+@pytest.fixture
+def screenshots(request: pytest.FixtureRequest) -> Path | None:
+    """Where `--screenshots` wants pictures of every tab, None without it."""
+    folder = request.config.getoption("--screenshots", default=None)
+    return Path(folder) if folder else None
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`pytest tests/browser --screenshots FOLDER` leaves a picture of every tab to look at."""
+    parser.addoption("--screenshots", default=None, help="a folder for pictures of every tab")
