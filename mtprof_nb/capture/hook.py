@@ -16,14 +16,21 @@ from mtprof_nb.trace import Recorded, Trace
 
 
 class Clock:
-    """Unix nanoseconds that never go back: the wall clock is read once, then only the monotonic one."""
+    """Unix nanoseconds that never go back: the wall clock is read at first, then only the monotonic one."""
 
     def __init__(self) -> None:
-        self.offset_ns = time.time_ns() - time.perf_counter_ns()
+        # A thread may be put aside between two readings: of a few pairs, the closest is right.
+        self.offset_ns = min(_apart_and_offset_ns() for _ in range(8))[1]
 
     def now_ns(self) -> int:
         """The present moment."""
         return time.perf_counter_ns() + self.offset_ns
+
+
+def _apart_and_offset_ns() -> tuple[int, int]:
+    """How long it took to read both clocks, and how far the wall clock is ahead of the monotonic one."""
+    before, wall, after = time.perf_counter_ns(), time.time_ns(), time.perf_counter_ns()
+    return after - before, wall - (before + after) // 2
 
 
 @dataclass(frozen=True)
