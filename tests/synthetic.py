@@ -78,7 +78,15 @@ class Step:
             self.op("NativeLayerNormBackward0", BACKWARD, 1_700, 22, ("aten::native_layer_norm_backward", 8_800))
             mm = ("aten::mm", 15_500 + 2_000 * layer)
             self.op(
-                "AddmmBackward0", BACKWARD, 2_900, 21, ("aten::t", 800), mm, mm, ("aten::sum", 2_300), nbytes=-7 * (1 << 18)
+                "AddmmBackward0",
+                BACKWARD,
+                2_900,
+                21,
+                ("aten::t", 800),
+                mm,
+                mm,
+                ("aten::sum", 2_300),
+                nbytes=-7 * (1 << 18),
             )
             self.op("torch::autograd::AccumulateGrad", BACKWARD, 1_200, 21, ("aten::detach", 700))
 
