@@ -60,8 +60,9 @@ class Lanes:
         return choice(self._runtime_places, self.of_event[rows])
 
     def places_of_threads(self, threads: Int16) -> Words:
-        """The same for what happened on threads."""
-        return choice(self._places, threads)
+        """The same for what happened on threads; -1 is a thread that nothing else was recorded of."""
+        nowhere = f',"pid":{self._trace.pid},"tid":0,"ts":'
+        return choice([*self._places, nowhere], np.where(threads < 0, len(self._places), threads))
 
     def naming_lines(self, ts: str) -> Iterator[str]:
         """The `M` events that name and sort each process and track in use."""

@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,15 @@ def test_allocations_and_releases_are_instants(document: dict[str, Any]) -> None
         "args": {"Device Type": 0, "Device Id": 0, "Addr": 4096, "Bytes": 64, "Total Allocated": 164},
     }
     assert (second["args"]["Bytes"], second["args"]["Total Allocated"]) == (-64, 100)
+
+
+def test_an_allocation_of_an_unknown_thread_is_shown_by_the_process(tmp_path: Path) -> None:
+    trace = make_trace([event("a", 0, 1)], [{"time_ns": 5_000, "nbytes": 8}], pid=9)
+    assert trace.allocations is not None
+    elsewhere = replace(trace, allocations=replace(trace.allocations, thread=np.array([-1])))
+    (memory,) = _events(_written(elsewhere, tmp_path / "trace.json"), name="[memory]")
+
+    assert (memory["pid"], memory["tid"], memory["ts"]) == (9, 0, 5.0)
 
 
 def test_the_file_tells_what_was_recorded_and_from_when_it_counts(document: dict[str, Any]) -> None:
