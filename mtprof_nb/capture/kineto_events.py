@@ -24,7 +24,8 @@ _PART = 512
 #: Accessors that every recording needs, beside the name.
 _COLUMNS: dict[str, npt.DTypeLike] = {
     "start_ns": np.int64,
-    "duration_ns": np.int64,
+    # Unsigned in Kineto: what begins on another thread as the recording ends may end before, and is then enormous.
+    "duration_ns": np.uint64,
     "start_thread_id": np.uint64,
     "end_thread_id": np.uint64,
     "sequence_nr": np.int64,
@@ -172,7 +173,7 @@ def read_columns(
         name=name,
         names=table,
         start_ns=read["start_ns"],
-        duration_ns=np.maximum(read["duration_ns"], 0),
+        duration_ns=np.maximum(read["duration_ns"].view(np.int64), 0),
         thread=thread.astype(np.int16),
         threads=tuple(Thread(tid, thread_names.get(tid) or _name_of_native_thread(tid)) for tid in native),
         kineto_threads=tuple(kineto_threads.tolist()),

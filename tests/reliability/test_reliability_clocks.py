@@ -62,7 +62,7 @@ class Recorded:
         return self._start_ns
 
     def duration_ns(self) -> int:
-        return self._duration_ns
+        return self._duration_ns % 2**64
 
     def start_thread_id(self) -> int:
         return 1
