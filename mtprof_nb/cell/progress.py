@@ -38,6 +38,7 @@ class RecordingLine:
         self._label = label
         self._steps = steps
         self._display_id = uuid.uuid4().hex
+        self._doing = "recording"
         self._shown = False
         self._stopped = threading.Event()
         self._began = time.monotonic()
@@ -50,6 +51,10 @@ class RecordingLine:
         with suppress(RuntimeError):
             self._thread.start()
 
+    def reading(self) -> None:
+        """The cell is done; what was recorded is being read."""
+        self._doing = "reading what was recorded"
+
     def stop(self) -> None:
         """Take the line away; nothing is published after this returns."""
         self._stopped.set()
@@ -60,7 +65,7 @@ class RecordingLine:
 
     def _run(self) -> None:
         while not self._stopped.wait(INTERVAL_S):
-            text = f"{self._label}: recording, {self._elapsed()}{self._step_count()}"
+            text = f"{self._label}: {self._doing}, {self._elapsed()}{self._step_count()}"
             self._publish({"text/plain": text, "text/html": f"<small>{html.escape(text)}</small>"})
 
     def _elapsed(self) -> str:

@@ -91,6 +91,8 @@ class Recording:
             self._is_recording = False
             self._boundary.remove()
             self._watcher.remove()
+            if self._line is not None:
+                self._line.reading()
             try:
                 with collected_warnings(self._notes):
                     self._prof.stop()
@@ -131,12 +133,16 @@ class Recording:
         self._ip.events.register(event, cell_ended)
 
     def _finish(self, outcome: str | None) -> None:
-        prof = self.end()
-        if self._marks is not None:
-            self._marks.remove()
-            self._prof.annotate = self._marks = None
-        if prof is not None:
-            self._deliver(prof, Ending(outcome, tuple(self._notes), self._is_silent))
+        """End and deliver. What fails here is told in one line: the cell's own fate stands."""
+        try:
+            prof = self.end()
+            if self._marks is not None:
+                self._marks.remove()
+                self._prof.annotate = self._marks = None
+            if prof is not None:
+                self._deliver(prof, Ending(outcome, tuple(self._notes), self._is_silent))
+        except (Exception, KeyboardInterrupt) as error:
+            tell(f"the profile could not be delivered ({type(error).__name__}: {error}); mtprof_nb.last() has it")
 
     def _profile(self, options: dict[str, Any]) -> profile:
         number = self._cell.execution_count if self._cell is not None else None
