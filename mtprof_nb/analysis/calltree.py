@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from mtprof_nb.analysis.averages import name_ids
 from mtprof_nb.analysis.costs import averaged_costs
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.trace import OP, PYTHON, SCOPE, Bool, Int32, Int64, Trace
+from mtprof_nb.trace import OP, PYTHON, SCOPE, Bool, Frame, Int32, Int64, StackTree, Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +48,12 @@ def has_frames(trace: Trace) -> bool:
     return trace.stack is not None and trace.stacks is not None and bool((trace.stack >= 0).any())
 
 
-def call_tree(trace: Trace, python: bool = False) -> CallTree:
-    """The tree of `trace`: scopes and ops as they nested, or source frames and the ops under each, if recorded."""
-    builder = _Builder(trace)
+def call_tree(trace: Trace, python: bool = False, hidden: Callable[[Frame], bool] | None = None) -> CallTree:
+    """The tree of `trace`: scopes and ops as they nested, or source frames and the ops under each, if recorded.
+
+    A frame of which `hidden` says so is left out, and what it called hangs on its caller.
+    """
+    builder = _Builder(trace, hidden)
     costs, nested = averaged_costs(trace), nesting(trace)
     names = name_ids(trace)
     stands = costs.counted & ((trace.kind == OP) | (not builder.by_frames) & (trace.kind == SCOPE))
@@ -68,7 +72,7 @@ def call_tree(trace: Trace, python: bool = False) -> CallTree:
 class _Builder:
     """Adds a level of events at a time; events of one name under one node share a node."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, hidden: Callable[[Frame], bool] | None) -> None:
         self.of_event = np.zeros(len(trace), np.int32)
         self.by_frames = has_frames(trace)
         self._trace = trace
@@ -76,14 +80,27 @@ class _Builder:
         self._frames = [np.array([-1], np.int32)]
         self._events = [np.array([-1], np.int32)]
         self._size = 1
+        self._of_stack = np.zeros(1, np.int32)
         if self.by_frames and trace.stacks is not None:
-            # Frames come first: node `n` of the stacks is node `n + 1` here, and what had no caller hangs on the root.
-            self._append(trace.stacks.parent + 1, trace.stacks.frame, np.full(len(trace.stacks), -1, np.int32))
+            self._of_stack = self._add_frames(
+                trace.stacks, [hidden is not None and hidden(frame) for frame in trace.stacks.frames]
+            )
+
+    def _add_frames(self, stacks: StackTree, hidden: list[bool]) -> Int32:
+        """Nodes for all stacks; returns the node of each stack, and last that of the empty one, which is the root."""
+        nodes: dict[tuple[int, int], int] = {}
+        of_stack: list[int] = []
+        for frame, parent in zip(stacks.frame.tolist(), stacks.parent.tolist(), strict=True):
+            above = of_stack[parent] if parent >= 0 else 0
+            of_stack.append(above if hidden[frame] else nodes.setdefault((above, frame), len(nodes) + 1))
+        parents, frames = np.array(list(nodes), np.int32).reshape(-1, 2).T
+        self._append(parents, frames, np.full(len(nodes), -1, np.int32))
+        return np.array([*of_stack, 0], np.int32)
 
     def add(self, events: Int64, above: Int32, in_op: Bool, names: Int32) -> None:
         """Place `events` under their nodes `above`, or under their own stack where no op called them."""
         if self.by_frames and self._trace.stack is not None:
-            above = np.where(in_op, above, self._trace.stack[events] + 1)
+            above = np.where(in_op, above, self._of_stack[self._trace.stack[events]])
         key = above.astype(np.int64) * (len(self._trace.names) + 1) + names[events]
         distinct, first, number = np.unique(key, return_index=True, return_inverse=True)
         self.of_event[events] = self._size + number

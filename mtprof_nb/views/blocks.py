@@ -29,7 +29,7 @@ _DIMMED = 0.16
 _MOST_PARTS, _FEW_EVENTS = 4, 8
 _CHARACTER_PIXELS = 6.4
 _NEUTRAL = "#8a9199"
-_HATCH = {"forward": "", "backward": "/", "optimizer": "x", "other": "."}
+_HATCH = {"forward": "", "backward": "/", "optimizer": "|", "other": "."}
 _MOST_STEP_LINES = 60
 _MOST_STEP_LABELS = 14
 
@@ -299,7 +299,9 @@ class Timeline:
         }
         annotations = [
             {**label, "x": x, "text": f"step {number(step)}"}
-            for (step, _), x in list(zip(visible, places, strict=True))[::stride]
+            for (step, at), x in list(zip(visible, places, strict=True))[::stride]
+            # At the right edge a label would be cut.
+            if end_ns - at > (end_ns - begin_ns) / 20
         ]
         return {"shapes": shapes, "annotations": annotations}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from mtprof_nb.analysis.calltree import CallTree, call_tree, has_frames
 from mtprof_nb.analysis.costs import averaged_costs, averaged_name
 from mtprof_nb.lines import file_label
+from mtprof_nb.source_files import is_user_file
 from mtprof_nb.trace import KERNEL, Bool, Frame, Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.families import DARK_INK, FAMILIES, SCOPES, Family, families
@@ -29,6 +31,12 @@ _FADED, _PASSED = 0.15, 0.75
 _FADED_INK = "#8a9199"
 #: The root, and what is folded, belong to no family.
 _FOLDED = Family("", "#b3b9bf", DARK_INK)
+_LIBRARY = Family("library code", "#a3adb8", DARK_INK)
+#: Functions that only pass a call on, by folder and file.
+_PLUMBING = {
+    "modules/module.py": ("_wrapped_call_impl", "_call_impl", "__call__"),
+    "optim/optimizer.py": ("wrapper", "_use_grad", "profile_hook_step", "maybe_fallback"),
+}
 
 
 class Metric(NamedTuple):
@@ -104,12 +112,20 @@ def _trunk(tree: CallTree, total: Int64) -> list[int]:
         trunk.append(int(callees[0]))
 
 
+def is_plumbing(frame: Frame) -> bool:
+    """Whether a frame only passes a call on: every module and optimizer of PyTorch has several of these."""
+    if is_user_file(frame.file):
+        return False
+    file = "/".join(re.split(r"[/\\]", frame.file)[-2:])
+    return frame.function in _PLUMBING.get(file, ()) or file.endswith("contextlib.py")
+
+
 class StackChart:
     """One trace's call tree, ready to be drawn by any metric."""
 
     def __init__(self, trace: Trace, python: bool = False) -> None:
         self.trace = trace
-        self.tree = call_tree(trace, python)
+        self.tree = call_tree(trace, python, None if python else is_plumbing)
         self._family = families(trace)
         self._own: dict[str, Int64] = {}
 
@@ -190,14 +206,12 @@ class StackChart:
         return averaged_name(self.trace.names[self.trace.name[self.tree.event[node]]])
 
     def _colours(self, cut: Slices, chosen: Bool | None) -> list[str]:
-        families = [self.family_of(node) for node in cut.node.tolist()]
-        plain = [FAMILIES[code].colour if code >= 0 else _FOLDED.colour for code in families]
+        plain = [self.family_of(node).colour for node in cut.node.tolist()]
         strengths = self._strengths(cut, chosen).tolist()
         return [translucent(colour, part) for colour, part in zip(plain, strengths, strict=True)]
 
     def _inks(self, cut: Slices, chosen: Bool | None) -> list[str]:
-        families = [self.family_of(node) for node in cut.node.tolist()]
-        plain = [FAMILIES[code].ink if code >= 0 else _FOLDED.ink for code in families]
+        plain = [self.family_of(node).ink for node in cut.node.tolist()]
         strengths = self._strengths(cut, chosen).tolist()
         return [_FADED_INK if part == _FADED else ink for ink, part in zip(plain, strengths, strict=True)]
 
@@ -211,12 +225,13 @@ class StackChart:
         strength[cut.node < 0] = _FADED
         return strength
 
-    def family_of(self, node: int) -> int:
-        """The family that gives a node its colour, -1 for the root and for what was folded."""
+    def family_of(self, node: int) -> Family:
+        """What gives a node its colour: an op's family; for a frame, whether it is the user's own."""
         if node <= 0:
-            return -1
-        event = int(self.tree.event[node])
-        return int(self._family[event]) if event >= 0 else SCOPES
+            return _FOLDED
+        if frame := self._frame(node):
+            return FAMILIES[SCOPES] if is_user_file(frame.file) else _LIBRARY
+        return FAMILIES[self._family[self.tree.event[node]]]
 
     def _hovers(self, cut: Slices, own: Int64, metric: Metric) -> list[str]:
         write = units.WRITERS[metric.unit]

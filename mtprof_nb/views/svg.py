@@ -7,7 +7,7 @@ from collections import defaultdict
 from mtprof_nb.trace import Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.blocks import ROW_PIXELS
-from mtprof_nb.views.families import FAMILIES
+from mtprof_nb.views.families import FAMILIES, Family
 from mtprof_nb.views.stacks import Slices, slices, stack_chart
 from mtprof_nb.views.text import escaped, fitted, short_name, shown
 from mtprof_nb.views.timeline import arranged
@@ -43,7 +43,9 @@ def timeline_svg(trace: Trace, show_all: bool = False) -> str:
         busy = min(time_ns / max(stop - start, 1), 1.0) if merged else 1.0
         box = (_GUTTER + (start - begin) * scale, y + 0.44 - 0.88 * busy, (stop - start) * scale, 0.88 * busy)
         parts.append(
-            _block(box, family[index], "" if merged else short_name(name), f"{label}: {units.duration(time_ns)}")
+            _block(
+                box, FAMILIES[family[index]], "" if merged else short_name(name), f"{label}: {units.duration(time_ns)}"
+            )
         )
     titles = [_lane_title(lane.title, top) for lane, top in zip(chart.lanes.lanes, chart.lane_tops, strict=True)]
     height = min(chart.height * ROW_PIXELS, _MOST_HEIGHT)
@@ -67,7 +69,7 @@ def stacks_svg(trace: Trace, show_all: bool = False) -> str:
         node, amount = int(cut.node[place]), units.duration(int(cut.total[place]))
         label = chart.label(node, int(cut.folded[place]))
         box = (left * WIDTH, level + 0.06, width * WIDTH, 0.88)
-        parts.append(_block(box, max(chart.family_of(node), -1), label, f"{chart.full_name(node)}: {amount}"))
+        parts.append(_block(box, chart.family_of(node), label, f"{chart.full_name(node)}: {amount}"))
         deepest = max(deepest, level)
     return _svg(parts, (deepest + 1) * ROW_PIXELS, "Stacks by self time")
 
@@ -88,16 +90,14 @@ def _icicle(cut: Slices) -> list[tuple[int, int, float, float]]:
     return placed
 
 
-def _block(box: tuple[float, float, float, float], family: int, label: str, title: str) -> str:
+def _block(box: tuple[float, float, float, float], family: Family, label: str, title: str) -> str:
     """One block: x and width in pixels, y and height in rows."""
     x, row, width, rows = box
     y, height = row * ROW_PIXELS, rows * ROW_PIXELS
-    colour = FAMILIES[family].colour if family >= 0 else "#b3b9bf"
-    ink = FAMILIES[family].ink if family >= 0 else "#1b1f24"
     text = fitted(shown(label), int((width - 6) / _CHARACTER))
     middle = f'x="{x + width / 2:.1f}" y="{y + height / 2 + 3.6:.1f}" text-anchor="middle"'
-    written = f'<text {middle} fill="{ink}">{escaped(text)}</text>' if text else ""
-    rectangle = f'<rect x="{x:.2f}" y="{y:.1f}" width="{width:.3f}" height="{height:.1f}" fill="{colour}"/>'
+    written = f'<text {middle} fill="{family.ink}">{escaped(text)}</text>' if text else ""
+    rectangle = f'<rect x="{x:.2f}" y="{y:.1f}" width="{width:.3f}" height="{height:.1f}" fill="{family.colour}"/>'
     return f"<g><title>{escaped(title)}</title>{rectangle}{written}</g>"
 
 

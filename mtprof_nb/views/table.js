@@ -148,7 +148,8 @@ export class Table {
       detail ? h("span", { class: "mtprof-detail", text: detail }) : null,
     );
     const cells = this.#columns.map((column) => {
-      const cell = h("div", { class: `mtprof-cell mtprof-in-${column.unit}`, role: "gridcell", text: this.text(column, row) });
+      const nothing = this.number(column.key, row) === 0 ? " mtprof-nothing" : "";
+      const cell = h("div", { class: `mtprof-cell mtprof-in-${column.unit}${nothing}`, role: "gridcell", text: this.text(column, row) });
       if (column.unit === "share" && this.wholes.share) {
         const part = Math.max(this.number("share", row) / this.#largest, 0);
         cell.style.setProperty("--mtprof-part", part.toFixed(4));

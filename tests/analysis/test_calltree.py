@@ -68,6 +68,18 @@ def test_with_stacks_ops_hang_under_their_frames_and_scopes_do_not_count() -> No
     }
 
 
+def test_what_a_hidden_frame_called_hangs_on_its_caller_and_what_is_then_the_same_is_one_node() -> None:
+    top, one, other, deep = ("f.py", 9, "main"), ("lib.py", 1, "pass_on"), ("lib.py", 2, "pass_on"), ("g.py", 4, "work")
+    trace = make_trace([event("mm", 0, 30, stack=[deep, one, top]), event("mm", 40, 50, stack=[deep, other, top])])
+
+    assert told(trace, call_tree(trace, hidden=lambda frame: frame.function == "pass_on")) == {
+        "f.py:9:main": ("root", 0, 40),
+        "g.py:4:work": ("f.py:9:main", 0, 40),
+        "mm": ("g.py:4:work", 40, 40),
+    }
+    assert len(call_tree(trace)) == 8
+
+
 def test_the_same_op_in_two_places_is_two_nodes() -> None:
     trace = make_trace(
         [

@@ -62,6 +62,20 @@ def test_frames_that_call_everything_are_told_at_the_root_and_leave_the_room_to_
     assert chart["hovertext"][1].startswith("<b>deep, a/g.py:5</b>")
 
 
+def test_frames_that_only_pass_a_call_on_are_left_out_unless_everything_is_to_be_shown() -> None:
+    library = "/usr/lib/site-packages/torch/nn/modules/"
+    mine, passed = ("net.py", 9, "forward"), (f"{library}module.py", 1_778, "_wrapped_call_impl")
+    linear = (f"{library}linear.py", 134, "forward")
+    trace = make_trace(
+        [event("aten::addmm", 0, 10, stack=[linear, passed, mine]), event("aten::add", 20, 30, stack=[mine])]
+    )
+    chart = drawn(trace)
+
+    assert chart["labels"] == ["forward", "forward  linear.py:134", "add", "addmm"]
+    assert chart["marker"]["colors"][:2] == [FAMILIES[10].colour, "#a3adb8"], "mine, and the library's"
+    assert len(stack_chart(trace, python=True).picture("self", "icicle")["data"][0]["labels"]) == 5
+
+
 def test_slices_are_sized_by_count_memory_or_device_time(nested: Trace) -> None:
     memory = make_trace([event("aten::mm", 0, 10)], allocations=[{"time_ns": 5, "nbytes": 4_096, "event": 0}])
     device = make_trace([event("aten::mm", 0, 10), event("k", 5, 8, kind="kernel", device="CUDA", launcher=0)])
