@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mtprof_nb.capture.enter_exit import EnterExitHook, Runtime
 from mtprof_nb.capture.hook import Request
-from mtprof_nb.trace import Trace
 
 _RUNTIME = Runtime(
     "candle",
@@ -19,7 +18,6 @@ class CandleHook(EnterExitHook):
 
     def __init__(self, request: Request) -> None:
         super().__init__(_RUNTIME, request)
-
         #: Sets the flag; None in a build without the compiled ways.
         self._set_flag = getattr(self._runtime.part("_C._tensor_api"), "cy_set_npu_profiler_active", None)
 
@@ -33,9 +31,8 @@ class CandleHook(EnterExitHook):
             set_flag(True)
         super().start()
 
-    def stop(self) -> Trace:
-        """The window's trace. Harmless after a failed start."""
-        trace = super().stop()
+    def _remove(self) -> None:
+        """Leave Candle as it was found."""
+        super()._remove()
         if self._set_flag is not None:
             self._set_flag(self._profiler._ACTIVE_SESSION is not None)
-        return trace

@@ -58,15 +58,25 @@ class DispatchHook:
 
     def stop(self) -> Trace:
         """The window's trace. Harmless after a failed start."""
-        self._recorder.buffer.is_open = False
         try:
-            with interrupts_held_back():
-                self._threads.remove()
-                _remove_mode(self._mode)
+            self._remove()
         finally:
             allocations = self._memory.stop() if self._memory is not None else None
         trace = freeze(self._recorder.buffer, _vocabulary(self._torch))
         return trace if allocations is None else allocations.put_into(trace)
+
+    def abandon(self) -> None:
+        """In a forked child: record no more there, and keep nothing."""
+        self._remove()
+        self._recorder.buffer.lanes.clear()
+        if self._memory is not None:
+            self._memory.abandon()
+
+    def _remove(self) -> None:
+        self._recorder.buffer.is_open = False
+        with interrupts_held_back():
+            self._threads.remove()
+            _remove_mode(self._mode)
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:  # noqa: ARG002 - for Kineto alone
         """A scope of the user's."""

@@ -64,6 +64,7 @@ class EnterExitHook:
         self._points = Points(self._profiler)
         self._patches = Patches()
         self._activities = request.activities
+        self._is_recording = False
         recorded = request.recorded
         self._memory = StorageMemory(self._package, self._cpu_storage()) if recorded.profile_memory else None
         self._buffer = Buffer(request, (*OP_FIELDS, *self._fact_fields()))
@@ -74,7 +75,16 @@ class EnterExitHook:
         """Nothing is slow here."""
 
     def start(self) -> None:
-        """Record from here on."""
+        """Record from here on; `HookError` where this version of the runtime lacks something to listen at."""
+        try:
+            self._follow()
+        except AttributeError as error:
+            msg = f"{self._runtime.package} is not a version that this hook knows ({error}): update mtprof_nb"
+            raise HookError(msg) from error
+        self._is_recording = True
+        self._listen()
+
+    def _follow(self) -> None:
         part, patches, buffer = self._runtime.part, self._patches, self._buffer
         self._passes.install(patches)
         follow_pipeline(patches, part(self._runtime.dispatcher)._PendingOp, self._points, buffer)
@@ -84,15 +94,10 @@ class EnterExitHook:
             self._memory.install(patches)
         if self._modules is not None:
             follow_modules(patches, part("nn").Module, self._modules)
-        self._listen()
 
     def stop(self) -> Trace:
         """The window's trace. Harmless after a failed start."""
-        with interrupts_held_back():
-            try:
-                self._points.remove()
-            finally:
-                self._patches.undo()
+        self._remove()
         vocabulary = Vocabulary(
             name=_name,
             device=_device,
@@ -103,6 +108,23 @@ class EnterExitHook:
         )
         return freeze(self._buffer, vocabulary)
 
+    def abandon(self) -> None:
+        """In a forked child: record no more there, and keep nothing."""
+        self._remove()
+        self._buffer.is_open = False
+        self._buffer.lanes.clear()
+
+    def _remove(self) -> None:
+        """Leave the runtime as it was found; a second call does nothing."""
+        self._is_recording = False
+        with interrupts_held_back():
+            try:
+                self._points.remove()
+            finally:
+                self._patches.undo()
+        if self._memory is not None:
+            self._memory.forget()
+
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:  # noqa: ARG002 - for Kineto alone
         """A scope of the user's."""
         return self._buffer.scope(name)
@@ -111,7 +133,8 @@ class EnterExitHook:
         """Record, or leave out, ops on these devices from now on."""
         self._activities = self._activities | activities if enable else self._activities - activities
         self._points.remove()
-        self._listen()
+        if self._is_recording:
+            self._listen()
 
     def _cpu_storage(self) -> Any:
         module, name = self._runtime.cpu_storage

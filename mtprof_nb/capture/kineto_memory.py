@@ -46,6 +46,11 @@ class KinetoMemory:
         if self._hook is not None:
             self._hook.start()
 
+    def abandon(self) -> None:
+        """In a forked child: record no more there."""
+        if self._hook is not None:
+            self._hook.abandon()
+
     def stop(self) -> CpuAllocations | None:
         """What the CPU's allocator did. Harmless after a failed start."""
         if self._hook is None:

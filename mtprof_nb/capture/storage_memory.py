@@ -42,6 +42,11 @@ class StorageMemory:
 
         patches.replace(self._cpu_storage, "__init__", counting)
 
+    def forget(self) -> None:
+        """Count no more. In a forked child another thread may have held the lock, and will never give it back."""
+        self._lock = threading.RLock()
+        self._releases.clear()
+
     def held(self, device: Any) -> int:
         """Bytes on `device`, -1 where nobody counts them."""
         kind = getattr(device, "type", device)
@@ -65,7 +70,7 @@ class StorageMemory:
 
     def _release(self, storage: int, key: int, nbytes: int, _reference: Any) -> None:
         with self._lock:
-            del self._releases[storage]
+            self._releases.pop(storage, None)
             self._sharers[key] -= 1
             if not self._sharers[key]:
                 del self._sharers[key]

@@ -1,6 +1,7 @@
 """Hook `dispatch` on PyTorch itself."""
 
 import gc
+import os
 import subprocess
 import sys
 import threading
@@ -430,6 +431,22 @@ def test_nothing_stays_after_a_start_that_failed(monkeypatch: pytest.MonkeyPatch
 
     assert threading.Thread._bootstrap_inner is original  # type: ignore[attr-defined]
     assert torch._C._len_torch_dispatch_stack() == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_forked_child_is_left_without_the_mode_and_the_parent_goes_on() -> None:
+    hook = _hook()
+    hook.start()
+    child = os.fork()
+    if not child:
+        hook.abandon()
+        os._exit(torch._C._len_torch_dispatch_stack())
+    _, status = os.waitpid(child, 0)
+    torch.ones(1)
+    trace = hook.stop()
+
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert _names(trace) == ["aten::ones"]
 
 
 class _Foreign(TorchDispatchMode):

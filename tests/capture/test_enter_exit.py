@@ -2,6 +2,7 @@
 
 import gc
 import inspect
+import os
 import sys
 import threading
 import types
@@ -387,6 +388,17 @@ def test_an_activity_can_be_turned_off_and_on_while_recording() -> None:
     assert _names(trace) == ["aten::sum", "aten::add", "aten::mul"]
 
 
+def test_an_activity_turned_on_before_or_after_the_recording_installs_nothing() -> None:
+    before = _state()
+    hook = _hook()
+    hook.toggle(True, frozenset({"NPU"}))
+    assert _state() == before
+    hook.start()
+    hook.stop()
+    hook.toggle(True, frozenset({"CPU"}))
+    assert _state() == before
+
+
 def test_the_runtimes_own_profiler_sees_the_same_before_during_and_after() -> None:
     def recorded() -> list[str]:
         with mt.profiler.profile() as own:
@@ -461,7 +473,7 @@ def test_nothing_stays_patched_after_a_start_that_failed(monkeypatch: pytest.Mon
     hook = _hook(**EVERY_FLAG)
     with monkeypatch.context() as patch:
         patch.delattr(owner[broken], broken)
-        with pytest.raises(AttributeError):
+        with pytest.raises(HookError, match=f"not a version that this hook knows.*{broken}.*update mtprof_nb"):
             hook.start()
         trace = hook.stop()
 
@@ -476,6 +488,24 @@ def test_stop_may_come_twice_and_without_a_start() -> None:
     assert len(hook.stop()) == 1
     mt.ones(2).sum()
     assert len(hook.stop()) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_forked_child_is_left_unpatched_and_the_parent_goes_on() -> None:
+    before = _state()
+    hook = _hook(**EVERY_FLAG)
+    hook.start()
+    child = os.fork()
+    if not child:
+        hook.abandon()
+        mt.ones(2).sum()
+        os._exit(0 if _state() == before else 1)
+    _, status = os.waitpid(child, 0)
+    mt.ones(2).sum()
+    trace = hook.stop()
+
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert _names(trace) == ["aten::sum"]
 
 
 def test_with_every_flag_off_no_argument_is_touched_and_no_stack_is_walked(monkeypatch: pytest.MonkeyPatch) -> None:
