@@ -227,10 +227,13 @@ def shape_reader(*tensors: Any) -> Callable[[Any, Any], tuple[tuple[Any, Any], .
         return tuple(found)
 
     def other(value: Any) -> tuple[Any, Any]:
-        if isinstance(value, base):
-            return tuple(value.shape), value.dtype
-        if isinstance(value, list | tuple) and value and isinstance(value[0], base):
-            return tuple(tuple(item.shape) if isinstance(item, base) else () for item in value), value[0].dtype
+        try:
+            if isinstance(value, base):
+                return tuple(value.shape), value.dtype
+            if isinstance(value, list | tuple) and value and isinstance(value[0], base):
+                return tuple(tuple(item.shape) if isinstance(item, base) else () for item in value), value[0].dtype
+        except Exception:  # a class of the user's: its errors are for the op to raise, or not
+            return nothing
         return nothing
 
     return read

@@ -147,6 +147,20 @@ def test_shapes_are_those_of_tensors_of_lists_and_of_keywords() -> None:
     assert [trace.dtypes[shape] for shape in trace.shape] == [("float",), ("float", "", "float")]
 
 
+def test_a_tensor_of_the_users_own_that_cannot_tell_its_shape_does_not_fail_the_op() -> None:
+    class Shapeless(mt.Tensor):
+        @property
+        def shape(self) -> Any:
+            raise RuntimeError("no shape")
+
+    hook = _hook(record_shapes=True)
+    hook.start()
+    mt.dispatch("sum", "cpu", Shapeless(np.ones(2)))
+    trace = hook.stop()
+
+    assert trace.shapes == (((),),)
+
+
 def test_the_stack_has_the_line_of_the_call_and_no_frame_of_the_profiler() -> None:
     hook = _hook(with_stack=True)
     hook.start()
