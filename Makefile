@@ -35,6 +35,14 @@ test: $(READY) ## everything: lint, types, unit, kernel, notebook and browser te
 lab: $(READY) ## open the quickstart in JupyterLab
 	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_quickstart.ipynb
 
+.PHONY: outputs
+outputs: $(READY) ## execute the tutorials and keep their outputs, after a change of what they show
+	@$(BIN)/python scripts/tutorials.py
+
+.PHONY: pictures
+pictures: $(READY) ## take the pictures of docs/ anew, in JupyterLab; needs a chromium
+	@$(BIN)/python scripts/pictures.py
+
 ##@ Parts of the tests
 .PHONY: lint
 lint: $(READY) ## ruff: rules and format

@@ -1,0 +1,63 @@
+"""The tutorials as they are committed: run, small, and readable on a page without scripts."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
+LARGEST_BYTES = 500_000
+READABLE = {"text/plain", "text/html", "image/png", "image/svg+xml"}
+LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
+#: Markers of nbval that take a cell out of the comparison.
+EXEMPT = re.compile(r"NBVAL_(?:IGNORE_OUTPUT|SKIP)")
+
+
+def _cells(path: Path, kind: str) -> list[dict[str, Any]]:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [{**cell, "source": "".join(cell["source"])} for cell in cells if cell["cell_type"] == kind]
+
+
+def _outputs(path: Path) -> list[dict[str, Any]]:
+    return [output for cell in _cells(path, "code") for output in cell["outputs"]]
+
+
+def test_there_are_six_tutorials() -> None:
+    assert [path.stem[:2] for path in NOTEBOOKS] == ["01", "02", "03", "04", "05", "06"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+class TestTutorial:
+    def test_it_was_run_from_top_to_bottom(self, path: Path) -> None:
+        cells = _cells(path, "code")
+
+        assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+
+    def test_it_is_small_and_keeps_no_state_of_widgets(self, path: Path) -> None:
+        assert path.stat().st_size <= LARGEST_BYTES
+        assert set(json.loads(path.read_text(encoding="utf-8"))["metadata"]) == {"kernelspec", "language_info"}
+
+    def test_its_outputs_can_be_read_without_scripts(self, path: Path) -> None:
+        outputs = _outputs(path)
+        types = {mime for output in outputs for mime in output.get("data", {})}
+
+        assert types <= READABLE
+        assert "<script" not in json.dumps(outputs)
+
+    def test_no_cell_fails_or_warns(self, path: Path) -> None:
+        assert [output for output in _outputs(path) if output["output_type"] == "error"] == []
+        assert [output["text"] for output in _outputs(path) if output.get("name") == "stderr"] == []
+
+    def test_a_cell_that_is_not_compared_says_why(self, path: Path) -> None:
+        for cell in _cells(path, "code"):
+            tags = cell["metadata"].get("tags", [])
+            assert not EXEMPT.search(cell["source"]), "use the tag, and say why in a comment"
+            assert tags in ([], ["nbval-ignore-output"])
+            assert not tags or "# Not compared: " in cell["source"]
+
+    def test_it_points_at_nothing_that_is_missing(self, path: Path) -> None:
+        links = [link for cell in _cells(path, "markdown") for link in LINK.findall(cell["source"])]
+
+        assert [link for link in links if not (path.parent / link).exists()] == []
