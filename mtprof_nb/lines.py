@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from mtprof_nb.analysis.lines import LineCosts, OpsOfLine, line_costs, ops_of_line
+from mtprof_nb.analysis.parameters import ParameterCost, parameter_costs
 from mtprof_nb.table import format_memory, format_share, format_time
 from mtprof_nb.trace import SourceLine, Trace
 
@@ -78,6 +79,10 @@ class Lines(Sequence[LineRow]):
     def ops(self, row: LineRow) -> list[OpsOfLine]:
         """The ops of one row by name and phase, the dearest first."""
         return ops_of_line(self._trace, SourceLine(row.file, row.line) if row.file else None)
+
+    def parameters(self) -> list[ParameterCost]:
+        """What the optimizer spent on each parameter, the dearest first. Needs `record_shapes`."""
+        return parameter_costs(self._trace)
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row a line, a column for each field of `LineRow` that was recorded. Needs pandas."""

@@ -132,6 +132,7 @@ _POINTERS = {
     "overload": "overloads",
     "module": "modules",
     "line": "lines",
+    "parameter": "parameters",
 }
 
 

@@ -200,6 +200,7 @@ _COLUMN_DTYPES: dict[str, npt.DTypeLike] = {
     "module": np.int32,
     "line": np.int32,
     "line_stack": np.int32,
+    "parameter": np.int32,
 }
 #: Columns that name another event by its position.
 _EVENT_REFERENCES = ("forward", "launcher")
@@ -253,6 +254,8 @@ class Trace:
     line: Int32 | None = None
     #: The marked lines that were running, innermost first: a node of `line_stacks`.
     line_stack: Int32 | None = None
+    #: For an op of an optimizer, the parameter that it works for. None where shapes were not recorded.
+    parameter: Int32 | None = None
 
     overloads: tuple[str, ...] = ()
     shapes: tuple[Shapes, ...] = ()
@@ -261,6 +264,7 @@ class Trace:
     stacks: StackTree | None = None
     modules: tuple[str, ...] = ()
     lines: tuple[SourceLine, ...] = ()
+    parameters: tuple[str, ...] = ()
     line_stacks: StackTree | None = None
     #: Why lines are missing, or coarser than they could be; "" where nothing is wrong.
     lines_note: str = ""

@@ -4,6 +4,7 @@ import pytest
 from marked_cells import new_shell
 from traces import event, make_trace
 
+from mtprof_nb.analysis.parameters import ParameterCost
 from mtprof_nb.lines import LineRow, Lines, file_label
 from mtprof_nb.trace import Trace
 
@@ -162,3 +163,28 @@ def test_a_cell_of_the_running_notebook_is_called_by_its_number(monkeypatch: pyt
 
         assert file_label(shell.ip.user_ns["name"]) == "Cell [1]"
         assert file_label("somewhere/model.py") == "model.py"
+
+
+def test_the_optimizer_is_divided_among_the_parameters() -> None:
+    step = {"phase": "optimizer", "line": (CELL, 9)}
+    trace = make_trace(
+        [
+            event("add_", 0, 10, parameter="Net.0.weight", **step),
+            event("add_", 10, 40, parameter="Net.1.bias", **step),
+            event("to", 15, 20, parameter="Net.1.bias", **step),
+            event("add_", 40, 45, **step),
+            event("mm", 50, 90, line=(CELL, 3)),
+        ]
+    )
+
+    assert Lines(trace).parameters() == [
+        ParameterCost("Net.1.bias", "Net.1", 30, 2),
+        ParameterCost("Net.0.weight", "Net.0", 10, 1),
+        ParameterCost("", "", 5, 1),
+    ]
+
+
+def test_without_shapes_no_parameter_is_known(trace: Trace) -> None:
+    assert Lines(trace).parameters() == []
+    stepped = make_trace([event("add_", 0, 10, phase="optimizer")])
+    assert Lines(stepped).parameters() == [ParameterCost("", "", 10, 1)]

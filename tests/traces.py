@@ -12,7 +12,7 @@ from mtprof_nb.trace import KINDS, PHASES, Allocations, Frame, Recorded, SourceL
 def event(name: str, start_ns: int, end_ns: int, **facts: Any) -> dict[str, Any]:
     """One row for `make_trace`. Facts: kind, device, thread, phase, step, sequence_nr, forward (a position in
     the list), shapes, dtypes, stack (frames innermost first: ("f.py", 3, "run")), stack_is_forward,
-    memory=(before, after), flops, module, line=("f.py", 3), line_stack (as stack),
+    memory=(before, after), flops, module, line=("f.py", 3), line_stack (as stack), parameter,
     is_user_annotation, is_async, launcher, overload."""
     return {"name": name, "start_ns": start_ns, "end_ns": end_ns, **facts}
 
@@ -63,7 +63,7 @@ def make_trace(rows: list[dict[str, Any]], allocations: list[dict[str, Any]] | N
     if given("flops"):
         optional["flops"] = column("flops", -1)
         recorded["with_flops"] = True
-    for key, table in (("module", "modules"), ("overload", "overloads")):
+    for key, table in (("module", "modules"), ("overload", "overloads"), ("parameter", "parameters")):
         if given(key):
             optional[key], optional[table] = _intern(column(key, None))
     if given("module"):

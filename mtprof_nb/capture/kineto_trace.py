@@ -22,11 +22,12 @@ from mtprof_nb.capture.kineto_events import (
 )
 from mtprof_nb.capture.kineto_links import Links, link
 from mtprof_nb.capture.modules import paths_of_modules
+from mtprof_nb.capture.parameters import OptimizerOps, nodes_by_id, nodes_in_steps, updated_parameters
 from mtprof_nb.capture.stacks import frames_of
 from mtprof_nb.capture.thread_stacks import ThreadStacks
 from mtprof_nb.errors import warn
 from mtprof_nb.intervals import innermost, nest_intervals
-from mtprof_nb.trace import KERNEL, OP, PYTHON, RUNTIME, SCOPE, Allocations, Thread, Trace, empty_trace
+from mtprof_nb.trace import KERNEL, OP, OPTIMIZER, PYTHON, RUNTIME, SCOPE, Allocations, Thread, Trace, empty_trace
 
 _PACKAGE = str(Path(__file__).parents[1])
 
@@ -89,8 +90,11 @@ def _build(
         trace = _with_overloads(trace, columns, kineto_event)
     backend = torch._C._get_privateuse1_backend_name()
     devices_from_inputs = recorded.record_shapes and backend != "privateuseone"
-    if with_python or recorded.profile_memory or devices_from_inputs:
-        tree = kineto_tree.flatten(results)
+    needs_tree = with_python or recorded.profile_memory or devices_from_inputs
+    tree = kineto_tree.flatten(results) if needs_tree else None
+    if recorded.record_shapes:
+        trace = _with_parameters(trace, columns, results, tree, torch)
+    if tree is not None:
         if devices_from_inputs:
             trace = _with_devices_of_inputs(trace, columns, tree, backend)
         if recorded.profile_memory:
@@ -150,6 +154,23 @@ def _with_overloads(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> 
     """Names of overloads, which Kineto has where torch's config asked for them; the config does not tell."""
     overload, overloads = intern([name or None for name in map(kineto_event.overload_name, columns.events)])
     return replace(trace, overload=overload, overloads=overloads) if overloads else trace
+
+
+def _with_parameters(
+    trace: Trace, columns: KinetoColumns, results: Any, tree: kineto_tree.FlatTree | None, torch: Any
+) -> Trace:
+    rows = np.flatnonzero((trace.phase == OPTIMIZER) & (trace.kind == OP))
+    rows = rows[np.lexsort((-trace.duration_ns[rows], trace.start_ns[rows], trace.thread[rows]))]
+    parameter = np.full(len(trace), -1, np.int32)
+    if not len(rows):
+        return replace(trace, parameter=parameter)
+    ids = [columns.events[row].correlation_id() for row in rows.tolist()]
+    # With Python calls in the tree, ops do not hang under the step that they belong to.
+    nodes = nodes_in_steps(results) if tree is None else nodes_by_id(tree.nodes, ids)
+    ops = OptimizerOps(trace.thread[rows], trace.start_ns[rows], trace.end_ns[rows], [nodes.get(one) for one in ids])
+    found = updated_parameters(ops, torch)
+    parameter[rows] = found.parameter
+    return replace(trace, parameter=parameter, parameters=found.names)
 
 
 def _with_devices_of_inputs(trace: Trace, columns: KinetoColumns, tree: kineto_tree.FlatTree, backend: str) -> Trace:

@@ -112,6 +112,7 @@ class Listing {
   }
 
   #op(op) {
+    if (op.parameter) return h("div", { class: "mtprof-line-op" }, "parameter ", h("span", { class: "mtprof-line-op-name", text: op.parameter }), ` ${number(op.count)} ×, ${duration(op.self_ns)}`);
     if (op.more) return h("div", { class: "mtprof-line-op", text: `and ${number(op.more)} more` });
     return h(
       "button",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mtprof_nb.analysis.attribution import attribution
+from mtprof_nb.analysis.parameters import parameter_costs
 from mtprof_nb.lines import UNATTRIBUTED, LineRow, Lines
 from mtprof_nb.trace import OP, PHASES, SourceLine, Trace
 from mtprof_nb.views import units
@@ -83,17 +84,34 @@ class LinesTab:
 
     def _ops(self, lines: Lines, row: LineRow) -> list[Answer]:
         ops = lines.ops(row)
-        return [
-            {
-                "name": int(self._scene.trace.name[op.event]),
-                "label": shown(op.name),
-                "phase": PHASES[op.phase],
-                "count": op.count,
-                "self_ns": op.self_ns,
-                "event": op.event,
-            }
-            for op in ops[:_MOST_OPS]
-        ] + ([{"more": len(ops) - _MOST_OPS}] if len(ops) > _MOST_OPS else [])
+        return (
+            [
+                {
+                    "name": int(self._scene.trace.name[op.event]),
+                    "label": shown(op.name),
+                    "phase": PHASES[op.phase],
+                    "count": op.count,
+                    "self_ns": op.self_ns,
+                    "event": op.event,
+                }
+                for op in ops[:_MOST_OPS]
+            ]
+            + ([{"more": len(ops) - _MOST_OPS}] if len(ops) > _MOST_OPS else [])
+            + self._parameters(row)
+        )
+
+    def _parameters(self, row: LineRow) -> list[Answer]:
+        """What an optimizer's line spent on each parameter."""
+        trace = self._scene.trace
+        if not row.optimizer_ns or trace.parameter is None:
+            return []
+        on_line = attribution(trace).line == self._number(row, self._numbers())
+        costs = [cost for cost in parameter_costs(trace, on_line) if cost.parameter]
+        shares = [
+            {"parameter": shown(cost.parameter), "count": cost.count, "self_ns": cost.self_ns}
+            for cost in costs[:_MOST_OPS]
+        ]
+        return shares + ([{"more": len(costs) - _MOST_OPS}] if len(costs) > _MOST_OPS else [])
 
 
 def _phases(row: LineRow) -> tuple[int, int, int, int]:

@@ -482,3 +482,62 @@ def test_marked_functions_are_scripted_and_traced_as_ever(shell: Shell) -> None:
     assert [node.op for node in shell.ip.user_ns["graph"].graph.nodes] == [
         *("placeholder", "call_method", "call_function", "output"),
     ]
+
+
+OPTIMIZERS = {
+    "SGD": "torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)",
+    "Adam": "torch.optim.Adam(net.parameters(), foreach=False)",
+}
+
+
+@pytest.mark.parametrize("flags", ["--record-shapes", "--record-shapes --with-stack"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
+def test_every_op_of_the_optimizer_belongs_to_a_parameter(shell: Shell, optimizer: str, flags: str) -> None:
+    setup = f"""
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(8, 16), nn.ReLU())
+                self.head = nn.Linear(16, 1)
+            def forward(self, x):
+                return self.head(self.body(x))
+        net = Net()
+        opt = {optimizer}
+        def train(steps):
+            for step in range(steps):
+                opt.zero_grad()
+                net(torch.ones(4, 8)).sum().backward()
+                opt.step()
+        train(1)"""
+    shell.ip.run_cell(textwrap.dedent(setup)).raise_error()
+    trace = profile_cell(shell, "train(3)", flags)
+    found = Lines(trace).parameters()
+    names = ["Net.body.0.bias", "Net.body.0.weight", "Net.head.bias", "Net.head.weight"]
+    in_steps = [row for row in np.flatnonzero(trace.kind == OP).tolist() if is_in_optimizer_step(trace, row)]
+
+    assert sorted(cost.parameter for cost in found if cost.parameter) == names
+    assert {cost.module for cost in found if cost.parameter} == {"Net.body.0", "Net.head"}
+    assert sum(cost.count for cost in found if cost.parameter) == len(in_steps) > 0
+    assert len({cost.count for cost in found if cost.parameter}) == 1
+    assert sum(cost.self_ns for cost in found) == sum(row.optimizer_ns for row in Lines(trace))
+
+
+def is_in_optimizer_step(trace: Trace, row: int) -> bool:
+    parent = nesting(trace).parent
+    while row >= 0 and not trace.names[trace.name[row]].startswith("Optimizer.step#"):
+        row = int(parent[row])
+    return row >= 0
+
+
+def test_an_op_on_many_parameters_says_how_many(shell: Shell) -> None:
+    trace = profile_cell(
+        shell,
+        """
+        w = [torch.ones(2, requires_grad=True) for i in range(3)]
+        opt = torch.optim.SGD(w, lr=0.1, foreach=True)
+        sum(x.sum() for x in w).backward()
+        opt.step()""",
+        "--record-shapes",
+    )
+
+    assert [cost.parameter for cost in Lines(trace).parameters() if cost.parameter] == ["3 parameters"]

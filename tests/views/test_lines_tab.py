@@ -75,6 +75,15 @@ def test_ops_of_a_line_come_along_and_on_demand(trace: Trace, monkeypatch: pytes
     assert tab.answer({"ask": "ops", "id": 0})["ops"] == [ops[0], {"more": 1}]
 
 
+def test_an_optimizers_line_says_what_it_spent_on_each_parameter() -> None:
+    step = {"phase": "optimizer", "line": (CELL, 6)}
+    trace = make_trace([event("add_", 0, 10, parameter="Net.w", **step), event("add_", 10, 14, **step)])
+
+    ops = LinesTab(Scene(trace)).answer({"ask": "ops", "id": 0})["ops"]
+    assert [op.get("label", op.get("parameter")) for op in ops] == ["add_", "Net.w"]
+    assert ops[1] == {"parameter": "Net.w", "count": 1, "self_ns": 10}
+
+
 def test_a_selected_line_is_the_selection_of_every_tab(trace: Trace) -> None:
     scene = Scene(trace)
     tab = LinesTab(scene)
