@@ -70,8 +70,9 @@ class Stacks:
             instruction = frame.f_lasti
             # CPython keeps the instructions inside the code object: the sum is an address, unique while it lives.
             place = id(code) + instruction
-            caller = entry.callers.get(place)
-            if caller is None:
+            try:
+                caller = entry.callers[place]
+            except KeyError:
                 caller = entry.callers.setdefault(place, StackEntry(code, instruction, entry))
             if caller.is_outermost:
                 return caller
