@@ -280,15 +280,16 @@ class profile(Results):
         return self._session
 
     def _close_session(self) -> None:
-        self._is_started, self._block = False, None
-        session, self._session = self._session, None
-        if session is None:
-            return
-        try:
-            if session.window is not None:
-                session.stop()
-        finally:
-            sessions.deactivate(session)
+        with interrupts_held_back():
+            self._is_started, self._block = False, None
+            session, self._session = self._session, None
+            if session is None:
+                return
+            try:
+                if session.window is not None:
+                    session.stop()
+            finally:
+                sessions.deactivate(session)
 
     def _keep(self, trace: Trace) -> None:
         trace = replace(trace, label=self.name, metadata=dict(self._metadata))

@@ -91,11 +91,14 @@ class Session:
 
     def stop(self) -> Trace:
         """The window's trace, each event with its step."""
-        window, self.window, self.is_recording = self.window, None, False
-        if window is None:
+        if self.window is None:
             msg = "Profiler must be initialized before stopping trace"
             raise AssertionError(msg)
-        trace = mark_interleaved(window.stop(), self.scopes.interleaved)
+        self.is_recording = False
+        # Where this is interrupted the window is still there to be stopped.
+        trace = self.window.stop()
+        self.window = None
+        trace = mark_interleaved(trace, self.scopes.interleaved)
         if not self._step_began_ns:
             return trace
         step = np.searchsorted(self._step_began_ns, trace.start_ns, side="right") - 1
