@@ -20,7 +20,7 @@ from mtprof_nb.trace import Bool, Int8, Int16, Int32, Int64, Shapes, Thread
 #: Kineto's thread of a frame in a thread that slept throughout, as a notebook's kernel has several.
 NO_THREAD = 2**64 - 1
 #: So many events are read at a time.
-_PART = 512
+PART = 512
 #: Accessors that every recording needs, beside the name.
 _COLUMNS: dict[str, npt.DTypeLike] = {
     "start_ns": np.int64,
@@ -40,8 +40,8 @@ _BACKWARD_SCOPE = 1
 def collector_paused() -> Iterator[None]:
     """No garbage collection inside: a hundred thousand short-lived objects would be scanned again and again."""
     was_enabled = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         yield
     finally:
         if was_enabled:
@@ -126,7 +126,7 @@ def _read(
     deadline = None if timeout_s is None else time.perf_counter() + timeout_s
     while len(names) < len(events) and (deadline is None or time.perf_counter() < deadline):
         first = len(names)
-        part = events[first : first + _PART]
+        part = events[first : first + PART]
         names += read_text(kineto_event.name, part)
         for accessor, column in columns.items():
             values = map(getattr(kineto_event, accessor), part)
