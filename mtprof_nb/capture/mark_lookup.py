@@ -101,14 +101,10 @@ class _WallClock:
         ended, wall_at_end = buffers.ended or clock_pair()
         self._offset = wall - self._began
         drift = (wall_at_end - ended) - self._offset
-        # A wall clock that was set meanwhile: Kineto spreads the difference evenly over its recording.
-        self._rate = drift / max(ended - self._began, 1) if is_stretched and abs(drift) > _JITTER_NS else 0.0
+        # Where the wall clock is corrected meanwhile, Kineto spreads the difference evenly over its recording.
+        self._rate = drift / max(ended - self._began, 1) if is_stretched else 0.0
         self.ended_ns = int(self.unix_ns(np.array([ended], np.int64))[0])
 
     def unix_ns(self, time_ns: Int64) -> Int64:
         unix = time_ns + self._offset
         return unix + np.rint((time_ns - self._began) * self._rate).astype(np.int64) if self._rate else unix
-
-
-#: What two readings of both clocks may differ by, with nobody having touched them.
-_JITTER_NS = 100_000

@@ -32,7 +32,8 @@ def compile_each(tree: ast.Module, file: str, flags: int) -> list[CodeType]:
 
 def plain_code(marked: ast.Module, plain: ast.Module, file: str, flags: int) -> dict[CodeType, CodeType]:
     """For the code of every marked function, the code of the same function without marks."""
-    return dict(_twins(compile_each(marked, file, flags), compile_each(plain, file, flags)))
+    pairs = _twins(compile_each(marked, file, flags), compile_each(plain, file, flags))
+    return {code: twin for code, twin in pairs if _is_marked(code)}
 
 
 def _twins(marked: Iterable[CodeType], plain: Iterable[CodeType]) -> Iterator[tuple[CodeType, CodeType]]:
