@@ -49,6 +49,8 @@ def train(model: nn.Module, steps: int) -> float:
 def profile_training() -> mtp.profile:
     """The same training run, recorded with exact source lines."""
     torch.manual_seed(0)
+    # The net is small: threads would wait for each other more than they help.
+    torch.set_num_threads(1)
     model = SmallNet()
     train(model, 2)
     with mtp.profile(with_stack=True, name="demo") as prof:
@@ -58,16 +60,12 @@ def profile_training() -> mtp.profile:
 
 def write_page(notebook: Path, page: Path) -> None:
     """Execute a notebook from top to bottom and leave it, with its outputs, as one HTML file."""
-    import nbformat
     from nbconvert import HTMLExporter
-    from nbconvert.preprocessors import ExecutePreprocessor
+    from tutorials import executed
 
-    content = nbformat.read(notebook, as_version=4)
-    run = ExecutePreprocessor(kernel_name="python3", timeout=300, store_widget_state=False)
-    run.preprocess(content, {"metadata": {"path": str(notebook.parent)}})
     # The page stands alone: nothing on it needs what these would load from elsewhere.
     exporter = HTMLExporter(embed_images=True, require_js_url="", mathjax_url="", jquery_url="")
-    html, _ = exporter.from_notebook_node(content)
+    html, _ = exporter.from_notebook_node(executed(notebook))
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(html, encoding="utf-8")
 

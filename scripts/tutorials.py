@@ -17,7 +17,9 @@ LARGEST_BYTES = 500_000
 def executed(notebook: Path) -> Any:
     """The notebook, run from top to bottom; an error in a cell is raised."""
     content = nbformat.read(notebook, as_version=4)
-    run = ExecutePreprocessor(kernel_name="python3", timeout=300, store_widget_state=False)
+    # The log of the kernel would stand between our own lines.
+    quiet = ["--log-level=ERROR"]
+    run = ExecutePreprocessor(kernel_name="python3", timeout=300, store_widget_state=False, extra_arguments=quiet)
     run.preprocess(content, {"metadata": {"path": str(notebook.parent)}})
     return content
 
