@@ -21,24 +21,28 @@ EXPECTATIONS = {
         "test_magic.test_a_statement_is_recorded_and_its_value_is_the_value_of_the_line",
     ],
     "3 a bad flag is a UsageError before the cell runs; help names every flag": [
-        "test_magic.test_a_bad_flag_is_one_line_without_a_traceback_before_anything_runs",
-        "test_magic.test_help_names_every_flag_and_runs_nothing",
-        "test_magic.test_a_question_mark_shows_the_same_help",
+        "test_flags_at_work.test_a_bad_flag_is_one_line_without_a_traceback_before_anything_runs",
+        "test_flags_at_work.test_help_names_every_flag_and_runs_nothing",
+        "test_flags_at_work.test_a_question_mark_shows_the_same_help",
     ],
     "4 no expansion of $x": ["test_magic.test_nothing_is_expanded_in_the_code_or_the_flags"],
     "5 the profile in a variable, as a value, and always as the last one": [
-        "test_magic.test_a_variable_holds_the_profile",
-        "test_magic.test_the_profile_is_the_value_of_the_cell_where_that_is_asked_for",
-        "test_magic.test_the_last_profile_is_always_at_hand",
+        "test_flags_at_work.test_a_variable_holds_the_profile",
+        "test_flags_at_work.test_the_profile_is_the_value_of_the_cell_where_that_is_asked_for",
+        "test_flags_at_work.test_the_last_profile_is_always_at_hand",
     ],
     "6 quiet, dump, text, sort, limit": [
-        "test_magic.test_quiet_shows_nothing",
-        "test_magic.test_the_trace_is_dumped",
-        "test_magic.test_the_table_is_written_as_text_sorted_and_limited",
-        "test_magic.test_rows_are_sorted_and_limited_and_the_rest_is_counted",
+        "test_flags_at_work.test_quiet_shows_nothing",
+        "test_flags_at_work.test_the_trace_is_dumped",
+        "test_flags_at_work.test_the_table_is_written_as_text_sorted_and_limited",
+        "test_flags_at_work.test_rows_are_sorted_and_limited_and_the_rest_is_counted",
     ],
-    "7 a label, else the cell's number": ["test_magic.test_a_label_is_the_title_and_the_cell_s_number_otherwise"],
-    "8 switches without a value, named after the API": ["test_magic.test_every_recording_flag_reaches_the_profile"],
+    "7 a label, else the cell's number": [
+        "test_flags_at_work.test_a_label_is_the_title_and_the_cell_s_number_otherwise"
+    ],
+    "8 switches without a value, named after the API": [
+        "test_flags_at_work.test_every_recording_flag_reaches_the_profile"
+    ],
     "9 the last expression is Out, a semicolon silences it, no name leaks": [
         UNCHANGED,
         "test_magic.test_the_last_value_and_out_are_the_cell_s",
@@ -66,15 +70,15 @@ EXPECTATIONS = {
         "test_magic.test_no_file_appears_in_the_working_directory_and_no_port_is_opened",
         "test_magic.test_the_panel_asks_no_network",
     ],
-    "18 tab completion of flags": ["test_magic.test_tab_completes_flags_and_their_values"],
+    "18 tab completion of flags": ["test_flags_at_work.test_tab_completes_flags_and_their_values"],
     "19 light and dark": ["test_expectations.test_the_page_without_scripts_takes_its_colours_from_the_notebook"],
     "20 bounded output; a second run replaces the first": [
-        "test_magic.test_rows_are_sorted_and_limited_and_the_rest_is_counted",
+        "test_flags_at_work.test_rows_are_sorted_and_limited_and_the_rest_is_counted",
         "test_magic.test_running_a_cell_again_closes_the_widgets_of_its_first_run",
     ],
-    "21 defaults for the notebook": ["test_magic.test_the_notebook_sets_flags_for_all_its_cells"],
+    "21 defaults for the notebook": ["test_flags_at_work.test_the_notebook_sets_flags_for_all_its_cells"],
     "22 frames of the profiler and of IPython only where asked for": [
-        "test_magic.test_frames_of_ipython_are_shown_where_all_is_asked_for",
+        "test_flags_at_work.test_frames_of_ipython_are_shown_where_all_is_asked_for",
         "test_magic.test_stacks_name_the_lines_of_the_cell_and_no_frame_of_ours",
     ],
     "23 long cells say that they are recorded, and then no more": [
