@@ -189,6 +189,8 @@ class OpRecorder:
 
     def _is_wanted(self, device: Any) -> bool:
         """Whether ops there are recorded. What is no activity of its own, such as `meta`, runs on the host."""
+        if device is self._facts.cpu:
+            return "CPU" in self.activities
         name = device_type_name(device.type)
         return (name if name in ("CUDA", "XPU", "NPU") else "CPU") in self.activities
 
