@@ -68,12 +68,14 @@ class Timeline:
         pixels: int = 1_000,
         chosen: Bool | None = None,
         window: tuple[int, int] | None = None,
+        most: int = LIMIT,
     ) -> Picture:
         """The plotly figure of all between `begin_ns` and `end_ns`, as plain lists, and the `blocks` it is made of.
 
-        Events outside the mask `chosen` are dimmed. `window` is the part that is visible at first.
+        Events outside the mask `chosen` are dimmed. `window` is the part that is visible at first. There are at most
+        `most` bars, or one a row where there are more rows.
         """
-        blocks, parts = self._divided(begin_ns, end_ns, pixels)
+        blocks, parts = self._divided(begin_ns, end_ns, pixels, most)
         lit = np.ones(len(blocks), np.bool_) if chosen is None else self.levels.held(blocks, chosen) > 0
         scale = pixels / max(end_ns - begin_ns, 1)
         visible = window or (begin_ns, end_ns)
@@ -88,15 +90,15 @@ class Timeline:
             "blocks": blocks,
         }
 
-    def _divided(self, begin_ns: int, end_ns: int, pixels: int) -> tuple[Blocks, Parts]:
+    def _divided(self, begin_ns: int, end_ns: int, pixels: int, most: int) -> tuple[Blocks, Parts]:
         """The blocks of a window and the parts they are drawn in, which are not more than a chart can bear."""
-        limit = LIMIT
+        limit = most
         while True:
             blocks = self.levels.window(begin_ns, end_ns, limit, pixels)
             parts = drawn_parts(blocks, self.levels.parts(blocks, self.family, len(FAMILIES)))
-            if len(parts) <= LIMIT or limit <= self.lanes.rows:
+            if len(parts) <= most or limit <= self.lanes.rows:
                 return blocks, parts
-            limit = max(min(limit, len(blocks)) * LIMIT // (len(parts) + 1), self.lanes.rows)
+            limit = max(min(limit, len(blocks)) * most // (len(parts) + 1), self.lanes.rows)
 
     def _stacked_lanes(self) -> tuple[list[float], list[float], float]:
         rows: list[float] = []

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+
+from mtprof_nb.views import wire
 
 _FOLDER = Path(__file__).parent
 _IMPORT = re.compile(r'^(?:import|export) .*? from "\./([\w-]+\.js)";$', re.MULTILINE | re.DOTALL)
 
 # Each module becomes a blob of its own, the imported ones first, so that an import can name the blob of its target.
-# One set of modules serves all panels of a page.
+# One set of modules serves all panels of a page. Compressed, because a notebook saves it with every panel.
 _LINKER = """\
-const sources = %(sources)s;
+const packed = "%(packed)s";
 const tabs = %(tabs)s;
 
 async function link() {
+  const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
+  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const sources = await new Response(plain).json();
   const urls = {};
   for (const [name, source] of Object.entries(sources)) {
     const linked = source.replace(/from "\\.\\/([\\w-]+\\.js)"/g, (_, target) => `from "${urls[target]}"`);
@@ -60,9 +66,9 @@ def in_order(sources: dict[str, str]) -> dict[str, str]:
 def script(tabs: tuple[str, ...]) -> str:
     """The script of a panel that knows these tabs."""
     sources = in_order({path.name: path.read_text(encoding="utf-8") for path in sorted(_FOLDER.glob("*.js"))})
-    written = json.dumps(sources, ensure_ascii=False)
-    digest = sha256(written.encode()).hexdigest()[:16]
-    return _LINKER % {"sources": written, "tabs": json.dumps(tabs), "digest": digest}
+    packed = wire.packed(sources)
+    digest = sha256(packed).hexdigest()[:16]
+    return _LINKER % {"packed": b64encode(packed).decode(), "tabs": json.dumps(tabs), "digest": digest}
 
 
 @cache

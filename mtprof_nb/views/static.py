@@ -15,9 +15,9 @@ from mtprof_nb.views.text import escaped, fitted, shown
 
 DEFAULT_ROWS = 20
 _NAME_WIDTH = 44
-_RULE = "rgba(128,128,128,0.35)"
-_CELL = "padding:1px 8px;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
-_NAME_CELL = "padding:1px 8px;text-align:left;max-width:26em;overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
+#: A page without a doctype does not hand colour and size on to tables.
+_TABLE = "color:inherit;font-size:inherit;border-collapse:separate;border-spacing:14px 1px;margin:6px 0;text-align:right;white-space:nowrap"
+_NAME = "text-align:left;max-width:26em;overflow:hidden;text-overflow:ellipsis"
 
 
 def text(
@@ -123,12 +123,13 @@ def _strip_html(strip: Summary) -> str:
 
 def _table_html(grouped: Rows, order: Int64) -> str:
     head = "".join(
-        f'<th style="{_CELL}" title="{escaped(column.meaning)}">{column.title}</th>' for column in grouped.columns
+        f'<th style="text-align:right" title="{escaped(column.meaning)}">{column.title}</th>'
+        for column in grouped.columns
     )
     body = "".join(_row_html(grouped, row) for row in order.tolist())
     return (
-        f'<table style="border-collapse:collapse;margin:6px 0"><thead><tr style="border-bottom:1px solid {_RULE}">'
-        f'<th style="{_NAME_CELL}">Name</th>{head}</tr></thead><tbody>{body}</tbody></table>'
+        f'<table style="{_TABLE}"><thead><tr><th style="{_NAME}">Name</th>{head}</tr></thead>'
+        f'<tbody style="font-variant-numeric:tabular-nums">{body}</tbody></table>'
         f'<div style="opacity:0.65">{_showing(grouped, order)}</div>'
     )
 
@@ -139,13 +140,13 @@ def _row_html(grouped: Rows, row: int) -> str:
         f'<span style="display:inline-block;width:9px;height:9px;margin-right:6px;background:{family.colour}"></span>'
     )
     label = grouped.label[row]
-    name = f'<td style="{_NAME_CELL}" title="{escaped(label)}">{swatch}{escaped(label, 60)}</td>'
+    name = f'<td style="{_NAME}" title="{escaped(label)}">{swatch}{escaped(label, 60)}</td>'
     whole = max(int(grouped.value["self_ns"].sum()), 1)
     percent = 100 * int(grouped.value["self_ns"][row]) / whole
     heat = f"background:linear-gradient(90deg,{family.colour}59 {percent:.1f}%,transparent {percent:.1f}%)"
+    styles = [f' style="{heat}"' if column.key == "share" else "" for column in grouped.columns]
     cells = "".join(
-        f'<td style="{_CELL}{f";{heat}" if column.key == "share" else ""}">{escaped(_cell(grouped, column, row))}</td>'
-        for column in grouped.columns
+        f"<td{style}>{escaped(cell)}</td>" for style, cell in zip(styles, _cells(grouped, row), strict=True)
     )
     return f"<tr>{name}{cells}</tr>"
 

@@ -14,7 +14,7 @@ from mtprof_nb.views.timeline import arranged
 
 WIDTH = 860
 _GUTTER = 96
-_MOST_BLOCKS, _MOST_SLICES, _MOST_LEVELS = 320, 70, 12
+_MOST_BLOCKS, _MOST_SLICES, _MOST_LEVELS = 300, 70, 12
 _MOST_HEIGHT = 420
 _CHARACTER = 6.2
 _LABEL = 'font-family="ui-sans-serif,system-ui,sans-serif" font-size="10.5"'
@@ -95,10 +95,12 @@ def _block(box: tuple[float, float, float, float], family: Family, label: str, t
     x, row, width, rows = box
     y, height = row * ROW_PIXELS, rows * ROW_PIXELS
     text = fitted(shown(label), int((width - 6) / _CHARACTER))
-    middle = f'x="{x + width / 2:.1f}" y="{y + height / 2 + 3.6:.1f}" text-anchor="middle"'
-    written = f'<text {middle} fill="{family.ink}">{escaped(text)}</text>' if text else ""
-    rectangle = f'<rect x="{x:.2f}" y="{y:.1f}" width="{width:.3f}" height="{height:.1f}" fill="{family.colour}"/>'
-    return f"<g><title>{escaped(title)}</title>{rectangle}{written}</g>"
+    place = f'x="{x:.4g}" y="{y:.4g}" width="{width:.4g}" height="{height:.4g}"'
+    block = f'<rect {place} fill="{family.colour}"><title>{escaped(title)}</title></rect>'
+    if not text:
+        return block
+    middle = f'x="{x + width / 2:.4g}" y="{y + height / 2 + 3.6:.4g}"'
+    return f'{block}<text {middle} text-anchor="middle" fill="{family.ink}">{escaped(text)}</text>'
 
 
 def _lane_title(title: str, top: float) -> str:

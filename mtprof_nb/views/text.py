@@ -33,8 +33,9 @@ def hover(name: str, width: int = 76) -> str:
 
 
 def short_name(name: str) -> str:
-    """An op's name without its namespace: `mm` for `aten::mm`."""
-    return shown(name, 120).rpartition("::")[2] or shown(name, 120)
+    """An op's name without its namespace, or what autograd's engine evaluates: `mm` for `aten::mm`."""
+    text = shown(name.removeprefix("autograd::engine::evaluate_function: "), 120)
+    return text.rpartition("::")[2] or text
 
 
 def fitted(name: str, characters: int) -> str:

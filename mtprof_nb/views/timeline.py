@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from mtprof_nb.analysis.lod import LIMIT
 from mtprof_nb.trace import Trace
 from mtprof_nb.views.blocks import Timeline, outermost_ops
 from mtprof_nb.views.families import FAMILIES
@@ -18,6 +19,8 @@ Figure = Any
 #: How much more than the visible window is drawn on either side, so that panning does not run into the blank.
 _BEYOND = 0.25
 _OVERVIEW_BINS = 240
+#: A notebook saves the first picture; a live one asks at once for all that its width can show.
+_FIRST_BARS = 800
 
 _of_trace: WeakKeyDictionary[Trace, dict[bool, Timeline]] = WeakKeyDictionary()
 
@@ -71,7 +74,7 @@ class TimelineTab:
         begin, end = self._chart.whole_ns
         families = sorted(set(self._chart.family.tolist()))
         return {
-            **self._drawn(begin, end, 1_000),
+            **self._drawn(begin, end, 1_000, most=_FIRST_BARS),
             "whole_s": (end - begin) / 1e9,
             "busy": busy_shares(self._scene.trace, begin, end),
             "lanes": [shown(lane.title) for lane in self._chart.lanes.lanes],
@@ -87,8 +90,10 @@ class TimelineTab:
         wider = max(begin - beyond, first), min(end + beyond, last)
         return self._drawn(*wider, round(pixels * (wider[1] - wider[0]) / max(end - begin, 1)), (begin, end))
 
-    def _drawn(self, begin: int, end: int, pixels: int, window: tuple[int, int] | None = None) -> Answer:
-        picture = self._chart.picture(begin, end, pixels, self._scene.chosen, window)
+    def _drawn(
+        self, begin: int, end: int, pixels: int, window: tuple[int, int] | None = None, most: int = LIMIT
+    ) -> Answer:
+        picture = self._chart.picture(begin, end, pixels, self._scene.chosen, window, most)
         blocks = picture.pop("blocks")
         return {
             "picture": picture,
