@@ -15,6 +15,7 @@ from mtprof_nb.trace import Recorded
 _BYTES_AN_EVENT, _BYTES_OF_SHAPES, _BYTES_OF_MEMORY = 215, 385, 130
 #: No event is recorded in less time than this.
 _SECONDS_AN_EVENT = 0.3e-6
+_PAUSE_S = 0.02
 #: The user's memory comes and goes while Kineto's only grows: the smallest of so many readings is Kineto's.
 _READINGS = 8
 
@@ -46,8 +47,9 @@ class EventCap:
         self._most_bytes = max_events * bytes_an_event
         self._finish = finish
         self._pending: Any = None
-        self._ended = threading.Event()
+        self._ended, self._finished = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
+        self._failure: BaseException | None = None
         #: Whether the recording was told to finish.
         self.is_reached = False
 
@@ -60,10 +62,13 @@ class EventCap:
         self._thread.start()
 
     def stop(self) -> None:
-        """End watching."""
+        """End watching. Raises what `finish` raised."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
 
     def _watch(self, heap: Callable[[], int], before: int) -> None:
         soonest = self._max_events * _SECONDS_AN_EVENT
@@ -74,7 +79,17 @@ class EventCap:
             readings.append(heap() - before)
             if len(readings) == _READINGS and min(readings) > self._most_bytes:
                 self._call_in_main_thread()
+                self._interrupt_again()
                 return
+
+    def _interrupt_again(self) -> None:
+        """Pass on the user's interrupt of `finish`, a moment after it has returned to C."""
+        while not self._finished.wait(_PAUSE_S):
+            if self._ended.is_set():
+                return
+        if isinstance(self._failure, KeyboardInterrupt) and not self._ended.wait(_PAUSE_S):
+            self._failure = None
+            _thread.interrupt_main()
 
     def _call_in_main_thread(self) -> None:
         """Between two bytecodes of the main thread: Kineto can only be stopped where it was started."""
@@ -84,8 +99,10 @@ class EventCap:
                 self.is_reached = True
                 try:
                     self._finish()
-                except KeyboardInterrupt:  # C, which calls this, would swallow it
-                    _thread.interrupt_main()
+                # C, which calls this, can pass no exception on, and the user's own op would fail of it.
+                except BaseException as error:
+                    self._failure = error
+            self._finished.set()
             return 0
 
         self._pending = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(call)
