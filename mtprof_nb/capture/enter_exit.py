@@ -211,22 +211,30 @@ def shape_reader(*tensors: Any) -> Callable[[Any, Any], tuple[tuple[Any, Any], .
     exactly = frozenset(tensors)
     base = tensors[0]
     nothing = ((), None)
+    # One copy of each: thousands that are alike would be scanned again and again by the collector.
+    known: dict[tuple[Any, ...], tuple[tuple[Any, Any], ...]] = {}
 
     def read(args: Any, kwargs: Any) -> tuple[tuple[Any, Any], ...]:
-        found = []
+        key: list[Any] = []
         for value in args:
             kind = value.__class__
             if kind in exactly:
-                found.append((tuple(value.shape), value.dtype))
+                # An element type is one object as long as the runtime lives.
+                key += (tuple(value.shape), id(value.dtype))
             else:
-                found.append(nothing if kind in _NUMBERS else other(value))
-        for value in kwargs.values() if kwargs else ():
-            entry = other(value)
-            if entry is not nothing:
-                found.append(entry)
-        return tuple(found)
+                key.append(nothing if kind in _NUMBERS else entry(value))
+        if kwargs:
+            key += [found for value in kwargs.values() if (found := entry(value)) is not nothing]
+        same = known.get(place := tuple(key))
+        if same is None:
+            same = known[place] = shapes(args, kwargs)
+        return same
 
-    def other(value: Any) -> tuple[Any, Any]:
+    def shapes(args: Any, kwargs: Any) -> tuple[tuple[Any, Any], ...]:
+        named = [found for value in kwargs.values() if (found := entry(value)) is not nothing]
+        return (*map(entry, args), *named)
+
+    def entry(value: Any) -> tuple[Any, Any]:
         try:
             if isinstance(value, base):
                 return tuple(value.shape), value.dtype

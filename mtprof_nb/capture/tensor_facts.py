@@ -37,6 +37,7 @@ class TensorFacts:
             getattr(torch.Tensor, name).__get__ for name in ("device", "shape", "dtype")
         )
         self._flops: dict[Any, int] = {}
+        self._shapes: dict[InputShapes, InputShapes] = {}
         self._formulas: dict[Any, Callable[..., int]] | None = None
 
     def tensors(self, args: Any, kwargs: dict[str, Any]) -> list[Any]:
@@ -80,7 +81,9 @@ class TensorFacts:
         """One entry for each positional argument, then one for each keyword that is a tensor or a list of them."""
         found = [self._entry(value) for value in args]
         found += [entry for value in kwargs.values() if (entry := self._entry(value))[1] is not None]
-        return tuple(found)
+        shapes = tuple(found)
+        # One copy of each: thousands that are alike would be scanned again and again by the collector.
+        return self._shapes.setdefault(shapes, shapes)
 
     def _entry(self, value: Any) -> tuple[Any, Any]:
         if isinstance(value, self._tensor):
