@@ -82,7 +82,7 @@ bench-quick: $(READY) ## the same in two minutes, with wider spread
 
 .PHONY: soak
 soak: $(READY) ## faults, hostile input and long runs at full size
-	@MTPROF_SOAK=1 $(PYTEST) -m soak tests
+	@MTPROF_SOAK=1 OMP_NUM_THREADS=1 $(PYTEST) -s -m soak -o faulthandler_timeout=1800 tests
 
 ##@ The work tree
 .PHONY: fmt
