@@ -16,7 +16,10 @@ from mtprof_nb.views.text import escaped, fitted, shown
 DEFAULT_ROWS = 20
 _NAME_WIDTH = 44
 #: A page without a doctype does not hand colour and size on to tables.
-_TABLE = "color:inherit;font-size:inherit;border-collapse:separate;border-spacing:14px 1px;margin:6px 0;text-align:right;white-space:nowrap"
+_TABLE = (
+    "color:inherit;font-size:inherit;border-collapse:separate;border-spacing:14px 1px;margin:6px 0;"
+    "text-align:right;white-space:nowrap"
+)
 _NAME = "text-align:left;max-width:26em;overflow:hidden;text-overflow:ellipsis"
 
 

@@ -79,6 +79,8 @@ export function mount({ host, first, wire, store }) {
   const askSoon = settled(ask, 60);
 
   function draw() {
+    // Until the answer comes, a window that reaches beyond what is here is drawn from the picture of the whole.
+    if (view[0] < shown.drawn_s[0] || view[1] > shown.drawn_s[1]) shown = first;
     const ticks = timeTicks(...view, Math.max(room() / 90, 2));
     const layout = { ...shown.picture.layout, dragmode: dragging, height };
     layout.xaxis = { ...layout.xaxis, range: view, tickvals: ticks.values, ticktext: ticks.text, tickformat: "", ticksuffix: "" };

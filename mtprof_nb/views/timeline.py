@@ -100,4 +100,5 @@ class TimelineTab:
             "drawn": len(blocks),
             "held": int(blocks.count.sum()),
             "pixels_per_s": pixels / (end - begin) * 1e9,
+            "drawn_s": self._chart.seconds(np.array([begin, end])),
         }

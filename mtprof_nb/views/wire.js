@@ -2,7 +2,7 @@
 
 /** What all panels of the page share. */
 const page = (globalThis[Symbol.for("mtprof_nb page")] ??= { plotly: null, askedAt: 0, waiting: [] });
-const ASK_AGAIN_MS = 4000;
+const PATIENCE_MS = 4000;
 
 /** @param {DataView} buffer compressed bytes */
 function inflated(buffer) {
@@ -16,6 +16,7 @@ export class Wire {
   #model;
   #waiting = new Map();
   #number = 0;
+  #wantsPlotly = false;
   /** Two views of one panel hear each other's answers. */
   #view = Math.random().toString(36).slice(2);
   /** Whether Python has answered anything yet: a saved panel without its kernel never hears a word. */
@@ -53,13 +54,18 @@ export class Wire {
   /** plotly.js, loaded once a page whichever panel asks first. */
   plotly() {
     if (page.plotly) return Promise.resolve(page.plotly);
-    const loaded = new Promise((resolve) => page.waiting.push(resolve));
-    // Another panel's kernel may be busy, or gone: after a while ours is asked too.
-    if (Date.now() - page.askedAt > ASK_AGAIN_MS) {
-      page.askedAt = Date.now();
-      this.raw({ ask: "plotly" }).then(([buffer]) => load(buffer));
+    if (!this.#wantsPlotly) {
+      this.#wantsPlotly = true;
+      // Another panel has asked its kernel; that may be busy, or gone: after a while ours is asked too.
+      setTimeout(() => page.plotly || this.#askForPlotly(), Math.max(page.askedAt + PATIENCE_MS - Date.now(), 0));
     }
-    return loaded;
+    return new Promise((resolve) => page.waiting.push(resolve));
+  }
+
+  async #askForPlotly() {
+    page.askedAt = Date.now();
+    const [buffer] = await this.raw({ ask: "plotly" });
+    await load(buffer);
   }
 }
 

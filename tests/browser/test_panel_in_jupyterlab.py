@@ -270,7 +270,6 @@ def test_zooming_brings_detail_that_was_not_there_and_a_double_click_brings_all_
     body = run.timeline(LONG)
     status = body.locator(".mtprof-count")
     expect(status).to_contain_text("400,029 events")
-    whole = status.inner_text()
     assert body.locator(".textpoint text", has_text="addmm").count() == 0
 
     plot = body.locator(".nsewdrag")
@@ -283,7 +282,7 @@ def test_zooming_brings_detail_that_was_not_there_and_a_double_click_brings_all_
 
     box = plot.bounding_box()
     run.page.tab.mouse.dblclick(box["x"] + 30, box["y"] + box["height"] - 4)
-    expect(status).to_have_text(whole)
+    expect(status).to_contain_text("400,029 events")
 
 
 def test_the_timeline_is_worked_with_the_keyboard_and_never_has_more_than_two_thousand_bars(run: Shown) -> None:
@@ -457,6 +456,12 @@ def test_a_reopened_notebook_shows_its_panels_without_their_kernel(saved: str, n
     expect(shown.open("Stacks").locator(".mtprof-sketch rect").first).to_be_visible()
     expect(shown.open("Memory").locator(".mtprof-sketch path").first).to_be_visible()
     expect(shown.open("Memory", LONG)).to_contain_text("was not opened while the kernel ran", timeout=8_000)
+
+    # A cell that runs again brings plotly to its own panel, and to those that had only a sketch.
+    page.run(0)
+    page.run(AGAIN + 1)
+    shown.timeline(AGAIN)
+    expect(shown.open("Timeline").locator(".barlayer path").first).to_be_attached()
     assert page.problems == []
     page.tab.close()
 

@@ -90,6 +90,19 @@ def test_a_tab_of_a_long_trace_is_worked_out_when_it_is_opened(trace: Trace, mon
     assert wire.unpacked(panel.first["timeline"])["held"] == 2
 
 
+def test_a_tab_that_fails_says_why_and_the_others_stand(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(tab: object) -> None:
+        raise ZeroDivisionError("no time")
+
+    monkeypatch.setattr("mtprof_nb.views.stacks.StacksTab.first", fails)
+    panel = panels.panel(trace)
+
+    assert wire.unpacked(panel.first["stacks"]) == {
+        "empty": "This could not be worked out (ZeroDivisionError: no time)."
+    }
+    assert wire.unpacked(panel.first["timeline"])["held"] == 2
+
+
 def test_rows_are_answered_sorted_filtered_and_grouped() -> None:
     trace = make_trace([event("aten::mm", 0, 40, thread=1), event("aten::add", 50, 60, thread=2)])
     panel = panels.panel(trace)
