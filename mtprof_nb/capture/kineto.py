@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import os
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -18,10 +20,12 @@ from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.kineto_trace import build_trace
 from mtprof_nb.capture.operators import TensorOperators
 from mtprof_nb.capture.profile_slot import ProfileSlot
-from mtprof_nb.capture.thread_stacks import ThreadStacks
+from mtprof_nb.capture.thread_stacks import ThreadStacks, busy_threads
 from mtprof_nb.errors import HookError, SessionError, warn
 from mtprof_nb.trace import KERNEL, Trace, empty_trace
 
+#: So long are ops of other threads waited for at the end of a recording.
+_OPS_END_S = 0.05
 #: Our device names beside torch's activities.
 _TORCH_ACTIVITY = {"NPU": "PrivateUse1"}
 
@@ -40,6 +44,9 @@ class KinetoHook:
         #: torch's low-level profiler of the present window.
         self.profiler: Any = None
         self._slot: ProfileSlot | None = None
+        #: False while Python is followed and other threads were running at the start.
+        self._is_alone = True
+        self._listens_to_all = False
         self._operators: TensorOperators | None = None
         self._new_threads: ThreadStacks | None = None
         self._threads_started = _ThreadStarts() if request.recorded.profile_memory else None
@@ -71,6 +78,7 @@ class KinetoHook:
         if not (recorded.with_stack or recorded.with_modules) or not slot.is_free():
             return
         self._slot = slot
+        self._is_alone = not busy_threads()
         if recorded.with_stack:
             self._operators, self._new_threads = TensorOperators(self._torch), ThreadStacks(self._request.clock)
 
@@ -85,11 +93,22 @@ class KinetoHook:
             self._operators.install()
         if self._new_threads is not None:
             self._new_threads.install()
-        self.profiler._start_trace()
+        self._start_kineto()
         self._is_recording = True
         if self._slot is not None:
             self._slot.started()
         self._cap.start()
+
+    def _start_kineto(self) -> None:
+        try:
+            self.profiler._start_trace()
+        except RuntimeError as error:
+            if self._slot is None:
+                raise
+            # Its Python tracer has stumbled over a running thread, and stays behind.
+            sys.setprofile(None)
+            msg = "Kineto could not follow Python while other threads ran: try again, or leave with_stack off"
+            raise HookError(msg) from error
 
     def stop(self) -> Trace:
         """The window's trace. Harmless after a failed start."""
@@ -116,6 +135,12 @@ class KinetoHook:
             self._uninstall()
         self._read_out()
 
+    def _let_ops_end(self) -> None:
+        """Give the ops that other threads are in a moment: Kineto would write their end into memory it has freed."""
+        if self._listens_to_all and busy_threads():
+            self._torch.autograd._toggle_collection_dynamic(False, {self._torch.profiler.ProfilerActivity.CPU})
+            time.sleep(_OPS_END_S)
+
     def _uninstall(self) -> None:
         profiler, self.profiler = self.profiler, None
         if profiler is None:
@@ -123,6 +148,8 @@ class KinetoHook:
         was_recording, self._is_recording = self._is_recording, False
         if self._slot is not None:
             self._slot.stopping()
+        if was_recording:
+            self._let_ops_end()
         try:
             if not (was_recording or self._is_kineto_active()):
                 # Prepared and never started: Kineto only lets go of its preparation at the end of a recording.
@@ -216,9 +243,10 @@ class KinetoHook:
     def _experimental_config(self) -> Any:
         config = self._request.experimental_config
         if config is None:
-            # Kineto loses the allocator's records when it listens to all threads.
-            every_thread = not self._request.recorded.profile_memory
-            return self._torch._C._profiler._ExperimentalConfig(profile_all_threads=every_thread)
+            # Listening to all threads Kineto loses the allocator's records, and beside its Python tracer it corrupts
+            # memory where another thread runs ops while it starts or stops.
+            self._listens_to_all = self._is_alone and not self._request.recorded.profile_memory
+            return self._torch._C._profiler._ExperimentalConfig(profile_all_threads=self._listens_to_all)
         if config.trace_only:
             warn("trace_only=True records no events: it is left off")
             config = copy.copy(config)
@@ -231,7 +259,12 @@ class KinetoHook:
         )
 
     def _warn_of_missing_threads(self) -> None:
-        if self._threads_started is not None and self._threads_started.count:
+        if not self._is_alone:
+            warn(
+                "with_stack: only the thread that profiles is recorded, for other threads ran when it began; profile "
+                "without stacks and modules to see them"
+            )
+        elif self._threads_started is not None and self._threads_started.count:
             warn(
                 "profile_memory: threads started during the recording are missing, Kineto cannot record memory and "
                 "other threads at once; profile without profile_memory to see them"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import sysconfig
 import threading
 import time
 from types import FrameType
@@ -11,8 +12,27 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.capture.hook import Clock
-from mtprof_nb.capture.stacks import StackEntry, Stacks
+from mtprof_nb.capture.stacks import StackEntry, Stacks, is_hidden_file
 from mtprof_nb.trace import Int64
+
+_STANDARD_LIBRARY = sysconfig.get_path("stdlib")
+
+
+def busy_threads() -> list[str]:
+    """Names of other threads that are in somebody's code now, beyond waiting in the standard library or a host."""
+    known = {thread.ident: thread.name for thread in threading.enumerate()}
+    frames = sys._current_frames()
+    frames.pop(threading.get_ident(), None)
+    return [known.get(ident, str(ident)) for ident, frame in frames.items() if _is_in_users_code(frame)]
+
+
+def _is_in_users_code(frame: FrameType | None) -> bool:
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not (is_hidden_file(file) or file.startswith(_STANDARD_LIBRARY) or "/zmq/" in file or "/execnet/" in file):
+            return True
+        frame = frame.f_back
+    return False
 
 
 class ThreadStacks:
