@@ -253,11 +253,13 @@ class profile(Results):
     def add_metadata(self, key: str, value: str) -> None:
         """Add a string to the exported trace."""
         # A value that is no string is an AttributeError in torch, and scripts rely on it.
-        self._metadata[key] = json.dumps(value.replace("", ""))
+        self.add_metadata_json(key, json.dumps(value.replace("", "")))
 
     def add_metadata_json(self, key: str, value: str) -> None:
         """Add JSON text to the exported trace; text that is no JSON is exported as a string."""
         self._metadata[key] = value
+        if self._trace is not None:
+            self._trace = replace(self._trace, metadata={**self._trace.metadata, key: value})
 
     def preset_metadata_json(self, key: str, value: str) -> None:
         """The same before the recording starts."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 import leftovers
 import pytest
 
-
 # A shell starts what it puts into the background with interrupts ignored, and children inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -242,7 +242,13 @@ def test_metadata_is_kept_as_json_text_and_refuses_what_torch_refuses():
         prof.add_metadata_json("json", '{"a": 1}')
         with pytest.raises(AttributeError):
             prof.add_metadata("number", 3)
-    assert dict(prof.trace.metadata) == {"before": "[1, 2]", "text": '"say \\"hi\\""', "json": '{"a": 1}'}
+    prof.add_metadata("late", "kept")
+    assert dict(prof.trace.metadata) == {
+        "before": "[1, 2]",
+        "text": '"say \\"hi\\""',
+        "json": '{"a": 1}',
+        "late": '"kept"',
+    }
 
 
 def test_a_trace_has_the_id_that_the_callback_gives():
