@@ -26,6 +26,10 @@ class Clock:
         """The present moment."""
         return time.perf_counter_ns() + self.offset_ns
 
+    def wall_ahead_ns(self) -> int:
+        """How far the wall clock, which may be corrected at any time, is ahead of this one now."""
+        return min(_apart_and_offset_ns() for _ in range(4))[1] - self.offset_ns
+
 
 def _apart_and_offset_ns() -> tuple[int, int]:
     """How long it took to read both clocks, and how far the wall clock is ahead of the monotonic one."""

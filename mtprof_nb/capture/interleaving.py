@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mtprof_nb.capture.hook import Clock
-from mtprof_nb.trace import SCOPE, Trace
+from mtprof_nb.trace import SCOPE, Int64, Trace
 
 #: How far a hook's clock may be from the session's.
 _TOLERANCE_NS = 20_000
@@ -68,8 +68,13 @@ def _current_task() -> Any:
     return asyncio.current_task()
 
 
-def mark_interleaved(trace: Trace, scopes: Sequence[OpenScope]) -> Trace:
-    """`trace` with the events of these scopes as asynchronous: nothing counts as nested in them."""
+def mark_interleaved(
+    trace: Trace, scopes: Sequence[OpenScope], placed: Callable[[Sequence[int]], Int64] = np.asarray
+) -> Trace:
+    """`trace` with the events of these scopes as asynchronous: nothing counts as nested in them.
+
+    `placed` puts moments of the session's clock among the events.
+    """
     if not scopes:
         return trace
     is_async = trace.is_async.copy()
@@ -77,9 +82,9 @@ def mark_interleaved(trace: Trace, scopes: Sequence[OpenScope]) -> Trace:
     for scope in scopes:
         named = (trace.kind == SCOPE) & (trace.name == position.get(scope.name, -1)) & ~is_async
         rows = np.flatnonzero(named)
+        entering_ns, entered_ns = placed([scope.entering_ns, scope.entered_ns]).tolist()
         within = rows[
-            (trace.start_ns[rows] >= scope.entering_ns - _TOLERANCE_NS)
-            & (trace.start_ns[rows] <= scope.entered_ns + _TOLERANCE_NS)
+            (trace.start_ns[rows] >= entering_ns - _TOLERANCE_NS) & (trace.start_ns[rows] <= entered_ns + _TOLERANCE_NS)
         ]
         is_async[within[:1]] = True
     return replace(trace, is_async=is_async)

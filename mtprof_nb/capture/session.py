@@ -96,12 +96,13 @@ class Session:
             raise AssertionError(msg)
         self.is_recording = False
         # Where this is interrupted the window is still there to be stopped.
-        trace = self.window.stop()
+        window = self.window
+        trace = window.stop()
         self.window = None
-        trace = mark_interleaved(trace, self.scopes.interleaved)
+        trace = mark_interleaved(trace, self.scopes.interleaved, window.placed)
         if not self._step_began_ns:
             return trace
-        step = np.searchsorted(self._step_began_ns, trace.start_ns, side="right") - 1
+        step = np.searchsorted(window.placed(self._step_began_ns), trace.start_ns, side="right") - 1
         return replace(trace, step=np.array(self._step_number, np.int32)[np.maximum(step, 0)])
 
 

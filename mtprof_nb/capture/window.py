@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from mtprof_nb.capture.hook import AUTO, HOOK_KINDS, Hook, Request, make_hooks
 from mtprof_nb.capture.scopes import ScopesHook
 from mtprof_nb.errors import warn
 from mtprof_nb.merge import merge
-from mtprof_nb.trace import Recorded, Trace
+from mtprof_nb.trace import Int64, Recorded, Trace
 
 #: Time that recording one event adds, in nanoseconds: medians of the project's benchmark, for an estimate.
 _COST_NS = {"kineto": 900, "dispatch": 9_000, "mindtorch_v2": 1_200, "candle": 1_200, "scopes": 600}
@@ -25,7 +28,9 @@ class Window:
         self._follows_imports = hook == "auto"
         if not self.hooks:
             self.hooks["scopes"] = ScopesHook(request)
-        self._began_ns = 0
+        #: When the window began and ended, and how far the wall clock was ahead then.
+        self._noted_ns: list[int] = []
+        self._ahead_ns: list[int] = []
 
     def prepare(self) -> None:
         """Do what is slow before the recording starts."""
@@ -34,7 +39,7 @@ class Window:
 
     def start(self) -> None:
         """Start every hook, or none."""
-        self._began_ns = self.request.clock.now_ns()
+        self._note_clocks()
         try:
             for hook in self.hooks.values():
                 hook.start()
@@ -42,6 +47,18 @@ class Window:
             with suppress(Exception):  # why it could not start is what the user needs to know
                 self._stop_hooks()
             raise
+
+    def _note_clocks(self) -> None:
+        clock = self.request.clock
+        self._noted_ns.append(clock.now_ns())
+        self._ahead_ns.append(clock.wall_ahead_ns())
+
+    def placed(self, moments_ns: Sequence[int]) -> Int64:
+        """Moments of the session's clock among the events: Kineto's follow the wall clock, as its ends tell."""
+        moments = np.array(moments_ns, np.int64)
+        if "kineto" not in self.hooks or not self._noted_ns:
+            return moments
+        return moments + np.interp(moments, self._noted_ns, self._ahead_ns).astype(np.int64)
 
     def attach_new_runtimes(self) -> None:
         """Hook the runtimes that were imported since the start, where the hook is `auto`."""
@@ -64,14 +81,15 @@ class Window:
 
     def stop(self) -> Trace:
         """The window's trace. What a hook raises is raised after all are stopped."""
-        ended_ns = self.request.clock.now_ns()
+        self._note_clocks()
         traces = self._stop_hooks()
+        began_ns, ended_ns = self.placed([self._noted_ns[0], self._noted_ns[-1]]).tolist()
         if set(traces) == {"scopes"}:
             warn("no tensor runtime is imported, so only scopes were recorded: import torch, mindtorch_v2 or candle")
         return replace(
             merge(list(traces.values())),
             hooks=tuple(traces),
-            began_ns=self._began_ns,
+            began_ns=began_ns,
             ended_ns=ended_ns,
             trace_id=self.request.trace_id,
             overhead_ns=sum(_cost_ns(name, len(trace), self.request.recorded) for name, trace in traces.items()),
