@@ -123,11 +123,13 @@ def _read(
     Part by part: an event is large, and what one accessor brought into the cache the next one finds there.
     """
     names: list[str] = []
+    one_of_each: dict[str, str] = {}
     deadline = None if timeout_s is None else time.perf_counter() + timeout_s
     while len(names) < len(events) and (deadline is None or time.perf_counter() < deadline):
         first = len(names)
         part = events[first : first + PART]
-        names += read_text(kineto_event.name, part)
+        read = read_text(kineto_event.name, part)
+        names += map(one_of_each.setdefault, read, read)
         for accessor, column in columns.items():
             values = map(getattr(kineto_event, accessor), part)
             column[first : len(names)] = np.fromiter(values, column.dtype, len(part))
@@ -210,12 +212,13 @@ def read_shapes(events: Sequence[Any], kineto_event: Any, is_op: Bool) -> ShapeC
     dtypes = map(kineto_event.dtypes, events)
     # marshal makes a hashable key of nested lists several times faster than nested tuples would be made;
     # version 2 of its format depends on values alone, not on who shares them.
-    keys = [
-        marshal.dumps(pair, 2) if op else None
+    table: dict[bytes, int] = {}
+    positions = (
+        table.setdefault(marshal.dumps(pair, 2), len(table)) if op else -1
         for op, pair in zip(is_op.tolist(), zip(shapes, dtypes, strict=True), strict=True)
-    ]
-    shape, table = intern(keys)
-    pairs = [marshal.loads(key) for key in table]  # noqa: S302 - the bytes were made two lines above
+    )
+    shape = np.fromiter(positions, np.int32, len(events))
+    pairs = [marshal.loads(key) for key in table]  # noqa: S302 - the bytes were made a few lines above
     return ShapeColumns(shape, tuple(_nested_tuple(pair[0]) for pair in pairs), tuple(tuple(pair[1]) for pair in pairs))
 
 

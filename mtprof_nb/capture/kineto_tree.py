@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mtprof_nb.capture.kineto_events import NO_THREAD, PART, intern, legible, read_text
+from mtprof_nb.capture.kineto_events import NO_THREAD, PART, legible, read_text
 from mtprof_nb.capture.stacks import is_hidden_file
 from mtprof_nb.intervals import innermost, nest_intervals
 from mtprof_nb.trace import Allocations, Frame, Int32, Int64, StackInterner
@@ -155,13 +155,14 @@ def _stacks(tree: FlatTree, rows: Int64) -> tuple[Int32, StackInterner]:
 def _call_sites(tree: FlatTree, rows: Int64) -> tuple[Int32, list[Frame | None]]:
     """Where each Python call was called from, as a position in the list of frames; None for a hidden one."""
     paths = _Paths()
-    places: list[tuple[str, int, str]] = []
+    sites: dict[tuple[str, int, str], int] = {}
+    site = np.empty(len(rows), np.int32)
     for first in range(0, len(rows), PART):
         callers = [tree.nodes[row].extra_fields.caller for row in rows[first : first + PART].tolist()]
         files = read_text(attrgetter("file_name"), callers)
         functions = read_text(attrgetter("function_name"), callers)
-        places += zip(files, map(attrgetter("line_number"), callers), functions, strict=True)
-    site, sites = intern(places)
+        places = zip(files, map(attrgetter("line_number"), callers), functions, strict=True)
+        site[first : first + PART] = [sites.setdefault(place, len(sites)) for place in places]
     frames = [Frame(paths.full(file), line, legible(function)) for file, line, function in sites]
     return site, [None if is_hidden_file(frame.file) else frame for frame in frames]
 
