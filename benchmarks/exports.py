@@ -33,7 +33,7 @@ def _flag_figures(flags: str, steps: int, scale: Scale, folder: Path) -> list[Fi
         "torch, C++, gz": partial(_export, torchs, run, folder / "trace.json.gz"),
         "ours, gz": partial(_export, own, run, folder / "trace.json.gz"),
     }
-    rounds = in_turns(ways, scale, scale.share(0.06))
+    rounds = in_turns(ways, scale, scale.share(0.05))
     title = f"mlp, {flags}, {rounds.median('ours', 'events'):,.0f} events"
     return [
         _figure(rounds, f"{title}: .json", "ours", "torch, C++", at_most(1)),

@@ -23,8 +23,8 @@ GROUP = "6 growth"
 _EVENTS_A_STEP = {"no flags": 327, "stack": 596}
 #: Kineto's own records of so many events with stacks need several GB.
 _MOST_WITH_STACK = 1_000_000
-#: Small recordings are measured so often that this many events were seen.
-_SEEN = 200_000
+#: Small recordings are measured so often, up to three times, that this many events were seen.
+_SEEN = 300_000
 _WINDOW_EVENTS = 2_000
 
 
@@ -35,24 +35,25 @@ def figures(scale: Scale) -> list[Figure]:
 
 def _stop_figures(scale: Scale, flags: str) -> list[Figure]:
     sizes = [size for size in scale.sizes if flags == "no flags" or size <= _MOST_WITH_STACK]
-    ways = {f"{size:,}": partial(child.call, "benchmarks.growth:measure_stop", flags, size) for size in sizes}
-    rounds = in_turns(ways, replace(scale, least_rounds=min(scale.least_rounds, 2)), scale.share(0.05))
+    ways = {f"{size:,}": partial(_stop, flags, size) for size in sizes}
+    rounds = in_turns(ways, replace(scale, least_rounds=1), scale.share(0.06))
     return _growth(rounds, {"stop": f"stop, {flags}"})
 
 
-def measure_stop(flags: str, size: int) -> Sample:
-    """Time of `stop` an event, in this process."""
+def _stop(flags: str, size: int) -> Sample:
+    times = max(min(_SEEN // size, 3), 1)
+    return {"stop": median(child.call("benchmarks.growth:measure_stop", flags, size) for _ in range(times))}
+
+
+def measure_stop(flags: str, size: int) -> float:
+    """Time of `stop` an event, in this process: the first recording of its size, so that no memory is used again."""
     make, run = ours("kineto", **FLAGS[flags]), MLP.prepare(max(size // _EVENTS_A_STEP[flags], 1))
     recorded(make, MLP.prepare(3)).stop()
-    found = []
-    for _ in range(max(min(_SEEN // size, 15), 1)):
-        profiler = recorded(make, run)
-        lap = Lap()
-        profiler.stop()
-        lap("stop")
-        found.append(lap.times["stop"] / len(profiler.trace))
-        del profiler
-    return {"stop": median(found)}
+    profiler = recorded(make, run)
+    lap = Lap()
+    profiler.stop()
+    lap("stop")
+    return lap.times["stop"] / len(profiler.trace)
 
 
 def _analysis_figures(scale: Scale) -> list[Figure]:
@@ -61,7 +62,7 @@ def _analysis_figures(scale: Scale) -> list[Figure]:
         ways: dict[str, Callable[[], Sample]] = {
             f"{size:,}": partial(_analyse, repeated(pattern, size), Path(folder)) for size in scale.sizes
         }
-        rounds = in_turns(ways, scale, scale.share(0.12))
+        rounds = in_turns(ways, scale, scale.share(0.08))
     titles = {
         "averages": "averages and sorted table",
         "timeline": "timeline, whole",

@@ -34,7 +34,7 @@ def figures(scale: Scale) -> list[Figure]:
     """Each import in a fresh interpreter."""
     ways = {title: partial(measure, *modules) for title, modules in _PARTS.items()}
     ways["import torch"] = partial(measure, "torch")
-    rounds = in_turns(ways, scale, scale.share(0.05))
+    rounds = in_turns(ways, scale, scale.share(0.04))
     bounds = {"import mtprof_nb": at_most(0.15)}
     return [rounds.figure(GROUP, title, title, "import torch", "imported", bound=bounds.get(title)) for title in _PARTS]
 

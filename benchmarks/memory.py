@@ -6,6 +6,7 @@ import ctypes
 import gc
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def figures(scale: Scale) -> list[Figure]:
 
 def _flag_figures(flags: str, scale: Scale) -> list[Figure]:
     ways = {way: partial(child.call, "benchmarks.memory:measure", way, flags, scale.steps) for way in _MAKERS}
-    rounds = in_turns(ways, scale, scale.share(0.04))
+    rounds = in_turns(ways, replace(scale, least_rounds=min(scale.least_rounds, 2)), scale.share(0.05))
     title = f"mlp, {flags}, {rounds.median('kineto', 'events'):,.0f} events"
     kept = Spread.of(rounds.values("kineto", "kept"))
     return [

@@ -45,7 +45,7 @@ def _flag_figure(program: str, flags: str, scale: Scale) -> Figure:
         "its own profiler": partial(run_recorded, partial(profiler.profile, **chosen), run),
         "ours": partial(run_recorded, ours("mindtorch_v2", **chosen), run),
     }
-    rounds = in_turns(ways, scale, scale.share(0.008))
+    rounds = in_turns(ways, scale, scale.share(0.006))
     events = max(rounds.median("ours", "events"), 1)
     base = rounds.median("unprofiled", "run")
     behind = [f"{(rounds.median(way, 'run') - base) / events * 1e6:.2f} µs" for way in ("ours", "its own profiler")]

@@ -30,7 +30,7 @@ def figures(scale: Scale) -> list[Figure]:
 
 def _size_figures(trace: Trace, scale: Scale) -> list[Figure]:
     ways: dict[str, Callable[[], Sample]] = {"panel": partial(_panel, trace), _PEER: partial(_figure_widget, trace)}
-    rounds = in_turns(ways, scale, scale.share(0.015))
+    rounds = in_turns(ways, scale, scale.share(0.01))
     title = f"{len(trace):,} events"
     return [
         _beside_peer(rounds, f"{title}: bytes of the first show", "first show"),

@@ -41,7 +41,7 @@ def _flag_figures(program: Program, flags: str, scale: Scale, *, with_dispatch: 
     }
     if with_dispatch and flags == "no flags":
         ways["empty dispatch mode"] = partial(_run_in_empty_mode, run)
-    rounds = in_turns(ways, scale, scale.share(0.045 if with_dispatch else 0.015))
+    rounds = in_turns(ways, scale, scale.share(0.035 if with_dispatch else 0.012))
     title = f"{program.name}, {flags}"
     found = [_slowdown(rounds, title, "kineto", "torch.profiler", _BOUNDS.get(flags))]
     found.append(_slowdown(rounds, title, "kineto", "unprofiled"))

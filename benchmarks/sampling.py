@@ -40,10 +40,10 @@ FULL = Scale(
     table_steps=250,
     least_rounds=3,
     most_rounds=25,
-    seconds=520,
+    seconds=420,
     sizes=(10_000, 100_000, 1_000_000, 2_000_000),
 )
-QUICK = Scale(steps=50, table_steps=250, least_rounds=3, most_rounds=9, seconds=90, sizes=(10_000, 100_000))
+QUICK = Scale(steps=50, table_steps=250, least_rounds=2, most_rounds=9, seconds=30, sizes=(10_000, 100_000))
 TINY = Scale(steps=2, table_steps=2, least_rounds=1, most_rounds=1, seconds=0, sizes=(600, 1_200))
 
 
