@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.trace import OP, PHASES, Bool, Int8, Int32, Int64, Trace
 from mtprof_nb.views.families import FAMILIES, families
 from mtprof_nb.views.hovers import Hovers
+from mtprof_nb.views.kept import OfTrace
 from mtprof_nb.views.text import fitted, hover, short_name
 from mtprof_nb.views.units import duration, number
 
@@ -31,14 +33,14 @@ _CHARACTER_PIXELS = 6.4
 _NEUTRAL = "#8a9199"
 _HATCH = {"forward": "", "backward": "/", "optimizer": "|", "other": "."}
 _MOST_STEP_LINES = 60
-_MOST_STEP_LABELS = 14
+_STEP_LABEL_PIXELS = 72
 
 
-class Timeline:
+class Timeline(OfTrace):
     """One trace arranged for drawing. `python` adds the Python frames, where they were recorded."""
 
     def __init__(self, trace: Trace, python: bool = False) -> None:
-        self.trace = trace
+        super().__init__(trace)
         self.lanes: Lanes = lanes(trace, python)
         self.levels = Levels(self.lanes.row, trace.start_ns, trace.duration_ns)
         self.family = families(trace)
@@ -86,7 +88,7 @@ class Timeline:
                 self._ticks(blocks, lit, scale),
                 self._labels(blocks, lit, visible, scale),
             ],
-            "layout": self._layout(*visible),
+            "layout": self._layout(*visible, scale),
             "blocks": blocks,
         }
 
@@ -197,7 +199,7 @@ class Timeline:
             "mode": "text",
             "x": self.seconds((left + (right - left) // 2)[wide]),
             "y": self.row_y(blocks.row[wide]),
-            "text": [hover(text) for text in texts if text],
+            "text": [html.escape(text, quote=False) for text in texts if text],
             "textfont": {"size": 11, "color": [FAMILIES[code].ink for code in family]},
             "hoverinfo": "skip",
         }
@@ -248,7 +250,7 @@ class Timeline:
         }
         return [bars, names]
 
-    def _layout(self, begin_ns: int, end_ns: int) -> dict[str, Any]:
+    def _layout(self, begin_ns: int, end_ns: int, scale: float) -> dict[str, Any]:
         titled = list(zip(self.lanes.lanes, self.lane_tops, strict=True))
         bottoms = [*(y - _LANE_GAP for y in self.lane_tops[1:]), self.height][: len(titled)]
         begin, end = self.seconds(np.array([begin_ns, end_ns]))
@@ -276,10 +278,10 @@ class Timeline:
                 "tickvals": [(top + bottom) / 2 for (_, top), bottom in zip(titled, bottoms, strict=True)],
                 "ticktext": [hover(fitted(lane.title, 13)) for lane, _ in titled],
             },
-            **self._decoration(begin_ns, end_ns, bottoms),
+            **self._decoration(begin_ns, end_ns, bottoms, scale),
         }
 
-    def _decoration(self, begin_ns: int, end_ns: int, bottoms: list[float]) -> dict[str, Any]:
+    def _decoration(self, begin_ns: int, end_ns: int, bottoms: list[float], scale: float) -> dict[str, Any]:
         """Lines under lanes, and where steps begin."""
         line = {"color": "rgba(138,145,153,0.35)", "width": 1}
         across = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "layer": "below", "line": line}
@@ -290,7 +292,8 @@ class Timeline:
         down = {"type": "line", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
         places = self.seconds(np.array([at for _, at in visible], np.int64))
         shapes += [{**down, "x0": x, "x1": x, "line": {**line, "dash": "dot"}} for x in places]
-        stride = -(-len(visible) // _MOST_STEP_LABELS) if visible else 1
+        room = max(int((end_ns - begin_ns) * scale / _STEP_LABEL_PIXELS), 1)
+        stride = max(-(-len(visible) // room), 1)
         label = {
             "yref": "paper",
             "y": 1,

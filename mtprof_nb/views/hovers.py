@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.trace import PHASES, Trace
+from mtprof_nb.views.kept import OfTrace
 from mtprof_nb.views.places import place
 from mtprof_nb.views.rows import shapes_text
 from mtprof_nb.views.text import hover
 from mtprof_nb.views.units import duration, plural
 
 
-class Hovers:
+class Hovers(OfTrace):
     """Writes plotly labels for one trace; `origin_ns` is the moment that the axis calls zero."""
 
     def __init__(self, trace: Trace, origin_ns: int) -> None:
-        self._trace = trace
+        super().__init__(trace)
         self._origin_ns = origin_ns
 
     def event(self, event: int) -> str:
         """Name, times, phase, and what else was recorded of one event."""
-        trace = self._trace
+        trace = self.trace
         took, own_ns = int(trace.duration_ns[event]), int(nesting(trace).self_ns[event])
         own = f" (self {duration(own_ns)})" if own_ns != took else ""
         at = duration(int(trace.start_ns[event]) - self._origin_ns)
@@ -40,7 +41,7 @@ class Hovers:
 
     def part(self, title: str, count: int, time_ns: int, longest: int) -> str:
         """What one family has of a block."""
-        trace = self._trace
+        trace = self.trace
         named = hover(trace.names[trace.name[longest]])
         of_which = f"longest {named}, {duration(int(trace.duration_ns[longest]))}"
         return f"{title}: {plural(count, 'event')}, {duration(time_ns)}<br>{of_which}<br>zoom in to tell them apart"

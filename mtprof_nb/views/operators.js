@@ -10,6 +10,7 @@ export function mount({ host, first, wire, store }) {
   let order = [];
   let filter = { text: "", regex: false };
   let bad = "";
+  let most = first.limit ?? Infinity;
   store.grouping = first.grouping;
   const table = new Table({
     label: "Operators",
@@ -57,9 +58,19 @@ export function mount({ host, first, wire, store }) {
   );
   const copy = h("button", { type: "button", class: "mtprof-button", title: "Copy the listed rows as CSV", onclick: () => copyRows() }, h("span", { class: "mtprof-word", text: "Copy " }), "CSV");
   const said = h("span", { role: "status", class: "mtprof-unseen" });
+  const all = h("button", {
+    type: "button",
+    class: "mtprof-button",
+    text: "All rows",
+    hidden: true,
+    onclick: () => {
+      most = Infinity;
+      list();
+    },
+  });
   const count = h("span", { class: "mtprof-count", role: "status" });
   const group = h("label", { class: "mtprof-field" }, h("span", { class: "mtprof-word", text: "by " }), grouping);
-  host.append(h("div", { class: "mtprof-tools" }, input, regex, group, count, copy, said), h("div", { class: "mtprof-stage" }, table.element));
+  host.append(h("div", { class: "mtprof-tools" }, input, regex, group, count, all, copy, said), h("div", { class: "mtprof-stage" }, table.element));
 
   function described(id, row) {
     return { grouping: store.grouping, row: id, label: answer.rows.label[row], detail: answer.rows.detail[row], name: answer.rows.name[row] };
@@ -86,7 +97,9 @@ export function mount({ host, first, wire, store }) {
   function list() {
     const matches = matcher();
     table.fill(answer.columns, answer.rows, { share: answer.whole_ns });
-    order = sorted(table, answer.rows, table.sort).filter(matches);
+    const matching = sorted(table, answer.rows, table.sort).filter(matches);
+    order = matching.slice(0, most);
+    all.hidden = order.length === matching.length;
     input.setAttribute("aria-invalid", String(bad !== ""));
     count.classList.toggle("mtprof-bad", bad !== "");
     const shows = h("span", { class: "mtprof-word", text: "showing " });
@@ -140,7 +153,13 @@ export function mount({ host, first, wire, store }) {
       if (row < 0 && found.row >= 0) row = append(found.rows);
       else if (found.row < 0) row = -1;
     }
-    if (row >= 0) store.select(described(answer.rows.id[row], row));
+    if (row < 0) return;
+    // What is picked in a chart is to be seen in the table too.
+    if (!order.includes(row)) {
+      most = Infinity;
+      list();
+    }
+    store.select(described(answer.rows.id[row], row));
   });
 
   function append(rows) {

@@ -32,6 +32,7 @@ class OperatorsTab:
                 {"key": key, "title": grouping.title, "flag": missing_flag(self._scene.trace, key)}
                 for key, grouping in GROUPINGS.items()
             ],
+            "limit": self._scene.limit,
             "families": [family._asdict() for family in FAMILIES],
             **self._table("op", self._scene.sort, limit=_FIRST_ROWS),
         }

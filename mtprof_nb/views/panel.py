@@ -16,7 +16,6 @@ from mtprof_nb.views.text import shown
 if TYPE_CHECKING:
     from mtprof_nb.views.widget import Panel
 
-_DEFAULT_ROWS = 20
 #: Panels by the cell that shows them: the run of the cell, and what it showed.
 _of_cell: dict[str, tuple[str, list[Panel]]] = {}
 
@@ -37,7 +36,7 @@ def panel(
     """
     from mtprof_nb.views.widget import Panel
 
-    scene = Scene(trace, sort=sort_column(sort), limit=_rows(limit), show_all=show_all)
+    scene = Scene(trace, sort=sort_column(sort), limit=limit, show_all=show_all)
     title = None if name is None else shown(name)
     table_alone = tabs == ("operators",)
     return Panel(
@@ -71,10 +70,6 @@ def show(
     made = panel(trace, sort=sort, limit=limit, **options)
     _replace_earlier(shell, made)
     display(made)
-
-
-def _rows(limit: int | None) -> int:
-    return _DEFAULT_ROWS if limit is None else limit
 
 
 def _shell() -> Any:

@@ -20,8 +20,8 @@ class Scene:
     trace: Trace
     #: The column of the operators table that is sorted by at first.
     sort: str = "self_ns"
-    #: Rows of the static table.
-    limit: int = 20
+    #: Rows of the operators table that are shown at first, None for all.
+    limit: int | None = None
     #: Whether Python frames and the frames of notebook and profiler are shown.
     show_all: bool = False
     #: The selected events, None where everything is equal.

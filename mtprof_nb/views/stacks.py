@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +16,7 @@ from mtprof_nb.source_files import is_user_file
 from mtprof_nb.trace import KERNEL, Bool, Frame, Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.families import DARK_INK, FAMILIES, SCOPES, Family, families
+from mtprof_nb.views.kept import Kept, OfTrace
 from mtprof_nb.views.places import place
 from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.text import hover, short_name
@@ -120,11 +120,11 @@ def is_plumbing(frame: Frame) -> bool:
     return frame.function in _PLUMBING.get(file, ()) or file.endswith("contextlib.py")
 
 
-class StackChart:
+class StackChart(OfTrace):
     """One trace's call tree, ready to be drawn by any metric."""
 
     def __init__(self, trace: Trace, python: bool = False) -> None:
-        self.trace = trace
+        super().__init__(trace)
         self.tree = call_tree(trace, python, None if python else is_plumbing)
         self._family = families(trace)
         self._own: dict[str, Int64] = {}
@@ -269,15 +269,8 @@ def translucent(colour: str, part: float) -> str:
     return colour if part >= 1 else f"rgba({red},{green},{blue},{part:g})"
 
 
-_of_trace: WeakKeyDictionary[Trace, dict[bool, StackChart]] = WeakKeyDictionary()
-
-
-def stack_chart(trace: Trace, python: bool = False) -> StackChart:
-    """The trace's `StackChart`, made once."""
-    kept = _of_trace.setdefault(trace, {})
-    if python not in kept:
-        kept[python] = StackChart(trace, python)
-    return kept[python]
+#: The trace's `StackChart`, made once.
+stack_chart = Kept(StackChart)
 
 
 def sunburst(trace: Trace, metric: str = "self") -> Figure:

@@ -25,7 +25,7 @@ def escaped(name: str, longest: int = LONGEST) -> str:
 
 
 @lru_cache(maxsize=8192)
-def hover(name: str, width: int = 76) -> str:
+def hover(name: str, width: int = 56) -> str:
     """`shown` for a plotly label, which reads a little HTML: escaped, and wrapped at `width`."""
     text = shown(name)
     lines = [text[at : at + width] for at in range(0, len(text), width)]

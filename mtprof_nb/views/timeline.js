@@ -36,10 +36,11 @@ export function mount({ host, first, wire, store }) {
   ];
   host.append(h("div", { class: "mtprof-tools" }, ...tools, overview.element, status), scroll, legend(first.legend));
 
-  // A few rows are drawn taller, many rows scroll.
+  // The plot fills its place: a few rows are drawn taller and leave the rest blank, many rows scroll.
   const { margin, height: least, yaxis } = first.picture.layout;
-  const roomy = yaxis.range[0] * TALLEST_ROW + margin.t + margin.b;
-  const height = Math.max(least, Math.min(roomy, scroll.clientHeight - 2 || roomy));
+  const height = Math.max(least, scroll.clientHeight - 2);
+  const rowPixels = Math.min((height - margin.t - margin.b) / yaxis.range[0], TALLEST_ROW);
+  const rows = (height - margin.t - margin.b) / rowPixels;
   place.style.height = `${height}px`;
 
   const chart = new Chart(place, wire);
@@ -83,6 +84,7 @@ export function mount({ host, first, wire, store }) {
     if (view[0] < shown.drawn_s[0] || view[1] > shown.drawn_s[1]) shown = first;
     const ticks = timeTicks(...view, Math.max(room() / 90, 2));
     const layout = { ...shown.picture.layout, dragmode: dragging, height };
+    layout.yaxis = { ...layout.yaxis, range: [rows, 0] };
     layout.xaxis = { ...layout.xaxis, range: view, tickvals: ticks.values, ticktext: ticks.text, tickformat: "", ticksuffix: "" };
     overview.show(view);
     const span = h("span", { class: "mtprof-word", text: `${duration((view[1] - view[0]) * 1e9)}: ` });

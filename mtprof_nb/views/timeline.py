@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from mtprof_nb.analysis.lod import LIMIT
 from mtprof_nb.trace import Trace
 from mtprof_nb.views.blocks import Timeline, outermost_ops
 from mtprof_nb.views.families import FAMILIES
+from mtprof_nb.views.kept import Kept
 from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.text import shown
 
@@ -22,15 +22,8 @@ _OVERVIEW_BINS = 240
 #: A notebook saves the first picture; a live one asks at once for all that its width can show.
 _FIRST_BARS = 800
 
-_of_trace: WeakKeyDictionary[Trace, dict[bool, Timeline]] = WeakKeyDictionary()
-
-
-def arranged(trace: Trace, python: bool = False) -> Timeline:
-    """The trace's `Timeline`, made once."""
-    kept = _of_trace.setdefault(trace, {})
-    if python not in kept:
-        kept[python] = Timeline(trace, python)
-    return kept[python]
+#: The trace's `Timeline`, made once.
+arranged = Kept(Timeline)
 
 
 def timeline(trace: Trace, python: bool = False) -> Figure:

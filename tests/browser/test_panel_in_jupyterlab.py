@@ -41,7 +41,7 @@ SHOWS = [
     "panel.show(full)",
     "panel.show(full)",
     "panel.show(hostile, status=name)",
-    "panel.show(bare)",
+    "panel.show(bare, limit=1)",
     "panel.show(empty_trace(label='Cell [6]'))",
     "panel.show(long)",
 ]
@@ -340,16 +340,13 @@ def test_nothing_moves_when_a_tab_is_opened(run: Shown) -> None:
 
 
 def test_the_panel_follows_the_theme_while_it_is_shown(run: Shown) -> None:
-    body = run.timeline()
-    axis = body.locator(".xtick text").first
+    run.timeline()
+    axis = "getComputedStyle(document.querySelector('.mtprof .xtick text')).fill"
     colour = "element => getComputedStyle(element).color"
-    fill = "element => getComputedStyle(element).fill"
-    light = (run.panel().evaluate(colour), axis.evaluate(fill))
+    light = (run.panel().evaluate(colour), run.page.tab.evaluate(axis))
     run.page.theme("JupyterLab Dark")
-    run.page.tab.wait_for_function(
-        f"([element, before]) => ({fill})(element) !== before", arg=[axis.element_handle(), light[1]]
-    )
-    dark = (run.panel().evaluate(colour), axis.evaluate(fill))
+    run.page.tab.wait_for_function(f"before => {axis} !== before", arg=light[1])
+    dark = (run.panel().evaluate(colour), run.page.tab.evaluate(axis))
     run.page.theme("JupyterLab Light")
 
     assert brightness(light[0]) < 100 < brightness(dark[0])
@@ -368,7 +365,7 @@ def test_at_500_pixels_nothing_is_cut_off(run: Shown) -> None:
         for title in TITLES:
             body = run.open(title)
             body.locator(".mtprof-tools").wait_for()
-            cut = body.locator(".mtprof-tools > *, .mtprof-figure").evaluate_all(
+            cut = body.locator(".mtprof-tools > :not([hidden]), .mtprof-figure").evaluate_all(
                 """(elements) => elements.filter((element) => {
                   const [own, panel] = [element, element.closest(".mtprof")].map((one) => one.getBoundingClientRect());
                   return own.right > panel.right + 1 || own.left < panel.left - 1;
@@ -377,6 +374,15 @@ def test_at_500_pixels_nothing_is_cut_off(run: Shown) -> None:
             assert cut == 0, title
     finally:
         run.page.tab.set_viewport_size({"width": 1_250, "height": 950})
+
+
+def test_a_limit_shows_the_top_rows_and_the_others_on_demand(run: Shown) -> None:
+    body = run.open("Operators", BARE)
+    expect(body.locator(".mtprof-count")).to_have_text("showing 1 of 2")
+    assert labels(body) == ["aten::mm"]
+    body.get_by_role("button", name="All rows").click()
+    expect(body.locator(".mtprof-count")).to_have_text("showing 2 of 2")
+    expect(body.get_by_role("button", name="All rows")).to_be_hidden()
 
 
 def test_a_tab_without_its_data_names_the_flag_and_an_empty_profile_says_so(run: Shown) -> None:
@@ -392,8 +398,10 @@ def test_names_of_others_are_shown_as_text_and_never_run(run: Shown) -> None:
     expect(run.panel(HOSTILE).locator(".mtprof-note").first).to_have_text(HOSTILE_NAME)
     assert labels(run.open("Operators", HOSTILE))[0] == HOSTILE_NAME
     body = run.timeline(HOSTILE)
-    plot = body.locator(".nsewdrag").bounding_box()
-    run.page.tab.mouse.move(plot["x"] + plot["width"] / 4, plot["y"] + plot["height"] / 2)
+    label = settled_box(run.page, body.locator(".textpoint text", has_text="<script>"))
+    for step in range(5):
+        run.page.tab.mouse.move(label["x"] + 20 + step, label["y"] + label["height"] / 2)
+        run.page.tab.wait_for_timeout(100)
     expect(body.locator(".hoverlayer")).to_contain_text("<script>")
     run.open("Stacks", HOSTILE).locator("g.slice").first.wait_for()
     run.open("Memory", HOSTILE).locator(".scatterlayer").first.wait_for()

@@ -1,7 +1,9 @@
 """The panel as a widget: its mime bundle, its bytes, what it answers, and that it is shown once and replaced."""
 
+import gc
 import re
 import sys
+import weakref
 from base64 import b64decode
 from types import SimpleNamespace
 from typing import Any
@@ -203,6 +205,18 @@ def test_a_cell_that_runs_again_closes_the_panel_it_showed_before(
     panels.show(trace)
 
     assert [panel.comm is None for panel in displayed] == [True, True, False]
+
+
+def test_a_closed_panel_lets_its_trace_go() -> None:
+    trace = training_run(1_000)
+    gone = weakref.ref(trace)
+    panel = panels.panel(trace)
+    answered(panel, tab="timeline", ask="window", begin_ns=0, end_ns=1_000_000, pixels=800)
+    panel.close()
+    del panel, trace
+    gc.collect()
+
+    assert gone() is None
 
 
 def test_modules_come_after_what_they_import() -> None:

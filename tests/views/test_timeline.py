@@ -185,6 +185,12 @@ def test_names_with_markup_are_text_in_hovers_labels_and_lanes() -> None:
     assert drawn(drawing, "names")["text"] == ["&lt;script&gt;alert(1)&lt;/script&gt;"]
 
 
+def test_a_long_name_in_a_block_stays_on_its_line() -> None:
+    names = drawn(picture(make_trace([event("n" * 100, 0, 1_000_000)])), "names")
+
+    assert names["text"] == ["n" * 100]
+
+
 def test_how_busy_a_part_was_is_told_exactly() -> None:
     trace = make_trace(
         [event("a", 0, 50), event("inner", 10, 20), event("b", 60, 70), event("c", 0, 5, thread=2)], ended_ns=100
