@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.figure import Figure, at_most
-from benchmarks.programs import PROGRAMS, Program
+from benchmarks.programs import IN_CELL, PROGRAMS, Program
 from benchmarks.recording import GROUP
 from benchmarks.sampling import Sample, Scale, cpu_clock, in_turns
 
@@ -21,7 +21,7 @@ def figures(scale: Scale) -> list[Figure]:
     """Each program as a cell."""
     with _shell() as ip:
         ip.run_line_magic("load_ext", "mtprof_nb")
-        return [figure for program in PROGRAMS for figure in _cell_figures(ip, program, scale)]
+        return [figure for program in (*PROGRAMS, IN_CELL) for figure in _cell_figures(ip, program, scale)]
 
 
 def _cell_figures(ip: InteractiveShell, program: Program, scale: Scale) -> list[Figure]:
