@@ -103,7 +103,7 @@ class KinetoHook:
         try:
             self.profiler._start_trace()
         except RuntimeError as error:
-            if self._slot is None:
+            if self._slot is None or "INTERNAL ASSERT" not in str(error):
                 raise
             # Its Python tracer has stumbled over a running thread, and stays behind.
             sys.setprofile(None)

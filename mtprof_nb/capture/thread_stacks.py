@@ -19,20 +19,16 @@ _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 
 
 def busy_threads() -> list[str]:
-    """Names of other threads that are in somebody's code now, beyond waiting in the standard library or a host."""
+    """Names of other threads that are running now, rather than waiting in the standard library or a host."""
     known = {thread.ident: thread.name for thread in threading.enumerate()}
     frames = sys._current_frames()
     frames.pop(threading.get_ident(), None)
-    return [known.get(ident, str(ident)) for ident, frame in frames.items() if _is_in_users_code(frame)]
+    return [known.get(ident, str(ident)) for ident, frame in frames.items() if not _waits(frame.f_code.co_filename)]
 
 
-def _is_in_users_code(frame: FrameType | None) -> bool:
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not (is_hidden_file(file) or file.startswith(_STANDARD_LIBRARY) or "/zmq/" in file or "/execnet/" in file):
-            return True
-        frame = frame.f_back
-    return False
+def _waits(file: str) -> bool:
+    """Whether a thread whose innermost frame is in `file` is taken to wait: for a lock, a queue, a socket."""
+    return is_hidden_file(file) or file.startswith(_STANDARD_LIBRARY) or "/zmq/" in file or "/execnet/" in file
 
 
 class ThreadStacks:

@@ -15,6 +15,8 @@ from mtprof_nb.errors import warn
 from mtprof_nb.merge import merge
 from mtprof_nb.trace import Int64, Recorded, Trace
 
+#: A wall clock that moves by more has jumped, and nothing can be said of when.
+_MOST_DRIFT_NS = 100_000_000
 #: Time that recording one event adds, in nanoseconds: medians of the project's benchmark, for an estimate.
 _COST_NS = {"kineto": 900, "dispatch": 9_000, "mindtorch_v2": 1_200, "candle": 1_200, "scopes": 600}
 
@@ -54,9 +56,10 @@ class Window:
         self._ahead_ns.append(clock.wall_ahead_ns())
 
     def placed(self, moments_ns: Sequence[int]) -> Int64:
-        """Moments of the session's clock among the events: Kineto's follow the wall clock, as its ends tell."""
+        """Moments of the session's clock among the events: Kineto's follow a wall clock that is being corrected."""
         moments = np.array(moments_ns, np.int64)
-        if "kineto" not in self.hooks or not self._noted_ns:
+        drifted_ns = abs(self._ahead_ns[-1] - self._ahead_ns[0]) if self._ahead_ns else 0
+        if "kineto" not in self.hooks or not 0 < drifted_ns < _MOST_DRIFT_NS:
             return moments
         return moments + np.interp(moments, self._noted_ns, self._ahead_ns).astype(np.int64)
 

@@ -30,5 +30,11 @@ def test_moments_are_placed_among_kinetos_events_by_the_clock_at_both_ends():
     assert window_with(["kineto"]).placed([1_000, 1_500, 2_000, 3_000]).tolist() == [1_000, 1_750, 2_500, 3_500]
 
 
+def test_a_wall_clock_that_jumped_places_nothing():
+    window = window_with(["kineto"])
+    window._ahead_ns[-1] = 3_600_000_000_000
+    assert window.placed([1_000, 1_500]).tolist() == [1_000, 1_500]
+
+
 def test_other_hooks_share_the_sessions_clock():
     assert window_with(["dispatch"]).placed([1_000, 1_500]).tolist() == [1_000, 1_500]
