@@ -1,4 +1,4 @@
-"""The panel without scripts: HTML with a table and inline SVG, and an aligned text table."""
+"""The panel without scripts: HTML with tables and small pictures, and an aligned text table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mtprof_nb.views.families import FAMILIES
 from mtprof_nb.views.lines import lines_html
 from mtprof_nb.views.rows import Column, Rows, rows, sort_column
 from mtprof_nb.views.summary import Summary, summary
-from mtprof_nb.views.svg import stacks_svg, timeline_svg
+from mtprof_nb.views.svg import image, stacks_svg, timeline_svg
 from mtprof_nb.views.text import escaped, fitted, shown
 
 DEFAULT_ROWS = 20
@@ -71,8 +71,8 @@ def html(
     if charts and len(trace):
         parts += [
             _titled("Lines by self time", lines_html(trace)),
-            _titled("Timeline", timeline_svg(trace, show_all)),
-            _titled("Stacks by self time", stacks_svg(trace, show_all)),
+            _titled("Timeline", image(timeline_svg(trace, show_all), "Timeline")),
+            _titled("Stacks by self time", image(stacks_svg(trace, show_all), "Stacks by self time")),
         ]
         parts.append(_legend_html(trace, show_all))
     return f'<div style="font-size:13px;line-height:1.5">{"".join(parts)}</div>'

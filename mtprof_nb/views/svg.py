@@ -1,7 +1,9 @@
-"""Small pictures without scripts: the timeline and the stacks as inline SVG."""
+"""Small pictures without scripts: the timeline and the stacks as SVG, and as images for HTML."""
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
 from collections import defaultdict
 
 from mtprof_nb.trace import Trace
@@ -17,6 +19,9 @@ _GUTTER = 96
 _MOST_BLOCKS, _MOST_SLICES, _MOST_LEVELS = 300, 70, 12
 _MOST_HEIGHT = 420
 _CHARACTER = 6.2
+#: An image knows no theme: this is read on light and on dark.
+_INK = "#7b838b"
+_TITLE = re.compile("<title>[^<]*</title>")
 _LABEL = 'font-family="ui-sans-serif,system-ui,sans-serif" font-size="10.5"'
 
 
@@ -105,7 +110,7 @@ def _block(box: tuple[float, float, float, float], family: Family, label: str, t
 
 def _lane_title(title: str, top: float) -> str:
     short = fitted(shown(title), int(_GUTTER / _CHARACTER) - 1)
-    text = f'<text x="0" y="{(top + 0.5) * ROW_PIXELS + 4:.1f}" fill="currentColor">{escaped(short)}</text>'
+    text = f'<text x="0" y="{(top + 0.5) * ROW_PIXELS + 4:.1f}" fill="{_INK}">{escaped(short)}</text>'
     return f"<g><title>{escaped(title)}</title>{text}</g>"
 
 
@@ -115,14 +120,25 @@ def _axis(length_ns: int, room: float, height: float) -> str:
         anchor = "start" if part == 0 else "end" if part == 4 else "middle"
         x = _GUTTER + room * part / 4
         text = units.duration(length_ns * part / 4)
-        marks.append(
-            f'<text x="{x:.1f}" y="{height + 15:.1f}" fill="currentColor" text-anchor="{anchor}">{text}</text>'
-        )
+        marks.append(f'<text x="{x:.1f}" y="{height + 15:.1f}" fill="{_INK}" text-anchor="{anchor}">{text}</text>')
     return f'<g opacity="0.75">{"".join(marks)}</g>'
 
 
 def _svg(parts: list[str], height: float, title: str) -> str:
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" width="100%" style="max-width:{WIDTH}px;display:block" '
-        f'role="img" aria-label="{escaped(title)}" {_LABEL}>{"".join(parts)}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" '
+        f'height="{height:.0f}" role="img" aria-label="{escaped(title)}" {_LABEL}>{"".join(parts)}</svg>'
     )
+
+
+def image(svg: str, title: str) -> str:
+    """`svg` as an image for HTML, "" for none.
+
+    Whoever cleans the HTML of a stranger's notebook drops the tags of inline SVG, and leaves all its texts behind.
+    """
+    if not svg:
+        return ""
+    # Nothing can be pointed at inside of an image.
+    encoded = b64encode(_TITLE.sub("", svg).encode()).decode()
+    looks = f"width:100%;max-width:{WIDTH}px;display:block"
+    return f'<img alt="{escaped(title)}" style="{looks}" src="data:image/svg+xml;base64,{encoded}">'
