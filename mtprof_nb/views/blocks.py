@@ -9,13 +9,14 @@ import numpy as np
 
 from mtprof_nb.analysis.lanes import Lanes, lanes
 from mtprof_nb.analysis.lod import LIMIT, Blocks, Levels, Parts
-from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.trace import OP, PHASES, Bool, Int8, Int32, Int64, Trace
+from mtprof_nb.trace import Bool, Int32, Int64, Trace
+from mtprof_nb.views import ribbon
 from mtprof_nb.views.families import FAMILIES, families
 from mtprof_nb.views.hovers import Hovers
 from mtprof_nb.views.kept import OfTrace
+from mtprof_nb.views.ribbon import PhaseRibbon
 from mtprof_nb.views.text import fitted, hover, short_name
-from mtprof_nb.views.units import duration, number
+from mtprof_nb.views.units import number
 
 Picture = dict[str, Any]
 
@@ -24,14 +25,10 @@ ROW_PIXELS = 18
 MARGIN = {"l": 92, "r": 12, "t": 20, "b": 34}
 _ROW_HEIGHT = 0.88
 _LANE_GAP = 0.7
-#: Room of a phase ribbon above its lane, and how much of that it fills.
-_RIBBON, _RIBBON_HEIGHT = 0.85, 0.66
 _DIMMED = 0.16
 #: Families of one block that are drawn apart, where it holds more than a few events.
 _MOST_PARTS, _FEW_EVENTS = 4, 8
 _CHARACTER_PIXELS = 6.4
-_NEUTRAL = "#8a9199"
-_HATCH = {"forward": "", "backward": "/", "optimizer": "|", "other": "."}
 _MOST_STEP_LINES = 60
 _STEP_LABEL_PIXELS = 72
 
@@ -44,7 +41,7 @@ class Timeline(OfTrace):
         self.lanes: Lanes = lanes(trace, python)
         self.levels = Levels(self.lanes.row, trace.start_ns, trace.duration_ns)
         self.family = families(trace)
-        self._ribbons = _PhaseRuns(trace, self.lanes)
+        self._ribbon = PhaseRibbon(trace, self.lanes)
         self._y_of_row, self.lane_tops, self.height = self._stacked_lanes()
         self._steps = _step_starts(trace)
         last = int(trace.end_ns.max(initial=trace.ended_ns))
@@ -83,7 +80,7 @@ class Timeline(OfTrace):
         visible = window or (begin_ns, end_ns)
         return {
             "data": [
-                *self._ribbon(begin_ns, end_ns, visible, scale),
+                *self._ribbon.traces((begin_ns, end_ns), visible, scale, self.lane_tops, self.seconds),
                 self._bars(blocks, parts, lit),
                 self._ticks(blocks, lit, scale),
                 self._labels(blocks, lit, visible, scale),
@@ -108,7 +105,7 @@ class Timeline(OfTrace):
         y = 0.0
         for lane in self.lanes.lanes:
             tops.append(y)
-            y += _RIBBON if self._ribbons.shown and lane.thread >= 0 else 0.0
+            y += ribbon.ROOM if self._ribbon.shown and lane.thread >= 0 else 0.0
             rows.extend(y + 0.5 + row for row in range(lane.rows))
             y += lane.rows + _LANE_GAP
         return rows, tops, max(y - _LANE_GAP, 1.0)
@@ -204,52 +201,6 @@ class Timeline(OfTrace):
             "hoverinfo": "skip",
         }
 
-    def _ribbon(self, begin_ns: int, end_ns: int, visible: tuple[int, int], scale: float) -> list[dict[str, Any]]:
-        """The phases of each thread: bars with a pattern for each phase, and its name where there is room."""
-        ribbons = self._ribbons
-        pixels = round((end_ns - begin_ns) * scale)
-        blocks = ribbons.levels.window(begin_ns, end_ns, limit=240, pixels=pixels // 3)
-        phase = ribbons.levels.parts(blocks, ribbons.phase, len(PHASES)).dominant(len(blocks)).tolist()
-        y = np.array(self.lane_tops or [0.0])[blocks.row] + _RIBBON_HEIGHT / 2 + 0.05
-        bars = {
-            "type": "bar",
-            "name": "phases",
-            "orientation": "h",
-            "base": self.seconds(blocks.start_ns),
-            "x": ((blocks.end_ns - blocks.start_ns) / 1e9).tolist(),
-            "y": y.tolist(),
-            "width": _RIBBON_HEIGHT,
-            "marker": {
-                "color": "rgba(138,145,153,0.18)",
-                "pattern": {
-                    "shape": [_HATCH[PHASES[code]] for code in phase],
-                    "fgcolor": _NEUTRAL,
-                    "size": 5,
-                    "solidity": 0.14,
-                    "fillmode": "overlay",
-                },
-                "line": {"width": 0},
-            },
-            "hovertext": [
-                f"<b>{PHASES[code]}</b>, {duration(extent)}"
-                for code, extent in zip(phase, (blocks.end_ns - blocks.start_ns).tolist(), strict=True)
-            ],
-            "hoverinfo": "text",
-        }
-        left, right = np.maximum(blocks.start_ns, visible[0]), np.minimum(blocks.end_ns, visible[1])
-        wide = np.flatnonzero((right - left) * scale > 64)
-        names = {
-            "type": "scatter",
-            "name": "phase names",
-            "mode": "text",
-            "x": self.seconds((left + (right - left) // 2)[wide]),
-            "y": y[wide].tolist(),
-            "text": [PHASES[phase[block]] for block in wide.tolist()],
-            "textfont": {"size": 10},
-            "hoverinfo": "skip",
-        }
-        return [bars, names]
-
     def _layout(self, begin_ns: int, end_ns: int, scale: float) -> dict[str, Any]:
         titled = list(zip(self.lanes.lanes, self.lane_tops, strict=True))
         bottoms = [*(y - _LANE_GAP for y in self.lane_tops[1:]), self.height][: len(titled)]
@@ -327,32 +278,6 @@ def drawn_parts(blocks: Blocks, parts: Parts) -> Parts:
         np.where(few, blocks.time_ns[whole], parts.time_ns[kept]),
         parts.event[kept],
     )
-
-
-class _PhaseRuns:
-    """For each thread, the stretches of one phase after another."""
-
-    def __init__(self, trace: Trace, arranged: Lanes) -> None:
-        lane_of_thread = {lane.thread: index for index, lane in enumerate(arranged.lanes) if lane.thread >= 0}
-        events = outermost_ops(trace)
-        events = events[np.argsort(trace.thread[events], kind="stable")]
-        thread, phase = trace.thread[events], trace.phase[events]
-        changes = (np.diff(thread, prepend=-1) != 0) | (np.diff(phase, prepend=-1) != 0)
-        begins = np.flatnonzero(changes)
-        starts = trace.start_ns[events][begins]
-        ends = np.maximum.reduceat(trace.end_ns[events], begins) if len(begins) else starts
-        row = np.array([lane_of_thread[int(value)] for value in thread[begins]], np.int32)
-        #: With one phase alone there is nothing to tell apart.
-        self.shown = len(np.unique(phase)) > 1
-        self.phase: Int8 = phase[begins]
-        self.levels = Levels(row if self.shown else np.full(len(row), -1, np.int32), starts, ends - starts)
-
-
-def outermost_ops(trace: Trace) -> Int64:
-    """Positions of the ops that no op called."""
-    parent = nesting(trace).parent
-    inner = np.where(parent >= 0, trace.kind[parent] == OP, False)
-    return np.flatnonzero((trace.kind == OP) & ~inner & ~trace.is_async)
 
 
 def _step_starts(trace: Trace) -> list[tuple[int, int]]:

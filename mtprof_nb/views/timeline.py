@@ -8,9 +8,10 @@ import numpy as np
 
 from mtprof_nb.analysis.lod import LIMIT
 from mtprof_nb.trace import Trace
-from mtprof_nb.views.blocks import Timeline, outermost_ops
+from mtprof_nb.views.blocks import Timeline
 from mtprof_nb.views.families import FAMILIES
 from mtprof_nb.views.kept import Kept
+from mtprof_nb.views.ribbon import outermost_ops
 from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.text import shown
 
