@@ -42,13 +42,20 @@ def new_page(lab: Laboratory, browser: Any) -> Callable[[str], Page]:
     return opened
 
 
-@pytest.fixture
-def screenshots(request: pytest.FixtureRequest) -> Path | None:
-    """Where `--screenshots` wants pictures of every tab, None without it."""
-    folder = request.config.getoption("--screenshots", default=None)
-    return Path(folder) if folder else None
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`pytest tests/browser --screenshots FOLDER` leaves a picture of every tab to look at."""
-    parser.addoption("--screenshots", default=None, help="a folder for pictures of every tab")
+    parser.addoption("--screenshots", type=Path, help="a folder for pictures of every tab")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Nobody looks at pictures that were not asked for, so they are no test then."""
+    if config.getoption("--screenshots", default=None) is None:
+        items[:] = [item for item in items if "screenshots" not in getattr(item, "fixturenames", ())]
+
+
+@pytest.fixture
+def screenshots(request: pytest.FixtureRequest) -> Path:
+    """The folder for pictures."""
+    folder: Path = request.config.getoption("--screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -474,10 +474,7 @@ def test_a_reopened_notebook_shows_its_panels_without_their_kernel(saved: str, n
     page.tab.close()
 
 
-def test_pictures_of_every_tab_are_taken_where_they_are_wanted(run: Shown, screenshots: Path | None) -> None:
-    if screenshots is None:
-        pytest.skip("no --screenshots folder was named")
-    screenshots.mkdir(parents=True, exist_ok=True)
+def test_pictures_of_every_tab_are_taken_where_they_are_wanted(run: Shown, screenshots: Path) -> None:
     for theme in ("Light", "Dark"):
         run.page.theme(f"JupyterLab {theme}")
         for number, size in ((FULL, "small"), (LONG, "large")):
