@@ -33,8 +33,8 @@ class SmallNet(nn.Module):
         return self.classify(features.flatten(1))
 
 
-def train(model: nn.Module, steps: int) -> float:
-    """The loss after some steps on random pictures."""
+def train(model: nn.Module, steps: int) -> None:
+    """Some steps on random pictures."""
     optimizer = torch.optim.Adam(model.parameters())
     images, labels = torch.randn(64, 1, 28, 28), torch.randint(10, (64,))
     for _ in mtp.steps(range(steps)):
@@ -43,7 +43,6 @@ def train(model: nn.Module, steps: int) -> float:
         loss = nn.functional.cross_entropy(scores, labels)
         loss.backward()
         optimizer.step()
-    return loss.item()
 
 
 def profile_training() -> mtp.profile:
@@ -53,7 +52,7 @@ def profile_training() -> mtp.profile:
     torch.set_num_threads(1)
     model = SmallNet()
     train(model, 2)
-    with mtp.profile(with_stack=True, name="demo") as prof:
+    with mtp.profile(with_stack=True, name=f"{STEPS} steps of a small convolutional net: the hottest ops") as prof:
         train(model, STEPS)
     return prof
 
@@ -73,9 +72,8 @@ def write_page(notebook: Path, page: Path) -> None:
 def main() -> None:
     """Print the hottest ops and lines, then the address of the page."""
     prof = profile_training()
-    print(f"{STEPS} steps of a small convolutional net: the hottest ops")
-    print(prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=10, max_name_column_width=40))
-    print("the hottest lines, with what backward and the optimizer owe to them")
+    prof.show(limit=10)
+    print("\nthe hottest lines, with what backward and the optimizer owe to them")
     print(prof.lines().table(row_limit=10))
     print(f"executing {NOTEBOOK.relative_to(ROOT)} …")
     write_page(NOTEBOOK, PAGE)
