@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 import marshal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import compress
+from itertools import compress, count
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,18 @@ from mtprof_nb.trace import Bool, Int8, Int16, Int32, Int64, Shapes, Thread
 NO_THREAD = 2**64 - 1
 #: So many events are read at a time.
 PART = 512
-#: Accessors that every recording needs, beside the name.
+#: Accessors that every recording needs.
 _COLUMNS: dict[str, npt.DTypeLike] = {
+    "name": np.int32,
     "start_ns": np.int64,
     # Unsigned in Kineto: what begins on another thread as the recording ends may end before, and is then enormous.
     "duration_ns": np.uint64,
     "start_thread_id": np.uint64,
-    "end_thread_id": np.uint64,
     "sequence_nr": np.int64,
     "scope": np.int8,
-    "is_async": np.bool_,
 }
 _USER_SCOPE = 7
-_BACKWARD_SCOPE = 1
+_OP_SCOPE, _BACKWARD_SCOPE = 0, 1
 
 
 @contextmanager
@@ -117,32 +117,39 @@ class KinetoColumns:
 
 def _read(
     events: Sequence[Any], kineto_event: Any, columns: dict[str, npt.NDArray[Any]], timeout_s: float | None
-) -> list[str]:
-    """The names of the events, or of as many of the first ones as can be read in time; `columns` are filled as far.
+) -> tuple[int, tuple[str, ...]]:
+    """Fill `columns`, the name's with positions in the table that is returned, for as many events as time allows.
 
     Part by part: an event is large, and what one accessor brought into the cache the next one finds there.
     """
-    names: list[str] = []
-    one_of_each: dict[str, str] = {}
+    positions: defaultdict[str, int] = defaultdict(count().__next__)
+    done = 0
     deadline = None if timeout_s is None else time.perf_counter() + timeout_s
-    while len(names) < len(events) and (deadline is None or time.perf_counter() < deadline):
-        first = len(names)
-        part = events[first : first + PART]
-        read = read_text(kineto_event.name, part)
-        names += map(one_of_each.setdefault, read, read)
+    while done < len(events) and (deadline is None or time.perf_counter() < deadline):
+        part = events[done : done + PART]
         for accessor, column in columns.items():
-            values = map(getattr(kineto_event, accessor), part)
-            column[first : len(names)] = np.fromiter(values, column.dtype, len(part))
-    return names
+            values: Iterable[Any] = map(getattr(kineto_event, accessor), part)
+            if accessor == "name":
+                values = map(positions.__getitem__, read_text(kineto_event.name, part))
+            column[done : done + len(part)] = np.fromiter(values, column.dtype, len(part))
+        done += len(part)
+    return done, tuple(positions)
 
 
-def _kept(names: list[str], started_on: npt.NDArray[np.uint64]) -> Bool:
+def _kept(read: dict[str, npt.NDArray[Any]], names: tuple[str, ...]) -> Bool:
     """Which events are shown: no allocator records, no marks of `record_function`, nothing of sleeping threads."""
-    hidden = {name for name in set(names) if name.startswith(("[memory]", "profiler::_record_function"))}
-    kept: Bool = started_on != NO_THREAD
-    if hidden:
-        kept &= np.fromiter((name not in hidden for name in names), np.bool_, len(names))
-    return kept
+    is_hidden = [name.startswith(("[memory]", "profiler::_record_function")) for name in names]
+    kept: Bool = read["start_thread_id"] != NO_THREAD
+    return kept & ~np.array(is_hidden)[read["name"]] if any(is_hidden) else kept
+
+
+def _is_async(events: Sequence[Any], scope: Int8) -> Bool:
+    """What ended on another thread, or after its call had returned: only a scope can, an op is one call."""
+    found = np.zeros(len(events), np.bool_)
+    for row in np.flatnonzero((scope != _OP_SCOPE) & (scope != _BACKWARD_SCOPE)).tolist():
+        event = events[row]
+        found[row] = event.is_async() or event.end_thread_id() != event.start_thread_id()
+    return found
 
 
 def read_columns(
@@ -155,36 +162,37 @@ def read_columns(
 ) -> KinetoColumns:
     """The columns that every recording needs, from `torch._C._autograd._ProfilerResult`."""
     events = results.events()
-    count = len(events)
-    read = {accessor: np.zeros(count, dtype) for accessor, dtype in _COLUMNS.items()}
+    read = {accessor: np.zeros(len(events), dtype) for accessor, dtype in _COLUMNS.items()}
     if with_python:
-        read["is_python_function"] = np.zeros(count, np.bool_)
-    names = _read(events, kineto_event, read, timeout_s)
-    events, read = events[: len(names)], {accessor: column[: len(names)] for accessor, column in read.items()}
-    kept = _kept(names, read["start_thread_id"])
+        read["is_python_function"] = np.zeros(len(events), np.bool_)
+    done, names = _read(events, kineto_event, read, timeout_s)
+    unread, events = len(events) - done, events[:done]
+    read = {accessor: column[:done] for accessor, column in read.items()}
+    kept = _kept(read, names)
     if not kept.all():
-        events, names = list(compress(events, kept.tolist())), list(compress(names, kept.tolist()))
+        events = list(compress(events, kept.tolist()))
         read = {accessor: column[kept] for accessor, column in read.items()}
-    name, table = intern(names)
+        used, read["name"] = np.unique(read["name"], return_inverse=True)
+        names = tuple(names[position] for position in used.tolist())
     if with_python:
-        table = tuple(one if one.isprintable() else f"{one.partition(': ')[0]}: ?" for one in table)
+        names = tuple(one if one.isprintable() else f"{one.partition(': ')[0]}: ?" for one in names)
     kineto_threads, first, thread = np.unique(read["start_thread_id"], return_index=True, return_inverse=True)
     native = [events[position].device_resource_id() for position in first.tolist()]
     return KinetoColumns(
         events=events,
-        name=name,
-        names=table,
+        name=read["name"],
+        names=names,
         start_ns=read["start_ns"],
-        duration_ns=np.maximum(read["duration_ns"].view(np.int64), 0),
+        duration_ns=np.maximum(read["duration_ns"], 0),
         thread=thread.astype(np.int16),
         threads=tuple(Thread(tid, thread_names.get(tid) or _name_of_native_thread(tid)) for tid in native),
         kineto_threads=tuple(kineto_threads.tolist()),
         sequence_nr=read["sequence_nr"],
         is_scope=read["scope"] == _USER_SCOPE,
         is_backward_node=read["scope"] == _BACKWARD_SCOPE,
-        is_async=read["is_async"] | (read["end_thread_id"] != read["start_thread_id"]),
+        is_async=_is_async(events, read["scope"]),
         is_python=read.get("is_python_function", np.zeros(len(events), np.bool_)),
-        unread=count - len(kept),
+        unread=unread,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.capture.kineto_events import KinetoColumns
-from mtprof_nb.intervals import covered, innermost, nest_intervals
+from mtprof_nb.intervals import covered, in_nesting_order, innermost, nest_intervals
 from mtprof_nb.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, Bool, Int8, Int32, Int64
 
 _ENGINE_PREFIX = "autograd::engine::evaluate_function: "
@@ -46,11 +46,14 @@ def link(columns: KinetoColumns, kineto_event: Any) -> Links:
 
 def _rows_by_thread(columns: KinetoColumns, mask: Bool) -> list[tuple[int, Int64]]:
     """For each thread, the chosen rows sorted by start, the longer first."""
-    found = []
-    for thread in np.unique(columns.thread[mask]).tolist():
-        rows = np.flatnonzero(mask & (columns.thread == thread))
-        found.append((thread, rows[np.lexsort((-columns.duration_ns[rows], columns.start_ns[rows]))]))
-    return found
+    threads = np.unique(columns.thread[mask]).tolist()
+    return [(thread, _in_order(columns, np.flatnonzero(mask & (columns.thread == thread)))) for thread in threads]
+
+
+def _in_order(columns: KinetoColumns, rows: Int64) -> Int64:
+    """`rows` sorted by start, the longer first: as Kineto gives them nearly always."""
+    starts, durations = columns.start_ns[rows], columns.duration_ns[rows]
+    return rows if in_nesting_order(starts, starts + durations) else rows[np.lexsort((-durations, starts))]
 
 
 def _inside(columns: KinetoColumns, mask: Bool) -> Bool:
@@ -71,8 +74,7 @@ def _root_gradients(columns: KinetoColumns, is_engine: Bool) -> Bool:
     is_op = ~columns.is_scope & ~columns.is_python
     end_ns = columns.end_ns
     for thread, rows in _rows_by_thread(columns, candidates):
-        ops = np.flatnonzero(is_op & (columns.thread == thread))
-        ops = ops[np.lexsort((-columns.duration_ns[ops], columns.start_ns[ops]))]
+        ops = _in_order(columns, np.flatnonzero(is_op & (columns.thread == thread)))
         following = np.searchsorted(columns.start_ns[ops], end_ns[rows], side="left")
         has_next = following < len(ops)
         roots[rows[has_next]] = is_engine[ops[following[has_next]]]
