@@ -88,7 +88,7 @@ def _analyse(kept: Trace, folder: Path) -> Sample:
         lap("work")
         return lap.times["work"] / len(trace)
 
-    chart = Timeline(replace(kept))
+    chart = Timeline(kept)
     begin, end = chart.whole_ns
     width = (end - begin) * _WINDOW_EVENTS // len(kept)
     chart.picture(begin, end)
