@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -102,7 +101,7 @@ def _analyse(kept: Trace, folder: Path) -> Sample:
         "averages": timed(lambda trace: key_averages(trace).table(sort_by="self_cpu_time_total")),
         "timeline": timed(lambda trace: (one := Timeline(trace)).picture(*one.whole_ns)),
         "stacks": timed(lambda trace: (call_tree(trace), stack_totals(trace))),
-        "export": timed(lambda trace: chrome_trace.write(trace, os.fspath(folder / "trace.json"))),
+        "export": timed(lambda trace: chrome_trace.write(trace, folder / f"{len(kept)}.json")),
     }
 
 

@@ -183,7 +183,7 @@ def read_columns(
         name=read["name"],
         names=names,
         start_ns=read["start_ns"],
-        duration_ns=np.maximum(read["duration_ns"], 0),
+        duration_ns=np.maximum(read["duration_ns"].view(np.int64), 0),
         thread=thread.astype(np.int16),
         threads=tuple(Thread(tid, thread_names.get(tid) or _name_of_native_thread(tid)) for tid in native),
         kineto_threads=tuple(kineto_threads.tolist()),

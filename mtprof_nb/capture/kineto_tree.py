@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -32,26 +32,36 @@ class FlatTree:
         """Positions of the nodes with one of these tags."""
         return np.flatnonzero(np.isin(self.tag, tags))
 
-    def column(self, rows: Int64, attribute: str, dtype: npt.DTypeLike = np.int64) -> Int64:
-        """An integer attribute of the nodes at `rows`."""
-        values = map(attrgetter(attribute), map(self.nodes.__getitem__, rows.tolist()))
-        return np.fromiter(values, dtype, len(rows))
+    def columns(self, rows: Int64, **attributes: npt.DTypeLike) -> list[npt.NDArray[Any]]:
+        """Integer attributes of the nodes at `rows`, each with its dtype."""
+        found = [np.empty(len(rows), dtype) for dtype in attributes.values()]
+        for first in range(0, len(rows), PART):
+            part = [self.nodes[row] for row in rows[first : first + PART].tolist()]
+            for attribute, column in zip(attributes, found, strict=True):
+                column[first : first + PART] = np.fromiter(map(attrgetter(attribute), part), column.dtype, len(part))
+        return found
 
 
 def flatten(results: Any) -> FlatTree:
-    """Level by level, each accessor mapped over a whole level."""
+    """Level by level, and part by part, so that a node's second accessor finds it still in the cache."""
+    level = results.experimental_event_tree()
     nodes: list[Any] = []
-    parents: list[int] = []
-    level, level_parents = results.experimental_event_tree(), None
+    tags: list[int] = []
+    parents = [np.full(len(level), -1, np.int64)]
     while level:
         first = len(nodes)
         nodes += level
-        parents += level_parents if level_parents is not None else [-1] * len(level)
-        children = list(map(attrgetter("children"), level))
-        level_parents = list(chain.from_iterable(map(repeat, range(first, len(nodes)), map(len, children))))
-        level = list(chain.from_iterable(children))
-    tag = np.fromiter(map(attrgetter("tag.value"), nodes), np.int64, len(nodes))
-    return FlatTree(nodes, tag, np.array(parents, np.int64))
+        below: list[Any] = []
+        counts: list[int] = []
+        for begin in range(0, len(level), PART):
+            part = level[begin : begin + PART]
+            tags += map(attrgetter("tag.value"), part)
+            children = list(map(attrgetter("children"), part))
+            counts += map(len, children)
+            below += chain.from_iterable(children)
+        parents.append(np.repeat(np.arange(first, len(nodes)), counts))
+        level = below
+    return FlatTree(nodes, np.array(tags, np.int64), np.concatenate(parents))
 
 
 @dataclass(frozen=True)
@@ -113,9 +123,9 @@ class _Paths:
 def python_side(tree: FlatTree, *, with_modules: bool) -> PythonSide:
     """The Python calls of a recording `with_stack`."""
     rows = tree.rows(_PY_CALL, _PY_C_CALL)
-    thread = tree.column(rows, "start_tid", np.uint64)
-    rows, thread = rows[thread != NO_THREAD], thread[thread != NO_THREAD]
-    start_ns, end_ns = tree.column(rows, "start_time_ns"), tree.column(rows, "end_time_ns")
+    thread, start_ns, end_ns = tree.columns(rows, start_tid=np.uint64, start_time_ns=np.int64, end_time_ns=np.int64)
+    awake = thread != NO_THREAD
+    rows, thread, start_ns, end_ns = rows[awake], thread[awake], start_ns[awake], end_ns[awake]
     stack, stacks = _stacks(tree, rows)
     module, modules = _modules(tree, rows) if with_modules else (np.full(len(rows), -1, np.int32), ())
     threads = {}
@@ -193,7 +203,7 @@ def _modules(tree: FlatTree, rows: Int64) -> tuple[Int32, tuple[tuple[int, str],
 def allocations(tree: FlatTree, kineto_threads: tuple[int, ...]) -> tuple[Allocations, tuple[str, ...]]:
     """The allocator's records in order of time, not yet owned by events, and the names of their devices."""
     rows = tree.rows(_ALLOCATION)
-    time_ns, tid = tree.column(rows, "start_time_ns"), tree.column(rows, "start_tid")
+    time_ns, tid = tree.columns(rows, start_time_ns=np.int64, start_tid=np.uint64)
     facts = [tree.nodes[row].extra_fields for row in rows.tolist()]
     devices: dict[str, int] = {"cpu": 0}
     device = [devices.setdefault(fact.device.type, len(devices)) for fact in facts]
