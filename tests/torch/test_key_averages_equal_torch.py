@@ -139,11 +139,12 @@ def record(monkeypatch):
 
 
 def torch_events(kineto_result, flags):
-    """torch's own events of a result, but for frames of this package and of threads that slept throughout."""
+    """torch's own events of a result, but for frames of this package and of threads that ran no op, as a host has."""
     options = {flag: flags.get(flag, False) for flag in ("profile_memory", "with_flops")}
     parsed = torch_profiler.profile(use_kineto=True, **options)._parse_kineto_results(kineto_result)
-    awake = [event for event in parsed if event.thread != NO_THREAD]
-    shown = [event for event in awake if not (event.is_python_function and event.name.startswith(OWN_FILES))]
+    with_ops = {event.thread for event in parsed if not event.is_python_function} - {NO_THREAD}
+    of_ops = [event for event in parsed if event.thread in with_ops]
+    shown = [event for event in of_ops if not (event.is_python_function and event.name.startswith(OWN_FILES))]
     events = profiler_util.EventList(shown, **options)
     events._build_tree()
     return events
