@@ -19,6 +19,8 @@ class ProfilerActivity(Enum):
     NPU = "NPU"
 
 
+_EVERY = frozenset(activity.value for activity in ProfilerActivity)
+_RUNTIMES = ("torch", "mindtorch_v2", "candle")
 _OTHER_NAMES = {"PRIVATEUSE1": "NPU", "GPU": "CUDA"}
 
 
@@ -29,13 +31,26 @@ def supported_activities() -> set[ProfilerActivity]:
     if torch is not None and hasattr(torch, "profiler"):
         names = {_OTHER_NAMES.get(one.name.upper(), one.name) for one in torch.profiler.supported_activities()}
         found |= {activity for activity in ProfilerActivity if activity.value in names}
-    for name in ("mindtorch_v2", "candle"):
+    for name in _RUNTIMES[1:]:
         npu = getattr(sys.modules.get(name), "npu", None)
         if npu is not None and npu.is_available():
             found.add(ProfilerActivity.NPU)
     if torch is not None and hasattr(torch, "npu"):
         found.add(ProfilerActivity.NPU)
     return found
+
+
+def available(names: frozenset[str]) -> frozenset[str]:
+    """Those of `names` that the imported runtimes can record; a warning for each other one that was chosen."""
+    supported = frozenset(activity.value for activity in supported_activities())
+    if names != _EVERY:
+        _warn_of(names - supported)
+    return names & supported
+
+
+def _warn_of(missing: Iterable[str]) -> None:
+    for name in sorted(missing):
+        warn(f"{name} is not available here and is not recorded")
 
 
 def as_activity(item: Any) -> ProfilerActivity:
@@ -55,24 +70,23 @@ def resolve_activities(items: Iterable[Any] | None) -> tuple[frozenset[str], Map
     """Names of the activities to record, and torch's filters `{activity: [kinds of event]}` where given.
 
     None stands for every supported one. One that is known but cannot be recorded here is left out with a warning.
+    Before a runtime is imported nobody can tell, and `available` will.
     """
-    supported = supported_activities()
+    is_known = any(name in sys.modules for name in _RUNTIMES)
+    supported = frozenset(activity.value for activity in supported_activities()) if is_known else _EVERY
     if items is None:
-        return frozenset(activity.value for activity in supported), {}
-    chosen: list[ProfilerActivity] = []
+        return supported, {}
+    chosen: set[str] = set()
     filters: dict[str, frozenset[str]] = {}
     for item in items:
         for one in item if isinstance(item, Mapping) else (item,):
             activity = as_activity(one)
             if isinstance(item, Mapping):
                 filters[activity.value] = frozenset(item[one])
-            chosen.append(activity)
-    usable = frozenset(activity.value for activity in chosen if activity in supported)
-    if not usable:
-        names = ", ".join(sorted(activity.value for activity in supported))
-        msg = f"none of these activities can be recorded here: {chosen}; supported are {names}"
+            chosen.add(activity.value)
+    if not supported & chosen:
+        asked, found = (", ".join(sorted(names)) for names in (chosen, supported))
+        msg = f"none of these activities can be recorded here: {asked or 'an empty list'}; supported are {found}"
         raise ValueError(msg)
-    for activity in chosen:
-        if activity not in supported:
-            warn(f"{activity.value} is not available here and is not recorded")
-    return usable, filters
+    _warn_of(chosen - supported)
+    return supported & chosen, filters

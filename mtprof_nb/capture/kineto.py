@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.capture.activities import available
 from mtprof_nb.capture.event_cap import EventCap
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.interrupts import interrupts_held_back
@@ -40,7 +41,7 @@ class KinetoHook:
             msg = "this build of PyTorch has no Kineto: use hook='dispatch'"
             raise HookError(msg)
         self._torch = torch
-        self._request = request
+        self._request = replace(request, activities=available(request.activities))
         #: torch's low-level profiler of the present window.
         self.profiler: Any = None
         self._slot: ProfileSlot | None = None
@@ -138,7 +139,10 @@ class KinetoHook:
     def _let_ops_end(self) -> None:
         """Give the ops that other threads are in a moment: Kineto would write their end into memory it has freed."""
         if self._listens_to_all and busy_threads():
-            self._torch.autograd._toggle_collection_dynamic(False, {self._torch.profiler.ProfilerActivity.CPU})
+            # Where no device is recorded, naming them changes nothing but torch's mind to print a line about them.
+            is_alone = self._request.activities == {"CPU"}
+            names = ("CPU", "CUDA", "XPU") if is_alone else ("CPU",)
+            self._torch.autograd._toggle_collection_dynamic(False, set(map(self._torch_activity, names)))
             time.sleep(_OPS_END_S)
 
     def _uninstall(self) -> None:

@@ -1,9 +1,11 @@
 """Activities by name or member, ours or torch's."""
 
+import sys
+
 import pytest
 
 import mtprof_nb as mtp
-from mtprof_nb.capture.activities import as_activity, resolve_activities
+from mtprof_nb.capture.activities import as_activity, available, resolve_activities
 
 
 def test_each_activity_is_itself():
@@ -42,3 +44,21 @@ def test_an_activity_that_is_not_available_is_left_out_with_a_warning():
     assert names == {"CPU"}
     with pytest.raises(ValueError, match="none of these activities can be recorded here"):
         resolve_activities(["cuda"])
+
+
+def test_before_a_runtime_is_imported_every_activity_stands_and_is_judged_once_it_is(monkeypatch):
+    torch = pytest.importorskip("torch")
+    for name in ("torch", "mindtorch_v2", "candle"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    everything, _ = resolve_activities(None)
+    chosen, _ = resolve_activities(["cpu", "cuda"])
+    assert (everything, chosen) == ({"CPU", "CUDA", "XPU", "NPU"}, {"CPU", "CUDA"})
+
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    activity = torch.profiler.ProfilerActivity
+    monkeypatch.setattr(torch.profiler, "supported_activities", lambda: {activity.CPU, activity.CUDA})
+    assert available(everything) >= {"CPU", "CUDA"}
+    assert available(chosen) == {"CPU", "CUDA"}
+    monkeypatch.setattr(torch.profiler, "supported_activities", lambda: {activity.CPU})
+    with pytest.warns(mtp.MtprofWarning, match="CUDA is not available here"):
+        assert available(chosen) == {"CPU"}
