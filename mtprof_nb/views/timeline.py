@@ -38,12 +38,13 @@ def timeline(trace: Trace, python: bool = False) -> Figure:
 
 def busy_shares(trace: Trace, begin_ns: int, end_ns: int, bins: int = _OVERVIEW_BINS) -> list[float]:
     """For equal parts of a window, how much of each the busiest thread spent in ops."""
-    edges = np.linspace(begin_ns, end_ns, bins + 1)
+    # Since the window's begin: a float cannot tell neighbouring nanoseconds of Unix time apart.
+    edges = np.linspace(0, end_ns - begin_ns, bins + 1)
     outermost = outermost_ops(trace)
     busiest = np.zeros(bins)
     for thread in np.unique(trace.thread[outermost]).tolist():
         own = outermost[trace.thread[outermost] == thread]
-        moments = np.column_stack([trace.start_ns[own], trace.end_ns[own]]).ravel()
+        moments = np.column_stack([trace.start_ns[own], trace.end_ns[own]]).ravel() - begin_ns
         spent = np.cumsum(np.column_stack([np.zeros(len(own)), trace.duration_ns[own]]).ravel())
         # Starts and ends take turns, so that the time spent by any moment lies on straight lines between them.
         by_edge = np.interp(edges, moments, spent, left=0.0)

@@ -199,6 +199,13 @@ def test_how_busy_a_part_was_is_told_exactly() -> None:
     assert busy_shares(trace, 0, 100, bins=4) == [1.0, 1.0, 0.4, 0.0]
 
 
+def test_how_busy_a_part_was_is_told_exactly_also_at_unix_time() -> None:
+    began = 1_763_000_000_000_000_001
+    trace = make_trace([event("a", began, began + 50), event("b", began + 60, began + 70)], ended_ns=began + 100)
+
+    assert busy_shares(trace, began, began + 100, bins=4) == [1.0, 1.0, 0.4, 0.0]
+
+
 def test_a_window_is_answered_with_its_own_detail() -> None:
     trace = training_run(20_000)
     tab = TimelineTab(Scene(trace))
