@@ -10,7 +10,7 @@ import anywidget
 import traitlets
 
 from mtprof_nb.views import modules, wire
-from mtprof_nb.views.scene import Answer, Scene, Tab
+from mtprof_nb.views.scene import Scene, Tab
 from mtprof_nb.views.summary import Summary
 from mtprof_nb.views.tabs import TABS
 
@@ -39,7 +39,7 @@ class Panel(anywidget.AnyWidget):
         super().__init__(
             tabs=[{"name": kind.name, "title": kind.title} for kind in kinds],
             strip=_written(strip) if strip else {},
-            first={kind.name: wire.packed(_first(self._tabs[kind.name])) for kind in eager},
+            first={kind.name: _first(self._tabs[kind.name]) for kind in eager},
         )
         self.on_msg(self._on_message)
 
@@ -77,17 +77,17 @@ class Panel(anywidget.AnyWidget):
         with self._lock:
             tab = self._tabs[question["tab"]]
             if ask == "first":
-                self.first = {**self.first, question["tab"]: wire.packed(_first(tab))}
+                self.first = {**self.first, question["tab"]: _first(tab)}
                 return {}, []
             return {}, [wire.packed(tab.answer(question))]
 
 
-def _first(tab: Tab) -> Answer:
-    """What a tab draws first; one that fails says why in its place, and the others stand."""
+def _first(tab: Tab) -> bytes:
+    """What a tab draws first, packed; one that fails says why in its place, and the others stand."""
     try:
-        return tab.first()
+        return wire.packed(tab.first())
     except Exception as error:
-        return {"empty": f"This could not be worked out ({type(error).__name__}: {error})."}
+        return wire.packed({"empty": f"This could not be worked out ({type(error).__name__}: {error})."})
 
 
 def _written(strip: Summary) -> dict[str, Any]:

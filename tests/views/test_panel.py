@@ -105,6 +105,16 @@ def test_a_tab_that_fails_says_why_and_the_others_stand(trace: Trace, monkeypatc
     assert wire.unpacked(panel.first["timeline"])["held"] == 2
 
 
+def test_a_tab_that_cannot_be_written_says_why_and_the_others_stand(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mtprof_nb.views.stacks.StacksTab.first", lambda _tab: {"value": float("nan")})
+    panel = panels.panel(trace)
+
+    assert wire.unpacked(panel.first["stacks"])["empty"].startswith("This could not be worked out (ValueError: ")
+    assert wire.unpacked(panel.first["timeline"])["held"] == 2
+
+
 def test_rows_are_answered_sorted_filtered_and_grouped() -> None:
     trace = make_trace([event("aten::mm", 0, 40, thread=1), event("aten::add", 50, 60, thread=2)])
     panel = panels.panel(trace)
