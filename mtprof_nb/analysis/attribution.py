@@ -13,13 +13,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.user_lines import Chains, chains_of_events
-from mtprof_nb.trace import BACKWARD, Bool, Int32, Int64, Trace
+from mtprof_nb.trace import BACKWARD, Bool, Int32, Int64, SourceLine, Trace
 
 _ENGINE = "autograd::engine::evaluate_function: "
 _ACCUMULATE = "AccumulateGrad"
@@ -33,9 +34,14 @@ class Attribution:
     chain: Int32
     chains: Chains
 
-    @property
+    @cached_property
+    def lines(self) -> tuple[SourceLine, ...]:
+        """Every line of any chain."""
+        return self.chains.lines
+
+    @cached_property
     def line(self) -> Int32:
-        """The innermost of those lines, as a position in `chains.lines`."""
+        """The innermost of those lines, as a position in `lines`."""
         innermost = np.array([self.chains.line(node) for node in range(len(self.chains))] + [-1], np.int32)
         return innermost[self.chain]
 

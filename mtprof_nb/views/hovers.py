@@ -5,7 +5,7 @@ from __future__ import annotations
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.trace import PHASES, Trace
 from mtprof_nb.views.kept import OfTrace
-from mtprof_nb.views.places import place
+from mtprof_nb.views.places import place_of
 from mtprof_nb.views.rows import shapes_text
 from mtprof_nb.views.text import hover
 from mtprof_nb.views.units import duration, plural
@@ -31,8 +31,8 @@ class Hovers(OfTrace):
         ]
         if trace.shape is not None and trace.shape[event] >= 0 and trace.shapes[trace.shape[event]]:
             lines.append(f"inputs {hover(shapes_text(trace.shapes[trace.shape[event]]))}")
-        if trace.line is not None and trace.line[event] >= 0:
-            lines.append(hover(place(*trace.lines[trace.line[event]])))
+        if where := place_of(trace, event):
+            lines.append(hover(where))
         return "<br>".join(lines)
 
     def merged(self, count: int, time_ns: int, extent_ns: int) -> str:

@@ -62,7 +62,7 @@ class LinesTab:
 
     def _numbers(self) -> dict[SourceLine, int]:
         """Each line by the number under which the page knows it; what has no line is -1."""
-        return {line: number for number, line in enumerate(attribution(self._scene.trace).chains.lines)}
+        return {line: number for number, line in enumerate(attribution(self._scene.trace).lines)}
 
     @staticmethod
     def _number(row: LineRow, numbers: dict[SourceLine, int]) -> int:

@@ -11,7 +11,7 @@ from mtprof_nb.analysis.memory_categories import Category
 from mtprof_nb.trace import Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.families import FAMILIES, REDUCTION
-from mtprof_nb.views.places import place
+from mtprof_nb.views.places import place_of
 from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.stacks import translucent
 from mtprof_nb.views.summary import wall_ns
@@ -105,7 +105,7 @@ class MemoryChart:
         }
 
     def _cause(self, event: int) -> str:
-        where = source_line(self.trace, event)
+        where = place_of(self.trace, event)
         named = f" by {hover(shown(self.trace.names[self.trace.name[event]], 40))}" if event >= 0 else ""
         return f"{named}, {hover(shown(where, 40))}" if where else named
 
@@ -117,7 +117,7 @@ class MemoryChart:
         lines = [f"<b>{units.nbytes(held)}</b> on {hover(device)}, at {at}"]
         if change:
             lines.append(f"{'+' if change > 0 else ''}{units.nbytes(change)}{by}")
-        if where := source_line(self.trace, event):
+        if where := place_of(self.trace, event):
             lines.append(hover(where))
         return "<br>".join(lines)
 
@@ -155,13 +155,6 @@ def byte_ticks(peak: int) -> list[int]:
     return list(range(0, peak + 1, step))
 
 
-def source_line(trace: Trace, event: int) -> str:
-    """The line of an event, "" where it is not known."""
-    if event < 0 or trace.line is None or trace.line[event] < 0:
-        return ""
-    return place(*trace.lines[trace.line[event]])
-
-
 def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
     """Columns of the largest allocations: bytes, when, for how long (None: to the end), by which op, and what for."""
     blocks = [block for device in memory_devices(trace) for block in largest_blocks(trace, device, most)]
@@ -185,7 +178,7 @@ def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
 
 def _detail(trace: Trace, block: Block) -> str:
     known = "" if block.category == Category.UNKNOWN else block.category.name.lower().replace("_", " ")
-    return ", ".join(filter(None, (known, source_line(trace, block.event))))
+    return ", ".join(filter(None, (known, place_of(trace, block.event))))
 
 
 def memory(trace: Trace) -> Figure:

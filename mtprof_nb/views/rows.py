@@ -213,7 +213,7 @@ def _labellers(trace: Trace, grouping: str) -> tuple[Callable[[int], str], Calla
         return named, looked_up(trace.shape, trace.shapes, shapes_text, "")
     if grouping == "line":
         caused = attribution(trace)
-        return named, looked_up(caused.line, caused.chains.lines, lambda line: place(*line), "")
+        return named, looked_up(caused.line, caused.lines, lambda line: place(*line), "")
     if grouping == "module":
         return looked_up(trace.module, trace.modules, lambda path: path or "(root)", "(no module)"), nothing
     if grouping == "thread":

@@ -46,6 +46,19 @@ def test_the_peak_names_the_line_that_reached_it() -> None:
     assert memory(trace).data[1].text == ("peak 2.00 KiB by aten::empty, train.py:21",)
 
 
+def test_memory_of_the_backward_pass_names_the_line_of_the_forward_op() -> None:
+    trace = make_trace(
+        [
+            event("aten::mm", 0, 10, stack=[("train.py", 21, "<module>")]),
+            event("MmBackward0", 20, 30, stack=[("train.py", 22, "<module>")], phase="backward", forward=0),
+        ],
+        allocations=[{"time_ns": 25, "nbytes": 2_048, "event": 1}],
+    )
+
+    assert memory(trace).data[1].text == ("peak 2.00 KiB by MmBackward0, train.py:21",)
+    assert MemoryTab(Scene(trace)).first()["largest"]["detail"][0].endswith("train.py:21")
+
+
 def test_the_largest_allocations_come_first_and_tell_how_long_they_were_held(trace: Trace) -> None:
     largest = MemoryTab(Scene(trace)).first()["largest"]
 

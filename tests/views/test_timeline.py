@@ -62,6 +62,24 @@ def test_the_hover_tells_what_was_recorded(trace: Trace) -> None:
     assert texts[2] == "<b>SumBackward0</b><br>100 µs, at 500 µs<br>backward, step 1"
 
 
+def test_the_hover_of_a_backward_op_names_the_line_of_its_forward_op() -> None:
+    trace = make_trace(
+        [
+            event("aten::mm", 0, 100, line=("m.py", 1)),
+            event("MmBackward0", 200, 300, line=("m.py", 2), phase="backward", forward=0),
+        ]
+    )
+
+    assert [text.rpartition("<br>")[2] for text in drawn(picture(trace), "events")["hovertext"]] == ["m.py:1"] * 2
+
+
+def test_the_hover_names_the_innermost_line_of_the_user_in_a_stack() -> None:
+    stack = [("/usr/site-packages/torch/nn.py", 5, "forward"), ("m.py", 3, "run"), ("m.py", 9, "<module>")]
+    (text,) = drawn(picture(make_trace([event("aten::mm", 0, 100, stack=stack)])), "events")["hovertext"]
+
+    assert text.rpartition("<br>")[2] == "m.py:3"
+
+
 def test_a_bar_is_clicked_as_its_event(trace: Trace) -> None:
     clicked = drawn(picture(trace), "events")["customdata"]
 
