@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,11 +124,19 @@ def _owners(torch: Any) -> dict[int, str]:
     names = _names(modules)
     owners: dict[int, str] = {}
     for optimizer in optimizers:
-        for index, parameter in enumerate(one for group in optimizer.param_groups for one in group["params"]):
-            name = names.get(id(parameter), f"{type(optimizer).__name__}.params[{index}]")
-            for tensor in (parameter, *_kept(optimizer, parameter, torch)):
-                if address := _address(tensor):
-                    owners[address] = name
+        with suppress(Exception):  # any object of the process: half made, or with methods of its own that fail
+            owners |= _owned(optimizer, names, torch)
+    return owners
+
+
+def _owned(optimizer: Any, names: dict[int, str], torch: Any) -> dict[int, str]:
+    """The same of one optimizer's parameters, and of what it keeps for them."""
+    owners: dict[int, str] = {}
+    for index, parameter in enumerate(one for group in optimizer.param_groups for one in group["params"]):
+        name = names.get(id(parameter), f"{type(optimizer).__name__}.params[{index}]")
+        for tensor in (parameter, *_kept(optimizer, parameter, torch)):
+            if address := _address(tensor):
+                owners[address] = name
     return owners
 
 
@@ -148,13 +157,17 @@ def _living(*bases: type) -> list[list[Any]]:
 
 def _names(modules: list[Any]) -> dict[int, str]:
     """`Net.encoder.0.weight` for each parameter, by the outermost module that has it."""
-    inner = {id(child) for module in modules for child in module.children()}
+    inner: set[int] = set()
+    for module in modules:
+        with suppress(Exception):  # half made, as above: it has no children yet
+            inner.update(id(child) for child in module.children())
     names: dict[int, str] = {}
     for module in modules:
         if id(module) not in inner:
             root = type(module).__name__
-            for path, parameter in module.named_parameters():
-                names.setdefault(id(parameter), f"{root}.{path}")
+            with suppress(Exception):  # nor parameters
+                for path, parameter in module.named_parameters():
+                    names.setdefault(id(parameter), f"{root}.{path}")
     return names
 
 
