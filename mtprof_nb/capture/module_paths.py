@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from contextlib import suppress
 from types import CodeType, FrameType
 from typing import Any
 
@@ -20,8 +21,10 @@ class _Names:
         known = self._known.get((parent_path, id(module)))
         if known is not None and known[0]() is module:
             return known[1]
-        inner = () if parent is None else parent.named_modules()
-        found = next((f"{parent_path}.{name}" for name, child in inner if child is module), type(module).__name__)
+        found = type(module).__name__
+        with suppress(Exception):  # a parent that fails when asked for names must not fail the user's op
+            inner = () if parent is None else parent.named_modules()
+            found = next((f"{parent_path}.{name}" for name, child in inner if child is module), found)
         self._known[parent_path, id(module)] = weakref.ref(module), found
         return found
 

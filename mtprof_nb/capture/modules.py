@@ -16,15 +16,24 @@ def paths_of_modules(called: Sequence[tuple[int, str]]) -> list[str]:
         for address, name in called
         if (module := alive.get(address)) is not None and type(module).__name__ == name
     }
-    inner = {id(child) for module in modules.values() for child in module.modules() if child is not module}
+    inside = {address: _modules_of(module) for address, module in modules.items()}
+    inner = {id(child) for address, named in inside.items() for _, child in named if id(child) != address}
     paths: dict[int, str] = {}
-    for module in modules.values():
-        if id(module) in inner:
+    for address, named in inside.items():
+        if address in inner:
             continue
-        root = type(module).__name__
-        for path, child in module.named_modules():
+        root = type(modules[address]).__name__
+        for path, child in named:
             paths.setdefault(id(child), f"{root}.{path}" if path else root)
     return [paths.get(address, name) for address, name in called]
+
+
+def _modules_of(module: Any) -> list[tuple[str, Any]]:
+    """A module and those in it, with their paths; none where it fails when asked."""
+    try:
+        return [(path, child) for path, child in module.named_modules()]
+    except Exception:  # the method is the user's, who has not asked for it
+        return []
 
 
 def _alive(addresses: Sequence[int]) -> dict[int, Any]:
