@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from mtprof_nb.analysis.nesting import nest, nesting
-from mtprof_nb.trace import KERNEL, PYTHON, SCOPE, Bool, Int32, Int64, Trace
+from mtprof_nb.trace import KERNEL, PYTHON, Bool, Int32, Int64, Trace
 
 
 class Lane(NamedTuple):
-    """Rows `first_row` to `first_row + rows - 1` belong to one thread, one device, or the async scopes."""
+    """Rows `first_row` to `first_row + rows - 1` belong to one thread, one device, or what ended on another thread."""
 
     title: str
     first_row: int
@@ -36,7 +36,7 @@ class Lanes:
 
 
 def lanes(trace: Trace, python: bool = False) -> Lanes:
-    """Threads in order of their first event, then async scopes, then devices; Python frames only if asked for."""
+    """Threads in order of their first event, then async events, then devices; Python frames only if asked for."""
     shown = np.ones(len(trace), np.bool_) if python else trace.kind != PYTHON
     on_thread = shown & (trace.kind != KERNEL) & ~trace.is_async
     depth = (nest(trace, on_thread) if np.any(~shown) else nesting(trace)).depth
@@ -51,9 +51,9 @@ def lanes(trace: Trace, python: bool = False) -> Lanes:
     for thread in _in_order_of_appearance(trace.thread[on_thread]):
         events = np.flatnonzero(on_thread & (trace.thread == thread))
         add(thread_title(trace, thread), events, depth[events], thread)
-    events = np.flatnonzero(trace.is_async & (trace.kind == SCOPE))
+    events = np.flatnonzero(shown & (trace.kind != KERNEL) & trace.is_async)
     if len(events):
-        add("async scopes", events, packed(trace.start_ns[events], trace.end_ns[events]))
+        add("async", events, packed(trace.start_ns[events], trace.end_ns[events]))
     for title, events in _by_device(trace, trace.kind == KERNEL):
         add(title, events, packed(trace.start_ns[events], trace.end_ns[events]))
     return Lanes(row, tuple(found))
@@ -71,11 +71,16 @@ def _in_order_of_appearance(values: Int64) -> list[int]:
 
 
 def _by_device(trace: Trace, among: Bool) -> list[tuple[str, Int64]]:
-    device = trace.device.astype(np.int64) * 256 + trace.device_index
+    # The index is -1 where a runtime does not tell it.
+    device = trace.device.astype(np.int64) * 256 + trace.device_index + 1
     return [
-        (f"{trace.devices[key // 256]}:{max(key % 256, 0)}", np.flatnonzero(among & (device == key)))
+        (_device_title(trace.devices[key // 256], key % 256 - 1), np.flatnonzero(among & (device == key)))
         for key in _in_order_of_appearance(device[among])
     ]
+
+
+def _device_title(name: str, index: int) -> str:
+    return f"{name}:{index}" if index >= 0 else name
 
 
 def packed(starts: Int64, ends: Int64) -> Int32:

@@ -1,4 +1,4 @@
-"""Lanes of a timeline: threads by depth, async scopes and kernels packed beside them."""
+"""Lanes of a timeline: threads by depth, async events and kernels packed beside them."""
 
 import numpy as np
 from traces import event, make_trace
@@ -43,8 +43,35 @@ def test_overlapping_async_scopes_and_kernels_have_lanes_of_their_own() -> None:
     )
     found = lanes(trace)
 
-    assert [(lane.title, lane.rows) for lane in found.lanes] == [("thread 1", 1), ("async scopes", 2), ("CUDA:1", 1)]
+    assert [(lane.title, lane.rows) for lane in found.lanes] == [("thread 1", 1), ("async", 2), ("CUDA:1", 1)]
     assert found.row.tolist() == [0, 1, 2, 3, 1]
+
+
+def test_an_async_op_is_drawn_beside_async_scopes() -> None:
+    trace = make_trace(
+        [
+            event("op", 0, 100),
+            event("aten::fut", 10, 150, is_async=True),
+            event("request", 20, 60, kind="scope", is_async=True),
+            event("frame", 30, 160, kind="python", is_async=True),
+        ]
+    )
+
+    assert lanes(trace).lanes == (Lane("thread 1", 0, 1, 0), Lane("async", 1, 2, -1))
+    assert lanes(trace).row.tolist() == [0, 1, 2, -1]
+
+
+def test_a_kernel_whose_device_has_no_known_index_is_in_a_lane_of_its_device() -> None:
+    trace = make_trace(
+        [
+            event("op", 0, 100),
+            event("kernel", 20, 40, kind="kernel", device="CUDA", device_index=-1),
+            event("kernel", 50, 60, kind="kernel", device="CUDA", device_index=0),
+        ]
+    )
+
+    assert [lane.title for lane in lanes(trace).lanes] == ["thread 1", "CUDA", "CUDA:0"]
+    assert lanes(trace).row.tolist() == [0, 1, 2]
 
 
 def test_a_thread_without_a_name_is_known_by_its_number() -> None:
