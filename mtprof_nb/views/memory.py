@@ -21,7 +21,6 @@ Figure = Any
 
 MOST_POINTS = 1_200
 LARGEST = 50
-NOT_RECORDED = "Memory was not recorded: add --profile-memory, or profile(profile_memory=True)."
 _TICKS = 5
 #: Colours of the devices, in their order: matrix blue first, then those that differ most from it.
 _CURVES = tuple(FAMILIES[code].colour for code in (0, 1, 3, 2, 6))
@@ -181,13 +180,20 @@ def _detail(trace: Trace, block: Block) -> str:
     return ", ".join(filter(None, (known, place_of(trace, block.event))))
 
 
+def no_curve(trace: Trace) -> str:
+    """Why there is nothing to draw."""
+    if trace.recorded.profile_memory:
+        return "Memory was recorded, and nothing was allocated or released."
+    return "Memory was not recorded: add --profile-memory, or profile(profile_memory=True)."
+
+
 def memory(trace: Trace) -> Figure:
-    """Allocated bytes over time as a plotly figure; `ValueError` where memory was not recorded."""
+    """Allocated bytes over time as a plotly figure; `ValueError` where none were recorded."""
     import plotly.graph_objects as go
 
     chart = MemoryChart(trace)
     if not chart.curves:
-        raise ValueError(NOT_RECORDED)
+        raise ValueError(no_curve(trace))
     return go.Figure(chart.picture(*chart.whole_ns))
 
 
@@ -206,10 +212,8 @@ class MemoryTab:
     def first(self) -> Answer:
         """The whole recording, and the largest allocations."""
         trace = self._scene.trace
-        if not trace.recorded.profile_memory:
-            return {"empty": NOT_RECORDED}
         if not self._chart.curves:
-            return {"empty": "Memory was recorded, and nothing was allocated or released."}
+            return {"empty": no_curve(trace)}
         return {**self._drawn(*self._chart.whole_ns), "largest": largest_allocations(trace)}
 
     def answer(self, question: Question) -> Answer:

@@ -121,6 +121,8 @@ def test_memory_recorded_but_never_touched_is_said() -> None:
     trace = make_trace([event("aten::mm", 0, 10)], allocations=[])
 
     assert "nothing was allocated" in MemoryTab(Scene(trace)).first()["empty"]
+    with pytest.raises(ValueError, match="nothing was allocated"):
+        memory(trace)
 
 
 def test_a_window_is_answered_in_time_since_the_recording_began() -> None:
