@@ -21,8 +21,9 @@ class Hovers(OfTrace):
     def event(self, event: int) -> str:
         """Name, times, phase, and what else was recorded of one event."""
         trace = self.trace
-        took, own_ns = int(trace.duration_ns[event]), int(nesting(trace).self_ns[event])
-        own = f" (self {duration(own_ns)})" if own_ns != took else ""
+        nested, took = nesting(trace), int(trace.duration_ns[event])
+        own_ns = int(nested.self_ns[event])
+        own = f" (self {duration(own_ns)})" if own_ns != took and nested.depth[event] >= 0 else ""
         at = duration(int(trace.start_ns[event]) - self._origin_ns)
         lines = [
             f"<b>{hover(trace.names[trace.name[event]])}</b>",

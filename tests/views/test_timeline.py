@@ -80,6 +80,23 @@ def test_the_hover_names_the_innermost_line_of_the_user_in_a_stack() -> None:
     assert text.rpartition("<br>")[2] == "m.py:3"
 
 
+def test_the_hover_of_a_kernel_or_an_async_event_speaks_of_no_self_time() -> None:
+    trace = make_trace(
+        [
+            event("aten::mm", 0, 900),
+            event("request", 100, 400, kind="scope", is_async=True),
+            event("gemm", 200, 500, kind="kernel", device="CUDA"),
+        ]
+    )
+    texts = drawn(picture(trace), "events")["hovertext"]
+
+    assert [text.split("<br>")[1] for text in texts] == [
+        "0.900 µs, at 0 µs",
+        "0.300 µs, at 0.100 µs",
+        "0.300 µs, at 0.200 µs",
+    ]
+
+
 def test_a_bar_is_clicked_as_its_event(trace: Trace) -> None:
     clicked = drawn(picture(trace), "events")["customdata"]
 
