@@ -8,7 +8,7 @@ import sys
 import warnings
 import weakref
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
@@ -152,8 +152,10 @@ class profile(Results):
         self.current_action = as_action(self.schedule(self.step_num))
         if self._session is not None:
             self._session.begin_step(self.step_num)
-        self._transit(previous, self.current_action)
-        self._enter_step()
+        try:
+            self._transit(previous, self.current_action)
+        finally:
+            self._enter_step()
 
     def stop(self) -> None:
         """End, and freeze what was recorded. Nothing stays installed, whatever fails."""
@@ -181,10 +183,10 @@ class profile(Results):
             raise
 
     def _leave(self, _kind: Any, error: BaseException | None, _traceback: Any) -> None:
-        if error is None:
+        if error is not None:
+            self._stop_if_started()
+        elif self._is_started:  # the block may have stopped it itself, as torch allows
             self.stop()
-            return
-        self._stop_if_started()
 
     __exit__ = GuardedExit(_leave)
 
@@ -221,7 +223,12 @@ class profile(Results):
             raise AssertionError(msg)
         if self.execution_trace_observer is not None:
             self.execution_trace_observer.start()
-        self._session.start()
+        try:
+            self._session.start()
+        except BaseException:
+            with suppress(Exception):  # why it could not start is what the user needs to know
+                self._stop_observer()
+            raise
         self._metadata |= self.preset_metadata
 
     def stop_trace(self) -> None:
@@ -229,15 +236,16 @@ class profile(Results):
         if self._session is None or self._session.window is None:
             msg = "Profiler must be initialized before stopping trace"
             raise AssertionError(msg)
-        try:
-            if self.execution_trace_observer is not None:
-                self.execution_trace_observer.stop()
-        finally:
-            try:
-                self._keep(self._session.stop())
-            finally:
-                if not self._is_started:
-                    self._close_session()
+        with ExitStack() as whatever_fails:
+            if not self._is_started:
+                whatever_fails.callback(self._close_session)
+            whatever_fails.callback(self._keep_window, self._session)
+            if self._session.is_recording:
+                self._stop_observer()
+
+    def _stop_observer(self) -> None:
+        if self.execution_trace_observer is not None:
+            self.execution_trace_observer.stop()
 
     def attach_new_runtimes(self) -> None:
         """Hook runtimes that were imported since the recording began."""
@@ -287,14 +295,15 @@ class profile(Results):
             session, self._session = self._session, None
             if session is None:
                 return
-            try:
+            with ExitStack() as whatever_fails:
+                whatever_fails.callback(sessions.deactivate, session)
                 if session.window is not None:
-                    session.stop()
-            finally:
-                sessions.deactivate(session)
+                    whatever_fails.callback(session.stop)
+                if session.is_recording:
+                    self._stop_observer()
 
-    def _keep(self, trace: Trace) -> None:
-        trace = replace(trace, label=self.name, metadata=dict(self._metadata))
+    def _keep_window(self, session: Session) -> None:
+        trace = replace(session.stop(), label=self.name, metadata=dict(self._metadata))
         if self.annotate is not None:
             trace = self.annotate(trace)
         if self.acc_events and self._trace is not None:

@@ -71,6 +71,30 @@ def test_an_exception_of_on_trace_ready_reaches_the_user_but_never_masks_theirs(
         1 / 0  # noqa: B018
 
 
+def test_the_step_after_a_failing_on_trace_ready_is_a_scope_again():
+    def fail_once(prof):
+        if prof.step_num == 1:
+            raise KeyError("callback")
+
+    prof = mtp.profile(schedule=mtp.schedule(wait=0, warmup=0, active=1), on_trace_ready=fail_once)
+    prof.start()
+    with pytest.raises(KeyError, match="callback"):
+        prof.step()
+    torch.ones(2)
+    prof.step()
+    assert names(prof)[:2] == ["ProfilerStep#1", "aten::ones"]
+    prof.stop()
+
+
+def test_a_block_may_stop_its_profiler_itself():
+    with mtp.profile() as prof:
+        torch.ones(2)
+        prof.stop()
+        torch.zeros(2)
+    assert "aten::ones" in names(prof)
+    assert "aten::zeros" not in names(prof)
+
+
 def test_a_second_session_is_refused_by_name_and_the_first_goes_on():
     with mtp.profile(name="outer") as outer:
         torch.ones(2)
@@ -258,22 +282,53 @@ def test_a_trace_has_the_id_that_the_callback_gives():
     assert prof.trace.trace_id == "mine"
 
 
+class Observer:
+    def __init__(self):
+        self.calls = []
+
+    def start(self):
+        self.calls.append("start")
+
+    def stop(self):
+        self.calls.append("stop")
+
+    def cleanup(self):
+        self.calls.append("cleanup")
+
+
 def test_the_execution_trace_observer_is_started_and_stopped_with_the_window():
-    calls = []
+    observer = Observer()
+    with mtp.profile(execution_trace_observer=observer):
+        observer.calls.append("body")
+    assert observer.calls == ["start", "body", "stop"]
 
-    class Observer:
-        def start(self):
-            calls.append("start")
 
-        def stop(self):
-            calls.append("stop")
+def test_the_execution_trace_observer_is_stopped_where_the_window_cannot_start(monkeypatch):
+    def refuse(_):
+        raise RuntimeError("cannot start")
 
-        def cleanup(self):
-            calls.append("cleanup")
+    observer = Observer()
+    monkeypatch.setattr("mtprof_nb.capture.window.Window.start", refuse)
+    prof = mtp.profile(execution_trace_observer=observer, schedule=mtp.schedule(wait=0, warmup=1, active=1))
+    prof.start()
+    with pytest.raises(RuntimeError, match="cannot start"):
+        prof.step()
+    assert observer.calls == ["start", "stop"]
+    prof.stop()
+    assert observer.calls == ["start", "stop"]
 
-    with mtp.profile(execution_trace_observer=Observer()):
-        calls.append("body")
-    assert calls == ["start", "body", "stop"]
+
+def test_the_execution_trace_observer_is_stopped_where_the_step_cannot_be_left(monkeypatch):
+    def fail():
+        raise RuntimeError("cannot leave")
+
+    observer = Observer()
+    prof = mtp.profile(execution_trace_observer=observer)
+    prof.start()
+    monkeypatch.setattr(prof, "_leave_step", fail)
+    with pytest.raises(RuntimeError, match="cannot leave"):
+        prof.stop()
+    assert observer.calls == ["start", "stop"]
 
 
 def test_ops_of_a_disabled_activity_are_left_out_until_it_is_enabled_again():
