@@ -51,7 +51,7 @@ class OperatorsTab:
         return {}
 
     def _rows(self, grouping: str) -> Rows:
-        return rows(self._scene.trace, grouping, self._scene.show_all)
+        return rows(self._scene.trace, grouping, self._scene.show_all).showing(self._scene.sort)
 
     def _table(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -59,6 +59,14 @@ _COLUMNS = (
 _DEVICE = Column("device_ns", "Device", "time", "time of the kernels it launched")
 _MEMORY = Column("self_bytes", "Memory", "bytes", "bytes it allocated itself, less those it released")
 _FLOPS = Column("flops", "FLOPs", "flops", "floating point operations, where a formula is known")
+#: What takes the place of which column where rows are sorted by it.
+_INSTEAD = {
+    "self_device_ns": {_DEVICE: Column("self_device_ns", "Self device", "time", "time of kernels it launched itself")},
+    "cpu_bytes": {_MEMORY: Column("cpu_bytes", "CPU mem", "bytes", "bytes of the CPU, with what it called")},
+    "self_cpu_bytes": {_MEMORY: Column("self_cpu_bytes", "Self CPU mem", "bytes", "bytes of the CPU, its own")},
+    "device_bytes": {_MEMORY: Column("device_bytes", "Device mem", "bytes", "bytes of devices, with what it called")},
+    "self_device_bytes": {_MEMORY: Column("self_device_bytes", "Self dev mem", "bytes", "bytes of devices, its own")},
+}
 
 #: torch's names of what rows can be sorted by.
 SORT_KEYS = {
@@ -66,12 +74,12 @@ SORT_KEYS = {
     "cpu_time_total": "total_ns",
     "cpu_time": "average_ns",
     "count": "count",
-    "self_device_time_total": "device_ns",
+    "self_device_time_total": "self_device_ns",
     "device_time_total": "device_ns",
-    "self_cpu_memory_usage": "self_bytes",
-    "cpu_memory_usage": "self_bytes",
-    "self_device_memory_usage": "self_bytes",
-    "device_memory_usage": "self_bytes",
+    "self_cpu_memory_usage": "self_cpu_bytes",
+    "cpu_memory_usage": "cpu_bytes",
+    "self_device_memory_usage": "self_device_bytes",
+    "device_memory_usage": "device_bytes",
     "flops": "flops",
     "key": "label",
     "name": "label",
@@ -81,7 +89,7 @@ SORT_KEYS = {
 def sort_column(sort: str | None) -> str:
     """The column that a sort key of torch's, or of ours, means; `AttributeError` that lists them if unknown."""
     ours = {"self": "self_ns", "total": "total_ns", "average": "average_ns", "memory": "self_bytes", "calls": "count"}
-    known = {**SORT_KEYS, **ours, **{column: column for column in SORT_KEYS.values()}}
+    known = {**SORT_KEYS, **ours, **{column: column for column in (*SORT_KEYS.values(), *ours.values())}}
     if sort is None:
         return "self_ns"
     return known[sort_attribute(sort, tuple(known))]
@@ -104,6 +112,11 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.label)
+
+    def showing(self, key: str) -> Rows:
+        """The same rows, with the column `key` where they would have one of the same kind; only ops have it."""
+        instead = _INSTEAD.get(key, {}) if self.grouping in _BY_OP else {}
+        return replace(self, columns=tuple(instead.get(column, column) for column in self.columns))
 
     def order(self, key: str, descending: bool = True) -> Int64:
         """Positions of the rows by one column; ties by name."""
@@ -168,7 +181,12 @@ def _grouped(trace: Trace, grouping: str, show_all: bool) -> Rows:
             "total_ns": total_ns[kept],
             "average_ns": total_ns[kept] // np.maximum(count[kept], 1),
             "device_ns": groups.device_ns[kept],
+            "self_device_ns": groups.self_device_ns[kept],
             "self_bytes": (groups.self_cpu_bytes + groups.self_device_bytes)[kept],
+            "self_cpu_bytes": groups.self_cpu_bytes[kept],
+            "cpu_bytes": groups.cpu_bytes[kept],
+            "self_device_bytes": groups.self_device_bytes[kept],
+            "device_bytes": groups.device_bytes[kept],
             "flops": groups.flops[kept],
         },
         columns=columns(trace),

@@ -79,8 +79,9 @@ def html(
 
 
 def _top(trace: Trace, sort: str | None, limit: int | None, show_all: bool) -> tuple[Rows, Int64]:
-    grouped = rows(trace, "op", show_all)
-    order = grouped.order(sort_column(sort))
+    key = sort_column(sort)
+    grouped = rows(trace, "op", show_all).showing(key)
+    order = grouped.order(key)
     return grouped, order[: DEFAULT_ROWS if limit is None else max(limit, 0)]
 
 

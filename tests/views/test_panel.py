@@ -132,6 +132,20 @@ def test_rows_are_answered_sorted_filtered_and_grouped() -> None:
     assert threads["rows"]["label"] == ["thread 1", "thread 2"]
 
 
+def test_the_table_shows_the_column_that_it_is_sorted_by() -> None:
+    trace = make_trace([event("aten::mm", 0, 9)], allocations=[{"time_ns": 3, "nbytes": 64, "event": 0}])
+    panel = panels.panel(trace, sort="cpu_memory_usage")
+    first = wire.unpacked(panel.first["operators"])
+    threads = answered(panel, tab="operators", ask="rows", grouping="thread", sort="self_ns")
+
+    assert (first["sort"], first["columns"][-1]["key"], first["rows"]["value"]["cpu_bytes"]) == (
+        "cpu_bytes",
+        "cpu_bytes",
+        [64],
+    )
+    assert threads["columns"][-1]["key"] == "self_bytes"
+
+
 def test_a_hundred_thousand_names_are_sent_in_part_and_counted_whole() -> None:
     trace = make_trace([event(f"op{number}", number * 10, number * 10 + number % 9) for number in range(5_000)])
     panel = panels.panel(trace)

@@ -3,8 +3,10 @@
 import pytest
 from traces import event, make_trace
 
+from mtprof_nb import averages
+from mtprof_nb.table import sorted_rows
 from mtprof_nb.trace import Trace
-from mtprof_nb.views.rows import GROUPINGS, missing_flag, rows, shapes_text, sort_column
+from mtprof_nb.views.rows import GROUPINGS, SORT_KEYS, missing_flag, rows, shapes_text, sort_column
 
 
 def told(trace: Trace, grouping: str, sort: str = "self_ns") -> list[tuple[str, str, int, int, int]]:
@@ -126,6 +128,33 @@ def test_a_sort_key_is_torchs_or_ours_and_an_unknown_one_lists_them() -> None:
     ]
     with pytest.raises(AttributeError, match=r"'speed'.*sort by one of .*self_cpu_time_total"):
         sort_column("speed")
+
+
+@pytest.mark.parametrize("key", [key for key in SORT_KEYS if key in averages.SORT_KEYS])
+def test_the_panel_is_sorted_by_the_very_column_that_the_text_table_is_sorted_by(key: str) -> None:
+    trace = make_trace(
+        [
+            event("linear", 0, 100, device="CUDA"),
+            event("mm", 10, 30, device="CUDA", flops=5),
+            event("copy", 40, 90),
+            event("ones", 200, 300),
+            event("gemm", 20, 70, kind="kernel", device="CUDA", launcher=1),
+            event("fill", 250, 290, kind="kernel", device="CUDA", launcher=3),
+        ],
+        allocations=[
+            {"time_ns": 20, "nbytes": 700, "event": 1, "device": "CUDA"},
+            {"time_ns": 50, "nbytes": 300, "event": 2},
+            {"time_ns": 220, "nbytes": 200, "event": 3},
+            {"time_ns": 230, "nbytes": 600, "event": 3, "device": "CUDA"},
+        ],
+    )
+    column = sort_column(key)
+    found = rows(trace).showing(column)
+
+    assert [found.label[row] for row in found.order(column)] == [
+        row.key for row in sorted_rows(averages.key_averages(trace), key)
+    ]
+    assert column in [shown.key for shown in found.columns] or column == "label"
 
 
 def test_shapes_read_as_torch_writes_them() -> None:

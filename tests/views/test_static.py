@@ -82,6 +82,27 @@ def test_the_text_is_sorted_and_cut_as_asked(trace: Trace) -> None:
         static.text(trace, "speed")
 
 
+def test_the_column_that_is_sorted_by_is_the_one_that_is_shown() -> None:
+    trace = make_trace(
+        [event("aten::linear", 0, 50), event("aten::mm", 10, 40), event("aten::ones", 60, 70)],
+        allocations=[{"time_ns": 20, "nbytes": 512, "event": 1}, {"time_ns": 65, "nbytes": 256, "event": 2}],
+    )
+    usual, asked = (static.text(trace, sort).splitlines() for sort in ("memory", "cpu_memory_usage"))
+
+    assert [(line.split()[0], line[-6:].strip()) for line in usual if line.startswith(("Name", "aten"))] == [
+        ("Name", "Memory"),
+        ("aten::mm", "512 B"),
+        ("aten::ones", "256 B"),
+        ("aten::linear", "0 B"),
+    ]
+    assert [(line.split()[0], line[-7:].strip()) for line in asked if line.startswith(("Name", "aten"))] == [
+        ("Name", "CPU mem"),
+        ("aten::linear", "512 B"),
+        ("aten::mm", "512 B"),
+        ("aten::ones", "256 B"),
+    ]
+
+
 def test_an_empty_profile_is_a_title_and_a_line() -> None:
     assert static.text(empty_trace(label="Cell [1]")).splitlines() == [
         "Cell [1]",
