@@ -11,6 +11,7 @@ export function mount({ host, first, wire, store }) {
   let filter = { text: "", regex: false };
   let bad = "";
   let most = first.limit ?? Infinity;
+  let asked = 0;
   store.grouping = first.grouping;
   const table = new Table({
     label: "Operators",
@@ -51,7 +52,7 @@ export function mount({ host, first, wire, store }) {
   });
   const grouping = h(
     "select",
-    { class: "mtprof-input mtprof-select", "aria-label": "Group by", onchange: () => regroup(grouping.value) },
+    { class: "mtprof-input mtprof-select", "aria-label": "Group by", onchange: () => regroup() },
     ...first.groupings.map(({ key, title, flag }) =>
       h("option", { value: key, disabled: flag !== "", text: flag ? `${title} (${flag})` : title }),
     ),
@@ -114,19 +115,28 @@ export function mount({ host, first, wire, store }) {
     if (!partial() || bad) return;
     // More rows than were sent: Python sorts and filters all of them.
     const wanted = { sort: table.sort.key, descending: table.sort.descending, filter: filter.text, regex: filter.regex };
-    take(await wire.ask({ tab: "operators", ask: "rows", grouping: store.grouping, ...wanted }), filter.text !== "");
+    const rows = await latest(wanted);
+    if (rows) take(rows, wanted.filter !== "");
   }
   const refreshSoon = settled(refresh, 80);
 
+  /** Rows of the chosen grouping; null where others were asked for meanwhile. */
+  async function latest(wanted) {
+    const number = ++asked;
+    const rows = await wire.ask({ tab: "operators", ask: "rows", grouping: grouping.value, ...wanted });
+    return number === asked ? rows : null;
+  }
+
   function take(rows, filtered = false) {
     answer = { ...answer, ...rows, filtered };
+    store.grouping = rows.grouping;
     list();
   }
 
-  async function regroup(key) {
+  async function regroup() {
     store.select(null);
-    const rows = await wire.ask({ tab: "operators", ask: "rows", grouping: key, sort: "self_ns" });
-    store.grouping = key;
+    const rows = await latest({ sort: "self_ns" });
+    if (!rows) return;
     table.sort = { key: rows.sort, descending: true };
     take(rows);
   }

@@ -7,19 +7,34 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 from synthetic import training_run
+from traces import event, make_trace
 
 from mtprof_nb.views import panel as panels
 from mtprof_nb.views import units
+from mtprof_nb.views.widget import Panel
 
 VIEWS = Path(panels.__file__).parent
 IMPORT = "source => import(URL.createObjectURL(new Blob([source], { type: 'text/javascript' })))"
-#: A model as anywidget gives it, of a panel whose kernel is gone.
+#: A model as anywidget gives it, of a panel whose kernel answers when the test does.
 RENDER = f"""async ([script, style, state, packed]) => {{
   const {{ default: widget }} = await ({IMPORT})(script);
   const bytes = (text) => new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
   const first = Object.fromEntries(Object.entries(packed).map(([name, text]) => [name, bytes(text)]));
-  const model = {{ get: (name) => ({{ ...state, first }})[name], on() {{}}, off() {{}}, send() {{}} }};
+  window.asked = [];
+  window.answer = async (question, text) => {{
+    window.listen({{ number: question.number }}, [bytes(text)]);
+    // The page has read and drawn it by the time that the same bytes are read here.
+    await new Response(new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+    await new Promise(requestAnimationFrame);
+  }};
+  const model = {{
+    get: (name) => ({{ ...state, first }})[name],
+    on: (name, listener) => name === "msg:custom" && (window.listen = listener),
+    off() {{}},
+    send: (question) => window.asked.push(question),
+  }};
   document.head.append(Object.assign(document.createElement("style"), {{ textContent: style }}));
   const el = document.body.appendChild(document.createElement("div"));
   await widget.render({{ model, el }});
@@ -74,16 +89,58 @@ def test_a_text_is_no_formula_in_a_spreadsheet(page: Any) -> None:
     assert line == '\'=1+1,"a""b,c",-3'
 
 
+def render(page: Any, panel: Panel) -> None:
+    """Draws a panel, up to the rows of its table."""
+    state = {"tabs": panel.tabs, "strip": panel.strip}
+    packed = {name: b64encode(first).decode() for name, first in panel.first.items()}
+    page.evaluate(RENDER, [panel._esm, panel._css, json.loads(json.dumps(state)), packed])
+    page.locator(".mtprof-row").first.wait_for()
+
+
+def answer(page: Any, panel: Panel, question: dict[str, Any]) -> None:
+    """Has the panel answer one question of the page's."""
+    _, (buffer,) = panel._answer(question)
+    page.evaluate("([question, text]) => window.answer(question, text)", [question, b64encode(buffer).decode()])
+
+
+def test_an_answer_that_comes_late_does_not_undo_what_was_asked_after_it(page: Any) -> None:
+    rows = [event(f"op {number}", number * 10, number * 10 + number % 9, thread=1) for number in range(3_000)]
+    panel = panels.panel(make_trace(rows))
+    render(page, panel)
+    page.get_by_role("columnheader", name="Calls").click()
+    page.get_by_label("Group by").select_option("thread")
+    sorting, grouping = page.evaluate("window.asked.filter(({ ask }) => ask === 'rows').slice(-2)")
+    assert (sorting["grouping"], sorting["sort"], grouping["grouping"]) == ("op", "count", "thread")
+
+    labels = page.locator(".mtprof-row .mtprof-label")
+    answer(page, panel, grouping)
+    expect(labels).to_have_text(["thread 1"])
+    answer(page, panel, sorting)
+    expect(labels).to_have_text(["thread 1"])
+
+
+def test_a_filter_that_is_typed_while_rows_are_regrouped_is_of_the_new_grouping(page: Any) -> None:
+    rows = [
+        event(f"op {number}", number * 10, number * 10 + number % 9, thread=1 + number % 2) for number in range(3_000)
+    ]
+    panel = panels.panel(make_trace(rows))
+    render(page, panel)
+    page.get_by_label("Group by").select_option("thread")
+    page.get_by_label("Filter rows by name").fill("thread 2")
+    page.wait_for_function("window.asked.at(-1).filter === 'thread 2'")
+    grouping, filtering = page.evaluate("window.asked.filter(({ ask }) => ask === 'rows').slice(-2)")
+    answer(page, panel, filtering)
+    answer(page, panel, grouping)
+
+    expect(page.locator(".mtprof-row .mtprof-label")).to_have_text(["thread 2"])
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_without_jupyterlab_the_panel_has_the_colours_of_the_system(page: Any, scheme: str) -> None:
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.emulate_media(color_scheme=scheme)
-    panel = panels.panel(training_run(500))
-    state = {"tabs": panel.tabs, "strip": panel.strip}
-    packed = {name: b64encode(first).decode() for name, first in panel.first.items()}
-    page.evaluate(RENDER, [panel._esm, panel._css, json.loads(json.dumps(state)), packed])
-    page.locator(".mtprof-row").first.wait_for()
+    render(page, panels.panel(training_run(500)))
     background = page.locator(".mtprof").evaluate("element => getComputedStyle(element).backgroundColor")
     page.get_by_role("tab", name="Timeline").click()
     page.locator(".mtprof-sketch rect").first.wait_for()
