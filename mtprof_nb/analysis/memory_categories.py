@@ -60,6 +60,8 @@ def _categories(trace: Trace, records: Allocations | None) -> Int8:
     if records is None:
         return np.empty(0, np.int8)
     category = np.full(len(records), Category.UNKNOWN, np.int8)
+    if not len(trace):
+        return category
     release = releases(records)
     nested = nesting(trace)
     is_block = (records.nbytes > 0) & (records.event >= 0)

@@ -6,9 +6,9 @@ import numpy as np
 from traces import event, make_trace
 
 from mtprof_nb.analysis.blocks import releases
-from mtprof_nb.analysis.memory import MemoryDevice, largest_blocks, memory_curve, memory_devices, peak
+from mtprof_nb.analysis.memory import Block, MemoryDevice, largest_blocks, memory_curve, memory_devices, peak
 from mtprof_nb.analysis.memory_categories import Category, categories
-from mtprof_nb.trace import Trace
+from mtprof_nb.trace import Allocations, Recorded, Trace, empty_trace
 
 CPU = MemoryDevice("CPU", 0)
 
@@ -208,3 +208,20 @@ def test_categories_are_found_once_for_a_trace() -> None:
     trace = make_trace([event("a", 0, 1)], [_taken(0, 8, 8, 0)])
 
     assert np.shares_memory(categories(trace), categories(trace))
+
+
+def test_a_block_taken_while_nothing_was_recorded_is_unknown() -> None:
+    held = Allocations(
+        time_ns=np.array([5, 9]),
+        nbytes=np.array([4096, -4096]),
+        total=np.array([4096, 0]),
+        address=np.array([8, 8]),
+        event=np.array([-1, -1]),
+        thread=np.array([-1, -1]),
+        device=np.array([0, 0]),
+        device_index=np.array([0, 0]),
+    )
+    trace = empty_trace(allocations=held, recorded=Recorded(profile_memory=True))
+
+    assert _names(trace) == ["UNKNOWN", "UNKNOWN"]
+    assert largest_blocks(trace, CPU) == [Block(4096, 5, 9, -1, Category.UNKNOWN)]
