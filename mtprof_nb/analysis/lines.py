@@ -60,7 +60,6 @@ def _line_costs(trace: Trace) -> LineCosts:
         chosen = is_op if phase is None else is_op & (trace.phase == phase)
         return _sums(line[chosen], values[chosen], size)
 
-    memory = costs.memory
     return LineCosts(
         lines=found.chains.lines,
         forward_ns=summed(costs.self_ns, FORWARD),
@@ -70,8 +69,21 @@ def _line_costs(trace: Trace) -> LineCosts:
         count=summed(np.ones(len(trace), np.int64)),
         total_ns=_with_callees(trace, costs.self_ns, size),
         device_ns=None if costs.self_device_ns is None else summed(costs.self_device_ns),
-        memory_bytes=None if memory is None else summed(memory.self_cpu + memory.self_device),
+        memory_bytes=_memory(trace, line, size),
     )
+
+
+def _memory(trace: Trace, line: Int32 | Int64, size: int) -> Int64 | None:
+    """The bytes of each line's own ops. A record is its own thread's op's, whatever others ran meanwhile."""
+    records, changes = trace.allocations, event_costs(trace).memory
+    is_op = trace.kind == OP
+    if records is not None:
+        rows = np.flatnonzero(records.event >= 0)
+        rows = rows[is_op[records.event[rows]]]
+        return _sums(line[records.event[rows]], records.nbytes[rows], size)
+    if changes is None:
+        return None
+    return _sums(line[is_op], (changes.self_cpu + changes.self_device)[is_op], size)
 
 
 def _sums(groups: Int32 | Int64, values: Int64, size: int) -> Int64:

@@ -313,6 +313,20 @@ def test_memory_is_that_of_the_lines_own_ops() -> None:
     assert columns(line_costs(trace), "memory_bytes") == {3: (500,), 4: (-300,)}
 
 
+def test_an_allocation_is_its_own_threads_however_many_threads_ran_meanwhile() -> None:
+    trace = make_trace(
+        [op("empty", 0, 10, 3, thread=1), op("mm", 0, 20, 4, thread=2), op("free", 30, 40, 5, thread=1)],
+        [
+            {"time_ns": 5, "nbytes": 100, "event": 0, "thread": 1},
+            {"time_ns": 15, "nbytes": 7, "event": 1, "thread": 2},
+            {"time_ns": 25, "nbytes": -7, "thread": 2},
+            {"time_ns": 35, "nbytes": -60, "event": 2, "thread": 1},
+        ],
+    )
+
+    assert columns(line_costs(trace), "memory_bytes") == {3: (100,), 4: (7,), 5: (-60,)}
+
+
 def test_memory_and_kernels_are_absent_where_they_were_not_recorded() -> None:
     costs = line_costs(make_trace([op("mm", 0, 10, 3)]))
 
