@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -21,6 +22,7 @@ from mtprof_nb.capture.links import NODE_WITHOUT_NUMBER, NOT_IN_BACKWARD, link_b
 from mtprof_nb.capture.module_paths import ModulesOnStack
 from mtprof_nb.capture.tensor_facts import TensorFacts, dtype_name
 from mtprof_nb.capture.threads import ThreadFollower
+from mtprof_nb.errors import warn
 from mtprof_nb.trace import Trace
 
 #: Autograd's number of a node that has none, such as one that accumulates a gradient.
@@ -41,6 +43,8 @@ class DispatchHook:
         self._recorder = OpRecorder(torch, request)
         self._mode = _mode_class()(self._recorder)
         self._threads = ThreadFollower(self._inside)
+        #: The thread on which recording began, until the mode is taken off there.
+        self._started_on: int | None = None
         self._memory = KinetoMemory(torch, request) if request.recorded.profile_memory else None
 
     def prepare(self) -> None:
@@ -54,6 +58,10 @@ class DispatchHook:
             self._memory.start()
         _keep_compiler_out(self._torch, type(self._mode).__torch_dispatch__.__code__)
         self._threads.install()
+        for mode in _modes(self._torch):
+            if isinstance(mode, type(self._mode)) and mode.is_over:
+                _remove_mode(mode)
+        self._started_on = threading.get_ident()
         self._push()
 
     def stop(self) -> Trace:
@@ -62,6 +70,8 @@ class DispatchHook:
             self._remove()
         finally:
             allocations = self._memory.stop() if self._memory is not None else None
+        if self._started_on in sys._current_frames():
+            warn("stopped on another thread, which cannot take the mode off: stop it on the thread that starts it")
         trace = freeze(self._recorder.buffer, _vocabulary(self._torch))
         return trace if allocations is None else allocations.put_into(trace)
 
@@ -77,6 +87,8 @@ class DispatchHook:
         with interrupts_held_back():
             self._threads.remove()
             _remove_mode(self._mode)
+            if self._started_on == threading.get_ident():
+                self._started_on = None
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:  # noqa: ARG002 - for Kineto alone
         """A scope of the user's."""
@@ -211,7 +223,13 @@ def _mode_class() -> Any:
 
         def __init__(self, recorder: OpRecorder) -> None:
             super().__init__()
+            self._recorder = recorder
             self._run = recorder.run
+
+        @property
+        def is_over(self) -> bool:
+            """Whether it only passes ops on, being left where another thread could not take it off."""
+            return not self._recorder.buffer.is_open
 
         @classmethod
         def ignore_compile_internals(cls) -> bool:

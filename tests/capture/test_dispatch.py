@@ -466,6 +466,12 @@ def test_a_mode_of_the_users_that_outlives_the_recording_stays_in_force() -> Non
     assert _names(trace) == ["aten::ones"]
 
 
+def _on_another_thread(act: Callable[[], Any]) -> None:
+    thread = threading.Thread(target=act)
+    thread.start()
+    thread.join()
+
+
 def test_stopping_on_another_thread_leaves_that_threads_modes_alone() -> None:
     hook = _hook()
     hook.start()
@@ -477,13 +483,38 @@ def test_stopping_on_another_thread_leaves_that_threads_modes_alone() -> None:
             found.append(hook.stop())
             found.append(torch._C._len_torch_dispatch_stack())
 
-    thread = threading.Thread(target=stop)
-    thread.start()
-    thread.join()
+    with pytest.warns(MtprofWarning, match="stopped on another thread"):
+        _on_another_thread(stop)
     torch.ones(1)
     hook.stop()
 
     assert (_names(found[0]), found[1]) == (["aten::ones"], 1)
+
+
+def test_a_mode_that_another_thread_could_not_remove_goes_with_the_next_recording() -> None:
+    hook, foreign = _hook(), _Foreign()
+    hook.start()
+    with pytest.warns(MtprofWarning, match="stop it on the thread that starts it"):
+        _on_another_thread(hook.stop)
+    assert torch._C._len_torch_dispatch_stack() == 1
+    with foreign:
+        trace = _record(lambda: torch.zeros(1))
+        assert torch._C._get_dispatch_stack_at(0) is foreign
+
+    assert torch._C._len_torch_dispatch_stack() == 0
+    assert _names(trace) == ["aten::zeros"]
+
+
+def test_a_recording_that_a_thread_left_to_others_when_it_ended_is_stopped_in_silence() -> None:
+    hook = _hook()
+
+    def begin() -> None:
+        hook.start()
+        torch.ones(1)
+
+    _on_another_thread(begin)
+
+    assert _names(hook.stop()) == ["aten::ones"]
 
 
 def test_results_and_random_numbers_are_the_same_with_and_without_a_recording() -> None:
