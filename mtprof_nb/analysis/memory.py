@@ -87,6 +87,14 @@ def peak(curve: MemoryCurve) -> Peak | None:
     return Peak(int(curve.time_ns[top]), int(curve.allocated[top]), int(curve.event[top]))
 
 
+def thinned(held: Int64, most: int) -> Int64:
+    """Positions that keep the shape: all, or of each of equal runs the first, the lowest, the highest and the last."""
+    if len(held) <= most:
+        return np.arange(len(held))
+    runs = np.array_split(np.arange(len(held)), most // 4)
+    return np.unique([(run[0], run[held[run].argmin()], run[held[run].argmax()], run[-1]) for run in runs])
+
+
 def largest_blocks(trace: Trace, device: MemoryDevice, count: int = 20) -> list[Block]:
     """The largest allocations, the largest first; of equal ones the earlier first."""
     records = trace.allocations

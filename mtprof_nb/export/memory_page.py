@@ -5,9 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from mtprof_nb.analysis.memory import MemoryDevice, memory_curve, peak
+from mtprof_nb.analysis.memory import MemoryDevice, memory_curve, peak, thinned
 from mtprof_nb.analysis.memory_categories import Category
 from mtprof_nb.trace import Int64, Trace
 
@@ -55,7 +53,7 @@ def page(trace: Trace, device: MemoryDevice, microseconds: Int64, held: Int64) -
 def _figure(trace: Trace, device: MemoryDevice, microseconds: Int64, held: Int64) -> Figure:
     from plotly.graph_objects import Figure, Scatter
 
-    points = _shown_points(held.sum(axis=1))
+    points = thinned(held.sum(axis=1), _MOST_POINTS)
     milliseconds = (microseconds[points] - microseconds[:1].max(initial=0)) / 1000
     figure = Figure(layout={"template": "plotly_white", "hovermode": "x unified"})
     for category in Category:
@@ -75,18 +73,6 @@ def _figure(trace: Trace, device: MemoryDevice, microseconds: Int64, held: Int64
     figure.update_yaxes(title_text="held (bytes)", tickformat="~s", ticksuffix="B", rangemode="tozero")
     figure.update_layout(title={"text": _title(trace, device), "subtitle": {"text": _note(len(points), len(held))}})
     return figure
-
-
-def _shown_points(total: Int64) -> Int64:
-    """Positions that keep the shape: of each of equal stretches its highest, its lowest and its last."""
-    if len(total) <= _MOST_POINTS:
-        return np.arange(len(total))
-    edges = np.linspace(0, len(total), _MOST_POINTS // 3 + 1).astype(np.int64)
-    stretches = zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-    kept = [
-        (first + total[first:last].argmax(), first + total[first:last].argmin(), last - 1) for first, last in stretches
-    ]
-    return np.unique(np.array(kept, np.int64))
 
 
 def _title(trace: Trace, device: MemoryDevice) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.analysis.memory import Block, MemoryCurve, largest_blocks, memory_curve, memory_devices
+from mtprof_nb.analysis.memory import Block, MemoryCurve, largest_blocks, memory_curve, memory_devices, thinned
 from mtprof_nb.analysis.memory_categories import Category
 from mtprof_nb.trace import Int64, Trace
 from mtprof_nb.views import units
@@ -27,16 +27,10 @@ _CURVES = tuple(FAMILIES[code].colour for code in (0, 1, 3, 2, 6))
 
 
 def outline(curve: MemoryCurve, begin_ns: int, end_ns: int, most: int = MOST_POINTS) -> Int64:
-    """Positions to draw in a window: all, or of each run the first, the lowest, the highest and the last."""
+    """Positions to draw in a window."""
     first = max(int(np.searchsorted(curve.time_ns, begin_ns, side="right")) - 1, 0)
     last = min(int(np.searchsorted(curve.time_ns, end_ns, side="left")) + 1, len(curve.time_ns))
-    if last - first <= most:
-        return np.arange(first, last)
-    kept = []
-    for run in np.array_split(np.arange(first, last), most // 4):
-        held = curve.allocated[run]
-        kept += [run[0], run[held.argmin()], run[held.argmax()], run[-1]]
-    return np.unique(kept)
+    return first + thinned(curve.allocated[first:last], most)
 
 
 class MemoryChart:

@@ -6,7 +6,7 @@ import numpy as np
 from traces import event, make_trace
 
 from mtprof_nb.analysis.blocks import releases
-from mtprof_nb.analysis.memory import Block, MemoryDevice, largest_blocks, memory_curve, memory_devices, peak
+from mtprof_nb.analysis.memory import Block, MemoryDevice, largest_blocks, memory_curve, memory_devices, peak, thinned
 from mtprof_nb.analysis.memory_categories import Category, categories
 from mtprof_nb.trace import Allocations, Recorded, Trace, empty_trace
 
@@ -225,3 +225,13 @@ def test_a_block_taken_while_nothing_was_recorded_is_unknown() -> None:
 
     assert _names(trace) == ["UNKNOWN", "UNKNOWN"]
     assert largest_blocks(trace, CPU) == [Block(4096, 5, 9, -1, Category.UNKNOWN)]
+
+
+def test_a_long_curve_keeps_its_ends_its_peaks_and_its_lows_in_fewer_points() -> None:
+    held = np.tile([10, 20, 15, 12], 5_000)
+    held[[17, 7_777, 12_001]] = [98, 99, 1]
+    kept = thinned(held, 400)
+
+    assert len(kept) <= 400
+    assert {0, 17, 7_777, 12_001, 19_999} <= set(kept.tolist())
+    assert thinned(held[:400], 400).tolist() == list(range(400))

@@ -6,12 +6,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from traces import event, make_trace
 
 from mtprof_nb.analysis.memory_categories import Category
-from mtprof_nb.export import memory_page, memory_timeline
+from mtprof_nb.export import memory_timeline
 from mtprof_nb.trace import Recorded, Trace
 
 ALL = Recorded(record_shapes=True, profile_memory=True, with_stack=True)
@@ -175,12 +174,3 @@ def test_the_page_takes_any_text_as_a_label(tmp_path: Path) -> None:
 
     assert "<script>alert" not in page
     assert "x" * 1_000 not in page
-
-
-def test_a_long_curve_is_drawn_with_fewer_points_and_every_peak() -> None:
-    total = np.zeros(100_000, np.int64)
-    total[[17, 50_001, 99_998]] = [5, 9, 7]
-    points = memory_page._shown_points(total)
-
-    assert len(points) <= memory_page._MOST_POINTS
-    assert {17, 50_001, 99_998, 99_999} <= set(points.tolist())

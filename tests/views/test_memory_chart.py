@@ -67,16 +67,6 @@ def test_the_largest_allocations_come_first_and_tell_how_long_they_were_held(tra
     assert "m.py:3" in largest["detail"][1]
 
 
-def test_a_long_curve_keeps_its_peak_and_its_lows() -> None:
-    total = np.tile([10, 20, 15, 12], 5_000)
-    total[7_777], total[12_001] = 99, 1
-    curve = MemoryCurve(np.arange(20_000) * 10, total, np.full(20_000, -1, np.int32))
-    kept = outline(curve, 0, 200_000, most=400)
-
-    assert len(kept) <= 400
-    assert {0, 7_777, 12_001, 19_999} <= set(kept.tolist())
-
-
 def test_a_window_has_the_level_it_begins_with_and_all_its_changes() -> None:
     curve = MemoryCurve(np.arange(10) * 10, np.arange(10), np.full(10, -1, np.int32))
 
