@@ -10,6 +10,7 @@ import numpy as np
 
 from mtprof_nb.analysis.averages import Column, Groups, flat_shapes, group, innermost_frames
 from mtprof_nb.analysis.costs import loose_allocations
+from mtprof_nb.analysis.stacks import METRICS
 from mtprof_nb.events import DeviceName, Event, used_device
 from mtprof_nb.table import FormattedTimes, build_table, self_cpu_time
 from mtprof_nb.trace import Trace
@@ -125,13 +126,6 @@ def _public_attributes(row: FunctionEventAvg) -> tuple[str, ...]:
     return tuple(sorted(name for name in {*vars(row), *properties} if not name.startswith("_") and "cuda" not in name))
 
 
-#: What `export_stacks` can weigh a stack by.
-STACK_METRICS = (
-    "self_cpu_time_total",
-    "self_cuda_time_total",
-    "self_xpu_time_total",
-    "self_privateuse1_time_total",
-)
 #: What a table can be sorted by: every attribute of a row but the deprecated ones.
 SORT_KEYS = _public_attributes(FunctionEventAvg())
 #: The columns of `EventList.to_dataframe`.
@@ -250,7 +244,7 @@ class EventList(list[FunctionEventAvg]):
 
     def supported_export_stacks_metrics(self) -> list[str]:
         """The metrics that `export_stacks` takes."""
-        return list(STACK_METRICS)
+        return list(METRICS)
 
     def export_stacks(self, path: str | PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Write the rows' stacks, root first, each with its metric: `a;b;c 123`."""

@@ -7,7 +7,8 @@ import sys
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.averages import DATAFRAME_COLUMNS, STACK_METRICS, EventList, FunctionEventAvg, key_averages
+from mtprof_nb.analysis.stacks import METRICS
+from mtprof_nb.averages import DATAFRAME_COLUMNS, EventList, FunctionEventAvg, key_averages
 from mtprof_nb.events import Events
 from mtprof_nb.trace import empty_trace
 
@@ -303,7 +304,7 @@ def test_stacks_can_be_weighed_by_device_time(tmp_path):
     path = tmp_path / "stacks.txt"
     rows = key_averages(trace, group_by_stack_n=1)
 
-    for metric in STACK_METRICS[1:]:
+    for metric in METRICS[1:]:
         rows.export_stacks(path, metric)
         assert path.read_text() == "f.py:1:a 8\n"
 
@@ -313,7 +314,7 @@ def test_an_unsupported_metric_is_refused_and_the_old_file_stays(trace, tmp_path
     path.write_text("old")
     rows = key_averages(trace)
 
-    assert rows.supported_export_stacks_metrics() == list(STACK_METRICS)
+    assert rows.supported_export_stacks_metrics() == list(METRICS)
     with pytest.raises(ValueError, match=r"metric should be one of: .*'self_cpu_time_total'"):
         rows.export_stacks(path, "cpu_time_total")
     assert path.read_text() == "old"

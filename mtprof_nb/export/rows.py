@@ -6,7 +6,8 @@ import json
 import os
 from collections.abc import Sequence
 
-from mtprof_nb.averages import STACK_METRICS, FunctionEventAvg
+from mtprof_nb.analysis.stacks import METRICS
+from mtprof_nb.averages import FunctionEventAvg
 from mtprof_nb.export.atomic import replacing
 from mtprof_nb.export.stacks import collapsed_frame
 
@@ -36,8 +37,8 @@ def write_chrome_trace(rows: Sequence[FunctionEventAvg], path: str | os.PathLike
 
 def write_stacks(rows: Sequence[FunctionEventAvg], path: str | os.PathLike[str], metric: str) -> None:
     """A line a row that has a stack and a whole microsecond of the metric: frames root first, then the number."""
-    if metric not in STACK_METRICS:
-        msg = f"metric should be one of: {list(STACK_METRICS)}"
+    if metric not in METRICS:
+        msg = f"metric should be one of: {list(METRICS)}"
         raise ValueError(msg)
     attribute = "self_cpu_time_total" if metric == "self_cpu_time_total" else "self_device_time_total"
     with replacing(path) as file:
