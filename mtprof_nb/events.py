@@ -11,12 +11,11 @@ from mtprof_nb.analysis.fields import field, input_shapes, keys, stack, thread_i
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.owners import children, launched
 from mtprof_nb.table import FormattedTimes, build_table
-from mtprof_nb.trace import BACKWARD, PYTHON, SCOPE, Trace
+from mtprof_nb.trace import BACKWARD, ENGINE_PREFIX, PYTHON, SCOPE, Trace
 
 if TYPE_CHECKING:
     from mtprof_nb.averages import EventList, FunctionEventAvg
 
-_ENGINE_PREFIX = "autograd::engine::evaluate_function: "
 _FUNCTION_SCOPE, _BACKWARD_SCOPE, _USER_SCOPE = 0, 1, 7
 _ACTIVITY_TYPES = ("cpu_op", "user_annotation", "python_function", "runtime", "kernel")
 
@@ -46,7 +45,9 @@ class DeviceName(str):
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        name = other if isinstance(other, str) else getattr(other, "name", None)
+        if isinstance(other, str):
+            return str.__eq__(self, other)
+        name = getattr(other, "name", None)
         return str.__eq__(self, "NPU" if name == "PrivateUse1" else str(name))
 
     def __ne__(self, other: object) -> bool:
@@ -192,7 +193,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
         """Torch's record scope: 7 for what a user named, 1 for a node of the backward pass, else 0."""
         if self._trace.kind.item(self._position) == SCOPE:
             return _USER_SCOPE
-        is_node = self._trace.phase.item(self._position) == BACKWARD and _ENGINE_PREFIX + self.name in self._trace.names
+        is_node = self._trace.phase.item(self._position) == BACKWARD and ENGINE_PREFIX + self.name in self._trace.names
         return _BACKWARD_SCOPE if is_node else _FUNCTION_SCOPE
 
     @property

@@ -20,6 +20,8 @@ KINDS = ("op", "scope", "python", "runtime", "kernel")
 OP, SCOPE, PYTHON, RUNTIME, KERNEL = range(5)
 PHASES = ("forward", "backward", "optimizer", "other")
 FORWARD, BACKWARD, OPTIMIZER, OTHER = range(4)
+#: How the name begins of the event that autograd's engine wraps around each node.
+ENGINE_PREFIX = "autograd::engine::evaluate_function: "
 
 #: Shapes of one op's inputs: a tuple per tensor, a tuple of tuples per tensor list, () otherwise.
 Shapes = tuple[Any, ...]

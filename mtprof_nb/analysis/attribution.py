@@ -20,9 +20,8 @@ import numpy as np
 
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.user_lines import Chains, chains_of_events
-from mtprof_nb.trace import BACKWARD, Bool, Int32, Int64, SourceLine, Trace
+from mtprof_nb.trace import BACKWARD, ENGINE_PREFIX, Bool, Int32, Int64, SourceLine, Trace
 
-_ENGINE = "autograd::engine::evaluate_function: "
 _ACCUMULATE = "AccumulateGrad"
 _UNKNOWN = -2
 
@@ -128,7 +127,7 @@ class _Attributor:
         """
         names, outer = self._trace.names, self._parent[nodes]
         position = {name: index for index, name in enumerate(names)}
-        inside = np.array([position.get(name.removeprefix(_ENGINE), -1) for name in names] or [-1], np.int32)
+        inside = np.array([position.get(name.removeprefix(ENGINE_PREFIX), -1) for name in names] or [-1], np.int32)
         is_evaluated = inside[self._trace.name[outer]] == self._trace.name[nodes]
         found: Int64 = nodes[is_evaluated & (self._trace.forward[outer] < 0)]
         return found

@@ -14,7 +14,7 @@ import numpy as np
 
 from mtprof_nb.analysis.blocks import releases
 from mtprof_nb.analysis.nesting import Nesting, nesting
-from mtprof_nb.trace import BACKWARD, OP, OPTIMIZER, Allocations, Bool, Int8, Int32, Int64, Trace
+from mtprof_nb.trace import BACKWARD, ENGINE_PREFIX, OP, OPTIMIZER, Allocations, Bool, Int8, Int32, Int64, Trace
 
 
 class Category(IntEnum):
@@ -31,7 +31,6 @@ class Category(IntEnum):
 
 
 #: How autograd's own events begin; an op that runs inside of one is an op of its own.
-_ENGINE = "autograd::engine::evaluate_function"
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
 _ADD = "aten::add_"
 #: Bytes of an element, by the names that the runtimes give to types.
@@ -112,7 +111,7 @@ def _outlives(trace: Trace, nested: Nesting, records: Allocations, release: Int6
 
 def _is_ordinary_op(trace: Trace, nested: Nesting) -> Bool:
     """Ops, but for autograd's own events: the engine's, and the node that it runs."""
-    engine = np.array([name.startswith(_ENGINE) for name in trace.names] or [False], np.bool_)[trace.name]
+    engine = np.array([name.startswith(ENGINE_PREFIX) for name in trace.names] or [False], np.bool_)[trace.name]
     node = (nested.parent >= 0) & engine[nested.parent]
     ordinary: Bool = (trace.kind == OP) & ~engine & ~node
     return ordinary

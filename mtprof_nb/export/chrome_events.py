@@ -12,7 +12,7 @@ from mtprof_nb.export.chrome_lanes import Lanes
 from mtprof_nb.export.chrome_text import Texts, joined, quoted
 from mtprof_nb.export.crossings import crossing_calls, crossing_scopes
 from mtprof_nb.export.fixed_width import Words, beside, constant, digits, microseconds, row_texts
-from mtprof_nb.trace import KERNEL, OP, SCOPE, Int8, Int64, Trace
+from mtprof_nb.trace import ENGINE_PREFIX, KERNEL, OP, SCOPE, Int8, Int64, Trace
 
 #: Rows made into text at once: enough for whole columns to pay, few enough to stay in the processor's cache.
 _CHUNK_ROWS, _CHUNK_BYTES = 1 << 13, 1 << 26
@@ -20,8 +20,6 @@ _CHUNK_ROWS, _CHUNK_BYTES = 1 << 13, 1 << 26
 #: By kind of event, then those of device copies.
 _CATEGORIES = ("cpu_op", "user_annotation", "python_function", "runtime", "kernel", "gpu_memcpy", "gpu_memset")
 _COPIES = {"Memcpy": "gpu_memcpy", "Memset": "gpu_memset"}
-#: How the event begins that autograd's engine wraps around each node.
-_ENGINE = "autograd::engine::evaluate_function"
 _RUNTIME_OF_DEVICE = {"CUDA": "cuda_runtime", "XPU": "xpu_runtime", "NPU": "privateuse1_runtime"}
 
 
@@ -148,7 +146,7 @@ def _categories(trace: Trace) -> Int8:
 
 def _backward_nodes(trace: Trace) -> Int64:
     """The events that an arrow points to: the outermost of an op's backward, or the node that the engine ran in it."""
-    engine = np.array([name.startswith(_ENGINE) for name in trace.names] or [False], np.bool_)[trace.name]
+    engine = np.array([name.startswith(ENGINE_PREFIX) for name in trace.names] or [False], np.bool_)[trace.name]
     rows = np.flatnonzero((trace.forward >= 0) & ~trace.is_async)
     rows = rows[np.argsort(trace.forward[rows], kind="stable")]
     kept = [np.empty(0, np.int64)]

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from mtprof_nb.trace import KERNEL, OP, SCOPE, Int8, Trace
+from mtprof_nb.trace import ENGINE_PREFIX, KERNEL, OP, SCOPE, Int8, Trace
 
 DARK_INK, LIGHT_INK = "#1b1f24", "#ffffff"
 
@@ -77,7 +77,7 @@ _PATTERNS = tuple(
         ),
     )
 )
-_WRAPPER = re.compile(r"^(autograd::engine::evaluate_function: |[\w.]+::)+")
+_WRAPPER = re.compile(rf"^({ENGINE_PREFIX}|[\w.]+::)+")
 _LIBRARY = re.compile(r"^(native|foreach|cudnn|miopen|mkldnn|mps|thnn|slow|amp)_")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 

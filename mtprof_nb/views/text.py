@@ -6,6 +6,8 @@ import html
 import re
 from functools import lru_cache
 
+from mtprof_nb.trace import ENGINE_PREFIX
+
 #: Past this a name is cut in the middle: its beginning and its end tell most.
 LONGEST = 400
 #: Control characters, marks that turn the direction of writing, and halves of surrogate pairs.
@@ -34,7 +36,7 @@ def hover(name: str, width: int = 56) -> str:
 
 def short_name(name: str) -> str:
     """An op's name without its namespace, or what autograd's engine evaluates: `mm` for `aten::mm`."""
-    text = shown(name.removeprefix("autograd::engine::evaluate_function: "), 120)
+    text = shown(name.removeprefix(ENGINE_PREFIX), 120)
     return text.rpartition("::")[2] or text
 
 
