@@ -11,12 +11,12 @@ from types import FunctionType
 from typing import Any
 
 _BINARY = (
-    "__add__ __radd__ __iadd__ __sub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __div__ __idiv__ __ifloordiv__"
-    " __matmul__ __mod__ __imod__ __and__ __iand__ __rand__ __or__ __ior__ __ror__ __xor__ __ixor__ __rxor__ __lshift__"
-    " __ilshift__ __rshift__ __irshift__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __getitem__"
+    "__add__ __radd__ __iadd__ __sub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __itruediv__ __div__ __idiv__"
+    " __ifloordiv__ __matmul__ __mod__ __imod__ __and__ __iand__ __rand__ __or__ __ior__ __ror__ __xor__ __ixor__"
+    " __rxor__ __lshift__ __ilshift__ __rshift__ __irshift__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __getitem__"
     " __pow__ __ipow__ __rpow__ __rsub__ __rmatmul__"
 )
-_UNARY = "__bool__ __float__ __int__ __index__ __invert__ __complex__ __neg__ __pos__ __abs__"
+_UNARY = "__bool__ __nonzero__ __float__ __int__ __long__ __index__ __invert__ __complex__ __neg__ __pos__ __abs__"
 _PROPERTIES = "T mT H mH real imag"
 
 
@@ -99,4 +99,7 @@ class TensorOperators:
         def read(tensor: Any) -> Any:
             return original.__get__(tensor)
 
-        return property(read, original.__set__, doc=original.__doc__)
+        def write(tensor: Any, value: Any) -> None:
+            original.__set__(tensor, value)
+
+        return property(read, write, doc=original.__doc__)
