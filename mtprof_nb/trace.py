@@ -83,8 +83,19 @@ def _freeze_columns(owner: Any, length: int, dtypes: Mapping[str, npt.DTypeLike]
         object.__setattr__(owner, name, column)
 
 
+class _Frozen:
+    """What cannot change is its own copy; out of a pickle it is made anew, so that it cannot change there either."""
+
+    def __deepcopy__(self, _memo: Any) -> Any:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = (getattr(self, part.name) for part in fields(self))  # type: ignore[arg-type]
+        return type(self), tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
+
+
 @dataclass(frozen=True, eq=False)
-class StackTree:
+class StackTree(_Frozen):
     """Interned stacks. A stack is a node; its frames are the node's, its parent's, … innermost first.
 
     A parent's number is always lower than its children's; the root's parent is -1.
@@ -154,7 +165,7 @@ _ALLOCATION_DTYPES: dict[str, npt.DTypeLike] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Allocations:
+class Allocations(_Frozen):
     """Allocator events in order of time: a release has negative `nbytes`."""
 
     time_ns: Int64
@@ -209,7 +220,7 @@ _EVENT_REFERENCES = ("forward", "launcher")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trace:
+class Trace(_Frozen):
     """A finished recording: one row an event, ordered by start, then by length (an outer event first).
 
     Columns are read-only. An optional column is None when its flag was off. A column that points into a

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import pickle
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
@@ -237,7 +238,31 @@ def test_an_event_equals_a_dictionary_of_the_same_and_no_event_of_another_trace(
 
 def test_a_copied_event_is_the_same_event(full):
     assert copy.copy(full[1]) == full[1]
+    assert copy.deepcopy(full[1]) == full[1]
     assert not hasattr(full[1], "_repr_html_")
+
+
+def test_events_and_rows_come_out_of_a_pickle_as_they_went_in_and_cannot_change_there(full):
+    event, rows = pickle.loads(pickle.dumps((full[1], full.key_averages())))
+
+    assert dict(event) == dict(full[1])
+    assert [vars(row) | {"_first": None} for row in rows] == [
+        vars(row) | {"_first": None} for row in full.key_averages()
+    ]
+    assert rows.table() == full.key_averages().table()
+    trace = event._trace
+    assert not any(column.flags.writeable for column in (trace.start_ns, trace.stack, trace.stacks.frame))
+    with pytest.raises(TypeError):
+        trace.metadata["key"] = "text"
+
+
+def test_rows_can_be_copied_deeply(full):
+    rows = full.key_averages()
+    copied = copy.deepcopy(rows)
+    copied[0].count = 7
+
+    assert [row.key for row in copied] == [row.key for row in rows]
+    assert rows[0].count == 1
 
 
 def test_a_repr_has_no_address():
