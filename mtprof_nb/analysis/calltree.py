@@ -10,6 +10,7 @@ import numpy as np
 from mtprof_nb.analysis.averages import name_ids
 from mtprof_nb.analysis.costs import averaged_costs
 from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.analysis.stacks import with_called
 from mtprof_nb.trace import OP, PYTHON, SCOPE, Bool, Frame, Int32, Int64, StackTree, Trace
 
 
@@ -37,10 +38,7 @@ class CallTree:
 
     def with_callees(self, own: Int64) -> Int64:
         """For each node the sum over itself and all that it called."""
-        total = np.array(own, np.int64)
-        for node in range(len(self) - 1, 0, -1):
-            total[self.parent[node]] += total[node]
-        return total
+        return with_called(self.parent, own)
 
 
 def has_frames(trace: Trace) -> bool:

@@ -1,4 +1,4 @@
-"""What a metric cost at each node of the tree of stacks, of its own and with everything it called."""
+"""What a metric cost at each node of the tree of stacks, and what any value comes to with everything called."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.analysis.costs import event_costs
-from mtprof_nb.trace import KERNEL, Int64, StackTree, Trace
+from mtprof_nb.trace import KERNEL, Int32, Int64, StackTree, Trace
 
 #: The device whose time a metric of collapsed stacks sums.
 _DEVICE_OF_METRIC = {
@@ -21,12 +21,10 @@ METRICS = tuple(_DEVICE_OF_METRIC)
 
 @dataclass(frozen=True, eq=False)
 class StackTotals:
-    """For each node of a tree: what was spent right there, what there and in all it called, and by how many events."""
+    """What was spent right at each node of a tree."""
 
     tree: StackTree
     self_value: Int64
-    total_value: Int64
-    self_count: Int64
 
 
 def stack_totals(trace: Trace, metric: str = METRICS[0]) -> StackTotals:
@@ -37,36 +35,28 @@ def stack_totals(trace: Trace, metric: str = METRICS[0]) -> StackTotals:
     if trace.stacks is None or trace.stack is None:
         msg = "no stacks were recorded: profile with with_stack=True"
         raise ValueError(msg)
-    return totals_by_stack(trace, _self_ns(trace, _DEVICE_OF_METRIC[metric]))
+    self_ns = _self_ns(trace, _DEVICE_OF_METRIC[metric])
+    rows = np.flatnonzero((trace.stack >= 0) & (self_ns != 0))
+    total = np.zeros(len(trace.stacks), np.int64)
+    np.add.at(total, trace.stack[rows], self_ns[rows])
+    return StackTotals(trace.stacks, total)
 
 
-def totals_by_stack(trace: Trace, values: Int64) -> StackTotals:
-    """Any value of the events, such as bytes, summed by stack. The trace must have stacks."""
-    if trace.stacks is None or trace.stack is None:
-        msg = "no stacks were recorded: profile with with_stack=True"
-        raise ValueError(msg)
-    tree = trace.stacks
-    rows = np.flatnonzero((trace.stack >= 0) & (values != 0))
-    own = np.zeros(len(tree), np.int64)
-    np.add.at(own, trace.stack[rows], values[rows])
-    return StackTotals(tree, own, with_called(tree, own), np.bincount(trace.stack[rows], minlength=len(tree)))
-
-
-def with_called(tree: StackTree, own: Int64) -> Int64:
+def with_called(parent: Int32, own: Int64) -> Int64:
     """Each node's value plus those of all nodes below it."""
-    total = own.copy()
-    depth = depths(tree)
+    total = np.array(own, np.int64)
+    depth = depths(parent)
     by_depth = np.argsort(depth, kind="stable")
     levels = np.split(by_depth, np.flatnonzero(np.diff(depth[by_depth])) + 1)
     for level in reversed(levels[1:]):
-        np.add.at(total, tree.parent[level], total[level])
+        np.add.at(total, parent[level], total[level])
     return total
 
 
-def depths(tree: StackTree) -> Int64:
-    """How many callers each node has."""
-    depth = (tree.parent >= 0).astype(np.int64)
-    ancestor = tree.parent
+def depths(parent: Int32) -> Int64:
+    """How many callers each node of a tree has, of which this is each node's parent, or -1."""
+    depth = (parent >= 0).astype(np.int64)
+    ancestor = parent
     while (further := ancestor >= 0).any():
         # Each round doubles how far up is known.
         depth = depth + np.where(further, depth[ancestor], 0)

@@ -130,7 +130,7 @@ class _Stacks:
         self._parent = tree.parent.tolist()
         self._frames = [quoted(str(frame))[1:-1] for frame in tree.frames]
         self._known: dict[int, bytes] = {}
-        deepest = int(depths(tree).max(initial=0)) + 1
+        deepest = int(depths(tree.parent).max(initial=0)) + 1
         self.longest = deepest * (max(map(len, self._frames), default=0) + 1)
 
     def column(self, nodes: Int32) -> Column:
