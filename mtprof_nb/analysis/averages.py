@@ -184,7 +184,5 @@ KEYS: dict[str, Callable[[Trace], Column]] = {
     "module": lambda trace: _or_nothing(trace.module, trace),
     "scope": _scope_names,
     "thread": lambda trace: trace.thread,
-    "phase": lambda trace: trace.phase,
-    "step": lambda trace: trace.step,
     "kind": lambda trace: trace.kind,
 }

@@ -78,7 +78,6 @@ _PATTERNS = tuple(
     )
 )
 _WRAPPER = re.compile(rf"^({ENGINE_PREFIX}|[\w.]+::)+")
-_LIBRARY = re.compile(r"^(native|foreach|cudnn|miopen|mkldnn|mps|thnn|slow|amp)_")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 

@@ -14,11 +14,6 @@ def packed(value: Any) -> bytes:
     return zlib.compress(json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii"), 6)
 
 
-def unpacked(message: bytes) -> Any:
-    """The value of a packed message."""
-    return json.loads(zlib.decompress(message))
-
-
 @cache
 def plotly_script() -> bytes:
     """plotly.js out of the installed plotly package, compressed."""

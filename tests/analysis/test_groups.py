@@ -91,8 +91,6 @@ def test_a_kernel_is_not_in_the_group_of_the_op_of_its_name():
         ("line", [{"line": ("cell", 1)}, {"line": ("cell", 2)}]),
         ("module", [{"module": "encoder.0"}, {"module": "encoder.1"}]),
         ("thread", [{"thread": 1}, {"thread": 2}]),
-        ("phase", [{"phase": "forward"}, {"phase": "backward"}]),
-        ("step", [{"step": 0}, {"step": 1}]),
         ("kind", [{"kind": "op"}, {"kind": "python"}]),
         ("device", [{"device": "CPU"}, {"device": "NPU"}]),
     ],

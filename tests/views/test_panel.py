@@ -1,9 +1,11 @@
 """The panel as a widget: its mime bundle, its bytes, what it answers, and that it is shown once and replaced."""
 
 import gc
+import json
 import re
 import sys
 import weakref
+import zlib
 from base64 import b64decode
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +15,7 @@ from synthetic import training_run
 from traces import event, make_trace
 
 from mtprof_nb.trace import Trace, empty_trace
-from mtprof_nb.views import modules, wire
+from mtprof_nb.views import modules
 from mtprof_nb.views import panel as panels
 from mtprof_nb.views.operators import operators
 from mtprof_nb.views.tabs import TABS
@@ -27,6 +29,10 @@ def trace() -> Trace:
     return make_trace([event("aten::mm", 0, 40_000), event("aten::add", 50_000, 60_000)], label="Cell [3]")
 
 
+def unpacked(message: bytes) -> Any:
+    return json.loads(zlib.decompress(message))
+
+
 def asked(panel: Panel, **question: Any) -> tuple[dict[str, Any], list[bytes]]:
     """What the panel sends back to a question of the page's."""
     sent: list[tuple[dict[str, Any], list[bytes]]] = []
@@ -38,7 +44,7 @@ def asked(panel: Panel, **question: Any) -> tuple[dict[str, Any], list[bytes]]:
 def answered(panel: Panel, **question: Any) -> Any:
     content, buffers = asked(panel, **question)
     assert content == {"number": "7"}
-    return wire.unpacked(buffers[0])
+    return unpacked(buffers[0])
 
 
 def test_one_bundle_has_the_widget_html_and_text(trace: Trace) -> None:
@@ -61,8 +67,8 @@ def test_the_panel_carries_what_each_tab_draws_first(trace: Trace) -> None:
     assert set(panel.first) == {kind.name for kind in TABS}
     assert panel.strip["title"] == "mine"
     assert panel.strip["notes"] == ["interrupted"]
-    assert wire.unpacked(panel.first["operators"])["rows"]["label"] == ["aten::mm", "aten::add"]
-    assert "--profile-memory" in wire.unpacked(panel.first["memory"])["empty"]
+    assert unpacked(panel.first["operators"])["rows"]["label"] == ["aten::mm", "aten::add"]
+    assert "--profile-memory" in unpacked(panel.first["memory"])["empty"]
 
 
 def test_a_panel_is_small_and_has_no_plotly_in_its_state() -> None:
@@ -89,7 +95,7 @@ def test_a_tab_of_a_long_trace_is_worked_out_when_it_is_opened(trace: Trace, mon
     assert "timeline" not in panel.first
 
     asked(panel, tab="timeline", ask="first")
-    assert wire.unpacked(panel.first["timeline"])["held"] == 2
+    assert unpacked(panel.first["timeline"])["held"] == 2
 
 
 def test_a_tab_that_fails_says_why_and_the_others_stand(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,10 +105,8 @@ def test_a_tab_that_fails_says_why_and_the_others_stand(trace: Trace, monkeypatc
     monkeypatch.setattr("mtprof_nb.views.stacks.StacksTab.first", fails)
     panel = panels.panel(trace)
 
-    assert wire.unpacked(panel.first["stacks"]) == {
-        "empty": "This could not be worked out (ZeroDivisionError: no time)."
-    }
-    assert wire.unpacked(panel.first["timeline"])["held"] == 2
+    assert unpacked(panel.first["stacks"]) == {"empty": "This could not be worked out (ZeroDivisionError: no time)."}
+    assert unpacked(panel.first["timeline"])["held"] == 2
 
 
 def test_a_tab_that_cannot_be_written_says_why_and_the_others_stand(
@@ -111,8 +115,8 @@ def test_a_tab_that_cannot_be_written_says_why_and_the_others_stand(
     monkeypatch.setattr("mtprof_nb.views.stacks.StacksTab.first", lambda _tab: {"value": float("nan")})
     panel = panels.panel(trace)
 
-    assert wire.unpacked(panel.first["stacks"])["empty"].startswith("This could not be worked out (ValueError: ")
-    assert wire.unpacked(panel.first["timeline"])["held"] == 2
+    assert unpacked(panel.first["stacks"])["empty"].startswith("This could not be worked out (ValueError: ")
+    assert unpacked(panel.first["timeline"])["held"] == 2
 
 
 def test_rows_are_answered_sorted_filtered_and_grouped() -> None:
@@ -135,7 +139,7 @@ def test_rows_are_answered_sorted_filtered_and_grouped() -> None:
 def test_the_table_shows_the_column_that_it_is_sorted_by() -> None:
     trace = make_trace([event("aten::mm", 0, 9)], allocations=[{"time_ns": 3, "nbytes": 64, "event": 0}])
     panel = panels.panel(trace, sort="cpu_memory_usage")
-    first = wire.unpacked(panel.first["operators"])
+    first = unpacked(panel.first["operators"])
     threads = answered(panel, tab="operators", ask="rows", grouping="thread", sort="self_ns")
 
     assert (first["sort"], first["columns"][-1]["key"], first["rows"]["value"]["cpu_bytes"]) == (
@@ -149,7 +153,7 @@ def test_the_table_shows_the_column_that_it_is_sorted_by() -> None:
 def test_a_hundred_thousand_names_are_sent_in_part_and_counted_whole() -> None:
     trace = make_trace([event(f"op{number}", number * 10, number * 10 + number % 9) for number in range(5_000)])
     panel = panels.panel(trace)
-    first = wire.unpacked(panel.first["operators"])
+    first = unpacked(panel.first["operators"])
     more = answered(panel, tab="operators", ask="rows", grouping="op", sort="label")
 
     assert (len(first["rows"]["id"]), first["total"]) == (400, 5_000)
@@ -185,14 +189,14 @@ def test_a_question_that_cannot_be_answered_gets_an_answer_that_says_so(trace: T
 def test_lone_surrogates_and_control_characters_reach_the_page() -> None:
     panel = panels.panel(make_trace([event("a\ud800\x00", 0, 10)]))
 
-    assert wire.unpacked(panel.first["operators"])["rows"]["label"] == ["a\ufffd\ufffd"]
+    assert unpacked(panel.first["operators"])["rows"]["label"] == ["a\ufffd\ufffd"]
 
 
 def test_an_empty_profile_has_a_panel_that_says_so() -> None:
     panel = panels.panel(empty_trace())
 
     assert panel.strip["notes"] == ["Nothing was recorded: no op ran, or no tensor runtime was imported."]
-    assert all("empty" in wire.unpacked(first) for first in panel.first.values())
+    assert all("empty" in unpacked(first) for first in panel.first.values())
 
 
 def test_the_table_alone_has_one_tab_and_no_strip(trace: Trace) -> None:
@@ -258,4 +262,4 @@ def test_every_tab_has_its_es_module() -> None:
 
     packed = re.search(r'packed = "([^"]*)"', script)
     assert packed is not None
-    assert {f"{kind.name}.js" for kind in TABS} < set(wire.unpacked(b64decode(packed[1])))
+    assert {f"{kind.name}.js" for kind in TABS} < set(unpacked(b64decode(packed[1])))
