@@ -7,6 +7,11 @@ from collections.abc import Callable, Iterator
 
 import leftovers
 import pytest
+from hypothesis import settings
+
+# How long an example takes is the machine's affair, and no failure.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 # A shell starts what it puts into the background with interrupts ignored, and children inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from traces import event, make_trace
 
@@ -444,7 +444,6 @@ def programs(draw: st.DrawFn) -> Trace:
     return make_trace(rows)
 
 
-@settings(deadline=None)
 @given(programs())
 def test_the_rows_sum_up_to_the_trace_whatever_it_holds(trace: Trace) -> None:
     costs, is_op = line_costs(trace), trace.kind == OP
@@ -458,7 +457,6 @@ def test_the_rows_sum_up_to_the_trace_whatever_it_holds(trace: Trace) -> None:
         assert costs.memory_bytes.sum() == (events.memory.self_cpu + events.memory.self_device)[is_op].sum()
 
 
-@settings(deadline=None)
 @given(programs())
 def test_every_event_has_a_known_chain_or_none(trace: Trace) -> None:
     found = attribution(trace)

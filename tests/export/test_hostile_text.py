@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from traces import event, make_trace
 
@@ -43,7 +43,6 @@ def _read(trace: Trace) -> dict[str, Any]:
 
 @given(st.lists(st.tuples(TEXT, TIMES, st.integers(0, 10**12), st.sampled_from(["op", "scope"])), max_size=20))
 @example([(text, 1_794_790_000_000_000_000, 10, "op") for text in HOSTILE])
-@settings(deadline=None)
 def test_a_chrome_trace_reads_back_as_the_same_names_times_and_counts(
     rows: list[tuple[str, int, int, str]],
 ) -> None:
@@ -65,7 +64,6 @@ def test_a_chrome_trace_reads_back_as_the_same_names_times_and_counts(
 
 
 @given(TEXT, TEXT, TEXT, TEXT, TEXT)
-@settings(deadline=None)
 def test_every_other_text_of_a_chrome_trace_reads_back_too(
     file: str, function: str, module: str, thread: str, key: str
 ) -> None:
@@ -85,7 +83,6 @@ def test_every_other_text_of_a_chrome_trace_reads_back_too(
 
 
 @given(TEXT, TEXT)
-@settings(deadline=None)
 def test_metadata_of_any_key_and_text_leaves_valid_json(key: str, text: str) -> None:
     document = _read(make_trace([event("a", 1, 2)], metadata={key: text}))
 
@@ -94,7 +91,6 @@ def test_metadata_of_any_key_and_text_leaves_valid_json(key: str, text: str) -> 
 
 @given(st.lists(st.tuples(TEXT, TEXT, st.integers(1, 10**6)), min_size=1, max_size=10))
 @example([(text, text, 5) for text in HOSTILE])
-@settings(deadline=None)
 def test_each_collapsed_stack_is_one_line_with_its_own_number(rows: list[tuple[str, str, int]]) -> None:
     moments, events = 0, []
     for file, function, microseconds in rows:
@@ -114,7 +110,6 @@ def test_each_collapsed_stack_is_one_line_with_its_own_number(rows: list[tuple[s
 
 @given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=10, unique_by=lambda pair: pair[0]))
 @example([(text, text) for text in HOSTILE])
-@settings(deadline=None)
 def test_rows_of_averages_read_back_as_the_same_names(pairs: list[tuple[str, str]]) -> None:
     rows = [event(f"op {name}", number * 9_000, number * 9_000 + 5_000) for number, (name, _) in enumerate(pairs)]
     stacked = [{**row, "stack": ((file, 1, file),)} for row, (_, file) in zip(rows, pairs, strict=True)]

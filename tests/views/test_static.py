@@ -162,7 +162,7 @@ hostile = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(hostile, hostile, hostile)
 def test_no_name_becomes_markup(op: str, file: str, label: str) -> None:
     trace = make_trace(
