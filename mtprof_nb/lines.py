@@ -93,10 +93,10 @@ class Lines(Sequence[LineRow]):
         absent = [name for name in ("device_ns", "memory_bytes") if frame[name].isna().all()]
         return frame.drop(columns=absent)
 
-    def table(self, sort_by: str = "self_ns", row_limit: int = 100) -> str:
-        """The rows as aligned text, the largest `sort_by` first; -1 shows them all."""
+    def table(self, sort_by: str = "self_ns", row_limit: int | None = 100) -> str:
+        """The rows as aligned text, the largest `sort_by` first; -1 or None shows them all."""
         rows = _sorted(self._rows, sort_by)
-        shown = rows if row_limit < 0 else rows[:row_limit]
+        shown = rows if row_limit is None or row_limit < 0 else rows[:row_limit]
         table = _Text(self._rows).lines(shown)
         if len(shown) < len(rows):
             table.append(f"showing {len(shown)} of {len(rows)} lines")

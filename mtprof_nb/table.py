@@ -127,7 +127,7 @@ def build_table(
     *,
     attributes: Sequence[str],
     sort_by: str | None = None,
-    row_limit: int = 100,
+    row_limit: int | None = 100,
     max_src_column_width: int | None = 75,
     max_name_column_width: int | None = 55,
     max_shapes_column_width: int | None = 80,
@@ -137,7 +137,7 @@ def build_table(
     top_level_events_only: bool = False,
     time_unit: str | None = None,
 ) -> str:
-    """The table of `rows`, empty without any. A negative `row_limit` shows all."""
+    """The table of `rows`, empty without any. A negative `row_limit`, or None, shows all."""
     if time_unit is not None and time_unit not in _UNITS:
         msg = f"time_unit should be one of: {', '.join(_UNITS)}, not {time_unit!r}"
         raise ValueError(msg)
@@ -156,7 +156,7 @@ def build_table(
     ]
     source = _source_column(rows, max_src_column_width)
     shown = [row for row in rows if row.cpu_parent is None] if top_level_events_only else list(rows)
-    shown = shown[:row_limit] if row_limit >= 0 else shown
+    shown = shown if row_limit is None or row_limit < 0 else shown[:row_limit]
     body = _Body([*columns, source] if source else columns, shown)
     lines = ["=" * body.line_length, header] if header is not None else []
     if top_level_events_only:

@@ -100,7 +100,7 @@ def test_a_sort_key_of_another_device_means_the_device_attribute():
     assert sort_attribute("input_shapes", attributes) == "input_shapes"
 
 
-@pytest.mark.parametrize(("limit", "shown"), [(0, 0), (1, 1), (2, 2), (100, 3), (-1, 3)])
+@pytest.mark.parametrize(("limit", "shown"), [(0, 0), (1, 1), (2, 2), (100, 3), (-1, 3), (None, 3)])
 def test_the_row_limit_limits_rows_and_not_totals(rows, limit, shown):
     table = rows.table(row_limit=limit)
 
