@@ -11,7 +11,7 @@ import numpy as np
 from mtprof_nb.analysis.averages import Column, Groups, flat_shapes, group, innermost_frames
 from mtprof_nb.analysis.costs import loose_allocations
 from mtprof_nb.analysis.stacks import METRICS
-from mtprof_nb.events import DeviceName, Event, used_device
+from mtprof_nb.event import DeviceName, Event, used_device
 from mtprof_nb.table import FormattedTimes, build_table, self_cpu_time
 from mtprof_nb.trace import Trace
 
@@ -186,7 +186,7 @@ class EventList(list[FunctionEventAvg]):
     def table(
         self,
         sort_by: str | None = None,
-        row_limit: int = 100,
+        row_limit: int | None = 100,
         max_src_column_width: int | None = 75,
         max_name_column_width: int | None = 55,
         max_shapes_column_width: int | None = 80,

@@ -9,7 +9,8 @@ from enum import Enum
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.events import DeviceName, Event, Events
+from mtprof_nb.event import DeviceName, Event
+from mtprof_nb.events import Events
 from mtprof_nb.trace import empty_trace
 
 ALWAYS = ["name", "kind", "device_type", "start_ns", "end_ns", "duration_ns", "step", "thread_id", "phase"]
@@ -189,6 +190,28 @@ def test_torchs_other_names_mean_what_they_mean_there(full):
     assert not forward.is_python_function
 
 
+def test_ids_link_a_kernel_to_the_op_that_launched_it():
+    found = events(
+        event("scope", 0, 100, kind="scope"),
+        event("aten::mm", 10, 50),
+        event("gemm", 60, 90, kind="kernel", device="CUDA", thread=7, launcher=1),
+    )
+
+    assert [one.external_id for one in found] == [0, 1, 1]
+    assert [one.linked_correlation_id for one in found] == [0, 0, 1]
+
+
+def test_what_is_never_recorded_has_torchs_value_for_an_event_without_it(full):
+    one = full[1]
+
+    assert (one.concrete_inputs, one.kwinputs, one.structured_input_strides) == ([], {}, [])
+    assert (one.flow_id, one.flow_type, one.flow_start, one.event_metadata) == (0, 0, False, None)
+    assert (one.python_id, one.python_parent_id, one.python_module_id) == (-1, -1, -1)
+    assert (one.self_cpu_percent, one.total_cpu_percent, one.total_device_percent) == (-1, -1, -1)
+    with pytest.warns(FutureWarning, match="metadata_json"):
+        assert one.metadata_json == ""
+
+
 def test_the_key_of_a_step_is_that_of_all_steps():
     found = events(event("ProfilerStep#7", 0, 1, kind="scope"))[0]
 
@@ -281,6 +304,29 @@ def test_events_answer_as_torchs_list_does():
     lines = found.table(sort_by="cpu_time_total", row_limit=2).splitlines()
     assert [line.split()[0] for line in lines[3:5]] == ["a", "b"]
     assert lines[-1] == "Total: 10.000us  Count: 3"
+
+
+def test_the_table_of_events_takes_its_options_in_torchs_order():
+    found = events(event("a", 0, 10_000), event("b", 1_000, 5_000), event("b", 6_000, 7_000))
+
+    lines = found.table("cpu_time_total", 1, 75, 55, 80, "the header", False, "ms").splitlines()
+    assert lines[1] == "the header"
+    assert [line.split()[0] for line in lines[5:6]] == ["a"]
+    assert lines[-1] == "Total: 0.010ms  Count: 3"
+    assert found.table(row_limit=None) == found.table(row_limit=-1)
+
+
+def test_events_write_themselves_to_files_as_torchs_list_does(full, tmp_path):
+    full.export_chrome_trace(tmp_path / "trace.json")
+    names = {row.get("name") for row in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]}
+    assert {"train", "aten::cat", "CatBackward0"} <= names
+
+    found = events(event("aten::mm", 0, 5_000, stack=(("f.py", 1, "f"), ("f.py", 9, "<module>"))))
+    found.export_stacks(tmp_path / "stacks.txt", "self_cpu_time_total")
+    assert (tmp_path / "stacks.txt").read_text() == "f.py:9:<module>;f.py:1:f 5\n"
+    assert found.supported_export_stacks_metrics()[0] == "self_cpu_time_total"
+    with pytest.raises(ValueError, match="metric should be one of"):
+        found.export_stacks(tmp_path / "stacks.txt", "flops")
 
 
 def test_no_events_are_no_trouble():

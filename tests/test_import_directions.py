@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "mtprof_nb"
 
 MODEL = {"errors", "trace", "intervals", "merge", "source_files"}
 #: torch's surface over `analysis`: siblings, which may use one another.
-SURFACE = {"averages", "events", "lines", "table"}
+SURFACE = {"averages", "event", "events", "lines", "table"}
 ANSWERS = {*MODEL, "analysis", *SURFACE}
 OUTPUTS = {"export", "views"}
 #: A room is a module or folder of the package; it may import itself and what stands here.
@@ -34,8 +34,12 @@ MAY_IMPORT = {
     "magic": {*ANSWERS, *OUTPUTS, "results", "capture", "profiler", "cell", "__init__"},
     "__init__": {*ANSWERS, *OUTPUTS, "results", "capture", "profiler", "cell", "magic"},
 }
-#: Upward, yet only when called: a list of averages writes itself to files, as torch's does.
-ON_DEMAND = {("averages", "mtprof_nb.export.rows")}
+#: Upward, yet only when called: lists of averages and of events write themselves to files, as torch's do.
+ON_DEMAND = {
+    ("averages", "mtprof_nb.export.rows"),
+    ("events", "mtprof_nb.export.chrome_trace"),
+    ("events", "mtprof_nb.export.stacks"),
+}
 NAMED_ROOM = re.compile(rf"mtprof_nb\.({'|'.join(MAY_IMPORT)})(\.\w+)*(:\w+)?")
 HEAVY = ("torch", "IPython", "ipywidgets", "anywidget", "plotly", "pandas")
 
