@@ -19,7 +19,8 @@ def interrupts_held_back() -> Iterator[None]:
     Nothing in threads other than the main one, where Python never delivers signals.
     """
     handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+    # `current_thread` would add a dummy to the process for good where the thread is not Python's own.
+    if threading.get_ident() != threading.main_thread().ident or not callable(handler):
         yield
         return
     held: list[tuple[int, FrameType | None]] = []

@@ -1,9 +1,11 @@
 """Interrupts, exits and failures at every point of a recording: nothing stays, and the user's exception arrives."""
 
+import _thread
 import ctypes
 import signal
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ from reliability_cases import IDS, RECORDINGS, assert_next_profile_is_complete, 
 
 import mtprof_nb as mtp
 from mtprof_nb.capture import dispatch, event_cap, kineto, operators, session, thread_stacks, threads, window
+from mtprof_nb.capture.interrupts import interrupts_held_back
 
 torch = pytest.importorskip("torch")
 PACKAGE = str(Path(mtp.__file__).parent)
@@ -219,6 +222,20 @@ def test_an_interrupt_during_the_last_operator_of_the_block_ends_the_recording()
         assert raised.traceback[-1].name == "_leave"
         assert "aten::mm" in names(prof)
         assert_next_profile_is_complete(**recording)
+
+
+def test_holding_interrupts_back_in_a_foreign_thread_leaves_no_dummy_thread() -> None:
+    done, known = threading.Lock(), []
+    done.acquire()
+
+    def foreign() -> None:
+        with interrupts_held_back():
+            known.append(threading.get_ident() in {thread.ident for thread in threading.enumerate()})
+        done.release()
+
+    _thread.start_new_thread(foreign, ())
+    assert done.acquire(timeout=10)
+    assert known == [False]
 
 
 def test_looking_at_a_profiler_s_exit_does_not_end_it() -> None:
