@@ -61,7 +61,11 @@ class StorageMemory:
         buffer = array
         while isinstance(getattr(buffer, "base", None), np.ndarray):
             buffer = buffer.base
-        key, nbytes = id(buffer), int(buffer.nbytes)
+        key = id(buffer)
+        try:
+            nbytes = int(buffer.nbytes)
+        except Exception:  # no array: the storage is the user's, and so is what it takes
+            return
         with self._lock:
             sharers = self._sharers.get(key, 0)
             self._sharers[key] = sharers + 1

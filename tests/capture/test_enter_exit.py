@@ -234,6 +234,23 @@ def test_memory_is_that_of_the_storages_and_each_change_is_the_innermost_ops() -
     assert trace.allocations.total.tolist() == [400, 800, 0, 4]
 
 
+def test_a_storage_of_what_cannot_tell_its_size_is_made_and_not_counted() -> None:
+    class Sizeless:
+        @property
+        def nbytes(self) -> int:
+            raise RuntimeError("no size")
+
+    hook = _hook(profile_memory=True)
+    hook.start()
+    made = [_CPUUntypedStorage(Sizeless()), _CPUUntypedStorage([1, 2])]
+    mt.ones(100).sum()
+    trace = hook.stop()
+
+    assert made[1].array == [1, 2]
+    assert trace.memory_before is not None
+    assert trace.memory_before.tolist() == [400]
+
+
 def test_memory_of_a_device_is_its_own_counter(monkeypatch: pytest.MonkeyPatch) -> None:
     readings = iter([100, 160])
     monkeypatch.setattr(mt.npu, "memory_allocated", lambda: next(readings))
