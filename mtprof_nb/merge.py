@@ -16,7 +16,8 @@ T = TypeVar("T", bound=Hashable)
 
 def merge(traces: Sequence[Trace]) -> Trace:
     """All events of `traces`, tables joined. Scalars are the first one's, the window spans all."""
-    parts = [trace for trace in traces if len(trace) or trace.allocations is not None] or list(traces[:1])
+    tell = (trace for trace in traces if len(trace) or trace.allocations is not None or trace.dropped)
+    parts = list(tell) or list(traces[:1])
     if not parts:
         return empty_trace()
     if len(parts) == 1:
@@ -45,7 +46,7 @@ class _Merger:
         for column, tree in (("stack", "stacks"), ("line_stack", "line_stacks")):
             columns[column], columns[tree] = self._stacks(column, tree)
         columns["allocations"] = self._allocations(columns["devices"], columns["threads"])
-        first = parts[0]
+        first, overheads = parts[0], [part.overhead_ns for part in parts]
         self.trace = replace(
             first,
             **columns,
@@ -54,7 +55,7 @@ class _Merger:
             ended_ns=max(part.ended_ns for part in parts),
             dropped=sum(part.dropped for part in parts),
             dropped_exactly=all(part.dropped_exactly for part in parts),
-            overhead_ns=sum(max(part.overhead_ns, 0) for part in parts),
+            overhead_ns=-1 if min(overheads) < 0 else sum(overheads),
             lines_note="; ".join(dict.fromkeys(part.lines_note for part in parts if part.lines_note)),
             sources={file: text for part in parts for file, text in part.sources.items()},
             metadata={key: text for part in parts for key, text in part.metadata.items()},

@@ -46,3 +46,15 @@ def test_events_of_two_traces_come_in_order_of_start_with_their_references():
 def test_a_trace_merged_with_empty_ones_is_itself():
     trace = make_trace([event("mm", 0, 1)])
     assert merge([make_trace([]), trace, make_trace([])]) is trace
+
+
+def test_what_an_empty_part_dropped_is_dropped_from_all():
+    trace = make_trace([event("mm", 0, 1)], dropped=2)
+    both = merge([trace, make_trace([], dropped=3, dropped_exactly=False)])
+    assert (names(both), both.dropped, both.dropped_exactly) == (["mm"], 5, False)
+
+
+def test_the_time_that_recording_added_is_known_where_every_part_knows_it():
+    first, second = make_trace([event("mm", 0, 1)], overhead_ns=10), make_trace([event("add", 2, 3)], overhead_ns=5)
+    assert merge([first, second]).overhead_ns == 15
+    assert merge([first, make_trace([event("add", 2, 3)])]).overhead_ns == -1
