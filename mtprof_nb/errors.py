@@ -1,5 +1,6 @@
 """Every error that is this package's own. Each message states the problem, then the next step."""
 
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ class MtprofWarning(UserWarning):
     """Something was recorded incompletely, and the message says what."""
 
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = f"{Path(__file__).parent}{os.sep}"
 _collected: list[str] | None = None
 
 
