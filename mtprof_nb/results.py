@@ -47,7 +47,10 @@ class Results:
         return Lines(self.trace)
 
     def export_chrome_trace(self, path: Path, use_python_export: bool = False) -> None:  # noqa: ARG002 - torch's
-        """Write the trace for Perfetto, chrome://tracing or HolisticTraceAnalysis: `.json` or `.json.gz`."""
+        """Write the trace for Perfetto, chrome://tracing or HolisticTraceAnalysis: `.json` or `.json.gz`.
+
+        `use_python_export` chooses between two writers of torch's; here there is one, whatever it says.
+        """
         from mtprof_nb.export import chrome_trace
 
         chrome_trace.write(self.trace, path)

@@ -204,3 +204,13 @@ def test_windows_of_a_schedule_are_files_for_tensorboard(tmp_path: Path) -> None
     files = sorted(tmp_path.iterdir())
     assert len(files) == 2
     assert all(_counts(json.loads(path.read_text()), "cpu_op")["aten::addmm"] == 4 for path in files)
+
+
+def test_torchs_choice_between_two_writers_makes_no_difference(tmp_path: Path) -> None:
+    with mtp.profile(record_shapes=True) as prof:
+        torch.ones(2, 2)
+    prof.export_chrome_trace(tmp_path / "one.json")
+    prof.export_chrome_trace(tmp_path / "other.json", use_python_export=True)
+
+    events = [json.loads((tmp_path / name).read_text())["traceEvents"] for name in ("one.json", "other.json")]
+    assert events[0] == events[1]
