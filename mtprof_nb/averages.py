@@ -12,7 +12,7 @@ from mtprof_nb.analysis.averages import Column, Groups, flat_shapes, group, inne
 from mtprof_nb.analysis.costs import loose_allocations
 from mtprof_nb.analysis.stacks import METRICS
 from mtprof_nb.event import DeviceName, Event, used_device
-from mtprof_nb.table import FormattedTimes, build_table, self_cpu_time
+from mtprof_nb.table import FormattedTimes, build_table, data_frame, self_cpu_time
 from mtprof_nb.trace import Trace
 
 if TYPE_CHECKING:
@@ -235,12 +235,7 @@ class EventList(list[FunctionEventAvg]):
 
     def to_dataframe(self) -> pd.DataFrame:
         """The rows as a pandas DataFrame with the columns `DATAFRAME_COLUMNS`."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            msg = "to_dataframe() needs pandas, which is not installed: pip install pandas"
-            raise ImportError(msg) from error
-        return pd.DataFrame({name: [getattr(row, name) for row in self] for name in DATAFRAME_COLUMNS})
+        return data_frame({name: [getattr(row, name) for row in self] for name in DATAFRAME_COLUMNS})
 
     def supported_export_stacks_metrics(self) -> list[str]:
         """The metrics that `export_stacks` takes."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, overload
 
 from mtprof_nb.analysis.lines import LineCosts, OpsOfLine, line_costs, ops_of_line
 from mtprof_nb.analysis.parameters import ParameterCost, parameter_costs
-from mtprof_nb.table import format_memory, format_share, format_time
+from mtprof_nb.table import data_frame, format_memory, format_share, format_time
 from mtprof_nb.trace import SourceLine, Trace
 
 if TYPE_CHECKING:
@@ -86,10 +86,8 @@ class Lines(Sequence[LineRow]):
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row a line, a column for each field of `LineRow` that was recorded. Needs pandas."""
-        import pandas as pd
-
         names = [part.name for part in fields(LineRow)]
-        frame = pd.DataFrame([asdict(row) for row in self._rows], columns=names)
+        frame = data_frame([asdict(row) for row in self._rows], columns=names)
         absent = [name for name in ("device_ns", "memory_bytes") if frame[name].isna().all()]
         return frame.drop(columns=absent)
 

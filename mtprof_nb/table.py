@@ -6,7 +6,10 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: A row is whatever has the attributes of torch's `FunctionEventAvg`.
 Row = Any
@@ -16,6 +19,16 @@ _FLOPS_UNITS = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
 _ALIASES = {"cpu_time_avg": "cpu_time", "device_time_avg": "device_time", "self_cpu_time": "self_cpu_time_total"}
 _COLUMN_WIDTH = 12
 _SPACING = "  "
+
+
+def data_frame(content: Any, **options: Any) -> pd.DataFrame:
+    """`content` as a pandas DataFrame; an `ImportError` that says how to get pandas where it is missing."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        msg = "to_dataframe() needs pandas, which is not installed: pip install pandas"
+        raise ImportError(msg) from error
+    return pd.DataFrame(content, **options)
 
 
 def format_time(time_us: float, unit: str | None = None) -> str:

@@ -1,5 +1,7 @@
 """The table of lines: rows, text and DataFrame over one hand-made trace."""
 
+import sys
+
 import pytest
 from marked_cells import new_shell
 from traces import event, make_trace
@@ -94,6 +96,13 @@ def test_an_empty_trace_is_an_empty_table() -> None:
 
     assert list(lines) == []
     assert "Total: 0.000us  Count: 0" in repr(lines)
+
+
+def test_without_pandas_the_error_says_how_to_get_it(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+
+    with pytest.raises(ImportError, match="pip install pandas"):
+        Lines(trace).to_dataframe()
 
 
 def test_a_data_frame_has_a_column_for_each_field_that_was_recorded(trace: Trace) -> None:
