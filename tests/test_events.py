@@ -229,6 +229,7 @@ def test_a_device_type_equals_its_name_and_torchs_member():
     assert npu != "CPU"
     assert npu != 3
     assert {npu: 1}["NPU"] == 1
+    assert npu != "PrivateUse1", "equal strings must have equal hashes"
     assert DeviceName("CPU") == torchs.CPU
 
 
