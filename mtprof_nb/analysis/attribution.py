@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.user_lines import Chains, chains_of_events
 from mtprof_nb.trace import BACKWARD, ENGINE_PREFIX, Bool, Int32, Int64, SourceLine, Trace
 
@@ -45,16 +45,11 @@ class Attribution:
         return innermost[self.chain]
 
 
-_of_trace: WeakKeyDictionary[Trace, Attribution] = WeakKeyDictionary()
-
-
+@once_a_trace
 def attribution(trace: Trace) -> Attribution:
     """The lines of each event of `trace`."""
-    found = _of_trace.get(trace)
-    if found is None:
-        chains = Chains()
-        found = _of_trace[trace] = Attribution(_Attributor(trace, chains).chain(), chains)
-    return found
+    chains = Chains()
+    return Attribution(_Attributor(trace, chains).chain(), chains)
 
 
 class _Attributor:

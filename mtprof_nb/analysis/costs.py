@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from mtprof_nb.analysis.nesting import Nesting, nest, nesting
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.trace import KERNEL, Allocations, Bool, Int32, Int64, Trace
 
 #: Bookkeeping of the runtime and of the profiler, which no average counts.
@@ -58,25 +58,22 @@ class Costs:
     memory: Bytes | None
 
 
-_of_events: WeakKeyDictionary[Trace, Costs] = WeakKeyDictionary()
-_of_averages: WeakKeyDictionary[Trace, Costs] = WeakKeyDictionary()
-
-
+@once_a_trace
 def event_costs(trace: Trace) -> Costs:
     """The costs of all events as they were recorded."""
-    found = _of_events.get(trace)
-    if found is None:
-        everything = np.ones(len(trace), np.bool_)
-        found = _of_events[trace] = _costs(trace, everything, nesting(trace), np.arange(len(trace), dtype=np.int32))
-    return found
+    everything = np.ones(len(trace), np.bool_)
+    return _costs(trace, everything, nesting(trace), np.arange(len(trace), dtype=np.int32))
 
 
+@once_a_trace
 def averaged_costs(trace: Trace) -> Costs:
     """The costs of the events that averages count: no bookkeeping, and no only child of an event of its own name."""
-    found = _of_averages.get(trace)
-    if found is None:
-        found = _of_averages[trace] = _folded_costs(trace)
-    return found
+    counted = _is_counted(trace)
+    on_host = (trace.kind != KERNEL) & ~trace.is_async
+    nested = nesting(trace) if counted.all() else nest(trace, counted & on_host)
+    keeper = _keepers(trace, nested)
+    counted &= keeper == np.arange(len(trace))
+    return _costs(trace, counted, nested, keeper)
 
 
 def loose_allocations(trace: Trace) -> Int64:
@@ -95,15 +92,6 @@ def loose_allocations(trace: Trace) -> Int64:
 def _is_counted(trace: Trace) -> Bool:
     counts = np.array([name not in BOOKKEEPING for name in trace.names] or [True], np.bool_)
     return counts[trace.name]
-
-
-def _folded_costs(trace: Trace) -> Costs:
-    counted = _is_counted(trace)
-    on_host = (trace.kind != KERNEL) & ~trace.is_async
-    nested = nesting(trace) if counted.all() else nest(trace, counted & on_host)
-    keeper = _keepers(trace, nested)
-    counted &= keeper == np.arange(len(trace))
-    return _costs(trace, counted, nested, keeper)
 
 
 def _keepers(trace: Trace, nested: Nesting) -> Int32:

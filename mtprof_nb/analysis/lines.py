@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from mtprof_nb.analysis.attribution import attribution
 from mtprof_nb.analysis.costs import event_costs
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, Int32, Int64, SourceLine, Trace
 
 
@@ -39,18 +39,9 @@ class LineCosts:
         return self.forward_ns + self.backward_ns + self.optimizer_ns + self.other_ns
 
 
-_of_trace: WeakKeyDictionary[Trace, LineCosts] = WeakKeyDictionary()
-
-
+@once_a_trace
 def line_costs(trace: Trace) -> LineCosts:
     """The costs of every line of `trace`."""
-    found = _of_trace.get(trace)
-    if found is None:
-        found = _of_trace[trace] = _line_costs(trace)
-    return found
-
-
-def _line_costs(trace: Trace) -> LineCosts:
     is_op = trace.kind == OP
     costs, found = event_costs(trace), attribution(trace)
     size = len(found.chains.lines) + 1

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import deque
 from enum import IntEnum
 from math import prod
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from mtprof_nb.analysis.blocks import releases
 from mtprof_nb.analysis.nesting import Nesting, nesting
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.trace import BACKWARD, ENGINE_PREFIX, OP, OPTIMIZER, Allocations, Bool, Int8, Int32, Int64, Trace
 
 
@@ -44,18 +44,11 @@ _ITEM_BYTES = {
 #: Caching allocators of devices hand out multiples of this.
 _DEVICE_BLOCK = 512
 
-_of_trace: WeakKeyDictionary[Trace, Int8] = WeakKeyDictionary()
 
-
+@once_a_trace
 def categories(trace: Trace) -> Int8:
     """The `Category` of each allocation; a release has that of the block it ends."""
-    found = _of_trace.get(trace)
-    if found is None:
-        found = _of_trace[trace] = _categories(trace, trace.allocations)
-    return found
-
-
-def _categories(trace: Trace, records: Allocations | None) -> Int8:
+    records = trace.allocations
     if records is None:
         return np.empty(0, np.int8)
     category = np.full(len(records), Category.UNKNOWN, np.int8)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.intervals import in_nesting_order, nest_intervals
 from mtprof_nb.trace import KERNEL, Bool, Int32, Int64, Trace
 
@@ -37,15 +37,10 @@ class Nesting:
         return total
 
 
-_of_trace: WeakKeyDictionary[Trace, Nesting] = WeakKeyDictionary()
-
-
+@once_a_trace
 def nesting(trace: Trace) -> Nesting:
     """The nesting of all events that ran on a thread: no kernels, nothing that ended on another thread."""
-    found = _of_trace.get(trace)
-    if found is None:
-        found = _of_trace[trace] = nest(trace, (trace.kind != KERNEL) & ~trace.is_async)
-    return found
+    return nest(trace, (trace.kind != KERNEL) & ~trace.is_async)
 
 
 def nest(trace: Trace, among: Bool) -> Nesting:

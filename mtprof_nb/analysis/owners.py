@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from weakref import WeakKeyDictionary
-
 import numpy as np
 
 from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.trace import Int32, Trace
 
 
@@ -24,26 +22,21 @@ class _Belongings:
         return found
 
 
-def _launchers(trace: Trace) -> Int32:
-    return np.full(len(trace), -1, np.int32) if trace.launcher is None else trace.launcher
+@once_a_trace
+def _by_parent(trace: Trace) -> _Belongings:
+    return _Belongings(nesting(trace).parent)
 
 
-_children: WeakKeyDictionary[Trace, _Belongings] = WeakKeyDictionary()
-_kernels: WeakKeyDictionary[Trace, _Belongings] = WeakKeyDictionary()
+@once_a_trace
+def _by_launcher(trace: Trace) -> _Belongings:
+    return _Belongings(np.full(len(trace), -1, np.int32) if trace.launcher is None else trace.launcher)
 
 
 def children(trace: Trace, position: int) -> list[int]:
     """Positions of the events that ran directly inside the one at `position`, in order of start."""
-    return _belongings(_children, trace, lambda: nesting(trace).parent).of(position)
+    return _by_parent(trace).of(position)
 
 
 def launched(trace: Trace, position: int) -> list[int]:
     """Positions of the kernels and runtime calls that the event at `position` launched."""
-    return _belongings(_kernels, trace, lambda: _launchers(trace)).of(position)
-
-
-def _belongings(known: WeakKeyDictionary[Trace, _Belongings], trace: Trace, owner: Callable[[], Int32]) -> _Belongings:
-    found = known.get(trace)
-    if found is None:
-        found = known[trace] = _Belongings(owner())
-    return found
+    return _by_launcher(trace).of(position)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.trace import ENGINE_PREFIX, KERNEL, OP, SCOPE, Int8, Trace
 
 DARK_INK, LIGHT_INK = "#1b1f24", "#ffffff"
@@ -98,17 +98,12 @@ def family(name: str) -> int:
     return next((found for found, pattern in _PATTERNS if pattern.search(bare)), OTHER)
 
 
-_of_trace: WeakKeyDictionary[Trace, Int8] = WeakKeyDictionary()
-
-
+@once_a_trace
 def families(trace: Trace) -> Int8:
     """The family of every event: ops and kernels by name, scopes their own, the rest `OTHER`."""
-    found = _of_trace.get(trace)
-    if found is None:
-        is_work = (trace.kind == OP) | (trace.kind == KERNEL)
-        by_name = np.full(len(trace.names), OTHER, np.int8)
-        for name in np.flatnonzero(np.bincount(trace.name[is_work], minlength=len(trace.names))).tolist():
-            by_name[name] = family(trace.names[name])
-        rest = np.where(trace.kind == SCOPE, np.int8(SCOPES), np.int8(OTHER))
-        found = _of_trace[trace] = np.where(is_work, by_name[trace.name], rest) if len(by_name) else rest
-    return found
+    is_work = (trace.kind == OP) | (trace.kind == KERNEL)
+    by_name = np.full(len(trace.names), OTHER, np.int8)
+    for name in np.flatnonzero(np.bincount(trace.name[is_work], minlength=len(trace.names))).tolist():
+        by_name[name] = family(trace.names[name])
+    rest = np.where(trace.kind == SCOPE, np.int8(SCOPES), np.int8(OTHER))
+    return np.where(is_work, by_name[trace.name], rest) if len(by_name) else rest

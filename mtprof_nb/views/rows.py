@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from mtprof_nb.analysis.attribution import attribution
 from mtprof_nb.analysis.averages import Groups, group, innermost_scopes
 from mtprof_nb.analysis.costs import averaged_costs, averaged_name
 from mtprof_nb.analysis.lanes import thread_title
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.table import sort_attribute
 from mtprof_nb.trace import KERNEL, OP, PYTHON, RUNTIME, Bool, Int8, Int32, Int64, Trace
 from mtprof_nb.views.families import SCOPES, families
@@ -127,17 +127,6 @@ class Rows:
         return by_label[np.argsort(-values if descending else values, kind="stable")]
 
 
-_of_trace: WeakKeyDictionary[Trace, dict[tuple[str, bool], Rows]] = WeakKeyDictionary()
-
-
-def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
-    """The rows of `trace` under one of `GROUPINGS`; Python frames and runtime calls only with `show_all`."""
-    kept = _of_trace.setdefault(trace, {})
-    if (grouping, show_all) not in kept:
-        kept[grouping, show_all] = _grouped(trace, grouping, show_all)
-    return kept[grouping, show_all]
-
-
 def missing_flag(trace: Trace, grouping: str) -> str:
     """The flag without which a grouping has nothing to show, "" where nothing is missing."""
     line = trace.line if trace.line is not None else trace.stack
@@ -157,7 +146,9 @@ def columns(trace: Trace) -> tuple[Column, ...]:
     return tuple(found)
 
 
-def _grouped(trace: Trace, grouping: str, show_all: bool) -> Rows:
+@once_a_trace
+def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
+    """The rows of `trace` under one of `GROUPINGS`; Python frames and runtime calls only with `show_all`."""
     groups = group(trace, *GROUPINGS[grouping].keys)
     by_op = grouping in _BY_OP
     count, total_ns = (groups.count, groups.total_ns) if by_op else _outermost(trace, groups)

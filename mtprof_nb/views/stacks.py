@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 from mtprof_nb.analysis.calltree import CallTree, call_tree, has_frames
 from mtprof_nb.analysis.costs import averaged_costs, averaged_name
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.lines import file_label
 from mtprof_nb.source_files import is_user_file
 from mtprof_nb.trace import KERNEL, Bool, Frame, Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.families import DARK_INK, FAMILIES, SCOPES, Family, families
-from mtprof_nb.views.kept import Kept, OfTrace
+from mtprof_nb.views.kept import OfTrace
 from mtprof_nb.views.places import place
 from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.text import hover, short_name
@@ -270,7 +271,7 @@ def translucent(colour: str, part: float) -> str:
 
 
 #: The trace's `StackChart`, made once.
-stack_chart = Kept(StackChart)
+stack_chart = once_a_trace(StackChart)
 
 
 def sunburst(trace: Trace, metric: str = "self") -> Figure:
@@ -286,7 +287,7 @@ def icicle(trace: Trace, metric: str = "self") -> Figure:
 def _figure(trace: Trace, metric: str, shape: str) -> Figure:
     import plotly.graph_objects as go
 
-    return go.Figure(stack_chart(trace).picture(metric, shape))
+    return go.Figure(stack_chart(trace, False).picture(metric, shape))
 
 
 class StacksTab:

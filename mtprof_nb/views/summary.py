@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from mtprof_nb.analysis.costs import averaged_costs
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.trace import KERNEL, OP, PHASES, SCOPE, Trace
 from mtprof_nb.views import units
 
@@ -48,14 +48,10 @@ class Summary:
 def summary(trace: Trace, name: str | None = None, status: str | None = None) -> Summary:
     """The strip of `trace`; `status` says how the recorded program ended, where it did not end well."""
     title = name or trace.label or "profile"
-    if trace not in _of_trace:
-        _of_trace[trace] = (_figures(trace), phase_shares(trace))
-    return Summary(title, *_of_trace[trace], _notes(trace, status))
+    return Summary(title, _figures(trace), phase_shares(trace), _notes(trace, status))
 
 
-_of_trace: WeakKeyDictionary[Trace, tuple[tuple[Figure, ...], tuple[Share, ...]]] = WeakKeyDictionary()
-
-
+@once_a_trace
 def _figures(trace: Trace) -> tuple[Figure, ...]:
     costs = averaged_costs(trace)
     is_op = (trace.kind == OP) & costs.counted
@@ -92,6 +88,7 @@ def peak_bytes(trace: Trace) -> int | None:
     return None if trace.memory_after is None else int(trace.memory_after.max(initial=0))
 
 
+@once_a_trace
 def phase_shares(trace: Trace) -> tuple[Share, ...]:
     """The self time of ops by phase, in the order in which a step runs; phases without time are left out."""
     costs = averaged_costs(trace)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.analysis.lod import LIMIT
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.trace import Trace
 from mtprof_nb.views.blocks import Timeline
 from mtprof_nb.views.families import FAMILIES
-from mtprof_nb.views.kept import Kept
 from mtprof_nb.views.ribbon import outermost_ops
 from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.text import shown
@@ -24,7 +24,7 @@ _OVERVIEW_BINS = 240
 _FIRST_BARS = 800
 
 #: The trace's `Timeline`, made once.
-arranged = Kept(Timeline)
+arranged = once_a_trace(Timeline)
 
 
 def timeline(trace: Trace, python: bool = False) -> Figure:
