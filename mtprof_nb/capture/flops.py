@@ -55,11 +55,11 @@ def _inside_another(columns: KinetoColumns, rows: Int64) -> Int64:
 
 def _count(torch: Any, name: str, formula: Formula, inputs: Sequence[Any], scalars: Sequence[Any]) -> int:
     """The formula applied to meta tensors of these shapes, -1 where it does not take them."""
-    arguments = [
-        torch.empty(shape, device="meta") if scalar is None and shape else scalar
-        for shape, scalar in zip(inputs, scalars, strict=True)
-    ]
     try:
+        arguments = [
+            torch.empty(shape, device="meta") if scalar is None and shape else scalar
+            for shape, scalar in zip(inputs, scalars, strict=True)
+        ]
         op = getattr(torch.ops.aten, name.removeprefix("aten::")).default
         by_name = {spec.name: value for spec, value in zip(op._schema.arguments, arguments, strict=False)}
         keywords = {spec.name for spec in op._schema.arguments if spec.kwarg_only}

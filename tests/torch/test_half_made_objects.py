@@ -1,4 +1,4 @@
-"""Modules and optimizers that are half made, or that fail when asked: the trace is whole, and so is the program."""
+"""Modules, optimizers and formulas that are half made, or fail when asked: trace and program are whole."""
 
 from typing import Any
 
@@ -76,3 +76,15 @@ def test_a_module_that_will_not_name_its_modules_lends_its_class_name(hook: str)
         found = secretive(x)
     assert torch.equal(found, expected)
     assert {event["module"] for event in prof.events() if event.name == "aten::addmm"} == {"Linear"}
+
+
+def test_a_formula_that_cannot_be_given_the_inputs_leaves_the_other_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch.utils import flop_counter
+
+    monkeypatch.setitem(flop_counter.flop_registry, torch.ops.aten.cat, lambda *_, **__: 1)
+    x = torch.ones(2, 2)
+    with mtp.profile(with_flops=True) as prof:
+        torch.cat([x, x])
+        torch.mm(x, x)
+    flops = {event.name: event.get("flops") for event in prof.events()}
+    assert (flops["aten::cat"], flops["aten::mm"]) == (None, 16)
