@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,7 +23,9 @@ class OpenScope:
     """One scope of the user's from its enter on."""
 
     name: str
-    task: Any
+    #: The same for all scopes of a task; a reference that keeps neither it nor its result.
+    task: weakref.ref[Any] | None
+    thread: int
     entering_ns: int
     entered_ns: int = 0
     is_interleaved: bool = False
@@ -41,7 +44,7 @@ class OpenScopes:
         found: list[OpenScope] | None = getattr(self._of_thread, "scopes", None)
         if found is None:
             found = self._of_thread.scopes = []
-        scope = OpenScope(name, _current_task(), self._clock.now_ns())
+        scope = OpenScope(name, current_task(), threading.get_ident(), self._clock.now_ns())
         crossed = [other for other in found if other.task is not scope.task]
         for one in [*crossed, scope] if crossed else ():
             if not one.is_interleaved:
@@ -61,11 +64,13 @@ class OpenScopes:
             found.remove(scope)
 
 
-def _current_task() -> Any:
+def current_task() -> weakref.ref[Any] | None:
+    """The task of asyncio that is running on this thread, if any."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is None or asyncio._get_running_loop() is None:
         return None
-    return asyncio.current_task()
+    task = asyncio.current_task()
+    return None if task is None else weakref.ref(task)
 
 
 def mark_interleaved(

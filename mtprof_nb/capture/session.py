@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numpy as np
 
 from mtprof_nb.capture.hook import Clock, Request
-from mtprof_nb.capture.interleaving import OpenScope, OpenScopes, mark_interleaved
+from mtprof_nb.capture.interleaving import OpenScope, OpenScopes, current_task, mark_interleaved
 from mtprof_nb.capture.window import Window
 from mtprof_nb.errors import SessionError
 from mtprof_nb.trace import Recorded, Trace
@@ -164,7 +164,8 @@ class record_function:
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name = name
         self.args = args
-        self._open: tuple[Session, OpenScope, AbstractContextManager[Any]] | None = None
+        #: One for each time that it was entered and not left: by recursion, by threads, by tasks.
+        self._open: list[tuple[Session, OpenScope, AbstractContextManager[Any]]] = []
 
     def __enter__(self) -> record_function:
         session = _active
@@ -173,14 +174,24 @@ class record_function:
             scope = session.window.scope(self.name, self.args)
             scope.__enter__()
             session.scopes.entered(entry)
-            self._open = (session, entry, scope)
+            self._open.append((session, entry, scope))
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        if self._open is not None:
-            (session, entry, scope), self._open = self._open, None
+        if entered := self._entered_here():
+            session, entry, scope = entered
+            self._open.remove(entered)
             session.scopes.left(entry)
             scope.__exit__(*exception)
+
+    def _entered_here(self) -> tuple[Session, OpenScope, AbstractContextManager[Any]] | None:
+        """What this thread and task entered last; what another did, where it hands a scope over to be left here."""
+        entered = self._open.copy()
+        if len(entered) < 2:
+            return entered[0] if entered else None
+        thread, task = threading.get_ident(), current_task()
+        own = [one for one in entered if one[1].thread == thread and one[1].task is task]
+        return (own or entered)[-1]
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """`function`, each call of it in a scope of its own; an `async def` to the end of what it awaits."""

@@ -1,0 +1,113 @@
+"""Scopes of programs that recurse, share a scope among threads or take turns: each closes what it opened."""
+
+import asyncio
+import gc
+import threading
+import weakref
+
+import pytest
+
+import mtprof_nb as mtp
+
+torch = pytest.importorskip("torch")
+
+HOOKS = pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+
+
+def scopes(prof, name):
+    return [event for event in prof.events() if event.kind == "scope" and event.name == name]
+
+
+def parent(event):
+    return event.cpu_parent.name if event.cpu_parent is not None else None
+
+
+@HOOKS
+def test_one_scope_that_is_entered_again_closes_the_innermost_first(hook):
+    scope = mtp.record_function("again")
+
+    def descend(depth):
+        with scope:
+            if depth:
+                descend(depth - 1)
+            torch.ones(1)
+
+    with mtp.profile(hook=hook) as prof:
+        descend(2)
+        torch.zeros(1)
+    outer, middle, inner = scopes(prof, "again")
+    assert middle.cpu_parent == outer
+    assert inner.cpu_parent == middle
+    assert inner.end_ns <= middle.end_ns <= outer.end_ns
+    assert [event.cpu_parent for event in prof.events() if event.name == "aten::ones"] == [inner, middle, outer]
+    assert [parent(event) for event in prof.events() if event.name == "aten::zeros"] == [None]
+
+
+@HOOKS
+def test_one_scope_shared_by_threads_is_closed_by_each_for_itself(hook):
+    scope = mtp.record_function("shared")
+    entered, left = threading.Barrier(2), threading.Event()
+
+    def first():
+        with scope:
+            entered.wait()
+            left.wait()
+            torch.ones(1)
+
+    def second():
+        with scope:
+            entered.wait()
+        torch.zeros(1)
+        left.set()
+
+    with mtp.profile(hook=hook) as prof:
+        threads = [threading.Thread(target=work) for work in (first, second)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not any(event.is_async for event in scopes(prof, "shared"))
+    assert [parent(event) for event in prof.events() if event.name == "aten::ones"] == ["shared"]
+    assert [parent(event) for event in prof.events() if event.name == "aten::zeros"] == [None]
+
+
+def test_one_scope_shared_by_tasks_is_closed_by_each_for_itself():
+    scope = mtp.record_function("shared")
+
+    async def first(entered, left):
+        with scope:
+            entered.set()
+            await left.wait()
+
+    async def second(entered, left):
+        await entered.wait()
+        with scope:
+            torch.ones(1)
+        left.set()
+
+    async def both():
+        entered, left = asyncio.Event(), asyncio.Event()
+        await asyncio.gather(first(entered, left), second(entered, left))
+
+    with mtp.profile() as prof:
+        asyncio.run(both())
+    outer, inner = scopes(prof, "shared")
+    assert outer.end_ns > inner.end_ns
+
+
+def test_a_task_that_has_ended_and_its_result_are_not_kept():
+    results = []
+
+    async def job():
+        with mtp.record_function("job"):
+            y = torch.ones(9)
+            await asyncio.sleep(0)
+        return y
+
+    async def jobs():
+        results.extend(map(weakref.ref, await asyncio.gather(job(), job())))
+
+    with mtp.profile():
+        asyncio.run(jobs())
+        gc.collect()
+        assert [result() for result in results] == [None, None]
