@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 UNATTRIBUTED = "(unattributed)"
 _SOURCE_WIDTH = 60
+_NOTHING_RECORDED = "no lines were recorded: profile with_stack=True, or in a notebook with %%mtprofile"
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,10 @@ class Lines(Sequence[LineRow]):
     @property
     def note(self) -> str:
         """Why lines are missing or coarse, "" where nothing is wrong."""
-        return self._trace.lines_note
+        trace = self._trace
+        if self._rows and trace.stack is None and trace.line is None and trace.line_stack is None:
+            return trace.lines_note or _NOTHING_RECORDED
+        return trace.lines_note
 
     def ops(self, row: LineRow) -> list[OpsOfLine]:
         """The ops of one row by name and phase, the dearest first."""

@@ -84,6 +84,15 @@ def test_an_unknown_sort_key_lists_the_known_ones(trace: Trace) -> None:
         Lines(trace).table(sort_by="cost")
 
 
+def test_where_no_lines_were_recorded_the_note_says_how_to_get_them(trace: Trace) -> None:
+    note = "no lines were recorded: profile with_stack=True, or in a notebook with %%mtprofile"
+
+    assert Lines(make_trace([event("mm", 0, 5)])).note == note
+    assert repr(Lines(make_trace([event("mm", 0, 5)]))).endswith(f"Note: {note}\n")
+    assert Lines(trace).note == Lines(make_trace([event("mm", 0, 5, stack=(("f.py", 1, "f"),))])).note == ""
+    assert Lines(make_trace([])).note == ""
+
+
 def test_the_note_of_the_trace_is_shown() -> None:
     trace = make_trace([event("mm", 0, 5)], lines_note="the cell runs without line marks")
 
