@@ -20,7 +20,26 @@ if TYPE_CHECKING:
 _of_cell: dict[str, tuple[str, list[Panel]]] = {}
 
 
-def panel(
+def panel(trace: Trace, *, tabs: tuple[str, ...] | None = None, **options: Any) -> Panel:
+    """The panel of `trace` as a widget, with options of `scene_of`. It renders also as HTML and as text."""
+    return _panel(scene_of(trace, **options), tabs)
+
+
+def show(trace: Trace, **options: Any) -> None:
+    """Display the panel once, with options of `scene_of`: the widget in a notebook, elsewhere the text table."""
+    scene = scene_of(trace, **options)
+    shell = _shell()
+    if shell is None or not hasattr(shell, "kernel"):
+        sys.stdout.write(static.text(scene) + "\n")
+        return
+    from IPython.display import display
+
+    made = _panel(scene)
+    _replace_earlier(shell, made)
+    display(made)
+
+
+def scene_of(
     trace: Trace,
     *,
     name: str | None = None,
@@ -28,48 +47,26 @@ def panel(
     limit: int | None = None,
     status: str | None = None,
     show_all: bool = False,
-    tabs: tuple[str, ...] | None = None,
-) -> Panel:
-    """The panel of `trace` as a widget, which renders also as HTML without scripts and as text.
+) -> Scene:
+    """What a panel of `trace` shows.
 
     `sort` is a column or one of torch's sort keys, else `AttributeError`; `status` says how the program ended.
     """
+    title = None if name is None else shown(name)
+    return Scene(trace, name=title, status=status, sort=sort_column(sort), limit=limit, show_all=show_all)
+
+
+def _panel(scene: Scene, tabs: tuple[str, ...] | None = None) -> Panel:
     from mtprof_nb.views.widget import Panel
 
-    scene = Scene(trace, sort=sort_column(sort), limit=limit, show_all=show_all)
-    title = None if name is None else shown(name)
     table_alone = tabs == ("operators",)
     return Panel(
         scene,
         tabs or tuple(kind.name for kind in TABS),
-        None if table_alone else summary(trace, title, status),
-        static.html(
-            trace, name=title, sort=sort, limit=limit, status=status, show_all=show_all, charts=not table_alone
-        ),
-        static.text(trace, sort, limit, name=title, status=status, show_all=show_all),
+        None if table_alone else summary(scene.trace, scene.name, scene.status),
+        static.html(scene, charts=not table_alone),
+        static.text(scene),
     )
-
-
-def show(
-    trace: Trace,
-    *,
-    name: str | None = None,
-    sort: str | None = None,
-    limit: int | None = None,
-    status: str | None = None,
-    show_all: bool = False,
-) -> None:
-    """Display the panel once: the widget in a notebook, the text table in a terminal or a script."""
-    options: dict[str, Any] = {"name": name, "status": status, "show_all": show_all}
-    shell = _shell()
-    if shell is None or not hasattr(shell, "kernel"):
-        sys.stdout.write(static.text(trace, sort, limit, **options) + "\n")
-        return
-    from IPython.display import display
-
-    made = panel(trace, sort=sort, limit=limit, **options)
-    _replace_earlier(shell, made)
-    display(made)
 
 
 def _shell() -> Any:

@@ -18,6 +18,10 @@ class Scene:
     """One panel's view of a trace."""
 
     trace: Trace
+    #: What the profile is called, None for the trace's own label.
+    name: str | None = None
+    #: How the recorded program ended, where it did not end well.
+    status: str | None = None
     #: The column of the operators table that is sorted by at first.
     sort: str = "self_ns"
     #: Rows of the operators table that are shown at first, None for all.

@@ -8,7 +8,8 @@ from mtprof_nb.trace import Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.families import FAMILIES
 from mtprof_nb.views.lines import lines_html
-from mtprof_nb.views.rows import Column, Rows, rows, sort_column
+from mtprof_nb.views.rows import Column, Rows, rows
+from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.summary import Summary, summary
 from mtprof_nb.views.svg import image, stacks_svg, timeline_svg
 from mtprof_nb.views.text import escaped, fitted, shown
@@ -23,21 +24,13 @@ _TABLE = (
 _NAME = "text-align:left;max-width:26em;overflow:hidden;text-overflow:ellipsis"
 
 
-def text(
-    trace: Trace,
-    sort: str | None = None,
-    limit: int | None = None,
-    *,
-    name: str | None = None,
-    status: str | None = None,
-    show_all: bool = False,
-) -> str:
-    """The key figures and the top rows as plain text; `AttributeError` for an unknown sort key."""
-    strip = summary(trace, name, status)
+def text(scene: Scene) -> str:
+    """The key figures and the top rows as plain text."""
+    strip = summary(scene.trace, scene.name, scene.status)
     lines = [shown(strip.title), *map(shown, strip.notes)]
-    if not len(trace):
+    if not len(scene.trace):
         return "\n".join(lines)
-    grouped, order = _top(trace, sort, limit, show_all)
+    grouped, order = _top(scene)
     lines.append(strip.line)
     if strip.phases:
         lines.append(", ".join(f"{share.phase} {share.text}" for share in strip.phases))
@@ -53,36 +46,26 @@ def text(
     )
 
 
-def html(
-    trace: Trace,
-    *,
-    name: str | None = None,
-    sort: str | None = None,
-    limit: int | None = None,
-    status: str | None = None,
-    show_all: bool = False,
-    charts: bool = True,
-) -> str:
+def html(scene: Scene, charts: bool = True) -> str:
     """The key figures, the top rows, and small pictures of timeline and stacks, as HTML that needs no script."""
-    strip = summary(trace, name, status)
-    parts = [_strip_html(strip)]
+    trace, show_all = scene.trace, scene.show_all
+    parts = [_strip_html(summary(trace, scene.name, scene.status))]
     if len(trace):
-        parts.append(_table_html(*_top(trace, sort, limit, show_all)))
+        parts.append(_table_html(*_top(scene)))
     if charts and len(trace):
         parts += [
             _titled("Lines by self time", lines_html(trace)),
             _titled("Timeline", image(timeline_svg(trace, show_all), "Timeline")),
             _titled("Stacks by self time", image(stacks_svg(trace, show_all), "Stacks by self time")),
+            _legend_html(trace, show_all),
         ]
-        parts.append(_legend_html(trace, show_all))
     return f'<div style="font-size:13px;line-height:1.5">{"".join(parts)}</div>'
 
 
-def _top(trace: Trace, sort: str | None, limit: int | None, show_all: bool) -> tuple[Rows, Int64]:
-    key = sort_column(sort)
-    grouped = rows(trace, "op", show_all).showing(key)
-    order = grouped.order(key)
-    return grouped, order[: DEFAULT_ROWS if limit is None else max(limit, 0)]
+def _top(scene: Scene) -> tuple[Rows, Int64]:
+    grouped = rows(scene.trace, "op", scene.show_all).showing(scene.sort)
+    order = grouped.order(scene.sort)
+    return grouped, order[: DEFAULT_ROWS if scene.limit is None else max(scene.limit, 0)]
 
 
 def _cells(grouped: Rows, row: int) -> list[str]:
