@@ -204,7 +204,6 @@ class Timeline(OfTrace):
     def _layout(self, begin_ns: int, end_ns: int, scale: float) -> dict[str, Any]:
         titled = list(zip(self.lanes.lanes, self.lane_tops, strict=True))
         bottoms = [*(y - _LANE_GAP for y in self.lane_tops[1:]), self.height][: len(titled)]
-        begin, end = self.seconds(np.array([begin_ns, end_ns]))
         return {
             "barmode": "overlay",
             "bargap": 0,
@@ -213,14 +212,7 @@ class Timeline(OfTrace):
             "dragmode": "zoom",
             "height": self.pixels_high,
             "margin": dict(MARGIN),
-            "xaxis": {
-                "range": [begin, end],
-                "tickformat": "~s",
-                "ticksuffix": "s",
-                "zeroline": False,
-                "minallowed": 0,
-                "maxallowed": self.seconds(np.array([self.whole_ns[1]]))[0],
-            },
+            "xaxis": time_axis(*self.seconds(np.array([begin_ns, end_ns, self.whole_ns[1]]))),
             "yaxis": {
                 "range": [self.height, 0],
                 "fixedrange": True,
@@ -260,6 +252,12 @@ class Timeline(OfTrace):
             if end_ns - at > (end_ns - begin_ns) / 20
         ]
         return {"shapes": shapes, "annotations": annotations}
+
+
+def time_axis(begin: float, end: float, whole: float) -> dict[str, Any]:
+    """An axis of seconds since the recording began, from `begin` to `end`; one can go as far as to `whole`."""
+    window = {"range": [begin, end], "minallowed": 0, "maxallowed": whole}
+    return {**window, "tickformat": "~s", "ticksuffix": "s", "zeroline": False}
 
 
 def drawn_parts(blocks: Blocks, parts: Parts) -> Parts:

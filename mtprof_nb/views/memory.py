@@ -10,6 +10,7 @@ from mtprof_nb.analysis.memory import Block, MemoryCurve, largest_blocks, memory
 from mtprof_nb.analysis.memory_categories import Category
 from mtprof_nb.trace import Int64, Trace
 from mtprof_nb.views import units
+from mtprof_nb.views.blocks import time_axis
 from mtprof_nb.views.families import FAMILIES, REDUCTION
 from mtprof_nb.views.places import place_of
 from mtprof_nb.views.scene import Answer, Question, Scene
@@ -117,21 +118,13 @@ class MemoryChart:
     def _layout(self, begin_ns: int, end_ns: int) -> dict[str, Any]:
         peak = max((int(curve.allocated.max()) for _, curve in self.curves), default=1)
         values = byte_ticks(peak)
-        begin, end = self._seconds(np.array([begin_ns, end_ns]))
         return {
             "showlegend": len(self.curves) > 1,
             "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
             "hovermode": "closest",
             "dragmode": "zoom",
             "margin": {"l": 72, "r": 14, "t": 22, "b": 34},
-            "xaxis": {
-                "range": [begin, end],
-                "tickformat": "~s",
-                "ticksuffix": "s",
-                "zeroline": False,
-                "minallowed": 0,
-                "maxallowed": self._seconds(np.array([self.whole_ns[1]]))[0],
-            },
+            "xaxis": time_axis(*self._seconds(np.array([begin_ns, end_ns, self.whole_ns[1]]))),
             "yaxis": {
                 "range": [0, peak * 1.18 or 1],
                 "fixedrange": True,
