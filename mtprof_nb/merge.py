@@ -111,7 +111,7 @@ class _Merger:
         ]
         if not found:
             return None
-        moved = [
+        moved = (
             replace(
                 rows,
                 event=np.where(rows.event >= 0, rows.event + first, -1),
@@ -119,10 +119,8 @@ class _Merger:
                 thread=_follow(rows.thread, np.array([threads.index(thread) for thread in part.threads])),
             )
             for rows, first, part in found
-        ]
-        order = np.argsort(np.concatenate([rows.time_ns for rows in moved]), kind="stable")
-        names = ("time_ns", "nbytes", "total", "address", "event", "thread", "device", "device_index")
-        return Allocations(**{name: np.concatenate([getattr(rows, name) for rows in moved])[order] for name in names})
+        )
+        return Allocations.joined(moved)
 
 
 #: Columns that point into a table, and the table.

@@ -186,6 +186,17 @@ class Allocations(_Frozen):
     def __len__(self) -> int:
         return len(self.time_ns)
 
+    @classmethod
+    def joined(cls, parts: Iterable[Allocations]) -> Allocations:
+        """The records of all parts in order of time; of one moment, those of the earlier part first."""
+        columns = {name: [np.empty(0, dtype)] for name, dtype in _ALLOCATION_DTYPES.items()}
+        for part in parts:
+            for name, found in columns.items():
+                found.append(getattr(part, name))
+        whole = {name: np.concatenate(found) for name, found in columns.items()}
+        order = np.argsort(whole["time_ns"], kind="stable")
+        return cls(**{name: column[order] for name, column in whole.items()})
+
 
 _COLUMN_DTYPES: dict[str, npt.DTypeLike] = {
     "name": np.int32,

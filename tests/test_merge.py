@@ -3,6 +3,7 @@
 from traces import event, make_trace
 
 from mtprof_nb.merge import merge
+from mtprof_nb.trace import Allocations
 
 
 def names(trace):
@@ -58,3 +59,16 @@ def test_the_time_that_recording_added_is_known_where_every_part_knows_it():
     first, second = make_trace([event("mm", 0, 1)], overhead_ns=10), make_trace([event("add", 2, 3)], overhead_ns=5)
     assert merge([first, second]).overhead_ns == 15
     assert merge([first, make_trace([event("add", 2, 3)])]).overhead_ns == -1
+
+
+def test_records_of_an_allocator_are_joined_in_order_of_time_and_those_of_one_moment_by_part():
+    def records(*moments_and_bytes):
+        return make_trace(
+            [event("mm", 0, 9)], [{"time_ns": moment, "nbytes": size} for moment, size in moments_and_bytes]
+        ).allocations
+
+    joined = Allocations.joined([records((1, 10), (5, 50)), records((3, 30), (5, 51))])
+    assert joined.time_ns.tolist() == [1, 3, 5, 5]
+    assert joined.nbytes.tolist() == [10, 30, 50, 51]
+    assert joined.total.tolist() == [10, 30, 60, 81]
+    assert len(Allocations.joined([])) == 0

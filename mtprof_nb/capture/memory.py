@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,7 +23,7 @@ def with_readings(trace: Trace, before: Int64, after: Int64) -> Trace:
         here = has_reading & (trace.device == device) & (trace.device_index == index)
         if here.any():
             parts.append(_changes(trace, here, before, after))
-    return replace(trace, memory_before=before, memory_after=after, allocations=_in_order(parts))
+    return replace(trace, memory_before=before, memory_after=after, allocations=Allocations.joined(parts))
 
 
 def _changes(trace: Trace, mask: Bool, before: Int64, after: Int64) -> Allocations:
@@ -60,12 +59,3 @@ def _parents(trace: Trace, rows: Int64) -> Int64:
         parents, _ = nest_intervals(trace.start_ns[rows[here]], trace.end_ns[rows[here]])
         found[here] = np.where(parents >= 0, rows[here][parents], -1)
     return found
-
-
-def _in_order(parts: list[Allocations]) -> Allocations:
-    columns: dict[str, Any] = {
-        part.name: np.concatenate([np.empty(0, np.int64), *(getattr(changes, part.name) for changes in parts)])
-        for part in fields(Allocations)
-    }
-    order = np.argsort(columns["time_ns"], kind="stable")
-    return Allocations(**{name: column[order] for name, column in columns.items()})
