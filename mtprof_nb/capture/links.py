@@ -58,7 +58,15 @@ def link_by_sequence_nr(rows: Rows) -> Links:
         ways = np.where(is_own & usable, -len(lanes), ways + usable)
     # Numbers run on every thread by themselves: one that several other threads used tells nothing.
     forward[wanted[ways > 1]] = -1
+    for here in lanes:
+        is_backward[_root_gradients(rows, here, is_backward)] = True
     return Links(is_backward, sequence_nr, forward)
+
+
+def _root_gradients(rows: Rows, here: Int64, is_backward: Bool) -> list[int]:
+    """The `ones_like` that `backward()` makes for a scalar: no op stands between it and the first of the pass."""
+    before = here[:-1][~is_backward[here[:-1]] & is_backward[here[1:]]]
+    return [row for row in before.tolist() if str(rows.ops["name"][rows.op[row]]) == "aten.ones_like.default"]
 
 
 def _maker_by_counter(counter: Int64, numbers: Int64) -> Int64:

@@ -98,6 +98,19 @@ def test_forward_backward_and_optimizer_are_recorded_with_their_phases() -> None
     assert ("Optimizer.step#SGD.step", "optimizer") in phases
 
 
+def test_the_gradient_that_backward_begins_with_is_of_the_backward_pass() -> None:
+    x = torch.ones(2, requires_grad=True)
+
+    def program() -> None:
+        torch.ones_like(x)
+        (x * 2).sum().backward()
+        torch.ones_like(x)
+
+    trace = _record(program)
+    phases = [PHASES[phase] for phase, name in zip(trace.phase, _names(trace), strict=True) if name.endswith("_like")]
+    assert phases == ["forward", "backward", "forward"]
+
+
 def test_an_op_of_the_backward_pass_is_linked_to_the_op_that_made_its_node() -> None:
     weight, x = torch.rand(3, 2, requires_grad=True), torch.rand(4, 3)
     trace = _record(lambda: (x @ weight).relu().sum().backward())
