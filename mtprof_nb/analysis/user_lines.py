@@ -27,12 +27,14 @@ class Chains:
 
     def called_from(self, caller: int, line: SourceLine) -> int:
         """The chain of `line` on top of the chain `caller` (-1: called from nowhere)."""
-        key = (caller, self._lines.setdefault(line, len(self._lines)))
-        node = self._nodes.get(key)
+        return self._node(caller, self._lines.setdefault(line, len(self._lines)))
+
+    def _node(self, caller: int, line: int) -> int:
+        node = self._nodes.get((caller, line))
         if node is None:
-            node = self._nodes[key] = len(self._line_of)
+            node = self._nodes[caller, line] = len(self._line_of)
             self._caller_of.append(caller)
-            self._line_of.append(key[1])
+            self._line_of.append(line)
         return node
 
     def line(self, node: int) -> int:
@@ -55,10 +57,10 @@ class Chains:
             old_base = self._caller_of[old_base]
         lines = []
         while node >= 0 and node not in common:
-            lines.append(self.lines[self._line_of[node]])
+            lines.append(self._line_of[node])
             node = self._caller_of[node]
         for line in reversed(lines):
-            new_base = self.called_from(new_base, line)
+            new_base = self._node(new_base, line)
         return new_base
 
 

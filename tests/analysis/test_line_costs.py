@@ -13,6 +13,7 @@ from mtprof_nb.analysis.attribution import attribution
 from mtprof_nb.analysis.costs import event_costs
 from mtprof_nb.analysis.lines import LineCosts, OpsOfLine, line_costs, ops_of_line
 from mtprof_nb.source_files import is_user_file
+from mtprof_nb.analysis.user_lines import Chains
 from mtprof_nb.trace import BACKWARD, FORWARD, OP, SourceLine, Trace
 
 CELL = "<ipython-input-1-0>"
@@ -416,6 +417,20 @@ def test_the_ops_of_a_line_are_grouped_by_name_and_phase() -> None:
     ]
     assert ops_of_line(trace, None) == [OpsOfLine("mm", FORWARD, 1, 5, 4)]
     assert ops_of_line(trace, SourceLine(CELL, 77)) == []
+
+
+def test_a_moved_chain_keeps_its_own_lines_on_top_of_another_base() -> None:
+    a, b, c, d = (SourceLine(CELL, number) for number in (1, 2, 3, 4))
+    chains = Chains()
+    engine = chains.called_from(-1, a)
+    own = chains.called_from(chains.called_from(engine, b), c)
+    forward = chains.called_from(-1, d)
+
+    moved = chains.moved(own, engine, forward)
+
+    assert [chains.lines[line] for line in chains.innermost_first(moved)] == [c, b, d]
+    assert chains.moved(own, engine, forward) == moved
+    assert (len(chains), chains.lines) == (6, (a, b, c, d))
 
 
 @st.composite
