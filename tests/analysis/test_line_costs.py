@@ -12,8 +12,8 @@ from traces import event, make_trace
 from mtprof_nb.analysis.attribution import attribution
 from mtprof_nb.analysis.costs import event_costs
 from mtprof_nb.analysis.lines import LineCosts, OpsOfLine, line_costs, ops_of_line
-from mtprof_nb.source_files import is_user_file
 from mtprof_nb.analysis.user_lines import Chains
+from mtprof_nb.source_files import is_user_file
 from mtprof_nb.trace import BACKWARD, FORWARD, OP, SourceLine, Trace
 
 CELL = "<ipython-input-1-0>"
