@@ -139,6 +139,15 @@ class Kernel:
             if message["msg_type"] == "stream" and said in message["content"]["text"]:
                 return sent
 
+    def last(self, expression: str) -> Any:
+        """What `expression` says of `prof`, the last profile."""
+        return self.value(f"(lambda prof: {expression})(__import__('mtprof_nb').last())")
+
+    def ops(self) -> list[str]:
+        """Names of the ops of the last profile."""
+        found: list[str] = self.last("sorted({event.name for event in prof.events() if event.kind == 'op'})")
+        return found
+
     def answer(self, code: str, answers: list[str]) -> Ran:
         """Run `code`, and type one answer after the other where it asks."""
         sent = self.send(code, allow_stdin=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,16 +18,6 @@ FLAGS = (
     *("--text", "--show-all", "--help"),
 )
 OPS = "torch.ones(2, 2).mm(torch.ones(2, 2))"
-NAMES = "sorted({event.name for event in __import__('mtprof_nb').last().events() if event.kind == 'op'})"
-
-
-def _ops(kernel: Kernel) -> list[str]:
-    found: list[str] = kernel.value(NAMES)
-    return found
-
-
-def _last(kernel: Kernel, expression: str) -> Any:
-    return kernel.value(f"(lambda prof: {expression})(__import__('mtprof_nb').last())")
 
 
 @pytest.mark.parametrize("magic", ["%%mtprofile --with-stak\nran = True", "%mtprofile --with-stak ran = True"])
@@ -106,10 +96,10 @@ def test_the_profile_is_the_value_of_a_statement_where_that_is_asked_for(kernel:
 
 def test_the_last_profile_is_always_at_hand(kernel: Kernel) -> None:
     kernel.run("%%mtprofile -q --name first\ntorch.ones(3)")
-    first = _last(kernel, "prof.name")
+    first = kernel.last("prof.name")
     kernel.run("%%mtprofile -q\ntorch.ones(3)\n1 / 0")
 
-    assert (first, _last(kernel, "prof.name")[:6]) == ("first", "Cell [")
+    assert (first, kernel.last("prof.name")[:6]) == ("first", "Cell [")
 
 
 def test_quiet_shows_nothing(kernel: Kernel) -> None:
@@ -130,7 +120,7 @@ def test_the_trace_is_dumped(kernel: Kernel, tmp_path: Path, suffix: str) -> Non
 def test_the_table_is_written_as_text_sorted_and_limited(kernel: Kernel, tmp_path: Path) -> None:
     path = tmp_path / "table.txt"
     kernel.run(f"%%mtprofile -q -T '{path}' -s count -l 2\nfor i in range(5):\n    {OPS}")
-    expected = _last(kernel, "prof.key_averages().table(sort_by='count', row_limit=2)")
+    expected = kernel.last("prof.key_averages().table(sort_by='count', row_limit=2)")
 
     assert path.read_text() == expected
 
@@ -172,11 +162,11 @@ def test_every_recording_flag_reaches_the_profile(kernel: Kernel) -> None:
     ran = kernel.run(
         f"%%mtprofile --all --max-events 1000000\nimport torch.nn as nn\nnn.Linear(2, 2)(torch.ones(1, 2));\n{OPS}"
     )
-    keys = _last(kernel, "sorted(dict(next(e for e in prof.events() if e.name == 'aten::mm')))")
+    keys = kernel.last("sorted(dict(next(e for e in prof.events() if e.name == 'aten::mm')))")
 
     assert (ran.status, ran.stderr) == ("ok", "")
     assert {"input_shapes", "stack", "flops", "cpu_memory_allocated_delta"} <= set(keys)
-    assert _last(kernel, "prof.trace.recorded.with_modules and prof.trace.recorded.with_stack") is True
+    assert kernel.last("prof.trace.recorded.with_modules and prof.trace.recorded.with_stack") is True
 
 
 def test_frames_of_ipython_are_shown_where_all_is_asked_for(kernel: Kernel) -> None:
@@ -190,16 +180,16 @@ def test_frames_of_ipython_are_shown_where_all_is_asked_for(kernel: Kernel) -> N
 def test_the_other_hook_is_used_where_it_is_named(kernel: Kernel) -> None:
     kernel.run(f"%%mtprofile --hook dispatch -q\n{OPS}")
 
-    assert _last(kernel, "prof.trace.hooks") == ("dispatch",)
-    assert "aten::mm" in _ops(kernel)
+    assert kernel.last("prof.trace.hooks") == ("dispatch",)
+    assert "aten::mm" in kernel.ops()
 
 
 def test_events_beyond_the_limit_are_dropped_and_the_cell_goes_on(kernel: Kernel) -> None:
     ran = kernel.run("%%mtprofile --max-events 5\nfor i in range(20):\n    x = torch.ones(1)\nx.item()")
 
     assert (ran.status, ran.result) == ("ok", "1.0")
-    assert _last(kernel, "len(prof.trace)") <= 5
-    assert _last(kernel, "prof.trace.dropped") > 0
+    assert kernel.last("len(prof.trace)") <= 5
+    assert kernel.last("prof.trace.dropped") > 0
 
 
 def test_a_schedule_records_its_steps_and_keeps_all_its_windows(kernel: Kernel) -> None:
@@ -209,7 +199,7 @@ def test_a_schedule_records_its_steps_and_keeps_all_its_windows(kernel: Kernel) 
     )
 
     assert (ran.status, ran.stderr) == ("ok", "")
-    assert _last(kernel, "[int(e.step) for e in prof.events() if e.name == 'aten::ones']") == [1, 3]
+    assert kernel.last("[int(e.step) for e in prof.events() if e.name == 'aten::ones']") == [1, 3]
 
 
 def test_a_schedule_without_steps_says_so_in_one_line(kernel: Kernel) -> None:
@@ -224,12 +214,12 @@ def test_the_notebook_sets_flags_for_all_its_cells(kernel: Kernel) -> None:
     assert kernel.run("%mtprofile_config --record-shapes -q").messages == []
     assert kernel.run("%mtprofile_config").stdout == "--record-shapes --quiet\n"
     quiet = kernel.run(f"%%mtprofile\n{OPS};")
-    recorded = _last(kernel, "prof.trace.recorded.record_shapes")
+    recorded = kernel.last("prof.trace.recorded.record_shapes")
     loud = kernel.run(f"%%mtprofile --no-quiet --no-record-shapes\n{OPS};")
 
     assert (quiet.panels, recorded) == ([], True)
     assert len(loud.panels) == 1
-    assert _last(kernel, "prof.trace.recorded.record_shapes") is False
+    assert kernel.last("prof.trace.recorded.record_shapes") is False
     assert kernel.run("%mtprofile_config --out x").reply["ename"] == "UsageError"
 
 

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from conftest import WIDGET, Kernel
 
 OPS = "torch.ones(2, 2).mm(torch.ones(2, 2))"
-NAMES = "sorted({event.name for event in __import__('mtprof_nb').last().events() if event.kind == 'op'})"
-
-
-def _ops(kernel: Kernel) -> list[str]:
-    found: list[str] = kernel.value(NAMES)
-    return found
-
-
-def _last(kernel: Kernel, expression: str) -> Any:
-    return kernel.value(f"(lambda prof: {expression})(__import__('mtprof_nb').last())")
 
 
 def test_the_ops_of_the_cell_are_recorded_and_those_of_other_cells_are_not(kernel: Kernel) -> None:
@@ -25,16 +13,16 @@ def test_the_ops_of_the_cell_are_recorded_and_those_of_other_cells_are_not(kerne
     kernel.run(f"%%mtprofile\ny = {OPS}")
     kernel.run("torch.arange(2)")
 
-    assert {"aten::ones", "aten::mm"} <= set(_ops(kernel))
-    assert not {"aten::zeros", "aten::arange"} & set(_ops(kernel))
+    assert {"aten::ones", "aten::mm"} <= set(kernel.ops())
+    assert not {"aten::zeros", "aten::arange"} & set(kernel.ops())
 
 
 def test_what_the_repr_of_the_last_value_computes_is_not_the_cell_s(kernel: Kernel) -> None:
     shown = kernel.run("%%mtprofile\ntorch.ones(3) * 1.5")
 
     assert shown.result == "tensor([1.5000, 1.5000, 1.5000])"
-    assert "aten::mul" in _ops(kernel)
-    assert not {"aten::abs", "aten::ne", "aten::masked_select", "aten::item"} & set(_ops(kernel))
+    assert "aten::mul" in kernel.ops()
+    assert not {"aten::abs", "aten::ne", "aten::masked_select", "aten::item"} & set(kernel.ops())
 
 
 def test_every_repr_counts_where_every_expression_is_shown(kernel: Kernel) -> None:
@@ -45,21 +33,21 @@ def test_every_repr_counts_where_every_expression_is_shown(kernel: Kernel) -> No
         kernel.run("%config InteractiveShell.ast_node_interactivity = 'last_expr'")
 
     assert [content["data"]["text/plain"] for content in ran.of("execute_result")] == ["tensor([1.])", "tensor([0.])"]
-    assert {"aten::ones", "aten::zeros"} <= set(_ops(kernel))
+    assert {"aten::ones", "aten::zeros"} <= set(kernel.ops())
 
 
 def test_a_nested_cell_that_shows_a_value_does_not_end_the_recording(kernel: Kernel) -> None:
     ran = kernel.run("%%mtprofile\nget_ipython().run_cell('5')\ny = torch.zeros(3)")
 
     assert len(ran.panels) == 1
-    assert "aten::zeros" in _ops(kernel)
+    assert "aten::zeros" in kernel.ops()
 
 
 def test_a_statement_is_recorded_and_its_value_is_the_value_of_the_line(kernel: Kernel) -> None:
     ran = kernel.run(f"%mtprofile {OPS}.sum().item()")
 
     assert (ran.status, ran.result, len(ran.panels)) == ("ok", "8.0", 1)
-    assert "aten::mm" in _ops(kernel)
+    assert "aten::mm" in kernel.ops()
 
 
 def test_a_statement_assigns_in_the_user_s_namespace(kernel: Kernel) -> None:
@@ -102,7 +90,7 @@ def test_nothing_is_expanded_in_the_code_or_the_flags(kernel: Kernel) -> None:
     line = kernel.run("%mtprofile -q print('$x {x}')")
 
     assert (cell.stdout, line.stdout) == ("$x {x}\n", "$x {x}\n")
-    assert _last(kernel, "'ok'") == "ok"
+    assert kernel.last("'ok'") == "ok"
     assert "$x {x}" in cell.panels[0]["text/plain"]
 
 
@@ -141,7 +129,7 @@ def test_no_file_appears_in_the_working_directory_and_no_port_is_opened(kernel: 
 
 def test_stacks_name_the_lines_of_the_cell_and_no_frame_of_ours(kernel: Kernel) -> None:
     ran = kernel.run(f"%%mtprofile --with-stack -q\ndef f():\n    return {OPS}\n\nf();")
-    stack = _last(kernel, "list(next(e for e in prof.events() if e.name == 'aten::mm').stack)")
+    stack = kernel.last("list(next(e for e in prof.events() if e.name == 'aten::mm').stack)")
 
     assert ran.status == "ok"
     assert [frame.split(":", 1)[1] for frame in stack] == ["3:f", "5:<module>"]
@@ -149,9 +137,9 @@ def test_stacks_name_the_lines_of_the_cell_and_no_frame_of_ours(kernel: Kernel) 
 
 def test_steps_are_taken_in_the_cell_or_by_the_loop(kernel: Kernel) -> None:
     kernel.run("%%mtprofile -q\nimport mtprof_nb\nfor i in range(3):\n    torch.ones(1)\n    mtprof_nb.step()")
-    by_hand = _last(kernel, "sorted({int(e.step) for e in prof.events() if e.name == 'aten::ones'})")
+    by_hand = kernel.last("sorted({int(e.step) for e in prof.events() if e.name == 'aten::ones'})")
     kernel.run("%%mtprofile -q\nfor i in mtprof_nb.steps(range(3)):\n    torch.ones(1)")
-    by_loop = _last(kernel, "sorted({int(e.step) for e in prof.events() if e.name == 'aten::ones'})")
+    by_loop = kernel.last("sorted({int(e.step) for e in prof.events() if e.name == 'aten::ones'})")
 
     assert by_hand == by_loop == [0, 1, 2]
 
@@ -189,7 +177,7 @@ def test_the_magic_can_be_called_as_a_function(kernel: Kernel) -> None:
 
     assert (ran.status, ran.result, len(ran.panels)) == ("ok", "8.0", 1)
     assert kernel.value("'y' in globals()") is True
-    assert "aten::mm" in _ops(kernel)
+    assert "aten::mm" in kernel.ops()
 
 
 @pytest.mark.parametrize("outer", ["%%time", "%%capture captured"])
@@ -197,7 +185,7 @@ def test_another_magic_may_stand_on_top(kernel: Kernel, outer: str) -> None:
     ran = kernel.run(f"{outer}\n%%mtprofile\ny = {OPS}\ny.sum()")
 
     assert ran.status == "ok"
-    assert "aten::mm" in _ops(kernel)
+    assert "aten::mm" in kernel.ops()
     # What is captured is the whole output of the cell, the panel too.
     assert len(ran.panels) == (outer == "%%time")
     if outer != "%%time":
