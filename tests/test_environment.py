@@ -1,14 +1,17 @@
-"""environment.yml and pyproject.toml name the same packages with the same lower bounds."""
+"""environment.yml and pyproject.toml name the same packages with the same lower bounds; the sdist lacks nothing."""
 
+import subprocess
 import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = SETTINGS["project"]
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
 #: Packages that conda-forge has under another name than PyPI.
 PYPI_NAME = {"pytorch-cpu": "torch", "playwright-python": "playwright"}
@@ -71,3 +74,12 @@ def test_the_torch_version_is_pinned_in_one_file() -> None:
     repeated = [name for name in ("Makefile", ".ci/run", "environment.yml") if version in (ROOT / name).read_text()]
 
     assert repeated == []
+
+
+def test_the_source_distribution_has_everything_that_its_tests_and_its_makefile_read() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a checkout")
+    tracked = {path.partition("/")[0] for path in listed.stdout.splitlines()} - {".gitignore", "pyproject.toml"}
+
+    assert set(SETTINGS["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]) == tracked
