@@ -274,7 +274,7 @@ class Trace(_Frozen):
     #: Floating point operations, -1 where no formula is known.
     flops: Int64 | None = None
     module: Int32 | None = None
-    #: The source line that caused the event: of the marked cell, or the innermost user line of the stack.
+    #: The marked line that was running; the one that caused the event is told by `analysis.attribution`.
     line: Int32 | None = None
     #: The marked lines that were running, innermost first: a node of `line_stacks`.
     line_stack: Int32 | None = None

@@ -26,7 +26,7 @@ class Scene:
     sort: str = "self_ns"
     #: Rows of the operators table that are shown at first, None for all.
     limit: int | None = None
-    #: Whether Python frames and the frames of notebook and profiler are shown.
+    #: Whether Python frames are shown, IPython's included.
     show_all: bool = False
     #: The selected events, None where everything is equal.
     chosen: Bool | None = None
