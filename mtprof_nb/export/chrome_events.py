@@ -36,6 +36,8 @@ class EventLines:
         # the calls that open and close the others make room for them.
         self._own_track = trace.is_async | crossing_scopes(trace)
         self._on_track = ~self._own_track & ~crossing_calls(trace, (trace.kind == SCOPE) & ~self._own_track)
+        #: How many of the trace's events there are lines of.
+        self.count = int((self._own_track | self._on_track).sum())
         # Names and stacks may be of any length.
         longest = max(map(len, self._openings), default=0) + self._facts.longest
         self._chunk_rows = min(_CHUNK_ROWS, max(1, _CHUNK_BYTES // max(1, longest)))

@@ -43,7 +43,7 @@ def _document(trace: Trace, path: str) -> Iterator[bytes]:
         if not _LINES_OF_VIEWERS.fullmatch(key)
     )
     yield naming.encode("ascii")
-    yield _span(trace, began).encode("ascii")
+    yield _span(trace, began, lines.count).encode("ascii")
     yield f'{{"ph":"i","s":"g","name":"Record Window End","pid":"","tid":"","ts":{ended}}}\n'.encode("ascii")
     yield f'],\n"traceName":{quoted(path)}\n}}\n'.encode("ascii")
 
@@ -66,9 +66,9 @@ def _window(trace: Trace) -> tuple[int, int]:
     return int(trace.start_ns.min()), int(trace.end_ns.max())
 
 
-def _span(trace: Trace, began: str) -> str:
+def _span(trace: Trace, began: str, count: int) -> str:
     first, last = _window(trace)
-    args = f'{{"Op count":{len(trace)},"label":{quoted(trace.label)}}}'
+    args = f'{{"Op count":{count},"label":{quoted(trace.label)}}}'
     # Readers of Kineto's traces find the recording itself by this name and process.
     return (
         '{"ph":"X","cat":"Trace","name":"PyTorch Profiler (0)","pid":"Spans","tid":"PyTorch Profiler",'

@@ -307,6 +307,8 @@ def test_the_calls_that_open_and_close_a_scope_make_room_for_it(tmp_path: Path) 
     calls = [one["name"] for one in _events(document, cat="python_function")]
     assert calls == ["train.py(3): train", "elsewhere", "net.py(5): forward"]
     assert [one["name"] for one in _events(document, cat="user_annotation", ph="X")] == ["mine"]
+    (span,) = _events(document, cat="Trace")
+    assert span["args"]["Op count"] == 4, "as many as are in the file"
 
 
 def test_more_events_than_fit_in_a_chunk_are_all_there_in_order(tmp_path: Path) -> None:
