@@ -182,6 +182,30 @@ def test_every_row_is_torchs(record, program, flags):
                 assert getattr(mine, attribute) == getattr(other, attribute), f"{mine.key}: {attribute}"
 
 
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_operations_are_torchs_wherever_torch_counts_any(record, program):
+    run = record(program, with_flops=True)
+    ours = {row.key: row.flops for row in run.ours.key_averages()}
+    theirs = {row.key: row.flops for row in run.theirs.key_averages() if row.flops}
+
+    assert {key: ours[key] for key in theirs} == theirs
+
+
+def test_operations_of_sums_and_products_are_counted_and_those_of_a_convolution_once(record):
+    def program(_prof):
+        x, conv = torch.ones(8, 8), nn.Conv2d(2, 3, 3)
+        _ = x * x, x + x, x @ x, torch.addmm(x, x, x), conv(torch.ones(1, 2, 8, 8))
+
+    run = record(lambda: program, with_flops=True)
+    assert {row.key: row.flops for row in run.ours.key_averages() if row.flops} == {
+        "aten::mul": 64,
+        "aten::add": 64,
+        "aten::mm": 1024,
+        "aten::addmm": 1024,
+        "aten::conv2d": 2 * 2 * 3 * 3 * 3 * 6 * 6,
+    }
+
+
 def test_overloads_are_torchs_where_they_were_asked_for(record):
     def program(prof):
         x = torch.ones(3)
