@@ -93,6 +93,8 @@ function themed(layout, theme) {
     tickcolor: theme.line,
     tickfont: { color: theme.quiet, size: 11 },
     ...own,
+    // Plotly writes a zoom into the array that it was given.
+    range: [...own.range],
   });
   const complete = {
     ...layout,

@@ -10,6 +10,7 @@ const COLUMNS = [
   { key: "at_ns", title: "At", unit: "time", meaning: "when, since the recording began" },
   { key: "held_ns", title: "Held for", unit: "held", meaning: "how long until it was released" },
 ];
+const HELP = "Drag to zoom, double-click or key 0 for all";
 
 /** @param {{ host: HTMLElement, first: any, wire: any, store: any }} context */
 export function mount({ host, first, wire, store }) {
@@ -17,7 +18,18 @@ export function mount({ host, first, wire, store }) {
   let view = whole;
   let shown = first;
   let asked = 0;
-  const place = h("div", { class: "mtprof-plot mtprof-fill", role: "img", "aria-label": "Allocated bytes over time" });
+  const place = h("div", {
+    class: "mtprof-plot mtprof-fill",
+    role: "group",
+    tabindex: "0",
+    "aria-label": `Allocated bytes over time. ${HELP}`,
+    onkeydown: (event) => {
+      if (event.key !== "0" || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      event.stopPropagation();
+      go(whole);
+    },
+  });
   const table = new Table({
     label: "Largest allocations",
     nameTitle: "Largest allocations",
@@ -32,7 +44,7 @@ export function mount({ host, first, wire, store }) {
   });
   table.sort = { key: "nbytes", descending: true };
   const all = h("button", { type: "button", class: "mtprof-button", text: "All", title: "Show the whole recording", onclick: () => go(whole) });
-  const note = h("span", { class: "mtprof-count", text: "Drag to zoom, double-click for all" });
+  const note = h("span", { class: "mtprof-count", text: HELP, title: HELP });
   host.append(
     h("div", { class: "mtprof-tools" }, all, note),
     h("div", { class: "mtprof-stage mtprof-split" }, place, table.element),

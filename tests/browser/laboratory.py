@@ -171,3 +171,21 @@ class Page:
         """Switch to `JupyterLab Light` or `JupyterLab Dark`."""
         self.command("apputils:change-theme", theme=name)
         self.tab.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
+
+    def settled_box(self, element: Any) -> dict[str, float]:
+        """Where an element is, once neither the notebook scrolls nor the chart is redrawn any more."""
+        box: dict[str, float] = {}
+        while box != (now := element.bounding_box()):
+            box = now
+            self.tab.wait_for_timeout(250)
+        return box
+
+    def drag(self, plot: Any, begin: float, end: float) -> None:
+        """Draw a zoom box from one share of a plot's width to another."""
+        plot.scroll_into_view_if_needed()
+        box = self.settled_box(plot)
+        y = box["y"] + box["height"] / 2
+        self.tab.mouse.move(box["x"] + box["width"] * begin, y)
+        self.tab.mouse.down()
+        self.tab.mouse.move(box["x"] + box["width"] * end, y + 2, steps=6)
+        self.tab.mouse.up()

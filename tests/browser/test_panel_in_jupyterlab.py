@@ -105,26 +105,6 @@ def labels(body: Any) -> list[str]:
     return body.locator(".mtprof-row .mtprof-label").all_inner_texts()
 
 
-def settled_box(page: Page, element: Any) -> dict[str, float]:
-    """Where an element is, once neither the notebook scrolls nor the chart is redrawn any more."""
-    box: dict[str, float] = {}
-    while box != (now := element.bounding_box()):
-        box = now
-        page.tab.wait_for_timeout(250)
-    return box
-
-
-def drag(page: Page, plot: Any, begin: float, end: float) -> None:
-    """Draws a zoom box from one share of the plot's width to another."""
-    plot.scroll_into_view_if_needed()
-    box = settled_box(page, plot)
-    y = box["y"] + box["height"] / 2
-    page.tab.mouse.move(box["x"] + box["width"] * begin, y)
-    page.tab.mouse.down()
-    page.tab.mouse.move(box["x"] + box["width"] * end, y + 2, steps=6)
-    page.tab.mouse.up()
-
-
 def test_the_strip_shows_the_key_figures_and_the_phases(run: Shown) -> None:
     strip = run.panel().locator(".mtprof-strip")
 
@@ -249,10 +229,10 @@ def test_a_selected_row_is_lit_in_timeline_and_stacks_and_the_rest_is_dimmed(run
 
 def test_a_click_on_an_event_or_a_slice_selects_its_row(run: Shown) -> None:
     body = run.timeline()
-    drag(run.page, body.locator(".nsewdrag"), 0.30, 0.34)
+    run.page.drag(body.locator(".nsewdrag"), 0.30, 0.34)
     name = body.locator(".textpoint text", has_text=re.compile("^AddmmB")).first
     name.wait_for()
-    box = settled_box(run.page, name)
+    box = run.page.settled_box(name)
     run.page.tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     chip = run.panel().locator(".mtprof-chip")
     expect(chip).to_have_text("AddmmBackward0 ×")
@@ -275,7 +255,7 @@ def test_zooming_brings_detail_that_was_not_there_and_a_double_click_brings_all_
     plot = body.locator(".nsewdrag")
     for _ in range(3):
         before = status.inner_text()
-        drag(run.page, plot, 0.50, 0.55)
+        run.page.drag(plot, 0.50, 0.55)
         expect(status).not_to_have_text(before)
     expect(status).to_contain_text(re.compile(r"µs: ([\d,]+) events, \1 blocks"))
     expect(body.locator(".textpoint text", has_text="addmm").first).to_be_visible()
@@ -398,7 +378,7 @@ def test_names_of_others_are_shown_as_text_and_never_run(run: Shown) -> None:
     expect(run.panel(HOSTILE).locator(".mtprof-note").first).to_have_text(HOSTILE_NAME)
     assert labels(run.open("Operators", HOSTILE))[0] == HOSTILE_NAME
     body = run.timeline(HOSTILE)
-    label = settled_box(run.page, body.locator(".textpoint text", has_text="<script>"))
+    label = run.page.settled_box(body.locator(".textpoint text", has_text="<script>"))
     for step in range(5):
         run.page.tab.mouse.move(label["x"] + 20 + step, label["y"] + label["height"] / 2)
         run.page.tab.wait_for_timeout(100)

@@ -1,0 +1,56 @@
+"""A panel that nobody has touched yet: one drag zooms, and every way back brings the whole recording."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from laboratory import Laboratory, Page
+
+SETUP = """
+from mtprof_nb.views import panel
+from traces import event, make_trace
+
+trace = make_trace(
+    [event("aten::mm", at, at + 900_000) for at in range(0, 100_000_000, 1_000_000)],
+    allocations=[{"time_ns": at, "nbytes": 64, "event": 0} for at in range(0, 100_000_000, 1_000_000)],
+)
+"""
+WINDOW = "plot => plot._fullLayout.xaxis.range"
+IS_AT = "([plot, begin, end]) => plot._fullLayout.xaxis.range.join() === [begin, end].join()"
+WAYS_BACK: dict[str, Callable[[Page, Any, Any], None]] = {
+    "button": lambda page, body, plot: body.get_by_title("Show the whole recording").click(),
+    "double click": lambda page, body, plot: page.tab.mouse.dblclick(plot["x"] + 30, plot["y"] + plot["height"] - 4),
+    "key 0": lambda page, body, plot: body.get_by_role("group", name="double-click").press("0"),
+}
+
+
+@pytest.fixture(scope="module")
+def page(lab: Laboratory, new_page: Callable[[str], Page]) -> Iterator[Page]:
+    page = new_page(lab.write("zoom.ipynb", [SETUP, *["panel.show(trace)"] * len(WAYS_BACK)]))
+    for number in range(len(WAYS_BACK) + 1):
+        page.run(number)
+    yield page
+    assert page.problems == []
+    page.tab.close()
+
+
+@pytest.mark.parametrize("title", ["Timeline", "Memory"])
+@pytest.mark.parametrize("way", WAYS_BACK)
+def test_after_the_first_zoom_of_all_the_whole_recording_comes_back(page: Page, title: str, way: str) -> None:
+    panel = page.panel([*WAYS_BACK].index(way))
+    panel.get_by_role("tab", name=title).click()
+    body = panel.get_by_role("tabpanel")
+    plot = body.locator(".nsewdrag")
+    plot.wait_for(timeout=30_000)
+    chart = body.locator(".js-plotly-plot").element_handle()
+    begin, end = chart.evaluate(WINDOW)
+
+    page.drag(plot, 0.3, 0.5)
+    page.tab.wait_for_function(
+        "([plot, whole]) => plot._fullLayout.xaxis.range[1] < 0.6 * whole", arg=[chart, end], timeout=5_000
+    )
+    WAYS_BACK[way](page, body, page.settled_box(plot))
+    page.tab.wait_for_function(IS_AT, arg=[chart, begin, end], timeout=5_000)
+    if title == "Timeline":
+        # The small picture of the whole marks no part of it any more.
+        assert body.locator(".mtprof-window.mtprof-whole").count() == 1
