@@ -16,15 +16,14 @@ export function mount({ host, first, wire, store }) {
   if (first.note) host.append(h("div", { class: "mtprof-line-note", role: "note", text: first.note }));
   host.append(h("div", { class: "mtprof-stage" }, listing.element));
 
-  store.onselect((selection) => listing.select(selection?.grouping === "source" ? selection.row : null));
+  store.onselect((selection) => listing.mark(selection));
   store.onpick(async ({ event }) => {
     if (!wire.live || event < 0) return;
     const { id } = await wire.ask({ tab: "lines", ask: "line_of", event });
     listing.point(id);
   });
-  if (store.selection?.grouping === "source") listing.select(store.selection.row);
   // The tab has its height only once it is on the page.
-  requestAnimationFrame(() => listing.revealHottest());
+  requestAnimationFrame(() => (store.selection ? listing.mark(store.selection) : listing.revealHottest()));
   return { shown: () => listing.reveal() };
 }
 
@@ -32,7 +31,10 @@ class Listing {
   /** Rows with a cost, in their order on the page. */
   #rows = [];
   #cursor = 0;
+  /** The list of ops that is open, and the place of its line. */
   #opened = null;
+  #openedAt = -1;
+  #asked = 0;
 
   constructor({ first, wire, store }) {
     this.first = first;
@@ -94,17 +96,45 @@ class Listing {
     return h("div", { class: "mtprof-line-bars", role: "gridcell", title: spoken, "aria-label": spoken || "nothing of its own" }, bar);
   }
 
-  /** Marks the line with this id and shows its ops; null closes it. */
-  async select(id) {
+  /** Marks what is selected: a line, which then shows its ops, or the lines that ran an op; null closes and unmarks. */
+  async mark(selection) {
+    const number = ++this.#asked;
+    const id = selection?.grouping === "source" ? selection.row : null;
     const place = id === null ? -1 : this.#rows.findIndex(({ line }) => line.id === id);
     for (const [row, { element }] of this.#rows.entries()) {
+      element.classList.remove("mtprof-line-lit");
       element.classList.toggle("mtprof-selected", row === place);
       element.setAttribute("aria-selected", String(row === place));
     }
+    // The ops of an open line stay while one of them is looked at.
+    if (selection && id === null) return this.#light(await this.#linesOf(selection), number);
+    return this.#open(place);
+  }
+
+  /** The lines that ran what is selected. Without Python only the dearest lines' ops are known. */
+  async #linesOf(selection) {
+    if (this.wire.live) return (await this.wire.ask({ tab: "lines", ask: "lit" })).ids;
+    const ran = Object.entries(this.first.ops).filter(([, ops]) => ops.some(({ name }) => name === selection.name));
+    return ran.map(([id]) => Number(id));
+  }
+
+  #light(ids, number) {
+    if (number !== this.#asked) return;
+    const wanted = new Set(ids);
+    const lit = this.#rows.filter(({ line }) => wanted.has(line.id));
+    for (const { element } of lit) element.classList.add("mtprof-line-lit");
+    if (!lit.length || lit.includes(this.#rows[this.#cursor])) return;
+    const dearest = lit.reduce((one, other) => (other.line.self_ns > one.line.self_ns ? other : one));
+    this.#move(this.#rows.indexOf(dearest));
+  }
+
+  async #open(place) {
     this.#opened?.remove();
     this.#opened = null;
+    this.#openedAt = place;
     if (place < 0) return;
     this.#move(place);
+    const { id } = this.#rows[place].line;
     const opened = (this.#opened = h("div", { class: "mtprof-line-ops", role: "row" }));
     this.#rows[place].element.after(opened);
     const ops = this.first.ops[id] ?? (await this.wire.ask({ tab: "lines", ask: "ops", id })).ops;
@@ -132,6 +162,9 @@ class Listing {
   revealHottest() {
     const place = this.#rows.findIndex(({ element }) => element.classList.contains("mtprof-line-hot"));
     this.#move(Math.max(place, 0));
+    // What comes after it says more than what stands before it, such as a setup.
+    const [list, row] = [this.element, this.#rows[this.#cursor]?.element].map((element) => element?.getBoundingClientRect());
+    if (row) this.element.scrollTop += row.top - list.top - list.height / 4;
   }
 
   #move(place) {
@@ -152,8 +185,8 @@ class Listing {
   }
 
   #choose(place) {
-    const { line, element } = this.#rows[place];
-    if (element.classList.contains("mtprof-selected")) this.store.select(null);
+    const { line } = this.#rows[place];
+    if (place === this.#openedAt) this.store.select(null);
     else {
       const question = { tab: "lines", ask: "select", id: line.id };
       this.store.select({ grouping: "source", row: line.id, label: line.place || line.text, detail: line.text.trim(), name: -1, question });

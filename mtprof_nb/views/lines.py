@@ -47,8 +47,11 @@ class LinesTab:
         }
 
     def answer(self, question: Question) -> Answer:
-        """`ops` of a line; `line_of` an event; `select` a line, or nothing."""
+        """`ops` of a line; `line_of` an event; `select` a line, or nothing; lines `lit` by what is selected."""
         trace = self._scene.trace
+        if question["ask"] == "lit":
+            lit = self._scene.chosen
+            return {"ids": [] if lit is None else sorted(set(attribution(trace).line[lit].tolist()))}
         if question["ask"] == "line_of":
             return {"id": int(attribution(trace).line[int(question["event"])])}
         chosen = question.get("id")

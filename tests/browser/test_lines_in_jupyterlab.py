@@ -60,14 +60,18 @@ def line(body: Any, number: int) -> Any:
     )
 
 
+def is_in_view(body: Any, row: Any) -> bool:
+    """Whether the list is scrolled to a row of it."""
+    stage, own = body.locator(".mtprof-listing").bounding_box(), row.bounding_box()
+    return stage["y"] <= own["y"] and own["y"] + own["height"] <= stage["y"] + stage["height"]
+
+
 def test_the_hottest_line_is_in_view_at_once(body: Any) -> None:
     hot = body.locator(".mtprof-line-hot")
 
     expect(hot).to_have_count(1)
     expect(hot.locator(".mtprof-line-text")).to_have_text("y = model(x)")
-    stage, row = body.locator(".mtprof-listing").bounding_box(), hot.bounding_box()
-    assert stage["y"] <= row["y"]
-    assert row["y"] + row["height"] <= stage["y"] + stage["height"]
+    assert is_in_view(body, hot)
 
 
 def test_a_line_shows_its_time_split_into_phases(body: Any) -> None:
@@ -107,10 +111,29 @@ def test_an_op_of_a_line_is_found_in_the_table(page: Page, body: Any) -> None:
     body.locator("button.mtprof-line-op", has_text="aten::add").click()
     panel = page.panel()
     expect(panel.locator(".mtprof-chip")).to_have_text("aten::add ×")
-    expect(body.locator(".mtprof-line-ops")).to_have_count(0)
+    expect(body.locator("button.mtprof-line-op")).to_have_count(1)
 
     panel.get_by_role("tab", name="Operators").click()
     expect(panel.locator(".mtprof-operators .mtprof-selected .mtprof-label")).to_have_text("aten::add")
+
+
+def test_the_lines_that_ran_a_selected_op_are_marked(page: Page, body: Any) -> None:
+    panel = page.panel()
+    panel.get_by_role("tab", name="Operators").click()
+    panel.locator(".mtprof-row", has=page.tab.get_by_text("aten::mm", exact=True)).click()
+    panel.get_by_role("tab", name="Lines").click()
+    marked = body.locator(".mtprof-line-lit")
+    expect(marked).to_have_count(1)
+    expect(marked.locator(".mtprof-line-at")).to_have_text("45")
+    assert is_in_view(body, marked)
+
+    panel.get_by_role("tab", name="Operators").click()
+    panel.locator(".mtprof-row", has=page.tab.get_by_text("aten::copy_", exact=True)).click()
+    panel.get_by_role("tab", name="Lines").click()
+    expect(marked.locator(".mtprof-line-text")).to_have_text("(unattributed)")
+    assert is_in_view(body, marked)
+    panel.locator(".mtprof-chip").click()
+    expect(marked).to_have_count(0)
 
 
 def test_a_selected_line_is_lit_in_the_timeline(page: Page, body: Any) -> None:

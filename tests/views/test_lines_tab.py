@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from traces import event, make_trace
 
@@ -99,6 +100,15 @@ def test_the_line_of_an_event_is_the_one_that_caused_it(trace: Trace) -> None:
     tab = LinesTab(Scene(trace))
 
     assert [tab.answer({"ask": "line_of", "event": event})["id"] for event in range(5)] == [0, 1, 0, -1, 3]
+
+
+def test_the_lines_of_what_is_selected_are_lit(trace: Trace) -> None:
+    scene = Scene(trace)
+    tab = LinesTab(scene)
+
+    assert tab.answer({"ask": "lit"}) == {"ids": []}
+    scene.chosen = np.array([False, True, False, True, True])
+    assert tab.answer({"ask": "lit"}) == {"ids": [-1, 1, 3]}
 
 
 def test_without_lines_the_tab_says_how_to_get_them() -> None:
