@@ -50,8 +50,6 @@ class EventCap:
         self._ended, self._finished = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
-        #: Whether the recording was told to finish.
-        self.is_reached = False
 
     def start(self) -> None:
         """Begin to watch; nothing where the C library cannot tell."""
@@ -96,7 +94,6 @@ class EventCap:
 
         def call(_: int | None) -> int:
             if not self._ended.is_set():
-                self.is_reached = True
                 try:
                     self._finish()
                 # C, which calls this, can pass no exception on, and the user's own op would fail of it.

@@ -6,7 +6,6 @@ import copy
 import os
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -18,15 +17,17 @@ from mtprof_nb.capture.activities import available
 from mtprof_nb.capture.event_cap import EventCap
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.interrupts import interrupts_held_back
-from mtprof_nb.capture.kineto_trace import build_trace
+from mtprof_nb.capture.kineto_scope import KinetoScope, keep_open
+from mtprof_nb.capture.kineto_trace import Noted, build_trace
 from mtprof_nb.capture.operators import TensorOperators
+from mtprof_nb.capture.other_threads import LEFT_OPEN, ThreadStarts, Unfinished, busy_threads, let_ops_end, positions
 from mtprof_nb.capture.profile_slot import ProfileSlot
-from mtprof_nb.capture.thread_stacks import ThreadStacks, busy_threads
+from mtprof_nb.capture.thread_stacks import ThreadStacks
+from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.errors import HookError, SessionError, warn
+from mtprof_nb.merge import merge
 from mtprof_nb.trace import KERNEL, Trace, empty_trace
 
-#: So long are ops of other threads waited for at the end of a recording.
-_OPS_END_S = 0.05
 #: Our device names beside torch's activities.
 _TORCH_ACTIVITY = {"NPU": "PrivateUse1"}
 
@@ -45,20 +46,31 @@ class KinetoHook:
         #: torch's low-level profiler of the present window.
         self.profiler: Any = None
         self._slot: ProfileSlot | None = None
-        #: False while Python is followed and other threads were running at the start.
-        self._is_alone = True
         self._listens_to_all = False
+        #: Why other threads are not recorded, if so.
+        self._crowd = ""
+        #: What of torch's was open as the recording ended.
+        self._left_open: list[Unfinished] = []
+        #: Scopes that are open.
+        self._scopes: set[KinetoScope] = set()
+        #: Where the other threads were as the recording ended.
+        self._positions: dict[int, tuple[int, int]] = {}
         self._operators: TensorOperators | None = None
         self._new_threads: ThreadStacks | None = None
-        self._threads_started = _ThreadStarts() if request.recorded.profile_memory else None
+        self._threads_started = ThreadStarts() if request.recorded.profile_memory else None
         self._thread_names: dict[int, str] = {}
         self._is_recording = False
+        self._wall = WallClock(request.clock)
         #: What Kineto recorded, from its end until it is read out.
         self._results: Any = None
         #: Whether another torch profiler, started meanwhile, has taken Kineto away.
         self._is_emptied = False
-        self._finished: Trace | None = None
-        self._cap = EventCap(request.max_events, self._finish, request.recorded)
+        #: What was read out. More than one where the recording went on after memory had looked like `max_events`.
+        self._parts: list[Trace] = []
+        self._caps = [EventCap(request.max_events, self._finish, request.recorded)]
+        self._is_full = False
+        #: Whether to listen to all threads, as far as there is a choice.
+        self._listens_in_turn = True
         #: When recording of CPU ops was switched, and whether on.
         self._cpu_switched: list[tuple[int, bool]] = []
 
@@ -68,6 +80,7 @@ class KinetoHook:
             msg = "a torch profiler is already active in this process: stop it first, or profile outside of it"
             raise SessionError(msg)
         self._follow_python()
+        self._mind_the_last_recording()
         profiler = self._make_profiler()
         with _silent_kineto():
             profiler._prepare_trace()
@@ -79,9 +92,15 @@ class KinetoHook:
         if not (recorded.with_stack or recorded.with_modules) or not slot.is_free():
             return
         self._slot = slot
-        self._is_alone = not busy_threads()
+        if busy_threads():
+            self._crowd = "other threads ran when it began; profile without stacks and modules to see them"
         if recorded.with_stack:
             self._operators, self._new_threads = TensorOperators(self._torch), ThreadStacks(self._request.clock)
+
+    def _mind_the_last_recording(self) -> None:
+        """Other threads may still be in ops of the last recording, whose end must not find one that listens to all."""
+        if self._can_listen_to_all and self._listens_in_turn and not LEFT_OPEN.has_ended():
+            self._crowd = "another thread is still in an op, or in a scope of torch's, of the recording before"
 
     def start(self) -> None:
         """Record from here on; prepares first where nobody did."""
@@ -98,9 +117,11 @@ class KinetoHook:
         self._is_recording = True
         if self._slot is not None:
             self._slot.started()
-        self._cap.start()
+        self._caps[-1].start()
 
     def _start_kineto(self) -> None:
+        self._wall = WallClock(self._request.clock)
+        self._wall.note()
         try:
             self.profiler._start_trace()
         except RuntimeError as error:
@@ -113,37 +134,46 @@ class KinetoHook:
 
     def stop(self) -> Trace:
         """The window's trace. Harmless after a failed start."""
-        with interrupts_held_back():
-            try:
-                self._cap.stop()
-            finally:
-                self._uninstall()
+        with interrupts_held_back(), ExitStack() as each:
+            each.callback(self._uninstall)
+            for cap in self._caps:
+                each.callback(cap.stop)
         self._read_out()
-        trace, self._finished = self._finished, None
-        if trace is None:
-            trace = empty_trace(recorded=self._request.recorded)
+        parts, self._parts = self._parts, []
+        trace = merge(parts) if parts else empty_trace(recorded=self._request.recorded)
         if self._is_emptied:
             warn(
                 "a torch profiler was started during the recording and has emptied it, for Kineto serves only one: "
                 "profile without it, or use hook='dispatch'"
             )
-        self._warn_of_missing_threads()
+        self._warn_of_missing_threads(trace)
         return self._within_cap(_without_switched_off(trace, self._cpu_switched))
 
     def _finish(self) -> None:
-        """End the recording where it reached its limit."""
+        """End the recording where it reached its limit, and go on where the memory was the program's own."""
         with interrupts_held_back():
             self._uninstall()
         self._read_out()
+        remaining = self._request.max_events - sum(map(len, self._parts))
+        # What is open now would be taken for open in a recording of the same threads.
+        self._listens_in_turn = not self._listens_to_all
+        if remaining <= 0 or (self._left_open and self._listens_in_turn and not self._can_listen_to_all):
+            self._is_full = True
+            return
+        self._caps.append(EventCap(remaining, self._finish, self._request.recorded))
+        self.start()
 
     def _let_ops_end(self) -> None:
         """Give the ops that other threads are in a moment: Kineto would write their end into memory it has freed."""
-        if self._listens_to_all and busy_threads():
+        if not self._listens_to_all:
+            return
+        if busy_threads():
             # Where no device is recorded, naming them changes nothing but torch's mind to print a line about them.
             is_alone = self._request.activities == {"CPU"}
             names = ("CPU", "CUDA", "XPU") if is_alone else ("CPU",)
             self._torch.autograd._toggle_collection_dynamic(False, set(map(self._torch_activity, names)))
-            time.sleep(_OPS_END_S)
+            let_ops_end()
+        self._positions = positions()
 
     def _uninstall(self) -> None:
         profiler, self.profiler = self.profiler, None
@@ -154,6 +184,7 @@ class KinetoHook:
             self._slot.stopping()
         if was_recording:
             self._let_ops_end()
+        self._wall.note()
         try:
             if not (was_recording or self._is_kineto_active()):
                 # Prepared and never started: Kineto only lets go of its preparation at the end of a recording.
@@ -164,6 +195,7 @@ class KinetoHook:
             if self._slot is not None:
                 self._slot.stopped()
         if was_recording:
+            keep_open(self._scopes)
             self._results = profiler.kineto_results
             self._is_emptied = self._results is not None and not self._results.trace_start_ns()
 
@@ -173,8 +205,14 @@ class KinetoHook:
         if results is None:
             return
         self._note_thread_names()
-        trace = build_trace(results, self._torch, self._request, self._thread_names, self._new_threads)
-        self._finished = trace if self._slot is None else self._slot.until_lost(trace)
+        noted = Noted(self._thread_names, self._new_threads, self._wall)
+        trace = build_trace(results, self._torch, self._request, noted)
+        self._parts.append(trace if self._slot is None else self._slot.until_lost(trace))
+        own = {(scope.native_id, scope.name) for scope in self._scopes}
+        self._left_open = [one for one in noted.unfinished if (one.native_id, one.name) not in own]
+        if self._listens_to_all:
+            LEFT_OPEN.note(self._left_open, self._positions)
+        self._scopes = set()
 
     def abandon(self) -> None:
         """In a forked child: record no more there, and keep nothing."""
@@ -192,8 +230,12 @@ class KinetoHook:
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
         """A scope by torch's own `record_function`."""
-        scope: AbstractContextManager[Any] = self._torch.autograd.profiler.record_function(name, args)
-        return scope
+        scopes, profiler = self._scopes, self.profiler
+        return KinetoScope(
+            self._torch.autograd.profiler.record_function(name, args),
+            lambda: self._is_recording and self.profiler is profiler,
+            scopes,
+        )
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
         """Devices as torch toggles them; CPU ops by the moment they start, for Kineto cannot resume all threads."""
@@ -207,13 +249,19 @@ class KinetoHook:
 
     def _within_cap(self, trace: Trace) -> Trace:
         most = self._request.max_events
-        if len(trace) <= most and not self._cap.is_reached:
+        if len(trace) <= most and not self._is_full:
             return trace
         dropped = max(len(trace) - most, 0)
-        at_least = "at least " if self._cap.is_reached else ""
+        if len(trace) < most:
+            warn(
+                f"recording stopped after {len(trace):,} events, for memory grew as if by max_events={most:,}; "
+                "raise max_events"
+            )
+            return replace(trace, dropped_exactly=False)
+        at_least = "at least " if self._is_full else ""
         warn(f"recording stopped at max_events={most:,}: {at_least}{dropped:,} events are missing; raise max_events")
         kept = trace.take(np.arange(min(len(trace), most)))
-        return replace(kept, dropped=trace.dropped + dropped, dropped_exactly=not self._cap.is_reached)
+        return replace(kept, dropped=trace.dropped + dropped, dropped_exactly=not self._is_full)
 
     def _is_kineto_active(self) -> bool:
         """Whether somebody records with Kineto, on this thread or on all."""
@@ -244,12 +292,15 @@ class KinetoHook:
     def _wants(self, name: str, supported: Any) -> bool:
         return name in self._request.activities and self._torch_activity(name) in supported
 
+    @property
+    def _can_listen_to_all(self) -> bool:
+        """Listening to all threads Kineto loses the allocator's records, and stumbles over running ones' Python."""
+        return not (self._crowd or self._request.recorded.profile_memory)
+
     def _experimental_config(self) -> Any:
         config = self._request.experimental_config
         if config is None:
-            # Listening to all threads Kineto loses the allocator's records, and beside its Python tracer it corrupts
-            # memory where another thread runs ops while it starts or stops.
-            self._listens_to_all = self._is_alone and not self._request.recorded.profile_memory
+            self._listens_to_all = self._can_listen_to_all and self._listens_in_turn
             return self._torch._C._profiler._ExperimentalConfig(profile_all_threads=self._listens_to_all)
         if config.trace_only:
             warn("trace_only=True records no events: it is left off")
@@ -262,12 +313,11 @@ class KinetoHook:
             (thread.native_id, thread.name) for thread in threading.enumerate() if thread.native_id is not None
         )
 
-    def _warn_of_missing_threads(self) -> None:
-        if not self._is_alone:
-            warn(
-                "with_stack: only the thread that profiles is recorded, for other threads ran when it began; profile "
-                "without stacks and modules to see them"
-            )
+    def _warn_of_missing_threads(self, trace: Trace) -> None:
+        if len(self._caps) > 1 and len(trace.threads) > 1:
+            warn("other threads are missing in parts: memory grew as if by max_events; raise max_events")
+        if self._crowd:
+            warn(f"only the thread that profiles is recorded: {self._crowd}")
         elif self._threads_started is not None and self._threads_started.count:
             warn(
                 "profile_memory: threads started during the recording are missing, Kineto cannot record memory and "
@@ -282,27 +332,6 @@ def _without_switched_off(trace: Trace, switched: list[tuple[int, bool]]) -> Tra
     state = np.array([True] + [enabled for _, enabled in switched])
     enabled = state[np.searchsorted([moment for moment, _ in switched], trace.start_ns, side="right")]
     return trace.take(np.flatnonzero(enabled | (trace.kind == KERNEL)))
-
-
-class _ThreadStarts:
-    """Counts threads that are started meanwhile."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._original: Any = None
-
-    def install(self) -> None:
-        original = self._original = threading.Thread.start
-
-        def start(thread: threading.Thread) -> None:
-            self.count += not thread.name.startswith("mtprof")
-            original(thread)
-
-        threading.Thread.start = start  # type: ignore[method-assign,assignment]
-
-    def remove(self) -> None:
-        if self._original is not None:
-            threading.Thread.start, self._original = self._original, None  # type: ignore[method-assign]
 
 
 @contextmanager

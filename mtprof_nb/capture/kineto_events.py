@@ -6,7 +6,7 @@ import gc
 import marshal
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import compress, count
@@ -16,8 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mtprof_nb.capture.other_threads import Unfinished
 from mtprof_nb.trace import Bool, Int8, Int16, Int32, Int64, Shapes, Thread
 
+#: Kineto's times as they would be, had the wall clock not been set anew.
+Straighten = Callable[[Int64], Int64]
 #: Kineto's thread of a frame in a thread that slept throughout, as a notebook's kernel has several.
 NO_THREAD = 2**64 - 1
 #: So many events are read at a time.
@@ -32,6 +35,8 @@ _COLUMNS: dict[str, npt.DTypeLike] = {
     "sequence_nr": np.int64,
     "scope": np.int8,
 }
+#: What starts so long before the recording did not.
+_EARLY_NS = 1_000_000_000
 _USER_SCOPE = 7
 _OP_SCOPE, _BACKWARD_SCOPE = 0, 1
 
@@ -109,6 +114,16 @@ class KinetoColumns:
         """End of each event."""
         return self.start_ns + self.duration_ns
 
+    def unfinished(self) -> list[Unfinished]:
+        """Ops and scopes that had not ended when the recording did: Kineto ends them there, on no thread."""
+        end_ns = self.end_ns
+        last = np.flatnonzero((end_ns == end_ns.max(initial=0)) & ~self.is_python)
+        return [
+            Unfinished(self.threads[self.thread[row]].native_id, self.names[self.name[row]], bool(self.is_scope[row]))
+            for row in last.tolist()
+            if not self.events[row].end_thread_id()
+        ]
+
     def where_name(self, accepts: Callable[[str], bool]) -> Bool:
         """Which events have a name that `accepts` says yes to; asked once a distinct name."""
         accepted = np.fromiter(map(accepts, self.names), np.bool_, len(self.names))
@@ -128,18 +143,29 @@ def _read(
     while done < len(events) and (deadline is None or time.perf_counter() < deadline):
         part = events[done : done + PART]
         for accessor, column in columns.items():
-            values: Iterable[Any] = map(getattr(kineto_event, accessor), part)
             if accessor == "name":
-                values = map(positions.__getitem__, read_text(kineto_event.name, part))
-            column[done : done + len(part)] = np.fromiter(values, column.dtype, len(part))
+                names = map(positions.__getitem__, read_text(kineto_event.name, part))
+                column[done : done + len(part)] = np.fromiter(names, column.dtype, len(part))
+            else:
+                column[done : done + len(part)] = _integers(getattr(kineto_event, accessor), part, column.dtype)
         done += len(part)
     return done, tuple(positions)
 
 
-def _kept(read: dict[str, npt.NDArray[Any]], names: tuple[str, ...]) -> Bool:
-    """Which events are shown: no allocator records, no marks of `record_function`, nothing of sleeping threads."""
+def _integers(accessor: Callable[[Any], int], part: Sequence[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    try:
+        return np.fromiter(map(accessor, part), dtype, len(part))
+    except OverflowError:  # an event that another thread was just beginning is read as it is, which may be anything
+        return np.array([int(accessor(event)) & (2**64 - 1) for event in part], np.uint64).astype(dtype)
+
+
+def _kept(read: dict[str, npt.NDArray[Any]], names: tuple[str, ...], began_ns: int) -> Bool:
+    """Which events are shown: no allocator records, no marks of `record_function`, nothing of sleeping threads.
+
+    Nor what another thread was just beginning, and has no time yet: it would stand where the machine was started.
+    """
     is_hidden = [name.startswith(("[memory]", "profiler::_record_function")) for name in names]
-    kept: Bool = read["start_thread_id"] != NO_THREAD
+    kept: Bool = (read["start_thread_id"] != NO_THREAD) & (read["start_ns"] > began_ns - _EARLY_NS)
     return kept & ~np.array(is_hidden)[read["name"]] if any(is_hidden) else kept
 
 
@@ -159,6 +185,8 @@ def read_columns(
     with_python: bool,
     thread_names: dict[int, str],
     timeout_s: float | None = None,
+    began_ns: int = 0,
+    straighten: Straighten | None = None,
 ) -> KinetoColumns:
     """The columns that every recording needs, from `torch._C._autograd._ProfilerResult`."""
     events = results.events()
@@ -168,7 +196,7 @@ def read_columns(
     done, names = _read(events, kineto_event, read, timeout_s)
     unread, events = len(events) - done, events[:done]
     read = {accessor: column[:done] for accessor, column in read.items()}
-    kept = _kept(read, names)
+    kept = _kept(read, names, began_ns)
     if not kept.all():
         events = list(compress(events, kept.tolist()))
         read = {accessor: column[kept] for accessor, column in read.items()}
@@ -178,12 +206,15 @@ def read_columns(
         names = tuple(one if one.isprintable() else f"{one.partition(': ')[0]}: ?" for one in names)
     kineto_threads, first, thread = np.unique(read["start_thread_id"], return_index=True, return_inverse=True)
     native = [events[position].device_resource_id() for position in first.tolist()]
+    start_ns, end_ns = read["start_ns"], read["start_ns"] + read["duration_ns"].view(np.int64)
+    if straighten is not None:
+        start_ns, end_ns = straighten(start_ns), straighten(end_ns)
     return KinetoColumns(
         events=events,
         name=read["name"],
         names=names,
-        start_ns=read["start_ns"],
-        duration_ns=np.maximum(read["duration_ns"].view(np.int64), 0),
+        start_ns=start_ns,
+        duration_ns=np.maximum(end_ns - start_ns, 0),
         thread=thread.astype(np.int16),
         threads=tuple(Thread(tid, thread_names.get(tid) or _name_of_native_thread(tid)) for tid in native),
         kineto_threads=tuple(kineto_threads.tolist()),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto import KinetoHook
+from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.errors import warn
 from mtprof_nb.intervals import innermost, nest_intervals
 from mtprof_nb.trace import OP, Allocations, Int64, Recorded, Thread, Trace
@@ -18,7 +18,7 @@ from mtprof_nb.trace import OP, Allocations, Int64, Recorded, Thread, Trace
 class _MemoryHook(KinetoHook):
     """Kineto for its allocator records alone."""
 
-    def _warn_of_missing_threads(self) -> None:
+    def _warn_of_missing_threads(self, trace: Trace) -> None:  # noqa: ARG002 - its threads are another hook's
         if self._threads_started is not None and self._threads_started.count:
             warn("profile_memory: CPU memory of threads started during the recording is missing, their ops are not")
 
@@ -29,7 +29,7 @@ class KinetoMemory:
     def __init__(self, torch: Any, request: Request) -> None:
         self._request = replace(request, activities=frozenset({"CPU"}), recorded=Recorded(profile_memory=True))
         self._hook: _MemoryHook | None = None
-        self._began = _wall_and_monotonic()
+        self._wall = WallClock(request.clock)
         if torch.profiler.kineto_available():
             self._hook = _MemoryHook(self._request)
 
@@ -42,7 +42,7 @@ class KinetoMemory:
 
     def start(self) -> None:
         """Record from here on."""
-        self._began = _wall_and_monotonic()
+        self._wall.note()
         if self._hook is not None:
             self._hook.start()
 
@@ -55,27 +55,14 @@ class KinetoMemory:
         """What the CPU's allocator did. Harmless after a failed start."""
         if self._hook is None:
             return None
-        ended = _wall_and_monotonic()
+        self._wall.note()
         trace = self._hook.stop()
         records = trace.allocations
         if records is None:
             return None
-        # The wall clock, which Kineto reads, is corrected while time passes: both are lined up at either end.
-        wall, monotonic = zip(self._began, ended, strict=True)
-        drift = np.interp(records.time_ns, wall, np.subtract(monotonic, wall) + self._request.clock.offset_ns)
-        return CpuAllocations(replace(records, time_ns=records.time_ns + drift.astype(np.int64)), trace.threads)
-
-
-def _wall_and_monotonic() -> tuple[int, int]:
-    """The same moment on both clocks: of a few tries, the one in which the least time passed."""
-    tries = []
-    for _ in range(5):
-        before = time.perf_counter_ns()
-        wall = time.time_ns()
-        after = time.perf_counter_ns()
-        tries.append((after - before, wall, (before + after) // 2))
-    _, wall, monotonic = min(tries)
-    return wall, monotonic
+        if not self._wall.has_jumped:  # the hook itself has seen to a jump
+            records = replace(records, time_ns=self._wall.of_session(records.time_ns))
+        return CpuAllocations(records, trace.threads)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,11 @@ from mtprof_nb.capture.kineto_events import (
 )
 from mtprof_nb.capture.kineto_links import Links, link
 from mtprof_nb.capture.modules import paths_of_modules
+from mtprof_nb.capture.other_threads import Unfinished
 from mtprof_nb.capture.parameters import OptimizerOps, nodes_by_id, nodes_in_steps, updated_parameters
 from mtprof_nb.capture.stacks import frames_of
 from mtprof_nb.capture.thread_stacks import ThreadStacks
+from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.errors import warn
 from mtprof_nb.intervals import innermost, nest_intervals
 from mtprof_nb.trace import KERNEL, OP, OPTIMIZER, PYTHON, RUNTIME, SCOPE, Allocations, Thread, Trace, empty_trace
@@ -32,19 +34,30 @@ from mtprof_nb.trace import KERNEL, OP, OPTIMIZER, PYTHON, RUNTIME, SCOPE, Alloc
 _PACKAGE = str(Path(__file__).parents[1])
 
 
-def build_trace(
-    results: Any, torch: Any, request: Request, thread_names: dict[int, str], new_threads: ThreadStacks | None = None
-) -> Trace:
+@dataclass(frozen=True)
+class Noted:
+    """What was noted beside Kineto's own recording."""
+
+    thread_names: dict[int, str] = field(default_factory=dict)
+    new_threads: ThreadStacks | None = None
+    wall: WallClock | None = None
+    #: Filled in: what had not ended when the recording did.
+    unfinished: list[Unfinished] = field(default_factory=list)
+
+
+def build_trace(results: Any, torch: Any, request: Request, noted: Noted) -> Trace:
     """The trace of one window; an empty one where Kineto gave nothing."""
     if results is None:
         return empty_trace(recorded=request.recorded)
+    jumped = noted.wall if noted.wall is not None and noted.wall.has_jumped else None
+    if jumped is not None:
+        outcome = "durations and stacks are lost, record again" if jumped.has_turned else "times were put right"
+        warn(f"the system's clock was set by {jumped.drift_ns / 1e9:+,.1f} s meanwhile: {outcome}")
     with collector_paused():
-        return _build(results, torch, request, thread_names, new_threads)
+        return _build(results, torch, request, noted, jumped)
 
 
-def _build(
-    results: Any, torch: Any, request: Request, thread_names: dict[int, str], new_threads: ThreadStacks | None
-) -> Trace:
+def _build(results: Any, torch: Any, request: Request, noted: Noted, jumped: WallClock | None) -> Trace:
     recorded = request.recorded
     kineto_event = torch._C._autograd._KinetoEvent
     with_python = recorded.with_stack or recorded.with_modules
@@ -52,11 +65,14 @@ def _build(
         results,
         kineto_event,
         with_python=with_python,
-        thread_names=thread_names,
+        thread_names=noted.thread_names,
         timeout_s=request.post_processing_timeout_s,
+        began_ns=0 if jumped is not None and jumped.has_turned else results.trace_start_ns(),
+        straighten=jumped.of_session if jumped is not None else None,
     )
     if columns.unread:
         warn(f"post_processing_timeout_s ended the reading: the last {columns.unread:,} events are missing")
+    noted.unfinished.extend(columns.unfinished())
     links = link(columns, kineto_event)
     kind = np.select([columns.is_scope, columns.is_python], [SCOPE, PYTHON], OP).astype(np.int8)
     count = len(columns)
@@ -91,7 +107,7 @@ def _build(
     backend = torch._C._get_privateuse1_backend_name()
     devices_from_inputs = recorded.record_shapes and backend != "privateuseone"
     needs_tree = with_python or recorded.profile_memory or devices_from_inputs
-    tree = kineto_tree.flatten(results) if needs_tree else None
+    tree = kineto_tree.flatten(results, jumped) if needs_tree else None
     if recorded.record_shapes:
         trace = _with_parameters(trace, columns, results, tree, torch)
     if tree is not None:
@@ -100,7 +116,7 @@ def _build(
         if recorded.profile_memory:
             trace = _with_memory(trace, columns, tree)
         if with_python:
-            trace = _with_python(trace, columns, links, tree, new_threads)
+            trace = _with_python(trace, columns, links, tree, noted.new_threads)
     return _numbered(trace.sorted())
 
 
@@ -217,7 +233,7 @@ def _with_python(
         changed |= {"stack": stack, "stacks": side.stacks.tree(), "stack_is_forward": lent}
     trace = replace(trace, **changed)
     hidden = columns.where_name(_is_own_python) & columns.is_python
-    if not trace.recorded.with_stack:
+    if tree.is_turned or not trace.recorded.with_stack:
         hidden = columns.is_python
     has_ops = np.isin(columns.thread, columns.thread[~columns.is_python])
     return _used_threads(trace.take(np.flatnonzero(~hidden & has_ops)))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from mtprof_nb.capture.kineto_events import NO_THREAD, PART, legible, read_text
 from mtprof_nb.capture.stacks import is_hidden_file
+from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.intervals import innermost, nest_intervals
 from mtprof_nb.trace import Allocations, Frame, Int32, Int64, StackInterner
 
@@ -27,6 +28,17 @@ class FlatTree:
     nodes: list[Any]
     tag: Int64
     parent: Int64
+    #: Given where the wall clock was set anew during the recording.
+    jumped: WallClock | None = None
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether later nodes come first, so that no node is where it belongs."""
+        return self.jumped is not None and self.jumped.has_turned
+
+    def straightened(self, times_ns: Int64) -> Int64:
+        """Times of nodes as they would be, had the wall clock not been set anew."""
+        return times_ns if self.jumped is None else self.jumped.of_session(times_ns)
 
     def rows(self, *tags: int) -> Int64:
         """Positions of the nodes with one of these tags."""
@@ -42,7 +54,7 @@ class FlatTree:
         return found
 
 
-def flatten(results: Any) -> FlatTree:
+def flatten(results: Any, jumped: WallClock | None = None) -> FlatTree:
     """Level by level, and part by part, so that a node's second accessor finds it still in the cache."""
     level = results.experimental_event_tree()
     nodes: list[Any] = []
@@ -61,7 +73,7 @@ def flatten(results: Any) -> FlatTree:
             below += chain.from_iterable(children)
         parents.append(np.repeat(np.arange(first, len(nodes)), counts))
         level = below
-    return FlatTree(nodes, np.array(tags, np.int64), np.concatenate(parents))
+    return FlatTree(nodes, np.array(tags, np.int64), np.concatenate(parents), jumped)
 
 
 @dataclass(frozen=True)
@@ -122,10 +134,11 @@ class _Paths:
 
 def python_side(tree: FlatTree, *, with_modules: bool) -> PythonSide:
     """The Python calls of a recording `with_stack`."""
-    rows = tree.rows(_PY_CALL, _PY_C_CALL)
+    rows = tree.rows(_PY_CALL, _PY_C_CALL) if not tree.is_turned else np.empty(0, np.int64)
     thread, start_ns, end_ns = tree.columns(rows, start_tid=np.uint64, start_time_ns=np.int64, end_time_ns=np.int64)
     awake = thread != NO_THREAD
-    rows, thread, start_ns, end_ns = rows[awake], thread[awake], start_ns[awake], end_ns[awake]
+    rows, thread = rows[awake], thread[awake]
+    start_ns, end_ns = tree.straightened(start_ns[awake]), tree.straightened(end_ns[awake])
     stack, stacks = _stacks(tree, rows)
     module, modules = _modules(tree, rows) if with_modules else (np.full(len(rows), -1, np.int32), ())
     threads = {}
@@ -204,6 +217,7 @@ def allocations(tree: FlatTree, kineto_threads: tuple[int, ...]) -> tuple[Alloca
     """The allocator's records in order of time, not yet owned by events, and the names of their devices."""
     rows = tree.rows(_ALLOCATION)
     time_ns, tid = tree.columns(rows, start_time_ns=np.int64, start_tid=np.uint64)
+    time_ns = tree.straightened(time_ns)
     facts = [tree.nodes[row].extra_fields for row in rows.tolist()]
     devices: dict[str, int] = {"cpu": 0}
     device = [devices.setdefault(fact.device.type, len(devices)) for fact in facts]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import sysconfig
 import threading
 import time
 from types import FrameType
@@ -12,23 +11,8 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.capture.hook import Clock
-from mtprof_nb.capture.stacks import StackEntry, Stacks, is_hidden_file
+from mtprof_nb.capture.stacks import StackEntry, Stacks
 from mtprof_nb.trace import Int64
-
-_STANDARD_LIBRARY = sysconfig.get_path("stdlib")
-
-
-def busy_threads() -> list[str]:
-    """Names of other threads that are running now, rather than waiting in the standard library or a host."""
-    known = {thread.ident: thread.name for thread in threading.enumerate()}
-    frames = sys._current_frames()
-    frames.pop(threading.get_ident(), None)
-    return [known.get(ident, str(ident)) for ident, frame in frames.items() if not _waits(frame.f_code.co_filename)]
-
-
-def _waits(file: str) -> bool:
-    """Whether a thread whose innermost frame is in `file` is taken to wait: for a lock, a queue, a socket."""
-    return is_hidden_file(file) or file.startswith(_STANDARD_LIBRARY) or "/zmq/" in file or "/execnet/" in file
 
 
 class ThreadStacks:
@@ -54,9 +38,8 @@ class ThreadStacks:
             threading.setprofile(None)
 
     def _begin(self, frame: FrameType, event: str, argument: Any) -> None:
-        times: list[int] = []
-        places: list[StackEntry] = []
-        self._calls[threading.get_native_id()] = times, places
+        # A thread may have the native id of one that has ended; they come one after the other.
+        times, places = self._calls.setdefault(threading.get_native_id(), ([], []))
         now, capture = time.perf_counter_ns, self._stacks.capture
 
         def note(frame: FrameType, event: str, argument: Any) -> None:  # noqa: ARG001 - as sys.setprofile calls it

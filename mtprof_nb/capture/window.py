@@ -11,12 +11,11 @@ import numpy as np
 
 from mtprof_nb.capture.hook import AUTO, HOOK_KINDS, Hook, Request, make_hooks
 from mtprof_nb.capture.scopes import ScopesHook
+from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.errors import warn
 from mtprof_nb.merge import merge
 from mtprof_nb.trace import Int64, Recorded, Trace
 
-#: A wall clock that moves by more has jumped, and nothing can be said of when.
-_MOST_DRIFT_NS = 100_000_000
 #: Time that recording one event adds, in nanoseconds: medians of the project's benchmark, for an estimate.
 _COST_NS = {"kineto": 900, "dispatch": 9_000, "mindtorch_v2": 1_200, "candle": 1_200, "scopes": 600}
 
@@ -30,9 +29,7 @@ class Window:
         self._follows_imports = hook == "auto"
         if not self.hooks:
             self.hooks["scopes"] = ScopesHook(request)
-        #: When the window began and ended, and how far the wall clock was ahead then.
-        self._noted_ns: list[int] = []
-        self._ahead_ns: list[int] = []
+        self._wall = WallClock(request.clock)
 
     def prepare(self) -> None:
         """Do what is slow before the recording starts."""
@@ -41,7 +38,7 @@ class Window:
 
     def start(self) -> None:
         """Start every hook, or none."""
-        self._note_clocks()
+        self._wall.note()
         try:
             for hook in self.hooks.values():
                 hook.start()
@@ -50,18 +47,9 @@ class Window:
                 self._stop_hooks()
             raise
 
-    def _note_clocks(self) -> None:
-        clock = self.request.clock
-        self._noted_ns.append(clock.now_ns())
-        self._ahead_ns.append(clock.wall_ahead_ns())
-
     def placed(self, moments_ns: Sequence[int]) -> Int64:
         """Moments of the session's clock among the events: Kineto's follow a wall clock that is being corrected."""
-        moments = np.array(moments_ns, np.int64)
-        drifted_ns = abs(self._ahead_ns[-1] - self._ahead_ns[0]) if self._ahead_ns else 0
-        if "kineto" not in self.hooks or not 0 < drifted_ns < _MOST_DRIFT_NS:
-            return moments
-        return moments + np.interp(moments, self._noted_ns, self._ahead_ns).astype(np.int64)
+        return self._wall.among_kineto(moments_ns) if "kineto" in self.hooks else np.array(moments_ns, np.int64)
 
     def attach_new_runtimes(self) -> None:
         """Hook the runtimes that were imported since the start, where the hook is `auto`."""
@@ -84,16 +72,16 @@ class Window:
 
     def stop(self) -> Trace:
         """The window's trace. What a hook raises is raised after all are stopped."""
-        self._note_clocks()
+        self._wall.note()
         traces = self._stop_hooks()
-        began_ns, ended_ns = self.placed([self._noted_ns[0], self._noted_ns[-1]]).tolist()
+        noted = self.placed(self._wall.noted_ns).tolist()
         if set(traces) == {"scopes"}:
             warn("no tensor runtime is imported, so only scopes were recorded: import torch, mindtorch_v2 or candle")
         return replace(
             merge(list(traces.values())),
             hooks=tuple(traces),
-            began_ns=began_ns,
-            ended_ns=ended_ns,
+            began_ns=noted[0],
+            ended_ns=noted[-1],
             trace_id=self.request.trace_id,
             overhead_ns=sum(_cost_ns(name, len(trace), self.request.recorded) for name, trace in traces.items()),
         )

@@ -1,7 +1,12 @@
 """A clock that jumps while the program runs: no negative duration, and nothing in the wrong order."""
 
+import json
+import os
+import subprocess
+import sys
 import time
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +15,7 @@ from reliability_cases import EVERY_FLAG, names
 
 import mtprof_nb as mtp
 from mtprof_nb.capture.hook import Clock, Request
-from mtprof_nb.capture.kineto_trace import build_trace
+from mtprof_nb.capture.kineto_trace import Noted, build_trace
 
 torch = pytest.importorskip("torch")
 HOUR_NS = 3_600 * 10**9
@@ -27,26 +32,99 @@ def test_the_clock_of_a_session_never_goes_back(monkeypatch: pytest.MonkeyPatch,
     assert readings[-1] - before < HOUR_NS // 2
 
 
-@pytest.mark.parametrize("flags", [{}, EVERY_FLAG], ids=["plain", "every-flag"])
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
 @pytest.mark.parametrize("jump_ns", [-HOUR_NS, HOUR_NS])
-def test_a_wall_clock_that_jumps_leaves_order_and_durations(
-    monkeypatch: pytest.MonkeyPatch, jump_ns: int, hook: str, flags: dict[str, bool]
-) -> None:
+def test_what_python_measures_does_not_follow_the_wall_clock(monkeypatch: pytest.MonkeyPatch, jump_ns: int) -> None:
     x, true_time = torch.ones(2), time.time_ns
-    with mtp.profile(hook=hook, **flags) as prof:
+    with mtp.profile(hook="dispatch") as prof:
         torch.sin(x)
         mtp.step()
         monkeypatch.setattr(time, "time_ns", lambda: true_time() + jump_ns)
         torch.cos(x)
-        mtp.step()
-        torch.tan(x)
     trace = prof.trace
-    ops = {f"aten::{name}" for name in ("sin", "cos", "tan")}
-    found = [(name, int(step)) for name, step in zip(names(prof), trace.step, strict=True) if name in ops]
-    assert found == [("aten::sin", 0), ("aten::cos", 1), ("aten::tan", 2)]
+    assert list(zip(names(prof), trace.step.tolist(), strict=True)) == [("aten::sin", 0), ("aten::cos", 1)]
     assert (trace.duration_ns >= 0).all()
     assert 0 <= trace.ended_ns - trace.began_ns < HOUR_NS // 2
+
+
+#: Sets the system's clock, as this process sees it, in the middle of a recording of six steps of 100 ms and more.
+PROGRAM = """
+import json, os, sys, time, warnings
+from pathlib import Path
+import torch
+import mtprof_nb as mtp
+
+clock, jump, flags = Path(os.environ["FAKETIME_TIMESTAMP_FILE"]), sys.argv[1], json.loads(sys.argv[2])
+x, spent = torch.ones(8), []
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    with mtp.profile(**flags) as prof:
+        for number in range(6):
+            began = time.perf_counter_ns()
+            with mtp.record_function(f"scope {number}"):
+                torch.sin(x)
+                while time.perf_counter_ns() < began + 100_000_000:
+                    sum(range(200_000))
+            spent.append(time.perf_counter_ns() - began)
+            mtp.step()
+            if number == 2:
+                was = time.time()
+                clock.write_text(jump)
+                while abs(time.time() - was) < 1800:  # the file is read once a second
+                    sum(range(200_000))
+trace = prof.trace
+rows = [row for row in range(len(trace)) if trace.names[trace.name[row]].startswith("scope ")]
+sines = [row for row in range(len(trace)) if trace.names[trace.name[row]] == "aten::sin"]
+print(json.dumps({
+    "told": [str(one.message) for one in told if issubclass(one.category, mtp.MtprofWarning)],
+    "scopes": [trace.names[trace.name[row]] for row in rows],
+    "steps": [int(trace.step[row]) for row in sines],
+    "ratios": [int(trace.duration_ns[row]) / own for row, own in zip(rows, spent)],
+    "shortest": int(trace.duration_ns.min()),
+    "window_s": (trace.ended_ns - trace.began_ns) / 1e9,
+    "inside": bool((trace.start_ns >= trace.began_ns - 10**9).all() and (trace.end_ns <= trace.ended_ns + 10**9).all()),
+}))
+"""
+
+
+@pytest.fixture
+def faked_time(tmp_path: Path) -> dict[str, str]:
+    """The environment of a process whose wall clock a file sets; without the library the test is skipped."""
+    found = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
+    if not found:
+        reason = "no libfaketime to set a process's clock with (Debian: apt-get install libfaketime)"
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+    (tmp_path / "clock").write_text("+0")
+    faked = {"LD_PRELOAD": str(found[0]), "FAKETIME_TIMESTAMP_FILE": str(tmp_path / "clock")}
+    return os.environ | faked | {"FAKETIME_CACHE_DURATION": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+
+
+@pytest.mark.parametrize(
+    ("hook", "flags"),
+    [("kineto", {}), ("kineto", EVERY_FLAG), ("dispatch", EVERY_FLAG)],
+    ids=["kineto", "kineto-every-flag", "dispatch-every-flag"],
+)
+@pytest.mark.parametrize("jump", ["+1h", "-1h"])
+def test_a_system_clock_that_is_set_during_a_recording_leaves_order_and_durations(
+    faked_time: dict[str, str], jump: str, hook: str, flags: dict[str, bool]
+) -> None:
+    command = [sys.executable, "-c", PROGRAM, jump, json.dumps({"hook": hook, **flags})]
+    ran = subprocess.run(command, env=faked_time, capture_output=True, text=True, check=True)
+    seen = json.loads(ran.stdout.splitlines()[-1])
+
+    assert seen["scopes"] == [f"scope {number}" for number in range(6)]
+    assert seen["shortest"] >= 0
+    assert seen["inside"]
+    assert 0.6 <= seen["window_s"] < 1800
+    if hook == "kineto" and jump == "-1h":
+        assert any(
+            "clock was set by -3,600.0 s" in one and "durations and stacks are lost" in one for one in seen["told"]
+        )
+        assert seen["ratios"] == [0] * 6
+    else:
+        assert seen["steps"] == list(range(6))
+        assert all(0.5 < ratio < 1.5 for ratio in seen["ratios"]), seen
+    if hook == "kineto" and jump == "+1h":
+        assert any("clock was set by +3,600.0 s meanwhile: times were put right" in one for one in seen["told"])
 
 
 class Recorded:
@@ -79,14 +157,26 @@ class Recorded:
         return False
 
 
+RUNTIME: Any = SimpleNamespace(
+    _C=SimpleNamespace(
+        _autograd=SimpleNamespace(_KinetoEvent=Recorded), _get_privateuse1_backend_name=lambda: "privateuseone"
+    )
+)
+
+
 def test_kineto_s_own_times_may_be_wrong_and_the_trace_is_ordered_and_never_negative() -> None:
     events = [Recorded("aten::b", 200, -150), Recorded("aten::a", 100, 50), Recorded("aten::c", 300, 0)]
-    runtime: Any = SimpleNamespace(
-        _C=SimpleNamespace(
-            _autograd=SimpleNamespace(_KinetoEvent=Recorded), _get_privateuse1_backend_name=lambda: "privateuseone"
-        )
-    )
-    trace = build_trace(SimpleNamespace(events=lambda: events), runtime, Request(), {})
+    results = SimpleNamespace(events=lambda: events, trace_start_ns=lambda: 100)
+    trace = build_trace(results, RUNTIME, Request(), Noted())
     assert [trace.names[name] for name in trace.name] == ["aten::a", "aten::b", "aten::c"]
     assert trace.start_ns.tolist() == [100, 200, 300]
     assert trace.duration_ns.tolist() == [50, 0, 0]
+
+
+def test_what_another_thread_was_just_beginning_is_left_out() -> None:
+    second = 10**9
+    events = [Recorded("aten::a", 9_000 * second, 50), Recorded("aten::b", 5 * second, 9_000 * second)]
+    events += [Recorded("aten::c", 2**64 - 1, 0)]
+    results = SimpleNamespace(events=lambda: events, trace_start_ns=lambda: 9_000 * second)
+    trace = build_trace(results, RUNTIME, Request(), Noted())
+    assert [trace.names[name] for name in trace.name] == ["aten::a"]

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
+import warnings
 
 import pytest
 
@@ -369,7 +371,7 @@ def test_a_long_recording_is_ended_while_it_runs():
         hook = prof._session.window.hooks["kineto"]
         for _ in range(5_000_000):
             torch.add(x, x)
-            if hook._finished is not None:
+            if hook.profiler is None:
                 return [torch.add(x, x) for _ in range(1000)]
         return []
 
@@ -378,6 +380,24 @@ def test_a_long_recording_is_ended_while_it_runs():
     assert len(after) == 1000
     assert len(prof.trace) == 20_000
     assert not prof.trace.dropped_exactly
+
+
+def test_memory_of_the_programs_own_is_not_taken_for_events():
+    x = torch.ones(4)
+    kept = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with mtp.profile(max_events=20_000) as prof:
+            for number in range(100):
+                with mtp.record_function(f"scope {number}"), torch.profiler.record_function("torch's"):
+                    torch.sin(x)
+                    kept += [bytearray(900) for _ in range(1000)]
+                    time.sleep(0.001)
+    found = [event.name for event in prof.events()]
+
+    assert found.count("aten::sin") == 100
+    assert [name for name in found if name.startswith("scope")] == [f"scope {number}" for number in range(100)]
+    assert (prof.trace.dropped, prof.trace.dropped_exactly) == (0, True)
 
 
 def test_reading_ends_at_its_timeout_and_says_what_is_missing():

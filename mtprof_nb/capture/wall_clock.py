@@ -1,0 +1,65 @@
+"""The wall clock beside a session's own: Kineto's times follow it, and it may be corrected, or set anew, meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mtprof_nb.capture.hook import Clock
+from mtprof_nb.trace import Int64
+
+#: What moved by more was set anew.
+_MOST_DRIFT_NS = 100_000_000
+
+
+class WallClock:
+    """Both clocks as they stood at the start and at the end of a recording.
+
+    Kineto counts ticks, and lays them between the two wall times: a clock that was set anew stretches all of them, or
+    turns them round.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        #: By the session's clock: when the wall clock was read.
+        self.noted_ns: list[int] = []
+        self._ahead_ns: list[int] = []
+
+    def note(self) -> None:
+        """Read both clocks."""
+        self.noted_ns.append(self._clock.now_ns())
+        self._ahead_ns.append(self._clock.wall_ahead_ns())
+
+    @property
+    def drift_ns(self) -> int:
+        """How far the wall clock has moved against the session's."""
+        return self._ahead_ns[-1] - self._ahead_ns[0] if self._ahead_ns else 0
+
+    @property
+    def has_jumped(self) -> bool:
+        """Whether it was set anew."""
+        return abs(self.drift_ns) >= _MOST_DRIFT_NS
+
+    @property
+    def has_turned(self) -> bool:
+        """Whether it ended before it began, and Kineto has the last event first."""
+        return self._scale <= 0
+
+    @property
+    def _scale(self) -> float:
+        return 1 + self.drift_ns / max(self.noted_ns[-1] - self.noted_ns[0], 1) if self.noted_ns else 1.0
+
+    def of_session(self, kineto_ns: Int64) -> Int64:
+        """Kineto's times by the session's clock."""
+        if not self.noted_ns:
+            return kineto_ns
+        since_start = (kineto_ns - self.noted_ns[0] - self._ahead_ns[0]) / (self._scale or 1.0)
+        return self.noted_ns[0] + since_start.astype(np.int64)
+
+    def among_kineto(self, moments_ns: Sequence[int]) -> Int64:
+        """Moments of the session's clock among Kineto's events, which follow a correction but not a jump."""
+        moments = np.array(moments_ns, np.int64)
+        if not self.drift_ns or self.has_jumped:
+            return moments
+        return moments + np.interp(moments, self.noted_ns, self._ahead_ns).astype(np.int64)
