@@ -4,6 +4,9 @@ import { h, settled } from "./dom.js";
 import { csvLine, number } from "./format.js";
 import { Table, sorted } from "./table.js";
 
+/** So long the table says that it was copied. */
+const COPIED_MS = 2000;
+
 /** @param {{ host: HTMLElement, first: any, wire: any, store: any }} context */
 export function mount({ host, first, wire, store }) {
   let answer = first;
@@ -58,7 +61,6 @@ export function mount({ host, first, wire, store }) {
     ),
   );
   const copy = h("button", { type: "button", class: "mtprof-button", title: "Copy the listed rows as CSV", onclick: () => copyRows() }, h("span", { class: "mtprof-word", text: "Copy " }), "CSV");
-  const said = h("span", { role: "status", class: "mtprof-unseen" });
   const all = h("button", {
     type: "button",
     class: "mtprof-button",
@@ -71,7 +73,7 @@ export function mount({ host, first, wire, store }) {
   });
   const count = h("span", { class: "mtprof-count", role: "status" });
   const group = h("label", { class: "mtprof-field" }, h("span", { class: "mtprof-word", text: "by " }), grouping);
-  host.append(h("div", { class: "mtprof-tools" }, input, regex, group, count, all, copy, said), h("div", { class: "mtprof-stage" }, table.element));
+  host.append(h("div", { class: "mtprof-tools" }, input, regex, group, count, all, copy), h("div", { class: "mtprof-stage" }, table.element));
 
   function described(id, row) {
     return { grouping: store.grouping, row: id, label: answer.rows.label[row], detail: answer.rows.detail[row], name: answer.rows.name[row] };
@@ -106,7 +108,7 @@ export function mount({ host, first, wire, store }) {
     const shows = h("span", { class: "mtprof-word", text: "showing " });
     count.replaceChildren(...(bad ? [`not a regular expression: ${bad}`] : [shows, `${number(order.length)} of ${number(answer.total)}`]));
     count.title = count.textContent;
-    table.show(order);
+    table.show(order, `No name holds “${filter.text}”.`);
     table.select(store.selection?.grouping === store.grouping ? store.selection.row : null, false);
   }
 
@@ -149,10 +151,15 @@ export function mount({ host, first, wire, store }) {
       lines.push(csvLine([label[row], detail[row], ...columns.map((column) => value[column.key][row])]));
     }
     await toClipboard(`${lines.join("\n")}\n`);
+    count.replaceChildren(`copied ${number(order.length)} rows`);
     copy.classList.add("mtprof-done");
-    said.textContent = `Copied ${number(order.length)} rows`;
-    setTimeout(() => copy.classList.remove("mtprof-done"), 1200);
+    copied();
   }
+
+  const copied = settled(() => {
+    copy.classList.remove("mtprof-done");
+    list();
+  }, COPIED_MS);
 
   // A click in a chart names an event; its row is asked for under the present grouping.
   store.onpick(async ({ event, name }) => {

@@ -21,6 +21,7 @@ export class Table {
   #cursor = 0;
   #selected = null;
   #largest = 1;
+  #sentence = "";
   #prefix = `mtprof-table-${++tables}`;
 
   /** @param {{ label: string, nameTitle: string, families?: any[], onsort?: Function, onselect?: Function }} options */
@@ -68,9 +69,10 @@ export class Table {
     style.setProperty(`--mtprof-${kind}-least`, `${widths.reduce((sum, width) => sum + width, name)}px`);
   }
 
-  /** The places of the rows to show, in their order. */
-  show(order) {
+  /** The places of the rows to show, in their order; where there are none, `sentence` says why. */
+  show(order, sentence = "") {
     this.#order = order;
+    this.#sentence = sentence;
     this.#cursor = Math.min(this.#cursor, Math.max(order.length - 1, 0));
     this.body.style.height = `${order.length * ROW_PIXELS}px`;
     this.element.setAttribute("aria-rowcount", String(order.length + 1));
@@ -130,6 +132,7 @@ export class Table {
     const last = Math.min(first + Math.ceil(height / ROW_PIXELS) + 2 * SPARE_ROWS, this.#order.length);
     const rows = [];
     for (let place = first; place < last; place++) rows.push(this.#row(place));
+    if (!rows.length && this.#sentence) rows.push(h("div", { class: "mtprof-no-rows", text: this.#sentence }));
     this.body.replaceChildren(...rows);
     const current = this.#order.length ? `${this.#prefix}-${this.#cursor}` : null;
     if (current) this.element.setAttribute("aria-activedescendant", current);
