@@ -44,7 +44,13 @@ export function mount({ host, first, wire, store }) {
   function reshape(shape) {
     const data = shown.picture.data.map((trace) => ({ ...trace, type: shape }));
     shown = { ...shown, picture: { ...shown.picture, data } };
-    chart.draw(shown.picture);
+    draw();
+  }
+
+  /** While slices mean the same, plotly stays at the one that the user zoomed to. */
+  function draw() {
+    const { data, layout } = shown.picture;
+    return chart.draw({ data, layout: { ...layout, uirevision: shown.metric } });
   }
 
   async function ask() {
@@ -52,7 +58,7 @@ export function mount({ host, first, wire, store }) {
     const answer = await wire.ask({ tab: "stacks", ask: "chart", ...wanted });
     if (number !== asked) return;
     shown = answer;
-    chart.draw(shown.picture);
+    draw();
   }
 
   let stale = false;
@@ -61,7 +67,7 @@ export function mount({ host, first, wire, store }) {
     ask();
   };
   store.onselect(() => (host.hidden ? (stale = true) : renew()));
-  chart.draw(shown.picture);
+  draw();
   if (store.selection) renew();
   return {
     restyle: () => chart.restyle(),

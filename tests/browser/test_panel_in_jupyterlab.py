@@ -248,6 +248,27 @@ def test_a_click_on_an_event_or_a_slice_selects_its_row(run: Shown) -> None:
     run.open("Stacks").locator("g.slice").first.click()
 
 
+def test_a_zoomed_icicle_stays_where_it_is_when_something_is_selected(run: Shown) -> None:
+    chip, faded = run.panel(AGAIN).locator(".mtprof-chip"), "path.surface[style*='fill-opacity: 0.15']"
+    level = "element => element.querySelector('.js-plotly-plot')._fullData[0].level"
+    stacks = run.open("Stacks", AGAIN)
+    stacks.locator("g.slice", has_text=re.compile("^AddmmBackward0$")).click()
+    expect(chip).to_have_text("AddmmBackward0 ×")
+    expect(stacks.locator("g.slice", has_text=re.compile("^linear$"))).to_have_count(0)
+    zoomed = stacks.evaluate(level)
+
+    run.open("Operators", AGAIN).locator(".mtprof-row", has_text="aten::sum").first.click()
+    expect(run.open("Stacks", AGAIN).locator(faded).first).to_be_attached()
+    assert stacks.evaluate(level) == zoomed
+    chip.click()
+    expect(stacks.locator(faded)).to_have_count(0)
+    assert stacks.evaluate(level) == zoomed
+    # By another number slices are others.
+    stacks.get_by_label("Size by").select_option("count")
+    expect(stacks.locator("g.slice", has_text=re.compile("^linear$")).first).to_be_visible()
+    stacks.get_by_label("Size by").select_option("self")
+
+
 def test_zooming_brings_detail_that_was_not_there_and_a_double_click_brings_all_back(run: Shown) -> None:
     body = run.timeline(LONG)
     status = body.locator(".mtprof-count")
