@@ -218,6 +218,8 @@ def _with_python(
         running = at >= 0
         rows, at = rows[running], at[running]
         stack[rows], began[rows] = calls.stack[at], calls.start_ns[at]
+        own = ~columns.is_python[rows]
+        stack[rows[own]] = kineto_tree.running_stacks(tree, side, calls, at[own])
         module[rows] = calls.innermost_module()[at]
     # In the backward pass an op without Python of its own belongs to the line that made its autograd node.
     node_start = np.where(links.node >= 0, columns.start_ns[links.node], 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
 from itertools import chain
@@ -85,6 +86,8 @@ class PythonCalls:
     parent: Int64
     stack: Int32
     module: Int32
+    #: The position of each in the tree.
+    node: Int64
 
     def at(self, times: Int64) -> Int64:
         """The innermost call that was running at each of `times`, or -1."""
@@ -146,7 +149,7 @@ def python_side(tree: FlatTree, *, with_modules: bool) -> PythonSide:
         here = np.flatnonzero(thread == tid)
         here = here[np.lexsort((-end_ns[here], start_ns[here]))]
         parents, _ = nest_intervals(start_ns[here], end_ns[here])
-        threads[tid] = PythonCalls(start_ns[here], end_ns[here], parents, stack[here], module[here])
+        threads[tid] = PythonCalls(start_ns[here], end_ns[here], parents, stack[here], module[here], rows[here])
     return PythonSide(threads, stacks, modules)
 
 
@@ -164,15 +167,47 @@ def _stacks(tree: FlatTree, rows: Int64) -> tuple[Int32, StackInterner]:
     # One place more than there are nodes: the stack of a call that has no caller, which is at position -1.
     made_from = [-1] * (len(tree.nodes) + 1)
     known: dict[tuple[int, int], int] = {}
-    for row, outer, site in zip(rows.tolist(), enclosing.tolist(), place.tolist(), strict=True):
+    # A builtin that calls back has no frame: whoever called it is the caller of what it calls as well.
+    site_of = np.full(len(tree.nodes) + 1, -1, np.int32)
+    site_of[rows] = place
+    is_callback = (tree.tag[rows] == _PY_CALL) & (enclosing >= 0) & (tree.tag[enclosing] == _PY_C_CALL)
+    is_callback &= site_of[enclosing] == place
+    columns = (rows.tolist(), enclosing.tolist(), place.tolist(), is_callback.tolist())
+    for row, outer, site, called_back in zip(*columns, strict=True):
         node, frame = made_from[outer], frames[site]
-        if frame is not None:
+        if frame is not None and not called_back:
             key = (node, site)
             if key not in known:
                 known[key] = interner.child(node, frame)
             node = known[key]
         made_from[row] = node
     return np.array(made_from, np.int32)[rows], interner
+
+
+def running_stacks(tree: FlatTree, side: PythonSide, calls: PythonCalls, at: Int64) -> Int32:
+    """The stack of what ran directly in each of the calls `at`: of a builtin its call's, of a function its own.
+
+    Torch may be called from C, as by `map` or `partial`: then the line is not known, and the function's first stands
+    for it.
+    """
+    used, of_used = np.unique(at, return_inverse=True)
+    stack = calls.stack[used]
+    functions = np.flatnonzero((tree.tag[calls.node[used]] == _PY_CALL) & (calls.parent[used] >= 0))
+    names = read_text(attrgetter("name"), [tree.nodes[node] for node in calls.node[used[functions]].tolist()])
+    paths = _Paths()
+    frames = {name: _function(name, paths) for name in set(names)}
+    for index, name in zip(functions.tolist(), names, strict=True):
+        if (frame := frames[name]) is not None:
+            stack[index] = side.stacks.child(int(stack[index]), frame)
+    return stack[of_used]
+
+
+def _function(name: str, paths: _Paths) -> Frame | None:
+    """The frame of a call that Kineto names `file(line): function`; None for a hidden one, and for other names."""
+    match = re.fullmatch(r"(.+)\((\d+)\): (.+)", name) if name.isprintable() else None
+    if match is None or is_hidden_file(file := paths.full(match[1])):
+        return None
+    return Frame(file, int(match[2]), legible(match[3]))
 
 
 def _call_sites(tree: FlatTree, rows: Int64) -> tuple[Int32, list[Frame | None]]:
