@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.capture.kineto_events import NO_THREAD, PART, legible, read_text
+from mtprof_nb.capture.modules import CalledModule
 from mtprof_nb.capture.stacks import is_hidden_file
 from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.intervals import innermost, nest_intervals
@@ -111,8 +112,7 @@ class PythonSide:
 
     threads: dict[int, PythonCalls]
     stacks: StackInterner
-    #: Address and class name of each module instance that was called.
-    modules: tuple[tuple[int, str], ...]
+    modules: tuple[CalledModule, ...]
 
 
 class _Paths:
@@ -237,14 +237,18 @@ def _nearest_python(tree: FlatTree, rows: Int64) -> Int64:
         above[climbing] = tree.parent[above[climbing]]
 
 
-def _modules(tree: FlatTree, rows: Int64) -> tuple[Int32, tuple[tuple[int, str], ...]]:
-    table: dict[tuple[int, str], int] = {}
+def _modules(tree: FlatTree, rows: Int64) -> tuple[Int32, tuple[CalledModule, ...]]:
+    table: dict[CalledModule, int] = {}
     found = np.full(len(rows), -1, np.int32)
-    calls = np.flatnonzero(tree.tag[rows] == _PY_CALL)
-    for index in calls.tolist():
-        module = tree.nodes[rows[index]].extra_fields.module
+    # One place more than there are nodes: what runs outside of all calls is at position -1.
+    running = [-1] * (len(tree.nodes) + 1)
+    columns = (rows.tolist(), _nearest_python(tree, rows).tolist(), (tree.tag[rows] == _PY_CALL).tolist())
+    for index, (row, outer, is_function) in enumerate(zip(*columns, strict=True)):
+        running[row] = running[outer]
+        module = tree.nodes[row].extra_fields.module if is_function else None
         if module is not None:
-            found[index] = table.setdefault((module.self_ptr, module.cls_name), len(table))
+            called = CalledModule(module.self_ptr, module.cls_name, running[outer])
+            running[row] = found[index] = table.setdefault(called, len(table))
     return found, tuple(table)
 
 

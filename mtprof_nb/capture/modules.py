@@ -5,15 +5,45 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 
-def paths_of_modules(called: Sequence[tuple[int, str]]) -> list[str]:
-    """A path such as `Net.encoder.0` for each (address, class name) called; the class name for one that is gone."""
-    alive = _alive([address for address, _ in called])
+class CalledModule(NamedTuple):
+    """A module instance, and the one that called it: a position among those called before it, or -1."""
+
+    address: int
+    class_name: str
+    caller: int
+
+
+def paths_of_modules(called: Sequence[CalledModule]) -> list[str]:
+    """A path such as `Net.encoder.0` for each module.
+
+    Of one that is gone only its class and its caller are known: `Net.Linear`, or `Net.Linear_0` and `Net.Linear_1`
+    where the caller called several.
+    """
+    living = _paths_of_living(called)
+    alike: dict[tuple[int, str], list[int]] = {}
+    for module in called:
+        if module.address not in living:
+            alike.setdefault((module.caller, module.class_name), []).append(module.address)
+    paths: list[str] = []
+    for address, name, caller in called:
+        siblings = alike.get((caller, name), [])
+        if address in living or caller < 0:
+            paths.append(living.get(address, name))
+        else:
+            number = f"_{siblings.index(address)}" if len(siblings) > 1 else ""
+            paths.append(f"{paths[caller]}.{name}{number}")
+    return paths
+
+
+def _paths_of_living(called: Sequence[CalledModule]) -> dict[int, str]:
+    """Paths by address, by what the modules that are still there hold."""
+    alive = _alive([module.address for module in called])
     modules = {
         address: module
-        for address, name in called
+        for address, name, _ in called
         if (module := alive.get(address)) is not None and type(module).__name__ == name
     }
     inside = {address: _modules_of(module) for address, module in modules.items()}
@@ -25,7 +55,7 @@ def paths_of_modules(called: Sequence[tuple[int, str]]) -> list[str]:
         root = type(modules[address]).__name__
         for path, child in named:
             paths.setdefault(id(child), f"{root}.{path}" if path else root)
-    return [paths.get(address, name) for address, name in called]
+    return paths
 
 
 def _modules_of(module: Any) -> list[tuple[str, Any]]:
