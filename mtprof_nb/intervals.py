@@ -42,6 +42,21 @@ def covered(starts: Int64, ends: Int64, times: Int64) -> Bool:
     return inside
 
 
+def crossing(starts: Int64, ends: Int64) -> Bool:
+    """Which of the intervals, sorted by start, the longer first, overlap another one and neither holds the other."""
+    found = np.zeros(len(starts), np.bool_)
+    if nest_whole_columns(starts, ends) is not None:
+        return found
+    open_rows: list[int] = []
+    for row in range(len(starts)):
+        open_rows = [other for other in open_rows if ends[other] > starts[row]]
+        crossed = [other for other in open_rows if ends[other] < ends[row]]
+        found[crossed] = True
+        found[row] |= bool(crossed)
+        open_rows.append(row)
+    return found
+
+
 def in_nesting_order(starts: Int64, ends: Int64) -> bool:
     """Whether intervals are sorted by start, the longer first."""
     later = np.diff(starts)

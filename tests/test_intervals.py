@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtprof_nb.intervals import covered, innermost, nest_intervals, nest_one_by_one, nest_whole_columns
+from mtprof_nb.intervals import covered, crossing, innermost, nest_intervals, nest_one_by_one, nest_whole_columns
 
 
 def sorted_intervals(pairs):
@@ -49,3 +49,11 @@ def test_an_instant_lies_in_what_starts_with_it_and_not_in_what_ends_with_it():
 def test_an_interval_that_outlives_the_open_one_is_its_sibling():
     starts, ends = sorted_intervals([(0, 10), (5, 15), (6, 8)])
     assert nest_intervals(starts, ends)[0].tolist() == [-1, -1, 1]
+
+
+@given(intervals)
+def test_intervals_cross_where_they_overlap_and_neither_holds_the_other(pairs):
+    starts, ends = sorted_intervals(pairs)
+    rows = list(zip(starts.tolist(), ends.tolist(), strict=True))
+    expected = [any(a < c < b < d or c < a < d < b for c, d in rows) for a, b in rows]
+    assert crossing(starts, ends).tolist() == expected

@@ -12,12 +12,12 @@ import numpy as np
 
 from mtprof_nb.capture import stacks
 from mtprof_nb.capture.buffer import Buffer
-from mtprof_nb.capture.kineto_events import collector_paused, intern
+from mtprof_nb.capture.kineto_events import STEP_PREFIX, collector_paused, intern
 from mtprof_nb.capture.links import Links, no_links
 from mtprof_nb.capture.memory import with_readings
 from mtprof_nb.capture.rows import Rows, describe, read_rows
 from mtprof_nb.errors import warn
-from mtprof_nb.intervals import nest_intervals
+from mtprof_nb.intervals import crossing, nest_intervals
 from mtprof_nb.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, SCOPE, Bool, Int8, Trace
 
 _IN_BACKGROUND = ("enumerate(DataLoader)",)
@@ -133,14 +133,10 @@ def _is_async(rows: Rows) -> Bool:
     found = np.zeros(len(rows), np.bool_)
     is_scope = ~rows.is_op
     found[is_scope] = np.array(rows.scopes["is_async"], np.bool_)[rows.scope[is_scope]]
+    is_step = np.array([name.startswith(STEP_PREFIX) for name in rows.scopes["name"]], np.bool_)
     for here in rows.by_lane(is_scope & ~found):
-        open_rows: list[int] = []
-        for row in here.tolist():
-            open_rows = [other for other in open_rows if rows.end[other] > rows.start[row]]
-            crossed = [other for other in open_rows if rows.end[other] < rows.end[row]]
-            found[crossed] = True
-            found[row] |= bool(crossed)
-            open_rows.append(row)
+        here = here[~is_step[rows.scope[here]]]
+        found[here] = crossing(rows.start[here], rows.end[here])
     return found
 
 

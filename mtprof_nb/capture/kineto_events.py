@@ -8,7 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress, count
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.capture.other_threads import Unfinished
+from mtprof_nb.intervals import crossing
 from mtprof_nb.trace import Bool, Int8, Int16, Int32, Int64, Shapes, Thread
 
 #: Kineto's times as they would be, had the wall clock not been set anew.
@@ -39,6 +40,8 @@ _COLUMNS: dict[str, npt.DTypeLike] = {
 _EARLY_NS = 1_000_000_000
 _USER_SCOPE = 7
 _OP_SCOPE, _BACKWARD_SCOPE = 0, 1
+#: Of the scopes of steps, which begin and end in the midst of others.
+STEP_PREFIX = "ProfilerStep#"
 
 
 @contextmanager
@@ -174,8 +177,20 @@ def _is_async(events: Sequence[Any], scope: Int8) -> Bool:
     found = np.zeros(len(events), np.bool_)
     for row in np.flatnonzero((scope != _OP_SCOPE) & (scope != _BACKWARD_SCOPE)).tolist():
         event = events[row]
-        found[row] = event.is_async() or event.end_thread_id() != event.start_thread_id()
+        # What has not ended by the end of the recording has ended on no thread.
+        found[row] = event.is_async() or event.end_thread_id() not in (0, event.start_thread_id())
     return found
+
+
+def _with_crossing(columns: KinetoColumns) -> KinetoColumns:
+    """`columns` with scopes of one thread that cross, as those of generators that take turns, as asynchronous."""
+    is_async = columns.is_async.copy()
+    nesting = columns.is_scope & ~is_async & ~columns.where_name(lambda name: name.startswith(STEP_PREFIX))
+    for thread in np.unique(columns.thread[nesting]).tolist():
+        here = np.flatnonzero(nesting & (columns.thread == thread))
+        here = here[np.lexsort((-columns.duration_ns[here], columns.start_ns[here]))]
+        is_async[here] = crossing(columns.start_ns[here], columns.end_ns[here])
+    return replace(columns, is_async=is_async)
 
 
 def read_columns(
@@ -209,7 +224,7 @@ def read_columns(
     start_ns, end_ns = read["start_ns"], read["start_ns"] + read["duration_ns"].view(np.int64)
     if straighten is not None:
         start_ns, end_ns = straighten(start_ns), straighten(end_ns)
-    return KinetoColumns(
+    columns = KinetoColumns(
         events=events,
         name=read["name"],
         names=names,
@@ -225,6 +240,7 @@ def read_columns(
         is_python=read.get("is_python_function", np.zeros(len(events), np.bool_)),
         unread=unread,
     )
+    return _with_crossing(columns)
 
 
 def _name_of_native_thread(native_id: int) -> str:

@@ -19,7 +19,7 @@ from mtprof_nb.capture.hook import Clock, Request
 from mtprof_nb.capture.interleaving import OpenScope, OpenScopes, current_task, mark_interleaved
 from mtprof_nb.capture.window import Window
 from mtprof_nb.errors import SessionError
-from mtprof_nb.trace import Recorded, Trace
+from mtprof_nb.trace import SCOPE, Recorded, Trace
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -99,11 +99,20 @@ class Session:
         window = self.window
         trace = window.stop()
         self.window = None
-        trace = mark_interleaved(trace, self.scopes.interleaved, window.placed)
+        trace = mark_interleaved(_within_window(trace), self.scopes.interleaved, window.placed)
         if not self._step_began_ns:
             return trace
         step = np.searchsorted(window.placed(self._step_began_ns), trace.start_ns, side="right") - 1
         return replace(trace, step=np.array(self._step_number, np.int32)[np.maximum(step, 0)])
+
+
+def _within_window(trace: Trace) -> Trace:
+    """`trace` with scopes that were open at its end ended there, and not when the hooks had been stopped."""
+    late = (trace.kind == SCOPE) & (trace.end_ns > trace.ended_ns)
+    if not late.any():
+        return trace
+    until_end = np.maximum(trace.ended_ns - trace.start_ns, 0)
+    return replace(trace, duration_ns=np.where(late, until_end, trace.duration_ns)).sorted()
 
 
 _lock = threading.Lock()

@@ -111,3 +111,51 @@ def test_a_task_that_has_ended_and_its_result_are_not_kept():
         asyncio.run(jobs())
         gc.collect()
         assert [result() for result in results] == [None, None]
+
+
+def turns(name):
+    with mtp.record_function(name):
+        yield torch.ones(1)
+        yield torch.ones(1)
+
+
+@HOOKS
+def test_scopes_of_generators_that_take_turns_own_nothing_of_each_other(hook):
+    with mtp.profile(hook=hook) as prof:
+        for _ in zip(turns("first"), turns("second"), strict=True):
+            pass
+        with mtp.record_function("alone"):
+            torch.zeros(1)
+    assert [scopes(prof, name)[0].is_async for name in ("first", "second", "alone")] == [True, True, False]
+    assert {parent(event) for event in prof.events() if event.name == "aten::ones"} == {None}
+    assert [parent(event) for event in prof.events() if event.name == "aten::zeros"] == ["alone"]
+
+
+@HOOKS
+def test_a_scope_around_several_steps_owns_what_runs_in_it(hook):
+    with mtp.profile(hook=hook, schedule=mtp.schedule(wait=0, warmup=0, active=3, repeat=1)) as prof:
+        with mtp.record_function("epoch"):
+            prof.step()
+            torch.ones(1)
+            prof.step()
+        prof.step()
+    assert not any(event.is_async for event in prof.events())
+    (op,) = [event for event in prof.events() if event.name == "aten::ones"]
+    assert (parent(op), parent(op.cpu_parent)) == ("ProfilerStep#1", "epoch")
+
+
+@HOOKS
+@pytest.mark.parametrize("make", [mtp.record_function, torch.profiler.record_function], ids=["ours", "torch's"])
+def test_a_scope_that_is_open_when_the_recording_ends_ends_with_it_and_owns_its_ops(hook, make):
+    prof = mtp.profile(hook=hook)
+    scope = make("open")
+    prof.start()
+    scope.__enter__()
+    torch.ones(1)
+    prof.stop()
+    scope.__exit__(None, None, None)
+    (found,) = scopes(prof, "open")
+    assert not found.is_async
+    assert found.end_ns == prof.trace.ended_ns
+    assert found.self_cpu_time_total > 0
+    assert [parent(event) for event in prof.events() if event.name == "aten::ones"] == ["open"]
