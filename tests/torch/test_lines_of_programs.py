@@ -367,7 +367,7 @@ def test_with_stacks_a_function_of_an_earlier_cell_shows_its_own_lines(shell: Sh
     )
     trace = profile_cell(shell, "x = torch.ones(5, requires_grad=True)\ntrain(Net(), x)", "--with-stack")
     by_op = lines_by_op(trace)
-    rows = {(row.file in trace.sources, row.line): row for row in Lines(trace)}
+    rows = {(row.file in trace.sources, row.line): row for row in Lines(trace) if row.file.startswith("<")}
 
     assert by_op["aten::sinh"] == by_op[f"{ENGINE}SinhBackward0"] == {3}
     assert by_op["aten::neg"] == by_op[f"{ENGINE}NegBackward0"] == {4}
