@@ -6,12 +6,12 @@ import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from mtprof_nb.capture.patches import Patches
 from mtprof_nb.capture.stacks import is_hidden_file
 
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
@@ -127,19 +127,20 @@ class ThreadStarts:
 
     def __init__(self) -> None:
         self.count = 0
-        self._original: Any = None
+        self._patches = Patches()
 
     def install(self) -> None:
         """Count from now on."""
-        original = self._original = threading.Thread.start
 
-        def start(thread: threading.Thread) -> None:
-            self.count += not thread.name.startswith("mtprof")
-            original(thread)
+        def counting(original: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
+            def start(thread: threading.Thread) -> None:
+                self.count += not thread.name.startswith("mtprof")
+                original(thread)
 
-        threading.Thread.start = start  # type: ignore[method-assign,assignment]
+            return start
+
+        self._patches.replace(threading.Thread, "start", counting)
 
     def remove(self) -> None:
-        """Count no more."""
-        if self._original is not None:
-            threading.Thread.start, self._original = self._original, None  # type: ignore[method-assign]
+        """Count no more; what somebody else has put there since stays."""
+        self._patches.undo()
