@@ -67,6 +67,9 @@ class Hook(Protocol):
     def stop(self) -> Trace:
         """Uninstall and freeze. `step` is all 0: the session knows the steps."""
 
+    def abandon(self) -> None:
+        """In a forked child: uninstall there, and keep nothing."""
+
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
         """A named scope in this hook's own stream of events."""
 

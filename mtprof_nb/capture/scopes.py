@@ -32,6 +32,11 @@ class ScopesHook:
         """The scopes so far."""
         return freeze(self._buffer, Vocabulary())
 
+    def abandon(self) -> None:
+        """In a forked child: keep nothing."""
+        self._buffer.is_open = False
+        self._buffer.lanes.clear()
+
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:  # noqa: ARG002 - for Kineto alone
         """A scope."""
         return self._buffer.scope(name)

@@ -90,8 +90,7 @@ class Window:
         """Uninstall the hooks in a forked child; it is not recorded."""
         for hook in self.hooks.values():
             with suppress(Exception):  # a child must live, whatever a hook thinks of it
-                # Kineto can let go without reading out what it holds.
-                getattr(hook, "abandon", hook.stop)()
+                hook.abandon()
 
     def _stop_hooks(self) -> dict[str, Trace]:
         traces: dict[str, Trace] = {}

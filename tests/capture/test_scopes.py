@@ -18,3 +18,15 @@ def test_a_flag_about_ops_does_not_keep_scopes_from_being_recorded(flag: str) ->
     trace = hook.stop()
 
     assert [trace.names[name] for name in trace.name] == ["outer", "inner"]
+
+
+def test_scopes_that_are_abandoned_are_kept_no_more_and_new_ones_are_none() -> None:
+    hook = ScopesHook(Request())
+    hook.start()
+    with hook.scope("before"):
+        pass
+    hook.abandon()
+    with hook.scope("after"):
+        pass
+
+    assert len(hook.stop()) == 0
