@@ -23,6 +23,9 @@ FORWARD, BACKWARD, OPTIMIZER, OTHER = range(4)
 #: How the name begins of the event that autograd's engine wraps around each node.
 ENGINE_PREFIX = "autograd::engine::evaluate_function: "
 
+#: The last thread that a trace can number: what runs on more of them shares it.
+LAST_THREAD = int(np.iinfo(np.int16).max)
+
 #: Shapes of one op's inputs: a tuple per tensor, a tuple of tuples per tensor list, () otherwise.
 Shapes = tuple[Any, ...]
 

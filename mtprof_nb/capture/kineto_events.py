@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mtprof_nb.capture.other_threads import Unfinished
 from mtprof_nb.intervals import crossing
-from mtprof_nb.trace import Bool, Int8, Int16, Int32, Int64, Shapes, Thread
+from mtprof_nb.trace import LAST_THREAD, Bool, Int8, Int16, Int32, Int64, Shapes, Thread
 
 #: Kineto's times as they would be, had the wall clock not been set anew.
 Straighten = Callable[[Int64], Int64]
@@ -220,6 +220,7 @@ def read_columns(
     if with_python:
         names = tuple(one if one.isprintable() else f"{one.partition(': ')[0]}: ?" for one in names)
     kineto_threads, first, thread = np.unique(read["start_thread_id"], return_index=True, return_inverse=True)
+    kineto_threads, first = kineto_threads[: LAST_THREAD + 1], first[: LAST_THREAD + 1]
     native = [events[position].device_resource_id() for position in first.tolist()]
     start_ns, end_ns = read["start_ns"], read["start_ns"] + read["duration_ns"].view(np.int64)
     if straighten is not None:
@@ -230,7 +231,7 @@ def read_columns(
         names=names,
         start_ns=start_ns,
         duration_ns=np.maximum(end_ns - start_ns, 0),
-        thread=thread.astype(np.int16),
+        thread=np.minimum(thread, LAST_THREAD).astype(np.int16),
         threads=tuple(Thread(tid, thread_names.get(tid) or _name_of_native_thread(tid)) for tid in native),
         kineto_threads=tuple(kineto_threads.tolist()),
         sequence_nr=read["sequence_nr"],
@@ -306,10 +307,13 @@ def read_devices(events: Sequence[Any], kineto_event: Any, device_name: Callable
         found = (linked > 0) & (correlation[front[slot]] == linked)
         launcher[found] = front[slot[found]]
     activity = [event.activity_type() for event in events]
+    index = np.fromiter(map(kineto_event.device_index, events), np.int64, len(events))
+    # For what ran on the CPU this is the number of the process.
+    on_cpu = np.array([name == "CPU" for name in devices] or [False], np.bool_)[device]
     return DeviceColumns(
         device=device.astype(np.int8),
         devices=devices,
-        device_index=np.fromiter(map(kineto_event.device_index, events), np.int8, len(events)),
+        device_index=np.where(on_cpu, 0, index).astype(np.int8),
         launcher=launcher,
         is_runtime=np.array([kind.endswith(("_runtime", "_driver")) for kind in activity], np.bool_),
         resource=np.fromiter(map(kineto_event.device_resource_id, events), np.int64, len(events)),

@@ -12,10 +12,7 @@ from mtprof_nb.capture.buffer import SCOPE_FIELDS, Buffer, Lane
 from mtprof_nb.capture.distinct import distinct
 from mtprof_nb.capture.kineto_events import intern
 from mtprof_nb.intervals import covered
-from mtprof_nb.trace import Bool, Int16, Int32, Int64
-
-#: More threads than a trace can number share its last lane.
-_LAST_LANE = np.iinfo(np.int16).max
+from mtprof_nb.trace import LAST_THREAD, Bool, Int16, Int32, Int64
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ def read_rows(buffer: Buffer) -> Rows:
     op_lane: list[int] = []
     scope_lane: list[int] = []
     for index, lane in enumerate(lanes):
-        number = min(index, _LAST_LANE)
+        number = min(index, LAST_THREAD)
         op_lane += [number] * _append(ops, lane.ops)
         still_open = [scope.record(buffer.ended, False) for scope in list(lane.open_scopes)]
         flat = list(lane.scopes) + [value for record in still_open for value in record]
@@ -94,7 +91,7 @@ def read_rows(buffer: Buffer) -> Rows:
         scope=np.where(order < count, -1, order - count),
         ops=ops,
         scopes=scopes,
-        lanes=lanes[: _LAST_LANE + 1],
+        lanes=lanes[: LAST_THREAD + 1],
     )
 
 

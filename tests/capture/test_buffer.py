@@ -289,7 +289,7 @@ def test_operations_and_modules_of_ops_are_columns() -> None:
 
 
 def test_more_threads_than_a_trace_can_number_share_its_last_lane(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mtprof_nb.capture.rows._LAST_LANE", 1)
+    monkeypatch.setattr("mtprof_nb.capture.rows.LAST_THREAD", 1)
     filled = buffer()
     for thread in range(4):
         op(lane(filled, thread), "op", thread, thread + 1)

@@ -1,0 +1,55 @@
+"""Columns read from Kineto's events, on hand-made ones."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.capture.kineto_events import read_columns, read_devices
+
+
+class Event:
+    """What Kineto tells of one event."""
+
+    def __init__(self, **facts: Any) -> None:
+        self.facts = facts
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda: self.facts.get(name, 0)
+
+
+class EventType:
+    """Unbound accessors, as the class of Kineto's events has them."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda event: getattr(event, name)()
+
+
+ACCESSORS = EventType()
+
+
+def at(device: str, device_index: int, **facts: Any) -> Event:
+    return Event(device_type=SimpleNamespace(name=device), device_index=device_index, activity_type="cpu_op", **facts)
+
+
+def test_an_index_is_a_devices_and_not_the_process_that_kineto_gives_for_the_cpu() -> None:
+    events = [at("CPU", 10101, correlation_id=1), at("CUDA", 1, linked_correlation_id=1), at("CUDA", -1)]
+    found = read_devices(events, ACCESSORS, lambda name: name)
+
+    assert [found.devices[device] for device in found.device] == ["CPU", "CUDA", "CUDA"]
+    assert found.device_index.tolist() == [0, 1, -1]
+    assert found.launcher.tolist() == [-1, 0, -1]
+
+
+def test_more_threads_than_a_trace_can_number_share_its_last_lane() -> None:
+    count = np.iinfo(np.int16).max + 3
+    events = [
+        Event(name="mm", start_ns=row, duration_ns=1, start_thread_id=row + 1, device_resource_id=row + 1)
+        for row in range(count)
+    ]
+    results = SimpleNamespace(events=lambda: events)
+    found = read_columns(results, ACCESSORS, with_python=False, thread_names={row + 1: "x" for row in range(count)})
+
+    assert found.thread[:2].tolist() == [0, 1]
+    assert found.thread[-3:].tolist() == [32767, 32767, 32767]
+    assert len(found.threads) == len(found.kineto_threads) == 32768
