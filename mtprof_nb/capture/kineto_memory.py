@@ -9,10 +9,10 @@ import numpy as np
 
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto import KinetoHook
+from mtprof_nb.capture.memory import held_around, innermost_events
 from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.errors import warn
-from mtprof_nb.intervals import innermost, nest_intervals
-from mtprof_nb.trace import OP, Allocations, Int64, Recorded, Thread, Trace
+from mtprof_nb.trace import OP, Allocations, Recorded, Thread, Trace
 
 
 class _MemoryHook(KinetoHook):
@@ -75,48 +75,21 @@ class CpuAllocations:
     def put_into(self, trace: Trace) -> Trace:
         """`trace` with these records, each of the innermost event that was running, and CPU ops' readings."""
         records = self._owned(trace)
-        before, after = _around(trace, records)
+        ops = (trace.kind == OP) & (trace.device == trace.devices.index("CPU")) & np.isin(trace.thread, records.thread)
+        before, after = held_around(trace, records, ops)
         held = trace.memory_before, trace.memory_after
         if held[0] is not None and held[1] is not None:
             before, after = np.where(before >= 0, before, held[0]), np.where(after >= 0, after, held[1])
-        return replace(trace, memory_before=before, memory_after=after, allocations=_joined(trace.allocations, records))
+        parts = [records] if trace.allocations is None else [trace.allocations, records]
+        return replace(trace, memory_before=before, memory_after=after, allocations=Allocations.joined(parts))
 
     def _owned(self, trace: Trace) -> Allocations:
-        cpu = trace.devices.index("CPU")
+        """The records of the threads that `trace` has."""
         positions = {thread.native_id: index for index, thread in enumerate(trace.threads)}
         known = [positions.get(thread.native_id, -1) for thread in self.threads]
-        thread = np.array(known, np.int64)[self.records.thread]
-        owner = np.full(len(self.records), -1, np.int64)
-        for number in np.unique(thread[thread >= 0]).tolist():
-            rows = np.flatnonzero((trace.thread == number) & ~trace.is_async)
-            starts, ends = trace.start_ns[rows], trace.end_ns[rows]
-            parents, _ = nest_intervals(starts, ends)
-            here = np.flatnonzero(thread == number)
-            found = innermost(starts, ends, parents, self.records.time_ns[here])
-            owner[here] = np.where(found >= 0, rows[found], -1)
+        thread = np.array([*known, -1], np.int64)[self.records.thread]
         kept = np.flatnonzero(thread >= 0)
         columns = {part.name: getattr(self.records, part.name)[kept] for part in fields(Allocations)}
-        columns |= {"event": owner[kept], "thread": thread[kept], "device": np.full(len(kept), cpu)}
-        return Allocations(**columns)
-
-
-def _around(trace: Trace, records: Allocations) -> tuple[Int64, Int64]:
-    before, after = np.full(len(trace), -1, np.int64), np.full(len(trace), -1, np.int64)
-    rows = np.flatnonzero((trace.kind == OP) & (trace.device == trace.devices.index("CPU")))
-    rows = rows[np.isin(trace.thread[rows], records.thread)]
-    if len(rows):
-        held = np.concatenate(([records.total[0] - records.nbytes[0]], records.total))
-        before[rows] = held[np.searchsorted(records.time_ns, trace.start_ns[rows], side="left")]
-        after[rows] = held[np.searchsorted(records.time_ns, trace.end_ns[rows], side="right")]
-    return before, after
-
-
-def _joined(first: Allocations | None, second: Allocations) -> Allocations:
-    if first is None:
-        return second
-    columns: dict[str, Any] = {
-        part.name: np.concatenate((getattr(first, part.name), getattr(second, part.name)))
-        for part in fields(Allocations)
-    }
-    order = np.argsort(columns["time_ns"], kind="stable")
-    return Allocations(**{name: column[order] for name, column in columns.items()})
+        cpu = np.full(len(kept), trace.devices.index("CPU"))
+        records = Allocations(**{**columns, "thread": thread[kept], "device": cpu})
+        return replace(records, event=innermost_events(trace, records))

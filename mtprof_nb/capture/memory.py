@@ -1,4 +1,4 @@
-"""What an allocator's counter, read around every op, tells: who changed it, and by how much."""
+"""What an allocator's records, or its counter read around every op, tell: who changed it, and by how much."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from mtprof_nb.intervals import nest_intervals
-from mtprof_nb.trace import Allocations, Bool, Int64, Trace
+from mtprof_nb.intervals import innermost, nest_intervals
+from mtprof_nb.trace import KERNEL, PYTHON, Allocations, Bool, Int32, Int64, Trace
 
 
 def with_readings(trace: Trace, before: Int64, after: Int64) -> Trace:
@@ -17,13 +17,18 @@ def with_readings(trace: Trace, before: Int64, after: Int64) -> Trace:
     its rows, and the rows of a device add up to the counter.
     """
     has_reading = (before >= 0) & (after >= 0)
-    places = {(int(device), int(index)) for device, index in zip(trace.device, trace.device_index, strict=True)}
     parts = []
-    for device, index in sorted(places):
+    for device, index in _places(trace, has_reading):
         here = has_reading & (trace.device == device) & (trace.device_index == index)
-        if here.any():
-            parts.append(_changes(trace, here, before, after))
+        parts.append(_changes(trace, here, before, after))
     return replace(trace, memory_before=before, memory_after=after, allocations=Allocations.joined(parts))
+
+
+def _places(trace: Trace, chosen: Bool) -> list[tuple[int, int]]:
+    """Types and indices of the devices of the chosen events, in order."""
+    # One column of small integers is sorted many times faster than pairs are.
+    key = trace.device[chosen].astype(np.int16) * 256 + trace.device_index[chosen]
+    return [((number + 128) // 256, (number + 128) % 256 - 128) for number in np.unique(key).tolist()]
 
 
 def _changes(trace: Trace, mask: Bool, before: Int64, after: Int64) -> Allocations:
@@ -59,3 +64,33 @@ def _parents(trace: Trace, rows: Int64) -> Int64:
         parents, _ = nest_intervals(trace.start_ns[rows[here]], trace.end_ns[rows[here]])
         found[here] = np.where(parents >= 0, rows[here][parents], -1)
     return found
+
+
+def innermost_events(trace: Trace, records: Allocations) -> Int32:
+    """For each record the innermost op or scope that its thread was running then, or -1."""
+    owner = np.full(len(records), -1, np.int32)
+    owns = (trace.kind != KERNEL) & (trace.kind != PYTHON) & ~trace.is_async
+    for thread in np.unique(records.thread).tolist():
+        rows = np.flatnonzero(owns & (trace.thread == thread))
+        if not len(rows):
+            continue
+        rows = rows[np.lexsort((-trace.duration_ns[rows], trace.start_ns[rows]))]
+        starts, ends = trace.start_ns[rows], trace.end_ns[rows]
+        parents, _ = nest_intervals(starts, ends)
+        here = np.flatnonzero(records.thread == thread)
+        found = innermost(starts, ends, parents, records.time_ns[here])
+        owner[here] = np.where(found >= 0, rows[found], -1)
+    return owner
+
+
+def held_around(trace: Trace, records: Allocations, ops: Bool) -> tuple[Int64, Int64]:
+    """Bytes that the allocator of each of `ops` held on the op's own device when it began and when it ended."""
+    before, after = np.full(len(trace), -1, np.int64), np.full(len(trace), -1, np.int64)
+    for device, index in _places(trace, ops):
+        rows = np.flatnonzero(ops & (trace.device == device) & (trace.device_index == index))
+        here = (records.device == device) & (records.device_index == index)
+        times, totals = records.time_ns[here], records.total[here]
+        held = np.concatenate(([totals[0] - records.nbytes[here][0] if len(totals) else 0], totals))
+        before[rows] = held[np.searchsorted(times, trace.start_ns[rows], side="left")]
+        after[rows] = held[np.searchsorted(times, trace.end_ns[rows], side="right")]
+    return before, after

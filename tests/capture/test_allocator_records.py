@@ -1,0 +1,79 @@
+"""Whose an allocator's records are, and what a device held around each op, on hand-made events."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from traces import event, make_trace
+
+from mtprof_nb.capture.kineto_memory import CpuAllocations
+from mtprof_nb.capture.memory import held_around, innermost_events
+from mtprof_nb.trace import OP, Allocations, Thread, Trace
+
+
+def records(trace: Trace) -> Allocations:
+    assert trace.allocations is not None
+    return trace.allocations
+
+
+def taken(time_ns: int, nbytes: int, **facts: Any) -> dict[str, Any]:
+    return {"time_ns": time_ns, "nbytes": nbytes, **facts}
+
+
+def test_a_record_is_the_innermost_events_of_its_own_thread() -> None:
+    trace = make_trace(
+        [
+            event("step", 0, 100, kind="scope"),
+            event("linear", 10, 50),
+            event("addmm", 20, 30),
+            event("run (a.py)", 22, 28, kind="python"),
+            event("other", 0, 100, thread=2),
+            event("task", 60, 90, kind="scope", is_async=True),
+        ],
+        [taken(5, 1), taken(15, 1), taken(25, 1), taken(25, 1, thread=2), taken(70, 1), taken(100, 1)],
+    )
+    found = innermost_events(trace, records(trace))
+    names = [None if row < 0 else trace.names[trace.name[row]] for row in found.tolist()]
+    assert names == ["step", "linear", "addmm", "other", "step", None]
+
+
+def test_a_device_holds_what_its_own_allocator_says_and_no_other_of_its_type() -> None:
+    trace = make_trace(
+        [
+            event("mm", 0, 10, device="NPU", device_index=0),
+            event("add", 20, 30, device="NPU", device_index=1),
+            event("sin", 40, 50),
+        ],
+        [
+            taken(5, 100, total=1100, device="NPU", device_index=0),
+            taken(25, 7, total=207, device="NPU", device_index=1),
+        ],
+    )
+    before, after = held_around(trace, records(trace), trace.kind == OP)
+    assert before.tolist() == [1000, 200, 0]
+    assert after.tolist() == [1100, 207, 0]
+
+
+def test_nothing_is_said_of_ops_that_are_not_asked_for() -> None:
+    trace = make_trace([event("mm", 0, 10), event("add", 20, 30)], [taken(5, 100)])
+    before, after = held_around(trace, records(trace), np.array([True, False]))
+    assert (before.tolist(), after.tolist()) == ([0, -1], [100, -1])
+
+
+@pytest.mark.parametrize("threads", [(), (Thread(1, "main"),)], ids=["no thread has ops", "another thread has ops"])
+def test_cpu_memory_that_no_recorded_thread_took_is_nobodys(threads: tuple[Thread, ...]) -> None:
+    trace = make_trace([event("mm", 0, 10)] if threads else [])
+    taken_elsewhere = Allocations(
+        time_ns=np.array([5]),
+        nbytes=np.array([4096]),
+        total=np.array([4096]),
+        address=np.array([8]),
+        event=np.array([-1]),
+        thread=np.array([-1]),
+        device=np.array([0]),
+        device_index=np.array([0]),
+    )
+    found = CpuAllocations(taken_elsewhere, threads).put_into(trace)
+    assert len(records(found)) == 0
+    assert found.memory_before is not None
+    assert found.memory_before.tolist() == [-1] * len(trace)
