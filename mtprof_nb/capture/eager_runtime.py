@@ -46,11 +46,18 @@ def follow_pipeline(patches: Patches, pending_op: type, points: Points, buffer: 
 def follow_optimizers(patches: Patches, base: Any, buffer: Buffer) -> None:
     """Every `step` is a scope, named as torch names it; also of a class that is written meanwhile."""
     known: set[type] = set()
+    stepping: set[int] = set()
 
     def in_scope(step: Callable[..., Any]) -> Callable[..., Any]:
         def scoped(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            with buffer.scope(f"Optimizer.step#{type(optimizer).__name__}.step"):
+            if id(optimizer) in stepping:  # a step that calls super().step() is one step
                 return step(optimizer, *args, **kwargs)
+            stepping.add(id(optimizer))
+            try:
+                with buffer.scope(f"Optimizer.step#{type(optimizer).__name__}.step"):
+                    return step(optimizer, *args, **kwargs)
+            finally:
+                stepping.discard(id(optimizer))
 
         return scoped
 

@@ -574,6 +574,25 @@ def test_no_tensor_is_kept_alive_by_the_recording() -> None:
     assert still_there == [None, None]
 
 
+def test_a_step_that_calls_the_step_of_its_base_is_one_scope() -> None:
+    class Base(mt.optim.Optimizer):
+        def step(self) -> None:
+            self.params[0].sum()
+
+    class Mine(Base):
+        def step(self) -> None:
+            super().step()
+
+    optimizer = Mine([mt.ones(2)])
+    hook = _hook()
+    hook.start()
+    optimizer.step()
+    optimizer.step()
+    trace = hook.stop()
+
+    assert _names(trace, "scope") == ["Optimizer.step#Mine.step"] * 2
+
+
 def test_an_optimizer_class_written_while_recording_has_its_phase_too() -> None:
     hook = _hook()
     hook.start()
