@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mtprof_nb.capture.session import record_function, step, steps
     from mtprof_nb.errors import ExportError, HookError, MtprofError, MtprofWarning, SessionError
     from mtprof_nb.export.tensorboard import tensorboard_trace_handler
-    from mtprof_nb.profiler import last, profile
+    from mtprof_nb.profiler import active, last, profile
     from mtprof_nb.trace import Trace
 
 __version__ = "0.1.0"
@@ -25,6 +25,7 @@ __all__ = [
     "ProfilerActivity",
     "SessionError",
     "Trace",
+    "active",
     "last",
     "load_ipython_extension",
     "profile",
@@ -46,6 +47,7 @@ _HOME = {
     "ProfilerActivity": "capture.activities",
     "SessionError": "errors",
     "Trace": "trace",
+    "active": "profiler",
     "last": "profiler",
     "profile": "profiler",
     "record_function": "capture.session",

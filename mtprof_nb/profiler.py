@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import sys
-import warnings
 import weakref
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from mtprof_nb.capture import session as sessions
-from mtprof_nb.capture.activities import as_activity, resolve_activities
+from mtprof_nb.capture.activities import as_activity, resolve_activities, supported_activities, with_cuda
+from mtprof_nb.capture.decorated import decorated
+from mtprof_nb.capture.distributed import distributed_info
+from mtprof_nb.capture.execution_trace import observer_from_environment
 from mtprof_nb.capture.interrupts import GuardedExit, interrupts_held_back, when_left
-from mtprof_nb.capture.schedule import ProfilerAction, as_action, record_always
+from mtprof_nb.capture.schedule import ProfilerAction, as_action, record_always, transitions
 from mtprof_nb.capture.session import Options, Session
 from mtprof_nb.errors import SessionError, warn
 from mtprof_nb.merge import merge
@@ -32,6 +32,12 @@ _last: profile | None = None
 def last() -> profile | None:
     """The profile that was stopped last, or None."""
     return _last
+
+
+def active() -> profile | None:
+    """The profile that is recording, or is prepared to, or None."""
+    session = sessions.active()
+    return getattr(session.on_step, "__self__", None) if session is not None else None
 
 
 class profile(Results):
@@ -65,20 +71,21 @@ class profile(Results):
         if schedule is not None and not callable(schedule):
             msg = f"schedule must be callable, such as mtprof_nb.schedule(wait=1, warmup=1, active=3): got {schedule!r}"
             raise TypeError(msg)
-        if max_events < 1:
-            msg = f"max_events must be at least 1, got {max_events}"
+        if isinstance(max_events, bool) or not isinstance(max_events, int) or max_events < 1:
+            msg = f"max_events must be a whole number of at least 1, got {max_events!r}"
             raise ValueError(msg)
         if post_processing_timeout_s is not None and post_processing_timeout_s < 0:
             msg = "post_processing_timeout_s must be non-negative"
             raise ValueError(msg)
-        usable, filters = resolve_activities(_with_cuda(activities, use_cuda))
+        usable, filters = resolve_activities(with_cuda(activities, use_cuda))
         self.name = name
         self.activities = {as_activity(activity) for activity in usable}
+        self.activity_filters = {as_activity(name): set(kinds) for name, kinds in filters.items()}
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.with_flops, self.with_modules, self.acc_events = with_flops, with_modules, acc_events
         self.max_events = max_events
         self.experimental_config = experimental_config
-        self.execution_trace_observer = execution_trace_observer
+        self.execution_trace_observer = execution_trace_observer or observer_from_environment()
         self.post_processing_timeout_s = post_processing_timeout_s
         self.custom_trace_id_callback = custom_trace_id_callback
         self.on_trace_ready = on_trace_ready
@@ -103,13 +110,21 @@ class profile(Results):
         )
         self._session: Session | None = None
         self._is_started = False
+        #: True while `on_trace_ready` runs.
+        self._is_delivering = False
         self._step_scope: Any = None
         #: What the `with` statement was given last, and what tells that it let go of it.
         self.looked_up_exit: weakref.ref[Any] | None = None
         self._block: weakref.ref[Any] | None = None
         self._trace_id = ""
         self._trace: Trace | None = None
-        self.action_map = self._actions()
+        self.action_map = transitions(
+            prepare=self.prepare_trace,
+            start=self.start_trace,
+            stop=self.stop_trace,
+            deliver=self._trace_ready,
+            discard=self._discard_window,
+        )
 
     def __repr__(self) -> str:
         return f"<profile {self.name!r}: {len(self.trace):,} events>"
@@ -121,10 +136,20 @@ class profile(Results):
 
     @property
     def profiler(self) -> Any:
-        """What records the present window: torch's low-level profiler where Kineto is hooked; None outside one."""
+        """What records the present window: torch's low-level profiler where Kineto is hooked.
+
+        After one, its events, which answer as torch's profiler does then; None before the first.
+        """
         window = self._session.window if self._session else None
         hook = window.hooks.get("kineto") if window else None
-        return getattr(hook, "profiler", None) or window
+        recorded = self.events() if self._trace is not None else None
+        return getattr(hook, "profiler", None) or window or recorded
+
+    @property
+    def use_device(self) -> str | None:
+        """The device beside the CPU that is recorded, in torch's spelling; None where there is none."""
+        there = self.activities & supported_activities()
+        return next((name.lower() for name in ("CUDA", "XPU", "NPU") if as_activity(name) in there), None)
 
     def start(self) -> None:
         """Begin. `SessionError` where another profiler is active, ours or torch's; that one goes on."""
@@ -147,6 +172,10 @@ class profile(Results):
         if not self._is_started:
             msg = "step() needs a started profiler: call it between start() and stop(), or inside the with block"
             raise SessionError(msg)
+        if self._is_delivering:
+            msg = "step() inside on_trace_ready: the step that ended is being delivered; call it in the loop"
+            raise SessionError(msg)
+        session = self._session
         self._leave_step()
         previous, self.step_num = self.current_action, self.step_num + 1
         self.current_action = as_action(self.schedule(self.step_num))
@@ -155,14 +184,19 @@ class profile(Results):
         try:
             self._transit(previous, self.current_action)
         finally:
-            self._enter_step()
+            if self._session is session:  # on_trace_ready may have stopped it
+                self._enter_step()
 
     def stop(self) -> None:
         """End, and freeze what was recorded. Nothing stays installed, whatever fails."""
-        if not self._is_started:
+        if not self._is_started and self._session is None:
             msg = "stop() without start(): the profiler is not running"
             raise SessionError(msg)
         global _last
+        if self._is_delivering or not self._is_started:  # its window is over, or was only prepared
+            self._close_session()
+            _last = self
+            return
         try:
             self._leave_step()
             self._transit(self.current_action, None)
@@ -185,28 +219,24 @@ class profile(Results):
     def _leave(self, _kind: Any, error: BaseException | None, _traceback: Any) -> None:
         if error is not None:
             self._stop_if_started()
-        elif self._is_started:  # the block may have stopped it itself, as torch allows
-            self.stop()
+            return
+        with self._observer_cleaned_up():
+            if self._is_started:  # the block may have stopped it itself, as torch allows
+                self.stop()
 
     __exit__ = GuardedExit(_leave)
 
     def _stop_if_started(self) -> None:
-        if not self._is_started:
-            return
         try:
-            self.stop()
+            with self._observer_cleaned_up():
+                if self._is_started:
+                    self.stop()
         except Exception as failure:  # the user's exception is the one that must arrive
             warn(f"the profiler could not finish: {failure}")
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """`function`, each call of it recorded."""
-
-        @functools.wraps(function)
-        def profiled(*args: P.args, **kwargs: P.kwargs) -> R:
-            with self:
-                return function(*args, **kwargs)
-
-        return profiled
+        """`function`, each call of it recorded to its end, also of one that is awaited or iterated over."""
+        return decorated(self, function)
 
     def prepare_trace(self) -> None:
         """Warm up the next window."""
@@ -230,6 +260,8 @@ class profile(Results):
                 self._stop_observer()
             raise
         self._metadata |= self.preset_metadata
+        if info := distributed_info():
+            self._metadata["distributedInfo"] = info
 
     def stop_trace(self) -> None:
         """End the window and freeze it into `trace`."""
@@ -246,6 +278,14 @@ class profile(Results):
     def _stop_observer(self) -> None:
         if self.execution_trace_observer is not None:
             self.execution_trace_observer.stop()
+
+    @contextmanager
+    def _observer_cleaned_up(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            if self.execution_trace_observer is not None:
+                self.execution_trace_observer.cleanup()
 
     def attach_new_runtimes(self) -> None:
         """Hook runtimes that were imported since the recording began."""
@@ -265,12 +305,14 @@ class profile(Results):
 
     def add_metadata_json(self, key: str, value: str) -> None:
         """Add JSON text to the exported trace; text that is no JSON is exported as a string."""
+        _check_text(key, value)
         self._metadata[key] = value
         if self._trace is not None:
             self._trace = replace(self._trace, metadata={**self._trace.metadata, key: value})
 
     def preset_metadata_json(self, key: str, value: str) -> None:
         """The same before the recording starts."""
+        _check_text(key, value)
         self.preset_metadata[key] = value
 
     def get_trace_id(self) -> str | None:
@@ -310,9 +352,19 @@ class profile(Results):
             trace = merge([self._trace, trace])
         self._trace = trace
 
+    def _discard_window(self) -> None:
+        """End a window that was warmed up and never recorded, and keep the one before."""
+        if self._session is not None and self._session.window is not None:
+            self._session.stop()
+
     def _trace_ready(self) -> None:
-        if self.on_trace_ready is not None:
+        if self.on_trace_ready is None:
+            return
+        self._is_delivering = True
+        try:
             self.on_trace_ready(self)
+        finally:
+            self._is_delivering = False
 
     def _enter_step(self) -> None:
         session = self._session
@@ -326,7 +378,7 @@ class profile(Results):
             scope.__exit__(None, None, None)
 
     def _transit(self, previous: ProfilerAction, current: ProfilerAction | None) -> None:
-        failure: BaseException | None = None
+        failure, session = None, self._session
         for action in self.action_map.get((previous, current), ()):
             try:
                 action()
@@ -335,66 +387,13 @@ class profile(Results):
                 if action != self._trace_ready:
                     raise
                 failure = error
+            if self._session is not session:  # the user's callback has stopped it
+                break
         if failure is not None:
             raise failure
 
-    def _actions(self) -> dict[tuple[ProfilerAction, ProfilerAction | None], list[Callable[[], Any]]]:
-        """What each pair (action of the step that ends, action of the one that begins, or None at stop) does."""
-        none, warmup, record, save, stopped = ProfilerAction
-        begin: list[Callable[[], Any]] = [self.prepare_trace, self.start_trace]
-        finish: list[Callable[[], Any]] = [self.stop_trace, self._trace_ready]
-        cut: list[Callable[[], Any]] = [
-            partial(_warn_of_schedule, "RECORD is not followed by RECORD_AND_SAVE"),
-            self.stop_trace,
-        ]
-        discard: list[Callable[[], Any]] = [self.start_trace, self.stop_trace]
-        unused: list[Callable[[], Any]] = [partial(_warn_of_schedule, "WARMUP is not followed by RECORD"), *discard]
-        to_idle: dict[tuple[ProfilerAction, ProfilerAction | None], list[Callable[[], Any]]] = {
-            (none, none): [],
-            (none, warmup): [self.prepare_trace],
-            (warmup, none): unused,
-            (warmup, warmup): [],
-            (record, none): cut,
-            (record, warmup): [*cut, self.prepare_trace],
-            (save, none): finish,
-            (save, warmup): [*finish, self.prepare_trace],
-        }
-        to_recording = {
-            (previous, current): actions
-            for current in (record, save)
-            for previous, actions in ((none, begin), (warmup, [self.start_trace]), (record, []), (save, finish + begin))
-        }
-        at_stop = {
-            (none, None): [],
-            (warmup, None): discard,
-            (record, None): finish,
-            (save, None): finish,
-        }
-        device_stopped = {
-            (warmup, stopped): [self.start_trace, *finish],
-            (record, stopped): finish,
-            (stopped, stopped): [],
-            (stopped, none): [],
-            (stopped, warmup): [self.prepare_trace],
-            (stopped, record): begin,
-            (stopped, save): begin,
-            (stopped, None): [],
-        }
-        return to_idle | to_recording | at_stop | device_stopped
 
-
-def _warn_of_schedule(problem: str) -> None:
-    warn(f"Incorrect schedule: {problem}")
-
-
-def _with_cuda(activities: Iterable[Any] | None, use_cuda: bool | None) -> Iterable[Any] | None:
-    """`activities` as torch's deprecated `use_cuda` changes them."""
-    if use_cuda is None:
-        return activities
-    message = "`use_cuda` is deprecated, use `activities` argument instead"
-    warnings.warn(message, FutureWarning, stacklevel=3)
-    chosen = {as_activity(item) for item in activities} if activities is not None else None
-    if chosen is None:
-        chosen = {as_activity(name) for name in resolve_activities(None)[0]}
-    cuda = as_activity("CUDA")
-    return (chosen | {cuda}) if use_cuda else (chosen - {cuda})
+def _check_text(key: object, value: object) -> None:
+    if not isinstance(key, str) or not isinstance(value, str):
+        msg = f"metadata is JSON text under a name, got {value!r} under {key!r}: write it with json.dumps"
+        raise TypeError(msg)

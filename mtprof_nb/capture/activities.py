@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
@@ -76,6 +77,9 @@ def resolve_activities(items: Iterable[Any] | None) -> tuple[frozenset[str], Map
     supported = frozenset(activity.value for activity in supported_activities()) if is_known else _EVERY
     if items is None:
         return supported, {}
+    if isinstance(items, str):
+        msg = f"activities is a list of them: write [{items!r}] for {items!r}"
+        raise ValueError(msg)
     chosen: set[str] = set()
     filters: dict[str, frozenset[str]] = {}
     for item in items:
@@ -90,3 +94,16 @@ def resolve_activities(items: Iterable[Any] | None) -> tuple[frozenset[str], Map
         raise ValueError(msg)
     _warn_of(chosen - supported)
     return supported & chosen, filters
+
+
+def with_cuda(activities: Iterable[Any] | None, use_cuda: bool | None) -> Iterable[Any] | None:
+    """`activities` as torch's deprecated `use_cuda` changes them."""
+    if use_cuda is None:
+        return activities
+    message = "`use_cuda` is deprecated, use `activities` argument instead"
+    warnings.warn(message, FutureWarning, stacklevel=3)
+    chosen = {as_activity(item) for item in activities} if activities is not None else None
+    if chosen is None:
+        chosen = {as_activity(name) for name in resolve_activities(None)[0]}
+    cuda = as_activity("CUDA")
+    return (chosen | {cuda}) if use_cuda else (chosen - {cuda})

@@ -1,10 +1,13 @@
-"""Which step is recorded: a pure function from step number to action."""
+"""Which step is recorded, and what is done between two: pure functions of step numbers and of actions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from typing import Any
+
+from mtprof_nb.errors import warn
 
 
 class ProfilerAction(Enum):
@@ -18,6 +21,8 @@ class ProfilerAction(Enum):
 
 
 Schedule = Callable[[int], ProfilerAction]
+Deeds = list[Callable[[], Any]]
+Transitions = dict[tuple[ProfilerAction, ProfilerAction | None], Deeds]
 
 
 def schedule(
@@ -73,3 +78,50 @@ def as_action(value: Any) -> ProfilerAction:
         msg = "ProfilerAction.DEVICE_STOPPED is set by the profiler and must not be returned by a schedule"
         raise ValueError(msg)
     return action
+
+
+def transitions(
+    *,
+    prepare: Callable[[], Any],
+    start: Callable[[], Any],
+    stop: Callable[[], Any],
+    deliver: Callable[[], Any],
+    discard: Callable[[], Any],
+) -> Transitions:
+    """What is done for each pair: the action of the step that ends, and of the one that begins, or None at stop."""
+    none, warmup, record, save, stopped = ProfilerAction
+    begin: Deeds = [prepare, start]
+    finish: Deeds = [stop, deliver]
+    cut: Deeds = [partial(_warn_of_schedule, "RECORD is not followed by RECORD_AND_SAVE"), stop]
+    unused: Deeds = [partial(_warn_of_schedule, "WARMUP is not followed by RECORD"), discard]
+    to_idle: Transitions = {
+        (none, none): [],
+        (none, warmup): [prepare],
+        (warmup, none): unused,
+        (warmup, warmup): [],
+        (record, none): cut,
+        (record, warmup): [*cut, prepare],
+        (save, none): finish,
+        (save, warmup): [*finish, prepare],
+    }
+    to_recording: Transitions = {
+        (previous, current): deeds
+        for current in (record, save)
+        for previous, deeds in ((none, begin), (warmup, [start]), (record, []), (save, finish + begin))
+    }
+    at_stop: Transitions = {(none, None): [], (warmup, None): [discard], (record, None): finish, (save, None): finish}
+    device_stopped: Transitions = {
+        (warmup, stopped): [start, *finish],
+        (record, stopped): finish,
+        (stopped, stopped): [],
+        (stopped, none): [],
+        (stopped, warmup): [prepare],
+        (stopped, record): begin,
+        (stopped, save): begin,
+        (stopped, None): [],
+    }
+    return to_idle | to_recording | at_stop | device_stopped
+
+
+def _warn_of_schedule(problem: str) -> None:
+    warn(f"Incorrect schedule: {problem}")

@@ -129,7 +129,10 @@ def activate(session: Session) -> None:
     global _active
     with _lock:
         if _active is not None and _active is not session:
-            msg = f"profiler {_active.options.name!r} is already active: stop it before another one is started"
+            msg = (
+                f"profiler {_active.options.name!r} is already active: stop it before another one is started, "
+                "with mtprof_nb.active().stop() where no variable has it"
+            )
             raise SessionError(msg)
         _active = session
 

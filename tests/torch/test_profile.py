@@ -300,7 +300,7 @@ def test_the_execution_trace_observer_is_started_and_stopped_with_the_window():
     observer = Observer()
     with mtp.profile(execution_trace_observer=observer):
         observer.calls.append("body")
-    assert observer.calls == ["start", "body", "stop"]
+    assert observer.calls == ["start", "body", "stop", "cleanup"]
 
 
 def test_the_execution_trace_observer_is_stopped_where_the_window_cannot_start(monkeypatch):
