@@ -37,7 +37,7 @@ class OpenScopes:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._of_thread = threading.local()
-        self.interleaved: list[OpenScope] = []
+        self._interleaved: list[OpenScope] = []
 
     def entering(self, name: str) -> OpenScope:
         """Note a scope that is about to be entered."""
@@ -49,9 +49,14 @@ class OpenScopes:
         for one in [*crossed, scope] if crossed else ():
             if not one.is_interleaved:
                 one.is_interleaved = True
-                self.interleaved.append(one)
+                self._interleaved.append(one)
         found.append(scope)
         return scope
+
+    def take_interleaved(self) -> list[OpenScope]:
+        """Those that crossed another task's since the last call."""
+        found, self._interleaved = self._interleaved, []
+        return found
 
     def entered(self, scope: OpenScope) -> None:
         """Note that it is open now."""
@@ -82,14 +87,17 @@ def mark_interleaved(
     """
     if not scopes:
         return trace
-    is_async = trace.is_async.copy()
+    is_async, is_scope = trace.is_async.copy(), trace.kind == SCOPE
     position = {name: index for index, name in enumerate(trace.names)}
-    for scope in scopes:
-        named = (trace.kind == SCOPE) & (trace.name == position.get(scope.name, -1)) & ~is_async
-        rows = np.flatnonzero(named)
-        entering_ns, entered_ns = placed([scope.entering_ns, scope.entered_ns]).tolist()
-        within = rows[
-            (trace.start_ns[rows] >= entering_ns - _TOLERANCE_NS) & (trace.start_ns[rows] <= entered_ns + _TOLERANCE_NS)
-        ]
-        is_async[within[:1]] = True
+    rows = {
+        name: np.flatnonzero(is_scope & (trace.name == position.get(name, -1)))
+        for name in {scope.name for scope in scopes}
+    }
+    starts = {name: trace.start_ns[found] for name, found in rows.items()}
+    first = placed([scope.entering_ns for scope in scopes]) - _TOLERANCE_NS
+    last = placed([scope.entered_ns for scope in scopes]) + _TOLERANCE_NS
+    for scope, since, until in zip(scopes, first.tolist(), last.tolist(), strict=True):
+        left, right = np.searchsorted(starts[scope.name], [since, until + 1]).tolist()
+        within = rows[scope.name][left:right]
+        is_async[within[~is_async[within]][:1]] = True
     return replace(trace, is_async=is_async)

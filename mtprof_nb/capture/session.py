@@ -99,7 +99,7 @@ class Session:
         window = self.window
         trace = window.stop()
         self.window = None
-        trace = mark_interleaved(_within_window(trace), self.scopes.interleaved, window.placed)
+        trace = mark_interleaved(_within_window(trace), self.scopes.take_interleaved(), window.placed)
         if not self._step_began_ns:
             return trace
         step = np.searchsorted(window.placed(self._step_began_ns), trace.start_ns, side="right") - 1
