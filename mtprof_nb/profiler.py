@@ -15,6 +15,7 @@ from mtprof_nb.capture.activities import as_activity, resolve_activities, suppor
 from mtprof_nb.capture.decorated import decorated
 from mtprof_nb.capture.distributed import distributed_info
 from mtprof_nb.capture.execution_trace import observer_from_environment
+from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.interrupts import GuardedExit, interrupts_held_back, when_left
 from mtprof_nb.capture.schedule import ProfilerAction, as_action, record_always, transitions
 from mtprof_nb.capture.session import Options, Session
@@ -98,9 +99,7 @@ class profile(Results):
         self.has_cudagraphs = False
         self.preset_metadata: dict[str, str] = {}
         self._metadata: dict[str, str] = {}
-        self._options = Options(
-            name=name,
-            hook=hook,
+        request = Request(
             activities=usable,
             activity_filters=dict(filters),
             recorded=Recorded(record_shapes, profile_memory, with_stack, with_flops, with_modules),
@@ -108,6 +107,7 @@ class profile(Results):
             post_processing_timeout_s=post_processing_timeout_s,
             experimental_config=experimental_config,
         )
+        self._options = Options(name, hook, request)
         self._session: Session | None = None
         self._is_started = False
         #: True while `on_trace_ready` runs.

@@ -19,7 +19,7 @@ from mtprof_nb.capture.hook import Clock, Request
 from mtprof_nb.capture.interleaving import OpenScope, OpenScopes, current_task, mark_interleaved
 from mtprof_nb.capture.window import Window
 from mtprof_nb.errors import SessionError
-from mtprof_nb.trace import SCOPE, Recorded, Trace
+from mtprof_nb.trace import SCOPE, Trace
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,12 +32,8 @@ class Options:
 
     name: str
     hook: str
-    activities: frozenset[str]
-    activity_filters: dict[str, frozenset[str]]
-    recorded: Recorded
-    max_events: int
-    post_processing_timeout_s: float | None = None
-    experimental_config: Any = None
+    #: What each window is to contain; its clock and its id are the session's.
+    request: Request
 
 
 @dataclass
@@ -65,19 +61,9 @@ class Session:
 
     def prepare(self, trace_id: str) -> Window:
         """A new window, warmed up."""
-        options = self.options
-        request = Request(
-            activities=options.activities,
-            activity_filters=options.activity_filters,
-            recorded=options.recorded,
-            max_events=options.max_events,
-            clock=self.clock,
-            trace_id=trace_id,
-            post_processing_timeout_s=options.post_processing_timeout_s,
-            experimental_config=options.experimental_config,
-        )
+        request = replace(self.options.request, clock=self.clock, trace_id=trace_id)
         # It is there to be stopped, also where a part of it cannot be prepared.
-        self.window = Window(options.hook, request)
+        self.window = Window(self.options.hook, request)
         self.window.prepare()
         return self.window
 
