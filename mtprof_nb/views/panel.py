@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mtprof_nb.trace import Trace
 from mtprof_nb.views import static
+from mtprof_nb.views.frontend import is_unattended, running_shell
 from mtprof_nb.views.rows import sort_column
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.summary import summary
@@ -26,14 +27,20 @@ def panel(trace: Trace, *, tabs: tuple[str, ...] | None = None, **options: Any) 
 
 
 def show(trace: Trace, **options: Any) -> None:
-    """Display the panel once, with options of `scene_of`: the widget in a notebook, elsewhere the text table."""
+    """Display the panel once, with options of `scene_of`.
+
+    A notebook gets the widget, a notebook that a program executes the page without scripts, a terminal the text.
+    """
     scene = scene_of(trace, **options)
-    shell = _shell()
+    shell = running_shell()
     if shell is None or not hasattr(shell, "kernel"):
         sys.stdout.write(static.text(scene) + "\n")
         return
     from IPython.display import display
 
+    if is_unattended(shell):
+        display({"text/html": static.html(scene), "text/plain": static.text(scene)}, raw=True)
+        return
     made = _panel(scene)
     _replace_earlier(shell, made)
     display(made)
@@ -67,12 +74,6 @@ def _panel(scene: Scene, tabs: tuple[str, ...] | None = None) -> Panel:
         static.html(scene, charts=not table_alone),
         static.text(scene),
     )
-
-
-def _shell() -> Any:
-    """The running IPython shell, None where there is none; IPython is not imported to find out."""
-    ipython = sys.modules.get("IPython")
-    return ipython.get_ipython() if ipython is not None else None
 
 
 def _replace_earlier(shell: Any, made: Panel) -> None:

@@ -10,6 +10,7 @@ import anywidget
 import traitlets
 
 from mtprof_nb.views import modules, wire
+from mtprof_nb.views.frontend import is_unattended, running_shell
 from mtprof_nb.views.scene import Scene, Tab
 from mtprof_nb.views.summary import Summary
 from mtprof_nb.views.tabs import TABS
@@ -49,7 +50,8 @@ class Panel(anywidget.AnyWidget):
             return None
         bundle, metadata = found if isinstance(found, tuple) else (found, {})
         html, text = self._static
-        return {**bundle, "text/html": html, "text/plain": text}, metadata
+        shown = {} if is_unattended(running_shell()) else bundle
+        return {**shown, "text/html": html, "text/plain": text}, metadata
 
     def close(self) -> None:
         """Close the panel, and the layout that every widget has beside it."""

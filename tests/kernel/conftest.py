@@ -16,6 +16,8 @@ from jupyter_client.manager import KernelManager
 
 TIMEOUT_S = 60
 WIDGET = "application/vnd.jupyter.widget-view+json"
+#: How the page without scripts begins.
+PAGE = '<div style="font-size:13px'
 
 
 @dataclass
@@ -61,9 +63,8 @@ class Ran:
 
 
 def is_panel(content: dict[str, Any]) -> bool:
-    """Whether a message shows a profile: nothing else here carries a widget and HTML at once."""
-    data = content.get("data", {})
-    return WIDGET in data and "text/html" in data
+    """Whether a message shows a profile: nothing else here carries a page like that."""
+    return content.get("data", {}).get("text/html", "").startswith(PAGE)
 
 
 class Kernel:

@@ -15,6 +15,8 @@ from nbconvert import HTMLExporter
 CELLS = (
     "%load_ext mtprof_nb\nimport torch, time",
     "%%mtprofile\nx = torch.ones(2, 2)\ntime.sleep(1.2)\nx.mm(x).sum().item()",
+    "import mtprof_nb\nmtprof_nb.last().show()",
+    "mtprof_nb.last().operators()",
 )
 
 
@@ -36,6 +38,13 @@ def test_a_notebook_that_is_executed_has_the_table_and_the_page_and_no_progress_
     assert "aten::mm" in panel.data["text/html"]
     assert executed.cells[0].outputs == []
     nbformat.validate(executed)
+
+
+@pytest.mark.parametrize("cell", [1, 2, 3])
+def test_a_notebook_that_is_executed_has_no_widget_which_nobody_could_show(
+    executed: nbformat.NotebookNode, cell: int
+) -> None:
+    assert set(executed.cells[cell].outputs[-1].data) == {"text/plain", "text/html"}
 
 
 def test_an_exported_page_shows_the_profile_without_scripts_of_ours(executed: nbformat.NotebookNode) -> None:

@@ -95,7 +95,7 @@ def test_nothing_is_expanded_in_the_code_or_the_flags(kernel: Kernel) -> None:
 
 
 def test_one_bundle_holds_the_widget_the_html_and_the_text(kernel: Kernel) -> None:
-    ran = kernel.run(f"%%mtprofile\n{OPS};")
+    ran = kernel.run(f"%%mtprofile\n{OPS};", allow_stdin=True)
     (content,) = ran.of("display_data")
 
     assert set(content["data"]) == {WIDGET, "text/html", "text/plain"}
