@@ -26,7 +26,7 @@ from mtprof_nb.capture.thread_stacks import ThreadStacks
 from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.errors import HookError, SessionError, warn
 from mtprof_nb.merge import merge
-from mtprof_nb.trace import KERNEL, Trace, empty_trace
+from mtprof_nb.trace import KERNEL, SCOPE, Trace, empty_trace
 
 #: Our device names beside torch's activities.
 _TORCH_ACTIVITY = {"NPU": "PrivateUse1"}
@@ -113,11 +113,11 @@ class KinetoHook:
             self._operators.install()
         if self._new_threads is not None:
             self._new_threads.install()
+        self._caps[-1].start()
         self._start_kineto()
         self._is_recording = True
         if self._slot is not None:
             self._slot.started()
-        self._caps[-1].start()
 
     def _start_kineto(self) -> None:
         self._wall = WallClock(self._request.clock)
@@ -135,9 +135,10 @@ class KinetoHook:
     def stop(self) -> Trace:
         """The window's trace. Harmless after a failed start."""
         with interrupts_held_back(), ExitStack() as each:
-            each.callback(self._uninstall)
             for cap in self._caps:
+                cap.is_over = True
                 each.callback(cap.stop)
+            each.callback(self._uninstall)
         self._read_out()
         parts, self._parts = self._parts, []
         trace = merge(parts) if parts else empty_trace(recorded=self._request.recorded)
@@ -326,12 +327,12 @@ class KinetoHook:
 
 
 def _without_switched_off(trace: Trace, switched: list[tuple[int, bool]]) -> Trace:
-    """`trace` less the CPU events that started while they were switched off."""
+    """`trace` less the CPU ops that started while they were switched off."""
     if not switched:
         return trace
     state = np.array([True] + [enabled for _, enabled in switched])
     enabled = state[np.searchsorted([moment for moment, _ in switched], trace.start_ns, side="right")]
-    return trace.take(np.flatnonzero(enabled | (trace.kind == KERNEL)))
+    return trace.take(np.flatnonzero(enabled | (trace.kind == KERNEL) | (trace.kind == SCOPE)))
 
 
 @contextmanager

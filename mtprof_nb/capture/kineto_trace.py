@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from mtprof_nb.capture.kineto_events import (
 from mtprof_nb.capture.kineto_links import Links, link
 from mtprof_nb.capture.modules import paths_of_modules
 from mtprof_nb.capture.other_threads import Unfinished
+from mtprof_nb.capture.own_python import own_python
 from mtprof_nb.capture.parameters import OptimizerOps, nodes_by_id, nodes_in_steps, updated_parameters
 from mtprof_nb.capture.stacks import frames_of
 from mtprof_nb.capture.thread_stacks import ThreadStacks
@@ -30,8 +30,6 @@ from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.errors import warn
 from mtprof_nb.intervals import innermost, nest_intervals
 from mtprof_nb.trace import KERNEL, OP, OPTIMIZER, PYTHON, RUNTIME, SCOPE, Allocations, Thread, Trace, empty_trace
-
-_PACKAGE = str(Path(__file__).parents[1])
 
 
 @dataclass(frozen=True)
@@ -234,9 +232,8 @@ def _with_python(
     if trace.recorded.with_stack:
         changed |= {"stack": stack, "stacks": side.stacks.tree(), "stack_is_forward": lent}
     trace = replace(trace, **changed)
-    hidden = columns.where_name(_is_own_python) & columns.is_python
-    if tree.is_turned or not trace.recorded.with_stack:
-        hidden = columns.is_python
+    is_shown = trace.recorded.with_stack and not tree.is_turned
+    hidden = own_python(columns) if is_shown else columns.is_python
     has_ops = np.isin(columns.thread, columns.thread[~columns.is_python])
     return _used_threads(trace.take(np.flatnonzero(~hidden & has_ops)))
 
@@ -252,11 +249,6 @@ def _used_threads(trace: Trace) -> Trace:
         place[used] = np.arange(len(used))
         changed["allocations"] = replace(trace.allocations, thread=place[trace.allocations.thread])
     return replace(trace, thread=np.searchsorted(used, trace.thread).astype(np.int16), **changed)
-
-
-def _is_own_python(name: str) -> bool:
-    """Whether a Python call, as Kineto names it (`file(line): function`), is this package's."""
-    return name.startswith(("mtprof_nb/", _PACKAGE))
 
 
 def _with_memory(trace: Trace, columns: KinetoColumns, tree: kineto_tree.FlatTree) -> Trace:

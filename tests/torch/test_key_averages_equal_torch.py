@@ -1,13 +1,12 @@
 """Our averages of a recording beside torch's own of the very same Kineto result."""
 
 import threading
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 import mtprof_nb as mtp
-from mtprof_nb.capture import kineto
+from mtprof_nb.capture import kineto, own_python
 from mtprof_nb.capture.kineto_events import NO_THREAD
 
 torch = pytest.importorskip("torch")
@@ -15,8 +14,6 @@ from torch import nn  # noqa: E402
 from torch.autograd import profiler as torch_profiler  # noqa: E402
 from torch.autograd import profiler_util  # noqa: E402
 
-#: As Kineto names them: cut at an entry of sys.path, or whole.
-OWN_FILES = ("mtprof_nb/", str(Path(mtp.__file__).parent))
 ALL_FLAGS = {
     "record_shapes": True,
     "profile_memory": True,
@@ -144,10 +141,29 @@ def torch_events(kineto_result, flags):
     parsed = torch_profiler.profile(use_kineto=True, **options)._parse_kineto_results(kineto_result)
     with_ops = {event.thread for event in parsed if not event.is_python_function} - {NO_THREAD}
     of_ops = [event for event in parsed if event.thread in with_ops]
-    shown = [event for event in of_ops if not (event.is_python_function and event.name.startswith(OWN_FILES))]
-    events = profiler_util.EventList(shown, **options)
+    own = own_python_of(of_ops)
+    events = profiler_util.EventList([event for event in of_ops if event not in own], **options)
     events._build_tree()
     return events
+
+
+def own_python_of(events):
+    """The Python calls of this package, and what they call but for the user's code."""
+    calls = [event for event in events if event.is_python_function]
+    calls.sort(key=lambda event: (event.thread, event.time_range.start, -event.time_range.end))
+    own, sealed, above = set(), set(), []
+    for call in calls:
+        while above and (above[-1].thread != call.thread or above[-1].time_range.end <= call.time_range.start):
+            above.pop()
+        is_below = bool(above) and above[-1] in own
+        is_sealed = is_below and (above[-1] in sealed or own_python.is_closed_name(above[-1].name))
+        serves = own_python.is_serving_name(call.name) or own_python.is_closed_name(call.name)
+        if own_python.is_own_name(call.name) or (is_below and (serves or is_sealed)):
+            own.add(call)
+        if is_sealed:
+            sealed.add(call)
+        above.append(call)
+    return own
 
 
 def identity(row):

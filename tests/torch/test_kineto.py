@@ -465,3 +465,27 @@ print("recorded on NPU")
 def test_ops_on_an_npu_device_are_npu_ops_when_shapes_are_recorded():
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(NPU)], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "recorded on NPU", done.stderr
+
+
+def test_with_stacks_the_profilers_own_calls_are_not_shown():
+    x = torch.ones(2)
+
+    def decorated(y):
+        return sorted(torch.exp(y).tolist())
+
+    def numbers():
+        yield from (torch.cos(x) for _ in range(2))
+
+    with mtp.profile(with_stack=True) as prof:
+        with mtp.record_function("scope"):
+            torch.sin(x)
+        mtp.record_function("decorated")(decorated)(x)
+        for _ in mtp.steps(numbers()):
+            mtp.step()
+    calls = [event for event in prof.events() if event.kind == "python"]
+    (own,) = (call for call in calls if call.name.endswith(": test_with_stacks_the_profilers_own_calls_are_not_shown"))
+    inside = [call.name for call in calls if call.start_ns > own.start_ns]
+    functions = {name.partition(": ")[2] or name.split()[2].rstrip(">") for name in inside}
+
+    assert functions <= {"decorated", "numbers", "<genexpr>", "sorted", "sin", "exp", "cos", "tolist"}
+    assert {"decorated", "numbers", "<genexpr>", "sorted"} <= functions
