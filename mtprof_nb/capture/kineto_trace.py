@@ -20,6 +20,7 @@ from mtprof_nb.capture.kineto_events import (
     read_shapes,
 )
 from mtprof_nb.capture.kineto_links import Links, link
+from mtprof_nb.capture.memory import held_around, innermost_events
 from mtprof_nb.capture.modules import paths_of_modules
 from mtprof_nb.capture.other_threads import Unfinished
 from mtprof_nb.capture.own_python import own_python
@@ -28,8 +29,7 @@ from mtprof_nb.capture.stacks import frames_of
 from mtprof_nb.capture.thread_stacks import ThreadStacks
 from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.errors import warn
-from mtprof_nb.intervals import innermost, nest_intervals
-from mtprof_nb.trace import KERNEL, OP, OPTIMIZER, PYTHON, RUNTIME, SCOPE, Allocations, Thread, Trace, empty_trace
+from mtprof_nb.trace import KERNEL, LAST_THREAD, OP, OPTIMIZER, PYTHON, RUNTIME, SCOPE, Thread, Trace, empty_trace
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def _with_devices(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> Tr
     for row in np.flatnonzero(on_device).tolist():
         lane = (found.devices[found.device[row]], int(found.device_index[row]), int(found.resource[row]))
         if lane not in lanes:
-            lanes[lane] = len(threads)
+            lanes[lane] = min(len(threads), LAST_THREAD)
             threads.append(Thread(lane[2], f"{lane[0]}:{lane[1]} stream {lane[2]}"))
         thread[row] = lanes[lane]
     launched = found.launcher >= 0
@@ -150,7 +150,7 @@ def _with_devices(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> Tr
         device_index=found.device_index,
         launcher=found.launcher,
         thread=thread,
-        threads=tuple(threads),
+        threads=tuple(threads[: LAST_THREAD + 1]),
         phase=phase,
     )
 
@@ -189,12 +189,17 @@ def _with_parameters(
 
 def _with_devices_of_inputs(trace: Trace, columns: KinetoColumns, tree: kineto_tree.FlatTree, backend: str) -> Trace:
     """Kineto calls every op of a Python-made backend a CPU op: the device is that of the op's tensors."""
-    on_backend = kineto_tree.correlations_with_input_on(tree, backend)
-    correlation = np.fromiter((event.correlation_id() for event in columns.events), np.int64, len(columns))
+    index_of = kineto_tree.indices_of_inputs_on(tree, backend)
+    found = [index_of.get(event.correlation_id(), -1) for event in columns.events]
+    index = np.where(trace.kind == OP, np.array(found, np.int8), np.int8(-1))
     name = device_type_name(backend)
     devices = trace.devices if name in trace.devices else (*trace.devices, name)
-    is_there = np.isin(correlation, on_backend) & (trace.kind == OP)
-    return replace(trace, devices=devices, device=np.where(is_there, devices.index(name), trace.device))
+    return replace(
+        trace,
+        devices=devices,
+        device=np.where(index >= 0, devices.index(name), trace.device),
+        device_index=np.where(index >= 0, index, trace.device_index),
+    )
 
 
 def _with_python(
@@ -256,32 +261,7 @@ def _with_memory(trace: Trace, columns: KinetoColumns, tree: kineto_tree.FlatTre
     names = [device_type_name(name) for name in torch_devices]
     devices = tuple(dict.fromkeys((*trace.devices, *names)))
     device = np.array([devices.index(name) for name in names], np.int8)[records.device]
-    owner = np.full(len(records), -1, np.int32)
-    own_thread = (trace.kind != KERNEL) & (trace.kind != PYTHON) & ~trace.is_async
-    for thread in np.unique(records.thread).tolist():
-        rows = np.flatnonzero(own_thread & (trace.thread == thread))
-        rows = rows[np.lexsort((-trace.duration_ns[rows], trace.start_ns[rows]))]
-        starts, ends = trace.start_ns[rows], trace.end_ns[rows]
-        parents, _ = nest_intervals(starts, ends)
-        here = np.flatnonzero(records.thread == thread)
-        found = innermost(starts, ends, parents, records.time_ns[here])
-        owner[here] = np.where(found >= 0, rows[found], -1) if len(rows) else -1
-    records = replace(records, event=owner, device=device)
-    before, after = _around(trace, records)
+    records = replace(records, device=device)
+    records = replace(records, event=innermost_events(trace, records))
+    before, after = held_around(trace, records, trace.kind == OP)
     return replace(trace, allocations=records, devices=devices, memory_before=before, memory_after=after)
-
-
-def _around(trace: Trace, records: Allocations) -> tuple[Any, Any]:
-    """Bytes that the allocator of each op's own device held when the op began and when it ended."""
-    before, after = np.full(len(trace), -1, np.int64), np.full(len(trace), -1, np.int64)
-    is_op = trace.kind == OP
-    for device in range(len(trace.devices)):
-        here = records.device == device
-        rows = np.flatnonzero(is_op & (trace.device == device))
-        if not len(rows):
-            continue
-        times, totals = records.time_ns[here], records.total[here]
-        held = np.concatenate(([totals[0] - records.nbytes[here][0] if len(totals) else 0], totals))
-        before[rows] = held[np.searchsorted(times, trace.start_ns[rows], side="left")]
-        after[rows] = held[np.searchsorted(times, trace.end_ns[rows], side="right")]
-    return before, after

@@ -277,18 +277,16 @@ def allocations(tree: FlatTree, kineto_threads: tuple[int, ...]) -> tuple[Alloca
     )
 
 
-def correlations_with_input_on(tree: FlatTree, device_type: str) -> Int64:
-    """Correlation ids of the ops that have a tensor of this device among their inputs."""
-    found = [
-        node.correlation_id
-        for node in (tree.nodes[row] for row in tree.rows(_TORCH_OP).tolist())
-        if any(_is_on(value, device_type) for value in node.extra_fields.inputs)
-    ]
-    return np.array(found, np.int64)
+def indices_of_inputs_on(tree: FlatTree, device_type: str) -> dict[int, int]:
+    """For each op that has a tensor of this type of device among its inputs, by correlation id, which device it is."""
+    nodes = (tree.nodes[row] for row in tree.rows(_TORCH_OP).tolist())
+    found = ((node.correlation_id, _index_on(node.extra_fields.inputs, device_type)) for node in nodes)
+    return {correlation: index for correlation, index in found if index is not None}
 
 
-def _is_on(value: Any, device_type: str) -> bool:
+def _index_on(value: Any, device_type: str) -> int | None:
+    """The index of the first tensor's device that is of this type; None where there is no such tensor."""
     if isinstance(value, list):
-        return any(_is_on(item, device_type) for item in value)
+        return next((index for item in value if (index := _index_on(item, device_type)) is not None), None)
     device = getattr(value, "device", None)
-    return device is not None and device.type == device_type
+    return max(device.index or 0, 0) if device is not None and device.type == device_type else None

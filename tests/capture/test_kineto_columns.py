@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.capture.kineto_events import read_columns, read_devices
+from mtprof_nb.capture.kineto_tree import FlatTree, indices_of_inputs_on
 
 
 class Event:
@@ -53,3 +54,22 @@ def test_more_threads_than_a_trace_can_number_share_its_last_lane() -> None:
     assert found.thread[:2].tolist() == [0, 1]
     assert found.thread[-3:].tolist() == [32767, 32767, 32767]
     assert len(found.threads) == len(found.kineto_threads) == 32768
+
+
+def test_an_op_is_on_the_device_of_its_first_tensor_of_that_type() -> None:
+    def tensor(device: str, index: int | None) -> Any:
+        return SimpleNamespace(device=SimpleNamespace(type=device, index=index))
+
+    inputs = {
+        11: [tensor("cpu", -1), tensor("npu", 1), tensor("npu", 0)],
+        12: [3.0, None, [tensor("cpu", None), tensor("npu", 2)]],
+        13: [tensor("npu", None)],
+        14: [tensor("cpu", -1), []],
+    }
+    nodes = [
+        SimpleNamespace(correlation_id=correlation, extra_fields=SimpleNamespace(inputs=values))
+        for correlation, values in inputs.items()
+    ]
+    tree = FlatTree(nodes, np.zeros(4, np.int64), np.full(4, -1))
+
+    assert indices_of_inputs_on(tree, "npu") == {11: 1, 12: 2, 13: 0}
