@@ -7,6 +7,7 @@ from mtprof_nb.trace import PHASES, Trace
 from mtprof_nb.views.kept import OfTrace
 from mtprof_nb.views.places import place_of
 from mtprof_nb.views.rows import shapes_text
+from mtprof_nb.views.summary import has_steps
 from mtprof_nb.views.text import hover
 from mtprof_nb.views.units import duration, plural
 
@@ -28,7 +29,7 @@ class Hovers(OfTrace):
         lines = [
             f"<b>{hover(trace.names[trace.name[event]])}</b>",
             f"{duration(took)}{own}, at {at}",
-            f"{PHASES[trace.phase[event]]}, step {trace.step[event]}",
+            PHASES[trace.phase[event]] + (f", step {trace.step[event]}" if has_steps(trace) else ""),
         ]
         if trace.shape is not None and trace.shape[event] >= 0 and trace.shapes[trace.shape[event]]:
             lines.append(f"inputs {hover(shapes_text(trace.shapes[trace.shape[event]]))}")

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 
-/** @param {{ title: string, figures: any[], phases: any[], notes: string[] }} strip */
+/** @param {{ title: string, figures: any[], phases: any[], whole: string, notes: string[] }} strip */
 export function stripOf(strip) {
   const figures = strip.figures.map(({ title, text, meaning }) =>
     h("div", { class: "mtprof-figure", role: "listitem", title: meaning }, h("div", { class: "mtprof-figure-title", text: title }), h("div", { class: "mtprof-figure-text", text })),
@@ -13,20 +13,20 @@ export function stripOf(strip) {
     h("div", { class: "mtprof-title", text: strip.title, title: strip.title }),
     ...strip.notes.map((note) => h("div", { class: "mtprof-note", role: "note", text: note })),
     h("div", { class: "mtprof-figures", role: "list" }, ...figures),
-    strip.phases.length ? phaseBar(strip.phases) : null,
+    strip.phases.length ? phaseBar(strip) : null,
   );
 }
 
-function phaseBar(phases) {
+function phaseBar({ phases, whole: of }) {
   const whole = phases.reduce((sum, { ns }) => sum + ns, 0);
   const spoken = phases.map(({ phase, text }) => `${phase} ${text}`).join(", ");
   const part = ({ phase, ns, text }) =>
-    h("div", { class: `mtprof-phase mtprof-phase-${phase}`, style: `flex-grow:${ns / whole}`, title: `${phase} ${text}` });
+    h("div", { class: `mtprof-phase mtprof-phase-${phase.split(" ")[0]}`, style: `flex-grow:${ns / whole}`, title: `${phase} ${text}` });
   const key = ({ phase, text }) =>
-    h("span", { class: "mtprof-phase-key" }, h("span", { class: `mtprof-phase-swatch mtprof-phase-${phase}` }), `${phase} `, h("b", { text }));
+    h("span", { class: "mtprof-phase-key" }, h("span", { class: `mtprof-phase-swatch mtprof-phase-${phase.split(" ")[0]}` }), `${phase} `, h("b", { text }));
   return h(
     "div",
-    { class: "mtprof-phases", role: "img", "aria-label": `Time in ops: ${spoken}` },
+    { class: "mtprof-phases", role: "img", title: `Shares of ${of}`, "aria-label": `Shares of ${of}: ${spoken}` },
     h("div", { class: "mtprof-phase-bar" }, ...phases.map(part)),
     h("div", { class: "mtprof-phase-keys" }, ...phases.map(key)),
   );

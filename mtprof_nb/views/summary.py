@@ -12,6 +12,11 @@ from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.trace import KERNEL, OP, PHASES, SCOPE, Trace
 from mtprof_nb.views import units
 
+#: What of the wall time is in no op.
+OUTSIDE = "outside ops"
+#: A note says so where that is a large share, and more than the start of a recording takes.
+_NOTED_SHARE, _NOTED_NS = 1 / 3, 10_000_000
+
 
 class Figure(NamedTuple):
     """One number of the strip, written out, and what it means."""
@@ -22,7 +27,7 @@ class Figure(NamedTuple):
 
 
 class Share(NamedTuple):
-    """One phase: the self time of its ops, and how much of all that is."""
+    """One phase: the self time of its ops, or what of the recording ran outside ops; and how much of all that is."""
 
     phase: str
     ns: int
@@ -36,6 +41,8 @@ class Summary:
     title: str
     figures: tuple[Figure, ...]
     phases: tuple[Share, ...]
+    #: What the shares are shares of.
+    whole: str
     #: What went wrong or is missing, one line each.
     notes: tuple[str, ...]
 
@@ -48,7 +55,8 @@ class Summary:
 def summary(trace: Trace, name: str | None = None, status: str | None = None) -> Summary:
     """The strip of `trace`; `status` says how the recorded program ended, where it did not end well."""
     title = name or trace.label or "profile"
-    return Summary(title, _figures(trace), phase_shares(trace), _notes(trace, status))
+    whole = "time in ops, all threads together" if outside_ops_ns(trace) is None else "wall time"
+    return Summary(title, _figures(trace), phase_shares(trace), whole, _notes(trace, status))
 
 
 @once_a_trace
@@ -59,9 +67,14 @@ def _figures(trace: Trace) -> tuple[Figure, ...]:
     runs = (trace.kind == OP) | (trace.kind == SCOPE)
     found = [
         Figure("wall", units.duration(wall_ns(trace)), "from the start of the recording to its end"),
-        Figure("in ops", units.duration(int(costs.self_ns[is_op].sum())), "time in ops, all threads together"),
+        Figure("in ops", units.duration(in_ops_ns(trace)), "time in ops, all threads together"),
         Figure("ops", units.number(int(is_op.sum())), "calls of ops, nested ones too"),
-        Figure("steps", units.number(len(np.unique(trace.step[runs]))), "profiler steps with ops or scopes"),
+    ]
+    if has_steps(trace):
+        # A data loader's last look for a batch that is not there is a scope of a step without ops.
+        steps = np.unique(trace.step[trace.kind == OP])
+        found.append(Figure("steps", units.number(len(steps)), "profiler steps with ops"))
+    found += [
         Figure("threads", units.number(len(np.unique(trace.thread[runs]))), "threads with ops or scopes"),
     ]
     if np.any(trace.kind == KERNEL):
@@ -81,6 +94,36 @@ def wall_ns(trace: Trace) -> int:
     return int(trace.end_ns.max() - trace.start_ns.min()) if len(trace) else 0
 
 
+def in_ops_ns(trace: Trace) -> int:
+    """The self time of all ops: what ran on several threads at once counts for each."""
+    costs = averaged_costs(trace)
+    return int(costs.self_ns[(trace.kind == OP) & costs.counted].sum())
+
+
+@once_a_trace
+def outside_ops_ns(trace: Trace) -> int | None:
+    """What the time in ops leaves of the wall time; None where ops ran at once, so that it is no part of it."""
+    left_ns = wall_ns(trace) - in_ops_ns(trace)
+    return None if left_ns < 0 or _ran_at_once(trace) else left_ns
+
+
+def _ran_at_once(trace: Trace) -> bool:
+    """Whether two threads were in ops at one moment; of an op that changes threads nobody knows."""
+    rows = np.flatnonzero(trace.kind == OP)
+    if trace.is_async[rows].any():
+        return True
+    starts, ends, thread = trace.start_ns[rows], trace.end_ns[rows], trace.thread[rows]
+    reached = np.maximum.accumulate(ends)
+    # Of what began earlier, the op that ends last: on one thread, what overlaps is nested.
+    last = np.maximum.accumulate(np.where(ends == reached, np.arange(len(rows)), 0))
+    return bool(((starts[1:] < reached[:-1]) & (thread[1:] != thread[last[:-1]])).any())
+
+
+def has_steps(trace: Trace) -> bool:
+    """Whether the program told of steps: without, all that it did is step 0."""
+    return bool(trace.step[(trace.kind == OP) | (trace.kind == SCOPE)].any())
+
+
 def peak_bytes(trace: Trace) -> int | None:
     """The most bytes that any one device's allocator held; None where memory was not recorded."""
     if trace.allocations is not None:
@@ -90,21 +133,26 @@ def peak_bytes(trace: Trace) -> int | None:
 
 @once_a_trace
 def phase_shares(trace: Trace) -> tuple[Share, ...]:
-    """The self time of ops by phase, in the order in which a step runs; phases without time are left out."""
+    """The self time of ops by phase, in the order in which a step runs, then what ran outside ops; nothing empty."""
     costs = averaged_costs(trace)
     is_op = (trace.kind == OP) & costs.counted
     time = np.zeros(len(PHASES), np.int64)
     np.add.at(time, trace.phase[is_op], costs.self_ns[is_op])
-    whole = int(time.sum())
-    return tuple(
-        Share(phase, ns, units.share(ns, whole)) for phase, ns in zip(PHASES, time.tolist(), strict=True) if ns
-    )
+    parts = [*zip(PHASES, time.tolist(), strict=True), (OUTSIDE, outside_ops_ns(trace) or 0)]
+    whole = sum(ns for _, ns in parts)
+    return tuple(Share(phase, ns, units.share(ns, whole)) for phase, ns in parts if ns and time.any())
 
 
 def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
     notes = [status] if status else []
     if not len(trace):
         notes.append("Nothing was recorded: no op ran, or no tensor runtime was imported.")
+    outside_ns, whole_ns = outside_ops_ns(trace) or 0, wall_ns(trace)
+    if len(trace) and outside_ns >= max(whole_ns * _NOTED_SHARE, _NOTED_NS):
+        notes.append(
+            f"{units.duration(outside_ns)} of {units.duration(whole_ns)} passed outside ops, in Python code, waiting or "
+            "input: the times of ops and lines are without it."
+        )
     if trace.dropped:
         exactly = "" if trace.dropped_exactly else "At least "
         dropped = units.plural(trace.dropped, "event")

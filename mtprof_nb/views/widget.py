@@ -97,5 +97,6 @@ def _written(strip: Summary) -> dict[str, Any]:
         "title": strip.title,
         "figures": [figure._asdict() for figure in strip.figures],
         "phases": [share._asdict() for share in strip.phases],
+        "whole": strip.whole,
         "notes": list(strip.notes),
     }

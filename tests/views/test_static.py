@@ -59,8 +59,8 @@ def test_the_text_is_an_aligned_table_with_its_figures(trace: Trace) -> None:
     assert static.text(Scene(trace)) == "\n".join(
         [
             "Cell [3]",
-            "wall 120 µs, in ops 90.0 µs, ops 3, steps 1, threads 1",
-            "forward 66.7 %, backward 33.3 %",
+            "wall 120 µs, in ops 90.0 µs, ops 3, threads 1",
+            "forward 50.0 %, backward 25.0 %, outside ops 25.0 %",
             "",
             "Name          Calls     Self   Share    Total  Average",
             "------------------------------------------------------",

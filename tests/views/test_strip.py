@@ -1,8 +1,10 @@
 """The strip on top: figures and shares with exact numbers, and what is missing."""
 
+from typing import Any
+
 from traces import event, make_trace
 
-from mtprof_nb.trace import empty_trace
+from mtprof_nb.trace import Trace, empty_trace
 from mtprof_nb.views.summary import summary
 
 
@@ -66,4 +68,61 @@ def test_python_frames_make_neither_a_step_nor_a_thread() -> None:
     trace = make_trace([event("mm", 0, 9_000), event("wait", 10_000, 20_000, kind="python", thread=2, step=1)])
 
     figures = {figure.title: figure.text for figure in summary(trace).figures}
-    assert (figures["steps"], figures["threads"]) == ("1", "1")
+    assert (figures.get("steps"), figures["threads"]) == (None, "1")
+
+
+def phases(trace: Trace) -> list[tuple[str, int, str]]:
+    return [tuple(share) for share in summary(trace).phases]
+
+
+def test_what_ops_leave_of_the_wall_time_is_a_share_of_it() -> None:
+    trace = make_trace(
+        [event("mm", 10_000, 30_000), event("inner", 15_000, 25_000), event("bwd", 50_000, 70_000, phase="backward")],
+        began_ns=0,
+        ended_ns=100_000,
+    )
+
+    assert phases(trace) == [
+        ("forward", 20_000, "20.0 %"),
+        ("backward", 20_000, "20.0 %"),
+        ("outside ops", 60_000, "60.0 %"),
+    ]
+    assert (summary(trace).whole, sum(share.ns for share in summary(trace).phases)) == ("wall time", 100_000)
+
+
+def test_threads_that_take_turns_share_the_wall_time_and_those_that_do_not_have_no_part_of_it() -> None:
+    window = {"began_ns": 0, "ended_ns": 100_000}
+    turns = make_trace([event("a", 0, 30_000), event("b", 30_000, 50_000, thread=2)], **window)
+    at_once = make_trace([event("a", 0, 30_000), event("b", 29_999, 50_000, thread=2)], **window)
+    covered = make_trace([event("a", 0, 60), event("a", 5, 50), event("b", 20, 30, thread=2)], **window)
+    changing = make_trace([event("a", 0, 30_000), event("b", 40_000, 50_000, is_async=True)], **window)
+
+    assert phases(turns) == [("forward", 50_000, "50.0 %"), ("outside ops", 50_000, "50.0 %")]
+    assert [phase for phase, *_ in phases(at_once)] == ["forward"]
+    assert [phase for phase, *_ in phases(covered)] == ["forward"]
+    assert [phase for phase, *_ in phases(changing)] == ["forward"]
+    assert summary(at_once).whole == "time in ops, all threads together"
+
+
+def test_a_note_says_when_much_passed_outside_ops() -> None:
+    def notes(in_ops_ms: int, wall_ms: int) -> tuple[str, ...]:
+        ops = [event("mm", 0, in_ops_ms * 1_000_000)]
+        return summary(make_trace(ops, began_ns=0, ended_ns=wall_ms * 1_000_000)).notes
+
+    assert notes(29, 223) == (
+        "194 ms of 223 ms passed outside ops, in Python code, waiting or input: the times of ops and lines are "
+        "without it.",
+    )
+    assert notes(200, 223) == ()
+    assert notes(1, 10) == ()
+
+
+def test_steps_are_those_with_ops_and_are_not_told_where_the_program_told_of_none() -> None:
+    batches = [event("mm", 100 * step, 100 * step + 50, step=step) for step in range(3)]
+    last_look = event("enumerate(DataLoader)", 300, 310, kind="scope", step=3)
+
+    def steps(rows: list[dict[str, Any]]) -> list[str]:
+        return [figure.text for figure in summary(make_trace(rows)).figures if figure.title == "steps"]
+
+    assert steps([*batches, last_look]) == ["3"]
+    assert steps(batches[:1]) == []
