@@ -26,7 +26,7 @@ function phaseBar({ phases, whole: of }) {
     h("span", { class: "mtprof-phase-key" }, h("span", { class: `mtprof-phase-swatch mtprof-phase-${phase.split(" ")[0]}` }), `${phase} `, h("b", { text }));
   return h(
     "div",
-    { class: "mtprof-phases", role: "img", title: `Shares of ${of}`, "aria-label": `Shares of ${of}: ${spoken}` },
+    { class: "mtprof-phases", role: "img", "aria-label": `${of}: ${spoken}` },
     h("div", { class: "mtprof-phase-bar" }, ...phases.map(part)),
     h("div", { class: "mtprof-phase-keys" }, ...phases.map(key)),
   );

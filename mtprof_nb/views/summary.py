@@ -55,7 +55,7 @@ class Summary:
 def summary(trace: Trace, name: str | None = None, status: str | None = None) -> Summary:
     """The strip of `trace`; `status` says how the recorded program ended, where it did not end well."""
     title = name or trace.label or "profile"
-    whole = "time in ops, all threads together" if outside_ops_ns(trace) is None else "wall time"
+    whole = "Time in ops" if outside_ops_ns(trace) is None else "Wall time"
     return Summary(title, _figures(trace), phase_shares(trace), whole, _notes(trace, status))
 
 
@@ -150,8 +150,8 @@ def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
     outside_ns, whole_ns = outside_ops_ns(trace) or 0, wall_ns(trace)
     if len(trace) and outside_ns >= max(whole_ns * _NOTED_SHARE, _NOTED_NS):
         notes.append(
-            f"{units.duration(outside_ns)} of {units.duration(whole_ns)} passed outside ops, in Python code, waiting or "
-            "input: the times of ops and lines are without it."
+            f"{units.duration(outside_ns)} of {units.duration(whole_ns)} passed outside ops, in Python code, waiting "
+            "or input: the times of ops and lines are without it."
         )
     if trace.dropped:
         exactly = "" if trace.dropped_exactly else "At least "

@@ -87,7 +87,7 @@ def test_what_ops_leave_of_the_wall_time_is_a_share_of_it() -> None:
         ("backward", 20_000, "20.0 %"),
         ("outside ops", 60_000, "60.0 %"),
     ]
-    assert (summary(trace).whole, sum(share.ns for share in summary(trace).phases)) == ("wall time", 100_000)
+    assert (summary(trace).whole, sum(share.ns for share in summary(trace).phases)) == ("Wall time", 100_000)
 
 
 def test_threads_that_take_turns_share_the_wall_time_and_those_that_do_not_have_no_part_of_it() -> None:
@@ -101,7 +101,7 @@ def test_threads_that_take_turns_share_the_wall_time_and_those_that_do_not_have_
     assert [phase for phase, *_ in phases(at_once)] == ["forward"]
     assert [phase for phase, *_ in phases(covered)] == ["forward"]
     assert [phase for phase, *_ in phases(changing)] == ["forward"]
-    assert summary(at_once).whole == "time in ops, all threads together"
+    assert summary(at_once).whole == "Time in ops"
 
 
 def test_a_note_says_when_much_passed_outside_ops() -> None:
