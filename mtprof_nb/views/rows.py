@@ -17,6 +17,7 @@ from mtprof_nb.table import sort_attribute
 from mtprof_nb.trace import KERNEL, OP, PYTHON, RUNTIME, Bool, Int8, Int32, Int64, Trace
 from mtprof_nb.views.families import SCOPES, families
 from mtprof_nb.views.places import place
+from mtprof_nb.views.spent import spent_by
 
 
 class Grouping(NamedTuple):
@@ -36,7 +37,7 @@ GROUPINGS = {
     "module": Grouping("module", ("module",), "--with-modules"),
     "thread": Grouping("thread", ("thread",)),
 }
-#: Groupings whose rows are ops. The rows of the others hold everything that ran in a scope, module or thread.
+#: Groupings whose rows are ops. A row of the others holds all that ran in a scope, or the ops of a module or thread.
 _BY_OP = ("op", "shapes", "line")
 
 
@@ -56,6 +57,13 @@ _COLUMNS = (
     Column("total_ns", "Total", "time", "time in it, with what it called"),
     Column("average_ns", "Average", "time", "total time of one call"),
 )
+#: How often a module or thread was entered, nobody has recorded.
+_COLUMNS_OF_OPS = (
+    Column("count", "Ops", "count", "ops that ran in it, nested ones too"),
+    Column("self_ns", "Self", "time", "time in its ops"),
+    *_COLUMNS[2:3],
+)
+_WITH_SUBMODULES = Column("total_ns", "Total", "time", "time in its ops and in those of its submodules")
 _DEVICE = Column("device_ns", "Device", "time", "time of the kernels it launched")
 _MEMORY = Column("self_bytes", "Memory", "bytes", "bytes it allocated itself, less those it released")
 _FLOPS = Column("flops", "FLOPs", "flops", "floating point operations, where a formula is known")
@@ -134,9 +142,11 @@ def missing_flag(trace: Trace, grouping: str) -> str:
     return GROUPINGS[grouping].flag if there.get(grouping, trace.name) is None else ""
 
 
-def columns(trace: Trace) -> tuple[Column, ...]:
-    """The columns that this trace can fill."""
-    found = list(_COLUMNS)
+def columns(trace: Trace, grouping: str = "op") -> tuple[Column, ...]:
+    """The columns that this trace can fill under a grouping."""
+    found = list(_COLUMNS_OF_OPS if grouping in ("module", "thread") else _COLUMNS)
+    if grouping == "module":
+        found.append(_WITH_SUBMODULES)
     if np.any(trace.kind == KERNEL):
         found.append(_DEVICE)
     if trace.recorded.profile_memory:
@@ -151,8 +161,9 @@ def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
     """The rows of `trace` under one of `GROUPINGS`; Python frames and runtime calls only with `show_all`."""
     groups = group(trace, *GROUPINGS[grouping].keys)
     by_op = grouping in _BY_OP
-    count, total_ns = (groups.count, groups.total_ns) if by_op else _outermost(trace, groups)
-    listed = _is_listed(trace, groups, show_all) if by_op else np.ones(len(groups), np.bool_)
+    spent = spent_by(trace, grouping, groups)
+    count, total_ns = spent.count, spent.total_ns
+    listed = _is_listed(trace, groups, show_all) if by_op else (count > 0) | (groups.self_device_ns > 0)
     kept = np.flatnonzero(listed)
     number = np.full(len(groups) + 1, -1, np.int32)
     number[kept] = np.arange(len(kept), dtype=np.int32)
@@ -168,7 +179,7 @@ def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
         name=trace.name[first],
         value={
             "count": count[kept],
-            "self_ns": groups.self_ns[kept],
+            "self_ns": spent.self_ns[kept],
             "total_ns": total_ns[kept],
             "average_ns": total_ns[kept] // np.maximum(count[kept], 1),
             "device_ns": groups.device_ns[kept],
@@ -180,23 +191,13 @@ def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
             "device_bytes": groups.device_bytes[kept],
             "flops": groups.flops[kept],
         },
-        columns=columns(trace),
+        columns=columns(trace, grouping),
     )
 
 
 def _is_listed(trace: Trace, groups: Groups, show_all: bool) -> Bool:
     kinds = (OP, KERNEL, RUNTIME, PYTHON) if show_all else (OP, KERNEL)
     return np.isin(trace.kind[groups.first], kinds)
-
-
-def _outermost(trace: Trace, groups: Groups) -> tuple[Int64, Int64]:
-    """How often each group was entered, and for how long: of events in one another, the outer one counts."""
-    costs = averaged_costs(trace)
-    inside = np.where(costs.parent >= 0, groups.of_event[costs.parent] == groups.of_event, False)
-    entering = np.flatnonzero((groups.of_event >= 0) & ~inside)
-    total = np.zeros(len(groups), np.int64)
-    np.add.at(total, groups.of_event[entering], costs.total_ns[entering])
-    return np.bincount(groups.of_event[entering], minlength=len(groups)), total
 
 
 def _with_folded(trace: Trace, groups: Groups) -> Int32:

@@ -54,13 +54,44 @@ def test_by_scope_a_row_holds_all_that_ran_in_it_once(trace: Trace) -> None:
     assert told(trace, "scope") == [("train", "", 1, 1_000, 1_000), ("(no scope)", "", 1, 70, 70)]
 
 
-def test_by_module_and_by_thread_of_nested_events_the_outer_one_counts(trace: Trace) -> None:
+def test_by_module_and_by_thread_the_time_of_ops_is_told_and_adds_up(trace: Trace) -> None:
     assert told(trace, "module") == [
-        ("(no module)", "", 2, 710, 1_070),
-        ("net.fc", "", 1, 300, 300),
+        ("net.fc", "", 2, 300, 300),
+        ("(no module)", "", 1, 70, 70),
         ("(root)", "", 1, 60, 60),
     ]
-    assert told(trace, "thread") == [("thread 1", "", 1, 1_000, 1_000), ("thread 2", "", 1, 70, 70)]
+    assert told(trace, "thread") == [("thread 1", "", 3, 360, 360), ("thread 2", "", 1, 70, 70)]
+    assert [column.title for column in rows(trace, "thread").columns] == ["Ops", "Self", "Share", "FLOPs"]
+    assert [column.title for column in rows(trace, "module").columns] == ["Ops", "Self", "Share", "Total", "FLOPs"]
+
+
+def test_the_total_of_a_module_has_its_submodules_and_no_module_of_a_similar_name() -> None:
+    trace = make_trace(
+        [
+            event("a", 0, 10, module="Net"),
+            event("b", 10, 30, module="Net.body.0"),
+            event("c", 30, 70, module="Net.body"),
+            event("d", 70, 150, module="Net.body.0.act"),
+            event("e", 150, 157, module="Net.body2"),
+        ]
+    )
+
+    assert {label: total for label, _, _, _, total in told(trace, "module")} == {
+        "Net": 157,
+        "Net.body": 140,
+        "Net.body.0": 100,
+        "Net.body.0.act": 80,
+        "Net.body2": 7,
+    }
+
+
+def test_what_ran_in_no_scope_is_the_same_with_frames_of_python_and_without() -> None:
+    ops = [event("mm", 10, 30), event("add", 40, 50), event("train", 60, 90, kind="scope"), event("mm", 65, 85)]
+    frames = [event("cell", 0, 1_000, kind="python"), event("f", 61, 89, kind="python")]
+    expected = [("(no scope)", "", 2, 30, 30), ("train", "", 1, 30, 30)]
+
+    assert told(make_trace(ops), "scope") == expected
+    assert told(make_trace([*ops, *frames]), "scope") == expected
 
 
 def test_every_event_of_a_thread_points_to_its_row(trace: Trace) -> None:

@@ -1,0 +1,65 @@
+"""How often each row of the operators table ran, and for how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mtprof_nb.analysis.averages import Groups
+from mtprof_nb.analysis.costs import averaged_costs
+from mtprof_nb.analysis.nesting import nest
+from mtprof_nb.trace import OP, SCOPE, Int64, Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Spent:
+    """How often each group ran, and for how long, without and with what it called."""
+
+    count: Int64
+    self_ns: Int64
+    total_ns: Int64
+
+
+def spent_by(trace: Trace, grouping: str, groups: Groups) -> Spent:
+    """What the groups of one of the table's groupings spent."""
+    if grouping == "scope":
+        return _outermost(trace, groups)
+    if grouping not in ("module", "thread"):
+        return Spent(groups.count, groups.self_ns, groups.total_ns)
+    rows = np.flatnonzero((trace.kind == OP) & (groups.of_event >= 0))
+    own = _sums(groups, rows, averaged_costs(trace).self_ns)
+    total = _with_submodules(trace, groups, own) if grouping == "module" else own
+    return Spent(np.bincount(groups.of_event[rows], minlength=len(groups)), own, total)
+
+
+def _outermost(trace: Trace, groups: Groups) -> Spent:
+    """Of events in one another, the outer one counts. Frames of Python are looked through, recorded or not."""
+    runs = averaged_costs(trace).counted & np.isin(trace.kind, (OP, SCOPE)) & ~trace.is_async
+    nested = nest(trace, runs)
+    inside = np.where(nested.parent >= 0, groups.of_event[nested.parent] == groups.of_event, False)
+    entering = np.flatnonzero(runs & ~inside)
+    count = np.bincount(groups.of_event[entering], minlength=len(groups))
+    return Spent(count, _sums(groups, np.flatnonzero(runs), nested.self_ns), _sums(groups, entering, trace.duration_ns))
+
+
+def _sums(groups: Groups, rows: Int64, values: Int64) -> Int64:
+    sums = np.zeros(len(groups), np.int64)
+    np.add.at(sums, groups.of_event[rows], values[rows])
+    return sums
+
+
+def _with_submodules(trace: Trace, groups: Groups, own: Int64) -> Int64:
+    """The time of each module, and of all whose path goes through it."""
+    if trace.module is None:
+        return own
+    module = trace.module[groups.first].tolist()
+    of_path = {trace.modules[number]: row for row, number in enumerate(module) if number >= 0}
+    total = own.copy()
+    for path, row in of_path.items():
+        parts = path.split(".")
+        for length in range(1, len(parts)):
+            above = of_path.get(".".join(parts[:length]))
+            if above is not None:
+                total[above] += own[row]
+    return total
