@@ -1,5 +1,6 @@
 """Every error that is this package's own. Each message states the problem, then the next step."""
 
+import contextlib
 import os
 import sys
 import warnings
@@ -29,6 +30,8 @@ class MtprofWarning(UserWarning):
 
 
 _PACKAGE = f"{Path(__file__).parent}{os.sep}"
+#: Where a warning is never placed: here, and in what closes things on our behalf.
+_NOT_THE_USERS = (_PACKAGE, contextlib.__file__)
 _collected: list[str] | None = None
 
 
@@ -49,6 +52,6 @@ def warn(message: str) -> None:
         _collected.append(message)
         return
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_NOT_THE_USERS):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, MtprofWarning, stacklevel=level)

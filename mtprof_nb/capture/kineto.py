@@ -6,6 +6,7 @@ import copy
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -20,7 +21,14 @@ from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.kineto_scope import KinetoScope, keep_open
 from mtprof_nb.capture.kineto_trace import Noted, build_trace
 from mtprof_nb.capture.operators import TensorOperators
-from mtprof_nb.capture.other_threads import LEFT_OPEN, ThreadStarts, Unfinished, busy_threads, let_ops_end, positions
+from mtprof_nb.capture.other_threads import (
+    LEFT_OPEN,
+    ThreadsMeanwhile,
+    Unfinished,
+    busy_threads,
+    let_ops_end,
+    positions,
+)
 from mtprof_nb.capture.profile_slot import ProfileSlot
 from mtprof_nb.capture.thread_stacks import ThreadStacks
 from mtprof_nb.capture.wall_clock import WallClock
@@ -57,10 +65,11 @@ class KinetoHook:
         self._positions: dict[int, tuple[int, int]] = {}
         self._operators: TensorOperators | None = None
         self._new_threads: ThreadStacks | None = None
-        self._threads_started = ThreadStarts() if request.recorded.profile_memory else None
+        self._threads_meanwhile = ThreadsMeanwhile() if request.recorded.profile_memory else None
         self._thread_names: dict[int, str] = {}
         self._is_recording = False
         self._wall = WallClock(request.clock)
+        self._wall_started_ns = 0
         #: What Kineto recorded, from its end until it is read out.
         self._results: Any = None
         #: Whether another torch profiler, started meanwhile, has taken Kineto away.
@@ -107,8 +116,8 @@ class KinetoHook:
         if self.profiler is None:
             self.prepare()
         self._note_thread_names()
-        if self._threads_started is not None:
-            self._threads_started.install()
+        if self._threads_meanwhile is not None:
+            self._threads_meanwhile.install()
         if self._operators is not None:
             self._operators.install()
         if self._new_threads is not None:
@@ -124,6 +133,7 @@ class KinetoHook:
         self._wall.note()
         try:
             self.profiler._start_trace()
+            self._wall_started_ns = time.time_ns()
         except RuntimeError as error:
             if self._slot is None or "INTERNAL ASSERT" not in str(error):
                 raise
@@ -198,7 +208,11 @@ class KinetoHook:
         if was_recording:
             keep_open(self._scopes)
             self._results = profiler.kineto_results
-            self._is_emptied = self._results is not None and not self._results.trace_start_ns()
+            began_ns = self._results.trace_start_ns() if self._results is not None else 1
+            # Somebody else's, who began after us, where it is not empty.
+            self._is_emptied = not 0 < began_ns <= self._wall_started_ns
+            if self._is_emptied:
+                self._results = None
 
     def _read_out(self) -> None:
         """Keep what was recorded as a trace, and drop Kineto's own copy."""
@@ -225,7 +239,7 @@ class KinetoHook:
 
     def _remove_patches(self) -> None:
         with ExitStack() as each:
-            for patch in (self._operators, self._new_threads, self._threads_started):
+            for patch in (self._operators, self._new_threads, self._threads_meanwhile):
                 if patch is not None:
                     each.callback(patch.remove)
 
@@ -319,9 +333,9 @@ class KinetoHook:
             warn("other threads are missing in parts: memory grew as if by max_events; raise max_events")
         if self._crowd:
             warn(f"only the thread that profiles is recorded: {self._crowd}")
-        elif self._threads_started is not None and self._threads_started.count:
+        elif self._threads_meanwhile is not None and self._threads_meanwhile.count:
             warn(
-                "profile_memory: threads started during the recording are missing, Kineto cannot record memory and "
+                "profile_memory: other threads, which ran meanwhile, are missing, for Kineto cannot record memory and "
                 "other threads at once; profile without profile_memory to see them"
             )
 

@@ -19,8 +19,8 @@ class _MemoryHook(KinetoHook):
     """Kineto for its allocator records alone."""
 
     def _warn_of_missing_threads(self, trace: Trace) -> None:  # noqa: ARG002 - its threads are another hook's
-        if self._threads_started is not None and self._threads_started.count:
-            warn("profile_memory: CPU memory of threads started during the recording is missing, their ops are not")
+        if self._threads_meanwhile is not None and self._threads_meanwhile.count:
+            warn("profile_memory: CPU memory of other threads, which ran meanwhile, is missing")
 
 
 class KinetoMemory:

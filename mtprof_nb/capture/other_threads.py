@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 from mtprof_nb.capture.patches import Patches
 from mtprof_nb.capture.stacks import is_hidden_file
@@ -18,8 +19,11 @@ _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 _TASKS = Path("/proc/self/task")
 #: A thread that has run so long has left the few instructions that end an op.
 _ENOUGH_NS = 200_000
+#: One that has run so long has done something.
+_A_LITTLE_NS = 20_000
 #: So long are ops of other threads waited for, at most; and where nobody tells how long a thread has run.
 _MOST_S, _BLINDLY_S, _PAUSE_S = 0.5, 0.05, 0.002
+_HOSTS = ("/ipykernel/", "/IPython/", "/jupyter_client/", "/zmq/", "/tornado/", "/debugpy/", "/execnet/", "/mtprof_nb/")
 #: Where a thread is: its innermost frame, and the instruction in it.
 _Position = tuple[int, int]
 
@@ -122,15 +126,17 @@ def positions() -> dict[int, _Position]:
 LEFT_OPEN = LeftOpen()
 
 
-class ThreadStarts:
-    """Counts threads that are started meanwhile."""
+class ThreadsMeanwhile:
+    """Counts other threads of the user's that run meanwhile: those that start, and those that go on."""
 
     def __init__(self) -> None:
         self.count = 0
         self._patches = Patches()
+        self._began: dict[int, int] = {}
 
     def install(self) -> None:
         """Count from now on."""
+        self._began = _run_ns()
 
         def counting(original: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
             def start(thread: threading.Thread) -> None:
@@ -144,3 +150,22 @@ class ThreadStarts:
     def remove(self) -> None:
         """Count no more; what somebody else has put there since stays."""
         self._patches.undo()
+        began, self._began = self._began, {}
+        ran = (thread for thread, run_ns in _run_ns().items() if run_ns - began.get(thread, run_ns) > _A_LITTLE_NS)
+        self.count += len(set(ran).intersection(_threads_of_the_user()))
+
+
+def _threads_of_the_user() -> list[int]:
+    """Native ids of the threads that do not run for a host, such as a notebook's kernel."""
+    native = {thread.ident: thread.native_id or 0 for thread in threading.enumerate()}
+    frames = sys._current_frames().items()
+    return [native[ident] for ident, frame in frames if ident in native and not _is_of_a_host(frame)]
+
+
+def _is_of_a_host(frame: FrameType) -> bool:
+    above: FrameType | None = frame
+    while above is not None:
+        if any(host in above.f_code.co_filename for host in _HOSTS):
+            return True
+        above = above.f_back
+    return False

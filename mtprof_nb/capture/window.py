@@ -14,10 +14,12 @@ from mtprof_nb.capture.scopes import ScopesHook
 from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.errors import warn
 from mtprof_nb.merge import merge
-from mtprof_nb.trace import Int64, Recorded, Trace
+from mtprof_nb.trace import PYTHON, Int64, Trace
 
 #: Time that recording one event adds, in nanoseconds: medians of the project's benchmark, for an estimate.
 _COST_NS = {"kineto": 900, "dispatch": 9_000, "mindtorch_v2": 1_200, "candle": 1_200, "scopes": 600}
+#: The same for a Python call, which only Kineto records.
+_PYTHON_CALL_NS = 150
 
 
 class Window:
@@ -83,7 +85,7 @@ class Window:
             began_ns=noted[0],
             ended_ns=noted[-1],
             trace_id=self.request.trace_id,
-            overhead_ns=sum(_cost_ns(name, len(trace), self.request.recorded) for name, trace in traces.items()),
+            overhead_ns=sum(_cost_ns(name, trace) for name, trace in traces.items()),
         )
 
     def abandon(self) -> None:
@@ -105,6 +107,8 @@ class Window:
         return dict(reversed(traces.items()))
 
 
-def _cost_ns(hook: str, events: int, recorded: Recorded) -> int:
+def _cost_ns(hook: str, trace: Trace) -> int:
+    recorded = trace.recorded
     flags = recorded.record_shapes + recorded.profile_memory + recorded.with_modules
-    return events * _COST_NS[hook] * (2 + flags) // 2
+    calls = int(np.count_nonzero(trace.kind == PYTHON))
+    return (len(trace) - calls) * _COST_NS[hook] * (2 + flags) // 2 + calls * _PYTHON_CALL_NS

@@ -121,9 +121,10 @@ def test_a_system_clock_that_is_set_during_a_recording_leaves_order_and_duration
         )
         assert seen["ratios"] == [0] * 6
     else:
-        assert seen["steps"] == list(range(6))
         assert all(0.5 < ratio < 1.5 for ratio in seen["ratios"]), seen
-    if hook == "kineto" and jump == "+1h":
+    if hook == "dispatch":
+        assert seen["steps"] == list(range(6))
+    elif jump == "+1h":
         assert any("clock was set by +3,600.0 s meanwhile: times were put right" in one for one in seen["told"])
 
 

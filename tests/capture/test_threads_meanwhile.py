@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from mtprof_nb.capture.other_threads import ThreadStarts
+from mtprof_nb.capture.other_threads import ThreadsMeanwhile
 
 
 def _run() -> None:
@@ -14,7 +14,7 @@ def _run() -> None:
 
 
 def test_threads_are_counted_between_install_and_remove() -> None:
-    starts, original = ThreadStarts(), threading.Thread.start
+    starts, original = ThreadsMeanwhile(), threading.Thread.start
     starts.install()
     _run()
     _run()
@@ -28,7 +28,7 @@ def test_threads_are_counted_between_install_and_remove() -> None:
 
 
 def test_what_somebody_else_put_there_meanwhile_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    starts, seen = ThreadStarts(), []
+    starts, seen = ThreadsMeanwhile(), []
     monkeypatch.setattr(threading.Thread, "start", threading.Thread.start)  # to be put back at the end
     starts.install()
     counted = threading.Thread.start
