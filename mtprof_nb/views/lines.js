@@ -137,6 +137,7 @@ class Listing {
     const { id } = this.#rows[place].line;
     const opened = (this.#opened = h("div", { class: "mtprof-line-ops", role: "row" }));
     this.#rows[place].element.after(opened);
+    if (!this.first.ops[id] && this.wire.silent) opened.append(h("div", { class: "mtprof-line-op", role: "gridcell", text: "Its ops were not saved." }));
     const ops = this.first.ops[id] ?? (await this.wire.ask({ tab: "lines", ask: "ops", id })).ops;
     opened.append(h("div", { role: "gridcell" }, ...ops.map((op) => this.#op(op))));
   }

@@ -3,6 +3,7 @@
 import { Chart } from "./chart.js";
 import { h, settled } from "./dom.js";
 import { timeTicks } from "./format.js";
+import { escaped, fitted, plain } from "./label.js";
 import { Table, sorted } from "./table.js";
 
 const COLUMNS = [
@@ -11,6 +12,8 @@ const COLUMNS = [
   { key: "held_ns", title: "Held for", unit: "held", meaning: "how long until it was released" },
 ];
 const HELP = "Drag to zoom, double-click or key 0 for all";
+/** What stands between a peak and its name, and the name and the axis. */
+const PEAK_PIXELS = 12;
 
 /** @param {{ host: HTMLElement, first: any, wire: any, store: any }} context */
 export function mount({ host, first, wire, store }) {
@@ -82,11 +85,30 @@ export function mount({ host, first, wire, store }) {
     const ticks = timeTicks(...view, Math.max((chart.width - margin.l - margin.r) / 110, 2));
     const layout = { ...shown.picture.layout };
     layout.xaxis = { ...layout.xaxis, range: view, tickvals: ticks.values, ticktext: ticks.text, tickformat: "", ticksuffix: "" };
-    return chart.draw({ data: shown.picture.data, layout });
+    return chart.draw({ data: shown.picture.data.map(fitting), layout });
+  }
+
+  wire.onchange(() => {
+    const still = wire.silent && !wire.hasPlotly;
+    all.disabled = still;
+    note.hidden = still;
+  });
+
+  /** The name of a peak on the side where there is room, cut where even that is too narrow. */
+  function fitting(trace) {
+    if (!trace.textposition) return trace;
+    const { l, r } = shown.picture.layout.margin;
+    const width = chart.width - l - r;
+    const left = ((trace.x[0] - view[0]) / (view[1] - view[0])) * width;
+    const room = Math.max(left, width - left);
+    const font = `11px ${getComputedStyle(place).fontFamily}`;
+    const text = trace.text.map((name) => escaped(fitted(plain(name, ""), room - PEAK_PIXELS, font)));
+    return { ...trace, text, textposition: left > width / 2 ? "top left" : "top right" };
   }
 
   list();
   draw();
+  new ResizeObserver(settled(() => host.hidden || draw(), 200)).observe(place);
   return {
     restyle: () => chart.restyle(),
     shown: () => chart.restyle(),

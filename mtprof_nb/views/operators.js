@@ -187,6 +187,10 @@ export function mount({ host, first, wire, store }) {
   }
 
   store.onselect((selection) => table.select(selection?.grouping === store.grouping ? selection.row : null));
+  wire.onchange(() => {
+    grouping.disabled = wire.silent;
+    if (wire.silent) grouping.value = store.grouping;
+  });
   refresh();
   return {};
 }

@@ -7,6 +7,7 @@ import { watchTheme } from "./theme.js";
 import { Wire, unpacked } from "./wire.js";
 
 const PATIENCE_MS = 2500;
+const ABSENT = "The kernel is gone or busy: what needs it is greyed out. Run the cell again if it stays so.";
 let panels = 0;
 
 /**
@@ -34,10 +35,13 @@ export async function render({ model, el }, kinds) {
     problem.textContent = `The kernel could not answer: ${text}`;
   };
 
+  const absent = h("div", { class: "mtprof-absent", role: "status", text: ABSENT });
+  wire.onchange(() => (absent.hidden = !wire.silent));
+
   const list = h("div", { class: "mtprof-tabs", role: "tablist", "aria-label": "Views of the profile" }, ...tabs.map((tab) => tab.button));
   const bar = h("div", { class: "mtprof-bar" }, list, chip);
   if (strip.title) root.append(stripOf(strip));
-  root.append(bar, problem, ...tabs.map((tab) => tab.host));
+  root.append(bar, problem, absent, ...tabs.map((tab) => tab.host));
   if (tabs.length < 2) list.hidden = true;
   el.replaceChildren(root);
 
@@ -58,7 +62,7 @@ export async function render({ model, el }, kinds) {
   });
   watchTheme(root, () => tabs.forEach((tab) => tab.view?.restyle?.()), ending.signal);
 
-  wire.raw({ ask: "hello" });
+  wire.hello();
   await open(tabs[0]);
   return () => {
     ending.abort();

@@ -2,6 +2,12 @@
 
 import { svg } from "./dom.js";
 import { nbytes, timeTicks } from "./format.js";
+import { fitted, plain } from "./label.js";
+
+const FONT = "11px system-ui, sans-serif";
+/** What plotly's patterns of the phases look like, in a square of five pixels. */
+const HATCHES = { "/": "M-1,1L1,-1M0,5L5,0M4,6L6,4", "|": "M2.5,0V5", ".": "M2,2.5H3" };
+let sketches = 0;
 
 /** @param {{ data: any[], layout: any }} picture */
 export function sketch(picture, width, height) {
@@ -9,16 +15,6 @@ export function sketch(picture, width, height) {
   const high = picture.layout.height ?? height;
   const parts = tree ? icicle(tree, width, high) : plane(picture, width, high);
   return svg("svg", { width, height: high, class: "mtprof-sketch", role: "img" }, ...parts);
-}
-
-/** Plotly's labels are a little HTML; a title has only text. */
-function plain(label) {
-  return label
-    .replace(/<br>/g, "\n")
-    .replace(/<\/?b>/g, "")
-    .replace(/&lt;/g, "<")
-    .replace(/&gt;/g, ">")
-    .replace(/&amp;/g, "&");
 }
 
 function titled(element, label) {
@@ -32,26 +28,49 @@ function plane({ data, layout }, width, height) {
   const [y0, y1] = layout.yaxis.range;
   const x = (value) => l + ((value - x0) / (x1 - x0)) * (width - l - r);
   const y = (value) => height - b - ((value - y0) / (y1 - y0)) * (height - t - b);
-  const rows = Math.abs(y(1) - y(0));
-  const parts = [];
+  const prefix = `mtprof-sketch-${++sketches}`;
+  const inside = [];
   for (const trace of data) {
-    if (trace.type === "bar") parts.push(...bars(trace, x, y, rows));
-    else if (trace.mode === "lines") parts.push(curve(trace, x, y));
-    else if (trace.mode.includes("text")) parts.push(...texts(trace, x, y));
+    if (trace.type === "bar") inside.push(...bars(trace, x, y, Math.abs(y(1) - y(0)), prefix));
+    else if (trace.mode === "lines") inside.push(curve(trace, x, y));
+    if (trace.mode?.includes("markers")) inside.push(...markers(trace, x, y));
+    if (trace.mode?.includes("text")) inside.push(...texts(trace, x, y));
   }
+  // What is beside the window in view must not run over the axes.
+  const clip = svg("clipPath", { id: prefix }, svg("rect", { x: l, y: 0, width: Math.max(width - l - r, 0), height: height - b }));
+  const parts = [svg("g", { "clip-path": `url(#${prefix})` }, ...inside), svg("defs", {}, clip, ...hatches(prefix))];
   const times = timeTicks(x0, x1, (width - l - r) / 110);
-  times.values.forEach((value, at) => parts.push(label(x(value), height - b + 18, times.text[at], "middle")));
+  times.values.forEach((value, at) => parts.push(label(x(value), height - b + 18, times.text[at], x(value) > width - 24 ? "end" : "middle")));
   layout.yaxis.tickvals.forEach((value, at) => parts.push(label(l - 8, y(value) + 4, plain(layout.yaxis.ticktext[at] ?? nbytes(value)), "end")));
   return parts;
 }
 
-function bars(trace, x, y, rows) {
-  return trace.base.map((base, at) => {
+function hatches(prefix) {
+  return Object.values(HATCHES).map((path, at) =>
+    svg("pattern", { id: `${prefix}-${at}`, width: 5, height: 5, patternUnits: "userSpaceOnUse" }, svg("path", { d: path, stroke: "#8a9199", "stroke-width": 1 })),
+  );
+}
+
+function bars(trace, x, y, rows, prefix) {
+  return trace.base.flatMap((base, at) => {
     const colour = Array.isArray(trace.marker.color) ? trace.marker.color[at] : trace.marker.color;
     const width = Math.max(x(base + trace.x[at]) - x(base), 0);
     const high = (Array.isArray(trace.width) ? trace.width[at] : trace.width) * rows;
     const place = { x: x(base), y: y(trace.y[at]) - high / 2, width, height: high };
-    return titled(svg("rect", { ...place, fill: colour, opacity: trace.marker.opacity?.[at] }), trace.hovertext[at]);
+    const block = titled(svg("rect", { ...place, fill: colour, opacity: trace.marker.opacity?.[at] }), trace.hovertext[at]);
+    const hatch = Object.keys(HATCHES).indexOf(trace.marker.pattern?.shape[at]);
+    return hatch < 0 ? [block] : [block, svg("rect", { ...place, fill: `url(#${prefix}-${hatch})`, "pointer-events": "none" })];
+  });
+}
+
+function markers(trace, x, y) {
+  const half = trace.marker.size / 2;
+  const diamond = `m0,${-half}l${half},${half}l${-half},${half}l${-half},${-half}z`;
+  const bar = `m0,${-half}v${2 * half}`;
+  return trace.x.map((value, at) => {
+    const colour = trace.marker.line ? trace.marker.line.color[at] : trace.marker.color;
+    const shape = svg("path", { d: `M${x(value)},${y(trace.y[at])}${trace.marker.symbol === "diamond" ? diamond : bar}`, fill: colour, stroke: colour });
+    return titled(shape, trace.hovertext?.[at]);
   });
 }
 
@@ -81,9 +100,11 @@ function icicle(trace, width, height) {
     const size = (trace.values[at] / trace.values[0]) * width;
     const rectangle = svg("rect", { x: left, y: level * 22, width: Math.max(size - 1, 0), height: 21, fill: trace.marker.colors[at] });
     parts.push(titled(rectangle, trace.hovertext[at]));
-    if (size > 60) {
-      const name = plain(trace.labels[at]).slice(0, Math.floor(size / 7));
-      parts.push(label(left + size / 2, level * 22 + 15, name, "middle"));
+    const name = fitted(plain(trace.labels[at], ""), size - 9, FONT);
+    if (name) {
+      const written = label(left + 4, level * 22 + 15, name, "start");
+      written.setAttribute("fill", trace.insidetextfont.color[at]);
+      parts.push(written);
     }
     let from = left;
     for (const callee of (callees.get(trace.ids[at]) ?? []).sort((one, other) => trace.values[other] - trace.values[one])) {

@@ -19,7 +19,7 @@ export function mount({ host, first, wire, store }) {
     ...first.metrics.map(({ key, title }) => h("option", { value: key, text: title })),
   );
   const shapes = choice("Shape", SHAPES, first.shape, (shape) => want({ shape }));
-  const note = h("span", { class: "mtprof-count", text: first.note || "Click to zoom, click the root to go back", title: first.note });
+  const note = h("span", { class: "mtprof-count", title: first.note });
   const place = h("div", { class: "mtprof-plot mtprof-fill", role: "img", "aria-label": "Stacks: who called whom" });
   host.append(
     h("div", { class: "mtprof-tools" }, shapes, h("label", { class: "mtprof-field" }, h("span", { class: "mtprof-word", text: "by " }), metric), note),
@@ -60,6 +60,14 @@ export function mount({ host, first, wire, store }) {
     shown = answer;
     draw();
   }
+
+  wire.onchange(() => {
+    const still = wire.silent && !wire.hasPlotly;
+    note.textContent = first.note || (still ? "" : "Click to zoom, click the root to go back");
+    for (const button of shapes.children) button.disabled = still;
+    metric.disabled = wire.silent;
+    if (wire.silent) metric.value = shown.metric;
+  });
 
   let stale = false;
   const renew = () => {

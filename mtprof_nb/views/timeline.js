@@ -101,13 +101,16 @@ export function mount({ host, first, wire, store }) {
     return scale > 0.9 * shown.pixels_per_s ? data : data.filter((trace) => trace.mode !== "text");
   }
 
-  /** Without Python a block is known by its longest event alone. */
+  /** Without Python a block is known by its longest event alone. As in Python's pictures, only lit blocks are named. */
   function dimmed(data) {
-    if (!store.selection) return data;
+    if (!(store.selection?.name >= 0)) return data;
+    const events = data.find((trace) => trace.customdata);
+    const lit = events.customdata.map(([, name]) => name === store.selection.name);
+    const named = (x, y) =>
+      lit.some((is, at) => is && events.base[at] <= x && x <= events.base[at] + events.x[at] && Math.abs(events.y[at] - y) < 0.5);
     return data.map((trace) => {
-      if (!trace.customdata) return trace;
-      const opacity = trace.customdata.map(([, name]) => (name === store.selection.name ? 1 : 0.16));
-      return { ...trace, marker: { ...trace.marker, opacity } };
+      if (trace === events) return { ...trace, marker: { ...trace.marker, opacity: lit.map((is) => (is ? 1 : 0.16)) } };
+      return trace.name.startsWith("phase") ? trace : chosen(trace, trace.x.map((x, at) => named(x, trace.y[at])));
     });
   }
 
@@ -150,6 +153,8 @@ export function mount({ host, first, wire, store }) {
     acts[event.key]();
   });
 
+  wire.onchange(() => (drag.disabled = wire.silent && !wire.hasPlotly));
+
   let stale = false;
   const renew = () => {
     stale = false;
@@ -168,6 +173,15 @@ export function mount({ host, first, wire, store }) {
     /** For tests: what is drawn at present. */
     state: () => ({ view, drawn: shown.drawn, held: shown.held }),
   };
+}
+
+/** A trace of names, or of marks, with only some of them. */
+function chosen(trace, kept) {
+  const some = (column) => column.filter((_, at) => kept[at]);
+  const coloured = (own) => ({ ...own, color: some(own.color) });
+  const parts = { ...trace, x: some(trace.x), y: some(trace.y) };
+  if (trace.mode === "text") return { ...parts, text: some(trace.text), textfont: coloured(trace.textfont) };
+  return { ...parts, marker: { ...trace.marker, line: coloured(trace.marker.line) } };
 }
 
 /** Plotly makes thin bars a pixel wide; here every bar gets the extent that it has. */

@@ -2,7 +2,8 @@
 
 /** What all panels of the page share. */
 const page = (globalThis[Symbol.for("mtprof_nb page")] ??= { plotly: null, askedAt: 0, waiting: [] });
-const PATIENCE_MS = 4000;
+const PATIENCE_MS = 2500;
+const PLOTLY_PATIENCE_MS = 4000;
 
 /** @param {DataView} buffer compressed bytes */
 function inflated(buffer) {
@@ -19,8 +20,11 @@ export class Wire {
   #wantsPlotly = false;
   /** Two views of one panel hear each other's answers. */
   #view = Math.random().toString(36).slice(2);
-  /** Whether Python has answered anything yet: a saved panel without its kernel never hears a word. */
+  #changed = [];
+  /** Whether Python answers: a saved panel without its kernel never hears a word. */
   live = false;
+  /** Whether to count on no answer: none came in good time, or nothing can be sent any more. */
+  silent = false;
   /** @type {((problem: string) => void) | null} called where Python could not answer; its question stays open. */
   onerror = null;
 
@@ -29,8 +33,32 @@ export class Wire {
     model.on("msg:custom", (message, buffers) => this.#receive(message, buffers));
   }
 
+  /** Calls `listener` whenever Python falls silent or is heard again, and when plotly has come. */
+  onchange(listener) {
+    this.#changed.push(listener);
+    listener();
+  }
+
+  /** Whether charts are plotly's, which zoom and turn by themselves, and not sketches. */
+  get hasPlotly() {
+    return page.plotly !== null;
+  }
+
+  /** Asks whether anybody is there. */
+  hello() {
+    this.raw({ ask: "hello" });
+    setTimeout(() => this.live || this.#turn(false), PATIENCE_MS);
+  }
+
+  #turn(live) {
+    if (this.live === live && this.silent === !live) return;
+    this.live = live;
+    this.silent = !live;
+    for (const listener of this.#changed) listener();
+  }
+
   #receive(message, buffers) {
-    this.live = true;
+    this.#turn(true);
     const waiting = this.#waiting.get(message.number);
     this.#waiting.delete(message.number);
     if (message.error) this.onerror?.(message.error);
@@ -41,7 +69,12 @@ export class Wire {
   raw(question) {
     const number = `${this.#view}-${++this.#number}`;
     const answer = new Promise((resolve) => this.#waiting.set(number, resolve));
-    this.#model.send({ ...question, number });
+    try {
+      this.#model.send({ ...question, number });
+    } catch {
+      // The kernel was shut down or started anew, and its end of the line is gone.
+      this.#turn(false);
+    }
     return answer;
   }
 
@@ -57,9 +90,12 @@ export class Wire {
     if (!this.#wantsPlotly) {
       this.#wantsPlotly = true;
       // Another panel has asked its kernel; that may be busy, or gone: after a while ours is asked too.
-      setTimeout(() => page.plotly || this.#askForPlotly(), Math.max(page.askedAt + PATIENCE_MS - Date.now(), 0));
+      setTimeout(() => page.plotly || this.#askForPlotly(), Math.max(page.askedAt + PLOTLY_PATIENCE_MS - Date.now(), 0));
     }
-    return new Promise((resolve) => page.waiting.push(resolve));
+    return new Promise((resolve) => page.waiting.push(resolve)).then((plotly) => {
+      for (const listener of this.#changed) listener();
+      return plotly;
+    });
   }
 
   async #askForPlotly() {

@@ -17,8 +17,8 @@ from mtprof_nb.views.widget import Panel
 
 VIEWS = Path(panels.__file__).parent
 IMPORT = "source => import(URL.createObjectURL(new Blob([source], { type: 'text/javascript' })))"
-#: A model as anywidget gives it, of a panel whose kernel answers when the test does.
-RENDER = f"""async ([script, style, state, packed]) => {{
+#: A model as anywidget gives it, of a panel whose kernel is there and answers when the test does, or is not there.
+RENDER = f"""async ([script, style, state, packed, kernel]) => {{
   const {{ default: widget }} = await ({IMPORT})(script);
   const bytes = (text) => new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
   const first = Object.fromEntries(Object.entries(packed).map(([name, text]) => [name, bytes(text)]));
@@ -33,7 +33,11 @@ RENDER = f"""async ([script, style, state, packed]) => {{
     get: (name) => ({{ ...state, first }})[name],
     on: (name, listener) => name === "msg:custom" && (window.listen = listener),
     off() {{}},
-    send: (question) => window.asked.push(question),
+    send: (question) => {{
+      if (window.broken) throw new Error("Cannot send");
+      window.asked.push(question);
+      if (kernel && question.ask === "hello") window.listen({{ number: question.number }}, []);
+    }},
   }};
   document.head.append(Object.assign(document.createElement("style"), {{ textContent: style }}));
   const el = document.body.appendChild(document.createElement("div"));
@@ -89,11 +93,11 @@ def test_a_text_is_no_formula_in_a_spreadsheet(page: Any) -> None:
     assert line == '\'=1+1,"a""b,c",-3'
 
 
-def render(page: Any, panel: Panel) -> None:
+def render(page: Any, panel: Panel, kernel: bool = True) -> None:
     """Draws a panel, up to the rows of its table."""
     state = {"tabs": panel.tabs, "strip": panel.strip}
     packed = {name: b64encode(first).decode() for name, first in panel.first.items()}
-    page.evaluate(RENDER, [panel._esm, panel._css, json.loads(json.dumps(state)), packed])
+    page.evaluate(RENDER, [panel._esm, panel._css, json.loads(json.dumps(state)), packed, kernel])
     page.locator(".mtprof-row").first.wait_for()
 
 
@@ -147,3 +151,91 @@ def test_without_jupyterlab_the_panel_has_the_colours_of_the_system(page: Any, s
 
     assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(27, 30, 34)"}[scheme]
     assert problems == []
+
+
+@pytest.fixture
+def problems(page: Any) -> list[str]:
+    """What went wrong in the page."""
+    found: list[str] = []
+    page.on("pageerror", lambda error: found.append(str(error)))
+    return found
+
+
+def controls(page: Any) -> dict[str, bool]:
+    """Whether each control that may need a kernel can be used."""
+    found = {}
+    for title, named in {
+        "Operators": [("combobox", "Group by")],
+        "Timeline": [("button", "Drag moves the window instead of zooming"), ("button", "Zoom in")],
+        "Stacks": [("button", "Sunburst"), ("combobox", "Size by")],
+        "Memory": [("button", "All")],
+    }.items():
+        page.get_by_role("tab", name=title).click()
+        body = page.get_by_role("tabpanel")
+        body.locator(".mtprof-tools").wait_for()
+        for role, name in named:
+            found[name] = body.get_by_role(role, name=name, exact=True).is_enabled()
+    return found
+
+
+def test_without_a_kernel_what_needs_one_is_greyed_out_and_one_line_says_so(page: Any, problems: list[str]) -> None:
+    render(page, panels.panel(training_run(500)), kernel=False)
+    line = page.get_by_text("The kernel is gone or busy")
+    expect(line).to_be_visible()
+    assert [name for name, usable in controls(page).items() if usable] == ["Zoom in"]
+    page.get_by_role("tab", name="Stacks").click()
+    expect(page.get_by_text("Click to zoom")).to_have_count(0)
+
+    page.evaluate("window.listen({ number: window.asked[0].number }, [])")
+    expect(line).to_be_hidden()
+    assert all(controls(page).values())
+    assert problems == []
+
+
+def test_a_kernel_that_goes_away_leaves_a_panel_that_says_so(page: Any, problems: list[str]) -> None:
+    render(page, panels.panel(training_run(500)))
+    page.evaluate("window.broken = true")
+    page.get_by_label("Group by").select_option("thread")
+
+    expect(page.get_by_text("The kernel is gone or busy")).to_be_visible()
+    expect(page.get_by_label("Group by")).to_be_disabled()
+    expect(page.get_by_label("Group by")).to_have_value("op")
+    assert problems == []
+
+
+def test_a_sketch_keeps_its_blocks_off_the_axes_and_names_only_what_is_lit(page: Any) -> None:
+    render(page, panels.panel(training_run(500)), kernel=False)
+    expect(page.get_by_text("The kernel is gone or busy")).to_be_visible()
+    page.locator(".mtprof-row", has_text="aten::addmm").first.click()
+    page.get_by_role("tab", name="Timeline").click()
+    page.get_by_label("Zoom in").click()
+    inside = page.locator(".mtprof-timeline .mtprof-sketch > g")
+
+    window = page.evaluate("document.querySelector('.mtprof-timeline clipPath rect').getAttribute('x')")
+    assert float(window) > 80
+    assert inside.evaluate("group => getComputedStyle(group).clipPath").startswith("url")
+    assert inside.locator("text", has_text="MainThread").count() == 0
+    assert {name.rstrip("…") for name in inside.locator("text").all_text_contents()} <= {
+        *("addmm", "addm", "add", "forward", "backward", "optimizer", "other")
+    }
+    assert inside.locator("rect[fill^=url]").count() > 0, "phases are told apart by their hatching"
+    page.get_by_role("tab", name="Memory").click()
+    expect(page.locator(".mtprof-memory .mtprof-sketch title", has_text="MiB").last).to_be_attached()
+    page.get_by_role("tab", name="Stacks").click()
+    names = page.locator(".mtprof-stacks .mtprof-sketch text").all_text_contents()
+    assert any(name.endswith("…") for name in names)
+
+
+def test_a_name_that_is_too_long_is_cut_so_that_it_fits(page: Any) -> None:
+    cut = page.evaluate(
+        f"""async ([source]) => {{
+          const {{ fitted, fittedMiddle, textWidth }} = await ({IMPORT})(source);
+          const [name, font] = ["native_layer_norm_backward", "11px monospace"];
+          const room = textWidth("0123456789", font) + 0.5;
+          const cut = [fitted(name, room, font), fitted(name, 9, font), fitted("mm", room, font)];
+          return [...cut, fittedMiddle(name, room, font), fittedMiddle("mm", room, font)];
+        }}""",
+        [(VIEWS / "label.js").read_text()],
+    )
+
+    assert cut == ["native_la…", "", "mm", "nativ…ward", "mm"]
