@@ -44,6 +44,8 @@ class LineRow:
     device_ns: int | None = None
     #: Allocated less released; None where memory was not recorded.
     memory_bytes: int | None = None
+    #: Allocated, whatever was released since; None where the allocator told nothing.
+    allocated_bytes: int | None = None
 
 
 class Lines(Sequence[LineRow]):
@@ -92,7 +94,7 @@ class Lines(Sequence[LineRow]):
         """One row a line, a column for each field of `LineRow` that was recorded. Needs pandas."""
         names = [part.name for part in fields(LineRow)]
         frame = data_frame([asdict(row) for row in self._rows], columns=names)
-        absent = [name for name in ("device_ns", "memory_bytes") if frame[name].isna().all()]
+        absent = [name for name in ("device_ns", "memory_bytes", "allocated_bytes") if frame[name].isna().all()]
         return frame.drop(columns=absent)
 
     def table(self, sort_by: str = "self_ns", row_limit: int | None = 100) -> str:
@@ -138,6 +140,7 @@ def _rows(trace: Trace, costs: LineCosts) -> list[LineRow]:
                 count=int(costs.count[index]),
                 device_ns=None if costs.device_ns is None else int(costs.device_ns[index]),
                 memory_bytes=None if costs.memory_bytes is None else int(costs.memory_bytes[index]),
+                allocated_bytes=None if costs.allocated_bytes is None else int(costs.allocated_bytes[index]),
             )
         )
     return _sorted(rows, "self_ns")
@@ -178,11 +181,13 @@ class _Text:
         self._has_other = any(row.other_ns for row in rows)
         self._has_device = any(row.device_ns is not None for row in rows)
         self._has_memory = any(row.memory_bytes is not None for row in rows)
+        self._has_allocated = any(row.allocated_bytes is not None for row in rows)
 
     def lines(self, rows: list[LineRow]) -> list[str]:
         header = ["Line", "Source", "Self %", "Self", "Forward", "Backward", "Optimizer"]
         header += ["Other"] * self._has_other + ["Total", "# of Ops"]
         header += ["Device"] * self._has_device + ["Memory"] * self._has_memory
+        header += ["Allocated"] * self._has_allocated
         cells = [header, *(self._cells(row) for row in rows)]
         widths = [max(len(line[column]) for line in cells) for column in range(len(header))]
         texts = ["  ".join(_aligned(line, widths)).rstrip() for line in cells]
@@ -196,7 +201,8 @@ class _Text:
         cells = [f"{row.where}:{row.line}" if row.file else "", source, format_share(row.self_ns, self._total_ns)]
         cells += [format_time(time / 1e3) for time in times] + [str(row.count)]
         cells += [format_time((row.device_ns or 0) / 1e3)] * self._has_device
-        return cells + [format_memory(row.memory_bytes or 0)] * self._has_memory
+        cells += [format_memory(row.memory_bytes or 0)] * self._has_memory
+        return cells + [format_memory(row.allocated_bytes or 0)] * self._has_allocated
 
 
 def _aligned(cells: list[str], widths: list[int]) -> list[str]:

@@ -138,6 +138,19 @@ def test_memory_and_device_time_are_columns_where_they_were_recorded() -> None:
     assert {"memory_bytes", "device_ns"} <= set(lines.to_dataframe().columns)
     assert lines.table().splitlines()[1].split()[-2:] == ["Device", "Memory"]
     assert "4.00 KB" in repr(lines)
+    assert "allocated_bytes" not in lines.to_dataframe().columns
+
+
+def test_what_a_line_allocated_is_told_beside_what_it_still_holds() -> None:
+    trace = make_trace(
+        [event("mm", 0, 10, line=(CELL, 3))],
+        allocations=[{"time_ns": 2, "nbytes": 4096, "event": 0}, {"time_ns": 5, "nbytes": -3072, "event": 0}],
+    )
+    lines = Lines(trace)
+
+    assert (lines[0].memory_bytes, lines[0].allocated_bytes) == (1024, 4096)
+    assert lines.table().splitlines()[1].split()[-2:] == ["Memory", "Allocated"]
+    assert "allocated_bytes" in lines.to_dataframe().columns
 
 
 def test_the_source_of_a_file_is_read_from_disk() -> None:

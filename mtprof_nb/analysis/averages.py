@@ -58,6 +58,11 @@ def group(trace: Trace, *keys: str | Column) -> Groups:
     return _summed(trace, costs, counted, number, of_event, first, size)
 
 
+def numbered_alike(columns: list[Column]) -> tuple[Int64, Int64, int]:
+    """A number for each combination of values, by first appearance; where each first appears; how many there are."""
+    return _numbered(_codes(columns, None, len(columns[0])))
+
+
 def _codes(columns: list[Column], counted: Int64 | None, length: int) -> Int64:
     """One integer for each combination of values, renumbered whenever the range grows past a table's size."""
     size = length if counted is None else len(counted)

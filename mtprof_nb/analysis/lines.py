@@ -8,6 +8,7 @@ import numpy as np
 
 from mtprof_nb.analysis.attribution import attribution
 from mtprof_nb.analysis.costs import event_costs
+from mtprof_nb.analysis.memory import allocated_bytes
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, Int32, Int64, SourceLine, Trace
 
@@ -32,6 +33,8 @@ class LineCosts:
     device_ns: Int64 | None
     #: Allocated less released; None where no memory was recorded.
     memory_bytes: Int64 | None
+    #: Allocated, whatever was released since; None where the allocator told nothing.
+    allocated_bytes: Int64 | None
 
     @property
     def self_ns(self) -> Int64:
@@ -61,6 +64,7 @@ def line_costs(trace: Trace) -> LineCosts:
         total_ns=_with_callees(trace, costs.self_ns, size),
         device_ns=None if costs.self_device_ns is None else summed(costs.self_device_ns),
         memory_bytes=_memory(trace, line, size),
+        allocated_bytes=_allocated(trace, line, size),
     )
 
 
@@ -75,6 +79,12 @@ def _memory(trace: Trace, line: Int32 | Int64, size: int) -> Int64 | None:
     if changes is None:
         return None
     return _sums(line[is_op], (changes.self_cpu + changes.self_device)[is_op], size)
+
+
+def _allocated(trace: Trace, line: Int32 | Int64, size: int) -> Int64 | None:
+    own = allocated_bytes(trace)
+    is_op = trace.kind == OP
+    return None if own is None else _sums(line[is_op], own[is_op], size)
 
 
 def _sums(groups: Int32 | Int64, values: Int64, size: int) -> Int64:

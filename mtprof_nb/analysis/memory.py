@@ -7,9 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mtprof_nb.analysis.attribution import attribution
+from mtprof_nb.analysis.averages import numbered_alike
 from mtprof_nb.analysis.blocks import releases
 from mtprof_nb.analysis.memory_categories import Category, categories
-from mtprof_nb.trace import Allocations, Int32, Int64, Trace
+from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.trace import OP, Allocations, Int32, Int64, Trace
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,14 @@ class Block(NamedTuple):
     released_ns: int | None
     event: int
     category: Category
+
+
+class BlocksAlike(NamedTuple):
+    """Allocations that differ in size and time alone: the largest, how many they are, and their bytes together."""
+
+    largest: Block
+    number: int
+    nbytes: int
 
 
 def memory_devices(trace: Trace) -> list[MemoryDevice]:
@@ -95,14 +106,67 @@ def thinned(held: Int64, most: int) -> Int64:
     return np.unique([(run[0], run[held[run].argmin()], run[held[run].argmax()], run[-1]) for run in runs])
 
 
+def allocated_bytes(trace: Trace) -> Int64 | None:
+    """Bytes that each event allocated itself, whatever was released since; None where the allocator told nothing."""
+    records = trace.allocations
+    if records is None:
+        return None
+    rows = np.flatnonzero((records.nbytes > 0) & (records.event >= 0))
+    total = np.zeros(len(trace), np.int64)
+    np.add.at(total, records.event[rows], records.nbytes[rows])
+    return total
+
+
 def largest_blocks(trace: Trace, device: MemoryDevice, count: int = 20) -> list[Block]:
     """The largest allocations, the largest first; of equal ones the earlier first."""
+    return _blocks(trace, _by_size(trace, device)[:count])
+
+
+def largest_kinds(trace: Trace, device: MemoryDevice, count: int = 20) -> list[BlocksAlike]:
+    """Allocations of one op, called by one op on one line for one purpose; by the largest of each, as above."""
+    rows, records = _by_size(trace, device), trace.allocations
+    if records is None or not len(rows):
+        return []
+    event = records.event[rows]
+    columns = [
+        np.append(trace.name, -1)[event],
+        np.append(trace.name, -1)[callers(trace, event)],
+        np.append(attribution(trace).line, -1)[event],
+        categories(trace)[rows],
+    ]
+    number, first, size = numbered_alike(columns)
+    kept = np.arange(min(size, count))
+    total = np.zeros(size, np.int64)
+    np.add.at(total, number, records.nbytes[rows])
+    counts = np.bincount(number, minlength=size)
+    blocks = _blocks(trace, rows[first[kept]])
+    return [BlocksAlike(block, int(counts[at]), int(total[at])) for at, block in enumerate(blocks)]
+
+
+def callers(trace: Trace, event: Int32) -> Int32:
+    """For each of these events the op that called it, -1 where none did or there is no event."""
+    parent = np.append(nesting(trace).parent, np.int32(-1))
+    kind = np.append(trace.kind, np.int8(OP))
+    found = parent[event]
+    while np.any(looking := kind[found] != OP):
+        found = np.where(looking, parent[found], found)
+    return found
+
+
+def _by_size(trace: Trace, device: MemoryDevice) -> Int64:
+    """The allocations of a device, the largest first; of equal ones the earlier first."""
+    records = trace.allocations
+    if records is None:
+        return np.empty(0, np.int64)
+    rows = rows_of_device(trace, records, device)
+    rows = rows[records.nbytes[rows] > 0]
+    return rows[np.argsort(-records.nbytes[rows], kind="stable")]
+
+
+def _blocks(trace: Trace, rows: Int64) -> list[Block]:
     records = trace.allocations
     if records is None:
         return []
-    rows = rows_of_device(trace, records, device)
-    rows = rows[records.nbytes[rows] > 0]
-    rows = rows[np.argsort(-records.nbytes[rows], kind="stable")][:count]
     released = releases(records)[rows].tolist()
     category = categories(trace)[rows].tolist()
     return [

@@ -38,7 +38,7 @@ class LinesTab:
             "note": shown(lines.note),
             "whole_ns": sum(row.self_ns for row in lines),
             "largest_ns": max(row.self_ns for row in lines if row.file),
-            "has_memory": any(row.memory_bytes is not None for row in lines),
+            "memory": _memory_column(lines),
             "has_device": any(row.device_ns is not None for row in lines),
             "phases": [PHASES[phase] for phase in range(len(PHASES)) if any(_phases(row)[phase] for row in lines)],
             "files": [self._written(file, numbers) for file in listed_files(trace)],
@@ -117,6 +117,15 @@ class LinesTab:
         return shares + ([{"more": len(costs) - _MOST_OPS}] if len(costs) > _MOST_OPS else [])
 
 
+def _memory_column(lines: Lines) -> Answer | None:
+    """What the column of bytes is called and means, None where there is none."""
+    if any(row.allocated_bytes is not None for row in lines):
+        return {"title": "Allocated", "meaning": "bytes that its ops allocated, whatever was released since"}
+    if any(row.memory_bytes is not None for row in lines):
+        return {"title": "Memory", "meaning": "bytes that its ops allocated, less those they released"}
+    return None
+
+
 def _phases(row: LineRow) -> tuple[int, int, int, int]:
     """The self time of a row by phase, in the order of `PHASES`."""
     return row.forward_ns, row.backward_ns, row.optimizer_ns, row.other_ns
@@ -131,7 +140,7 @@ def _cost(row: LineRow, number: int, text: str) -> Answer:
         "self_ns": row.self_ns,
         "total_ns": row.total_ns,
         "count": row.count,
-        "bytes": row.memory_bytes,
+        "bytes": row.memory_bytes if row.allocated_bytes is None else row.allocated_bytes,
         "device_ns": row.device_ns,
     }
 

@@ -6,13 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.analysis.memory import Block, MemoryCurve, largest_blocks, memory_curve, memory_devices, thinned
+from mtprof_nb.analysis.memory import (
+    Block,
+    MemoryCurve,
+    callers,
+    largest_kinds,
+    memory_curve,
+    memory_devices,
+    thinned,
+)
 from mtprof_nb.analysis.memory_categories import Category
 from mtprof_nb.trace import Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.blocks import time_axis
 from mtprof_nb.views.families import FAMILIES, REDUCTION
 from mtprof_nb.views.places import place_of
+from mtprof_nb.views.rows import Column
 from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.stacks import translucent
 from mtprof_nb.views.summary import wall_ns
@@ -23,6 +32,23 @@ Figure = Any
 MOST_POINTS = 1_200
 LARGEST = 50
 _TICKS = 5
+_LARGEST_COLUMNS = (
+    Column("nbytes", "Size", "bytes", "bytes of the allocation, the largest of those alike"),
+    Column("count", "Number", "count", "allocations by the same op on the same line"),
+    Column("total_bytes", "Together", "bytes", "bytes of all of them, whenever they were held"),
+    Column("at_ns", "At", "time", "when the largest was made, since the recording began"),
+    Column("held_ns", "Held for", "held", "how long until the largest was released"),
+)
+#: What a block is for, in words; of the others nothing is known.
+_PURPOSES = {
+    Category.PARAMETER: "parameter",
+    Category.OPTIMIZER_STATE: "optimizer state",
+    Category.INPUT: "input",
+    Category.TEMPORARY: "temporary",
+    Category.ACTIVATION: "activation",
+    Category.GRADIENT: "gradient",
+    Category.AUTOGRAD_DETAIL: "intermediate of backward",
+}
 #: Colours of the devices, in their order: matrix blue first, then those that differ most from it.
 _CURVES = tuple(FAMILIES[code].colour for code in (0, 1, 3, 2, 6))
 
@@ -142,9 +168,10 @@ def byte_ticks(peak: int) -> list[int]:
 
 
 def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
-    """Columns of the largest allocations: bytes, when, for how long (None: to the end), by which op, and what for."""
-    blocks = [block for device in memory_devices(trace) for block in largest_blocks(trace, device, most)]
-    blocks = sorted(blocks, key=lambda block: (-block.nbytes, block.allocated_ns))[:most]
+    """Columns of the largest allocations, each of those alike: its size, time and purpose, and all of them together."""
+    found = [alike for device in memory_devices(trace) for alike in largest_kinds(trace, device, most)]
+    found = sorted(found, key=lambda alike: (-alike.largest.nbytes, alike.largest.allocated_ns))[:most]
+    blocks = [alike.largest for alike in found]
     names = [int(trace.name[block.event]) if block.event >= 0 else -1 for block in blocks]
     return {
         "id": list(range(len(blocks))),
@@ -152,8 +179,11 @@ def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
         "name": names,
         "label": [shown(trace.names[name]) if name >= 0 else "outside any op" for name in names],
         "detail": [shown(_detail(trace, block)) for block in blocks],
+        "columns": [column._asdict() for column in _LARGEST_COLUMNS],
         "value": {
             "nbytes": [block.nbytes for block in blocks],
+            "count": [alike.number for alike in found],
+            "total_bytes": [alike.nbytes for alike in found],
             "at_ns": [block.allocated_ns - trace.began_ns for block in blocks],
             "held_ns": [
                 None if block.released_ns is None else block.released_ns - block.allocated_ns for block in blocks
@@ -163,8 +193,10 @@ def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
 
 
 def _detail(trace: Trace, block: Block) -> str:
-    known = "" if block.category == Category.UNKNOWN else block.category.name.lower().replace("_", " ")
-    return ", ".join(filter(None, (known, place_of(trace, block.event))))
+    """Who called the op that allocated, what the block is for, and where."""
+    caller = int(callers(trace, np.array([block.event], np.int32))[0])
+    called = f"in {trace.names[trace.name[caller]]}" if caller >= 0 else ""
+    return ", ".join(filter(None, (called, _PURPOSES.get(block.category, ""), place_of(trace, block.event))))
 
 
 def no_curve(trace: Trace) -> str:

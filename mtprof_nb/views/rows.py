@@ -17,7 +17,7 @@ from mtprof_nb.table import sort_attribute
 from mtprof_nb.trace import KERNEL, OP, PYTHON, RUNTIME, Bool, Int8, Int32, Int64, Trace
 from mtprof_nb.views.families import SCOPES, families
 from mtprof_nb.views.places import place
-from mtprof_nb.views.spent import spent_by
+from mtprof_nb.views.spent import allocated_by, spent_by
 
 
 class Grouping(NamedTuple):
@@ -66,15 +66,22 @@ _COLUMNS_OF_OPS = (
 _WITH_SUBMODULES = Column("total_ns", "Total", "time", "time in its ops and in those of its submodules")
 _DEVICE = Column("device_ns", "Device", "time", "time of the kernels it launched")
 _MEMORY = Column("self_bytes", "Memory", "bytes", "bytes it allocated itself, less those it released")
+_ALLOCATED = Column("allocated_bytes", "Allocated", "bytes", "bytes it allocated, with what it called, released or not")
+_ALLOCATED_IN = Column("allocated_bytes", "Allocated", "bytes", "bytes allocated in it, released or not")
 _FLOPS = Column("flops", "FLOPs", "flops", "floating point operations, where a formula is known")
-#: What takes the place of which column where rows are sorted by it.
+#: What takes the place of the column with the same unit, of devices or of memory, where rows are sorted by it.
 _INSTEAD = {
-    "self_device_ns": {_DEVICE: Column("self_device_ns", "Self device", "time", "time of kernels it launched itself")},
-    "cpu_bytes": {_MEMORY: Column("cpu_bytes", "CPU mem", "bytes", "bytes of the CPU, with what it called")},
-    "self_cpu_bytes": {_MEMORY: Column("self_cpu_bytes", "Self CPU mem", "bytes", "bytes of the CPU, its own")},
-    "device_bytes": {_MEMORY: Column("device_bytes", "Device mem", "bytes", "bytes of devices, with what it called")},
-    "self_device_bytes": {_MEMORY: Column("self_device_bytes", "Self dev mem", "bytes", "bytes of devices, its own")},
+    column.key: column
+    for column in (
+        Column("self_device_ns", "Self device", "time", "time of kernels it launched itself"),
+        _MEMORY,
+        Column("cpu_bytes", "CPU mem", "bytes", "bytes of the CPU, with what it called, less those released"),
+        Column("self_cpu_bytes", "Self CPU mem", "bytes", "bytes of the CPU, its own, less those released"),
+        Column("device_bytes", "Device mem", "bytes", "bytes of devices, with what it called, less those released"),
+        Column("self_device_bytes", "Self dev mem", "bytes", "bytes of devices, its own, less those released"),
+    )
 }
+_REPLACED = {_DEVICE.key: "time", _MEMORY.key: "bytes", _ALLOCATED.key: "bytes"}
 
 #: torch's names of what rows can be sorted by.
 SORT_KEYS = {
@@ -93,10 +100,25 @@ SORT_KEYS = {
     "name": "label",
 }
 
+#: What the columns are called in the panel.
+TITLES = {
+    "self": "self_ns",
+    "total": "total_ns",
+    "average": "average_ns",
+    "calls": "count",
+    "memory": "allocated_bytes",
+}
+
 
 def sort_column(sort: str | None) -> str:
     """The column that a sort key of torch's, or of ours, means; `AttributeError` that lists them if unknown."""
-    ours = {"self": "self_ns", "total": "total_ns", "average": "average_ns", "memory": "self_bytes", "calls": "count"}
+    ours = {
+        "self": "self_ns",
+        "total": "total_ns",
+        "average": "average_ns",
+        "memory": "allocated_bytes",
+        "calls": "count",
+    }
     known = {**SORT_KEYS, **ours, **{column: column for column in (*SORT_KEYS.values(), *ours.values())}}
     if sort is None:
         return "self_ns"
@@ -123,8 +145,11 @@ class Rows:
 
     def showing(self, key: str) -> Rows:
         """The same rows, with the column `key` where they would have one of the same kind; only ops have it."""
-        instead = _INSTEAD.get(key, {}) if self.grouping in _BY_OP else {}
-        return replace(self, columns=tuple(instead.get(column, column) for column in self.columns))
+        instead = _INSTEAD.get(key)
+        if instead is None or self.grouping not in _BY_OP:
+            return self
+        kept = (instead if _REPLACED.get(column.key) == instead.unit else column for column in self.columns)
+        return replace(self, columns=tuple(kept))
 
     def order(self, key: str, descending: bool = True) -> Int64:
         """Positions of the rows by one column; ties by name."""
@@ -149,7 +174,9 @@ def columns(trace: Trace, grouping: str = "op") -> tuple[Column, ...]:
         found.append(_WITH_SUBMODULES)
     if np.any(trace.kind == KERNEL):
         found.append(_DEVICE)
-    if trace.recorded.profile_memory:
+    if trace.allocations is not None:
+        found.append(_ALLOCATED if grouping in _BY_OP else _ALLOCATED_IN)
+    elif trace.recorded.profile_memory:
         found.append(_MEMORY)
     if trace.flops is not None:
         found.append(_FLOPS)
@@ -165,6 +192,9 @@ def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
     count, total_ns = spent.count, spent.total_ns
     listed = _is_listed(trace, groups, show_all) if by_op else (count > 0) | (groups.self_device_ns > 0)
     kept = np.flatnonzero(listed)
+    of_event = _with_folded(trace, groups)
+    self_bytes = groups.self_cpu_bytes + groups.self_device_bytes
+    allocated = allocated_by(trace, of_event, len(groups), by_op)
     number = np.full(len(groups) + 1, -1, np.int32)
     number[kept] = np.arange(len(kept), dtype=np.int32)
     first = groups.first[kept]
@@ -172,7 +202,7 @@ def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
     family = families(trace)[first] if by_op else np.full(len(kept), SCOPES, np.int8)
     return Rows(
         grouping=grouping,
-        of_event=number[_with_folded(trace, groups)],
+        of_event=number[of_event],
         label=[tell(event) for event in first.tolist()],
         detail=[detail(event) for event in first.tolist()],
         family=family,
@@ -184,7 +214,8 @@ def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
             "average_ns": total_ns[kept] // np.maximum(count[kept], 1),
             "device_ns": groups.device_ns[kept],
             "self_device_ns": groups.self_device_ns[kept],
-            "self_bytes": (groups.self_cpu_bytes + groups.self_device_bytes)[kept],
+            "self_bytes": self_bytes[kept],
+            "allocated_bytes": (self_bytes if allocated is None else allocated)[kept],
             "self_cpu_bytes": groups.self_cpu_bytes[kept],
             "cpu_bytes": groups.cpu_bytes[kept],
             "self_device_bytes": groups.self_device_bytes[kept],

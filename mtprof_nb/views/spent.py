@@ -1,4 +1,4 @@
-"""How often each row of the operators table ran, and for how long."""
+"""How often each row of the operators table ran, for how long, and what it allocated."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 
 from mtprof_nb.analysis.averages import Groups
 from mtprof_nb.analysis.costs import averaged_costs
-from mtprof_nb.analysis.nesting import nest
-from mtprof_nb.trace import OP, SCOPE, Int64, Trace
+from mtprof_nb.analysis.memory import allocated_bytes
+from mtprof_nb.analysis.nesting import nest, nesting
+from mtprof_nb.trace import OP, SCOPE, Int32, Int64, Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,3 +64,24 @@ def _with_submodules(trace: Trace, groups: Groups, own: Int64) -> Int64:
             if above is not None:
                 total[above] += own[row]
     return total
+
+
+def allocated_by(trace: Trace, of_event: Int32, size: int, with_callees: bool) -> Int64 | None:
+    """Bytes allocated in each group; with what it called, each byte once, however often the group called itself.
+
+    None where the allocator told nothing.
+    """
+    sums, own = np.zeros(size, np.int64), allocated_bytes(trace)
+    if own is None:
+        return None
+    parent = nesting(trace).parent
+    event = np.flatnonzero(own).astype(np.int32)
+    at, pairs = event, []
+    while len(at):
+        grouped = of_event[at] >= 0
+        pairs.append(event[grouped] * np.int64(size) + of_event[at[grouped]])
+        above = parent[at] if with_callees else np.full(len(at), -1, np.int32)
+        event, at = event[above >= 0], above[above >= 0]
+    found = np.unique(np.concatenate(pairs)) if pairs else np.empty(0, np.int64)
+    np.add.at(sums, found % size, own[found // size])
+    return sums

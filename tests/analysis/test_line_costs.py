@@ -326,6 +326,7 @@ def test_an_allocation_is_its_own_threads_however_many_threads_ran_meanwhile() -
     )
 
     assert columns(line_costs(trace), "memory_bytes") == {3: (100,), 4: (7,), 5: (-60,)}
+    assert columns(line_costs(trace), "allocated_bytes") == {3: (100,), 4: (7,)}
 
 
 def test_memory_and_kernels_are_absent_where_they_were_not_recorded() -> None:

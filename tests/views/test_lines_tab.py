@@ -56,7 +56,7 @@ def test_the_first_answer_knows_its_totals_and_what_belongs_to_no_line(trace: Tr
     first = LinesTab(Scene(trace)).first()
 
     assert (first["whole_ns"], first["largest_ns"], first["note"]) == (8_850, 7_000, "")
-    assert (first["has_memory"], first["has_device"]) == (False, False)
+    assert (first["memory"], first["has_device"]) == (None, False)
     assert first["phases"] == ["forward", "backward"]
     assert [(cost["id"], cost["text"], cost["self_ns"]) for cost in first["rest"]] == [(-1, "(unattributed)", 250)]
 

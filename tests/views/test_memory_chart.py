@@ -63,8 +63,40 @@ def test_the_largest_allocations_come_first_and_tell_how_long_they_were_held(tra
     largest = MemoryTab(Scene(trace)).first()["largest"]
 
     assert largest["label"] == ["aten::mm", "aten::empty"]
-    assert largest["value"] == {"nbytes": [4_096, 1_024], "at_ns": [350, 150], "held_ns": [200, None]}
+    assert largest["value"] == {
+        "nbytes": [4_096, 1_024],
+        "count": [1, 1],
+        "total_bytes": [4_096, 1_024],
+        "at_ns": [350, 150],
+        "held_ns": [200, None],
+    }
+    assert [column["key"] for column in largest["columns"]] == list(largest["value"])
     assert "m.py:3" in largest["detail"][1]
+
+
+def test_allocations_of_one_op_on_one_line_are_one_row_that_names_the_caller() -> None:
+    lines = [("m.py", 3), ("m.py", 3), ("m.py", 9)]
+    rows = [
+        event(name, 100 * step + begin, 100 * step + end, line=line)
+        for step, line in enumerate(lines)
+        for name, begin, end in (("layer_norm", 0, 90), ("empty", 10, 20))
+    ]
+    allocations = [
+        {"time_ns": 100 * step + 15, "nbytes": nbytes, "event": 2 * step + 1, "address": step + 1}
+        for step, nbytes in enumerate((50, 70, 60))
+    ]
+    largest = MemoryTab(Scene(make_trace(rows, allocations))).first()["largest"]
+
+    assert largest["label"] == ["empty", "empty"]
+    assert [detail.partition(", ")[0] for detail in largest["detail"]] == ["in layer_norm", "in layer_norm"]
+    assert [detail[-6:] for detail in largest["detail"]] == ["m.py:3", "m.py:9"]
+    assert largest["value"] == {
+        "nbytes": [70, 60],
+        "count": [2, 1],
+        "total_bytes": [120, 60],
+        "at_ns": [115, 215],
+        "held_ns": [None, None],
+    }
 
 
 def test_a_window_has_the_level_it_begins_with_and_all_its_changes() -> None:

@@ -147,7 +147,7 @@ def test_the_table_shows_the_column_that_it_is_sorted_by() -> None:
         "cpu_bytes",
         [64],
     )
-    assert threads["columns"][-1]["key"] == "self_bytes"
+    assert threads["columns"][-1]["key"] == "allocated_bytes"
 
 
 def test_a_hundred_thousand_names_are_sent_in_part_and_counted_whole() -> None:

@@ -129,6 +129,40 @@ def test_columns_are_there_when_they_were_recorded(trace: Trace) -> None:
     assert rows(memory).value["self_bytes"].tolist() == [64]
 
 
+def test_what_an_op_allocated_is_told_with_what_it_called_and_each_byte_once() -> None:
+    trace = make_trace(
+        [
+            event("norm", 0, 100, module="a"),
+            event("empty", 10, 20, module="a"),
+            event("norm", 30, 60, module="b"),
+            event("empty", 40, 50, module="b"),
+            event("free", 110, 120, module="b"),
+        ],
+        allocations=[
+            {"time_ns": 15, "nbytes": 64, "event": 1},
+            {"time_ns": 45, "nbytes": 512, "event": 3},
+            {"time_ns": 115, "nbytes": -576, "event": 4},
+        ],
+    )
+
+    def allocated(grouping: str) -> dict[str, int]:
+        found = rows(trace, grouping)
+        return dict(zip(found.label, found.value["allocated_bytes"].tolist(), strict=True))
+
+    assert allocated("op") == {"norm": 576, "empty": 576, "free": 0}
+    assert allocated("module") == {"a": 64, "b": 512}
+    assert allocated("thread") == {"thread 1": 576}
+    assert [column.title for column in rows(trace).columns][-1] == "Allocated"
+
+
+def test_where_the_allocator_tells_nothing_the_column_has_the_change_around_each_op() -> None:
+    trace = make_trace([event("mm", 0, 9, memory=(0, 64)), event("free", 10, 19, memory=(64, 0))])
+    found = rows(trace)
+
+    assert found.columns[-1].title == "Memory"
+    assert [found.label[row] for row in found.order(sort_column("memory"))] == ["mm", "free"]
+
+
 def test_python_frames_are_rows_only_when_everything_is_to_be_shown() -> None:
     trace = make_trace([event("frame", 0, 100, kind="python"), event("mm", 10, 20)])
 
@@ -154,7 +188,7 @@ def test_a_sort_key_is_torchs_or_ours_and_an_unknown_one_lists_them() -> None:
         "self_ns",
         "total_ns",
         "self_ns",
-        "self_bytes",
+        "allocated_bytes",
         "flops",
     ]
     with pytest.raises(AttributeError, match=r"'speed'.*sort by one of .*self_cpu_time_total"):
