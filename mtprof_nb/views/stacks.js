@@ -1,12 +1,18 @@
 // The stacks tab: icicle or sunburst, sized by what the user chooses.
 
 import { Chart } from "./chart.js";
-import { choice, h } from "./dom.js";
+import { choice, h, settled } from "./dom.js";
+import { escaped, fitted, plain } from "./label.js";
+import { colours } from "./theme.js";
 
 const SHAPES = [
   { key: "icicle", title: "Icicle" },
   { key: "sunburst", title: "Sunburst" },
 ];
+const FONT_PIXELS = 11;
+/** What plotly leaves free beside a name. */
+const INSET = 10;
+const margins = ({ margin }) => margin.l + margin.r;
 
 /** @param {{ host: HTMLElement, first: any, wire: any, store: any }} context */
 export function mount({ host, first, wire, store }) {
@@ -33,6 +39,8 @@ export function mount({ host, first, wire, store }) {
   };
   chart.on("plotly_icicleclick", clicked);
   chart.on("plotly_sunburstclick", clicked);
+  // Slices are wider now, or narrower.
+  chart.on("plotly_animated", () => draw());
 
   function want(change) {
     wanted = { ...wanted, ...change };
@@ -50,7 +58,22 @@ export function mount({ host, first, wire, store }) {
   /** While slices mean the same, plotly stays at the one that the user zoomed to. */
   function draw() {
     const { data, layout } = shown.picture;
-    return chart.draw({ data, layout: { ...layout, uirevision: shown.metric } });
+    // Names of an icicle are cut to fit, so that none need be smaller for another's sake.
+    const uniformtext = data[0].type === "icicle" ? { ...layout.uniformtext, minsize: FONT_PIXELS } : layout.uniformtext;
+    return chart.draw({ data: data.map(dressed), layout: { ...layout, uniformtext, uirevision: shown.metric } });
+  }
+
+  /** In the colours of the page, with names that fit: plotly leaves a name out where it is a little too long. */
+  function dressed(trace) {
+    const theme = colours(place);
+    const marker = { ...trace.marker, line: { ...trace.marker.line, color: theme.paper } };
+    const names = trace.labels.map((label) => plain(label, ""));
+    const font = `${FONT_PIXELS}px ${theme.font}`;
+    const drawn = place._fullData?.[0];
+    const top = Math.max(drawn?.uirevision === shown.metric ? trace.ids.indexOf(drawn.level) : 0, 0);
+    const scale = (chart.width - margins(shown.picture.layout)) / trace.values[top];
+    const text = trace.type === "icicle" ? names.map((name, at) => fitted(name, Math.min(trace.values[at], trace.values[top]) * scale - INSET, font)) : names;
+    return { ...trace, marker, text: text.map(escaped), textinfo: "text" };
   }
 
   async function ask() {
@@ -77,9 +100,10 @@ export function mount({ host, first, wire, store }) {
   store.onselect(() => (host.hidden ? (stale = true) : renew()));
   draw();
   if (store.selection) renew();
+  new ResizeObserver(settled(() => host.hidden || draw(), 200)).observe(place);
   return {
-    restyle: () => chart.restyle(),
-    shown: () => (stale ? renew() : chart.restyle()),
+    restyle: () => draw(),
+    shown: () => (stale ? renew() : draw()),
     destroy: () => chart.destroy(),
   };
 }

@@ -248,6 +248,16 @@ def test_a_click_on_an_event_or_a_slice_selects_its_row(run: Shown) -> None:
     run.open("Stacks").locator("g.slice").first.click()
 
 
+def test_every_slice_of_an_icicle_with_room_for_it_has_a_name(run: Shown) -> None:
+    run.open("Stacks", AGAIN).locator("g.slice").first.wait_for()
+    nameless = """() => [...document.querySelectorAll(".mtprof-stacks g.slice")].filter((slice) => {
+      const text = slice.querySelector("text");
+      const is_named = text?.textContent.trim() && text.getBoundingClientRect().width > 1;
+      return slice.querySelector("path").getBoundingClientRect().width > 60 && !is_named;
+    }).length"""
+    run.page.tab.wait_for_function(f"() => ({nameless})() === 0", timeout=5_000)
+
+
 def test_a_zoomed_icicle_stays_where_it_is_when_something_is_selected(run: Shown) -> None:
     chip, faded = run.panel(AGAIN).locator(".mtprof-chip"), "path.surface[style*='fill-opacity: 0.15']"
     level = "element => element.querySelector('.js-plotly-plot')._fullData[0].level"
