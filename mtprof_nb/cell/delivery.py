@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtprof_nb.cell.flags import Flags
+from mtprof_nb.cell.options import TEXT_KEYS
 from mtprof_nb.cell.recording import Ending, tell
 from mtprof_nb.export.atomic import replacing
 
@@ -45,7 +46,8 @@ def _attempt(what: str, act: Callable[[], None]) -> None:
 
 def _write_table(prof: profile, flags: Flags, path: Path) -> None:
     rows = flags.limit if flags.limit is not None else -1
-    table = prof.key_averages().table(sort_by=flags.sort or DEFAULT_SORT, row_limit=rows)
+    sort = flags.sort or DEFAULT_SORT
+    table = prof.key_averages().table(sort_by=TEXT_KEYS.get(sort, sort), row_limit=rows)
     with replacing(path) as file:
         file.write(table.encode())
 

@@ -19,8 +19,16 @@ RECORD_FLAGS = ("with_stack", "record_shapes", "profile_memory", "with_flops", "
 SCHEDULE_KEYS = ("wait", "warmup", "active", "repeat", "skip_first", "skip_first_wait")
 ACTIVITIES = tuple(activity.value.lower() for activity in ProfilerActivity)
 DUMP_SUFFIXES = (".json", ".json.gz")
+#: Columns of the panel by their titles, and what the text table, which is torch's, calls them.
+TEXT_KEYS = {
+    "self": "self_cpu_time_total",
+    "total": "cpu_time_total",
+    "average": "cpu_time",
+    "calls": "count",
+    "memory": "cpu_memory_usage",
+}
 #: What both the panel and the text table can be sorted by.
-SORT_KEYS = tuple(key for key in rows.SORT_KEYS if key in averages.SORT_KEYS)
+SORT_KEYS = (*TEXT_KEYS, *(key for key in rows.SORT_KEYS if key in averages.SORT_KEYS))
 
 
 def _positive(text: str) -> int:
@@ -143,6 +151,6 @@ OPTIONS = (
     Option(("-l", "--limit"), "limit", "show at most N rows", _positive, "N"),
     Option(("-D", "--dump"), "dump", "write the trace, .json or .json.gz", _trace_file, "FILE", can_default=False),
     Option(("-T", "--text"), "text", "write the table as text", _new_file, "FILE", can_default=False),
-    Option(("--show-all",), "show_all", "show frames of the profiler and of IPython too", negatable=True),
+    Option(("--show-all",), "show_all", "show Python frames, IPython's included", negatable=True),
     Option(("-h", "--help"), "help", "show this and run nothing", can_default=False),
 )

@@ -110,6 +110,11 @@ def test_two_ways_to_write_the_same(line: str, expected: str) -> None:
     assert read(line) == read(expected)
 
 
+@pytest.mark.parametrize("title", ["self", "total", "average", "calls", "count", "memory"])
+def test_rows_are_sorted_by_what_a_column_is_called_in_the_panel_too(title: str) -> None:
+    assert read(f"--sort {title}").sort == title
+
+
 def test_a_backslash_is_part_of_a_file_name() -> None:
     assert read(r"--name C:\temp").name == r"C:\temp"
 

@@ -117,9 +117,10 @@ def test_the_trace_is_dumped(kernel: Kernel, tmp_path: Path, suffix: str) -> Non
     assert "aten::mm" in {event["name"] for event in json.loads(text)["traceEvents"]}
 
 
-def test_the_table_is_written_as_text_sorted_and_limited(kernel: Kernel, tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", ["count", "calls"])
+def test_the_table_is_written_as_text_sorted_and_limited(kernel: Kernel, tmp_path: Path, key: str) -> None:
     path = tmp_path / "table.txt"
-    kernel.run(f"%%mtprofile -q -T '{path}' -s count -l 2\nfor i in range(5):\n    {OPS}")
+    kernel.run(f"%%mtprofile -q -T '{path}' -s {key} -l 2\nfor i in range(5):\n    {OPS}")
     expected = kernel.last("prof.key_averages().table(sort_by='count', row_limit=2)")
 
     assert path.read_text() == expected
