@@ -11,7 +11,7 @@ export function mount({ host, first, wire, store }) {
   );
   const hottest = h("button", { type: "button", class: "mtprof-button", text: "Hottest line", title: "Bring the dearest line into view", onclick: () => listing.revealHottest() });
   const tools = h("div", { class: "mtprof-tools" }, hottest, h("div", { class: "mtprof-line-keys", "aria-label": "Phases" }, ...keys));
-  tools.append(h("span", { class: "mtprof-count", text: "Self time of each line; click a line for its ops" }));
+  tools.append(h("span", { class: "mtprof-count", text: ["Self time of each line; click a line for its ops", first.hint].filter(Boolean).join("; ") }));
   host.append(tools);
   if (first.note) host.append(h("div", { class: "mtprof-line-note", role: "note", text: first.note }));
   host.append(h("div", { class: "mtprof-stage" }, listing.element));
@@ -53,7 +53,7 @@ class Listing {
       role: "grid",
       tabindex: "0",
       "aria-label": "Cost of source lines",
-      style: `--mtprof-line-columns:${"74px ".repeat(this.columns.length)}`,
+      style: `--mtprof-line-columns:${this.columns.length}`,
       onkeydown: (event) => this.#key(event),
     });
     this.element.append(this.#head(), ...first.files.flatMap((file) => this.#file(file)));

@@ -2,10 +2,13 @@
 
 import { h } from "./dom.js";
 import { share, writers } from "./format.js";
+import { fittedMiddle } from "./label.js";
 
 const ROW_PIXELS = 24;
 const SPARE_ROWS = 6;
 const NAME_PIXELS = 190;
+/** What stands beside a name in its cell: room at both ends, and the colour of its family. */
+const NAME_INSET = 41;
 const WIDTHS = { count: 72, time: 82, share: 96, bytes: 88, flops: 98, held: 92 };
 let tables = 0;
 
@@ -22,6 +25,8 @@ export class Table {
   #selected = null;
   #largest = 1;
   #sentence = "";
+  /** A name as it fits into its column at present. */
+  #fit = (text) => text;
   #prefix = `mtprof-table-${++tables}`;
 
   /** @param {{ label: string, nameTitle: string, families?: any[], onsort?: Function, onselect?: Function }} options */
@@ -56,17 +61,17 @@ export class Table {
     this.#columns = columns;
     this.#rows = rows;
     this.wholes = wholes;
-    this.#lay("wide", columns.map((column) => WIDTHS[column.unit]), NAME_PIXELS);
-    this.#lay("narrow", columns.map((column) => Math.round(WIDTHS[column.unit] * 0.86)), NAME_PIXELS - 20);
+    this.#lay("wide", columns.map((column) => WIDTHS[column.unit]));
+    this.#lay("narrow", columns.map((column) => Math.round(WIDTHS[column.unit] * 0.86)));
     this.#largest = Math.max(...(rows.value.self_ns ?? [0]), 1);
     this.#drawHead();
   }
 
   /** Widths of the columns, for a wide place and for a narrow one; the style sheet takes the one that fits. */
-  #lay(kind, widths, name) {
+  #lay(kind, widths) {
     const style = this.element.style;
-    style.setProperty(`--mtprof-${kind}-columns`, `minmax(${name}px, 1fr) ${widths.map((width) => `${width}px`).join(" ")}`);
-    style.setProperty(`--mtprof-${kind}-least`, `${widths.reduce((sum, width) => sum + width, name)}px`);
+    style.setProperty(`--mtprof-${kind}-columns`, `minmax(${NAME_PIXELS}px, 1fr) ${widths.map((width) => `${width}px`).join(" ")}`);
+    style.setProperty(`--mtprof-${kind}-least`, `${widths.reduce((sum, width) => sum + width, NAME_PIXELS)}px`);
   }
 
   /** The places of the rows to show, in their order; where there are none, `sentence` says why. */
@@ -130,6 +135,9 @@ export class Table {
     const height = this.element.clientHeight || 300;
     const first = Math.max(Math.floor(this.element.scrollTop / ROW_PIXELS) - SPARE_ROWS, 0);
     const last = Math.min(first + Math.ceil(height / ROW_PIXELS) + 2 * SPARE_ROWS, this.#order.length);
+    const style = getComputedStyle(this.element);
+    const room = (this.head.firstElementChild?.offsetWidth ?? 0) - NAME_INSET;
+    this.#fit = (text) => (room > 0 ? fittedMiddle(text, room, `${style.fontSize} ${style.fontFamily}`) : text);
     const rows = [];
     for (let place = first; place < last; place++) rows.push(this.#row(place));
     if (!rows.length && this.#sentence) rows.push(h("div", { class: "mtprof-no-rows", text: this.#sentence }));
@@ -147,7 +155,7 @@ export class Table {
       "div",
       { class: "mtprof-cell mtprof-in-name", role: "gridcell", title: detail ? `${label}\n${detail}` : label },
       family ? h("span", { class: "mtprof-swatch", style: `background:${family.colour}`, title: family.title }) : null,
-      h("span", { class: "mtprof-label", text: label }),
+      h("span", { class: "mtprof-label", text: this.#fit(label) }),
       detail ? h("span", { class: "mtprof-detail", text: detail }) : null,
     );
     const cells = this.#columns.map((column) => {

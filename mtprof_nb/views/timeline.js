@@ -36,12 +36,16 @@ export function mount({ host, first, wire, store }) {
   ];
   host.append(h("div", { class: "mtprof-tools" }, ...tools, overview.element, status), scroll, legend(first.legend));
 
-  // The plot fills its place: a few rows are drawn taller and leave the rest blank, many rows scroll.
   const { margin, height: least, yaxis } = first.picture.layout;
-  const height = Math.max(least, scroll.clientHeight - 2);
-  const rowPixels = Math.min((height - margin.t - margin.b) / yaxis.range[0], TALLEST_ROW);
-  const rows = (height - margin.t - margin.b) / rowPixels;
-  place.style.height = `${height}px`;
+  let [height, rows] = [least, yaxis.range[0]];
+
+  /** The plot fills its place: a few rows are drawn taller and leave the rest blank, many rows scroll. */
+  function fill() {
+    height = Math.max(least, scroll.clientHeight - 2);
+    const rowPixels = Math.min((height - margin.t - margin.b) / yaxis.range[0], TALLEST_ROW);
+    rows = (height - margin.t - margin.b) / rowPixels;
+    place.style.height = `${height}px`;
+  }
 
   const chart = new Chart(place, wire);
   chart.on("plotly_relayout", (change) => {
@@ -88,7 +92,8 @@ export function mount({ host, first, wire, store }) {
     layout.xaxis = { ...layout.xaxis, range: view, tickvals: ticks.values, ticktext: ticks.text, tickformat: "", ticksuffix: "" };
     overview.show(view);
     const span = h("span", { class: "mtprof-word", text: `${duration((view[1] - view[0]) * 1e9)}: ` });
-    status.replaceChildren(span, `${number(shown.held)} events, ${number(shown.drawn)} blocks`);
+    const blocks = h("span", { class: "mtprof-word", text: `, ${number(shown.drawn)} blocks` });
+    status.replaceChildren(span, `${number(shown.held)} events`, blocks);
     status.title = status.textContent;
     return chart.draw({ data: fitting(wire.live ? shown.picture.data : dimmed(shown.picture.data)), layout });
   }
@@ -162,10 +167,11 @@ export function mount({ host, first, wire, store }) {
     else draw();
   };
   store.onselect(() => (host.hidden ? (stale = true) : renew()));
+  fill();
   draw();
   // The first picture was made for a width that is seldom ours.
   ask();
-  new ResizeObserver(settled(() => host.hidden || (draw(), ask()), 200)).observe(scroll);
+  new ResizeObserver(settled(() => host.hidden || (fill(), draw(), ask()), 200)).observe(scroll);
   return {
     restyle: () => chart.restyle(),
     shown: () => (stale ? renew() : chart.restyle()),

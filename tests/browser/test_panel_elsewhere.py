@@ -239,3 +239,18 @@ def test_a_name_that_is_too_long_is_cut_so_that_it_fits(page: Any) -> None:
     )
 
     assert cut == ["native_la…", "", "mm", "nativ…ward", "mm"]
+
+
+def test_in_a_narrow_place_names_stay_apart_and_the_legend_is_whole(page: Any) -> None:
+    page.set_viewport_size({"width": 460, "height": 700})
+    render(page, panels.panel(training_run(500)))
+    labels = page.locator(".mtprof-row .mtprof-label").all_inner_texts()
+    assert any("…" in label for label in labels)
+    assert len(set(labels)) == len(labels)
+
+    page.get_by_role("tab", name="Timeline").click()
+    legend, panel = page.locator(".mtprof-legend"), page.locator(".mtprof").bounding_box()
+    legend.wait_for()
+    last = legend.locator(".mtprof-legend-entry").last.bounding_box()
+    assert last["y"] + last["height"] <= panel["y"] + panel["height"]
+    assert last["x"] + last["width"] <= panel["x"] + panel["width"]
