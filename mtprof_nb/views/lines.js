@@ -47,7 +47,7 @@ class Listing {
       { title: "Ops", text: (cost) => number(cost.count) },
     ];
     if (first.has_device) this.columns.push({ title: "Device", text: (cost) => duration(cost.device_ns ?? 0) });
-    if (first.has_memory) this.columns.push({ title: "Memory", text: (cost) => nbytes(cost.bytes ?? 0) });
+    if (first.memory) this.columns.push({ ...first.memory, text: (cost) => nbytes(cost.bytes ?? 0) });
     this.element = h("div", {
       class: "mtprof-listing",
       role: "grid",

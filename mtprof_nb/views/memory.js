@@ -6,11 +6,6 @@ import { timeTicks } from "./format.js";
 import { escaped, fitted, plain } from "./label.js";
 import { Table, sorted } from "./table.js";
 
-const COLUMNS = [
-  { key: "nbytes", title: "Size", unit: "bytes", meaning: "bytes of the allocation" },
-  { key: "at_ns", title: "At", unit: "time", meaning: "when, since the recording began" },
-  { key: "held_ns", title: "Held for", unit: "held", meaning: "how long until it was released" },
-];
 const HELP = "Drag to zoom, double-click or key 0 for all";
 /** What stands between a peak and its name, and the name and the axis. */
 const PEAK_PIXELS = 12;
@@ -61,7 +56,7 @@ export function mount({ host, first, wire, store }) {
   chart.on("plotly_doubleclick", () => go(whole));
 
   function list() {
-    table.fill(COLUMNS, first.largest);
+    table.fill(first.largest.columns, first.largest);
     table.show(sorted(table, first.largest, table.sort));
   }
 
