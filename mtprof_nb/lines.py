@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -156,11 +157,24 @@ def source_lines(trace: Trace, file: str) -> list[str]:
     """The text of a cell or file by lines; none where it is not to be had."""
     text = trace.sources.get(file)
     if text is not None:
-        return text.split("\n")
+        return [_MAGIC.sub(_as_typed, line) for line in text.split("\n")]
     try:
         return [line.rstrip("\n") for line in linecache.getlines(file)]
     except ValueError:  # no name that a file could have
         return []
+
+
+#: What IPython makes of a magic, or of a command, where its text needs no escape.
+_MAGIC = re.compile(
+    r"get_ipython\(\)\.(?:run_(?P<kind>line|cell)_magic\('(?P<name>\w+)', |(?P<system>system)\()"
+    r"'(?P<text>[^'\\]*)'(?:, None)?\)"
+)
+
+
+def _as_typed(call: re.Match[str]) -> str:
+    if call["system"]:
+        return f"!{call['text']}"
+    return f"{'%' if call['kind'] == 'line' else '%%'}{call['name']} {call['text']}".rstrip()
 
 
 def file_label(file: str) -> str:

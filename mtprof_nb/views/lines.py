@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from mtprof_nb.analysis.attribution import attribution
 from mtprof_nb.analysis.parameters import parameter_costs
 from mtprof_nb.lines import UNATTRIBUTED, LineRow, Lines
@@ -14,7 +16,10 @@ from mtprof_nb.views.text import escaped, shown
 #: Lines whose ops are saved with the notebook, and ops of a line.
 _LINES_WITH_OPS, _MOST_OPS = 60, 12
 _STATIC_ROWS = 10
+NO_OPS = "No op ran, so that no line has a cost."
+NO_LINES = "No op ran on a line of the cell: add --with-stack for functions elsewhere."
 NOT_RECORDED = "No source line is known: profile a cell with %%mtprofile, or add --with-stack for functions elsewhere."
+HINT = "--with-stack adds the lines of functions that these lines call"
 _CELL = "padding:1px 8px;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
 _CODE = "padding:1px 8px;text-align:left;max-width:34em;overflow:hidden;text-overflow:ellipsis;white-space:pre"
 
@@ -30,12 +35,13 @@ class LinesTab:
         trace = self._scene.trace
         lines = Lines(trace)
         if not any(row.file for row in lines):
-            return {"empty": " ".join(filter(None, [NOT_RECORDED, shown(lines.note)]))}
+            return {"empty": _no_lines(trace, lines)}
         numbers = self._numbers()
         rest = [row for row in lines if not row.file]
         dearest = [row for row in lines if row.count][:_LINES_WITH_OPS]
         return {
             "note": shown(lines.note),
+            "hint": "" if _knows_functions(trace) else HINT,
             "whole_ns": sum(row.self_ns for row in lines),
             "largest_ns": max(row.self_ns for row in lines if row.file),
             "memory": _memory_column(lines),
@@ -115,6 +121,21 @@ class LinesTab:
             for cost in costs[:_MOST_OPS]
         ]
         return shares + ([{"more": len(costs) - _MOST_OPS}] if len(costs) > _MOST_OPS else [])
+
+
+def _no_lines(trace: Trace, lines: Lines) -> str:
+    """Why there is no line with a cost."""
+    if not np.any(trace.kind == OP):
+        return NO_OPS
+    if trace.line is not None:
+        return " ".join(filter(None, [NO_LINES, shown(trace.lines_note)]))
+    return " ".join(filter(None, [NOT_RECORDED, shown(lines.note)]))
+
+
+def _knows_functions(trace: Trace) -> bool:
+    """Whether lines of functions outside the cell could be there: of stacks, or of files that Python told of."""
+    marked = trace.line_stacks.frames if trace.line_stacks is not None else ()
+    return trace.stack is not None or len({frame.file for frame in marked}) > 1
 
 
 def _memory_column(lines: Lines) -> Answer | None:

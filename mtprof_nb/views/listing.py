@@ -9,9 +9,9 @@ from mtprof_nb.lines import LineRow, Lines, source_lines
 from mtprof_nb.trace import Trace
 from mtprof_nb.views.places import place
 
-#: A text up to this long is listed whole.
-WHOLE_LINES = 300
-#: Lines around one with a cost, in a longer text.
+#: A stretch up to this long, from the first line with a cost to the last, is listed whole.
+WHOLE_LINES = 40
+#: Lines before the first and after the last with a cost, and around each in a longer stretch.
 AROUND = 3
 #: Lines of a listing, over all files.
 MOST_LINES = 1_500
@@ -56,8 +56,10 @@ def listed_files(trace: Trace) -> list[ListedFile]:
 def _listed(trace: Trace, file: str, rows: list[LineRow], most: int) -> ListedFile:
     text = source_lines(trace, file)
     cost = {row.line: row for row in rows}
-    last = max(len(text), *cost)
-    numbers: list[int | None] = list(range(1, last + 1)) if last <= WHOLE_LINES else list(_near(sorted(cost), last))
+    first, last = min(cost), max(cost)
+    costly = list(range(first, last + 1)) if last - first < WHOLE_LINES else sorted(cost)
+    written = max((number for number, line in enumerate(text, 1) if line.strip()), default=0)
+    numbers = list(_near(costly, max(written, last)))
     lines = tuple(
         None if number is None else ListedLine(number, _at(text, number), cost.get(number)) for number in numbers[:most]
     )
@@ -66,7 +68,7 @@ def _listed(trace: Trace, file: str, rows: list[LineRow], most: int) -> ListedFi
 
 
 def _near(costly: list[int], last: int) -> Iterator[int | None]:
-    """The lines around costly ones, a None where lines between are left out."""
+    """The lines around costly ones, a None where lines before, between or after them are left out."""
     shown = 0
     for number in costly:
         first = max(shown + 1, number - AROUND)
@@ -74,6 +76,8 @@ def _near(costly: list[int], last: int) -> Iterator[int | None]:
             yield None
         yield from range(first, min(number + AROUND, last) + 1)
         shown = max(shown, min(number + AROUND, last))
+    if shown < last:
+        yield None
 
 
 def _at(text: list[str], number: int) -> str:

@@ -63,7 +63,8 @@ export async function render({ model, el }, kinds) {
   watchTheme(root, () => tabs.forEach((tab) => tab.view?.restyle?.()), ending.signal);
 
   wire.hello();
-  await open(tabs[0]);
+  bar.hidden = tabs.length === 0;
+  if (tabs.length) await open(tabs[0]);
   return () => {
     ending.abort();
     for (const tab of tabs) tab.view?.destroy?.();

@@ -67,9 +67,11 @@ def _panel(scene: Scene, tabs: tuple[str, ...] | None = None) -> Panel:
     from mtprof_nb.views.widget import Panel
 
     table_alone = tabs == ("operators",)
+    # Where nothing was recorded, the strip says all that there is.
+    kinds = TABS if len(scene.trace) else ()
     return Panel(
         scene,
-        tabs or tuple(kind.name for kind in TABS),
+        tabs or tuple(kind.name for kind in kinds),
         None if table_alone else summary(scene.trace, scene.name, scene.status),
         static.html(scene, charts=not table_alone),
         static.text(scene),

@@ -1,6 +1,7 @@
 """The lines tab: what it sends first, what it answers, and the table without scripts."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,6 +119,26 @@ def test_without_lines_the_tab_says_how_to_get_them() -> None:
     assert "add --with-stack" in NOT_RECORDED
 
 
+def test_a_cell_without_ops_is_not_told_to_be_profiled() -> None:
+    frames = make_trace([event("f", 0, 10, kind="python")])
+    elsewhere = make_trace([event("mm", 0, 10), event("scope", 20, 30, kind="scope", line=(CELL, 1))])
+
+    assert LinesTab(Scene(frames)).first() == {"empty": "No op ran, so that no line has a cost."}
+    assert LinesTab(Scene(elsewhere)).first()["empty"].startswith("No op ran on a line of the cell: add --with-stack")
+
+
+def test_a_hint_names_the_flag_that_opens_the_functions_that_lines_call() -> None:
+    def hint(*stacks: list[tuple[str, int, str]], **facts: Any) -> str:
+        rows = [event("mm", 10 * n, 10 * n + 5, line_stack=stack, **facts) for n, stack in enumerate(stacks)]
+        found: str = LinesTab(Scene(make_trace(rows))).first()["hint"]
+        return found
+
+    cell, called = (CELL, 3, "<module>"), ("model.py", 9, "forward")
+    assert hint([cell]).startswith("--with-stack adds the lines of functions")
+    assert hint([cell], [called, cell]) == ""
+    assert hint([cell], stack=[cell]) == ""
+
+
 def test_the_dearest_file_comes_first(trace: Trace) -> None:
     assert [file.title for file in listed_files(trace)] == [CELL, "model.py"]
 
@@ -130,11 +151,34 @@ def test_a_long_file_is_listed_around_its_costly_lines(tmp_path: Path) -> None:
     )
 
     numbers = [line.number if line else None for line in listed_files(trace)[0].lines]
-    assert numbers == [1, 2, 3, 4, None, *range(497, 507)]
+    assert numbers == [1, 2, 3, 4, None, *range(497, 507), None]
     assert [line.text for line in listed_files(trace)[0].lines if line and line.row] == [
         "line 1",
         "line 500",
         "line 503",
+    ]
+
+
+def test_what_stands_far_before_the_first_costly_line_is_left_out() -> None:
+    text = "".join(f"line {number}\n" for number in range(1, 31))
+    trace = make_trace([event("mm", 10 * n, 10 * n + 5, line=(CELL, n)) for n in (11, 27)], sources={CELL: text})
+
+    numbers = [line.number if line else None for line in listed_files(trace)[0].lines]
+    assert numbers == [None, *range(8, 31)]
+
+
+def test_a_magic_is_listed_as_it_was_typed() -> None:
+    text = (
+        "get_ipython().run_cell_magic('mtprofile', '--all', None)\nget_ipython().run_line_magic('load_ext', 'x y')\n"
+        "  get_ipython().system('ls')\nget_ipython().run_line_magic('time', '\\'a\\'')"
+    )
+    trace = make_trace([event("mm", 0, 5, line=(CELL, 2))], sources={CELL: text})
+
+    assert [line.text for line in listed_files(trace)[0].lines if line] == [
+        "%%mtprofile --all",
+        "%load_ext x y",
+        "  !ls",
+        "get_ipython().run_line_magic('time', '\\'a\\'')",
     ]
 
 
