@@ -36,6 +36,8 @@ from mtprof_nb.errors import HookError, SessionError, warn
 from mtprof_nb.merge import merge
 from mtprof_nb.trace import KERNEL, SCOPE, Trace, empty_trace
 
+#: The first whose Kineto can listen to all threads and filter activities.
+_OLDEST = "2.12"
 #: Our device names beside torch's activities.
 _TORCH_ACTIVITY = {"NPU": "PrivateUse1"}
 
@@ -49,8 +51,16 @@ class KinetoHook:
         if not torch.profiler.kineto_available():
             msg = "this build of PyTorch has no Kineto: use hook='dispatch'"
             raise HookError(msg)
+        if torch.__version__ < _OLDEST:
+            here = torch.__version__
+            msg = f"hook 'kineto' needs PyTorch {_OLDEST}, and this is {here}: upgrade, or use hook='dispatch'"
+            raise HookError(msg)
+        activities = available(request.activities)
+        if not activities:
+            msg = f"hook 'kineto' can record none of {', '.join(sorted(request.activities))} here: add CPU"
+            raise HookError(msg)
         self._torch = torch
-        self._request = replace(request, activities=available(request.activities))
+        self._request = replace(request, activities=activities)
         #: torch's low-level profiler of the present window.
         self.profiler: Any = None
         self._slot: ProfileSlot | None = None

@@ -12,6 +12,7 @@ import warnings
 import pytest
 
 import mtprof_nb as mtp
+from mtprof_nb.capture import kineto
 from mtprof_nb.trace import PHASES
 
 torch = pytest.importorskip("torch")
@@ -449,6 +450,7 @@ library.fallback(fallback, "PrivateUse1")
 x, y = wrap(torch.ones(2, 2)), wrap(torch.ones(2, 2))
 
 import mtprof_nb as mtp
+from mtprof_nb.capture import kineto
 
 with mtp.profile(hook="kineto", record_shapes=True, activities=["cpu"]) as prof:
     torch.add(x, y)
@@ -489,3 +491,16 @@ def test_with_stacks_the_profilers_own_calls_are_not_shown():
 
     assert functions <= {"decorated", "numbers", "<genexpr>", "sorted", "sin", "exp", "cos", "tolist"}
     assert {"decorated", "numbers", "<genexpr>", "sorted"} <= functions
+
+
+def test_a_torch_that_is_too_old_is_refused_with_the_remedy(monkeypatch):
+    monkeypatch.setattr(torch, "__version__", torch.torch_version.TorchVersion("2.9.1"))
+    with pytest.raises(mtp.HookError, match=r"needs PyTorch 2.12, and this is 2.9.1: upgrade, or use hook='dispatch'"):
+        mtp.profile(hook="kineto").start()
+
+
+def test_activities_of_which_kineto_can_record_none_are_refused(monkeypatch):
+    prof = mtp.profile(hook="kineto")
+    monkeypatch.setattr(kineto, "available", lambda names: frozenset())
+    with pytest.raises(mtp.HookError, match="can record none of CPU here: add CPU"):
+        prof.start()
