@@ -40,6 +40,7 @@ class RecordingLine:
         self._display_id = uuid.uuid4().hex
         self._doing = "recording"
         self._shown = False
+        self._publishing = threading.Lock()
         self._stopped = threading.Event()
         self._began = time.monotonic()
         # The context carries the request to which a kernel attributes what is published.
@@ -52,8 +53,10 @@ class RecordingLine:
             self._thread.start()
 
     def reading(self) -> None:
-        """The cell is done; what was recorded is being read."""
+        """The cell is done; what was recorded is being read. That is said at once: while it is read, no thread runs."""
         self._doing = "reading what was recorded"
+        if self._shown:
+            self._say()
 
     def stop(self) -> None:
         """Take the line away; nothing is published after this returns."""
@@ -65,8 +68,11 @@ class RecordingLine:
 
     def _run(self) -> None:
         while not self._stopped.wait(INTERVAL_S):
-            text = f"{self._label}: {self._doing}, {self._elapsed()}{self._step_count()}"
-            self._publish({"text/plain": text, "text/html": f"<small>{html.escape(text)}</small>"})
+            self._say()
+
+    def _say(self) -> None:
+        text = f"{self._label}: {self._doing}, {self._elapsed()}{self._step_count()}"
+        self._publish({"text/plain": text, "text/html": f"<small>{html.escape(text)}</small>"})
 
     def _elapsed(self) -> str:
         minutes, seconds = divmod(int(time.monotonic() - self._began), 60)
@@ -77,5 +83,6 @@ class RecordingLine:
         return f", {steps} step{'s' if steps > 1 else ''}" if steps else ""
 
     def _publish(self, bundle: dict[str, str]) -> None:
-        self._publisher.publish(bundle, {}, transient={"display_id": self._display_id}, update=self._shown)
-        self._shown = True
+        with self._publishing:
+            self._publisher.publish(bundle, {}, transient={"display_id": self._display_id}, update=self._shown)
+            self._shown = True

@@ -91,11 +91,8 @@ class Recording:
             self._is_recording = False
             self._boundary.remove()
             self._watcher.remove()
-            if self._line is not None:
-                self._line.reading()
             try:
-                with collected_warnings(self._notes):
-                    self._prof.stop()
+                self._stop()
                 self._is_complete = True
             except (Exception, KeyboardInterrupt) as error:
                 tell(f"the recording could not be finished ({type(error).__name__}: {error}); the cell is not affected")
@@ -104,6 +101,14 @@ class Recording:
             if self._line is not None:
                 self._line.stop()
         return self._prof if self._is_complete else None
+
+    def _stop(self) -> None:
+        try:
+            if self._line is not None:
+                self._line.reading()
+        finally:
+            with collected_warnings(self._notes):
+                self._prof.stop()
 
     def run(self, body: Callable[[], Any]) -> Any:
         """The value of `body`, recorded. Where it fails, the profile follows the traceback."""

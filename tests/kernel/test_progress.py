@@ -32,9 +32,14 @@ def test_a_cell_of_more_than_a_second_says_that_it_is_recorded_and_then_no_more(
     ran = kernel.run("%%mtprofile\nimport time\ntime.sleep(1.3)", **WATCHED)
     number = ran.reply["execution_count"]
 
-    assert _lines(ran) == [f"Cell [{number}]: recording, 1 s", None]
+    assert _lines(ran) == [
+        f"Cell [{number}]: recording, 1 s",
+        f"Cell [{number}]: reading what was recorded, 1 s",
+        None,
+    ]
     assert [kind for kind, _ in ran.messages if kind.endswith("display_data")] == [
         "display_data",
+        "update_display_data",
         "update_display_data",
         "display_data",
     ]
