@@ -52,7 +52,7 @@ def profile_training() -> mtp.profile:
     torch.set_num_threads(1)
     model = SmallNet()
     train(model, 2)
-    with mtp.profile(with_stack=True, name=f"{STEPS} steps of a small convolutional net: the hottest ops") as prof:
+    with mtp.profile(with_stack=True, name=f"{STEPS} steps of a small convolutional net") as prof:
         train(model, STEPS)
     return prof
 
@@ -70,12 +70,9 @@ def write_page(notebook: Path, page: Path) -> None:
 
 
 def main() -> None:
-    """Print the hottest ops and lines, then the address of the page."""
-    prof = profile_training()
-    prof.show(limit=10)
-    print("\nthe hottest lines, with what backward and the optimizer owe to them")
-    print(prof.lines().table(row_limit=10))
-    print(f"executing {NOTEBOOK.relative_to(ROOT)} …")
+    """Print the hottest lines, with what backward and the optimizer owe to them, and ops; the address of the page."""
+    profile_training().show()
+    print(f"\nexecuting {NOTEBOOK.relative_to(ROOT)} …")
     write_page(NOTEBOOK, PAGE)
     print(f"open {PAGE.as_uri()}")
     print("or `make lab` for the same notebook, live")

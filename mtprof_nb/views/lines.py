@@ -46,7 +46,9 @@ class LinesTab:
             "largest_ns": max(row.self_ns for row in lines if row.file),
             "memory": _memory_column(lines),
             "has_device": any(row.device_ns is not None for row in lines),
-            "phases": [PHASES[phase] for phase in range(len(PHASES)) if any(_phases(row)[phase] for row in lines)],
+            "phases": [
+                PHASES[phase] for phase in range(len(PHASES)) if any(self_by_phase(row)[phase] for row in lines)
+            ],
             "files": [self._written(file, numbers) for file in listed_files(trace)],
             "rest": [_cost(row, -1, UNATTRIBUTED) for row in rest],
             "ops": {self._number(row, numbers): self._ops(lines, row) for row in dearest},
@@ -147,7 +149,7 @@ def _memory_column(lines: Lines) -> Answer | None:
     return None
 
 
-def _phases(row: LineRow) -> tuple[int, int, int, int]:
+def self_by_phase(row: LineRow) -> tuple[int, int, int, int]:
     """The self time of a row by phase, in the order of `PHASES`."""
     return row.forward_ns, row.backward_ns, row.optimizer_ns, row.other_ns
 
@@ -157,7 +159,7 @@ def _cost(row: LineRow, number: int, text: str) -> Answer:
         "id": number,
         "text": shown(text),
         "place": shown(f"{row.where}:{row.line}") if row.file else "",
-        "phases": dict(zip(PHASES, _phases(row), strict=True)),
+        "phases": dict(zip(PHASES, self_by_phase(row), strict=True)),
         "self_ns": row.self_ns,
         "total_ns": row.total_ns,
         "count": row.count,
@@ -187,7 +189,7 @@ def lines_html(trace: Trace) -> str:
 def _row_html(row: LineRow, whole_ns: int) -> str:
     where = f"{row.where}:{row.line}" if row.file else ""
     cells = [units.duration(row.self_ns), units.share(row.self_ns, whole_ns)]
-    cells += [units.duration(time) if time else "–" for time in _phases(row)[:3]]
+    cells += [units.duration(time) if time else "–" for time in self_by_phase(row)[:3]]
     cells += [units.duration(row.total_ns), units.number(row.count)]
     where, source = escaped(where), escaped(row.source, 80)
     code = f'<span style="font-family:monospace">{source}</span>'

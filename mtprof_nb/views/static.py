@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.trace import Int64, Trace
+from mtprof_nb.lines import Lines
+from mtprof_nb.trace import PHASES, Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.families import FAMILIES
-from mtprof_nb.views.lines import lines_html
+from mtprof_nb.views.lines import lines_html, self_by_phase
+from mtprof_nb.views.places import place
 from mtprof_nb.views.rows import Column, Rows, rows
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.summary import Summary, summary
 from mtprof_nb.views.svg import image, stacks_svg, timeline_svg
 from mtprof_nb.views.text import escaped, fitted, shown
 
-DEFAULT_ROWS = 20
+DEFAULT_ROWS = 10
+_TEXT_LINES = 8
 _NAME_WIDTH = 44
 #: A page without a doctype does not hand colour and size on to tables.
-_TABLE = (
-    "color:inherit;font-size:inherit;border-collapse:separate;border-spacing:14px 1px;margin:6px 0;"
-    "text-align:right;white-space:nowrap"
-)
-_NAME = "text-align:left;max-width:26em;overflow:hidden;text-overflow:ellipsis"
+_TABLE = "color:inherit;font-size:inherit;border-collapse:collapse;margin:6px 0;text-align:right;white-space:nowrap"
+_CELL = "padding:1px 7px;white-space:nowrap"
+_NAME = f"{_CELL};text-align:left;max-width:26em;overflow:hidden;text-overflow:ellipsis"
 
 
 def text(scene: Scene) -> str:
-    """The key figures and the top rows as plain text."""
+    """The key figures, the dearest lines and the top rows as plain text."""
     strip = summary(scene.trace, scene.name, scene.status)
     lines = [shown(strip.title), *map(shown, strip.notes)]
     if not len(scene.trace):
@@ -34,6 +35,7 @@ def text(scene: Scene) -> str:
     lines.append(strip.line)
     if strip.phases:
         lines.append(", ".join(f"{share.phase} {share.text}" for share in strip.phases))
+    lines += _lines_text(scene)
     body = [[fitted(shown(grouped.label[row]), _NAME_WIDTH), *_cells(grouped, row)] for row in order.tolist()]
     return "\n".join(
         [
@@ -46,15 +48,43 @@ def text(scene: Scene) -> str:
     )
 
 
+def _lines_text(scene: Scene) -> list[str]:
+    """The dearest lines as an aligned table, none where no line is known."""
+    found = Lines(scene.trace)
+    if not any(row.file for row in found):
+        return []
+    most = _TEXT_LINES if scene.limit is None else max(min(scene.limit, _TEXT_LINES), 0)
+    whole = sum(row.self_ns for row in found)
+    spent = [phase for phase in range(len(PHASES)) if any(self_by_phase(row)[phase] for row in found)]
+    phases = spent if len(spent) > 1 else []
+    titles = ["Line", "Self", "Share", *(PHASES[phase].capitalize() for phase in phases), "Total", "Ops", "Source"]
+    body = [
+        [
+            shown(place(row.file, row.line) if row.file else row.source, _NAME_WIDTH),
+            units.duration(row.self_ns),
+            units.share(row.self_ns, whole),
+            *(units.duration(time) if (time := self_by_phase(row)[phase]) else "–" for phase in phases),
+            units.duration(row.total_ns),
+            units.number(row.count),
+            fitted(shown(row.source), _NAME_WIDTH) if row.file else "",
+        ]
+        for row in found[:most]
+    ]
+    table = _aligned([titles, *body], texts=(0, len(titles) - 1))
+    count = units.plural(len(found), "line")
+    return ["", *(line.rstrip() for line in table), "", f"showing {units.number(len(body))} of {count}"]
+
+
 def html(scene: Scene, charts: bool = True) -> str:
     """The key figures, the top rows, and small pictures of timeline and stacks, as HTML that needs no script."""
     trace, show_all = scene.trace, scene.show_all
     parts = [_strip_html(summary(trace, scene.name, scene.status))]
+    if charts and len(trace):
+        parts.append(_titled("Lines by self time", lines_html(trace)))
     if len(trace):
         parts.append(_table_html(*_top(scene)))
     if charts and len(trace):
         parts += [
-            _titled("Lines by self time", lines_html(trace)),
             _titled("Timeline", image(timeline_svg(trace, show_all), "Timeline")),
             _titled("Stacks by self time", image(stacks_svg(trace, show_all), "Stacks by self time")),
             _legend_html(trace, show_all),
@@ -85,11 +115,13 @@ def _showing(grouped: Rows, order: Int64) -> str:
     return f"showing {units.number(len(order))} of {units.plural(len(grouped), 'row')}"
 
 
-def _aligned(table: list[list[str]]) -> list[str]:
+def _aligned(table: list[list[str]], texts: tuple[int, ...] = (0,)) -> list[str]:
+    """Lines of a table under its header: the columns `texts` on the left, numbers on the right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [
         "  ".join(
-            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+            cell.ljust(width) if column in texts else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         for row in table
     ]
@@ -110,7 +142,7 @@ def _strip_html(strip: Summary) -> str:
 
 def _table_html(grouped: Rows, order: Int64) -> str:
     head = "".join(
-        f'<th style="text-align:right" title="{escaped(column.meaning)}">{column.title}</th>'
+        f'<th style="{_CELL};text-align:right" title="{escaped(column.meaning)}">{column.title}</th>'
         for column in grouped.columns
     )
     body = "".join(_row_html(grouped, row) for row in order.tolist())
@@ -131,9 +163,9 @@ def _row_html(grouped: Rows, row: int) -> str:
     whole = max(int(grouped.value["self_ns"].sum()), 1)
     percent = 100 * int(grouped.value["self_ns"][row]) / whole
     heat = f"background:linear-gradient(90deg,{family.colour}59 {percent:.1f}%,transparent {percent:.1f}%)"
-    styles = [f' style="{heat}"' if column.key == "share" else "" for column in grouped.columns]
+    styles = [f"{_CELL};{heat}" if column.key == "share" else _CELL for column in grouped.columns]
     cells = "".join(
-        f"<td{style}>{escaped(cell)}</td>" for style, cell in zip(styles, _cells(grouped, row), strict=True)
+        f'<td style="{style}">{escaped(cell)}</td>' for style, cell in zip(styles, _cells(grouped, row), strict=True)
     )
     return f"<tr>{name}{cells}</tr>"
 

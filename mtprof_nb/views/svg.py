@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from base64 import b64encode
 from collections import defaultdict
@@ -19,6 +20,7 @@ _GUTTER = 96
 _MOST_BLOCKS, _MOST_SLICES, _MOST_LEVELS = 300, 70, 12
 _MOST_HEIGHT = 420
 _CHARACTER = 6.2
+_EDGE = 24
 #: An image knows no theme: this is read on light and on dark.
 _INK = "#7b838b"
 _TITLE = re.compile("<title>[^<]*</title>")
@@ -116,12 +118,21 @@ def _lane_title(title: str, top: float) -> str:
 
 def _axis(length_ns: int, room: float, height: float) -> str:
     marks = []
-    for part in range(5):
-        anchor = "start" if part == 0 else "end" if part == 4 else "middle"
-        x = _GUTTER + room * part / 4
-        text = units.duration(length_ns * part / 4)
+    for at_ns in round_ticks(length_ns):
+        x = _GUTTER + room * at_ns / length_ns
+        # A label in the middle of a mark at the edge would be cut.
+        anchor = "start" if at_ns == 0 else "end" if WIDTH - x < _EDGE else "middle"
+        text = units.duration(at_ns)
         marks.append(f'<text x="{x:.1f}" y="{height + 15:.1f}" fill="{_INK}" text-anchor="{anchor}">{text}</text>')
     return f'<g opacity="0.75">{"".join(marks)}</g>'
+
+
+def round_ticks(length_ns: int) -> list[int]:
+    """Round moments from 0 to `length_ns`, at most six."""
+    step = next(
+        factor * 10**power for power in itertools.count() for factor in (1, 2, 5) if factor * 10**power * 5 >= length_ns
+    )
+    return list(range(0, length_ns + 1, step))
 
 
 def _svg(parts: list[str], height: float, title: str) -> str:

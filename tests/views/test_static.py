@@ -14,7 +14,7 @@ from traces import event, make_trace
 from mtprof_nb.trace import Trace, empty_trace
 from mtprof_nb.views import static
 from mtprof_nb.views.scene import Scene
-from mtprof_nb.views.svg import stacks_svg, timeline_svg
+from mtprof_nb.views.svg import round_ticks, stacks_svg, timeline_svg
 
 HARMLESS = {"div", "span", "b", "table", "thead", "tbody", "tr", "th", "td", "img"}
 HARMLESS_IN_PICTURES = {f"{{http://www.w3.org/2000/svg}}{tag}" for tag in ("svg", "g", "rect", "text")}
@@ -100,6 +100,37 @@ def test_the_column_that_is_sorted_by_is_the_one_that_is_shown() -> None:
         ("aten::mm", "512 B"),
         ("aten::ones", "256 B"),
     ]
+
+
+def test_the_dearest_lines_stand_before_the_ops() -> None:
+    trace = make_trace(
+        [
+            event("aten::mm", 0, 30_000, line=("train.py", 2)),
+            event("aten::add", 40_000, 50_000, line=("train.py", 3), phase="backward"),
+            event("aten::fill_", 60_000, 61_000),
+        ],
+        sources={"train.py": "import torch\ny = x.mm(x)\n    z = y + 1"},
+    )
+    lines = static.text(Scene(trace)).splitlines()
+    first = lines.index("Line               Self   Share  Forward  Backward    Total  Ops  Source")
+
+    assert lines[first + 2 : first + 7] == [
+        "train.py:2      30.0 µs  73.2 %  30.0 µs         –  30.0 µs    1  y = x.mm(x)",
+        "train.py:3      10.0 µs  24.4 %        –   10.0 µs  10.0 µs    1  z = y + 1",
+        "(unattributed)  1.00 µs   2.4 %  1.00 µs         –  1.00 µs    1",
+        "",
+        "showing 3 of 3 lines",
+    ]
+    assert first < next(number for number, line in enumerate(lines) if line.startswith("Name "))
+    assert "showing 1 of 3 lines" in static.text(Scene(trace, limit=1))
+    page = static.html(Scene(trace))
+    assert page.index("y = x.mm(x)") < page.index("aten::mm")
+
+
+def test_the_axis_has_round_numbers() -> None:
+    assert round_ticks(706_000_000) == [0, 200_000_000, 400_000_000, 600_000_000]
+    assert round_ticks(1_000) == [0, 200, 400, 600, 800, 1_000]
+    assert round_ticks(1) == [0, 1]
 
 
 def test_an_empty_profile_is_a_title_and_a_line() -> None:
