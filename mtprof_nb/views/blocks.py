@@ -44,9 +44,11 @@ class Timeline(OfTrace):
         self._ribbon = PhaseRibbon(trace, self.lanes)
         self._y_of_row, self.lane_tops, self.height = self._stacked_lanes()
         self._steps = _step_starts(trace)
-        last = int(trace.end_ns.max(initial=trace.ended_ns))
-        first = int(trace.start_ns.min(initial=trace.began_ns or last))
-        #: The window that holds everything.
+        # Frames of Python begin before a recording and end after it.
+        drawn = self.lanes.row >= 0
+        last = int(trace.end_ns[drawn].max(initial=trace.ended_ns))
+        first = int(trace.start_ns[drawn].min(initial=trace.began_ns or last))
+        #: The window that holds all that is drawn.
         self.whole_ns = (first, max(last, first + 1))
         self._hover = Hovers(trace, first)
 

@@ -257,3 +257,11 @@ def test_a_window_is_answered_with_its_own_detail() -> None:
 def test_an_empty_trace_says_so_and_draws_an_empty_figure() -> None:
     assert "Nothing was recorded" in TimelineTab(Scene(empty_trace())).first()["empty"]
     assert len(timeline(empty_trace()).data[2].base) == 0
+
+
+def test_frames_that_are_not_drawn_do_not_lengthen_the_recording() -> None:
+    rows = [event("mm", 20, 80), event("cell", 5, 130, kind="python")]
+    trace = make_trace(rows, began_ns=10, ended_ns=100)
+
+    assert arranged(trace).whole_ns == (10, 100)
+    assert arranged(trace, True).whole_ns == (5, 130)
