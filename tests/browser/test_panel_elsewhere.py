@@ -222,8 +222,7 @@ def test_a_sketch_keeps_its_blocks_off_the_axes_and_names_only_what_is_lit(page:
     page.get_by_role("tab", name="Memory").click()
     expect(page.locator(".mtprof-memory .mtprof-sketch title", has_text="MiB").last).to_be_attached()
     page.get_by_role("tab", name="Stacks").click()
-    names = page.locator(".mtprof-stacks .mtprof-sketch text").all_text_contents()
-    assert any(name.endswith("…") for name in names)
+    expect(page.locator(".mtprof-stacks .mtprof-sketch text", has_text="…").first).to_be_visible()
 
 
 def test_a_name_that_is_too_long_is_cut_so_that_it_fits(page: Any) -> None:

@@ -84,7 +84,8 @@ def run(lab: Laboratory, new_page: Callable[[str], Page]) -> Iterator[Shown]:
         if number in (FULL, AGAIN):
             shown.timeline(number)
         shown.nbytes.append(page.received - before)
-        shown.open("Operators", number)
+        if number != EMPTY:
+            shown.open("Operators", number)
     yield shown
     page.tab.close()
 
