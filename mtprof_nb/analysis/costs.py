@@ -22,12 +22,13 @@ BOOKKEEPING = frozenset(
         "aten::_version",
     }
 )
-_STEP_PREFIX = "ProfilerStep#"
+#: How the scope of a step begins, which there is under a schedule.
+STEP_PREFIX = "ProfilerStep#"
 
 
 def averaged_name(name: str) -> str:
     """The name under which an event is averaged: all profiler steps are one."""
-    return "ProfilerStep*" if name.startswith(_STEP_PREFIX) else name
+    return "ProfilerStep*" if name.startswith(STEP_PREFIX) else name
 
 
 @dataclass(frozen=True, eq=False)

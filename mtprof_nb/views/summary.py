@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtprof_nb.analysis.costs import averaged_costs
+from mtprof_nb.analysis.costs import STEP_PREFIX, averaged_costs, averaged_name
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.trace import KERNEL, OP, PHASES, SCOPE, Trace
 from mtprof_nb.views import units
@@ -102,9 +102,16 @@ def in_ops_ns(trace: Trace) -> int:
 
 @once_a_trace
 def outside_ops_ns(trace: Trace) -> int | None:
-    """What the time in ops leaves of the wall time; None where ops ran at once, so that it is no part of it."""
+    """What the time in ops leaves of the wall time; None where ops ran at once, so that it is no part of it.
+
+    None too where a schedule chose steps: what ran between its windows was not recorded.
+    """
     left_ns = wall_ns(trace) - in_ops_ns(trace)
-    return None if left_ns < 0 or _ran_at_once(trace) else left_ns
+    return None if left_ns < 0 or _has_windows(trace) or _ran_at_once(trace) else left_ns
+
+
+def _has_windows(trace: Trace) -> bool:
+    return averaged_name(STEP_PREFIX) in map(averaged_name, trace.names)
 
 
 def _ran_at_once(trace: Trace) -> bool:

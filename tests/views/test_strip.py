@@ -104,6 +104,16 @@ def test_threads_that_take_turns_share_the_wall_time_and_those_that_do_not_have_
     assert summary(at_once).whole == "Time in ops"
 
 
+def test_what_ran_between_the_windows_of_a_schedule_is_not_told() -> None:
+    rows = [
+        event(f"ProfilerStep#{step}", 100 * step, 100 * step + 50, kind="scope", step=step, is_user_annotation=True)
+        for step in (2, 5)
+    ]
+    trace = make_trace([*rows, event("mm", 210, 240, step=2)], began_ns=200, ended_ns=100_000_000)
+
+    assert (phases(trace), summary(trace).notes) == ([("forward", 30, "100.0 %")], ())
+
+
 def test_a_note_says_when_much_passed_outside_ops() -> None:
     def notes(in_ops_ms: int, wall_ms: int) -> tuple[str, ...]:
         ops = [event("mm", 0, in_ops_ms * 1_000_000)]
