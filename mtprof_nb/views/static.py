@@ -9,7 +9,6 @@ from mtprof_nb.trace import PHASES, Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.families import FAMILIES
 from mtprof_nb.views.lines import lines_html, self_by_phase
-from mtprof_nb.views.places import place
 from mtprof_nb.views.rows import Column, Rows, rows
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.summary import Summary, summary
@@ -60,7 +59,7 @@ def _lines_text(scene: Scene) -> list[str]:
     titles = ["Line", "Self", "Share", *(PHASES[phase].capitalize() for phase in phases), "Total", "Ops", "Source"]
     body = [
         [
-            shown(place(row.file, row.line) if row.file else row.source, _NAME_WIDTH),
+            shown(f"{row.where}:{row.line}" if row.file else row.source, _NAME_WIDTH),
             units.duration(row.self_ns),
             units.share(row.self_ns, whole),
             *(units.duration(time) if (time := self_by_phase(row)[phase]) else "–" for phase in phases),
