@@ -12,7 +12,8 @@ import numpy as np
 
 from mtprof_nb.capture import stacks
 from mtprof_nb.capture.buffer import Buffer
-from mtprof_nb.capture.kineto_events import STEP_PREFIX, collector_paused, intern
+from mtprof_nb.capture.collector import collector_paused
+from mtprof_nb.capture.kineto_events import STEP_PREFIX, intern
 from mtprof_nb.capture.links import Links, no_links
 from mtprof_nb.capture.memory import with_readings
 from mtprof_nb.capture.rows import Rows, describe, read_rows

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import marshal
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, count
 from pathlib import Path
@@ -42,18 +40,6 @@ _USER_SCOPE = 7
 _OP_SCOPE, _BACKWARD_SCOPE = 0, 1
 #: Of the scopes of steps, which begin and end in the midst of others.
 STEP_PREFIX = "ProfilerStep#"
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """No garbage collection inside: a hundred thousand short-lived objects would be scanned again and again."""
-    was_enabled = gc.isenabled()
-    try:
-        gc.disable()
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def intern(values: Sequence[Any]) -> tuple[Int32, tuple[Any, ...]]:

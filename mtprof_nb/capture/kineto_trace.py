@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.capture import kineto_tree
+from mtprof_nb.capture.collector import collector_paused
 from mtprof_nb.capture.flops import kineto_flops
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto_events import (
     KinetoColumns,
-    collector_paused,
     intern,
     read_columns,
     read_devices,

@@ -6,13 +6,13 @@ import ast
 import builtins
 import codeop
 import gc
-import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import compress
 from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, FunctionType, GeneratorType
 from typing import Any
 
+from mtprof_nb.capture.collector import current_frames
 from mtprof_nb.capture.marking import MARK
 
 #: Code of this name has run when the cell has; IPython's traceback keeps such code, to read it.
@@ -104,7 +104,7 @@ def _is_marked(code: CodeType) -> bool:
 
 def _running_codes() -> Iterator[CodeType]:
     frame: FrameType | None
-    for frame in sys._current_frames().values():
+    for frame in current_frames().values():
         while frame is not None:
             yield frame.f_code
             frame = frame.f_back

@@ -1,5 +1,7 @@
 """Threads that are inside an op while Kineto comes and goes."""
 
+import gc
+import sys
 import threading
 import time
 import warnings
@@ -107,3 +109,10 @@ def test_scopes_of_ours_that_outlive_a_recording_are_never_told_of_its_end():
 
     assert epoch.duration_ns >= 10_000_000
     assert "epoch" not in {event.name for event in second.events()}
+
+
+def test_frames_of_threads_are_asked_for_while_nothing_is_collected(monkeypatch):
+    seen = []
+    monkeypatch.setattr(sys, "_current_frames", lambda: seen.append(gc.isenabled()) or {})
+    assert other_threads.busy_threads() == []
+    assert (seen, gc.isenabled()) == ([False], True)
