@@ -53,7 +53,7 @@ def test_a_cell_is_called_by_its_number_and_shown_as_it_was_typed(kernel: Kernel
 def test_the_value_that_a_cell_returns_of_itself_has_its_lines(kernel: Kernel) -> None:
     kernel.run("%%mtprofile -q -r\nx = torch.ones(3)\ny = x.sin()")
 
-    assert kernel.value("[row.line for row in sorted(_.lines(), key=lambda row: row.line)]") == [2, 3]
+    assert kernel.value("[row.line for row in sorted(Out[max(Out)].lines(), key=lambda row: row.line)]") == [2, 3]
 
 
 def test_lines_are_known_up_to_the_failure(kernel: Kernel) -> None:
