@@ -1,0 +1,49 @@
+"""Cells that are profiled, and what the table of their lines says."""
+
+import textwrap
+
+from marked_cells import Shell
+
+import mtprof_nb
+from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.lines import Lines
+from mtprof_nb.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, Trace
+
+ENGINE = "autograd::engine::evaluate_function: "
+
+
+def profile_cell(shell: Shell, text: str, flags: str = "") -> Trace:
+    """Run a cell below `%%mtprofile`; its lines count from 2."""
+    result = shell.ip.run_cell(f"%%mtprofile -q {flags}\n" + textwrap.dedent(text).removeprefix("\n"))
+    result.raise_error()
+    prof = mtprof_nb.last()
+    assert prof is not None
+    return prof.trace
+
+
+def costs_of_lines(trace: Trace) -> dict[tuple[int, int], int]:
+    """Nanoseconds by line and phase, as the table of lines has them."""
+    found = {}
+    for row in Lines(trace):
+        for phase, time_ns in (
+            (FORWARD, row.forward_ns),
+            (BACKWARD, row.backward_ns),
+            (OPTIMIZER, row.optimizer_ns),
+            (OTHER, row.other_ns),
+        ):
+            if time_ns:
+                found[row.line, phase] = time_ns
+    return found
+
+
+def lines_by_op(trace: Trace) -> dict[str, set[int]]:
+    """The lines on which ops of each name ran, by the table's own list of ops."""
+    lines, found = Lines(trace), dict[str, set[int]]()
+    for row in lines:
+        for op in lines.ops(row):
+            found.setdefault(op.name, set()).add(row.line)
+    return found
+
+
+def total_self_ns(trace: Trace) -> int:
+    return int(nesting(trace).self_ns[trace.kind == OP].sum())
