@@ -7,3 +7,7 @@ def names(trace):
 
 def rows(trace, name):
     return [row for row, found in enumerate(names(trace)) if found == name]
+
+
+def names_of(prof):
+    return names(prof.trace)

@@ -1,4 +1,4 @@
-"""`profile` on PyTorch: its life, its windows, and what it refuses."""
+"""`profile` on PyTorch: its life, its scopes and threads, and what it refuses."""
 
 import asyncio
 import subprocess
@@ -8,6 +8,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from recorded_rows import names_of
 
 import mtprof_nb as mtp
 from mtprof_nb.analysis.nesting import nesting
@@ -16,18 +17,14 @@ from mtprof_nb.trace import KINDS
 torch = pytest.importorskip("torch")
 
 
-def names(prof):
-    return [prof.trace.names[name] for name in prof.trace.name]
-
-
 def test_the_block_is_recorded_and_only_the_block():
     a = torch.ones(3, 3)
     torch.sub(a, a)
     with mtp.profile() as prof:
         torch.mm(a, a)
     torch.add(a, a)
-    assert "aten::mm" in names(prof)
-    assert not {"aten::sub", "aten::add"} & set(names(prof))
+    assert "aten::mm" in names_of(prof)
+    assert not {"aten::sub", "aten::add"} & set(names_of(prof))
     assert prof.trace.hooks == ("kineto",)
     assert mtp.last() is prof
 
@@ -42,7 +39,7 @@ def test_a_decorated_function_is_recorded_and_keeps_its_result():
 
     assert double(torch.ones(2)).tolist() == [2.0, 2.0]
     assert double.__doc__ == "Twice."
-    assert "aten::add" in names(prof)
+    assert "aten::add" in names_of(prof)
 
 
 def test_the_users_exception_arrives_and_what_ran_before_is_kept():
@@ -56,7 +53,7 @@ def test_the_users_exception_arrives_and_what_ran_before_is_kept():
     with pytest.raises(ZeroDivisionError) as raised:
         work()
     assert raised.value.__context__ is None
-    assert "aten::ones" in names(prof)
+    assert "aten::ones" in names_of(prof)
 
 
 def test_an_exception_of_on_trace_ready_reaches_the_user_but_never_masks_theirs():
@@ -73,28 +70,13 @@ def test_an_exception_of_on_trace_ready_reaches_the_user_but_never_masks_theirs(
         1 / 0  # noqa: B018
 
 
-def test_the_step_after_a_failing_on_trace_ready_is_a_scope_again():
-    def fail_once(prof):
-        if prof.step_num == 1:
-            raise KeyError("callback")
-
-    prof = mtp.profile(schedule=mtp.schedule(wait=0, warmup=0, active=1), on_trace_ready=fail_once)
-    prof.start()
-    with pytest.raises(KeyError, match="callback"):
-        prof.step()
-    torch.ones(2)
-    prof.step()
-    assert names(prof)[:2] == ["ProfilerStep#1", "aten::ones"]
-    prof.stop()
-
-
 def test_a_block_may_stop_its_profiler_itself():
     with mtp.profile() as prof:
         torch.ones(2)
         prof.stop()
         torch.zeros(2)
-    assert "aten::ones" in names(prof)
-    assert "aten::zeros" not in names(prof)
+    assert "aten::ones" in names_of(prof)
+    assert "aten::zeros" not in names_of(prof)
 
 
 def test_a_second_session_is_refused_by_name_and_the_first_goes_on():
@@ -103,7 +85,7 @@ def test_a_second_session_is_refused_by_name_and_the_first_goes_on():
         with pytest.raises(RuntimeError, match="profiler 'outer' is already active"):
             mtp.profile(name="inner").start()
         torch.zeros(2)
-    assert {"aten::ones", "aten::zeros"} <= set(names(outer))
+    assert {"aten::ones", "aten::zeros"} <= set(names_of(outer))
 
 
 def test_a_foreign_torch_profiler_is_refused_and_goes_on():
@@ -123,72 +105,6 @@ def test_step_and_stop_outside_a_session_are_refused():
             call()
     with pytest.raises(AssertionError, match="Profiler must be initialized before starting trace"):
         prof.start_trace()
-
-
-def test_events_know_the_step_they_started_in():
-    with mtp.profile() as prof:
-        for _ in mtp.steps(range(3)):
-            torch.ones(2)
-    step = [int(prof.trace.step[row]) for row, name in enumerate(names(prof)) if name == "aten::ones"]
-    assert step == [0, 1, 2]
-
-
-def test_each_window_of_a_schedule_is_shown_its_own_events():
-    seen = []
-    x = torch.ones(2)
-    ops = (torch.sin, torch.cos, torch.tan, torch.exp, torch.log, torch.abs)
-
-    def ready(prof):
-        seen.append({name for name in names(prof) if name in {f"aten::{op.__name__}" for op in ops}})
-
-    with mtp.profile(schedule=mtp.schedule(wait=1, warmup=1, active=1), on_trace_ready=ready) as prof:
-        for op in ops:
-            op(x)
-            prof.step()
-    assert seen == [{"aten::tan"}, {"aten::abs"}]
-    assert "ProfilerStep#5" in names(prof)
-
-
-def test_windows_accumulate_on_request():
-    with mtp.profile(schedule=mtp.schedule(wait=1, active=1), acc_events=True) as prof:
-        for op in (torch.ones, torch.zeros, torch.rand, torch.randn):
-            op(2)
-            prof.step()
-    kept = set(names(prof))
-    assert {"aten::zeros", "aten::randn"} <= kept
-    assert "aten::rand" not in kept
-
-
-def test_a_window_that_stop_cuts_short_is_delivered():
-    seen = []
-    with mtp.profile(
-        schedule=mtp.schedule(wait=0, warmup=0, active=5), on_trace_ready=lambda p: seen.append(len(p.trace))
-    ) as p:
-        torch.ones(2)
-        p.step()
-    assert len(seen) == 1
-    assert seen[0] > 0
-
-
-def test_a_schedule_whose_steps_never_came_leaves_a_warning():
-    with (
-        pytest.warns(mtp.MtprofWarning, match=r"0 steps recorded: call step\(\)"),
-        mtp.profile(schedule=mtp.schedule(wait=1, active=1)),
-    ):
-        torch.ones(2)
-
-
-def test_torchs_own_schedule_is_taken():
-    with mtp.profile(schedule=torch.profiler.schedule(wait=1, warmup=1, active=1)) as prof:
-        for _ in range(3):
-            torch.ones(2)
-            prof.step()
-    assert names(prof).count("aten::ones") == 1
-
-
-def test_a_schedule_that_cannot_be_called_is_refused():
-    with pytest.raises(TypeError, match="schedule must be callable"):
-        mtp.profile(schedule=3)
 
 
 def test_unknown_and_missing_hooks_are_refused():
@@ -212,9 +128,9 @@ def test_a_user_scope_nests_is_closed_by_exceptions_and_decorates():
             work()
         with torch.profiler.record_function("torch's own"):
             torch.zeros(1)
-    scopes = [name for name, kind in zip(names(prof), prof.trace.kind, strict=True) if KINDS[kind] == "scope"]
+    scopes = [name for name, kind in zip(names_of(prof), prof.trace.kind, strict=True) if KINDS[kind] == "scope"]
     assert scopes == ["outer", "inner", "decorated", "torch's own"]
-    by_name = {name: row for row, name in enumerate(names(prof))}
+    by_name = {name: row for row, name in enumerate(names_of(prof))}
     outer, inner = by_name["outer"], by_name["inner"]
     assert prof.trace.end_ns[inner] <= prof.trace.end_ns[outer]
 
@@ -237,7 +153,8 @@ def test_every_thread_that_runs_ops_has_its_own_lane():
             thread.join()
     trace = prof.trace
     lanes = {
-        name: {int(t) for t, n in zip(trace.thread, names(prof), strict=True) if n == name} for name in names(prof)
+        name: {int(t) for t, n in zip(trace.thread, names_of(prof), strict=True) if n == name}
+        for name in names_of(prof)
     }
     assert len(lanes["aten::mm"]) == 2
     assert not lanes["aten::mm"] & lanes["aten::zeros"]
@@ -256,7 +173,7 @@ def test_with_memory_the_threads_that_are_missing_are_named_in_one_warning():
     with pytest.warns(mtp.MtprofWarning, match="other threads, which ran meanwhile, are missing") as warned:
         work()
     assert len(warned) == 1
-    assert "aten::zeros" in names(prof)
+    assert "aten::zeros" in names_of(prof)
 
 
 def test_with_memory_a_thread_that_was_there_before_and_runs_meanwhile_is_missing_with_a_warning():
@@ -298,55 +215,6 @@ def test_a_trace_has_the_id_that_the_callback_gives():
     assert prof.trace.trace_id == "mine"
 
 
-class Observer:
-    def __init__(self):
-        self.calls = []
-
-    def start(self):
-        self.calls.append("start")
-
-    def stop(self):
-        self.calls.append("stop")
-
-    def cleanup(self):
-        self.calls.append("cleanup")
-
-
-def test_the_execution_trace_observer_is_started_and_stopped_with_the_window():
-    observer = Observer()
-    with mtp.profile(execution_trace_observer=observer):
-        observer.calls.append("body")
-    assert observer.calls == ["start", "body", "stop", "cleanup"]
-
-
-def test_the_execution_trace_observer_is_stopped_where_the_window_cannot_start(monkeypatch):
-    def refuse(_):
-        raise RuntimeError("cannot start")
-
-    observer = Observer()
-    monkeypatch.setattr("mtprof_nb.capture.window.Window.start", refuse)
-    prof = mtp.profile(execution_trace_observer=observer, schedule=mtp.schedule(wait=0, warmup=1, active=1))
-    prof.start()
-    with pytest.raises(RuntimeError, match="cannot start"):
-        prof.step()
-    assert observer.calls == ["start", "stop"]
-    prof.stop()
-    assert observer.calls == ["start", "stop"]
-
-
-def test_the_execution_trace_observer_is_stopped_where_the_step_cannot_be_left(monkeypatch):
-    def fail():
-        raise RuntimeError("cannot leave")
-
-    observer = Observer()
-    prof = mtp.profile(execution_trace_observer=observer)
-    prof.start()
-    monkeypatch.setattr(prof, "_leave_step", fail)
-    with pytest.raises(RuntimeError, match="cannot leave"):
-        prof.stop()
-    assert observer.calls == ["start", "stop"]
-
-
 def test_ops_of_a_disabled_activity_are_left_out_until_it_is_enabled_again():
     with mtp.profile() as prof:
         for _ in range(2):
@@ -355,7 +223,7 @@ def test_ops_of_a_disabled_activity_are_left_out_until_it_is_enabled_again():
             torch.zeros(2)
             prof.toggle_collection_dynamic(True, [torch.profiler.ProfilerActivity.CPU])
             torch.eye(2)
-    kept = names(prof)
+    kept = names_of(prof)
     assert kept.count("aten::ones") == 2
     assert "aten::eye" in kept
     assert "aten::zeros" not in kept
@@ -393,7 +261,7 @@ def test_scopes_of_tasks_that_take_turns_own_nothing_of_each_other():
     with mtp.profile() as prof:
         asyncio.run(both())
     trace = prof.trace
-    rows = {name: row for row, name in enumerate(names(prof))}
+    rows = {name: row for row, name in enumerate(names_of(prof))}
     assert {name: bool(trace.is_async[rows[name]]) for name in ("first", "second", "alone", "decorated")} == {
         "first": True,
         "second": True,
@@ -401,7 +269,7 @@ def test_scopes_of_tasks_that_take_turns_own_nothing_of_each_other():
         "decorated": False,
     }
     parent = nesting(trace).parent
-    owners = {name: names(prof)[parent[row]] if parent[row] >= 0 else None for name, row in rows.items()}
+    owners = {name: names_of(prof)[parent[row]] if parent[row] >= 0 else None for name, row in rows.items()}
     assert owners["aten::ones"] is None
     assert owners["aten::zeros"] == "alone"
     assert trace.duration_ns[rows["decorated"]] >= 1_000_000
