@@ -132,7 +132,7 @@ class _Paths:
         if file.startswith("<") or Path(file).is_absolute():
             return file
         candidates = (Path(entry, file) for entry in sys.path)
-        return next((str(path) for path in candidates if path.exists()), file)
+        return next((str(path.absolute()) for path in candidates if path.exists()), file)
 
 
 def python_side(tree: FlatTree, *, with_modules: bool) -> PythonSide:
