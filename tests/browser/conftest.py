@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from laboratory import FLAGS, Laboratory, Page, laboratory
+from shown_panels import AGAIN, COUNT_PANELS, EMPTY, FULL, SETUP, SHOWS, Shown
 
 WIDE = {"width": 1_250, "height": 950}
 
@@ -40,6 +41,33 @@ def new_page(lab: Laboratory, browser: Any) -> Callable[[str], Page]:
         return page
 
     return opened
+
+
+@pytest.fixture(scope="module")
+def run(request: pytest.FixtureRequest, lab: Laboratory, new_page: Callable[[str], Page]) -> Iterator[Shown]:
+    """The panels, in a notebook with the name of the test file."""
+    page = new_page(lab.write(f"{request.module.__name__}.ipynb", [SETUP, *SHOWS, COUNT_PANELS]))
+    shown = Shown(page)
+    page.run(0)
+    for number in range(len(SHOWS)):
+        before = page.received
+        page.run(number + 1)
+        shown.panel(number)
+        if number in (FULL, AGAIN):
+            shown.timeline(number)
+        shown.nbytes.append(page.received - before)
+        if number != EMPTY:
+            shown.open("Operators", number)
+    yield shown
+    page.tab.close()
+
+
+@pytest.fixture
+def no_errors_on_the_console(run: Shown) -> Iterator[None]:
+    """A test that leaves an error on the console of the page has failed."""
+    yield
+    problems, run.page.problems[:] = list(run.page.problems), []
+    assert problems == []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

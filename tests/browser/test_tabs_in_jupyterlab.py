@@ -1,0 +1,227 @@
+"""The tabs of the panel in a real JupyterLab: tables, selection, timeline and stacks, by mouse and by keyboard."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+from shown_panels import AGAIN, LONG, Shown, labels
+
+pytestmark = pytest.mark.usefixtures("no_errors_on_the_console")
+
+
+def cells(body: Any, column: int) -> list[str]:
+    """What the visible rows say in a column."""
+    return [row.locator(".mtprof-cell").nth(column).inner_text() for row in body.locator(".mtprof-row").all()]
+
+
+def test_a_click_anywhere_on_a_header_sorts_by_number_and_another_reverses(run: Shown) -> None:
+    body = run.open("Operators")
+    header = body.get_by_role("columnheader", name="Calls")
+    header.click(position={"x": 3, "y": 3})
+    expect(header).to_have_attribute("aria-sort", "descending")
+    calls = [int(text.replace(",", "")) for text in cells(body, 1)]
+    assert calls == sorted(calls, reverse=True)
+    assert len(set(map(len, map(str, calls)))) > 1, "numbers of several lengths, which sorted as text would be wrong"
+
+    header.click(position={"x": 3, "y": 3})
+    expect(header).to_have_attribute("aria-sort", "ascending")
+    calls = [int(text.replace(",", "")) for text in cells(body, 1)]
+    assert calls == sorted(calls)
+
+    body.get_by_role("columnheader", name="Name").click()
+    assert labels(body) == sorted(labels(body))
+    body.get_by_role("columnheader", name="Self").click()
+    assert labels(body)[0] == "aten::mm"
+
+
+def test_the_filter_takes_a_substring_or_a_regex_and_says_when_it_is_none(run: Shown) -> None:
+    body = run.open("Operators")
+    box, count = body.get_by_label("Filter rows by name"), body.locator(".mtprof-count")
+    regex = body.get_by_role("button", name="regular expression")
+    expect(count).to_have_text("showing 27 of 27")
+
+    box.fill("NORM")
+    expect(count).to_have_text("showing 4 of 27")
+    assert all("norm" in label.lower() for label in labels(body))
+    box.fill("mm$|relu$")
+    expect(count).to_have_text("showing 0 of 27")
+    expect(body.get_by_text("No name holds “mm$|relu$”.")).to_be_visible()
+    regex.click()
+    expect(count).to_have_text("showing 4 of 27")
+    box.fill("(mm")
+    expect(count).to_have_text("not a regular expression: Unterminated group")
+    expect(box).to_have_attribute("aria-invalid", "true")
+    regex.click()
+    box.fill("")
+    expect(count).to_have_text("showing 27 of 27")
+
+
+def test_rows_are_grouped_anew_by_the_kernel(run: Shown) -> None:
+    body = run.open("Operators")
+    grouping = body.get_by_label("Group by")
+
+    grouping.select_option("line")
+    expect(body.locator(".mtprof-detail").first).to_have_text("train.py:21")
+    grouping.select_option("thread")
+    expect(body.locator(".mtprof-count")).to_have_text("showing 2 of 2")
+    assert labels(body) == ["MainThread", "loader"]
+    assert grouping.locator("option[value=module]").inner_text() == "module (--with-modules)"
+    grouping.select_option("op")
+    expect(body.locator(".mtprof-count")).to_have_text("showing 27 of 27")
+
+
+def test_the_listed_rows_are_copied_as_csv(run: Shown) -> None:
+    body = run.open("Operators")
+    run.page.tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    body.get_by_role("button", name="CSV").click()
+    expect(body.locator(".mtprof-count")).to_have_text("copied 27 rows")
+    lines = run.page.tab.evaluate("navigator.clipboard.readText()").splitlines()
+
+    assert lines[0] == "name,detail,count,self_ns,total_ns,average_ns,allocated_bytes,flops"
+    assert len(lines) == 28
+    assert lines[1].startswith("aten::mm,,276,")
+    expect(body.locator(".mtprof-count")).to_have_text("showing 27 of 27")
+
+
+def test_the_table_is_worked_with_the_keyboard(run: Shown) -> None:
+    body = run.open("Operators")
+    grid = body.get_by_role("grid")
+    grid.focus()
+    grid.press("Home")
+    grid.press("ArrowDown")
+    grid.press("Enter")
+    expect(body.get_by_role("row", selected=True)).to_contain_text(labels(body)[1])
+    grid.press("Escape")
+    expect(body.get_by_role("row", selected=True)).to_have_count(0)
+    grid.press("End")
+    expect(body.locator(".mtprof-row").last).to_be_in_viewport()
+    grid.press("Home")
+
+
+def test_a_selected_row_is_lit_in_timeline_and_stacks_and_the_rest_is_dimmed(run: Shown) -> None:
+    body = run.open("Operators")
+    body.locator(".mtprof-row", has_text="aten::addmm").first.click()
+    chip = run.panel().get_by_role("button", name="Selected: aten::addmm")
+    expect(chip).to_be_visible()
+
+    timeline = run.timeline()
+    expect(timeline.locator(".barlayer .trace").nth(1).locator("path[style*='opacity: 0.16']").first).to_be_attached()
+    opacities = (
+        timeline.locator(".barlayer .trace")
+        .nth(1)
+        .locator("path")
+        .evaluate_all("paths => [...new Set(paths.map(path => path.style.opacity))].sort()")
+    )
+    assert opacities == ["0.16", "1"]
+    stacks = run.open("Stacks")
+    faded = "path.surface[style*='fill-opacity: 0.15']"
+    expect(stacks.locator(faded).first).to_be_attached()
+    lit = stacks.locator("g.slice", has_text=re.compile("^addmm$")).locator("path.surface")
+    assert "fill-opacity: 1" in lit.get_attribute("style")
+
+    chip.click()
+    expect(chip).to_be_hidden()
+    expect(stacks.locator(faded)).to_have_count(0)
+
+
+def test_a_click_on_an_event_or_a_slice_selects_its_row(run: Shown) -> None:
+    body = run.timeline()
+    run.page.drag(body.locator(".nsewdrag"), 0.30, 0.34)
+    name = body.locator(".textpoint text", has_text=re.compile("^AddmmB")).first
+    name.wait_for()
+    box = run.page.settled_box(name)
+    run.page.tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    chip = run.panel().locator(".mtprof-chip")
+    expect(chip).to_have_text("AddmmBackward0 ×")
+
+    stacks = run.open("Stacks")
+    stacks.locator("g.slice", has_text=re.compile("^randn$")).click()
+    expect(chip).to_have_text("aten::randn ×")
+    operators = run.open("Operators")
+    expect(operators.get_by_role("row", selected=True)).to_contain_text("aten::randn")
+    chip.click()
+    run.open("Stacks").locator("g.slice").first.click()
+
+
+def test_every_slice_of_an_icicle_with_room_for_it_has_a_name(run: Shown) -> None:
+    run.open("Stacks", AGAIN).locator("g.slice").first.wait_for()
+    nameless = """() => [...document.querySelectorAll(".mtprof-stacks g.slice")].filter((slice) => {
+      const text = slice.querySelector("text");
+      const is_named = text?.textContent.trim() && text.getBoundingClientRect().width > 1;
+      return slice.querySelector("path").getBoundingClientRect().width > 60 && !is_named;
+    }).length"""
+    run.page.tab.wait_for_function(f"() => ({nameless})() === 0", timeout=5_000)
+
+
+def test_a_zoomed_icicle_stays_where_it_is_when_something_is_selected(run: Shown) -> None:
+    chip, faded = run.panel(AGAIN).locator(".mtprof-chip"), "path.surface[style*='fill-opacity: 0.15']"
+    level = "element => element.querySelector('.js-plotly-plot')._fullData[0].level"
+    stacks = run.open("Stacks", AGAIN)
+    stacks.locator("g.slice", has_text=re.compile("^AddmmBackward0$")).click()
+    expect(chip).to_have_text("AddmmBackward0 ×")
+    expect(stacks.locator("g.slice", has_text=re.compile("^linear$"))).to_have_count(0)
+    zoomed = stacks.evaluate(level)
+
+    run.open("Operators", AGAIN).locator(".mtprof-row", has_text="aten::sum").first.click()
+    expect(run.open("Stacks", AGAIN).locator(faded).first).to_be_attached()
+    assert stacks.evaluate(level) == zoomed
+    chip.click()
+    expect(stacks.locator(faded)).to_have_count(0)
+    assert stacks.evaluate(level) == zoomed
+    # By another number slices are others.
+    stacks.get_by_label("Size by").select_option("count")
+    expect(stacks.locator("g.slice", has_text=re.compile("^linear$")).first).to_be_visible()
+    stacks.get_by_label("Size by").select_option("self")
+
+
+def test_zooming_brings_detail_that_was_not_there_and_a_double_click_brings_all_back(run: Shown) -> None:
+    body = run.timeline(LONG)
+    status = body.locator(".mtprof-count")
+    expect(status).to_contain_text("400,029 events")
+    assert body.locator(".textpoint text", has_text="addmm").count() == 0
+
+    plot = body.locator(".nsewdrag")
+    for _ in range(3):
+        before = status.inner_text()
+        run.page.drag(plot, 0.50, 0.55)
+        expect(status).not_to_have_text(before)
+    expect(status).to_contain_text(re.compile(r"µs: ([\d,]+) events, \1 blocks"))
+    expect(body.locator(".textpoint text", has_text="addmm").first).to_be_visible()
+
+    box = plot.bounding_box()
+    run.page.tab.mouse.dblclick(box["x"] + 30, box["y"] + box["height"] - 4)
+    expect(status).to_contain_text("400,029 events")
+
+
+def test_the_timeline_is_worked_with_the_keyboard_and_never_has_more_than_two_thousand_bars(run: Shown) -> None:
+    body = run.timeline(LONG)
+    status = body.locator(".mtprof-count")
+    stage = body.get_by_role("group", name="Timeline")
+    stage.focus()
+    for key in ("+", "+", "+", "ArrowRight", "ArrowLeft", "-", "+"):
+        before = status.inner_text()
+        stage.press(key)
+        if key in "+-":
+            expect(status).not_to_have_text(before)
+        assert body.locator(".barlayer .trace").last.locator("path").count() <= 2_000
+    stage.press("0")
+    expect(status).to_contain_text("400,029 events")
+
+
+def test_no_bar_is_drawn_longer_than_its_event_took(run: Shown) -> None:
+    plot = run.timeline().locator(".js-plotly-plot").element_handle()
+    run.page.tab.wait_for_function(
+        """plot => {
+          const trace = plot.data.find((trace) => trace.name === "events");
+          const { _length: pixels, range } = plot._fullLayout.xaxis;
+          const points = [...plot.querySelectorAll(".barlayer .trace:last-child g.point")];
+          const longer = points.filter((point) => {
+            const drawn = point.querySelector("path").getBBox().width;
+            return drawn > (trace.x[point.__data__.i] * pixels) / (range[1] - range[0]) + 1e-3;
+          });
+          return points.length > 500 && longer.length === 0;
+        }""",
+        arg=plot,
+        timeout=5_000,
+    )
