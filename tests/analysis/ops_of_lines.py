@@ -1,0 +1,38 @@
+"""Ops that know their lines, for hand-made traces, and the cost of those lines as a table."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from traces import event
+
+from mtprof_nb.analysis.lines import LineCosts, line_costs
+from mtprof_nb.trace import SourceLine, Trace
+
+CELL = "<ipython-input-1-0>"
+ENGINE = "autograd::engine::evaluate_function: "
+
+
+def op(name: str, start: int, end: int, line: int | None = None, **facts: Any) -> dict[str, Any]:
+    if line is not None:
+        facts["line"] = (CELL, line)
+    return event(name, start, end, **facts)
+
+
+def backward(name: str, start: int, end: int, **facts: Any) -> dict[str, Any]:
+    """An event of the backward pass, called from line 9."""
+    return op(name, start, end, **{"line": 9, "phase": "backward", **facts})
+
+
+def columns(costs: LineCosts, *names: str) -> dict[int | None, tuple[int, ...]]:
+    """The chosen columns by line number, None for what belongs to no line; rows of zeros left out."""
+    places: Iterable[SourceLine | None] = (*costs.lines, None)
+    rows = {
+        place.line if place else None: tuple(int(getattr(costs, name)[index]) for name in names)
+        for index, place in enumerate(places)
+    }
+    return {line: row for line, row in rows.items() if any(row)}
+
+
+def times(trace: Trace) -> dict[int | None, tuple[int, ...]]:
+    """(forward, backward, optimizer, other) of every line."""
+    return columns(line_costs(trace), "forward_ns", "backward_ns", "optimizer_ns", "other_ns")
