@@ -22,19 +22,26 @@ class WallClock:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        #: By the session's clock: when the wall clock was read.
-        self.noted_ns: list[int] = []
-        self._ahead_ns: list[int] = []
+        #: Moments of the session's clock, and how far the wall clock was ahead: in pairs, for one may be interrupted.
+        self._noted: list[tuple[int, int]] = []
 
     def note(self) -> None:
         """Read both clocks."""
-        self.noted_ns.append(self._clock.now_ns())
-        self._ahead_ns.append(self._clock.wall_ahead_ns())
+        self._noted.append((self._clock.now_ns(), self._clock.wall_ahead_ns()))
+
+    @property
+    def noted_ns(self) -> list[int]:
+        """By the session's clock: when the wall clock was read."""
+        return [moment for moment, _ in self._noted]
+
+    @property
+    def _ahead_ns(self) -> list[int]:
+        return [ahead for _, ahead in self._noted]
 
     @property
     def drift_ns(self) -> int:
         """How far the wall clock has moved against the session's."""
-        return self._ahead_ns[-1] - self._ahead_ns[0] if self._ahead_ns else 0
+        return self._ahead_ns[-1] - self._ahead_ns[0] if self._noted else 0
 
     @property
     def has_jumped(self) -> bool:
@@ -48,11 +55,11 @@ class WallClock:
 
     @property
     def _scale(self) -> float:
-        return 1 + self.drift_ns / max(self.noted_ns[-1] - self.noted_ns[0], 1) if self.noted_ns else 1.0
+        return 1 + self.drift_ns / max(self.noted_ns[-1] - self.noted_ns[0], 1) if self._noted else 1.0
 
     def of_session(self, kineto_ns: Int64) -> Int64:
         """Kineto's times by the session's clock."""
-        if not self.noted_ns:
+        if not self._noted:
             return kineto_ns
         since_start = (kineto_ns - self.noted_ns[0] - self._ahead_ns[0]) / (self._scale or 1.0)
         return self.noted_ns[0] + since_start.astype(np.int64)

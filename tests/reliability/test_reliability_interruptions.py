@@ -74,6 +74,16 @@ def stop_under(line: int, recording: dict[str, Any]) -> int:
     return interrupt.seen
 
 
+def is_interrupted(run: Callable[..., int], line: int, recording: dict[str, Any]) -> bool:
+    """Whether the interrupt arrives; it may not be sent at all, where this run has fewer lines than the first."""
+    try:
+        seen = run(line, recording)
+    except KeyboardInterrupt:
+        return True
+    assert seen < line
+    return False
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("run", [start_under, stop_under])
 @pytest.mark.parametrize("recording", RECORDINGS, ids=IDS)
@@ -83,15 +93,16 @@ def test_an_interrupt_before_any_line_of_start_and_stop_arrives_and_leaves_nothi
     run(0, recording)
     lines = run(0, recording)
     assert lines > 50
-    moments = min(rounds(25, lines), lines)
+    moments, interrupted = min(rounds(25, lines), lines), 0
     for moment in range(moments):
         line = 1 + moment * lines // moments
-        with nothing_left(), pytest.raises(KeyboardInterrupt):
-            run(line, recording)
+        with nothing_left():
+            interrupted += is_interrupted(run, line, recording)
         if moment % 10 == 0:
             assert_next_profile_is_complete(**recording)
     assert_next_profile_is_complete(**recording)
-    print(f"{moments} of {lines} lines")
+    assert interrupted > moments * 0.95
+    print(f"{interrupted} of {lines} lines")
 
 
 STEPS: list[tuple[str, Any, str]] = [
