@@ -17,7 +17,7 @@ from mtprof_nb.merge import merge
 from mtprof_nb.trace import PYTHON, Int64, Trace
 
 #: Time that recording one event adds, in nanoseconds: medians of the project's benchmark, for an estimate.
-_COST_NS = {"kineto": 900, "dispatch": 9_000, "mindtorch_v2": 1_200, "candle": 1_200, "scopes": 600}
+_COST_NS = {"kineto": 600, "dispatch": 3_000, "mindtorch_v2": 1_700, "candle": 1_700, "scopes": 600}
 #: The same for a Python call, which only Kineto records.
 _PYTHON_CALL_NS = 150
 

@@ -126,6 +126,7 @@ def _ran_at_once(trace: Trace) -> bool:
     return bool(((starts[1:] < reached[:-1]) & (thread[1:] != thread[last[:-1]])).any())
 
 
+@once_a_trace
 def has_steps(trace: Trace) -> bool:
     """Whether the program told of steps: without, all that it did is step 0."""
     return bool(trace.step[(trace.kind == OP) | (trace.kind == SCOPE)].any())
