@@ -50,8 +50,6 @@ class EventCap:
         self._ended, self._finished = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
-        #: Set, without a call that might be recorded, once nothing is to be finished any more.
-        self.is_over = False
 
     def start(self) -> None:
         """Begin to watch; nothing where the C library cannot tell."""
@@ -63,7 +61,6 @@ class EventCap:
 
     def stop(self) -> None:
         """End watching. Raises what `finish` raised."""
-        self.is_over = True
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
@@ -96,7 +93,7 @@ class EventCap:
         """Between two bytecodes of the main thread: Kineto can only be stopped where it was started."""
 
         def call(_: int | None) -> int:
-            if not self.is_over:
+            if not self._ended.is_set():
                 try:
                     self._finish()
                 # C, which calls this, can pass no exception on, and the user's own op would fail of it.

@@ -132,11 +132,12 @@ class KinetoHook:
             self._operators.install()
         if self._new_threads is not None:
             self._new_threads.install()
-        self._caps[-1].start()
         self._start_kineto()
         self._is_recording = True
         if self._slot is not None:
             self._slot.started()
+        # Its thread neither begins nor runs while Kineto's Python tracer starts or stops, which would crash.
+        self._caps[-1].start()
 
     def _start_kineto(self) -> None:
         self._wall = WallClock(self._request.clock)
@@ -155,10 +156,9 @@ class KinetoHook:
     def stop(self) -> Trace:
         """The window's trace. Harmless after a failed start."""
         with interrupts_held_back(), ExitStack() as each:
-            for cap in self._caps:
-                cap.is_over = True
-                each.callback(cap.stop)
             each.callback(self._uninstall)
+            for cap in self._caps:
+                each.callback(cap.stop)
         self._read_out()
         parts, self._parts = self._parts, []
         trace = merge(parts) if parts else empty_trace(recorded=self._request.recorded)
@@ -178,7 +178,9 @@ class KinetoHook:
         remaining = self._request.max_events - sum(map(len, self._parts))
         # What is open now would be taken for open in a recording of the same threads.
         self._listens_in_turn = not self._listens_to_all
-        if remaining <= 0 or (self._left_open and self._listens_in_turn and not self._can_listen_to_all):
+        is_stuck = bool(self._left_open) and self._listens_in_turn and not self._can_listen_to_all
+        # With its Python tracer it is not started anew in the middle of the user's code, where other threads may run.
+        if remaining <= 0 or is_stuck or self._slot is not None:
             self._is_full = True
             return
         self._caps.append(EventCap(remaining, self._finish, self._request.recorded))
