@@ -40,7 +40,7 @@ FULL = Scale(
     table_steps=250,
     least_rounds=3,
     most_rounds=25,
-    seconds=300,
+    seconds=280,
     sizes=(10_000, 100_000, 1_000_000, 2_000_000),
 )
 QUICK = Scale(steps=50, table_steps=250, least_rounds=2, most_rounds=9, seconds=30, sizes=(10_000, 100_000))
