@@ -15,9 +15,10 @@ import numpy as np
 from mtprof_nb.capture.marking import MARK
 from mtprof_nb.trace import Int32, Int64
 
-#: Marks between two packings, and packings before marking ends.
+#: Marks before the first packing, between two later ones, and before marking ends.
+FIRST_PACKING = 1 << 9
 PACKING = 1 << 16
-PACKINGS = 1 << 6
+MOST_MARKS = 1 << 22
 
 
 def _taking(take: Callable[[Any], Any], **attributes: Any) -> Any:
@@ -56,23 +57,24 @@ class _Buffer:
         count = len(self.items)
         part = self.items[:count]
         del self.items[:count]
-        self.packed.append(np.array(part, np.int64).reshape(-1, 2))
+        self.packed.append(np.fromiter(part, np.int64, count).reshape(-1, 2))
 
 
 class MarkBuffers:
     """The buffers of one recording, and `mark`, the object that marked code finds under the name `MARK`."""
 
-    def __init__(self, opened: Callable[[int], None]) -> None:
+    def __init__(self, opened: Callable[[int], None], look: Callable[[Int64], None] | None = None) -> None:
+        """`look` sees the marks of the cell's thread whenever they are packed."""
         self._buffers: list[_Buffer] = []
-        self._packings = 0
+        self._look = look
+        self._count = 0
         #: Why marking ended early, "" if it did not.
         self.note = ""
         self.began = clock_pair()
         self.ended: tuple[int, int] | None = None
         self.cell_thread = threading.get_native_id()
         here = self._new_buffer()
-        # When the times have run out the clock stands still; by then the idle mark has taken over.
-        times = chain(chain.from_iterable(iter(self._next_times, None)), repeat(0))
+        times = chain.from_iterable(iter(self._next_times, None))
         attributes = {
             "__neg__": times.__next__,
             "__delitem__": here.items.extend,
@@ -106,19 +108,30 @@ class MarkBuffers:
         self._buffers.append(buffer)
         return buffer
 
-    def _next_times(self) -> Iterator[int] | None:
-        """The clock for the next marks, or None after the last."""
+    def _next_times(self) -> Iterator[int]:
+        """The clock for the next marks; after the last it stands still, and the idle mark has taken over."""
         try:
             for buffer in self._buffers:
                 buffer.pack()
+            self._show_last_marks()
         except BaseException:
             self._give_up("marking was interrupted: later lines are not marked")
             raise
-        if self._packings == PACKINGS:
-            self._give_up(f"more than {PACKING * PACKINGS:,} statements ran: later lines are not marked")
-            return None
-        self._packings += 1
-        return islice(iter(time.perf_counter_ns, None), PACKING)
+        if self._count >= MOST_MARKS:
+            self._give_up(f"more than {MOST_MARKS:,} statements ran: later lines are not marked")
+            return repeat(0)
+        following = min(max(self._count, FIRST_PACKING), PACKING)
+        self._count += following
+        return islice(iter(time.perf_counter_ns, None), following)
+
+    def _show_last_marks(self) -> None:
+        if self._look is None or not self._count or threading.get_native_id() != self.cell_thread:
+            return
+        try:
+            self._look(self._buffers[0].packed[-1])
+        except Exception:
+            # Nothing that goes wrong here may reach the user's code, in the middle of which we are.
+            self._look = None
 
     def _give_up(self, note: str) -> None:
         self.note = note

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from mtprof_nb.capture.mark_buffers import MarkBuffers, clock_pair
-from mtprof_nb.capture.marking import ENTER, LEAVE, Places
+from mtprof_nb.capture.marking import ENTER, LEAVE, Place, Places
 from mtprof_nb.trace import BACKWARD, KERNEL, Frame, Int32, Int64, SourceLine, StackInterner, Trace
 
 
-class _Replay:
+class Replay:
     """Follows marks through calls and returns: after each, which lines are running, as a node of a stack tree."""
 
-    def __init__(self, places: Places, files: Sequence[str]) -> None:
-        self._places = places.table()
+    def __init__(self, places: Places, file_of_unit: Callable[[int], str]) -> None:
+        self._places = places.table
         self._functions = places.functions
-        self._files = files
+        self._file_of_unit = file_of_unit
         self._interner = StackInterner()
-        self._scope: dict[int, int] = {}
+        self._place: dict[int, Place] = {}
         self._parent: dict[int, int] = {}
         self._known: dict[tuple[int, int], int] = {}
 
-    def nodes(self, numbers: Int32) -> Int32:
+    def nodes(self, numbers: Int32 | Int64) -> Int32:
         """The node after each mark of one thread, -1 where no marked line is running."""
         known, node, found = self._known, -1, []
         for number in numbers.tolist():
@@ -35,12 +35,16 @@ class _Replay:
             found.append(node)
         return np.array(found, np.int32)
 
+    def place(self, node: int) -> Place:
+        """A place at the line that is running innermost at `node`."""
+        return self._place[node]
+
     def _after(self, node: int, number: int) -> int:
         place = self._places[number]
         if place.kind == ENTER:
             return self._line(node, number)
         same = node
-        while same >= 0 and self._scope[same] != place.scope:
+        while same >= 0 and self._place[same].scope != place.scope:
             same = self._parent[same]
         if place.kind == LEAVE:
             # One who was not seen to enter, or has left already, leaves nothing.
@@ -50,9 +54,9 @@ class _Replay:
 
     def _line(self, parent: int, number: int) -> int:
         place = self._places[number]
-        frame = Frame(self._files[place.unit], place.line, self._functions[place.scope])
+        frame = Frame(self._file_of_unit(place.unit), place.line, self._functions[place.scope].name)
         node = self._interner.child(parent, frame)
-        self._scope[node], self._parent[node] = place.scope, parent
+        self._place[node], self._parent[node] = place, parent
         return node
 
     def onto(self, trace: Trace, node: Int32) -> Trace:
@@ -72,7 +76,7 @@ def with_marked_lines(trace: Trace, buffers: MarkBuffers, places: Places, files:
     An event of the backward pass on a thread of the engine's own takes the line that the cell's thread, which
     waits for it, was at.
     """
-    replay = _Replay(places, files)
+    replay = Replay(places, files.__getitem__)
     node = np.full(len(trace), -1, np.int32)
     threads = buffers.threads()
     marked = {marks.native_id for marks in threads}

@@ -26,26 +26,33 @@ class Place(NamedTuple):
     kind: int
 
 
+class Function(NamedTuple):
+    """A function with marks in it, or a cell's own level: its name, and the line where its code begins."""
+
+    name: str
+    first_line: int
+
+
 class Places:
     """The marks of a recording by number, and the functions (scopes) that they stand in."""
 
     def __init__(self) -> None:
         self._numbers: dict[Place, int] = {}
-        #: Name of the function of each scope.
-        self.functions: list[str] = []
+        #: Every place, at its number.
+        self.table: list[Place] = []
+        self.functions: list[Function] = []
 
     def number(self, place: Place) -> int:
         """The number that stands in the marked code for `place`."""
-        return self._numbers.setdefault(place, len(self._numbers))
+        if place not in self._numbers:
+            self._numbers[place] = len(self.table)
+            self.table.append(place)
+        return self._numbers[place]
 
-    def add_scope(self, function: str) -> int:
+    def add_scope(self, name: str, first_line: int) -> int:
         """A new scope, for a function or for a cell's own level."""
-        self.functions.append(function)
+        self.functions.append(Function(name, first_line))
         return len(self.functions) - 1
-
-    def table(self) -> list[Place]:
-        """Every place, at its number."""
-        return list(self._numbers)
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,7 @@ class _Marker:
         self._transparent = transparent
 
     def mark_module(self, tree: ast.Module, skip: int) -> None:
-        scope = _Scope(self._places.add_scope("<module>"), any_thread=False)
+        scope = _Scope(self._places.add_scope("<module>", 1), any_thread=False)
         while skip < len(tree.body) and _must_be_first(tree.body[skip]):
             skip += 1
         if skip == len(tree.body):
@@ -137,7 +144,8 @@ class _Marker:
         body = node.body[len(docstring) :]
         if all(map(_runs_nothing, body)):
             return
-        scope = _Scope(self._places.add_scope(node.name), any_thread=True)
+        first_line = min((decorator.lineno for decorator in node.decorator_list), default=node.lineno)
+        scope = _Scope(self._places.add_scope(node.name, first_line), any_thread=True)
         enter = self._mark(scope, body[0].lineno, ENTER)
         leave = self._leave(scope, body[-1].lineno)
         block = self._block(body, scope, None)
@@ -163,7 +171,7 @@ class _Marker:
     def _mark_lambda(self, node: ast.Lambda) -> None:
         if self._transparent is None:
             return
-        scope = _Scope(self._places.add_scope("<lambda>"), any_thread=True)
+        scope = _Scope(self._places.add_scope("<lambda>", node.lineno), any_thread=True)
         line = node.body.lineno
         parts = [self._subscript(scope, line, ENTER), node.body, self._subscript(scope, line, LEAVE)]
         node.body = _placed_like(ast.Subscript(ast.Tuple(parts, ast.Load()), ast.Constant(1), ast.Load()), node.body)

@@ -15,6 +15,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from mtprof_nb.capture import unmarking
+from mtprof_nb.capture.hot_functions import HotFunctions
 from mtprof_nb.capture.mark_buffers import IDLE, MarkBuffers, idle_mark
 from mtprof_nb.capture.mark_lookup import with_marked_lines
 from mtprof_nb.capture.markable import reader_of_functions, transparent_decorators
@@ -48,6 +49,8 @@ class Marks:
         self._units: list[Unit] = []
         self._notes: dict[str, None] = {}
         self._buffers: MarkBuffers | None = None
+        self._hot = HotFunctions(self._places, ip.user_ns, self._plain_code)
+        self._plain_codes: dict[int, dict[CodeType, CodeType]] = {}
         self._monitor: LineMonitor | None = None
         self._follows_functions = True
         self._is_installed = False
@@ -55,8 +58,8 @@ class Marks:
     @property
     def note(self) -> str:
         """Why some lines are not marked, "" where all are."""
-        limit = [self._buffers.note] if self._buffers and self._buffers.note else []
-        return "; ".join([*self._notes, *limit])
+        limit = self._buffers.note if self._buffers is not None else ""
+        return "; ".join(filter(None, [*self._notes, self._hot.note, limit]))
 
     @property
     def is_recording(self) -> bool:
@@ -102,7 +105,7 @@ class Marks:
         `follow_functions`: also in functions without marks, where Python can tell of their lines.
         """
         self._thread = threading.get_ident()
-        self._buffers = MarkBuffers(self._open)
+        self._buffers = MarkBuffers(self._open, self._hot.look)
         builtins.__dict__[MARK] = self._buffers.mark
         self._is_installed = True
         if follow_functions and self._follows_functions:
@@ -132,12 +135,16 @@ class Marks:
         if not self._is_installed:
             return
         self._is_installed = False
-        plain: dict[CodeType, CodeType] = {}
-        for unit in self._units:
-            if unit.file and unit.plain is not None and unit.marked is not None:
-                plain |= unmarking.plain_code(unit.marked, unit.plain, unit.file, self._ip.compile.flags)
-        unmarking.restore(plain)
-        self._buffers, self._monitor, self._units = None, None, []
+        unmarking.restore(self._plain_code())
+        self._buffers, self._monitor, self._units, self._plain_codes = None, None, [], {}
+
+    def _plain_code(self) -> dict[CodeType, CodeType]:
+        """For the code of every function that was marked, the same without marks."""
+        for number, unit in enumerate(self._units):
+            if number not in self._plain_codes and unit.file and unit.plain is not None and unit.marked is not None:
+                codes = unmarking.plain_code(unit.marked, unit.plain, unit.file, self._ip.compile.flags)
+                self._plain_codes[number] = codes
+        return {code: plain for codes in self._plain_codes.values() for code, plain in codes.items()}
 
     def _note(self, reason: str) -> None:
         self._notes[reason] = None

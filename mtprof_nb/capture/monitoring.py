@@ -94,7 +94,7 @@ class LineMonitor:
             return False
         if not is_user_file(code.co_filename):
             return False
-        self._followed[id(code)] = (code, self._places.add_scope(code.co_name))
+        self._followed[id(code)] = (code, self._places.add_scope(code.co_name, code.co_firstlineno))
         events = _python.events
         _python.set_local_events(self._tool, code, events.LINE | events.PY_RETURN | events.PY_YIELD)
         return True

@@ -225,8 +225,8 @@ def test_a_cell_that_marks_would_break_runs_without_them(shells: tuple[Shell, Sh
 
 
 def test_marking_ends_at_its_limit_and_says_so(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mark_buffers, "PACKING", 8)
-    monkeypatch.setattr(mark_buffers, "PACKINGS", 4)
+    for name, value in {"FIRST_PACKING": 8, "PACKING": 8, "MOST_MARKS": 32}.items():
+        monkeypatch.setattr(mark_buffers, name, value)
     run = shell.run("for i in range(40):\n    op()\nop()")
 
     known = [line for line in run.lines if line is not None]
@@ -237,8 +237,8 @@ def test_marking_ends_at_its_limit_and_says_so(shell: Shell, monkeypatch: pytest
 
 
 def test_marks_are_packed_without_losing_one(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mark_buffers, "FIRST_PACKING", 7)
     monkeypatch.setattr(mark_buffers, "PACKING", 7)
-    monkeypatch.setattr(mark_buffers, "PACKINGS", 10_000)
     text = """
         import threading
         def work():
@@ -312,7 +312,7 @@ def test_a_mark_keeps_no_object_of_the_user_alive(shell: Shell) -> None:
 
 def test_a_wall_clock_that_was_set_meanwhile_moves_marks_as_it_moves_kineto() -> None:
     places, buffers = Places(), MarkBuffers(print)
-    scope = places.add_scope("<module>")
+    scope = places.add_scope("<module>", 1)
     first, second = (places.number(Place(0, line, scope, LINE)) for line in (1, 2))
     buffers._buffers[0].items.extend([1_000, first, 2_000, second])
     buffers.began, buffers.ended = (0, 5_000_000), (10_000, 5_000_000 + 10_000 + 1_000_000_000)
@@ -333,7 +333,7 @@ def test_a_wall_clock_that_was_set_meanwhile_moves_marks_as_it_moves_kineto() ->
 
 def test_a_backward_op_on_a_thread_of_the_engine_has_the_line_that_waits_for_it() -> None:
     places, buffers = Places(), MarkBuffers(print)
-    number = places.number(Place(0, 4, places.add_scope("<module>"), LINE))
+    number = places.number(Place(0, 4, places.add_scope("<module>", 1), LINE))
     perf_ns, wall_ns = buffers.began
     buffers._buffers[0].items.extend([perf_ns, number])
     trace = make_trace(

@@ -303,3 +303,24 @@ def test_ops_outside_the_marked_functions_of_a_call_belong_to_the_calling_line(s
 
     assert by_op["aten::tanh"] == {3}
     assert by_op["aten::sinh"] == by_op["aten::cosh"] == {4}
+
+
+@pytest.mark.parametrize("op", ["x.detach()", "torch.empty(0)", "x.view(-1)"])
+def test_a_function_of_nothing_but_the_smallest_op_keeps_its_lines(shell: Shell, op: str) -> None:
+    trace = profile_cell(
+        shell,
+        f"""
+        import torch
+        def small(x):
+            if x is None:
+                return
+            {op}
+        x = torch.ones(4)
+        for i in range(3000):
+            small(None)
+            small(x)""",
+        "--hook kineto",
+    )
+
+    assert [row.line for row in Lines(trace) if row.count >= 3000] == [6]
+    assert trace.lines_note == ""

@@ -1,0 +1,220 @@
+"""Small functions that run all the time and run no op lose their marks while the cell runs; all others keep them."""
+
+import sys
+import textwrap
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import marked_cells
+import pytest
+from marked_cells import Run, Shell, new_shell
+
+from mtprof_nb.capture import mark_buffers
+from mtprof_nb.capture.hot_functions import HotFunctions
+from mtprof_nb.capture.marking import MARK
+
+
+class Clock:
+    """A tenth of a microsecond passes between two readings; an op takes ten times as long."""
+
+    def __init__(self) -> None:
+        self.now_ns = 1_000_000
+
+    def __call__(self) -> int:
+        self.now_ns += 100
+        return self.now_ns
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
+    clock = Clock()
+    time = SimpleNamespace(perf_counter_ns=clock, time_ns=lambda: clock.now_ns)
+    monkeypatch.setattr(mark_buffers, "time", time)
+    monkeypatch.setattr(marked_cells, "time", time)
+    with new_shell() as shell:
+        record = shell.ip.user_ns["op"]
+
+        def op() -> int:
+            clock.now_ns += 1_000
+            return 1
+
+        shell.ip.user_ns.update(
+            op=op, recorded_op=record, is_marked=lambda function: MARK in function.__code__.co_names
+        )
+        yield shell
+
+
+def run(shell: Shell, text: str) -> Run:
+    finished = shell.run(textwrap.dedent(text).removeprefix("\n"))
+    finished.result.raise_error()
+    return finished
+
+
+def test_a_function_without_ops_loses_its_marks_and_its_ops_belong_to_the_line_that_calls_it(shell: Shell) -> None:
+    finished = run(
+        shell,
+        """
+        def small(x):
+            if x < 0:
+                recorded_op()
+            return x
+        small(-1)
+        for i in range(1000):
+            small(i)
+        marked = is_marked(small)
+        small(-1)""",
+    )
+
+    assert not shell.ip.user_ns["marked"]
+    assert finished.true_lines == [4, 4]
+    assert finished.lines == [4, 10]
+    assert finished.note == (
+        "small: called often and hardly ever with an op, so their ops count for the line that calls them"
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    {
+        "in every call": "op()",
+        "in a line seldom run": "if x % 50 == 0:\n        op()\n    return x",
+        "in a line often run": "return op() if x % 10 == 0 else x",
+        "behind a call of a small function": "return small() + op()",
+    }.values(),
+)
+def test_a_function_with_ops_keeps_its_marks(shell: Shell, body: str) -> None:
+    finished = run(
+        shell,
+        f"""
+def small():
+    return 1
+def larger(x):
+    {body}
+for i in range(2000):
+    larger(i)
+marked = is_marked(larger)
+    """,
+    )
+
+    assert shell.ip.user_ns["marked"]
+    assert "larger" not in finished.note
+
+
+def test_functions_are_found_in_classes_and_under_decorators(shell: Shell) -> None:
+    finished = run(
+        shell,
+        """
+        import functools
+        def decorated(function):
+            @functools.wraps(function)
+            def wrapper(*args):
+                return function(*args)
+            return wrapper
+        class Small:
+            def method(self):
+                return 1
+            @staticmethod
+            def static():
+                return 2
+            @classmethod
+            def of_class(cls):
+                return 3
+            @property
+            def value(self):
+                return 4
+        @decorated
+        def wrapped():
+            return 5
+        @functools.lru_cache(maxsize=0)
+        def kept():
+            return 6
+        small = Small()
+        for i in range(500):
+            small.method(), small.static(), small.of_class(), small.value, wrapped(), kept()
+        functions = [
+            Small.method, Small.static, Small.of_class.__func__, Small.value.fget,
+            wrapped.__wrapped__, kept.__wrapped__,
+        ]
+        marked = [is_marked(function) for function in functions]""",
+    )
+
+    assert shell.ip.user_ns["marked"] == [False] * 6
+    assert " and " in finished.note
+
+
+def test_functions_that_nothing_tells_apart_keep_their_marks(shell: Shell) -> None:
+    run(
+        shell,
+        """
+        first, second = lambda: 1, lambda: op()
+        for i in range(500):
+            first()
+            second()
+        marked = is_marked(first), is_marked(second)""",
+    )
+
+    assert shell.ip.user_ns["marked"] == (True, True)
+
+
+def test_a_function_called_now_and_then_keeps_its_marks(shell: Shell) -> None:
+    run(
+        shell,
+        """
+        def small():
+            return 1
+        for i in range(20_000):
+            if i % 200 == 0:
+                small()
+        marked = is_marked(small)""",
+    )
+
+    assert shell.ip.user_ns["marked"]
+
+
+def test_time_says_nothing_while_a_profiler_is_called_in_between(shell: Shell) -> None:
+    text = """
+        def small():
+            return 1
+        for i in range(1000):
+            small()
+        marked = is_marked(small)"""
+    before = sys.getprofile()
+    sys.setprofile(lambda *_: None)
+    try:
+        run(shell, text)
+    finally:
+        sys.setprofile(before)
+
+    assert shell.ip.user_ns["marked"]
+
+
+def test_a_look_that_fails_is_not_the_cells_failure(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr(HotFunctions, "look", fail)
+    finished = run(
+        shell,
+        """
+        def small():
+            return recorded_op()
+        for i in range(1000):
+            small()""",
+    )
+
+    assert finished.lines == finished.true_lines
+
+
+def test_what_was_defined_is_plain_when_the_cell_has_ended(shell: Shell) -> None:
+    text = """
+        def small(x):
+            return x
+        for i in range(1000):
+            small(i)
+        def other():
+            return 2"""
+    run(shell, text)
+    left = [shell.ip.user_ns[name].__code__ for name in ("small", "other")]
+    shell.run(textwrap.dedent(text).removeprefix("\n"), marked=False)
+
+    assert left == [shell.ip.user_ns[name].__code__ for name in ("small", "other")]
