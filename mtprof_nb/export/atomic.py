@@ -10,17 +10,25 @@ import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
+from io import BufferedWriter, FileIO
 from pathlib import Path
 from secrets import token_hex
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from mtprof_nb.errors import ExportError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 #: Level 6 of gzip is nearly as small as 9 on traces, at a fraction of the time.
 COMPRESSION_LEVEL = 6
 _BUFFER_BYTES = 1 << 20
+#: Written so much, a file's beginning is sent to the disk while its rest is made, and leaves the machine's memory.
+_SENT_BYTES = 1 << 23
 #: Not on Windows, where a file that is open cannot be removed anyway.
 _HAS_LOCKS = find_spec("fcntl") is not None
+#: On Linux and the BSDs.
+_CAN_SEND = hasattr(os, "posix_fadvise")
 
 _REMEDIES = {
     errno.ENOSPC: "the disk is full: free some space, or choose a path on another disk",
@@ -125,12 +133,34 @@ def _create_beside(target: Path) -> tuple[Path, IO[bytes]]:
     """A new file beside `target`, locked as long as it is open: so a later export knows that it is not stale."""
     while True:
         beside = target.with_name(f"{_prefix(target)}{token_hex(8)}.tmp")
-        file = beside.open("xb", buffering=_BUFFER_BYTES)
+        file = BufferedWriter(_Outgoing(beside, "xb"), _BUFFER_BYTES)
         _lock(file, wait=True)
         # Before it was locked, another export may have removed it as a stale one.
         if beside.exists():
             return beside, file
         file.close()
+
+
+class _Outgoing(FileIO):
+    """A file whose bytes are on their way to the disk already when it is flushed.
+
+    A trace may take gigabytes: left in the cache they would push out what the user works with.
+    """
+
+    def __init__(self, path: Path, mode: str) -> None:
+        super().__init__(path, mode)
+        self._written = self._sent = 0
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        count = super().write(data)
+        self._written += count
+        if _CAN_SEND and self._written - self._sent >= _SENT_BYTES:
+            # What the call before has begun to send is on the disk now, and leaves the cache.
+            first = max(self._sent - _SENT_BYTES, 0)
+            with suppress(OSError):
+                os.posix_fadvise(self.fileno(), first, self._written - first, os.POSIX_FADV_DONTNEED)
+            self._sent = self._written
+        return count
 
 
 def _lock(file: IO[bytes], *, wait: bool) -> bool:

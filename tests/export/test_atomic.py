@@ -35,6 +35,29 @@ def test_a_new_file_holds_what_was_written(tmp_path: Path) -> None:
     assert _names(tmp_path) == ["new.json"]
 
 
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="the system takes no advice on files")
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_a_large_file_goes_to_the_disk_while_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_refused: bool
+) -> None:
+    sent = []
+
+    def advise(_file: int, first: int, count: int, advice: int) -> None:
+        assert advice == os.POSIX_FADV_DONTNEED
+        sent.append((first, first + count))
+        if is_refused:
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(os, "posix_fadvise", advise)
+    parts = [bytes([number]) * (5 << 20) for number in range(6)]
+    with replacing(tmp_path / "large.json") as file:
+        for part in parts:
+            file.write(part)
+
+    assert (tmp_path / "large.json").read_bytes() == b"".join(parts)
+    assert sent == [(0, 10 << 20), (2 << 20, 20 << 20), (12 << 20, 30 << 20)]
+
+
 def test_a_file_that_ends_in_gz_is_compressed_and_the_same_every_time(tmp_path: Path) -> None:
     for name in ("one.json.gz", "two.json.gz"):
         with replacing(tmp_path / name) as file:
@@ -141,7 +164,7 @@ def test_a_folder_that_may_not_be_written_is_an_error_that_asks_for_another(
 
     (tmp_path / "trace.json").write_bytes(b"old")
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "open", refused)
+        patched.setattr(atomic, "_Outgoing", refused)
         with (
             pytest.raises(ExportError, match="permission denied: choose a folder that you may write to"),
             replacing(tmp_path / "trace.json"),
