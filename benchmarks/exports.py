@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.figure import Bound, Figure, at_most
 from benchmarks.profilers import Maker, ours, recorded, torch_profiler
 from benchmarks.programs import FLAGS, MLP
-from benchmarks.sampling import Lap, Rounds, Sample, Scale, in_turns, wall_clock
+from benchmarks.sampling import Lap, Rounds, Sample, Scale, Way, in_turns, wall_clock
 
 GROUP = "4 export"
 
@@ -26,7 +26,7 @@ def figures(scale: Scale) -> list[Figure]:
 def _flag_figures(flags: str, steps: int, scale: Scale, folder: Path) -> list[Figure]:
     run = MLP.prepare(steps)
     torchs, own = torch_profiler(**FLAGS[flags]), ours("kineto", **FLAGS[flags])
-    ways: dict[str, Callable[[], Sample]] = {
+    ways: dict[str, Way] = {
         "torch, C++": partial(_export, torchs, run, folder / "trace.json"),
         "torch, Python": partial(_export, torchs, run, folder / "trace.json", use_python_export=True),
         "ours": partial(_export, own, run, folder / "trace.json"),

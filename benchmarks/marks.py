@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.figure import Figure, at_most
 from benchmarks.programs import IN_CELL, PROGRAMS, Program
 from benchmarks.recording import GROUP
-from benchmarks.sampling import Sample, Scale, cpu_clock, in_turns
+from benchmarks.sampling import Sample, Scale, Way, cpu_clock, in_turns
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -33,12 +33,12 @@ def _cell_figures(ip: InteractiveShell, program: Program, scale: Scale) -> list[
     _run(ip, cell)
     if not _has_lines(ip, cell):
         return []
-    ways: dict[str, Callable[[], Sample]] = {
+    ways: dict[str, Way] = {
         "unprofiled": partial(_run, ip, cell),
         "torch.profiler": partial(_run_under, torch.profiler.profile, ip, cell),
         "line marks": partial(_run, ip, f"%%mtprofile -q --hook kineto\n{cell}"),
     }
-    rounds = in_turns(ways, scale, scale.share(0.018))
+    rounds = in_turns(ways, scale, scale.share(0.03))
     title = f"{program.name}, line marks"
     return [
         rounds.figure(GROUP, f"{title}: kineto", "line marks", "torch.profiler", "run", bound=at_most(1.15)),

@@ -11,7 +11,7 @@ from unittest import mock
 
 from benchmarks.figure import Figure, Spread
 from benchmarks.repeated import recording, repeated
-from benchmarks.sampling import Lap, Rounds, Sample, Scale, in_turns
+from benchmarks.sampling import Lap, Rounds, Sample, Scale, Way, in_turns
 from mtprof_nb.trace import Trace
 
 GROUP = "7 panel"
@@ -29,7 +29,7 @@ def figures(scale: Scale) -> list[Figure]:
 
 
 def _size_figures(trace: Trace, scale: Scale) -> list[Figure]:
-    ways: dict[str, Callable[[], Sample]] = {"panel": partial(_panel, trace), _PEER: partial(_figure_widget, trace)}
+    ways: dict[str, Way] = {"panel": partial(_panel, trace), _PEER: partial(_figure_widget, trace)}
     rounds = in_turns(ways, scale, scale.share(0.01))
     title = f"{len(trace):,} events"
     return [

@@ -9,7 +9,7 @@ from operator import attrgetter
 from benchmarks.figure import Figure, at_least
 from benchmarks.profilers import Maker, ours, recorded, torch_profiler
 from benchmarks.programs import FLAGS, MLP
-from benchmarks.sampling import Lap, Sample, Scale, in_turns
+from benchmarks.sampling import Lap, Sample, Scale, Way, in_turns
 
 GROUP = "2 processing"
 
@@ -24,7 +24,7 @@ def figures(scale: Scale) -> list[Figure]:
 
 def _flag_figures(flags: str, steps: int, scale: Scale, share: float, *, is_bound: bool = False) -> list[Figure]:
     run = MLP.prepare(steps)
-    ways: dict[str, Callable[[], Sample]] = {
+    ways: dict[str, Way] = {
         "torch.profiler": partial(_process, torch_profiler(**FLAGS[flags]), run, "time_range.start"),
         "kineto": partial(_process, ours("kineto", **FLAGS[flags]), run, "start_ns"),
     }

@@ -25,12 +25,13 @@ def ours(hook: str, **flags: Any) -> Maker:
     return lambda: mtprof_nb.profile(hook=hook, **flags)
 
 
+#: Equal parts that a program is run and timed in.
+PARTS = 4
+
+
 def run_plain(run: Callable[[], None]) -> Sample:
-    """The program alone."""
-    lap = Lap()
-    run()
-    lap("run")
-    return lap.times
+    """The program alone; `run` is one part of it. What disturbs a run adds to it, so the quickest part counts."""
+    return {"run": min(_timed(run) for _ in range(PARTS))}
 
 
 def run_recorded(make: Maker, run: Callable[[], None]) -> Sample:
@@ -38,13 +39,17 @@ def run_recorded(make: Maker, run: Callable[[], None]) -> Sample:
     profiler = make()
     profiler.start()
     try:
-        lap = Lap()
-        run()
-        lap("run")
+        sample = run_plain(run)
     finally:
         profiler.stop()
-    trace = getattr(profiler, "trace", ())
-    return {**lap.times, "events": len(trace)}
+    return {**sample, "events": len(getattr(profiler, "trace", ())) / PARTS}
+
+
+def _timed(run: Callable[[], None]) -> float:
+    lap = Lap()
+    run()
+    lap("run")
+    return lap.times["run"]
 
 
 def recorded(make: Maker, run: Callable[[], None]) -> Any:

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from benchmarks.figure import Bound, Figure, at_most
-from benchmarks.profilers import ours, run_plain, run_recorded, torch_profiler
+from benchmarks.profilers import PARTS, ours, run_plain, run_recorded, torch_profiler
 from benchmarks.programs import FLAGS, MLP, PROGRAMS, Program
-from benchmarks.sampling import Rounds, Sample, Scale, in_turns
+from benchmarks.sampling import Rounds, Sample, Scale, Way, in_turns
 
 GROUP = "1 recording"
 _BOUNDS = {
@@ -32,9 +32,9 @@ def figures(scale: Scale) -> list[Figure]:
 
 
 def _flag_figures(program: Program, flags: str, scale: Scale, *, with_dispatch: bool) -> list[Figure]:
-    run = program.prepare(program.steps(scale.steps))
+    run = program.prepare(max(program.steps(scale.steps) // PARTS, 1))
     hooks = ("kineto", "dispatch") if with_dispatch else ("kineto",)
-    ways: dict[str, Callable[[], Sample]] = {
+    ways: dict[str, Way] = {
         "unprofiled": partial(run_plain, run),
         "torch.profiler": partial(run_recorded, torch_profiler(**FLAGS[flags]), run),
         **{hook: partial(run_recorded, ours(hook, **FLAGS[flags]), run) for hook in hooks},

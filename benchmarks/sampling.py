@@ -6,12 +6,16 @@ import gc
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from benchmarks.figure import Bound, Figure, Spread
 
+#: Batches that many rounds are divided into where each round alone says too little.
+_BATCHES = 9
+
 #: One sample: named times in seconds, or counts.
 Sample = dict[str, float]
+#: Takes a sample.
+Way = Callable[[], Sample]
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ FULL = Scale(
     table_steps=250,
     least_rounds=3,
     most_rounds=25,
-    seconds=280,
+    seconds=250,
     sizes=(10_000, 100_000, 1_000_000, 2_000_000),
 )
 QUICK = Scale(steps=50, table_steps=250, least_rounds=2, most_rounds=9, seconds=30, sizes=(10_000, 100_000))
@@ -93,10 +97,17 @@ class Rounds:
         return Spread.of([one / max(other, 1e-9) for one, other in pairs])
 
     def added(self, what: str, way: str, peer: str, base: str) -> Spread:
-        """What `way` adds to the median of `base` over what `peer` adds to it, round by round."""
-        none = self.median(base, what)
-        pairs = zip(self.values(way, what), self.values(peer, what), strict=True)
-        return Spread.of([(one - none) / max(other - none, 1e-9) for one, other in pairs])
+        """What `way` adds to `base` over what `peer` adds to it.
+
+        Little is added, and whatever disturbs a run adds more: each of some batches of rounds gives one ratio.
+        """
+        size = max(len(self) // _BATCHES, 1)
+        batches = [Rounds(self.rounds[first : first + size]) for first in range(0, len(self) - size + 1, size)]
+        return Spread.of([one.least_added(what, way, base) / one.least_added(what, peer, base) for one in batches])
+
+    def least_added(self, what: str, way: str, base: str) -> float:
+        """What `way` adds to `base` where both are least disturbed; at least a nanosecond."""
+        return max(min(self.values(way, what)) - min(self.values(base, what)), 1e-9)
 
     def figure(
         self,
@@ -123,14 +134,14 @@ def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1000:,.1f} ms"
 
 
-def in_turns(ways: Mapping[str, Callable[[], Sample]], scale: Scale, seconds: float) -> Rounds:
+def in_turns(ways: Mapping[str, Way], scale: Scale, seconds: float) -> Rounds:
     """Rounds in which every way is taken once, each round beginning with another one, until the time is used up."""
     names = list(ways)
     found: list[dict[str, Sample]] = []
     deadline = time.monotonic() + seconds
     while len(found) < scale.least_rounds or (len(found) < scale.most_rounds and time.monotonic() < deadline):
         first = len(found) % len(names)
-        samples: dict[str, Any] = {}
+        samples: dict[str, Sample] = {}
         for name in names[first:] + names[:first]:
             gc.collect()
             samples[name] = ways[name]()
