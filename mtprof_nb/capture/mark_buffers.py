@@ -19,6 +19,8 @@ from mtprof_nb.trace import Int32, Int64
 FIRST_PACKING = 1 << 9
 PACKING = 1 << 16
 MOST_MARKS = 1 << 22
+#: Marks made to know what one costs.
+_TRIALS = 32
 
 
 def _taking(take: Callable[[Any], Any], **attributes: Any) -> Any:
@@ -63,7 +65,7 @@ class _Buffer:
 class MarkBuffers:
     """The buffers of one recording, and `mark`, the object that marked code finds under the name `MARK`."""
 
-    def __init__(self, opened: Callable[[int], None], look: Callable[[Int64], None] | None = None) -> None:
+    def __init__(self, opened: Callable[[int], Any], look: Callable[[Int64], None] | None = None) -> None:
         """`look` sees the marks of the cell's thread whenever they are packed."""
         self._buffers: list[_Buffer] = []
         self._look = look
@@ -86,6 +88,10 @@ class MarkBuffers:
     def new_sink(self, buffer: _Buffer | None = None) -> Any:
         """What `mark.here` is on a thread that marks for the first time."""
         return _taking((buffer or self._new_buffer()).items.extend)
+
+    def add(self, number: int) -> None:
+        """A mark of this thread without the marks' own clock: it may be just what is being wound up."""
+        self.mark.here[time.perf_counter_ns(), number]
 
     def stop(self) -> None:
         """Note the time; a second call does nothing."""
@@ -146,6 +152,26 @@ class _ThreadSinks(threading.local):
     def __init__(self, buffers: MarkBuffers, first: _Buffer) -> None:
         is_first = first.native_id == threading.get_native_id()
         self.here = buffers.new_sink(first if is_first else None)
+
+
+def cost_ns(marking: Callable[[MarkBuffers], Callable[[], Any]]) -> int:
+    """The time from one mark to the next where nothing runs in between; `marking` gives what makes one."""
+    buffers = MarkBuffers(callable)
+    make = marking(buffers)
+    for _ in range(_TRIALS):
+        make()
+    times = buffers.threads()[0].time_ns
+    return int((times[1:] - times[:-1]).min())
+
+
+def mark_cost_ns() -> int:
+    """The same for marks in the code itself."""
+
+    def marking(buffers: MarkBuffers) -> Callable[[], Any]:
+        mark = buffers.mark
+        return lambda: mark.here[-mark, 0]
+
+    return cost_ns(marking)
 
 
 def clock_pair() -> tuple[int, int]:

@@ -27,10 +27,12 @@ class Place(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A function with marks in it, or a cell's own level: its name, and the line where its code begins."""
+    """A function whose lines are known, or a cell's own level: its name, and the line where its code begins."""
 
     name: str
     first_line: int
+    #: Whether marks stand in its code; else it is Python that tells of its lines.
+    is_marked: bool = True
 
 
 class Places:
@@ -49,9 +51,9 @@ class Places:
             self.table.append(place)
         return self._numbers[place]
 
-    def add_scope(self, name: str, first_line: int) -> int:
+    def add_scope(self, function: Function) -> int:
         """A new scope, for a function or for a cell's own level."""
-        self.functions.append(Function(name, first_line))
+        self.functions.append(function)
         return len(self.functions) - 1
 
 
@@ -77,7 +79,7 @@ class _Marker:
         self._transparent = transparent
 
     def mark_module(self, tree: ast.Module, skip: int) -> None:
-        scope = _Scope(self._places.add_scope("<module>", 1), any_thread=False)
+        scope = _Scope(self._places.add_scope(Function("<module>", 1)), any_thread=False)
         while skip < len(tree.body) and _must_be_first(tree.body[skip]):
             skip += 1
         if skip == len(tree.body):
@@ -145,7 +147,7 @@ class _Marker:
         if all(map(_runs_nothing, body)):
             return
         first_line = min((decorator.lineno for decorator in node.decorator_list), default=node.lineno)
-        scope = _Scope(self._places.add_scope(node.name, first_line), any_thread=True)
+        scope = _Scope(self._places.add_scope(Function(node.name, first_line)), any_thread=True)
         enter = self._mark(scope, body[0].lineno, ENTER)
         leave = self._leave(scope, body[-1].lineno)
         block = self._block(body, scope, None)
@@ -171,7 +173,7 @@ class _Marker:
     def _mark_lambda(self, node: ast.Lambda) -> None:
         if self._transparent is None:
             return
-        scope = _Scope(self._places.add_scope("<lambda>", node.lineno), any_thread=True)
+        scope = _Scope(self._places.add_scope(Function("<lambda>", node.lineno)), any_thread=True)
         line = node.body.lineno
         parts = [self._subscript(scope, line, ENTER), node.body, self._subscript(scope, line, LEAVE)]
         node.body = _placed_like(ast.Subscript(ast.Tuple(parts, ast.Load()), ast.Constant(1), ast.Load()), node.body)

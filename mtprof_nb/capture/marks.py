@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from mtprof_nb.capture import unmarking
 from mtprof_nb.capture.hot_functions import HotFunctions
-from mtprof_nb.capture.mark_buffers import IDLE, MarkBuffers, idle_mark
+from mtprof_nb.capture.mark_buffers import IDLE, MarkBuffers, idle_mark, mark_cost_ns
 from mtprof_nb.capture.mark_lookup import with_marked_lines
 from mtprof_nb.capture.markable import reader_of_functions, transparent_decorators
 from mtprof_nb.capture.marking import MARK, Places, mark_tree
-from mtprof_nb.capture.monitoring import LineMonitor
-from mtprof_nb.trace import Trace
+from mtprof_nb.capture.monitoring import LineMonitor, told_cost_ns
+from mtprof_nb.trace import Int64, Trace
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -49,7 +49,7 @@ class Marks:
         self._units: list[Unit] = []
         self._notes: dict[str, None] = {}
         self._buffers: MarkBuffers | None = None
-        self._hot = HotFunctions(self._places, ip.user_ns, self._plain_code)
+        self._hot: HotFunctions | None = None
         self._plain_codes: dict[int, dict[CodeType, CodeType]] = {}
         self._monitor: LineMonitor | None = None
         self._follows_functions = True
@@ -58,8 +58,8 @@ class Marks:
     @property
     def note(self) -> str:
         """Why some lines are not marked, "" where all are."""
-        limit = self._buffers.note if self._buffers is not None else ""
-        return "; ".join(filter(None, [*self._notes, self._hot.note, limit]))
+        parts = (part.note for part in (self._hot, self._buffers) if part is not None)
+        return "; ".join(filter(None, [*self._notes, *parts]))
 
     @property
     def is_recording(self) -> bool:
@@ -105,12 +105,13 @@ class Marks:
         `follow_functions`: also in functions without marks, where Python can tell of their lines.
         """
         self._thread = threading.get_ident()
-        self._buffers = MarkBuffers(self._open, self._hot.look)
+        self._buffers = MarkBuffers(self._open, self._look)
         builtins.__dict__[MARK] = self._buffers.mark
         self._is_installed = True
         if follow_functions and self._follows_functions:
             self._monitor = LineMonitor(self._places, self._buffers, self._unit_of_file)
             self._monitor.start()
+        self._hot = HotFunctions(self._places, self._unmark, mark_cost_ns(), told_cost_ns() if self._monitor else 0)
 
     def stop(self) -> None:
         """Keep no more marks: the marked code runs on, and its marks do nothing."""
@@ -145,6 +146,22 @@ class Marks:
                 codes = unmarking.plain_code(unit.marked, unit.plain, unit.file, self._ip.compile.flags)
                 self._plain_codes[number] = codes
         return {code: plain for codes in self._plain_codes.values() for code, plain in codes.items()}
+
+    def _look(self, pairs: Int64) -> None:
+        if self._hot is not None:
+            self._hot.look(pairs)
+
+    def _unmark(self, scopes: set[int]) -> list[str]:
+        """Take the marks from functions while the cell runs; the names of those that were found."""
+        functions = self._places.functions
+        others = (function for scope, function in enumerate(functions) if scope not in scopes)
+        # What cannot be told apart keeps its marks: two functions of one name on one line.
+        wanted = {functions[scope] for scope in scopes}.difference(others)
+        found = unmarking.unmark(self._ip.user_ns, wanted, self._plain_code())
+        names = [function.__qualname__ for function in found]
+        if self._monitor is not None:
+            names += self._monitor.leave_out(scopes, [function.__code__ for function in found])
+        return names
 
     def _note(self, reason: str) -> None:
         self._notes[reason] = None

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import bisect
 import sys
-from collections.abc import Callable
-from types import CodeType
+from collections.abc import Callable, Container, Iterable
+from types import CodeType, FrameType
 from typing import Any
 
-from mtprof_nb.capture.mark_buffers import MarkBuffers
-from mtprof_nb.capture.marking import ENTER, LEAVE, LINE, MARK, Place, Places
+from mtprof_nb.capture.mark_buffers import MarkBuffers, cost_ns
+from mtprof_nb.capture.marking import ENTER, LEAVE, LINE, MARK, Function, Place, Places
 from mtprof_nb.source_files import is_user_file
 
 _TOOL_NAME = "mtprof_nb"
@@ -33,6 +33,8 @@ class LineMonitor:
         self._tool: int | None = None
         #: By identity: two pieces of code that are equal are compared constant by constant.
         self._followed: dict[int, tuple[CodeType, int]] = {}
+        #: Those of them, and others, that are not to be followed any more.
+        self._left_out: dict[int, CodeType] = {}
         self._numbers: dict[tuple[int, int, int], int] = {}
 
     def start(self) -> bool:
@@ -70,6 +72,23 @@ class LineMonitor:
             _python.register_callback(tool, event, None)
         _python.free_tool_id(tool)
 
+    def leave_out(self, scopes: Container[int], others: Iterable[CodeType]) -> list[str]:
+        """Follow the functions of `scopes` no more, and `others` never; the names of the former."""
+        left = [code for code, scope in self._followed.values() if scope in scopes and id(code) not in self._left_out]
+        self._left_out |= {id(code): code for code in (*left, *others)}
+        for code in left:
+            _python.set_local_events(self._tool, code, _python.events.NO_EVENTS)
+        self._leave_frames({id(code) for code in left})
+        return [code.co_qualname for code in left]
+
+    def _leave_frames(self, codes: Container[int]) -> None:
+        """Note the end of calls on this thread whose end nobody will tell of."""
+        frame: FrameType | None = sys._getframe()
+        while frame is not None:
+            if id(frame.f_code) in codes:
+                self._buffers.add(self._number(frame.f_code, frame.f_code.co_firstlineno, LEAVE))
+            frame = frame.f_back
+
     def _entered(self, code: CodeType, _offset: int) -> Any:
         if not self._follows(code):
             return _python.DISABLE
@@ -88,13 +107,16 @@ class LineMonitor:
 
     def _follows(self, code: CodeType) -> bool:
         """Whether this is a function of the user's without marks; from now on its lines are told then."""
+        if id(code) in self._left_out:
+            return False
         if id(code) in self._followed:
             return True
         if self._tool is None or MARK in code.co_names or code.co_name == "<module>":
             return False
         if not is_user_file(code.co_filename):
             return False
-        self._followed[id(code)] = (code, self._places.add_scope(code.co_name, code.co_firstlineno))
+        function = Function(code.co_name, code.co_firstlineno, is_marked=False)
+        self._followed[id(code)] = (code, self._places.add_scope(function))
         events = _python.events
         _python.set_local_events(self._tool, code, events.LINE | events.PY_RETURN | events.PY_YIELD)
         return True
@@ -102,14 +124,32 @@ class LineMonitor:
     def _mark(self, code: CodeType, line: int, kind: int) -> Any:
         if self._buffers.note:
             return _python.DISABLE
+        mark, number = self._buffers.mark, self._number(code, line, kind)
+        now = -mark
+        # It may just have been left out: that is found out when the clock is wound up.
+        return _python.DISABLE if id(code) in self._left_out else mark.here[now, number]
+
+    def _number(self, code: CodeType, line: int, kind: int) -> int:
         key = (id(code), line, kind)
         number = self._numbers.get(key)
         if number is None:
             _, scope = self._followed[id(code)]
             place = Place(self._unit_of_file(code.co_filename), line, scope, kind)
             number = self._numbers[key] = self._places.number(place)
-        mark = self._buffers.mark
-        return mark.here[-mark, number]
+        return number
+
+
+def told_cost_ns() -> int:
+    """The time from one mark to the next where Python tells of both, and nothing runs in between."""
+
+    def marking(buffers: MarkBuffers) -> Callable[[], Any]:
+        places = Places()
+        monitor = LineMonitor(places, buffers, lambda _file: 0)
+        code = marking.__code__
+        monitor._followed[id(code)] = (code, places.add_scope(Function("", 1)))
+        return lambda: monitor._line_began(code, 1)
+
+    return cost_ns(marking)
 
 
 def _line_at(code: CodeType, offset: int) -> int:

@@ -7,13 +7,14 @@ import builtins
 import codeop
 import gc
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import cache
 from itertools import compress
-from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, FunctionType, GeneratorType
+from types import AsyncGeneratorType, CellType, CodeType, CoroutineType, FrameType, FunctionType, GeneratorType
 from typing import Any
 
 from mtprof_nb.capture.collector import current_frames
-from mtprof_nb.capture.marking import MARK
+from mtprof_nb.capture.marking import MARK, Function
 
 #: Code of this name has run when the cell has; IPython's traceback keeps such code, to read it.
 _WHOLE_CELL = "<module>"
@@ -55,6 +56,55 @@ def _functions_in(codes: Iterable[CodeType]) -> dict[tuple[str, int], list[CodeT
         if isinstance(constant, CodeType):
             found.setdefault((constant.co_name, constant.co_firstlineno), []).append(constant)
     return found
+
+
+def unmark(namespace: Mapping[str, Any], wanted: Container[Function], plain: Mapping[CodeType, CodeType]) -> list[Any]:
+    """Give `wanted` functions their plain code while the cell runs, as far as they are found; these are returned."""
+    found = []
+    for function in _functions_of(namespace):
+        code = function.__code__
+        if Function(code.co_name, code.co_firstlineno) in wanted and _give_plain_code(function, plain):
+            found.append(function)
+    return found
+
+
+def _functions_of(namespace: Mapping[str, Any]) -> Iterator[FunctionType]:
+    """The functions of a namespace, in its classes and under decorators too; no code of the user's is run."""
+    seen: set[int] = set()
+    left = list(namespace.values())
+    while left:
+        value = left.pop()
+        if id(value) not in seen:
+            seen.add(id(value))
+            left += _inside(value, namespace.get("__name__"))
+            if type(value) is FunctionType:
+                yield value
+
+
+def _inside(value: Any, module: str | None) -> list[Any]:
+    """What a function, a class of `module` or a descriptor holds that may be a function."""
+    kind = type(value)
+    if kind is FunctionType:
+        return [content for cell in value.__closure__ or () for content in _content(cell)]
+    if issubclass(kind, type):
+        names = _NAMES_OF_CLASS(value)
+        return list(names.values()) if names.get("__module__") == module else []
+    if kind is property:
+        return [value.fget, value.fset, value.fdel]
+    if kind in (staticmethod, classmethod, _CACHED):
+        return [value.__wrapped__]
+    return []
+
+
+def _content(cell: CellType) -> list[Any]:
+    try:
+        return [cell.cell_contents]
+    except ValueError:
+        return []
+
+
+_CACHED = type(cache(len))
+_NAMES_OF_CLASS = type.__dict__["__dict__"].__get__
 
 
 def restore(plain: Mapping[CodeType, CodeType]) -> None:

@@ -1,5 +1,6 @@
 """Small functions that run all the time and run no op lose their marks while the cell runs; all others keep them."""
 
+import itertools
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -13,34 +14,31 @@ from mtprof_nb.capture import mark_buffers
 from mtprof_nb.capture.hot_functions import HotFunctions
 from mtprof_nb.capture.marking import MARK
 
+#: Nobody's source lines, as those of a runtime are; an op takes as long as ten readings of the clock.
+HELPERS = """
+def op():
+    for _ in range(10):
+        clock()
+    return 1
 
-class Clock:
-    """A tenth of a microsecond passes between two readings; an op takes ten times as long."""
-
-    def __init__(self) -> None:
-        self.now_ns = 1_000_000
-
-    def __call__(self) -> int:
-        self.now_ns += 100
-        return self.now_ns
+def is_marked(function):
+    return MARK in function.__code__.co_names
+"""
 
 
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
-    clock = Clock()
-    time = SimpleNamespace(perf_counter_ns=clock, time_ns=lambda: clock.now_ns)
+@pytest.fixture(params=[False, True], ids=["marks alone", "functions followed"])
+def shell(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
+    # A tenth of a microsecond passes between two readings.
+    clock = itertools.count(1_000_000, 100).__next__
+    time = SimpleNamespace(perf_counter_ns=clock, time_ns=clock)
     monkeypatch.setattr(mark_buffers, "time", time)
     monkeypatch.setattr(marked_cells, "time", time)
+    helpers = {"clock": clock, "MARK": MARK}
+    exec(HELPERS, helpers)
     with new_shell() as shell:
-        record = shell.ip.user_ns["op"]
-
-        def op() -> int:
-            clock.now_ns += 1_000
-            return 1
-
-        shell.ip.user_ns.update(
-            op=op, recorded_op=record, is_marked=lambda function: MARK in function.__code__.co_names
-        )
+        shell.follow_functions = request.param
+        names = {name: helpers[name] for name in ("op", "is_marked")}
+        shell.ip.user_ns.update(recorded_op=shell.ip.user_ns["op"], **names)
         yield shell
 
 
@@ -69,7 +67,7 @@ def test_a_function_without_ops_loses_its_marks_and_its_ops_belong_to_the_line_t
     assert finished.true_lines == [4, 4]
     assert finished.lines == [4, 10]
     assert finished.note == (
-        "small: called often and hardly ever with an op, so their ops count for the line that calls them"
+        "small: called often and hardly ever with an op, so what they run counts for the line that calls them"
     )
 
 
@@ -82,7 +80,8 @@ def test_a_function_without_ops_loses_its_marks_and_its_ops_belong_to_the_line_t
         "behind a call of a small function": "return small() + op()",
     }.values(),
 )
-def test_a_function_with_ops_keeps_its_marks(shell: Shell, body: str) -> None:
+@pytest.mark.parametrize("call", ["larger(i)", "y = op(), larger(i), op()"])
+def test_a_function_with_ops_keeps_its_marks(shell: Shell, body: str, call: str) -> None:
     finished = run(
         shell,
         f"""
@@ -91,7 +90,7 @@ def small():
 def larger(x):
     {body}
 for i in range(2000):
-    larger(i)
+    {call}
 marked = is_marked(larger)
     """,
     )
@@ -140,6 +139,28 @@ def test_functions_are_found_in_classes_and_under_decorators(shell: Shell) -> No
 
     assert shell.ip.user_ns["marked"] == [False] * 6
     assert " and " in finished.note
+
+
+@pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="Python tells of lines from 3.12 on")
+@pytest.mark.parametrize("shell", [True], indirect=True)
+def test_a_function_without_marks_is_followed_no_more(shell: Shell) -> None:
+    shell.ip.run_cell(
+        "def small(x):\n    if x < 0:\n        recorded_op()\n    return x\n"
+        "def larger(x):\n    op()\n    recorded_op()\n    return small(x) + recorded_op()"
+    )
+    finished = run(
+        shell,
+        """
+        small(-1)
+        for i in range(2000):
+            small(i)
+        small(-1)
+        for i in range(2000):
+            larger(i)""",
+    )
+
+    assert finished.lines == [3, 5, *[7, 8] * 2000]
+    assert finished.note.startswith("small: called often")
 
 
 def test_functions_that_nothing_tells_apart_keep_their_marks(shell: Shell) -> None:

@@ -16,7 +16,7 @@ from traces import event, make_trace
 from mtprof_nb.capture import mark_buffers
 from mtprof_nb.capture.mark_buffers import MarkBuffers
 from mtprof_nb.capture.mark_lookup import with_marked_lines
-from mtprof_nb.capture.marking import LINE, MARK, Place, Places
+from mtprof_nb.capture.marking import LINE, MARK, Function, Place, Places
 
 
 @pytest.fixture(scope="module")
@@ -312,7 +312,7 @@ def test_a_mark_keeps_no_object_of_the_user_alive(shell: Shell) -> None:
 
 def test_a_wall_clock_that_was_set_meanwhile_moves_marks_as_it_moves_kineto() -> None:
     places, buffers = Places(), MarkBuffers(print)
-    scope = places.add_scope("<module>", 1)
+    scope = places.add_scope(Function("<module>", 1))
     first, second = (places.number(Place(0, line, scope, LINE)) for line in (1, 2))
     buffers._buffers[0].items.extend([1_000, first, 2_000, second])
     buffers.began, buffers.ended = (0, 5_000_000), (10_000, 5_000_000 + 10_000 + 1_000_000_000)
@@ -333,7 +333,7 @@ def test_a_wall_clock_that_was_set_meanwhile_moves_marks_as_it_moves_kineto() ->
 
 def test_a_backward_op_on_a_thread_of_the_engine_has_the_line_that_waits_for_it() -> None:
     places, buffers = Places(), MarkBuffers(print)
-    number = places.number(Place(0, 4, places.add_scope("<module>", 1), LINE))
+    number = places.number(Place(0, 4, places.add_scope(Function("<module>", 1)), LINE))
     perf_ns, wall_ns = buffers.began
     buffers._buffers[0].items.extend([perf_ns, number])
     trace = make_trace(
