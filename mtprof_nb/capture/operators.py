@@ -20,6 +20,11 @@ _UNARY = "__bool__ __nonzero__ __float__ __int__ __long__ __index__ __invert__ _
 _PROPERTIES = "T mT H mH real imag"
 
 
+#: What was replaced, by name and identity, and the Python operator for it. They live as long as the process, for Python
+#: 3.13 goes on calling the `__getitem__` that a class had when it was changed for the thousandth time.
+_made: dict[tuple[str, int], tuple[Any, Any]] = {}
+
+
 class TensorOperators:
     """Replaces the operators of `torch.Tensor` that are C functions by Python ones, and takes them away again."""
 
@@ -54,10 +59,13 @@ class TensorOperators:
         original, own = getattr(self._tensor, name, None), self._tensor.__dict__.get(name)
         if original is None or isinstance(original, FunctionType):
             return
-        operator = wrap(original)
-        if callable(operator):
-            operator.__name__, operator.__doc__ = name, original.__doc__
-        setattr(self._tensor, name, operator)
+        key = (name, id(original))
+        if key not in _made:
+            operator = wrap(original)
+            if callable(operator):
+                operator.__name__, operator.__doc__ = name, original.__doc__
+            _made[key] = (original, operator)
+        setattr(self._tensor, name, _made[key][1])
         self._replaced.append((name, own))
 
     def _binary(self, original: Any) -> Any:

@@ -16,6 +16,8 @@ import mtprof_nb as mtp
 
 torch = pytest.importorskip("torch")
 NEEDS_THE_SLOT = {"hook": "kineto", **EVERY_FLAG}
+#: From 3.12 on it has a place of its own.
+CPROFILE_TAKES_THE_SLOT = sys.version_info < (3, 12)
 NOT_RECORDED = "stacks and modules are not recorded: another profiler of Python, such as cProfile, is active"
 
 
@@ -37,7 +39,7 @@ def test_cprofile_that_is_active_goes_on(recording: dict[str, Any]) -> None:
     profiler = cProfile.Profile()
     profiler.enable()
     try:
-        if recording == NEEDS_THE_SLOT:
+        if recording == NEEDS_THE_SLOT and CPROFILE_TAKES_THE_SLOT:
             with pytest.warns(mtp.MtprofWarning, match=NOT_RECORDED), mtp.profile(**recording) as prof:
                 first()
         else:
@@ -74,6 +76,7 @@ def test_a_profile_function_stays_in_its_place(of_threads: bool) -> None:
     assert names(prof).count("aten::mm") == 2
 
 
+@pytest.mark.skipif(not CPROFILE_TAKES_THE_SLOT, reason="both profilers have places of their own")
 def test_cprofile_started_inside_works_and_no_op_is_given_a_line_that_was_not_running() -> None:
     profiler = cProfile.Profile()
     with (  # noqa: PT031
@@ -91,6 +94,20 @@ def test_cprofile_started_inside_works_and_no_op_is_given_a_line_that_was_not_ru
     assert stacks[0][0].endswith(":first")
     assert stacks[1] == []
     assert_next_profile_is_complete(with_stack=True)
+
+
+@pytest.mark.skipif(CPROFILE_TAKES_THE_SLOT, reason="there is one place for a profiler of Python")
+def test_cprofile_started_inside_works_beside_a_recording_of_stacks() -> None:
+    profiler = cProfile.Profile()
+    with mtp.profile(with_stack=True) as prof:
+        first()
+        profiler.enable()
+        second()
+    second()
+    profiler.disable()
+    assert calls_of(profiler) == {"second": 2}
+    stacks = [event.stack for event in prof.events() if event.name == "aten::mm"]
+    assert [stack[0].rpartition(":")[2] for stack in stacks] == ["first", "second"]
 
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=IDS)

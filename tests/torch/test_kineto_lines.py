@@ -7,6 +7,7 @@ import pytest
 from recorded_rows import names, rows
 
 import mtprof_nb as mtp
+from mtprof_nb.capture.operators import TensorOperators
 from mtprof_nb.trace import PHASES
 
 torch = pytest.importorskip("torch")
@@ -175,3 +176,17 @@ def test_with_stacks_the_profilers_own_calls_are_not_shown():
 
     assert functions <= {"decorated", "numbers", "<genexpr>", "sorted", "sin", "exp", "cos", "tolist"}
     assert {"decorated", "numbers", "<genexpr>", "sorted"} <= functions
+
+
+def test_operators_mean_the_same_after_a_hundred_recordings():
+    x = torch.rand(3, 3)
+
+    def row():
+        return x[1]
+
+    for _ in range(100):
+        operators = TensorOperators(torch)
+        operators.install()
+        inside = [row().shape for _ in range(20)]
+        operators.remove()
+        assert {*inside, row().shape} == {(3,)}

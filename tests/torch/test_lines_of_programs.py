@@ -1,5 +1,6 @@
 """Cost per line of real programs, held against what their ops tell without any line."""
 
+import sys
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -302,7 +303,9 @@ def test_ops_outside_the_marked_functions_of_a_call_belong_to_the_calling_line(s
     by_op = lines_by_op(trace)
 
     assert by_op["aten::tanh"] == {3}
-    assert by_op["aten::sinh"] == by_op["aten::cosh"] == {4}
+    # From 3.12 on Python tells of the lines of a function from an earlier cell.
+    outside = ({2}, {4}) if hasattr(sys, "monitoring") else ({4}, {4})
+    assert (by_op["aten::sinh"], by_op["aten::cosh"]) == outside
 
 
 @pytest.mark.parametrize("op", ["x.detach()", "torch.empty(0)", "x.view(-1)"])
