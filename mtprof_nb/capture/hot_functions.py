@@ -23,8 +23,8 @@ _SAMPLE = 1 << 11
 _OP = 5
 #: A line with a larger share of such ways may run ops: one in a hundred is the machine's noise.
 _NOISE = 0.05
-#: Calls after which a function is judged; with a smaller share of the marks it may keep them anyway.
-_CALLS, _SHARE = 100, 0.02
+#: Marks and calls after which a function is judged; with a smaller share of all marks it may keep its own anyway.
+_MARKS, _CALLS, _SHARE = 300, 25, 0.02
 #: Functions that are named in the note.
 _NAMED = 3
 
@@ -62,7 +62,7 @@ class HotFunctions:
         """See marks that the cell's thread made in a row: their times and numbers."""
         pairs = pairs[:_SAMPLE]
         # Time says nothing where somebody is called in between, as Python's tracers are.
-        if len(pairs) < _CALLS or sys.getprofile() is not None or sys.gettrace() is not None:
+        if len(pairs) < 2 or sys.getprofile() is not None or sys.gettrace() is not None:
             return
         way_ns, number = np.diff(pairs[:, 0]), pairs[:-1, 1]
         calls = self._count_calls(number)
@@ -102,5 +102,6 @@ class HotFunctions:
         return scopes
 
     def _needs_no_marks(self, scope: int) -> bool:
-        lines = (line for line in self._runs if line[0] == scope)
-        return self._calls[scope] >= _CALLS and all(self._long[line] <= _NOISE * self._runs[line] for line in lines)
+        lines = [line for line in self._runs if line[0] == scope]
+        is_known = self._calls[scope] >= _CALLS and sum(self._runs[line] for line in lines) >= _MARKS
+        return is_known and all(self._long[line] <= _NOISE * self._runs[line] for line in lines)

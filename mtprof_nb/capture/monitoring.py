@@ -124,18 +124,17 @@ class LineMonitor:
     def _mark(self, code: CodeType, line: int, kind: int) -> Any:
         if self._buffers.note:
             return _python.DISABLE
-        mark, number = self._buffers.mark, self._number(code, line, kind)
+        mark, number = self._buffers.mark, self._numbers.get((id(code), line, kind))
+        if number is None:
+            number = self._number(code, line, kind)
         now = -mark
         # It may just have been left out: that is found out when the clock is wound up.
         return _python.DISABLE if id(code) in self._left_out else mark.here[now, number]
 
     def _number(self, code: CodeType, line: int, kind: int) -> int:
-        key = (id(code), line, kind)
-        number = self._numbers.get(key)
-        if number is None:
-            _, scope = self._followed[id(code)]
-            place = Place(self._unit_of_file(code.co_filename), line, scope, kind)
-            number = self._numbers[key] = self._places.number(place)
+        _, scope = self._followed[id(code)]
+        number = self._places.number(Place(self._unit_of_file(code.co_filename), line, scope, kind))
+        self._numbers[id(code), line, kind] = number
         return number
 
 

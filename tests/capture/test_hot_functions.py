@@ -128,7 +128,7 @@ def test_functions_are_found_in_classes_and_under_decorators(shell: Shell) -> No
         def kept():
             return 6
         small = Small()
-        for i in range(500):
+        for i in range(2000):
             small.method(), small.static(), small.of_class(), small.value, wrapped(), kept()
         functions = [
             Small.method, Small.static, Small.of_class.__func__, Small.value.fget,
