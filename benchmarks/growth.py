@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,27 +25,28 @@ GROUP = "6 growth"
 _EVENTS_A_STEP = {"no flags": 327, "stack": 596}
 #: Kineto's own records of so many events with stacks need several GB.
 _MOST_WITH_STACK = 1_000_000
-#: Of small recordings the middle one of so many counts: theirs is the time that all others are divided by.
-_SMALL, _TIMES = 100_000, 3
+#: Of recordings up to this size the middle one of some counts: theirs is the time that all others are divided by.
+_SMALL = 100_000
 _WINDOW_EVENTS = 2_000
 
 
 def figures(scale: Scale) -> list[Figure]:
     """Cost an event beside that of the smallest recording: stop on real recordings, the rest on repeated ones."""
-    return [*_stop_figures(scale, "no flags"), *_stop_figures(scale, "stack"), *_analysis_figures(scale)]
+    stops = [_stop_figures(scale, flags) for flags in _EVENTS_A_STEP if flags in scale.flags]
+    return [*itertools.chain.from_iterable(stops), *_analysis_figures(scale)]
 
 
 def _stop_figures(scale: Scale, flags: str) -> list[Figure]:
     sizes = [size for size in scale.sizes if flags == "no flags" or size <= _MOST_WITH_STACK]
-    ways = {f"{size:,}": partial(_stop, flags, size) for size in sizes}
-    # A round takes a minute, most of it for the largest; with stacks, one has to do.
-    least = min(scale.least_rounds, 2 if flags == "no flags" else 1)
+    ways = {f"{size:,}": partial(_stop, flags, size, scale.least_rounds) for size in sizes}
+    # A round takes a minute, most of it for the largest: two have to do, and with stacks one.
+    least = max(scale.least_rounds - 1, 1) if flags == "no flags" else 1
     rounds = in_turns(ways, replace(scale, least_rounds=least), 0)
     return _growth(rounds, {"stop": f"stop, {flags}", "kineto": f"stop, {flags}, torch's own part"})
 
 
-def _stop(flags: str, size: int) -> Sample:
-    times = _TIMES if size <= _SMALL else 1
+def _stop(flags: str, size: int, times: int) -> Sample:
+    times = times if size <= _SMALL else 1
     samples = [child.call("benchmarks.growth:measure_stop", flags, size) for _ in range(times)]
     return {what: median(sample[what] for sample in samples) for what in samples[0]}
 

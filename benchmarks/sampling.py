@@ -33,6 +33,8 @@ class Scale:
     seconds: float
     #: Events of the recordings whose growth is measured.
     sizes: tuple[int, ...]
+    #: Flags with which that is measured which needs many processes.
+    flags: tuple[str, ...] = ("no flags", "stack", "all")
 
     def share(self, share: float) -> float:
         """Seconds of a part that may take this share of the whole."""
@@ -47,7 +49,15 @@ FULL = Scale(
     seconds=250,
     sizes=(10_000, 100_000, 1_000_000, 2_000_000),
 )
-QUICK = Scale(steps=50, table_steps=250, least_rounds=2, most_rounds=9, seconds=30, sizes=(10_000, 100_000))
+QUICK = Scale(
+    steps=50,
+    table_steps=250,
+    least_rounds=2,
+    most_rounds=9,
+    seconds=25,
+    sizes=(10_000, 100_000),
+    flags=("no flags",),
+)
 TINY = Scale(steps=2, table_steps=2, least_rounds=1, most_rounds=1, seconds=0, sizes=(600, 1_200))
 
 
