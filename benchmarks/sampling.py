@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ class Scale:
     #: Rounds that are made in any case, and those that are enough.
     least_rounds: int
     most_rounds: int
-    #: All groups together should take this long.
+    #: What is not of a fixed size should take this long, all together.
     seconds: float
     #: Events of the recordings whose growth is measured.
     sizes: tuple[int, ...]
@@ -62,7 +63,7 @@ TINY = Scale(steps=2, table_steps=2, least_rounds=1, most_rounds=1, seconds=0, s
 
 
 def cpu_clock() -> float:
-    """Seconds of processor time of this process: what neighbours on a shared machine take is not counted."""
+    """Seconds of processor time of this process: what neighbours on a shared machine take counts less."""
     return time.process_time_ns() / 1e9
 
 
@@ -113,11 +114,14 @@ class Rounds:
         """
         size = max(len(self) // _BATCHES, 1)
         batches = [Rounds(self.rounds[first : first + size]) for first in range(0, len(self) - size + 1, size)]
-        return Spread.of([one.least_added(what, way, base) / one.least_added(what, peer, base) for one in batches])
+        pairs = [(one.least_added(what, way, base), one.least_added(what, peer, base)) for one in batches]
+        # Where less than nothing was added, the machine was disturbed all the time: that says nothing.
+        ratios = [one / other for one, other in pairs if one > 0 and other > 0]
+        return Spread.of(ratios or [math.nan])
 
     def least_added(self, what: str, way: str, base: str) -> float:
-        """What `way` adds to `base` where both are least disturbed; at least a nanosecond."""
-        return max(min(self.values(way, what)) - min(self.values(base, what)), 1e-9)
+        """What `way` adds to `base` where both are least disturbed."""
+        return min(self.values(way, what)) - min(self.values(base, what))
 
     def figure(
         self,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.capture.marking import MARK
+from mtprof_nb.source_files import is_user_file
 from mtprof_nb.trace import Int32, Int64
 
 #: Marks before the first packing, between two later ones, and before marking ends.
@@ -76,7 +77,8 @@ class MarkBuffers:
         self.ended: tuple[int, int] | None = None
         self.cell_thread = threading.get_native_id()
         here = self._new_buffer()
-        times = chain.from_iterable(iter(self._next_times, None))
+        # When the times have run out the clock stands still; by then the idle mark has taken over.
+        times = chain(chain.from_iterable(iter(self._next_times, None)), repeat(0))
         attributes = {
             "__neg__": times.__next__,
             "__delitem__": here.items.extend,
@@ -114,8 +116,8 @@ class MarkBuffers:
         self._buffers.append(buffer)
         return buffer
 
-    def _next_times(self) -> Iterator[int]:
-        """The clock for the next marks; after the last it stands still, and the idle mark has taken over."""
+    def _next_times(self) -> Iterator[int] | None:
+        """The clock for the next marks, or None after the last."""
         try:
             for buffer in self._buffers:
                 buffer.pack()
@@ -125,7 +127,7 @@ class MarkBuffers:
             raise
         if self._count >= MOST_MARKS:
             self._give_up(f"more than {MOST_MARKS:,} statements ran: later lines are not marked")
-            return repeat(0)
+            return None
         following = min(max(self._count, FIRST_PACKING), PACKING)
         self._count += following
         return islice(iter(time.perf_counter_ns, None), following)
@@ -135,9 +137,12 @@ class MarkBuffers:
             return
         try:
             self._look(self._buffers[0].packed[-1])
-        except Exception:
-            # Nothing that goes wrong here may reach the user's code, in the middle of which we are.
+        except Exception as error:
+            # Nothing that goes wrong here may reach the user's code, in the middle of which we are; but what a handler
+            # of a signal raises, as one that sets a time limit, is the user's own.
             self._look = None
+            if _is_raised_by_user(error):
+                raise
 
     def _give_up(self, note: str) -> None:
         self.note = note
@@ -152,6 +157,13 @@ class _ThreadSinks(threading.local):
     def __init__(self, buffers: MarkBuffers, first: _Buffer) -> None:
         is_first = first.native_id == threading.get_native_id()
         self.here = buffers.new_sink(first if is_first else None)
+
+
+def _is_raised_by_user(error: BaseException) -> bool:
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place is not None and is_user_file(place.tb_frame.f_code.co_filename)
 
 
 def cost_ns(marking: Callable[[MarkBuffers], Callable[[], Any]]) -> int:

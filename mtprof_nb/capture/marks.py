@@ -21,10 +21,15 @@ from mtprof_nb.capture.mark_lookup import with_marked_lines
 from mtprof_nb.capture.markable import reader_of_functions, transparent_decorators
 from mtprof_nb.capture.marking import MARK, Places, mark_tree
 from mtprof_nb.capture.monitoring import LineMonitor, told_cost_ns
+from mtprof_nb.capture.session import active
 from mtprof_nb.trace import Int64, Trace
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
+
+
+#: Functions that are named in a note.
+_NAMED = 3
 
 
 @dataclass
@@ -51,6 +56,8 @@ class Marks:
         self._buffers: MarkBuffers | None = None
         self._hot: HotFunctions | None = None
         self._plain_codes: dict[int, dict[CodeType, CodeType]] = {}
+        #: Names of functions that were unmarked while the cell ran.
+        self._unmarked: dict[str, None] = {}
         self._monitor: LineMonitor | None = None
         self._follows_functions = True
         self._is_installed = False
@@ -58,8 +65,8 @@ class Marks:
     @property
     def note(self) -> str:
         """Why some lines are not marked, "" where all are."""
-        parts = (part.note for part in (self._hot, self._buffers) if part is not None)
-        return "; ".join(filter(None, [*self._notes, *parts]))
+        limit = self._buffers.note if self._buffers is not None else ""
+        return "; ".join(filter(None, [*self._notes, self._note_of_unmarked(), limit]))
 
     @property
     def is_recording(self) -> bool:
@@ -108,9 +115,9 @@ class Marks:
         self._buffers = MarkBuffers(self._open, self._look)
         builtins.__dict__[MARK] = self._buffers.mark
         self._is_installed = True
-        if follow_functions and self._follows_functions:
-            self._monitor = LineMonitor(self._places, self._buffers, self._unit_of_file)
-            self._monitor.start()
+        monitor = LineMonitor(self._places, self._buffers, self._unit_of_file)
+        if follow_functions and self._follows_functions and monitor.start():
+            self._monitor = monitor
         self._hot = HotFunctions(self._places, self._unmark, mark_cost_ns(), told_cost_ns() if self._monitor else 0)
 
     def stop(self) -> None:
@@ -137,7 +144,7 @@ class Marks:
             return
         self._is_installed = False
         unmarking.restore(self._plain_code())
-        self._buffers, self._monitor, self._units, self._plain_codes = None, None, [], {}
+        self._buffers, self._monitor, self._hot, self._units, self._plain_codes = None, None, None, [], {}
 
     def _plain_code(self) -> dict[CodeType, CodeType]:
         """For the code of every function that was marked, the same without marks."""
@@ -148,20 +155,31 @@ class Marks:
         return {code: plain for codes in self._plain_codes.values() for code, plain in codes.items()}
 
     def _look(self, pairs: Int64) -> None:
-        if self._hot is not None:
+        session = active()
+        # While a schedule waits, ops are not recorded, and faster.
+        if self._hot is not None and (session is None or session.is_recording):
             self._hot.look(pairs)
 
-    def _unmark(self, scopes: set[int]) -> list[str]:
-        """Take the marks from functions while the cell runs; the names of those that were found."""
+    def _unmark(self, scopes: set[int]) -> None:
+        """Take the marks from functions while the cell runs, as far as they are found."""
         functions = self._places.functions
         others = (function for scope, function in enumerate(functions) if scope not in scopes)
         # What cannot be told apart keeps its marks: two functions of one name on one line.
         wanted = {functions[scope] for scope in scopes}.difference(others)
-        found = unmarking.unmark(self._ip.user_ns, wanted, self._plain_code())
-        names = [function.__qualname__ for function in found]
+        for function in unmarking.unmarked(self._ip.user_ns, wanted, self._plain_code()):
+            self._unmarked[function.__qualname__] = None
+            if self._monitor is not None:
+                self._monitor.never_follow(function.__code__)
         if self._monitor is not None:
-            names += self._monitor.leave_out(scopes, [function.__code__ for function in found])
-        return names
+            self._unmarked |= dict.fromkeys(self._monitor.leave_out(scopes))
+
+    def _note_of_unmarked(self) -> str:
+        names = list(self._unmarked)
+        if not names:
+            return ""
+        rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        reason = "called often and hardly ever with an op, so that later ops there count for the line that calls it"
+        return f"no line marks any more inside {', '.join(names[:_NAMED])}{rest}: {reason}"
 
     def _note(self, reason: str) -> None:
         self._notes[reason] = None
@@ -171,6 +189,8 @@ class Marks:
         unit = self._units[number]
         unit.file = sys._getframe(1).f_code.co_filename
         unit.text = self._text(unit.file) or _unparsed(unit.plain)
+        # It will be needed, and takes long in the middle of the cell.
+        self._plain_code()
 
     def _unit_of_file(self, file: str) -> int:
         """The number of a unit without marks."""

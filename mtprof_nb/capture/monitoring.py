@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import bisect
 import sys
-from collections.abc import Callable, Container, Iterable
+import threading
+from collections.abc import Callable, Container, Iterator
 from types import CodeType, FrameType
 from typing import Any
 
+from mtprof_nb.capture.collector import current_frames
 from mtprof_nb.capture.mark_buffers import MarkBuffers, cost_ns
 from mtprof_nb.capture.marking import ENTER, LEAVE, LINE, MARK, Function, Place, Places
 from mtprof_nb.source_files import is_user_file
@@ -72,22 +74,39 @@ class LineMonitor:
             _python.register_callback(tool, event, None)
         _python.free_tool_id(tool)
 
-    def leave_out(self, scopes: Container[int], others: Iterable[CodeType]) -> list[str]:
-        """Follow the functions of `scopes` no more, and `others` never; the names of the former."""
-        left = [code for code, scope in self._followed.values() if scope in scopes and id(code) not in self._left_out]
-        self._left_out |= {id(code): code for code in (*left, *others)}
-        for code in left:
-            _python.set_local_events(self._tool, code, _python.events.NO_EVENTS)
-        self._leave_frames({id(code) for code in left})
-        return [code.co_qualname for code in left]
+    def never_follow(self, code: CodeType) -> None:
+        """Do not follow a function that has just got this code."""
+        self._left_out[id(code)] = code
 
-    def _leave_frames(self, codes: Container[int]) -> None:
-        """Note the end of calls on this thread whose end nobody will tell of."""
-        frame: FrameType | None = sys._getframe()
-        while frame is not None:
-            if id(frame.f_code) in codes:
-                self._buffers.add(self._number(frame.f_code, frame.f_code.co_firstlineno, LEAVE))
-            frame = frame.f_back
+    def leave_out(self, scopes: Container[int]) -> list[str]:
+        """Follow the functions of `scopes` no more, but those whose end would be missed; the names of the others."""
+        wanted = {id(code): code for code, scope in self._followed.values() if scope in scopes}
+        left = {key: code for key, code in wanted.items() if key not in self._left_out}
+        ending = self._ending_frames(left)
+        for frame in ending:
+            self._buffers.add(self._number(frame.f_code, frame.f_code.co_firstlineno, LEAVE))
+        self._left_out |= left
+        for code in left.values():
+            _python.set_local_events(self._tool, code, _python.events.NO_EVENTS)
+        return [code.co_qualname for code in left.values()]
+
+    def _ending_frames(self, codes: dict[int, CodeType]) -> list[FrameType]:
+        """The calls of `codes` that end for us now, innermost first; what is in the midst of others leaves `codes`."""
+        ending: list[FrameType] = []
+        goes_on = False
+        for frame in _frames_above(sys._getframe()):
+            key = id(frame.f_code)
+            if key in codes and not goes_on:
+                ending.append(frame)
+            elif key in codes:
+                del codes[key]
+            elif key in self._followed or MARK in frame.f_code.co_names:
+                goes_on = True
+        here = threading.get_ident()
+        for thread, innermost in current_frames().items():
+            for frame in _frames_above(innermost) if thread != here else ():
+                codes.pop(id(frame.f_code), None)
+        return [frame for frame in ending if id(frame.f_code) in codes]
 
     def _entered(self, code: CodeType, _offset: int) -> Any:
         if not self._follows(code):
@@ -136,6 +155,12 @@ class LineMonitor:
         number = self._places.number(Place(self._unit_of_file(code.co_filename), line, scope, kind))
         self._numbers[id(code), line, kind] = number
         return number
+
+
+def _frames_above(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 def told_cost_ns() -> int:

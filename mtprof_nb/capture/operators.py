@@ -38,13 +38,19 @@ class TensorOperators:
 
     def install(self) -> None:
         """Put the Python operators in place."""
-        for name in _BINARY.split():
-            self._replace(name, self._binary)
-        for name in _UNARY.split():
-            self._replace(name, self._unary)
-        self._replace("__setitem__", self._ternary)
-        for name in _PROPERTIES.split():
-            self._replace(name, self._attribute)
+        wrappers = {
+            self._binary: _BINARY.split(),
+            self._unary: _UNARY.split(),
+            self._ternary: ["__setitem__"],
+            self._attribute: _PROPERTIES.split(),
+        }
+        found = [(name, self._operator(name, wrap)) for wrap, names in wrappers.items() for name in names]
+        # All at once, without reading in between: a class has a thousand versions, and each reading after a change
+        # takes one. When they are used up, Python reads its attributes slowly for good.
+        for name, operator in found:
+            if operator is not None:
+                self._replaced.append((name, self._tensor.__dict__.get(name)))
+                setattr(self._tensor, name, operator)
 
     def remove(self) -> None:
         """Leave the class as it was found."""
@@ -55,18 +61,18 @@ class TensorOperators:
             else:
                 setattr(self._tensor, name, own)
 
-    def _replace(self, name: str, wrap: Callable[[Any], Any]) -> None:
-        original, own = getattr(self._tensor, name, None), self._tensor.__dict__.get(name)
+    def _operator(self, name: str, wrap: Callable[[Any], Any]) -> Any:
+        """The Python operator for one of C, None where there is none."""
+        original = getattr(self._tensor, name, None)
         if original is None or isinstance(original, FunctionType):
-            return
+            return None
         key = (name, id(original))
         if key not in _made:
             operator = wrap(original)
             if callable(operator):
                 operator.__name__, operator.__doc__ = name, original.__doc__
             _made[key] = (original, operator)
-        setattr(self._tensor, name, _made[key][1])
-        self._replaced.append((name, own))
+        return _made[key][1]
 
     def _binary(self, original: Any) -> Any:
         plain, overridden, handle = self._plain, self._has_torch_function, self._handle_torch_function

@@ -58,14 +58,14 @@ def _functions_in(codes: Iterable[CodeType]) -> dict[tuple[str, int], list[CodeT
     return found
 
 
-def unmark(namespace: Mapping[str, Any], wanted: Container[Function], plain: Mapping[CodeType, CodeType]) -> list[Any]:
-    """Give `wanted` functions their plain code while the cell runs, as far as they are found; these are returned."""
-    found = []
+def unmarked(
+    namespace: Mapping[str, Any], wanted: Container[Function], plain: Mapping[CodeType, CodeType]
+) -> Iterator[FunctionType]:
+    """Give `wanted` functions their plain code while the cell runs, as far as they are found; each as it is done."""
     for function in _functions_of(namespace):
         code = function.__code__
         if Function(code.co_name, code.co_firstlineno) in wanted and _give_plain_code(function, plain):
-            found.append(function)
-    return found
+            yield function
 
 
 def _functions_of(namespace: Mapping[str, Any]) -> Iterator[FunctionType]:
@@ -88,7 +88,8 @@ def _inside(value: Any, module: str | None) -> list[Any]:
         return [content for cell in value.__closure__ or () for content in _content(cell)]
     if issubclass(kind, type):
         names = _NAMES_OF_CLASS(value)
-        return list(names.values()) if names.get("__module__") == module else []
+        place = names.get("__module__")
+        return list(names.values()) if type(place) is str and place == module else []
     if kind is property:
         return [value.fget, value.fset, value.fdel]
     if kind in (staticmethod, classmethod, _CACHED):

@@ -155,7 +155,7 @@ class _Outgoing(FileIO):
         count = super().write(data)
         self._written += count
         if _CAN_SEND and self._written - self._sent >= _SENT_BYTES:
-            # What the call before has begun to send is on the disk now, and leaves the cache.
+            # What the call before has begun to send is on the disk by now, as a rule, and leaves the cache.
             first = max(self._sent - _SENT_BYTES, 0)
             with suppress(OSError):
                 os.posix_fadvise(self.fileno(), first, self._written - first, os.POSIX_FADV_DONTNEED)

@@ -71,7 +71,8 @@ def _lines_text(scene: Scene) -> list[str]:
     ]
     table = _aligned([titles, *body], texts=(0, len(titles) - 1))
     count = units.plural(len(found), "line")
-    return ["", *(line.rstrip() for line in table), "", f"showing {units.number(len(body))} of {count}"]
+    note = [f"Note: {shown(found.note)}"] if found.note else []
+    return ["", *(line.rstrip() for line in table), "", f"showing {units.number(len(body))} of {count}", *note]
 
 
 def html(scene: Scene, charts: bool = True) -> str:

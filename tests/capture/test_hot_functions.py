@@ -10,7 +10,7 @@ import marked_cells
 import pytest
 from marked_cells import Run, Shell, new_shell
 
-from mtprof_nb.capture import mark_buffers
+from mtprof_nb.capture import mark_buffers, marks
 from mtprof_nb.capture.hot_functions import HotFunctions
 from mtprof_nb.capture.marking import MARK
 
@@ -20,6 +20,10 @@ def op():
     for _ in range(10):
         clock()
     return 1
+
+def tiny_op():
+    for _ in range(3):
+        clock()
 
 def is_marked(function):
     return MARK in function.__code__.co_names
@@ -37,7 +41,7 @@ def shell(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     exec(HELPERS, helpers)
     with new_shell() as shell:
         shell.follow_functions = request.param
-        names = {name: helpers[name] for name in ("op", "is_marked")}
+        names = {name: helpers[name] for name in ("op", "tiny_op", "is_marked")}
         shell.ip.user_ns.update(recorded_op=shell.ip.user_ns["op"], **names)
         yield shell
 
@@ -46,6 +50,13 @@ def run(shell: Shell, text: str) -> Run:
     finished = shell.run(textwrap.dedent(text).removeprefix("\n"))
     finished.result.raise_error()
     return finished
+
+
+def unmarked_note(names: str) -> str:
+    return (
+        f"no line marks any more inside {names}: called often and hardly ever with an op, "
+        "so that later ops there count for the line that calls it"
+    )
 
 
 def test_a_function_without_ops_loses_its_marks_and_its_ops_belong_to_the_line_that_calls_it(shell: Shell) -> None:
@@ -66,9 +77,7 @@ def test_a_function_without_ops_loses_its_marks_and_its_ops_belong_to_the_line_t
     assert not shell.ip.user_ns["marked"]
     assert finished.true_lines == [4, 4]
     assert finished.lines == [4, 10]
-    assert finished.note == (
-        "small: called often and hardly ever with an op, so what they run counts for the line that calls them"
-    )
+    assert finished.note == unmarked_note("small")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +85,8 @@ def test_a_function_without_ops_loses_its_marks_and_its_ops_belong_to_the_line_t
     {
         "in every call": "op()",
         "in a line seldom run": "if x % 50 == 0:\n        op()\n    return x",
-        "in a line often run": "return op() if x % 10 == 0 else x",
+        "in a line often run": "return op() if x % 30 == 0 else x",
+        "of the smallest kind": "tiny_op()",
         "behind a call of a small function": "return small() + op()",
     }.values(),
 )
@@ -138,7 +148,7 @@ def test_functions_are_found_in_classes_and_under_decorators(shell: Shell) -> No
     )
 
     assert shell.ip.user_ns["marked"] == [False] * 6
-    assert " and " in finished.note
+    assert " and 3 more: " in finished.note
 
 
 @pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="Python tells of lines from 3.12 on")
@@ -160,7 +170,7 @@ def test_a_function_without_marks_is_followed_no_more(shell: Shell) -> None:
     )
 
     assert finished.lines == [3, 5, *[7, 8] * 2000]
-    assert finished.note.startswith("small: called often")
+    assert finished.note == unmarked_note("small")
 
 
 def test_functions_that_nothing_tells_apart_keep_their_marks(shell: Shell) -> None:
@@ -192,19 +202,20 @@ def test_a_function_called_now_and_then_keeps_its_marks(shell: Shell) -> None:
     assert shell.ip.user_ns["marked"]
 
 
-def test_time_says_nothing_while_a_profiler_is_called_in_between(shell: Shell) -> None:
+@pytest.mark.parametrize("listener", ["profile", "trace"])
+def test_time_says_nothing_while_somebody_is_called_in_between(shell: Shell, listener: str) -> None:
     text = """
         def small():
             return 1
         for i in range(1000):
             small()
         marked = is_marked(small)"""
-    before = sys.getprofile()
-    sys.setprofile(lambda *_: None)
+    before, listen = getattr(sys, f"get{listener}")(), getattr(sys, f"set{listener}")
+    listen(lambda *_: None)
     try:
         run(shell, text)
     finally:
-        sys.setprofile(before)
+        listen(before)
 
     assert shell.ip.user_ns["marked"]
 
@@ -213,6 +224,7 @@ def test_a_look_that_fails_is_not_the_cells_failure(shell: Shell, monkeypatch: p
     def fail(*_: object) -> None:
         raise RecursionError
 
+    monkeypatch.setattr(mark_buffers, "is_user_file", lambda _file: False)
     monkeypatch.setattr(HotFunctions, "look", fail)
     finished = run(
         shell,
@@ -224,6 +236,88 @@ def test_a_look_that_fails_is_not_the_cells_failure(shell: Shell, monkeypatch: p
     )
 
     assert finished.lines == finished.true_lines
+
+
+def test_what_a_handler_of_the_users_raises_meanwhile_is_raised(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(mark_buffers, "is_user_file", lambda file: file == __file__)
+    monkeypatch.setattr(HotFunctions, "look", interrupted)
+    with pytest.raises(TimeoutError):
+        run(shell, "for i in range(1000):\n    op()")
+
+
+def test_nothing_is_judged_while_a_schedule_waits(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = SimpleNamespace(is_recording=False)
+    monkeypatch.setattr(marks, "active", lambda: session)
+    shell.ip.user_ns["session"] = session
+    run(
+        shell,
+        """
+        def small():
+            return 1
+        for i in range(1000):
+            small()
+        waiting = is_marked(small)
+        session.is_recording = True
+        for i in range(5000):
+            small()
+        recording = is_marked(small)""",
+    )
+
+    assert shell.ip.user_ns["waiting"]
+    assert not shell.ip.user_ns["recording"]
+
+
+@pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="Python tells of lines from 3.12 on")
+@pytest.mark.parametrize("shell", [True], indirect=True)
+def test_a_call_that_runs_when_its_function_is_left_out_ends_there(shell: Shell) -> None:
+    shell.ip.run_cell(
+        "def inner(x):\n    y = x\n    return y\ndef outer(n):\n    for i in range(n):\n        inner(i)\n    return n"
+    )
+    finished = run(
+        shell,
+        """
+        for i in range(200):
+            outer(50), recorded_op()
+        recorded_op()""",
+    )
+
+    assert finished.lines == [3] * 200 + [4]
+    assert "inner" in finished.note
+    assert "outer" in finished.note
+
+
+@pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="Python tells of lines from 3.12 on")
+@pytest.mark.parametrize("shell", [True], indirect=True)
+def test_a_function_that_another_thread_is_in_is_followed_on(shell: Shell) -> None:
+    shell.ip.run_cell("def small(x, wait=None):\n    if wait:\n        wait()\n    return x")
+    finished = run(
+        shell,
+        """
+        import threading
+        inside, done = threading.Event(), threading.Event()
+        def wait():
+            inside.set()
+            done.wait()
+        def work():
+            small(1, wait)
+            recorded_op()
+        thread = threading.Thread(target=work)
+        thread.start()
+        inside.wait()
+        for i in range(2000):
+            small(i)
+        done.set()
+        thread.join()
+        for i in range(5000):
+            small(i)
+        small(0, recorded_op)""",
+    )
+
+    assert finished.lines == [9, 19]
+    assert finished.note == unmarked_note("small")
 
 
 def test_what_was_defined_is_plain_when_the_cell_has_ended(shell: Shell) -> None:

@@ -2,6 +2,7 @@
 
 import inspect
 import threading
+from pathlib import Path
 
 import pytest
 from recorded_rows import names, rows
@@ -190,3 +191,6 @@ def test_operators_mean_the_same_after_a_hundred_recordings():
         inside = [row().shape for _ in range(20)]
         operators.remove()
         assert {*inside, row().shape} == {(3,)}
+    with pytest.raises(IndexError) as raised:
+        x[7]
+    assert [entry.path for entry in raised.traceback] == [Path(__file__)]
