@@ -38,7 +38,7 @@ def _cell_figures(ip: InteractiveShell, program: Program, scale: Scale) -> list[
         "torch.profiler": partial(_run_under, torch.profiler.profile, ip, cell),
         "line marks": partial(_run, ip, f"%%mtprofile -q --hook kineto\n{cell}"),
     }
-    rounds = in_turns(ways, scale, scale.share(0.03))
+    rounds = in_turns(ways, scale, scale.share(0.025))
     title = f"{program.name}, line marks"
     return [
         rounds.figure(GROUP, f"{title}: kineto", "line marks", "torch.profiler", "run", bound=at_most(1.15)),

@@ -26,7 +26,7 @@ def figures(scale: Scale) -> list[Figure]:
     if not _STATUS.exists():
         return []
     found = []
-    for flags in scale.flags:
+    for flags in (flags for flags in ("no flags", "all") if flags in scale.flags):
         found += _flag_figures(flags, scale)
     return found
 

@@ -19,7 +19,7 @@ GROUP = "5 mindtorch_v2"
 #: A folder with packages that are not installed.
 PEERS = "MTPROF_PEERS"
 _BOUNDS = {"no flags": at_most(0.5), "stack": at_most(0.2)}
-_SHARES = {"no flags": 0.04, "stack": 0.02}
+_SHARES = {"no flags": 0.03, "stack": 0.02}
 _FLAGS: dict[str, dict[str, bool]] = {
     "no flags": {},
     "shapes": {"record_shapes": True},

@@ -16,7 +16,7 @@ GROUP = "2 processing"
 
 def figures(scale: Scale) -> list[Figure]:
     """The standard program without flags; with each flag that torch's tables depend on, a quarter of it."""
-    found = _flag_figures("no flags", scale.table_steps, scale, 0.09, is_bound=True)
+    found = _flag_figures("no flags", scale.table_steps, scale, 0.15, is_bound=True)
     for flags in ("shapes", "stack", "all"):
         found += _flag_figures(flags, max(scale.steps // 4, 1), scale, 0.03)
     return found
