@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
@@ -126,16 +127,29 @@ class Recording:
     def deliver_after_cell(self, outcome: str | None = None) -> None:
         """End with the running cell at the latest, and deliver after its traceback or its last value."""
         event = "post_execute" if self._is_silent else "post_run_cell"
+        file = self._file_of_cell()
 
         def cell_ended(result: ExecutionResult | None = None) -> None:
             if result is not None and self._cell is not None and result.info.raw_cell != self._cell.info.raw_cell:
-                return
+                if file == self._file_of_cell():
+                    return
+                # A later cell: an interrupt has kept IPython from telling of the end of ours.
+                self._deliver = _nowhere
             self._ip.events.unregister(event, cell_ended)
             cell = result or self._cell
             error = cell and (cell.error_before_exec or cell.error_in_exec)
             self._finish(outcome or outcome_of(error))
 
         self._ip.events.register(event, cell_ended)
+
+    def _file_of_cell(self) -> str | None:
+        """The file name of the running cell: of what runs in the user's namespace and is called by IPython."""
+        names, found = self._ip.user_global_ns, None
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            found = frame.f_code.co_filename if frame.f_globals is names else found
+            frame = frame.f_back
+        return found
 
     def _finish(self, outcome: str | None) -> None:
         """End and deliver. What fails here is told in one line: the cell's own fate stands."""
@@ -165,6 +179,10 @@ class Recording:
             self._prof.attach_new_runtimes()
         except Exception as error:
             self._notes.append(str(error))
+
+
+def _nowhere(*_: Any) -> None:
+    """Delivers nothing."""
 
 
 def outcome_of(error: BaseException | None) -> str | None:

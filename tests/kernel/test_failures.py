@@ -246,3 +246,20 @@ def test_unloading_inside_the_cell_still_ends_the_recording(kernel: Kernel) -> N
 
     assert (ran.status, ran.result, len(ran.panels)) == ("ok", "5", 1)
     _assert_next_run_works(kernel)
+
+
+def test_a_cell_whose_end_is_never_told_leaves_nothing_behind(kernel: Kernel) -> None:
+    kernel.run(
+        "events = get_ipython().events\n"
+        "told = events.trigger\n"
+        "def not_told(event, *args):\n"
+        "    if event != 'post_run_cell':\n"
+        "        return told(event, *args)\n"
+        "    events.trigger = told"
+    )
+    lost = kernel.run("%%mtprofile\nimport torch\nevents.trigger = not_told\ntorch.ones(2).sum()")
+    later = kernel.run("1 + 1")
+
+    assert lost.status == later.status == "ok"
+    assert later.result == "2"
+    assert [kind for kind, _ in later.messages if kind == "display_data"] == []
