@@ -56,10 +56,10 @@ def _stop(flags: str, size: int, times: int) -> Sample:
 
 
 def measure_stop(flags: str, size: int) -> Sample:
-    """Time of `stop` an event, in this process: the first recording of its size, so that no memory is used again.
+    """Time of `stop` an event, in this process: the first recording of its size, in memory that is new to the process.
 
-    A virtual machine may get its memory from its host only when it is first used, which takes longer than all the rest:
-    as much as Kineto will need is used before.
+    It is not new to the machine: a virtual one may get its memory from its host only when it is first used, which takes
+    seconds a gigabyte, so as much as Kineto will need is used and given back before.
     """
     make, run = ours("kineto", **FLAGS[flags]), MLP.prepare(max(size // _EVENTS_A_STEP[flags], 1))
     recorded(make, MLP.prepare(3)).stop()
