@@ -233,6 +233,8 @@ class KinetoHook:
             return
         self._note_thread_names()
         noted = Noted(self._thread_names, self._new_threads, self._wall)
+        if self._wall.has_jumped:
+            self._warn_of_jump()
         trace = build_trace(results, self._torch, self._request, noted)
         self._parts.append(trace if self._slot is None else self._slot.until_lost(trace))
         own = {(scope.native_id, scope.name) for scope in self._scopes}
@@ -339,6 +341,10 @@ class KinetoHook:
         self._thread_names.update(
             (thread.native_id, thread.name) for thread in threading.enumerate() if thread.native_id is not None
         )
+
+    def _warn_of_jump(self) -> None:
+        outcome = "durations and stacks are lost, record again" if self._wall.has_turned else "times were put right"
+        warn(f"{self._wall.jump}: {outcome}")
 
     def _warn_of_missing_threads(self, trace: Trace) -> None:
         if len(self._caps) > 1 and len(trace.threads) > 1:

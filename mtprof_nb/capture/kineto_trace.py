@@ -48,9 +48,6 @@ def build_trace(results: Any, torch: Any, request: Request, noted: Noted) -> Tra
     if results is None:
         return empty_trace(recorded=request.recorded)
     jumped = noted.wall if noted.wall is not None and noted.wall.has_jumped else None
-    if jumped is not None:
-        outcome = "durations and stacks are lost, record again" if jumped.has_turned else "times were put right"
-        warn(f"the system's clock was set by {jumped.drift_ns / 1e9:+,.1f} s meanwhile: {outcome}")
     with collector_paused():
         return _build(results, torch, request, noted, jumped)
 

@@ -49,6 +49,11 @@ class WallClock:
         return abs(self.drift_ns) >= _MOST_DRIFT_NS
 
     @property
+    def jump(self) -> str:
+        """How it was set anew, in words."""
+        return f"the system's clock was set by {self.drift_ns / 1e9:+,.1f} s meanwhile"
+
+    @property
     def has_turned(self) -> bool:
         """Whether it ended before it began, and Kineto has the last event first."""
         return self._scale <= 0
