@@ -8,7 +8,8 @@ from __future__ import annotations
 import bisect
 import sys
 import threading
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container
+from traceback import walk_stack
 from types import CodeType, FrameType
 from typing import Any
 
@@ -94,7 +95,7 @@ class LineMonitor:
         """The calls of `codes` that end for us now, innermost first; what is in the midst of others leaves `codes`."""
         ending: list[FrameType] = []
         goes_on = False
-        for frame in _frames_above(sys._getframe()):
+        for frame, _ in walk_stack(sys._getframe()):
             key = id(frame.f_code)
             if key in codes and not goes_on:
                 ending.append(frame)
@@ -104,7 +105,7 @@ class LineMonitor:
                 goes_on = True
         here = threading.get_ident()
         for thread, innermost in current_frames().items():
-            for frame in _frames_above(innermost) if thread != here else ():
+            for frame, _ in walk_stack(innermost) if thread != here else ():
                 codes.pop(id(frame.f_code), None)
         return [frame for frame in ending if id(frame.f_code) in codes]
 
@@ -155,12 +156,6 @@ class LineMonitor:
         number = self._places.number(Place(self._unit_of_file(code.co_filename), line, scope, kind))
         self._numbers[id(code), line, kind] = number
         return number
-
-
-def _frames_above(frame: FrameType | None) -> Iterator[FrameType]:
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
 
 
 def told_cost_ns() -> int:

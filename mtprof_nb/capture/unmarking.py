@@ -10,7 +10,8 @@ import warnings
 from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import compress
-from types import AsyncGeneratorType, CellType, CodeType, CoroutineType, FrameType, FunctionType, GeneratorType
+from traceback import walk_stack
+from types import AsyncGeneratorType, CellType, CodeType, CoroutineType, FunctionType, GeneratorType
 from typing import Any
 
 from mtprof_nb.capture.collector import current_frames
@@ -154,8 +155,5 @@ def _is_marked(code: CodeType) -> bool:
 
 
 def _running_codes() -> Iterator[CodeType]:
-    frame: FrameType | None
-    for frame in current_frames().values():
-        while frame is not None:
-            yield frame.f_code
-            frame = frame.f_back
+    for innermost in current_frames().values():
+        yield from (frame.f_code for frame, _ in walk_stack(innermost))

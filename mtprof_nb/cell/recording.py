@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FrameType
+from traceback import walk_stack
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
@@ -145,10 +145,8 @@ class Recording:
     def _file_of_cell(self) -> str | None:
         """The file name of the running cell: of what runs in the user's namespace and is called by IPython."""
         names, found = self._ip.user_global_ns, None
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None:
+        for frame, _ in walk_stack(sys._getframe(1)):
             found = frame.f_code.co_filename if frame.f_globals is names else found
-            frame = frame.f_back
         return found
 
     def _finish(self, outcome: str | None) -> None:
