@@ -15,7 +15,10 @@ from mtprof_nb.export.tensorboard import tensorboard_trace_handler
 
 
 class _Finished:
-    def export_chrome_trace(self, path: str) -> None:
+    writers: tuple[bool, ...] = ()
+
+    def export_chrome_trace(self, path: str, use_python_export: bool = False) -> None:
+        self.writers += (use_python_export,)
         chrome_trace.write(make_trace([event("aten::mm", 0, 1_000)]), path)
 
 
@@ -37,6 +40,13 @@ def test_the_worker_can_be_named_and_the_file_compressed(tmp_path: Path) -> None
     (path,) = tmp_path.iterdir()
     assert re.fullmatch(r"rank0\.\d{19}\.pt\.trace\.json\.gz", path.name)
     assert path.read_bytes()[:2] == b"\x1f\x8b"
+
+
+def test_the_choice_of_a_writer_is_told_to_the_profiler(tmp_path: Path) -> None:
+    finished = _Finished()
+    tensorboard_trace_handler(tmp_path)(finished)
+    tensorboard_trace_handler(tmp_path, use_python_export=True)(finished)
+    assert finished.writers == (False, True)
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_that_asks_for_another(tmp_path: Path) -> None:
