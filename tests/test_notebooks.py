@@ -6,8 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from traces import event, make_trace
 
-NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
+from mtprof_nb.views import static
+from mtprof_nb.views.scene import Scene
+
+FOLDER = Path(__file__).parent.parent / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+SANITIZED = FOLDER / "sanitize.cfg"
+MS = 1_000_000
 LARGEST_BYTES = 500_000
 READABLE = {"text/plain", "text/html", "image/png", "image/svg+xml"}
 LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
@@ -22,6 +29,30 @@ def _cells(path: Path, kind: str) -> list[dict[str, Any]]:
 
 def _outputs(path: Path) -> list[dict[str, Any]]:
     return [output for cell in _cells(path, "code") for output in cell["outputs"]]
+
+
+def test_nbval_reads_every_section_of_what_is_not_compared() -> None:
+    plugin = pytest.importorskip("nbval.plugin")
+    text = SANITIZED.read_text(encoding="utf-8")
+
+    # It skips a section that it cannot read in silence, such as one with nothing after `replace:`.
+    assert len(plugin.get_sanitize_patterns(text)) == len(re.findall(r"(?m)^\[", text)) > 5
+
+
+def test_a_note_that_only_a_busy_machine_gives_is_not_compared() -> None:
+    plugin = pytest.importorskip("nbval.plugin")
+    op = event("aten::mm", 0, MS)
+    busy, quiet = (Scene(make_trace([op], began_ns=0, ended_ns=end)) for end in (100 * MS, 2 * MS))
+
+    def compared(text: str) -> str:
+        for regex, replace in plugin.get_sanitize_patterns(SANITIZED.read_text(encoding="utf-8")):
+            text = re.sub(regex, replace, text)
+        return text
+
+    for made in (static.text, static.html):
+        assert "passed outside ops" in made(busy)
+        assert "passed outside ops" not in made(quiet)
+        assert compared(made(busy)) == compared(made(quiet))
 
 
 def test_there_are_six_tutorials() -> None:
