@@ -12,6 +12,7 @@ import numpy as np
 
 from mtprof_nb.capture import stacks
 from mtprof_nb.capture.buffer import Buffer
+from mtprof_nb.capture.closures import OF_OPTIMIZER, with_closures
 from mtprof_nb.capture.collector import collector_paused
 from mtprof_nb.capture.kineto_events import STEP_PREFIX, intern
 from mtprof_nb.capture.links import Links, no_links
@@ -22,7 +23,6 @@ from mtprof_nb.intervals import crossing, nest_intervals
 from mtprof_nb.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, SCOPE, Bool, Int8, Trace
 
 _IN_BACKGROUND = ("enumerate(DataLoader)",)
-_OF_OPTIMIZER = ("Optimizer.",)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
     overload, overloads = intern([overload or None for _, overload in op_names])
     if overloads:
         trace = replace(trace, overload=rows.of_ops(overload[op_name], -1), overloads=overloads)
-    return _with_facts(trace, rows, vocabulary)
+    return _with_facts(with_closures(trace), rows, vocabulary)
 
 
 def _with_facts(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
@@ -120,7 +120,7 @@ def _with_facts(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
 
 def _phase(rows: Rows, links: Links, scope_names: tuple[str, ...], scope_name: Any) -> Int8:
     phase = np.where(rows.is_op, FORWARD, OTHER)
-    for prefixes, meaning in ((_IN_BACKGROUND, OTHER), (_OF_OPTIMIZER, OPTIMIZER)):
+    for prefixes, meaning in ((_IN_BACKGROUND, OTHER), ((OF_OPTIMIZER,), OPTIMIZER)):
         matches = np.array([name.startswith(prefixes) for name in scope_names], np.bool_)
         mask = np.zeros(len(rows), np.bool_)
         if matches.any():

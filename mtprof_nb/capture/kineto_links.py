@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.capture.closures import OF_OPTIMIZER
 from mtprof_nb.capture.kineto_events import KinetoColumns
 from mtprof_nb.intervals import covered, in_nesting_order, innermost, nest_intervals
 from mtprof_nb.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, Bool, Int8, Int32, Int64
@@ -31,7 +32,7 @@ def link(columns: KinetoColumns, kineto_event: Any) -> Links:
     make nodes: under a checkpoint, which runs its function again, and for gradients of gradients.
     """
     is_engine = columns.where_name(lambda name: name.startswith(_ENGINE_PREFIX)) | columns.is_backward_node
-    is_optimizer = columns.is_scope & columns.where_name(lambda name: name.startswith("Optimizer."))
+    is_optimizer = columns.is_scope & columns.where_name(lambda name: name.startswith(OF_OPTIMIZER))
     is_loader = columns.is_scope & columns.where_name(lambda name: name.startswith("enumerate(DataLoader)"))
     node = _enclosing(columns, is_engine)
     phase = np.where(columns.is_scope | columns.is_python, OTHER, FORWARD).astype(np.int8)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.capture import kineto_tree
+from mtprof_nb.capture.closures import with_closures
 from mtprof_nb.capture.collector import collector_paused
 from mtprof_nb.capture.flops import kineto_flops
 from mtprof_nb.capture.hook import Request
@@ -93,6 +94,7 @@ def _build(results: Any, torch: Any, request: Request, noted: Noted, jumped: Wal
         recorded=recorded,
         dropped=columns.unread,
     )
+    trace = with_closures(trace)
     if request.activities != {"CPU"}:
         trace = _with_devices(trace, columns, kineto_event)
     if recorded.record_shapes or recorded.with_flops:
