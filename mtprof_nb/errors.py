@@ -39,8 +39,9 @@ _collected: list[str] | None = None
 def collected_warnings(found: list[str]) -> Iterator[None]:
     """Let this package's warnings be added to `found`, by a caller that shows them in a place of its own."""
     global _collected
-    outer, _collected = _collected, found
+    outer = _collected
     try:
+        _collected = found
         yield
     finally:
         _collected = outer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from traceback import walk_stack
 from typing import TYPE_CHECKING, Any
@@ -89,19 +90,30 @@ class Recording:
     def end(self) -> profile | None:
         """Stop recording, whatever happened. The profile, or None where nothing was recorded."""
         if self._is_recording:
+            try:
+                self._leave()
+            except (Exception, KeyboardInterrupt) as error:
+                with suppress(Exception):  # what is left to do, above all where an interrupt came early
+                    self._leave()
+                if not self._is_complete:
+                    name = type(error).__name__
+                    tell(f"the recording could not be finished ({name}: {error}); the cell is not affected")
             self._is_recording = False
+        return self._prof if self._is_complete else None
+
+    def _leave(self) -> None:
+        """Stop everything that runs; a second call does what the first one did not get to."""
+        try:
             self._boundary.remove()
             self._watcher.remove()
-            try:
+            if self._prof.is_running:
                 self._stop()
                 self._is_complete = True
-            except (Exception, KeyboardInterrupt) as error:
-                tell(f"the recording could not be finished ({type(error).__name__}: {error}); the cell is not affected")
+        finally:
             if self._marks is not None:
                 self._marks.stop()
             if self._line is not None:
                 self._line.stop()
-        return self._prof if self._is_complete else None
 
     def _stop(self) -> None:
         try:
@@ -135,10 +147,11 @@ class Recording:
                     return
                 # A later cell: an interrupt has kept IPython from telling of the end of ours.
                 self._deliver = _nowhere
-            self._ip.events.unregister(event, cell_ended)
             cell = result or self._cell
             error = cell and (cell.error_before_exec or cell.error_in_exec)
             self._finish(outcome or outcome_of(error))
+            # Last of all: what an interrupt keeps from being finished here is finished after the next cell.
+            self._ip.events.unregister(event, cell_ended)
 
         self._ip.events.register(event, cell_ended)
 
@@ -153,13 +166,19 @@ class Recording:
         """End and deliver. What fails here is told in one line: the cell's own fate stands."""
         try:
             prof = self.end()
-            if self._marks is not None:
-                self._marks.remove()
-                self._prof.annotate = self._marks = None
+            self._forget_marks()
             if prof is not None:
-                self._deliver(prof, Ending(outcome, tuple(self._notes), self._is_silent))
+                deliver, self._deliver = self._deliver, _nowhere
+                deliver(prof, Ending(outcome, tuple(self._notes), self._is_silent))
         except (Exception, KeyboardInterrupt) as error:
+            self.end()
+            self._forget_marks()
             tell(f"the profile could not be delivered ({type(error).__name__}: {error}); mtprof_nb.last() has it")
+
+    def _forget_marks(self) -> None:
+        if self._marks is not None:
+            self._marks.remove()
+            self._prof.annotate = self._marks = None
 
     def _profile(self, options: dict[str, Any]) -> profile:
         number = self._cell.execution_count if self._cell is not None else None

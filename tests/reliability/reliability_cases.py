@@ -1,7 +1,11 @@
 """What the reliability tests record with, and how they see that a recording is whole."""
 
 import contextlib
+import signal
+import sys
 from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import leftovers
@@ -9,6 +13,7 @@ import torch
 
 import mtprof_nb as mtp
 
+PACKAGE = Path(mtp.__file__).parent
 EVERY_FLAG = {
     "record_shapes": True,
     "profile_memory": True,
@@ -47,3 +52,34 @@ def nothing_left() -> Iterator[None]:
     yield
     left = leftovers.close(before)
     assert not left, left
+
+
+class InterruptBeforeLine:
+    """Interrupts this process before the n-th line of the package that runs inside; counts them where n is 0.
+
+    `parts` of the package are all that is looked at where some are named.
+    """
+
+    def __init__(self, line: int, *parts: str) -> None:
+        self.line = line
+        self.seen = 0
+        self._files = tuple(str(PACKAGE / part) for part in parts or ("",))
+
+    def __enter__(self) -> "InterruptBeforeLine":
+        sys.settrace(self._enter)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+
+    def _enter(self, frame: FrameType, _event: str, _argument: Any) -> Any:
+        # Python itself looks for signals only at calls and loops: not between the lines of these two's `finally`.
+        is_left_out = frame.f_code.co_name in ("collector_paused", "collected_warnings")
+        return self._step if frame.f_code.co_filename.startswith(self._files) and not is_left_out else None
+
+    def _step(self, _frame: FrameType, event: str, _argument: Any) -> Any:
+        if event == "line":
+            self.seen += 1
+            if self.seen == self.line:
+                signal.raise_signal(signal.SIGINT)
+        return self._step

@@ -8,47 +8,24 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
-from reliability_cases import IDS, RECORDINGS, assert_next_profile_is_complete, names, nothing_left
+from reliability_cases import (
+    IDS,
+    RECORDINGS,
+    InterruptBeforeLine,
+    assert_next_profile_is_complete,
+    names,
+    nothing_left,
+)
 
 import mtprof_nb as mtp
 from mtprof_nb.capture import dispatch, event_cap, kineto, operators, session, thread_stacks, threads, window
 from mtprof_nb.capture.interrupts import interrupts_held_back
 
 torch = pytest.importorskip("torch")
-PACKAGE = str(Path(mtp.__file__).parent)
 KINETO = torch.autograd.profiler.profile
-
-
-class InterruptBeforeLine:
-    """Interrupts this process before the n-th line of the package that runs inside; counts them where n is 0."""
-
-    def __init__(self, line: int) -> None:
-        self.line = line
-        self.seen = 0
-
-    def __enter__(self) -> "InterruptBeforeLine":
-        sys.settrace(self._enter)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        sys.settrace(None)
-
-    def _enter(self, frame: FrameType, _event: str, _argument: Any) -> Any:
-        # Python itself looks for signals only at calls and loops: not between the lines of this one's `finally`.
-        is_ours = frame.f_code.co_filename.startswith(PACKAGE) and frame.f_code.co_name != "collector_paused"
-        return self._step if is_ours else None
-
-    def _step(self, _frame: FrameType, event: str, _argument: Any) -> Any:
-        if event == "line":
-            self.seen += 1
-            if self.seen == self.line:
-                signal.raise_signal(signal.SIGINT)
-        return self._step
 
 
 def work() -> None:

@@ -1,0 +1,65 @@
+"""Interrupts around a profiled cell, in the magic's own code: the shell is as before, the next profile whole."""
+
+import contextlib
+import io
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from marked_cells import new_shell
+from reliability_cases import InterruptBeforeLine, nothing_left
+
+import mtprof_nb as mtp
+
+torch = pytest.importorskip("torch")
+#: What runs a cell's recording; what it calls is held against interrupts by tests of its own.
+PARTS = ("cell", "profiler.py", "errors.py", "capture/interrupts.py", "capture/imports.py")
+CELL = "%%mtprofile -o prof {flags}\nx = torch.eye(2)\ny = x.mm(x)\ny.sum()"
+NEXT = "%%mtprofile -q -o following\ny = torch.eye(2).mm(torch.eye(2))"
+
+
+@pytest.fixture
+def ip() -> Iterator[Any]:
+    with new_shell() as shell:
+        shell.ip.run_line_magic("load_ext", "mtprof_nb")
+        shell.ip.run_cell("import torch")
+        yield shell.ip
+        shell.ip.run_line_magic("unload_ext", "mtprof_nb")
+
+
+def _callbacks(ip: Any) -> list[Any]:
+    return [call for calls in ip.events.callbacks.values() for call in calls if "mtprof" in call.__module__]
+
+
+def _run(ip: Any, flags: str, line: int) -> int:
+    """How many lines of ours the cell ran, interrupted before one of them."""
+    # IPython replaces a method of the stream while it writes, and does not put it back where it is interrupted.
+    streams = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
+    with streams[0], streams[1], InterruptBeforeLine(line, *PARTS) as interrupt:
+        try:
+            ip.run_cell(CELL.format(flags=flags))
+        except KeyboardInterrupt:  # in our own callback, and IPython lets it through
+            assert 0 < line <= interrupt.seen
+    return interrupt.seen
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("flags", ["", "--hook dispatch", "-q"])
+def test_an_interrupt_before_any_line_of_the_magic_leaves_nothing(
+    ip: Any, flags: str, rounds: Callable[[int, int], int]
+) -> None:
+    usual = _callbacks(ip)
+    for _ in range(2):
+        lines = _run(ip, flags, 0)
+    assert lines > 150
+    moments = min(rounds(120, lines), lines)
+    for moment in range(moments):
+        with nothing_left():
+            # From the end, for that is where most can be lost.
+            _run(ip, flags, lines - moment)
+            # Where IPython itself was interrupted, the end of a cell is told with the next one's.
+            ip.run_cell("0;")
+            assert mtp.active() is None
+            assert _callbacks(ip) == usual
+        ip.run_cell(NEXT)
+        assert [event.name for event in ip.user_ns["following"].events()].count("aten::mm") == 1
