@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, overload
 from mtprof_nb.analysis.lines import LineCosts, OpsOfLine, line_costs, ops_of_line
 from mtprof_nb.analysis.parameters import ParameterCost, parameter_costs
 from mtprof_nb.table import data_frame, format_memory, format_share, format_time
-from mtprof_nb.trace import SourceLine, Trace
+from mtprof_nb.trace import Int64, SourceLine, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,12 +47,25 @@ class LineRow:
     memory_bytes: int | None = None
     #: Allocated, whatever was released since; None where the allocator told nothing.
     allocated_bytes: int | None = None
+    #: Time outside ops while the line ran, and what it called that has no lines here: Python code, waiting, input. None
+    #: where no line was marked, as in a cell with `%%mtprofile`.
+    outside_ns: int | None = None
+
+    @property
+    def has_ops(self) -> bool:
+        """Whether an op ran on the line, or on one that it called."""
+        return bool(self.count or self.total_ns)
+
+    @property
+    def time_ns(self) -> int:
+        """Its own ops and the time outside them: over all lines, what they took together."""
+        return self.self_ns + (self.outside_ns or 0)
 
 
 class Lines(Sequence[LineRow]):
     """The lines of a trace, the dearest first. Their sums are the trace's totals, to the nanosecond.
 
-    Ops of which no line is known are one row, the last.
+    Lines that ran without an op come after those with, ops of which no line is known are one row, the last.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -95,7 +108,8 @@ class Lines(Sequence[LineRow]):
         """One row a line, a column for each field of `LineRow` that was recorded. Needs pandas."""
         names = [part.name for part in fields(LineRow)]
         frame = data_frame([asdict(row) for row in self._rows], columns=names)
-        absent = [name for name in ("device_ns", "memory_bytes", "allocated_bytes") if frame[name].isna().all()]
+        optional = ("device_ns", "memory_bytes", "allocated_bytes", "outside_ns")
+        absent = [name for name in optional if frame[name].isna().all()]
         return frame.drop(columns=absent)
 
     def table(self, sort_by: str = "self_ns", row_limit: int | None = 100) -> str:
@@ -117,34 +131,43 @@ def _sorted(rows: list[LineRow], key: str) -> list[LineRow]:
         raise AttributeError(msg)
     if key in ("file", "where", "line", "source"):
         return sorted(rows, key=lambda row: (row.file == "", getattr(row, key), row.file, row.line))
-    return sorted(rows, key=lambda row: (row.file == "", -(getattr(row, key) or 0), row.file, row.line))
+    return sorted(rows, key=lambda row: (row.file == "", -(getattr(row, key) or 0), -row.time_ns, row.file, row.line))
 
 
 def _rows(trace: Trace, costs: LineCosts) -> list[LineRow]:
-    self_ns = costs.self_ns
-    rows = []
-    for index, place in enumerate((*costs.lines, None)):
-        if not costs.count[index] and not costs.total_ns[index]:
-            continue
-        rows.append(
-            LineRow(
-                file=place.file if place else "",
-                where=file_label(place.file) if place else "",
-                line=place.line if place else 0,
-                source=source_of(trace, place) if place else UNATTRIBUTED,
-                forward_ns=int(costs.forward_ns[index]),
-                backward_ns=int(costs.backward_ns[index]),
-                optimizer_ns=int(costs.optimizer_ns[index]),
-                other_ns=int(costs.other_ns[index]),
-                self_ns=int(self_ns[index]),
-                total_ns=int(costs.total_ns[index]),
-                count=int(costs.count[index]),
-                device_ns=None if costs.device_ns is None else int(costs.device_ns[index]),
-                memory_bytes=None if costs.memory_bytes is None else int(costs.memory_bytes[index]),
-                allocated_bytes=None if costs.allocated_bytes is None else int(costs.allocated_bytes[index]),
-            )
-        )
-    return _sorted(rows, "self_ns")
+    outside = dict(trace.outside_ns or {})
+    places = enumerate((*costs.lines, None))
+    with_ops = [(index, place) for index, place in places if costs.count[index] or costs.total_ns[index]]
+    rows = [_row(trace, costs, index, place, outside.pop(place, 0) if place else 0) for index, place in with_ops]
+    without = [_row(trace, costs, None, place, time_ns) for place, time_ns in outside.items() if time_ns]
+    # What runs after the last line of a cell is not the user's.
+    return _sorted(rows + [row for row in without if row.source], "self_ns")
+
+
+def _row(trace: Trace, costs: LineCosts, index: int | None, place: SourceLine | None, outside_ns: int) -> LineRow:
+    """The row at `index` of `costs`, where it has one."""
+
+    def cost(column: Int64) -> int:
+        return int(column[index]) if index is not None else 0
+
+    phases = [cost(column) for column in (costs.forward_ns, costs.backward_ns, costs.optimizer_ns, costs.other_ns)]
+    return LineRow(
+        file=place.file if place else "",
+        where=file_label(place.file) if place else "",
+        line=place.line if place else 0,
+        source=source_of(trace, place) if place else UNATTRIBUTED,
+        forward_ns=phases[0],
+        backward_ns=phases[1],
+        optimizer_ns=phases[2],
+        other_ns=phases[3],
+        self_ns=sum(phases),
+        total_ns=cost(costs.total_ns),
+        count=cost(costs.count),
+        device_ns=None if costs.device_ns is None else cost(costs.device_ns),
+        memory_bytes=None if costs.memory_bytes is None else cost(costs.memory_bytes),
+        allocated_bytes=None if costs.allocated_bytes is None else cost(costs.allocated_bytes),
+        outside_ns=None if trace.outside_ns is None else outside_ns,
+    )
 
 
 def source_of(trace: Trace, place: SourceLine) -> str:
@@ -196,10 +219,11 @@ class _Text:
         self._has_device = any(row.device_ns is not None for row in rows)
         self._has_memory = any(row.memory_bytes is not None for row in rows)
         self._has_allocated = any(row.allocated_bytes is not None for row in rows)
+        self._has_outside = any(row.outside_ns is not None for row in rows)
 
     def lines(self, rows: list[LineRow]) -> list[str]:
         header = ["Line", "Source", "Self %", "Self", "Forward", "Backward", "Optimizer"]
-        header += ["Other"] * self._has_other + ["Total", "# of Ops"]
+        header += ["Other"] * self._has_other + ["Outside ops"] * self._has_outside + ["Total", "# of Ops"]
         header += ["Device"] * self._has_device + ["Memory"] * self._has_memory
         header += ["Allocated"] * self._has_allocated
         cells = [header, *(self._cells(row) for row in rows)]
@@ -210,7 +234,7 @@ class _Text:
 
     def _cells(self, row: LineRow) -> list[str]:
         times = [row.self_ns, row.forward_ns, row.backward_ns, row.optimizer_ns]
-        times += [row.other_ns] * self._has_other + [row.total_ns]
+        times += [row.other_ns] * self._has_other + [row.outside_ns or 0] * self._has_outside + [row.total_ns]
         source = row.source if len(row.source) <= _SOURCE_WIDTH else f"{row.source[: _SOURCE_WIDTH - 3]}..."
         cells = [f"{row.where}:{row.line}" if row.file else "", source, format_share(row.self_ns, self._total_ns)]
         cells += [format_time(time / 1e3) for time in times] + [str(row.count)]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
 
-from mtprof_nb.trace import OP, Allocations, StackInterner, StackTree, Trace, empty_trace
+from mtprof_nb.trace import OP, Allocations, SourceLine, StackInterner, StackTree, Trace, empty_trace
 
 T = TypeVar("T", bound=Hashable)
 
@@ -57,6 +57,7 @@ class _Merger:
             dropped_exactly=all(part.dropped_exactly for part in parts),
             overhead_ns=-1 if min(overheads) < 0 else sum(overheads),
             lines_note="; ".join(dict.fromkeys(part.lines_note for part in parts if part.lines_note)),
+            outside_ns=_summed([part.outside_ns for part in parts if part.outside_ns is not None]),
             sources={file: text for part in parts for file, text in part.sources.items()},
             metadata={key: text for part in parts for key, text in part.metadata.items()},
         ).sorted()
@@ -121,6 +122,12 @@ class _Merger:
             for rows, first, part in found
         )
         return Allocations.joined(moved)
+
+
+def _summed(parts: Sequence[Mapping[SourceLine, int]]) -> dict[SourceLine, int] | None:
+    """The sum of each line over all parts; None where there is none."""
+    lines = dict.fromkeys(line for part in parts for line in part)
+    return {line: sum(part.get(line, 0) for part in parts) for line in lines} if parts else None
 
 
 #: Columns that point into a table, and the table.

@@ -151,11 +151,6 @@ class profile(Results):
         there = self.activities & supported_activities()
         return next((name.lower() for name in ("CUDA", "XPU", "NPU") if as_activity(name) in there), None)
 
-    @property
-    def is_running(self) -> bool:
-        """Whether it was started and is not stopped."""
-        return self._is_started
-
     def start(self) -> None:
         """Begin. `SessionError` where another profiler is active, ours or torch's; that one goes on."""
         if self._is_started:
@@ -198,17 +193,14 @@ class profile(Results):
             msg = "stop() without start(): the profiler is not running"
             raise SessionError(msg)
         global _last
-        is_over = (
-            self._session is not None and self._session.window is None and self.current_action != ProfilerAction.NONE
-        )
-        # Its window is over, perhaps because an interrupt ended a first call, or was only prepared.
-        if self._is_delivering or not self._is_started or is_over:
+        if self._is_delivering or not self._is_started:  # its window is over, or was only prepared
             self._close_session()
             _last = self
             return
         try:
             self._leave_step()
-            self._transit(self.current_action, None)
+            if self._session is not None and self._session.window is not None:  # else an interrupted call kept it
+                self._transit(self.current_action, None)
         finally:
             self._close_session()
             _last = self

@@ -296,6 +296,8 @@ class Trace(_Frozen):
     #: Why lines are missing, or coarser than they could be; "" where nothing is wrong.
     lines_note: str = ""
     allocations: Allocations | None = None
+    #: For each marked line that ran, how long it was the innermost one while no op ran. None where none was marked.
+    outside_ns: Mapping[SourceLine, int] | None = None
     #: Source text by file name, for what is not on disk (notebook cells).
     sources: Mapping[str, str] = field(default_factory=dict)
 
@@ -319,6 +321,8 @@ class Trace(_Frozen):
         _freeze_columns(self, len(self.start_ns), _COLUMN_DTYPES)
         object.__setattr__(self, "metadata", MappingProxyType(dict(self.metadata)))
         object.__setattr__(self, "sources", MappingProxyType(dict(self.sources)))
+        if self.outside_ns is not None:
+            object.__setattr__(self, "outside_ns", MappingProxyType(dict(self.outside_ns)))
 
     def __len__(self) -> int:
         return len(self.start_ns)

@@ -4,7 +4,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtprof_nb.intervals import covered, crossing, innermost, nest_intervals, nest_one_by_one, nest_whole_columns
+from mtprof_nb.intervals import (
+    covered,
+    covered_until,
+    crossing,
+    innermost,
+    nest_intervals,
+    nest_one_by_one,
+    nest_whole_columns,
+)
 
 
 def sorted_intervals(pairs):
@@ -30,6 +38,13 @@ def test_covered_says_whether_any_interval_holds_the_moment(pairs, times):
     starts, ends = sorted_intervals(pairs)
     expected = [any(a <= t < b for a, b in pairs) for t in times]
     assert covered(starts, ends, np.array(times, np.int64)).tolist() == expected
+
+
+@given(intervals, st.lists(st.integers(-2, 45), max_size=10))
+def test_covered_until_counts_each_moment_before_once(pairs, times):
+    starts, ends = sorted_intervals(pairs)
+    expected = [sum(any(a <= moment < b for a, b in pairs) for moment in range(-2, time)) for time in times]
+    assert covered_until(starts, ends, np.array(times, np.int64)).tolist() == expected
 
 
 def test_the_innermost_open_interval_is_found_after_its_children_closed():

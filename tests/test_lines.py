@@ -1,6 +1,7 @@
 """The table of lines: rows, text and DataFrame over one hand-made trace."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 from marked_cells import new_shell
@@ -8,7 +9,7 @@ from traces import event, make_trace
 
 from mtprof_nb.analysis.parameters import ParameterCost
 from mtprof_nb.lines import LineRow, Lines, file_label
-from mtprof_nb.trace import Trace
+from mtprof_nb.trace import SourceLine, Trace
 
 CELL = "<ipython-input-4-0>"
 SOURCE = "%%mtprofile\n\ny = model(x)\n    loss = y.sum()\nloss.backward()"
@@ -37,6 +38,24 @@ def test_the_dearest_line_comes_first_and_what_has_no_line_last(trace: Trace) ->
     ]
     assert lines[0] == LineRow(CELL, CELL, 3, "y = model(x)", 2_000, 5_000, 0, 0, 7_000, 7_000, 2)
     assert len(lines[1:]) == 2
+
+
+def test_a_line_has_its_time_outside_ops_also_where_no_op_ran(trace: Trace) -> None:
+    # Line 2 is empty, and 6 stands after the end of the text.
+    times = {1: 0, 2: 600, 3: 40, 5: 9_000, 6: 70}
+    outside = {SourceLine(CELL, line): time_ns for line, time_ns in times.items()}
+    lines = Lines(replace(trace, outside_ns=outside))
+
+    assert [(row.line, row.self_ns, row.outside_ns, row.time_ns, row.has_ops) for row in lines] == [
+        (3, 7_000, 40, 7_040, True),
+        (4, 1_500, 0, 1_500, True),
+        (5, 0, 9_000, 9_000, False),
+        (0, 250, 0, 250, True),
+    ]
+    text = lines.table(sort_by="outside_ns").splitlines()
+    assert text[1].split()[-6:] == ["Outside", "ops", "Total", "#", "of", "Ops"]
+    assert text[3].split()[-4:] == ["0.000us", "9.000us", "0.000us", "0"]
+    assert {row.outside_ns for row in Lines(trace)} == {None}
 
 
 def test_the_text_has_a_header_and_the_totals(trace: Trace) -> None:

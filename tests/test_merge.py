@@ -3,7 +3,7 @@
 from traces import event, make_trace
 
 from mtprof_nb.merge import merge
-from mtprof_nb.trace import Allocations
+from mtprof_nb.trace import Allocations, SourceLine
 
 
 def names(trace):
@@ -72,3 +72,12 @@ def test_records_of_an_allocator_are_joined_in_order_of_time_and_those_of_one_mo
     assert joined.nbytes.tolist() == [10, 30, 50, 51]
     assert joined.total.tolist() == [10, 30, 60, 81]
     assert len(Allocations.joined([])) == 0
+
+
+def test_time_outside_ops_is_summed_line_by_line():
+    one, two, three = (SourceLine("cell", line) for line in (1, 2, 3))
+    first = make_trace([event("mm", 0, 1)], outside_ns={one: 10, two: 20})
+    second = make_trace([event("add", 2, 3)], outside_ns={two: 5, three: 7})
+    assert merge([first, second]).outside_ns == {one: 10, two: 25, three: 7}
+    assert merge([first, make_trace([event("add", 2, 3)])]).outside_ns == {one: 10, two: 20}
+    assert merge([make_trace([event("mm", 0, 1)]), make_trace([event("add", 2, 3)])]).outside_ns is None

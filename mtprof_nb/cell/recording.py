@@ -18,7 +18,7 @@ from mtprof_nb.capture.marks import marker_of
 from mtprof_nb.cell.boundary import Boundary
 from mtprof_nb.cell.progress import RecordingLine, somebody_watches
 from mtprof_nb.errors import HookError, collected_warnings
-from mtprof_nb.profiler import profile
+from mtprof_nb.profiler import active, profile
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
@@ -106,7 +106,7 @@ class Recording:
         try:
             self._boundary.remove()
             self._watcher.remove()
-            if self._prof.is_running:
+            if active() is self._prof:
                 self._stop()
                 self._is_complete = True
         finally:

@@ -3,15 +3,18 @@
 import { h } from "./dom.js";
 import { duration, nbytes, number, share } from "./format.js";
 
+const OUTSIDE = "outside ops";
+const phaseClass = (phase) => `mtprof-phase-${phase.split(" ")[0]}`;
+
 /** @param {{ host: HTMLElement, first: any, wire: any, store: any }} context */
 export function mount({ host, first, wire, store }) {
   const listing = new Listing({ first, wire, store });
-  const keys = first.phases.map((phase) =>
-    h("span", { class: "mtprof-phase-key" }, h("span", { class: `mtprof-phase-swatch mtprof-phase-${phase}` }), phase),
+  const keys = [...first.phases, ...(first.outside ? [OUTSIDE] : [])].map((phase) =>
+    h("span", { class: "mtprof-phase-key" }, h("span", { class: `mtprof-phase-swatch ${phaseClass(phase)}` }), phase),
   );
   const hottest = h("button", { type: "button", class: "mtprof-button", text: "Hottest line", title: "Bring the dearest line into view", onclick: () => listing.revealHottest() });
   const tools = h("div", { class: "mtprof-tools" }, hottest, h("div", { class: "mtprof-line-keys", "aria-label": "Phases" }, ...keys));
-  tools.append(h("span", { class: "mtprof-count", text: ["Self time of each line; click a line for its ops", first.hint].filter(Boolean).join("; ") }));
+  tools.append(h("span", { class: "mtprof-count", text: ["Click a line for its ops", first.hint].filter(Boolean).join("; ") }));
   host.append(tools);
   if (first.note) host.append(h("div", { class: "mtprof-line-note", role: "note", text: first.note }));
   host.append(h("div", { class: "mtprof-stage" }, listing.element));
@@ -26,6 +29,9 @@ export function mount({ host, first, wire, store }) {
   requestAnimationFrame(() => (store.selection ? listing.mark(store.selection) : listing.revealHottest()));
   return { shown: () => listing.reveal() };
 }
+
+/** What a line took, in ops and outside. */
+const timeOf = ({ self_ns = 0, outside_ns }) => self_ns + (outside_ns ?? 0);
 
 class Listing {
   /** Rows with a cost, in their order on the page. */
@@ -43,6 +49,7 @@ class Listing {
     this.columns = [
       { title: "Self", text: (cost) => duration(cost.self_ns) },
       { title: "Share", text: (cost) => share(cost.self_ns, first.whole_ns) },
+      ...(first.outside ? [{ ...first.outside, text: (cost) => (cost.outside_ns ? duration(cost.outside_ns) : "–"), always: true }] : []),
       { title: "Total", text: (cost) => duration(cost.total_ns), meaning: "with everything that the line called" },
       { title: "Ops", text: (cost) => number(cost.count) },
     ];
@@ -78,20 +85,22 @@ class Listing {
   #line(line, kind = "") {
     const at = h("div", { class: "mtprof-line-at", role: "gridcell", text: String(line.line) });
     const text = h("div", { class: "mtprof-line-text", role: "gridcell", text: line.text, title: line.text.trim() });
-    if (line.id === undefined) return h("div", { class: "mtprof-line mtprof-line-free", role: "row" }, at, text);
+    const isFree = line.id === undefined;
+    if (isFree && !line.outside_ns) return h("div", { class: "mtprof-line mtprof-line-free", role: "row" }, at, text);
+    const numbers = this.columns.map((column) => h("div", { class: "mtprof-line-number", role: "gridcell", text: isFree && !column.always ? "" : column.text(line) }));
+    const hot = line.id !== -1 && timeOf(line) === this.first.largest_ns ? " mtprof-line-hot" : "";
+    if (isFree) return h("div", { class: `mtprof-line mtprof-line-free${hot}`, role: "row" }, at, text, this.#bar(line), ...numbers);
     const row = this.#rows.length;
-    const numbers = this.columns.map((column) => h("div", { class: "mtprof-line-number", role: "gridcell", text: column.text(line) }));
-    const hot = line.id >= 0 && line.self_ns === this.first.largest_ns ? " mtprof-line-hot" : "";
     const element = h("div", { class: `mtprof-line mtprof-line-cost${hot} ${kind}`, role: "row", "data-row": String(row), "aria-selected": "false" }, at, text, this.#bar(line), ...numbers);
     this.#rows.push({ line, element });
     return element;
   }
 
   #bar(line) {
-    const spent = Object.entries(line.phases).filter(([, ns]) => ns > 0);
+    const spent = Object.entries({ ...line.phases, [OUTSIDE]: line.outside_ns ?? 0 }).filter(([, ns]) => ns > 0);
     const spoken = spent.map(([phase, ns]) => `${phase} ${duration(ns)}`).join(", ");
-    const parts = spent.map(([phase, ns]) => h("div", { class: `mtprof-phase mtprof-phase-${phase}`, style: `flex-grow:${ns}` }));
-    const width = Math.min(line.self_ns / Math.max(this.first.largest_ns, 1), 1) * 100;
+    const parts = spent.map(([phase, ns]) => h("div", { class: `mtprof-phase ${phaseClass(phase)}`, style: `flex-grow:${ns}` }));
+    const width = Math.min(timeOf(line) / Math.max(this.first.largest_ns, 1), 1) * 100;
     const bar = h("div", { class: "mtprof-line-bar", style: `width:${width.toFixed(2)}%` }, ...parts);
     return h("div", { class: "mtprof-line-bars", role: "gridcell", title: spoken, "aria-label": spoken || "nothing of its own" }, bar);
   }
@@ -161,10 +170,10 @@ class Listing {
   }
 
   revealHottest() {
-    const place = this.#rows.findIndex(({ element }) => element.classList.contains("mtprof-line-hot"));
-    this.#move(Math.max(place, 0));
+    const hot = this.element.querySelector(".mtprof-line-hot");
+    this.#move(Math.max(this.#rows.findIndex(({ element }) => element === hot), 0));
     // What comes after it says more than what stands before it, such as a setup.
-    const [list, row] = [this.element, this.#rows[this.#cursor]?.element].map((element) => element?.getBoundingClientRect());
+    const [list, row] = [this.element, hot].map((element) => element?.getBoundingClientRect());
     if (row) this.element.scrollTop += row.top - list.top - list.height / 4;
   }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from mtprof_nb.analysis.attribution import attribution
@@ -19,6 +21,8 @@ _STATIC_ROWS = 10
 NO_OPS = "No op ran, so that no line has a cost."
 NO_LINES = "No op ran on a line of the cell: add --with-stack for functions elsewhere."
 NOT_RECORDED = "No source line is known: profile a cell with %%mtprofile, or add --with-stack for functions elsewhere."
+OUTSIDE_TITLE = "Outside ops"
+OUTSIDE = "time on the line while no op ran: Python code, waiting, input"
 HINT = "--with-stack adds the lines of functions that these lines call"
 _CELL = "padding:1px 8px;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
 _CODE = "padding:1px 8px;text-align:left;max-width:34em;overflow:hidden;text-overflow:ellipsis;white-space:pre"
@@ -34,7 +38,7 @@ class LinesTab:
         """The source of everything with a cost, and the ops of the dearest lines."""
         trace = self._scene.trace
         lines = Lines(trace)
-        if not any(row.file for row in lines):
+        if not any(row.file and row.has_ops for row in lines):
             return {"empty": _no_lines(trace, lines)}
         numbers = self._numbers()
         rest = [row for row in lines if not row.file]
@@ -43,7 +47,8 @@ class LinesTab:
             "note": shown(lines.note),
             "hint": "" if _knows_functions(trace) else HINT,
             "whole_ns": sum(row.self_ns for row in lines),
-            "largest_ns": max(row.self_ns for row in lines if row.file),
+            "largest_ns": max(row.time_ns for row in lines if row.file),
+            "outside": {"title": "Outside", "meaning": OUTSIDE} if trace.outside_ns is not None else None,
             "memory": _memory_column(lines),
             "has_device": any(row.device_ns is not None for row in lines),
             "phases": [
@@ -86,8 +91,8 @@ class LinesTab:
             "lines": [
                 None
                 if line is None
-                else {"line": line.number, "text": shown(line.text.expandtabs(4))}
-                if line.row is None
+                else {"line": line.number, "text": shown(line.text.expandtabs(4)), **_outside(line.row)}
+                if line.row is None or not line.row.has_ops
                 else {"line": line.number, **_cost(line.row, self._number(line.row, numbers), line.text.expandtabs(4))}
                 for line in file.lines
             ],
@@ -165,7 +170,30 @@ def _cost(row: LineRow, number: int, text: str) -> Answer:
         "count": row.count,
         "bytes": row.memory_bytes if row.allocated_bytes is None else row.allocated_bytes,
         "device_ns": row.device_ns,
+        "outside_ns": row.outside_ns,
     }
+
+
+def by_time(lines: Lines) -> list[LineRow]:
+    """The rows by what they took, in ops or outside; what has no line comes last."""
+    return sorted(lines, key=lambda row: (not row.file, -row.time_ns))
+
+
+def line_cells(row: LineRow, whole_ns: int, phases: Iterable[int]) -> list[str]:
+    """The numbers of a line: self and its share, the phases, outside ops where that is known, total, count of ops."""
+    times = self_by_phase(row)
+    cells = [units.duration(row.self_ns), units.share(row.self_ns, whole_ns)]
+    cells += [units.duration(times[phase]) if times[phase] else "–" for phase in phases]
+    called = [units.duration(row.total_ns), units.number(row.count)]
+    if not row.has_ops:
+        cells, called = ["–"] * len(cells), ["–"] * len(called)
+    outside = [] if row.outside_ns is None else [units.duration(row.outside_ns) if row.outside_ns else "–"]
+    return cells + outside + called
+
+
+def _outside(row: LineRow | None) -> Answer:
+    """What is known of a line without ops."""
+    return {"outside_ns": row.outside_ns} if row is not None else {}
 
 
 def lines_html(trace: Trace) -> str:
@@ -174,9 +202,10 @@ def lines_html(trace: Trace) -> str:
     if not any(row.file for row in lines):
         return ""
     whole = sum(row.self_ns for row in lines)
-    titles = ["Self", "Share", *(phase.capitalize() for phase in PHASES[:3]), "Total", "Ops"]
+    titles = ["Self", "Share", *(phase.capitalize() for phase in PHASES[:3])]
+    titles += [OUTSIDE_TITLE] * (trace.outside_ns is not None) + ["Total", "Ops"]
     head = "".join(f'<th style="{_CELL}">{title}</th>' for title in titles)
-    body = "".join(_row_html(row, whole) for row in lines[:_STATIC_ROWS])
+    body = "".join(_row_html(row, whole) for row in by_time(lines)[:_STATIC_ROWS])
     note = f"<div>{escaped(lines.note)}</div>" if lines.note else ""
     count = units.plural(len(lines), "line")
     return (
@@ -188,9 +217,7 @@ def lines_html(trace: Trace) -> str:
 
 def _row_html(row: LineRow, whole_ns: int) -> str:
     where = f"{row.where}:{row.line}" if row.file else ""
-    cells = [units.duration(row.self_ns), units.share(row.self_ns, whole_ns)]
-    cells += [units.duration(time) if time else "–" for time in self_by_phase(row)[:3]]
-    cells += [units.duration(row.total_ns), units.number(row.count)]
+    cells = line_cells(row, whole_ns, range(3))
     where, source = escaped(where), escaped(row.source, 80)
     code = f'<span style="font-family:monospace">{source}</span>'
     name = f'<td style="{_CODE}"><span style="opacity:0.65">{where}</span> {code}</td>'

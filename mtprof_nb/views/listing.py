@@ -19,7 +19,7 @@ MOST_LINES = 1_500
 
 @dataclass(frozen=True)
 class ListedLine:
-    """One line of source. `row` is its cost; None for a line that cost nothing."""
+    """One line of source. `row` is its cost; None for a line that did not run, or of which nothing is known."""
 
     number: int
     text: str
@@ -42,7 +42,7 @@ def listed_files(trace: Trace) -> list[ListedFile]:
     for row in Lines(trace):
         if row.file:
             by_file.setdefault(row.file, []).append(row)
-    files = sorted(by_file, key=lambda file: (-sum(row.self_ns for row in by_file[file]), file))
+    files = sorted(by_file, key=lambda file: (-sum(row.time_ns for row in by_file[file]), file))
     listed, left = [], MOST_LINES
     for file in files:
         if left <= 0:

@@ -8,7 +8,7 @@ from mtprof_nb.lines import Lines
 from mtprof_nb.trace import PHASES, Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.families import FAMILIES
-from mtprof_nb.views.lines import lines_html, self_by_phase
+from mtprof_nb.views.lines import OUTSIDE_TITLE, by_time, line_cells, lines_html, self_by_phase
 from mtprof_nb.views.rows import Column, Rows, rows
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.summary import Summary, summary
@@ -56,18 +56,15 @@ def _lines_text(scene: Scene) -> list[str]:
     whole = sum(row.self_ns for row in found)
     spent = [phase for phase in range(len(PHASES)) if any(self_by_phase(row)[phase] for row in found)]
     phases = spent if len(spent) > 1 else []
-    titles = ["Line", "Self", "Share", *(PHASES[phase].capitalize() for phase in phases), "Total", "Ops", "Source"]
+    titles = ["Line", "Self", "Share", *(PHASES[phase].capitalize() for phase in phases)]
+    titles += [OUTSIDE_TITLE] * (scene.trace.outside_ns is not None) + ["Total", "Ops", "Source"]
     body = [
         [
             shown(f"{row.where}:{row.line}" if row.file else row.source, _NAME_WIDTH),
-            units.duration(row.self_ns),
-            units.share(row.self_ns, whole),
-            *(units.duration(time) if (time := self_by_phase(row)[phase]) else "–" for phase in phases),
-            units.duration(row.total_ns),
-            units.number(row.count),
+            *line_cells(row, whole, phases),
             fitted(shown(row.source), _NAME_WIDTH) if row.file else "",
         ]
-        for row in found[:most]
+        for row in by_time(found)[:most]
     ]
     table = _aligned([titles, *body], texts=(0, len(titles) - 1))
     count = units.plural(len(found), "line")
@@ -80,7 +77,7 @@ def html(scene: Scene, charts: bool = True) -> str:
     trace, show_all = scene.trace, scene.show_all
     parts = [_strip_html(summary(trace, scene.name, scene.status))]
     if charts and len(trace):
-        parts.append(_titled("Lines by self time", lines_html(trace)))
+        parts.append(_titled("Lines by time", lines_html(trace)))
     if len(trace):
         parts.append(_table_html(*_top(scene)))
     if charts and len(trace):

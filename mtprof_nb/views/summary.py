@@ -157,9 +157,10 @@ def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
         notes.append("Nothing was recorded: no op ran, or no tensor runtime was imported.")
     outside_ns, whole_ns = outside_ops_ns(trace) or 0, wall_ns(trace)
     if len(trace) and outside_ns >= max(whole_ns * _NOTED_SHARE, _NOTED_NS):
+        where = "Lines tells on which lines" if trace.outside_ns else "the times of ops and lines are without it"
         notes.append(
             f"{units.duration(outside_ns)} of {units.duration(whole_ns)} passed outside ops, in Python code, waiting "
-            "or input: the times of ops and lines are without it."
+            f"or input: {where}."
         )
     if trace.dropped:
         exactly = "" if trace.dropped_exactly else "At least "

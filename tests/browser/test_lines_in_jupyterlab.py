@@ -84,6 +84,40 @@ def test_a_line_shows_its_time_split_into_phases(body: Any) -> None:
     assert widths[1] / widths[0] == pytest.approx(1.5, rel=0.05)
 
 
+OUTSIDE = """
+from dataclasses import replace
+from mtprof_nb.trace import SourceLine
+panel.show(replace(trace, outside_ns={SourceLine(CELL, line): ns for line, ns in ((3, 0), (20, 90_000), (45, 10_000))}))
+"""
+
+
+def test_time_outside_ops_is_seen_on_its_line_also_where_no_op_ran(
+    lab: Laboratory, new_page: Callable[[str], Page]
+) -> None:
+    page = new_page(lab.write("outside.ipynb", [SETUP, OUTSIDE]))
+    page.run(0)
+    page.run(1)
+    panel = page.panel()
+    panel.get_by_role("tab", name="Lines").click()
+    body = panel.locator(".mtprof-body.mtprof-lines")
+    hot = body.locator(".mtprof-line-hot")
+    expect(hot.locator(".mtprof-line-text")).to_have_text("x20 = 20")
+
+    assert is_in_view(body, hot)
+    titles = body.locator(".mtprof-line-head .mtprof-line-number").all_inner_texts()
+    assert titles == ["Self", "Share", "Outside", "Total", "Ops"]
+    assert hot.locator(".mtprof-line-number").all_inner_texts() == ["", "", "90.0 µs", "", ""]
+    assert line(body, 3).locator(".mtprof-line-number").nth(2).inner_text() == "–"
+    bars = line(body, 45).locator(".mtprof-line-bars")
+    assert bars.get_attribute("aria-label") == "forward 4.00 µs, backward 6.00 µs, outside ops 10.0 µs"
+    longest = hot.locator(".mtprof-line-bar").bounding_box()["width"]
+    assert longest / bars.locator(".mtprof-line-bar").bounding_box()["width"] == pytest.approx(90 / 20, rel=0.05)
+    hot.click()
+    expect(panel.locator(".mtprof-chip")).to_be_hidden()
+    assert page.problems == []
+    page.tab.close()
+
+
 def test_every_line_of_the_cell_is_there_and_other_files_follow(body: Any) -> None:
     titles = body.locator(".mtprof-line-file b").all_inner_texts()
 

@@ -16,7 +16,8 @@ from traces import event, make_trace
 from mtprof_nb.capture import mark_buffers
 from mtprof_nb.capture.mark_buffers import MarkBuffers
 from mtprof_nb.capture.mark_lookup import with_marked_lines
-from mtprof_nb.capture.marking import LINE, MARK, Function, Place, Places
+from mtprof_nb.capture.marking import ENTER, LEAVE, LINE, MARK, Function, Place, Places
+from mtprof_nb.trace import SourceLine
 
 
 @pytest.fixture(scope="module")
@@ -329,6 +330,38 @@ def test_a_wall_clock_that_was_set_meanwhile_moves_marks_as_it_moves_kineto() ->
 
     assert lines(hooks=("kineto",)) == [1, 2]
     assert lines(hooks=("dispatch",)) == [2, 2]
+
+
+def test_time_outside_ops_belongs_to_the_innermost_line_that_was_running() -> None:
+    places, buffers = Places(), MarkBuffers(print)
+    module, called = (places.add_scope(Function(name, 1)) for name in ("<module>", "f"))
+    one, two = (places.number(Place(0, line, module, LINE)) for line in (1, 2))
+    enter, inside, leave = (places.number(Place(0, 7, called, kind)) for kind in (ENTER, LINE, LEAVE))
+    marks = [(1_000, one), (2_000, two), (3_000, enter), (3_100, inside), (3_600, leave), (5_000, one), (9_000, two)]
+    buffers._buffers[0].items.extend(number for mark in marks for number in mark)
+    buffers.began, buffers.ended = (0, 0), (20_000, 20_000)
+    here = buffers.cell_thread
+    trace = make_trace(
+        [
+            event("early", 1_200, 1_500, thread=here),
+            event("outer", 3_200, 3_500, thread=here),
+            event("inner", 3_300, 3_400, thread=here),
+            # Of another thread: while it runs, the cell's own waits in ops as well.
+            event("elsewhere", 3_450, 4_000, thread=here + 1),
+            event("late", 9_500, 10_000, thread=here),
+            event("frame", 9_100, 9_900, kind="python", thread=here),
+        ],
+        began_ns=1_100,
+        ended_ns=12_000,
+    )
+    found = with_marked_lines(trace, buffers, places, ["cell"]).outside_ns
+
+    assert found == {
+        SourceLine("cell", 1): (2_000 - 1_100 - 300) + (9_000 - 5_000),
+        SourceLine("cell", 2): (3_000 - 2_000) + (5_000 - 4_000) + (12_000 - 9_000 - 500),
+        SourceLine("cell", 7): 3_200 - 3_000,
+    }
+    assert sum(found.values()) == (12_000 - 1_100) - 300 - 800 - 500
 
 
 def test_a_backward_op_on_a_thread_of_the_engine_has_the_line_that_waits_for_it() -> None:

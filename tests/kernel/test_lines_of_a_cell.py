@@ -7,7 +7,7 @@ LINES = """[
     (row.where.partition(' ')[0], row.line, row.source, [
         phase for phase in ('forward', 'backward', 'optimizer') if getattr(row, phase + '_ns')
     ])
-    for row in sorted(prof.lines(), key=lambda row: row.line)
+    for row in sorted(prof.lines(), key=lambda row: row.line) if row.has_ops
 ]"""
 
 
@@ -43,11 +43,36 @@ def test_a_profiled_cell_knows_the_cost_of_its_lines_without_any_flag(kernel: Ke
 def test_a_cell_is_called_by_its_number_and_shown_as_it_was_typed(kernel: Kernel) -> None:
     kernel.run("%%mtprofile -q -o prof\nx = 1\n%time y = torch.ones(3)")
 
-    assert kernel.value("[(row.line, row.source) for row in prof.lines()]") == [(3, "%time y = torch.ones(3)")]
+    assert kernel.value("[(row.line, row.source) for row in prof.lines() if row.has_ops]") == [
+        (3, "%time y = torch.ones(3)")
+    ]
     assert kernel.value("prof.lines()[0].where == prof.trace.label") is True
     assert kernel.value("list(prof.trace.sources.values())") == [
         "%%mtprofile -q -o prof\nx = 1\n%time y = torch.ones(3)"
     ]
+
+
+def test_time_outside_ops_is_told_by_line(kernel: Kernel) -> None:
+    kernel.run(
+        "%%mtprofile -q -o prof\n"
+        "import time\n"
+        "def wait():\n"
+        "    time.sleep(0.05)\n"
+        "for step in range(2):\n"
+        "    y = torch.ones(4).exp()\n"
+        "    wait()\n"
+    )
+
+    assert kernel.value("[(row.line, row.has_ops) for row in sorted(prof.lines(), key=lambda row: row.line)]") == [
+        *((line, False) for line in (2, 3, 4, 5)),
+        (6, True),
+        (7, False),
+    ]
+    assert kernel.value("max(prof.lines(), key=lambda row: row.outside_ns).line") == 4
+    assert kernel.value("next(row.outside_ns for row in prof.lines() if row.line == 4) >= 100_000_000") is True
+    in_ops, wall = "sum(row.self_ns for row in prof.lines())", "prof.trace.ended_ns - prof.trace.began_ns"
+    assert kernel.value(f"sum(row.time_ns for row in prof.lines()) <= {wall}") is True
+    assert kernel.value(f"sum(row.outside_ns for row in prof.lines()) <= {wall} - {in_ops}") is True
 
 
 def test_the_value_that_a_cell_returns_of_itself_has_its_lines(kernel: Kernel) -> None:
@@ -74,7 +99,7 @@ def test_awaiting_cells_have_their_lines(kernel: Kernel) -> None:
         "y = await work() + (await work()).cos()"
     )
 
-    assert kernel.value("sorted({row.line for row in prof.lines()})") == [5, 6]
+    assert kernel.value("sorted({row.line for row in prof.lines() if row.has_ops})") == [5, 6]
 
 
 def test_what_an_inner_cell_magic_runs_has_its_own_lines(kernel: Kernel) -> None:

@@ -1,5 +1,7 @@
 """The lines tab: what it sends first, what it answers, and the table without scripts."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +9,9 @@ import numpy as np
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.trace import Trace
+from mtprof_nb.trace import SourceLine, Trace
 from mtprof_nb.views import listing
-from mtprof_nb.views.lines import NOT_RECORDED, LinesTab, lines_html
+from mtprof_nb.views.lines import NOT_RECORDED, OUTSIDE, LinesTab, lines_html
 from mtprof_nb.views.listing import listed_files
 from mtprof_nb.views.scene import Scene
 
@@ -50,14 +52,33 @@ def test_the_whole_cell_is_listed_with_the_cost_of_each_line(trace: Trace) -> No
         "count": 2,
         "bytes": None,
         "device_ns": None,
+        "outside_ns": None,
     }
+
+
+def test_time_outside_ops_stands_on_its_line_also_where_no_op_ran(trace: Trace) -> None:
+    outside = {SourceLine(CELL, 3): 400, SourceLine(CELL, 4): 30_000, SourceLine(CELL, 6): 0}
+    first = LinesTab(Scene(replace(trace, outside_ns=outside))).first()
+    lines = first["files"][0]["lines"]
+
+    assert first["outside"] == {"title": "Outside", "meaning": OUTSIDE}
+    assert first["largest_ns"] == 30_000
+    assert lines[1] == {"line": 2, "text": ""}
+    assert lines[3] == {"line": 4, "text": "for i in y:", "outside_ns": 30_000}
+    assert [line.get("outside_ns") for line in lines] == [None, None, 400, 30_000, 0, None]
+
+
+def test_lines_on_which_no_op_ran_are_no_reason_for_a_listing(trace: Trace) -> None:
+    bare = replace(trace.take([3]), line=None, outside_ns={SourceLine(CELL, 4): 30_000})
+
+    assert set(LinesTab(Scene(bare)).first()) == {"empty"}
 
 
 def test_the_first_answer_knows_its_totals_and_what_belongs_to_no_line(trace: Trace) -> None:
     first = LinesTab(Scene(trace)).first()
 
     assert (first["whole_ns"], first["largest_ns"], first["note"]) == (8_850, 7_000, "")
-    assert (first["memory"], first["has_device"]) == (None, False)
+    assert (first["memory"], first["has_device"], first["outside"]) == (None, False, None)
     assert first["phases"] == ["forward", "backward"]
     assert [(cost["id"], cost["text"], cost["self_ns"]) for cost in first["rest"]] == [(-1, "(unattributed)", 250)]
 
@@ -201,6 +222,16 @@ def test_the_table_without_scripts_has_the_dearest_lines(trace: Trace) -> None:
     assert page.index("y = model(x)") < page.index("z = i.sum()") < page.index("(unattributed)")
     assert "showing 4 of 4 lines" in page
     assert lines_html(make_trace([event("mm", 0, 5)])) == ""
+
+
+def test_the_table_without_scripts_has_the_lines_that_took_longest_outside_ops(trace: Trace) -> None:
+    page = lines_html(replace(trace, outside_ns={SourceLine(CELL, 4): 30_000, SourceLine(CELL, 3): 400}))
+    rows = [re.sub("<[^>]+>", " ", row).split() for row in page.split("<tr>")]
+
+    assert rows[1][-4:] == ["Outside", "ops", "Total", "Ops"]
+    assert rows[2] == ["&lt;ipython-input-4-0&gt;:4", "for", "i", "in", "y:", *["–"] * 5, "30.0", "µs", "–", "–"]
+    assert rows[3][-5:] == ["0.400", "µs", "7.00", "µs", "2"]
+    assert rows[4][-4:] == ["–", "1.50", "µs", "1"]
 
 
 def test_source_is_text_and_never_markup() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from traces import event, make_trace
 
-from mtprof_nb.trace import Trace, empty_trace
+from mtprof_nb.trace import SourceLine, Trace, empty_trace
 from mtprof_nb.views.summary import summary
 
 
@@ -115,14 +115,16 @@ def test_what_ran_between_the_windows_of_a_schedule_is_not_told() -> None:
 
 
 def test_a_note_says_when_much_passed_outside_ops() -> None:
-    def notes(in_ops_ms: int, wall_ms: int) -> tuple[str, ...]:
+    def notes(in_ops_ms: int, wall_ms: int, **facts: Any) -> tuple[str, ...]:
         ops = [event("mm", 0, in_ops_ms * 1_000_000)]
-        return summary(make_trace(ops, began_ns=0, ended_ns=wall_ms * 1_000_000)).notes
+        return summary(make_trace(ops, began_ns=0, ended_ns=wall_ms * 1_000_000, **facts)).notes
 
     assert notes(29, 223) == (
         "194 ms of 223 ms passed outside ops, in Python code, waiting or input: the times of ops and lines are "
         "without it.",
     )
+    line = SourceLine("cell", 1)
+    assert notes(29, 223, outside_ns={line: 190_000_000})[0].endswith(": Lines tells on which lines.")
     assert notes(200, 223) == ()
     assert notes(1, 10) == ()
 
