@@ -225,6 +225,9 @@ def _left_behind():
         found.append("sys.displayhook")
     if torch.autograd._profiler_enabled():
         found.append("a torch profiler")
+    ours = sys.modules.get("mtprof_nb")
+    if ours is not None and ours.active() is not None:
+        found.append("an active profile")
     if found:
         print(found)
 _left_behind()

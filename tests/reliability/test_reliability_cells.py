@@ -63,3 +63,4 @@ def test_an_interrupt_before_any_line_of_the_magic_leaves_nothing(
             assert _callbacks(ip) == usual
         ip.run_cell(NEXT)
         assert [event.name for event in ip.user_ns["following"].events()].count("aten::mm") == 1
+    print(f"{moments} of {lines} lines")
