@@ -53,19 +53,49 @@ def test_each_evaluation_of_a_line_search_is_told_from_the_work_between_them() -
             _op("aten::add_", 20, 25),
             _op("aten::mm", 30, 35, sequence_nr=2),
             _op("MmBackward0", 36, 37, phase="backward", forward=4),
-            _op("aten::add_", 40, 45),
-            # Of the next step, whose backward pass comes after it.
-            _step(200, 300),
-            _op("aten::add_", 210, 215),
-            _op("aten::mm", 220, 225, sequence_nr=3),
-            _op("aten::add_", 230, 235),
-            _op("MmBackward0", 400, 401, phase="backward", forward=9),
+            _op("aten::add_", 40, 45, sequence_nr=3),
+            _op("aten::linear", 50, 59, sequence_nr=3),
+            _op("aten::mm", 52, 57, sequence_nr=3),
+            _op("MmBackward0", 60, 61, phase="backward", forward=8),
+            _op("aten::add_", 70, 75),
         ]
     )
 
     evaluated = ["forward", "backward", "optimizer"]
-    second = ["optimizer", "optimizer", "forward", "forward", "backward"]
-    assert _phases(with_closures(trace)) == ["optimizer", *evaluated, *evaluated, *second]
+    assert _phases(with_closures(trace)) == ["optimizer", *evaluated, *evaluated, "forward", *evaluated]
+
+
+def test_what_is_differentiated_after_the_step_is_the_optimizer_s_as_in_one_that_is_itself_differentiable() -> None:
+    trace = make_trace(
+        [
+            _step(200, 300),
+            _op("aten::mul", 210, 215, sequence_nr=3),
+            _op("aten::add_", 230, 235),
+            _op("MulBackward0", 400, 401, phase="backward", forward=1),
+        ]
+    )
+
+    assert _phases(with_closures(trace)) == ["optimizer"] * 3 + ["backward"]
+
+
+def test_a_step_inside_a_closure_is_the_other_optimizer_s() -> None:
+    trace = make_trace(
+        [
+            _step(0, 100),
+            _op("aten::mm", 5, 10, sequence_nr=1),
+            _step(20, 40, "Optimizer.step#Adam.step"),
+            _op("aten::add_", 25, 30),
+            _op("aten::sum", 45, 50, sequence_nr=2),
+            _op("SumBackward0", 60, 61, phase="backward", forward=4),
+            _op("MmBackward0", 62, 63, phase="backward", forward=1),
+            _op("aten::add_", 70, 75),
+        ]
+    )
+
+    inner = ["optimizer"] * 2
+    assert _phases(with_closures(trace)) == [
+        *("optimizer", "forward", *inner, "forward", "backward", "backward", "optimizer")
+    ]
 
 
 def test_work_before_with_autograd_on_belongs_to_the_closure_and_without_to_the_optimizer() -> None:
