@@ -56,3 +56,10 @@ def warn(message: str) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_NOT_THE_USERS):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, MtprofWarning, stacklevel=level)
+
+
+def check_metadata(key: object, value: object) -> None:
+    """`TypeError` where one of them is no text."""
+    if not isinstance(key, str) or not isinstance(value, str):
+        msg = f"metadata is JSON text under a name, got {value!r} under {key!r}: write it with json.dumps"
+        raise TypeError(msg)

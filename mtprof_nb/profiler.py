@@ -19,7 +19,7 @@ from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.interrupts import GuardedExit, interrupts_held_back, when_left
 from mtprof_nb.capture.schedule import ProfilerAction, as_action, record_always, transitions
 from mtprof_nb.capture.session import Options, Session
-from mtprof_nb.errors import SessionError, warn
+from mtprof_nb.errors import SessionError, check_metadata, warn
 from mtprof_nb.merge import merge
 from mtprof_nb.results import Results
 from mtprof_nb.trace import Recorded, Trace, empty_trace
@@ -121,7 +121,7 @@ class profile(Results):
         self.action_map = transitions(
             prepare=self.prepare_trace,
             start=self.start_trace,
-            stop=self.stop_trace,
+            stop=self._end_window,
             deliver=self._trace_ready,
             discard=self._discard_window,
         )
@@ -199,8 +199,7 @@ class profile(Results):
             return
         try:
             self._leave_step()
-            if self._session is not None and self._session.window is not None:  # else an interrupted call kept it
-                self._transit(self.current_action, None)
+            self._transit(self.current_action, None)
         finally:
             self._close_session()
             _last = self
@@ -276,6 +275,11 @@ class profile(Results):
             if self._session.is_recording:
                 self._stop_observer()
 
+    def _end_window(self) -> None:
+        """The same, unless the user has done it already, or a `stop()` that was interrupted."""
+        if self._session is None or self._session.window is not None:
+            self.stop_trace()
+
     def _stop_observer(self) -> None:
         if self.execution_trace_observer is not None:
             self.execution_trace_observer.stop()
@@ -306,14 +310,14 @@ class profile(Results):
 
     def add_metadata_json(self, key: str, value: str) -> None:
         """Add JSON text to the exported trace; text that is no JSON is exported as a string."""
-        _check_text(key, value)
+        check_metadata(key, value)
         self._metadata[key] = value
         if self._trace is not None:
             self._trace = replace(self._trace, metadata={**self._trace.metadata, key: value})
 
     def preset_metadata_json(self, key: str, value: str) -> None:
         """The same before the recording starts."""
-        _check_text(key, value)
+        check_metadata(key, value)
         self.preset_metadata[key] = value
 
     def get_trace_id(self) -> str | None:
@@ -392,9 +396,3 @@ class profile(Results):
                 break
         if failure is not None:
             raise failure
-
-
-def _check_text(key: object, value: object) -> None:
-    if not isinstance(key, str) or not isinstance(value, str):
-        msg = f"metadata is JSON text under a name, got {value!r} under {key!r}: write it with json.dumps"
-        raise TypeError(msg)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from traceback import walk_stack
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from mtprof_nb.capture.marks import marker_of
 from mtprof_nb.cell.boundary import Boundary
 from mtprof_nb.cell.progress import RecordingLine, somebody_watches
 from mtprof_nb.errors import HookError, collected_warnings
-from mtprof_nb.profiler import active, profile
+from mtprof_nb.profiler import active, last, profile
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
@@ -59,6 +59,7 @@ class Recording:
         marker = marker_of(ip)
         self._marks = marker.take() if marker is not None else None
         self._is_recording = False
+        self._is_stopping = False
         self._is_complete = False
 
     def begin(self) -> None:
@@ -103,25 +104,28 @@ class Recording:
 
     def _leave(self) -> None:
         """Stop everything that runs; a second call does what the first one did not get to."""
-        try:
-            self._boundary.remove()
-            self._watcher.remove()
-            if active() is self._prof:
-                self._stop()
-                self._is_complete = True
-        finally:
-            if self._marks is not None:
-                self._marks.stop()
+        with ExitStack() as whatever_fails:
             if self._line is not None:
-                self._line.stop()
+                whatever_fails.callback(self._line.stop)
+            if self._marks is not None:
+                whatever_fails.callback(self._marks.stop)
+            whatever_fails.callback(self._stop)
+            whatever_fails.callback(self._watcher.remove)
+            whatever_fails.callback(self._boundary.remove)
 
     def _stop(self) -> None:
+        if active() is not self._prof:
+            # The cell may have stopped it itself.
+            self._is_complete |= last() is self._prof and not self._is_stopping
+            return
+        self._is_stopping = True
         try:
             if self._line is not None:
                 self._line.reading()
         finally:
             with collected_warnings(self._notes):
                 self._prof.stop()
+        self._is_complete = True
 
     def run(self, body: Callable[[], Any]) -> Any:
         """The value of `body`, recorded. Where it fails, the profile follows the traceback."""

@@ -64,3 +64,25 @@ def test_an_interrupt_before_any_line_of_the_magic_leaves_nothing(
         ip.run_cell(NEXT)
         assert [event.name for event in ip.user_ns["following"].events()].count("aten::mm") == 1
     print(f"{moments} of {lines} lines")
+
+
+def test_a_cell_that_stops_its_own_recording_has_it(ip: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    ip.run_cell(
+        "%%mtprofile -q -o mine\nimport mtprof_nb\ntorch.eye(2).mm(torch.eye(2))\nmtprof_nb.active().stop()\ntorch.eye(3)"
+    )
+
+    assert [event.name for event in ip.user_ns["mine"].events()].count("aten::mm") == 1
+    assert [event.name for event in ip.user_ns["mine"].events()].count("aten::eye") == 2
+    assert (mtp.active(), capsys.readouterr().err) == (None, "")
+
+
+def test_what_fails_at_the_end_keeps_nothing_else_from_ending(ip: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: Any) -> None:
+        raise ValueError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mtprof_nb.capture.imports.ImportWatcher.remove", fail)
+        ip.run_cell(NEXT)
+    assert mtp.active() is None
+    ip.run_cell(NEXT)
+    assert [event.name for event in ip.user_ns["following"].events()].count("aten::mm") == 1

@@ -136,3 +136,13 @@ def test_the_execution_trace_observer_is_stopped_where_the_step_cannot_be_left(m
     with pytest.raises(RuntimeError, match="cannot leave"):
         prof.stop()
     assert observer.calls == ["start", "stop"]
+
+
+def test_a_window_that_the_user_ended_is_delivered_when_the_profiler_stops() -> None:
+    delivered = []
+    with mtp.profile(on_trace_ready=lambda prof: delivered.append(len(prof.trace))) as prof:
+        torch.ones(2)
+        prof.stop_trace()
+        torch.ones(2)
+    assert delivered == [len(prof.trace)]
+    assert len(prof.trace) > 0
