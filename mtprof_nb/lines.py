@@ -13,19 +13,23 @@ from typing import TYPE_CHECKING, overload
 from mtprof_nb.analysis.lines import LineCosts, OpsOfLine, line_costs, ops_of_line
 from mtprof_nb.analysis.parameters import ParameterCost, parameter_costs
 from mtprof_nb.table import data_frame, format_memory, format_share, format_time
-from mtprof_nb.trace import Int64, SourceLine, Trace
+from mtprof_nb.trace import Int64, OutsideOps, SourceLine, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
 
 UNATTRIBUTED = "(unattributed)"
 _SOURCE_WIDTH = 60
+_NO_TIME = OutsideOps(0, 0)
 _NOTHING_RECORDED = "no lines were recorded: profile with_stack=True, or in a notebook with %%mtprofile"
 
 
 @dataclass(frozen=True)
 class LineRow:
-    """The cost of one source line. `self_ns` is the sum of the four phases; `total_ns` adds what the line called."""
+    """The cost of one source line. `self_ns` is the sum of the four phases.
+
+    `total_ns` adds what the line called and, where it is known, the time outside ops.
+    """
 
     #: The file, or the name under which a cell was compiled; "" for what belongs to no line.
     file: str
@@ -47,19 +51,19 @@ class LineRow:
     memory_bytes: int | None = None
     #: Allocated, whatever was released since; None where the allocator told nothing.
     allocated_bytes: int | None = None
-    #: Time outside ops while the line ran, and what it called that has no lines here: Python code, waiting, input. None
-    #: where no line was marked, as in a cell with `%%mtprofile`.
+    #: Time while the line ran and no op did, on any thread: Python code, also of functions without lines here, waiting,
+    #: input. None where it is not known: it is of a cell with `%%mtprofile`, all of whose ops were recorded.
     outside_ns: int | None = None
-
-    @property
-    def has_ops(self) -> bool:
-        """Whether an op ran on the line, or on one that it called."""
-        return bool(self.count or self.total_ns)
+    #: Whether an op ran on the line, or on one that it called.
+    has_ops: bool = True
 
     @property
     def time_ns(self) -> int:
-        """Its own ops and the time outside them: over all lines, what they took together."""
+        """Its own ops, whenever they ran, and the time outside ops: over all lines, what they took together."""
         return self.self_ns + (self.outside_ns or 0)
+
+
+_COLUMNS = tuple(part.name for part in fields(LineRow) if part.name != "has_ops")
 
 
 class Lines(Sequence[LineRow]):
@@ -86,7 +90,7 @@ class Lines(Sequence[LineRow]):
         return iter(self._rows)
 
     def __repr__(self) -> str:
-        return self.table(row_limit=30)
+        return self.table("self_ns" if self._trace.outside is None else "time_ns", row_limit=30)
 
     @property
     def note(self) -> str:
@@ -106,8 +110,7 @@ class Lines(Sequence[LineRow]):
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row a line, a column for each field of `LineRow` that was recorded. Needs pandas."""
-        names = [part.name for part in fields(LineRow)]
-        frame = data_frame([asdict(row) for row in self._rows], columns=names)
+        frame = data_frame([asdict(row) for row in self._rows], columns=list(_COLUMNS))
         optional = ("device_ns", "memory_bytes", "allocated_bytes", "outside_ns")
         absent = [name for name in optional if frame[name].isna().all()]
         return frame.drop(columns=absent)
@@ -125,8 +128,7 @@ class Lines(Sequence[LineRow]):
 
 
 def _sorted(rows: list[LineRow], key: str) -> list[LineRow]:
-    known = [part.name for part in fields(LineRow)]
-    if key not in known:
+    if key not in (known := (*_COLUMNS, "time_ns")):
         msg = f"unknown sort key {key!r}: use one of {', '.join(known)}"
         raise AttributeError(msg)
     if key in ("file", "where", "line", "source"):
@@ -135,16 +137,17 @@ def _sorted(rows: list[LineRow], key: str) -> list[LineRow]:
 
 
 def _rows(trace: Trace, costs: LineCosts) -> list[LineRow]:
-    outside = dict(trace.outside_ns or {})
+    outside = dict(trace.outside or {})
     places = enumerate((*costs.lines, None))
     with_ops = [(index, place) for index, place in places if costs.count[index] or costs.total_ns[index]]
-    rows = [_row(trace, costs, index, place, outside.pop(place, 0) if place else 0) for index, place in with_ops]
-    without = [_row(trace, costs, None, place, time_ns) for place, time_ns in outside.items() if time_ns]
+    times = [outside.pop(place, _NO_TIME) if place else _NO_TIME for _, place in with_ops]
+    rows = [_row(trace, costs, *where, time) for where, time in zip(with_ops, times, strict=True)]
+    without = [_row(trace, costs, None, place, time) for place, time in outside.items() if time.total_ns]
     # What runs after the last line of a cell is not the user's.
     return _sorted(rows + [row for row in without if row.source], "self_ns")
 
 
-def _row(trace: Trace, costs: LineCosts, index: int | None, place: SourceLine | None, outside_ns: int) -> LineRow:
+def _row(trace: Trace, costs: LineCosts, index: int | None, place: SourceLine | None, outside: OutsideOps) -> LineRow:
     """The row at `index` of `costs`, where it has one."""
 
     def cost(column: Int64) -> int:
@@ -161,12 +164,13 @@ def _row(trace: Trace, costs: LineCosts, index: int | None, place: SourceLine | 
         optimizer_ns=phases[2],
         other_ns=phases[3],
         self_ns=sum(phases),
-        total_ns=cost(costs.total_ns),
+        total_ns=cost(costs.total_ns) + outside.total_ns,
         count=cost(costs.count),
         device_ns=None if costs.device_ns is None else cost(costs.device_ns),
         memory_bytes=None if costs.memory_bytes is None else cost(costs.memory_bytes),
         allocated_bytes=None if costs.allocated_bytes is None else cost(costs.allocated_bytes),
-        outside_ns=None if trace.outside_ns is None else outside_ns,
+        outside_ns=None if trace.outside is None else outside.own_ns,
+        has_ops=index is not None,
     )
 
 
@@ -236,7 +240,7 @@ class _Text:
         times = [row.self_ns, row.forward_ns, row.backward_ns, row.optimizer_ns]
         times += [row.other_ns] * self._has_other + [row.outside_ns or 0] * self._has_outside + [row.total_ns]
         source = row.source if len(row.source) <= _SOURCE_WIDTH else f"{row.source[: _SOURCE_WIDTH - 3]}..."
-        cells = [f"{row.where}:{row.line}" if row.file else "", source, format_share(row.self_ns, self._total_ns)]
+        cells = [f"{row.where}:{row.line}" if row.file else "", source, format_share(row.self_ns, self._total_ns or 1)]
         cells += [format_time(time / 1e3) for time in times] + [str(row.count)]
         cells += [format_time((row.device_ns or 0) / 1e3)] * self._has_device
         cells += [format_memory(row.memory_bytes or 0)] * self._has_memory

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mtprof_nb.trace import OP, Allocations, SourceLine, StackInterner, StackTree, Trace, empty_trace
+from mtprof_nb.trace import OP, Allocations, OutsideOps, SourceLine, StackInterner, StackTree, Trace, empty_trace
 
 T = TypeVar("T", bound=Hashable)
 
@@ -57,7 +57,8 @@ class _Merger:
             dropped_exactly=all(part.dropped_exactly for part in parts),
             overhead_ns=-1 if min(overheads) < 0 else sum(overheads),
             lines_note="; ".join(dict.fromkeys(part.lines_note for part in parts if part.lines_note)),
-            outside_ns=_summed([part.outside_ns for part in parts if part.outside_ns is not None]),
+            outside=_summed([part.outside for part in parts]),
+            is_partial=any(part.is_partial for part in parts),
             sources={file: text for part in parts for file, text in part.sources.items()},
             metadata={key: text for part in parts for key, text in part.metadata.items()},
         ).sorted()
@@ -124,10 +125,16 @@ class _Merger:
         return Allocations.joined(moved)
 
 
-def _summed(parts: Sequence[Mapping[SourceLine, int]]) -> dict[SourceLine, int] | None:
-    """The sum of each line over all parts; None where there is none."""
-    lines = dict.fromkeys(line for part in parts for line in part)
-    return {line: sum(part.get(line, 0) for part in parts) for line in lines} if parts else None
+def _summed(parts: Sequence[Mapping[SourceLine, OutsideOps] | None]) -> dict[SourceLine, OutsideOps] | None:
+    """The sums of each line over all parts; None where one does not know them."""
+    found: dict[SourceLine, OutsideOps] = {}
+    for part in parts:
+        if part is None:
+            return None
+        for line, (own_ns, total_ns) in part.items():
+            known = found.get(line, OutsideOps(0, 0))
+            found[line] = OutsideOps(known.own_ns + own_ns, known.total_ns + total_ns)
+    return found
 
 
 #: Columns that point into a table, and the table.

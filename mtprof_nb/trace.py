@@ -55,6 +55,13 @@ class SourceLine(NamedTuple):
     line: int
 
 
+class OutsideOps(NamedTuple):
+    """Time in which no op ran, on any thread: while a line was the innermost one, and with the lines that it called."""
+
+    own_ns: int
+    total_ns: int
+
+
 @dataclass(frozen=True)
 class Recorded:
     """Which optional facts this recording was asked for."""
@@ -296,8 +303,8 @@ class Trace(_Frozen):
     #: Why lines are missing, or coarser than they could be; "" where nothing is wrong.
     lines_note: str = ""
     allocations: Allocations | None = None
-    #: For each marked line that ran, how long it was the innermost one while no op ran. None where none was marked.
-    outside_ns: Mapping[SourceLine, int] | None = None
+    #: For each marked line that ran, the time while no op did. None where no line was marked, or ops are missing.
+    outside: Mapping[SourceLine, OutsideOps] | None = None
     #: Source text by file name, for what is not on disk (notebook cells).
     sources: Mapping[str, str] = field(default_factory=dict)
 
@@ -312,6 +319,8 @@ class Trace(_Frozen):
     #: Events beyond `max_events`; `dropped_exactly` is False when this is only a lower bound.
     dropped: int = 0
     dropped_exactly: bool = True
+    #: Whether some ops were left out on purpose: of devices that were not asked for, or switched off for a time.
+    is_partial: bool = False
     #: Estimated time that recording itself added, or -1.
     overhead_ns: int = -1
     #: Metadata of the user's: key to JSON text.
@@ -321,11 +330,16 @@ class Trace(_Frozen):
         _freeze_columns(self, len(self.start_ns), _COLUMN_DTYPES)
         object.__setattr__(self, "metadata", MappingProxyType(dict(self.metadata)))
         object.__setattr__(self, "sources", MappingProxyType(dict(self.sources)))
-        if self.outside_ns is not None:
-            object.__setattr__(self, "outside_ns", MappingProxyType(dict(self.outside_ns)))
+        if self.outside is not None:
+            object.__setattr__(self, "outside", MappingProxyType(dict(self.outside)))
 
     def __len__(self) -> int:
         return len(self.start_ns)
+
+    @property
+    def has_all_ops(self) -> bool:
+        """Whether every op that ran in the window is there, as far as is known."""
+        return not self.dropped and self.dropped_exactly and not self.is_partial
 
     def __repr__(self) -> str:
         return f"<Trace of {len(self):,} events, {len(self.threads)} threads>"

@@ -9,7 +9,7 @@ from traces import event, make_trace
 
 from mtprof_nb.analysis.parameters import ParameterCost
 from mtprof_nb.lines import LineRow, Lines, file_label
-from mtprof_nb.trace import SourceLine, Trace
+from mtprof_nb.trace import OutsideOps, SourceLine, Trace
 
 CELL = "<ipython-input-4-0>"
 SOURCE = "%%mtprofile\n\ny = model(x)\n    loss = y.sum()\nloss.backward()"
@@ -42,20 +42,31 @@ def test_the_dearest_line_comes_first_and_what_has_no_line_last(trace: Trace) ->
 
 def test_a_line_has_its_time_outside_ops_also_where_no_op_ran(trace: Trace) -> None:
     # Line 2 is empty, and 6 stands after the end of the text.
-    times = {1: 0, 2: 600, 3: 40, 5: 9_000, 6: 70}
-    outside = {SourceLine(CELL, line): time_ns for line, time_ns in times.items()}
-    lines = Lines(replace(trace, outside_ns=outside))
+    times = {1: (0, 9_000), 2: (600, 600), 3: (40, 90), 5: (9_000, 9_000), 6: (70, 70)}
+    outside = {SourceLine(CELL, line): OutsideOps(*spent) for line, spent in times.items()}
+    lines = Lines(replace(trace, outside=outside))
 
-    assert [(row.line, row.self_ns, row.outside_ns, row.time_ns, row.has_ops) for row in lines] == [
-        (3, 7_000, 40, 7_040, True),
-        (4, 1_500, 0, 1_500, True),
-        (5, 0, 9_000, 9_000, False),
-        (0, 250, 0, 250, True),
+    assert [(row.line, row.self_ns, row.outside_ns, row.time_ns, row.total_ns, row.has_ops) for row in lines] == [
+        (3, 7_000, 40, 7_040, 7_090, True),
+        (4, 1_500, 0, 1_500, 1_500, True),
+        (5, 0, 9_000, 9_000, 9_000, False),
+        (1, 0, 0, 0, 9_000, False),
+        (0, 250, 0, 250, 250, True),
     ]
     text = lines.table(sort_by="outside_ns").splitlines()
     assert text[1].split()[-6:] == ["Outside", "ops", "Total", "#", "of", "Ops"]
-    assert text[3].split()[-4:] == ["0.000us", "9.000us", "0.000us", "0"]
+    assert text[3].split()[-4:] == ["0.000us", "9.000us", "9.000us", "0"]
+    assert repr(lines).splitlines()[3].startswith(f"{CELL}:5")
     assert {row.outside_ns for row in Lines(trace)} == {None}
+    assert repr(Lines(trace)).splitlines()[3].startswith(f"{CELL}:3")
+
+
+def test_a_cell_without_ops_has_the_time_of_its_lines() -> None:
+    line = SourceLine(CELL, 3)
+    lines = Lines(make_trace([], sources={CELL: SOURCE}, outside={line: OutsideOps(500, 500)}))
+
+    assert [(row.line, row.time_ns, row.has_ops) for row in lines] == [(3, 500, False)]
+    assert "NaN" not in lines.table()
 
 
 def test_the_text_has_a_header_and_the_totals(trace: Trace) -> None:

@@ -3,7 +3,7 @@
 from traces import event, make_trace
 
 from mtprof_nb.merge import merge
-from mtprof_nb.trace import Allocations, SourceLine
+from mtprof_nb.trace import Allocations, OutsideOps, SourceLine
 
 
 def names(trace):
@@ -74,10 +74,15 @@ def test_records_of_an_allocator_are_joined_in_order_of_time_and_those_of_one_mo
     assert len(Allocations.joined([])) == 0
 
 
-def test_time_outside_ops_is_summed_line_by_line():
+def test_time_outside_ops_is_summed_line_by_line_where_every_part_knows_it():
     one, two, three = (SourceLine("cell", line) for line in (1, 2, 3))
-    first = make_trace([event("mm", 0, 1)], outside_ns={one: 10, two: 20})
-    second = make_trace([event("add", 2, 3)], outside_ns={two: 5, three: 7})
-    assert merge([first, second]).outside_ns == {one: 10, two: 25, three: 7}
-    assert merge([first, make_trace([event("add", 2, 3)])]).outside_ns == {one: 10, two: 20}
-    assert merge([make_trace([event("mm", 0, 1)]), make_trace([event("add", 2, 3)])]).outside_ns is None
+    first = make_trace([event("mm", 0, 1)], outside={one: OutsideOps(10, 15), two: OutsideOps(20, 20)})
+    second = make_trace([event("add", 2, 3)], outside={two: OutsideOps(5, 9), three: OutsideOps(7, 7)})
+    expected = {one: (10, 15), two: (25, 29), three: (7, 7)}
+    assert merge([first, second]).outside == expected
+    assert merge([first, make_trace([event("add", 2, 3)])]).outside is None
+
+
+def test_a_part_that_left_ops_out_leaves_them_out_of_all():
+    whole, part = make_trace([event("mm", 0, 1)]), make_trace([event("add", 2, 3)], is_partial=True)
+    assert (whole.has_all_ops, part.has_all_ops, merge([whole, part]).has_all_ops) == (True, False, False)

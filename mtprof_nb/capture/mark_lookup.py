@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from mtprof_nb.capture.mark_buffers import MarkBuffers, clock_pair
 from mtprof_nb.capture.marking import ENTER, LEAVE, Place, Places
 from mtprof_nb.intervals import covered_until
-from mtprof_nb.trace import BACKWARD, KERNEL, OP, Frame, Int32, Int64, SourceLine, StackInterner, Trace
-
-
-@dataclass(frozen=True)
-class Spent:
-    """Time that passed at nodes outside ops."""
-
-    node: Int32
-    time_ns: Int64
+from mtprof_nb.trace import BACKWARD, KERNEL, OP, Frame, Int32, Int64, OutsideOps, SourceLine, StackInterner, Trace
 
 
 class Replay:
@@ -68,8 +60,8 @@ class Replay:
         self._place[node], self._parent[node] = place, parent
         return node
 
-    def onto(self, trace: Trace, node: Int32, spent: Spent) -> Trace:
-        """`trace` with its columns filled from these nodes, and what was spent at nodes outside ops."""
+    def onto(self, trace: Trace, node: Int32, outside_ns: Int64 | None) -> Trace:
+        """`trace` with its columns filled from these nodes, and what was spent at each node outside ops."""
         tree = self._interner.tree()
         lines: dict[SourceLine, int] = {}
         of_frame = [lines.setdefault(SourceLine(frame.file, frame.line), len(lines)) for frame in tree.frames]
@@ -77,10 +69,22 @@ class Replay:
         line = np.full(len(node), -1, np.int32)
         known = node >= 0
         line[known] = of_node[node[known]]
-        outside = np.zeros(len(lines), np.int64)
-        np.add.at(outside, of_node[spent.node], spent.time_ns)
-        outside_ns = dict(zip(lines, outside.tolist(), strict=True))
-        return replace(trace, line=line, lines=tuple(lines), line_stack=node, line_stacks=tree, outside_ns=outside_ns)
+        outside = None if outside_ns is None else self._by_line(outside_ns.tolist(), of_node.tolist(), tuple(lines))
+        return replace(trace, line=line, lines=tuple(lines), line_stack=node, line_stacks=tree, outside=outside)
+
+    def _by_line(
+        self, spent_ns: list[int], of_node: list[int], lines: tuple[SourceLine, ...]
+    ) -> dict[SourceLine, OutsideOps]:
+        own, total = [0] * len(lines), [0] * len(lines)
+        for node, time_ns in enumerate(spent_ns):
+            own[of_node[node]] += time_ns
+            called_by, above = set(), node
+            while above >= 0:
+                called_by.add(of_node[above])
+                above = self._parent[above]
+            for line in called_by:
+                total[line] += time_ns
+        return {line: OutsideOps(*times) for line, *times in zip(lines, own, total, strict=True)}
 
 
 def with_marked_lines(trace: Trace, buffers: MarkBuffers, places: Places, files: Sequence[str]) -> Trace:
@@ -96,7 +100,7 @@ def with_marked_lines(trace: Trace, buffers: MarkBuffers, places: Places, files:
     unmarked = [index for index, thread in enumerate(trace.threads) if thread.native_id not in marked]
     in_engine = np.isin(trace.thread, unmarked) & (trace.phase == BACKWARD)
     clock = _WallClock(buffers, "kineto" in trace.hooks)
-    spent = Spent(np.empty(0, np.int32), np.empty(0, np.int64))
+    outside_ns: Int64 | None = None
     for marks in threads:
         own = [index for index, thread in enumerate(trace.threads) if thread.native_id == marks.native_id]
         rows = np.isin(trace.thread, own)
@@ -106,21 +110,23 @@ def with_marked_lines(trace: Trace, buffers: MarkBuffers, places: Places, files:
         last = np.searchsorted(clock.unix_ns(marks.time_ns), trace.start_ns[chosen], side="right") - 1
         nodes = np.append(replay.nodes(marks.number), np.int32(-1))
         node[chosen] = nodes[last]
-        if marks.native_id == buffers.cell_thread:
-            spent = _outside_ops(trace, clock.unix_ns(marks.time_ns), nodes[:-1], clock.ended_ns)
+        if marks.native_id == buffers.cell_thread and trace.has_all_ops:
+            outside_ns = _outside_ops(trace, clock.unix_ns(marks.time_ns), nodes[:-1], clock.ended_ns)
     if buffers.note:
         node[trace.start_ns > clock.ended_ns] = -1
-    return replay.onto(trace, node, spent)
+    return replay.onto(trace, node, outside_ns)
 
 
-def _outside_ops(trace: Trace, marked_ns: Int64, node: Int32, ended_ns: int) -> Spent:
-    """Of the time from each mark to the next, what lies in the recording and in no op, on whatever thread."""
+def _outside_ops(trace: Trace, marked_ns: Int64, node: Int32, ended_ns: int) -> Int64:
+    """Of the time from each mark to the next, what lies in the recording and in no op, summed by the mark's node."""
     ops = (trace.kind == OP) & ~trace.is_async
     until_ns = min(ended_ns, trace.ended_ns)
     moments = np.clip(np.append(marked_ns, until_ns), trace.began_ns, until_ns)
     in_ops = covered_until(trace.start_ns[ops], trace.end_ns[ops], moments)
     known = node >= 0
-    return Spent(node[known], np.diff(moments - in_ops)[known])
+    spent_ns = np.zeros(int(node.max(initial=-1)) + 1, np.int64)
+    np.add.at(spent_ns, node[known], np.diff(moments - in_ops)[known])
+    return spent_ns
 
 
 class _WallClock:

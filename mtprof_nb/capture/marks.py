@@ -178,7 +178,9 @@ class Marks:
         if not names:
             return ""
         rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        reason = "called often and hardly ever with an op, so that later ops there count for the line that calls it"
+        reason = (
+            "called often and hardly ever with an op, so that what happens there now counts for the line that calls it"
+        )
         return f"no line marks any more inside {', '.join(names[:_NAMED])}{rest}: {reason}"
 
     def _note(self, reason: str) -> None:

@@ -32,6 +32,7 @@ class Window:
         if not self.hooks:
             self.hooks["scopes"] = ScopesHook(request)
         self._wall = WallClock(request.clock)
+        self._is_partial = "CPU" not in request.activities
 
     def prepare(self) -> None:
         """Do what is slow before the recording starts."""
@@ -69,6 +70,7 @@ class Window:
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
         """Record, or leave out, these activities from now on."""
+        self._is_partial |= not enable
         for hook in self.hooks.values():
             hook.toggle(enable, activities)
 
@@ -85,6 +87,7 @@ class Window:
             began_ns=noted[0],
             ended_ns=noted[-1],
             trace_id=self.request.trace_id,
+            is_partial=self._is_partial,
             overhead_ns=sum(_cost_ns(name, trace) for name, trace in traces.items()),
         )
 

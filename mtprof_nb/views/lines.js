@@ -9,10 +9,10 @@ const phaseClass = (phase) => `mtprof-phase-${phase.split(" ")[0]}`;
 /** @param {{ host: HTMLElement, first: any, wire: any, store: any }} context */
 export function mount({ host, first, wire, store }) {
   const listing = new Listing({ first, wire, store });
-  const keys = [...first.phases, ...(first.outside ? [OUTSIDE] : [])].map((phase) =>
+  const keys = [...first.phases, ...(first.knows_outside ? [OUTSIDE] : [])].map((phase) =>
     h("span", { class: "mtprof-phase-key" }, h("span", { class: `mtprof-phase-swatch ${phaseClass(phase)}` }), phase),
   );
-  const hottest = h("button", { type: "button", class: "mtprof-button", text: "Hottest line", title: "Bring the dearest line into view", onclick: () => listing.revealHottest() });
+  const hottest = h("button", { type: "button", class: "mtprof-button", text: "Hottest line", title: "Bring the line that took longest into view", onclick: () => listing.revealHottest() });
   const tools = h("div", { class: "mtprof-tools" }, hottest, h("div", { class: "mtprof-line-keys", "aria-label": "Phases" }, ...keys));
   tools.append(h("span", { class: "mtprof-count", text: ["Click a line for its ops", first.hint].filter(Boolean).join("; ") }));
   host.append(tools);
@@ -30,9 +30,6 @@ export function mount({ host, first, wire, store }) {
   return { shown: () => listing.reveal() };
 }
 
-/** What a line took, in ops and outside. */
-const timeOf = ({ self_ns = 0, outside_ns }) => self_ns + (outside_ns ?? 0);
-
 class Listing {
   /** Rows with a cost, in their order on the page. */
   #rows = [];
@@ -46,15 +43,18 @@ class Listing {
     this.first = first;
     this.wire = wire;
     this.store = store;
+    const outside = { title: "Outside", text: (cost) => (cost.outside_ns ? duration(cost.outside_ns) : "–"), meaning: "time on the line while no op ran: Python code, waiting, input" };
     this.columns = [
-      { title: "Self", text: (cost) => duration(cost.self_ns) },
-      { title: "Share", text: (cost) => share(cost.self_ns, first.whole_ns) },
-      ...(first.outside ? [{ ...first.outside, text: (cost) => (cost.outside_ns ? duration(cost.outside_ns) : "–"), always: true }] : []),
+      first.knows_outside
+        ? { title: "Time", text: (cost) => duration(cost.time_ns), meaning: "its own ops, with what they cost backward, and the time outside ops" }
+        : { title: "Self", text: (cost) => duration(cost.time_ns), meaning: "its own ops, with what they cost backward" },
+      { title: "Share", text: (cost) => share(cost.time_ns, first.whole_ns), meaning: "of all lines" },
+      ...(first.knows_outside ? [outside] : []),
       { title: "Total", text: (cost) => duration(cost.total_ns), meaning: "with everything that the line called" },
-      { title: "Ops", text: (cost) => number(cost.count) },
+      { title: "Ops", text: (cost) => (cost.id === undefined ? "–" : number(cost.count)) },
     ];
-    if (first.has_device) this.columns.push({ title: "Device", text: (cost) => duration(cost.device_ns ?? 0) });
-    if (first.memory) this.columns.push({ ...first.memory, text: (cost) => nbytes(cost.bytes ?? 0) });
+    if (first.has_device) this.columns.push({ title: "Device", text: (cost) => (cost.id === undefined ? "–" : duration(cost.device_ns ?? 0)) });
+    if (first.memory) this.columns.push({ ...first.memory, text: (cost) => (cost.id === undefined ? "–" : nbytes(cost.bytes ?? 0)) });
     this.element = h("div", {
       class: "mtprof-listing",
       role: "grid",
@@ -78,18 +78,24 @@ class Listing {
   }
 
   #file(file) {
-    const title = h("div", { class: "mtprof-line-file", role: "row" }, h("span", { role: "gridcell" }, h("b", { text: file.title }), ` ${duration(file.self_ns)}, ${share(file.self_ns, this.first.whole_ns)}`));
+    const title = h("div", { class: "mtprof-line-file", role: "row" }, h("span", { role: "gridcell" }, h("b", { text: file.title }), this.#spent(file)));
     return [title, ...file.lines.map((line) => (line === null ? h("div", { class: "mtprof-line-gap", text: "⋯" }) : this.#line(line)))];
+  }
+
+  #spent({ self_ns, outside_ns }) {
+    const shared = share(self_ns + outside_ns, this.first.whole_ns);
+    return this.first.knows_outside ? ` ${duration(self_ns)} in ops, ${duration(outside_ns)} outside, ${shared}` : ` ${duration(self_ns)}, ${shared}`;
   }
 
   #line(line, kind = "") {
     const at = h("div", { class: "mtprof-line-at", role: "gridcell", text: String(line.line) });
     const text = h("div", { class: "mtprof-line-text", role: "gridcell", text: line.text, title: line.text.trim() });
     const isFree = line.id === undefined;
-    if (isFree && !line.outside_ns) return h("div", { class: "mtprof-line mtprof-line-free", role: "row" }, at, text);
-    const numbers = this.columns.map((column) => h("div", { class: "mtprof-line-number", role: "gridcell", text: isFree && !column.always ? "" : column.text(line) }));
-    const hot = line.id !== -1 && timeOf(line) === this.first.largest_ns ? " mtprof-line-hot" : "";
-    if (isFree) return h("div", { class: `mtprof-line mtprof-line-free${hot}`, role: "row" }, at, text, this.#bar(line), ...numbers);
+    if (isFree && !line.time_ns && !line.total_ns) return h("div", { class: "mtprof-line mtprof-line-free", role: "row" }, at, text);
+    const numbers = this.columns.map((column) => h("div", { class: "mtprof-line-number", role: "gridcell", text: column.text(line) }));
+    const hot = line.id !== -1 && line.time_ns === this.first.largest_ns ? " mtprof-line-hot" : "";
+    const busy = line.time_ns >= this.first.whole_ns / 100 ? " mtprof-line-busy" : "";
+    if (isFree) return h("div", { class: `mtprof-line mtprof-line-free${busy}${hot}`, role: "row" }, at, text, this.#bar(line), ...numbers);
     const row = this.#rows.length;
     const element = h("div", { class: `mtprof-line mtprof-line-cost${hot} ${kind}`, role: "row", "data-row": String(row), "aria-selected": "false" }, at, text, this.#bar(line), ...numbers);
     this.#rows.push({ line, element });
@@ -100,7 +106,7 @@ class Listing {
     const spent = Object.entries({ ...line.phases, [OUTSIDE]: line.outside_ns ?? 0 }).filter(([, ns]) => ns > 0);
     const spoken = spent.map(([phase, ns]) => `${phase} ${duration(ns)}`).join(", ");
     const parts = spent.map(([phase, ns]) => h("div", { class: `mtprof-phase ${phaseClass(phase)}`, style: `flex-grow:${ns}` }));
-    const width = Math.min(timeOf(line) / Math.max(this.first.largest_ns, 1), 1) * 100;
+    const width = Math.min(line.time_ns / Math.max(this.first.largest_ns, 1), 1) * 100;
     const bar = h("div", { class: "mtprof-line-bar", style: `width:${width.toFixed(2)}%` }, ...parts);
     return h("div", { class: "mtprof-line-bars", role: "gridcell", title: spoken, "aria-label": spoken || "nothing of its own" }, bar);
   }
@@ -133,7 +139,7 @@ class Listing {
     const lit = this.#rows.filter(({ line }) => wanted.has(line.id));
     for (const { element } of lit) element.classList.add("mtprof-line-lit");
     if (!lit.length || lit.includes(this.#rows[this.#cursor])) return;
-    const dearest = lit.reduce((one, other) => (other.line.self_ns > one.line.self_ns ? other : one));
+    const dearest = lit.reduce((one, other) => (other.line.time_ns > one.line.time_ns ? other : one));
     this.#move(this.#rows.indexOf(dearest));
   }
 

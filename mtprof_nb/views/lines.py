@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -21,8 +21,6 @@ _STATIC_ROWS = 10
 NO_OPS = "No op ran, so that no line has a cost."
 NO_LINES = "No op ran on a line of the cell: add --with-stack for functions elsewhere."
 NOT_RECORDED = "No source line is known: profile a cell with %%mtprofile, or add --with-stack for functions elsewhere."
-OUTSIDE_TITLE = "Outside ops"
-OUTSIDE = "time on the line while no op ran: Python code, waiting, input"
 HINT = "--with-stack adds the lines of functions that these lines call"
 _CELL = "padding:1px 8px;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
 _CODE = "padding:1px 8px;text-align:left;max-width:34em;overflow:hidden;text-overflow:ellipsis;white-space:pre"
@@ -38,22 +36,20 @@ class LinesTab:
         """The source of everything with a cost, and the ops of the dearest lines."""
         trace = self._scene.trace
         lines = Lines(trace)
-        if not any(row.file and row.has_ops for row in lines):
-            return {"empty": _no_lines(trace, lines)}
+        if not any(row.file for row in lines):
+            return {"empty": _no_lines(trace)}
         numbers = self._numbers()
         rest = [row for row in lines if not row.file]
         dearest = [row for row in lines if row.count][:_LINES_WITH_OPS]
         return {
             "note": shown(lines.note),
             "hint": "" if _knows_functions(trace) else HINT,
-            "whole_ns": sum(row.self_ns for row in lines),
+            "whole_ns": sum(row.time_ns for row in lines),
             "largest_ns": max(row.time_ns for row in lines if row.file),
-            "outside": {"title": "Outside", "meaning": OUTSIDE} if trace.outside_ns is not None else None,
+            "knows_outside": trace.outside is not None,
             "memory": _memory_column(lines),
             "has_device": any(row.device_ns is not None for row in lines),
-            "phases": [
-                PHASES[phase] for phase in range(len(PHASES)) if any(self_by_phase(row)[phase] for row in lines)
-            ],
+            "phases": [PHASES[phase] for phase in phases_of(lines)],
             "files": [self._written(file, numbers) for file in listed_files(trace)],
             "rest": [_cost(row, -1, UNATTRIBUTED) for row in rest],
             "ops": {self._number(row, numbers): self._ops(lines, row) for row in dearest},
@@ -73,7 +69,8 @@ class LinesTab:
             self._scene.chosen = is_there
             return {}
         lines, numbers = Lines(trace), self._numbers()
-        row = next((row for row in lines if self._number(row, numbers) == int(question["id"])), None)
+        with_ops = (row for row in lines if row.has_ops)
+        row = next((row for row in with_ops if self._number(row, numbers) == int(question["id"])), None)
         return {"ops": self._ops(lines, row) if row is not None else []}
 
     def _numbers(self) -> dict[SourceLine, int]:
@@ -88,10 +85,11 @@ class LinesTab:
         return {
             "title": shown(file.title),
             "self_ns": file.self_ns,
+            "outside_ns": file.outside_ns,
             "lines": [
                 None
                 if line is None
-                else {"line": line.number, "text": shown(line.text.expandtabs(4)), **_outside(line.row)}
+                else {"line": line.number, "text": shown(line.text.expandtabs(4)), **_times(line.row)}
                 if line.row is None or not line.row.has_ops
                 else {"line": line.number, **_cost(line.row, self._number(line.row, numbers), line.text.expandtabs(4))}
                 for line in file.lines
@@ -130,13 +128,11 @@ class LinesTab:
         return shares + ([{"more": len(costs) - _MOST_OPS}] if len(costs) > _MOST_OPS else [])
 
 
-def _no_lines(trace: Trace, lines: Lines) -> str:
+def _no_lines(trace: Trace) -> str:
     """Why there is no line with a cost."""
     if not np.any(trace.kind == OP):
         return NO_OPS
-    if trace.line is not None:
-        return " ".join(filter(None, [NO_LINES, shown(trace.lines_note)]))
-    return " ".join(filter(None, [NOT_RECORDED, shown(lines.note)]))
+    return " ".join(filter(None, [NO_LINES if trace.line is not None else NOT_RECORDED, shown(trace.lines_note)]))
 
 
 def _knows_functions(trace: Trace) -> bool:
@@ -165,12 +161,10 @@ def _cost(row: LineRow, number: int, text: str) -> Answer:
         "text": shown(text),
         "place": shown(f"{row.where}:{row.line}") if row.file else "",
         "phases": dict(zip(PHASES, self_by_phase(row), strict=True)),
-        "self_ns": row.self_ns,
-        "total_ns": row.total_ns,
+        **_times(row),
         "count": row.count,
         "bytes": row.memory_bytes if row.allocated_bytes is None else row.allocated_bytes,
         "device_ns": row.device_ns,
-        "outside_ns": row.outside_ns,
     }
 
 
@@ -179,21 +173,34 @@ def by_time(lines: Lines) -> list[LineRow]:
     return sorted(lines, key=lambda row: (not row.file, -row.time_ns))
 
 
-def line_cells(row: LineRow, whole_ns: int, phases: Iterable[int]) -> list[str]:
-    """The numbers of a line: self and its share, the phases, outside ops where that is known, total, count of ops."""
-    times = self_by_phase(row)
-    cells = [units.duration(row.self_ns), units.share(row.self_ns, whole_ns)]
-    cells += [units.duration(times[phase]) if times[phase] else "–" for phase in phases]
-    called = [units.duration(row.total_ns), units.number(row.count)]
-    if not row.has_ops:
-        cells, called = ["–"] * len(cells), ["–"] * len(called)
-    outside = [] if row.outside_ns is None else [units.duration(row.outside_ns) if row.outside_ns else "–"]
-    return cells + outside + called
+def line_titles(trace: Trace, phases: Sequence[int]) -> list[str]:
+    """The titles of `line_cells`."""
+    own, outside = ("Self", []) if trace.outside is None else ("Time", ["Outside ops"])
+    return [own, "Share", *(PHASES[phase].capitalize() for phase in phases), *outside, "Total", "Ops"]
 
 
-def _outside(row: LineRow | None) -> Answer:
-    """What is known of a line without ops."""
-    return {"outside_ns": row.outside_ns} if row is not None else {}
+def line_cells(row: LineRow, whole_ns: int, phases: Sequence[int]) -> list[str]:
+    """The numbers of a line: what it took and its share, the phases, outside ops if that is known, total, ops."""
+    times = [*(self_by_phase(row)[phase] for phase in phases), *([] if row.outside_ns is None else [row.outside_ns])]
+    return [
+        units.duration(row.time_ns),
+        units.share(row.time_ns, whole_ns),
+        *(units.duration(time) if time else "–" for time in times),
+        units.duration(row.total_ns),
+        units.number(row.count) if row.has_ops else "–",
+    ]
+
+
+def phases_of(lines: Lines) -> list[int]:
+    """The phases that any line spent time in."""
+    return [phase for phase in range(len(PHASES)) if any(self_by_phase(row)[phase] for row in lines)]
+
+
+def _times(row: LineRow | None) -> Answer:
+    """What is known of every line that ran."""
+    if row is None:
+        return {}
+    return {"time_ns": row.time_ns, "outside_ns": row.outside_ns, "total_ns": row.total_ns}
 
 
 def lines_html(trace: Trace) -> str:
@@ -201,11 +208,9 @@ def lines_html(trace: Trace) -> str:
     lines = Lines(trace)
     if not any(row.file for row in lines):
         return ""
-    whole = sum(row.self_ns for row in lines)
-    titles = ["Self", "Share", *(phase.capitalize() for phase in PHASES[:3])]
-    titles += [OUTSIDE_TITLE] * (trace.outside_ns is not None) + ["Total", "Ops"]
-    head = "".join(f'<th style="{_CELL}">{title}</th>' for title in titles)
-    body = "".join(_row_html(row, whole) for row in by_time(lines)[:_STATIC_ROWS])
+    whole, phases = sum(row.time_ns for row in lines), phases_of(lines)
+    head = "".join(f'<th style="{_CELL}">{title}</th>' for title in line_titles(trace, phases))
+    body = "".join(_row_html(row, whole, phases) for row in by_time(lines)[:_STATIC_ROWS])
     note = f"<div>{escaped(lines.note)}</div>" if lines.note else ""
     count = units.plural(len(lines), "line")
     return (
@@ -215,9 +220,9 @@ def lines_html(trace: Trace) -> str:
     )
 
 
-def _row_html(row: LineRow, whole_ns: int) -> str:
+def _row_html(row: LineRow, whole_ns: int, phases: Sequence[int]) -> str:
     where = f"{row.where}:{row.line}" if row.file else ""
-    cells = line_cells(row, whole_ns, range(3))
+    cells = line_cells(row, whole_ns, phases)
     where, source = escaped(where), escaped(row.source, 80)
     code = f'<span style="font-family:monospace">{source}</span>'
     name = f'<td style="{_CODE}"><span style="opacity:0.65">{where}</span> {code}</td>'

@@ -33,6 +33,7 @@ class ListedFile:
     file: str
     title: str
     self_ns: int
+    outside_ns: int
     lines: tuple[ListedLine | None, ...]
 
 
@@ -64,7 +65,8 @@ def _listed(trace: Trace, file: str, rows: list[LineRow], most: int) -> ListedFi
         None if number is None else ListedLine(number, _at(text, number), cost.get(number)) for number in numbers[:most]
     )
     title = place(file, 0).removesuffix(":0")
-    return ListedFile(file, title, sum(row.self_ns for row in rows), lines)
+    self_ns, outside_ns = sum(row.self_ns for row in rows), sum(row.outside_ns or 0 for row in rows)
+    return ListedFile(file, title, self_ns, outside_ns, lines)
 
 
 def _near(costly: list[int], last: int) -> Iterator[int | None]:

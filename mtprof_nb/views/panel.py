@@ -67,11 +67,11 @@ def _panel(scene: Scene, tabs: tuple[str, ...] | None = None) -> Panel:
     from mtprof_nb.views.widget import Panel
 
     table_alone = tabs == ("operators",)
-    # Where nothing was recorded, the strip says all that there is.
-    kinds = TABS if len(scene.trace) else ()
+    # Where nothing was recorded, the strip says all that there is; but for lines that ran without an op.
+    lines_alone = ("lines",) if scene.trace.outside else ()
     return Panel(
         scene,
-        tabs or tuple(kind.name for kind in kinds),
+        tabs or (tuple(kind.name for kind in TABS) if len(scene.trace) else lines_alone),
         None if table_alone else summary(scene.trace, scene.name, scene.status),
         static.html(scene, charts=not table_alone),
         static.text(scene),

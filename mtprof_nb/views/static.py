@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from mtprof_nb.lines import Lines
-from mtprof_nb.trace import PHASES, Int64, Trace
+from mtprof_nb.trace import Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.families import FAMILIES
-from mtprof_nb.views.lines import OUTSIDE_TITLE, by_time, line_cells, lines_html, self_by_phase
+from mtprof_nb.views.lines import by_time, line_cells, line_titles, lines_html, phases_of
 from mtprof_nb.views.rows import Column, Rows, rows
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.summary import Summary, summary
@@ -29,7 +29,7 @@ def text(scene: Scene) -> str:
     strip = summary(scene.trace, scene.name, scene.status)
     lines = [shown(strip.title), *map(shown, strip.notes)]
     if not len(scene.trace):
-        return "\n".join(lines)
+        return "\n".join(lines + _lines_text(scene))
     grouped, order = _top(scene)
     lines.append(strip.line)
     if strip.phases:
@@ -53,11 +53,9 @@ def _lines_text(scene: Scene) -> list[str]:
     if not any(row.file for row in found):
         return []
     most = _TEXT_LINES if scene.limit is None else max(min(scene.limit, _TEXT_LINES), 0)
-    whole = sum(row.self_ns for row in found)
-    spent = [phase for phase in range(len(PHASES)) if any(self_by_phase(row)[phase] for row in found)]
+    whole, spent = sum(row.time_ns for row in found), phases_of(found)
     phases = spent if len(spent) > 1 else []
-    titles = ["Line", "Self", "Share", *(PHASES[phase].capitalize() for phase in phases)]
-    titles += [OUTSIDE_TITLE] * (scene.trace.outside_ns is not None) + ["Total", "Ops", "Source"]
+    titles = ["Line", *line_titles(scene.trace, phases), "Source"]
     body = [
         [
             shown(f"{row.where}:{row.line}" if row.file else row.source, _NAME_WIDTH),
@@ -76,7 +74,7 @@ def html(scene: Scene, charts: bool = True) -> str:
     """The key figures, the top rows, and small pictures of timeline and stacks, as HTML that needs no script."""
     trace, show_all = scene.trace, scene.show_all
     parts = [_strip_html(summary(trace, scene.name, scene.status))]
-    if charts and len(trace):
+    if charts:
         parts.append(_titled("Lines by time", lines_html(trace)))
     if len(trace):
         parts.append(_table_html(*_top(scene)))

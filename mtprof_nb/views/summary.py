@@ -104,10 +104,11 @@ def in_ops_ns(trace: Trace) -> int:
 def outside_ops_ns(trace: Trace) -> int | None:
     """What the time in ops leaves of the wall time; None where ops ran at once, so that it is no part of it.
 
-    None too where a schedule chose steps: what ran between its windows was not recorded.
+    None too where ops are missing, or a schedule chose steps: what ran between its windows was not recorded.
     """
     left_ns = wall_ns(trace) - in_ops_ns(trace)
-    return None if left_ns < 0 or _has_windows(trace) or _ran_at_once(trace) else left_ns
+    is_known = left_ns >= 0 and trace.has_all_ops and not _has_windows(trace) and not _ran_at_once(trace)
+    return left_ns if is_known else None
 
 
 def _has_windows(trace: Trace) -> bool:
@@ -157,7 +158,7 @@ def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
         notes.append("Nothing was recorded: no op ran, or no tensor runtime was imported.")
     outside_ns, whole_ns = outside_ops_ns(trace) or 0, wall_ns(trace)
     if len(trace) and outside_ns >= max(whole_ns * _NOTED_SHARE, _NOTED_NS):
-        where = "Lines tells on which lines" if trace.outside_ns else "the times of ops and lines are without it"
+        where = "the lines tell where" if trace.outside else "the times of ops and lines are without it"
         notes.append(
             f"{units.duration(outside_ns)} of {units.duration(whole_ns)} passed outside ops, in Python code, waiting "
             f"or input: {where}."

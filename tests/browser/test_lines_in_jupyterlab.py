@@ -86,8 +86,9 @@ def test_a_line_shows_its_time_split_into_phases(body: Any) -> None:
 
 OUTSIDE = """
 from dataclasses import replace
-from mtprof_nb.trace import SourceLine
-panel.show(replace(trace, outside_ns={SourceLine(CELL, line): ns for line, ns in ((3, 0), (20, 90_000), (45, 10_000))}))
+from mtprof_nb.trace import OutsideOps, SourceLine
+times = {3: 0, 20: 90_000, 45: 10_000}
+panel.show(replace(trace, outside={SourceLine(CELL, line): OutsideOps(ns, ns) for line, ns in times.items()}))
 """
 
 
@@ -105,8 +106,8 @@ def test_time_outside_ops_is_seen_on_its_line_also_where_no_op_ran(
 
     assert is_in_view(body, hot)
     titles = body.locator(".mtprof-line-head .mtprof-line-number").all_inner_texts()
-    assert titles == ["Self", "Share", "Outside", "Total", "Ops"]
-    assert hot.locator(".mtprof-line-number").all_inner_texts() == ["", "", "90.0 µs", "", ""]
+    assert titles == ["Time", "Share", "Outside", "Total", "Ops"]
+    assert hot.locator(".mtprof-line-number").all_inner_texts() == ["90.0 µs", "79.9 %", "90.0 µs", "90.0 µs", "–"]
     assert line(body, 3).locator(".mtprof-line-number").nth(2).inner_text() == "–"
     bars = line(body, 45).locator(".mtprof-line-bars")
     assert bars.get_attribute("aria-label") == "forward 4.00 µs, backward 6.00 µs, outside ops 10.0 µs"

@@ -55,7 +55,7 @@ def run(shell: Shell, text: str) -> Run:
 def unmarked_note(names: str) -> str:
     return (
         f"no line marks any more inside {names}: called often and hardly ever with an op, "
-        "so that later ops there count for the line that calls it"
+        "so that what happens there now counts for the line that calls it"
     )
 
 

@@ -17,7 +17,6 @@ from mtprof_nb.capture import mark_buffers
 from mtprof_nb.capture.mark_buffers import MarkBuffers
 from mtprof_nb.capture.mark_lookup import with_marked_lines
 from mtprof_nb.capture.marking import ENTER, LEAVE, LINE, MARK, Function, Place, Places
-from mtprof_nb.trace import SourceLine
 
 
 @pytest.fixture(scope="module")
@@ -350,18 +349,43 @@ def test_time_outside_ops_belongs_to_the_innermost_line_that_was_running() -> No
             event("elsewhere", 3_450, 4_000, thread=here + 1),
             event("late", 9_500, 10_000, thread=here),
             event("frame", 9_100, 9_900, kind="python", thread=here),
+            event("awaited", 10_500, 11_500, is_async=True, thread=here),
         ],
         began_ns=1_100,
         ended_ns=12_000,
     )
-    found = with_marked_lines(trace, buffers, places, ["cell"]).outside_ns
+    one_ns = (2_000 - 1_100 - 300) + (9_000 - 5_000)
+    two_ns = (3_000 - 2_000) + (5_000 - 4_000) + (12_000 - 9_000 - 500)
+    expected = {("cell", 1): (one_ns, one_ns), ("cell", 2): (two_ns, two_ns + 200), ("cell", 7): (200, 200)}
+    found = with_marked_lines(trace, buffers, places, ["cell"]).outside
 
-    assert found == {
-        SourceLine("cell", 1): (2_000 - 1_100 - 300) + (9_000 - 5_000),
-        SourceLine("cell", 2): (3_000 - 2_000) + (5_000 - 4_000) + (12_000 - 9_000 - 500),
-        SourceLine("cell", 7): 3_200 - 3_000,
-    }
-    assert sum(found.values()) == (12_000 - 1_100) - 300 - 800 - 500
+    assert found == expected
+    assert sum(own_ns for own_ns, _ in expected.values()) == (12_000 - 1_100) - 300 - 800 - 500
+    buffers.ended = (9_700, 9_700)
+    given_up = with_marked_lines(trace, buffers, places, ["cell"]).outside
+    assert given_up == {**expected, ("cell", 2): (two_ns - 2_000, two_ns - 2_000 + 200)}
+
+
+@pytest.mark.parametrize("missing", [{"dropped": 3}, {"dropped_exactly": False}, {"is_partial": True}])
+def test_where_ops_are_missing_nobody_knows_the_time_outside_ops(missing: dict[str, Any]) -> None:
+    places, buffers = Places(), MarkBuffers(print)
+    number = places.number(Place(0, 4, places.add_scope(Function("<module>", 1)), LINE))
+    buffers._buffers[0].items.extend([buffers.began[0], number])
+    trace = make_trace([event("a", 10, 20)], ended_ns=buffers.began[1] + 10**9)
+
+    assert with_marked_lines(trace, buffers, places, ["cell"]).outside is not None
+    assert with_marked_lines(replace(trace, **missing), buffers, places, ["cell"]).outside is None
+
+
+def test_time_while_no_marked_line_ran_belongs_to_none() -> None:
+    places, buffers = Places(), MarkBuffers(print)
+    called = places.add_scope(Function("f", 1))
+    enter, leave = (places.number(Place(0, 7, called, kind)) for kind in (ENTER, LEAVE))
+    buffers._buffers[0].items.extend([1_000, enter, 1_300, leave])
+    buffers.began, buffers.ended = (0, 0), (9_000, 9_000)
+    trace = make_trace([event("a", 5_000, 5_001)], began_ns=0, ended_ns=9_000)
+
+    assert with_marked_lines(trace, buffers, places, ["cell"]).outside == {("cell", 7): (300, 300)}
 
 
 def test_a_backward_op_on_a_thread_of_the_engine_has_the_line_that_waits_for_it() -> None:

@@ -68,11 +68,20 @@ def test_time_outside_ops_is_told_by_line(kernel: Kernel) -> None:
         (6, True),
         (7, False),
     ]
-    assert kernel.value("max(prof.lines(), key=lambda row: row.outside_ns).line") == 4
-    assert kernel.value("next(row.outside_ns for row in prof.lines() if row.line == 4) >= 100_000_000") is True
+    rows = "{row.line: row for row in prof.lines()}"
+    assert kernel.value(f"[{rows}[4].outside_ns >= 10**8, {rows}[7].total_ns >= 10**8, {rows}[4].self_ns]") == [
+        *(True, True, 0),
+    ]
+    outside, marked = "sum(row.outside_ns for row in prof.lines())", "10**8"
     in_ops, wall = "sum(row.self_ns for row in prof.lines())", "prof.trace.ended_ns - prof.trace.began_ns"
-    assert kernel.value(f"sum(row.time_ns for row in prof.lines()) <= {wall}") is True
-    assert kernel.value(f"sum(row.outside_ns for row in prof.lines()) <= {wall} - {in_ops}") is True
+    assert kernel.value(f"{marked} <= {outside} <= {wall} - {in_ops}") is True
+
+
+def test_a_cell_without_ops_tells_where_its_time_went(kernel: Kernel) -> None:
+    ran = kernel.run("%%mtprofile -o prof\nimport time\ntime.sleep(0.05)")
+
+    assert kernel.value("[(row.line, row.outside_ns >= 5 * 10**7) for row in prof.lines()][0]") == (3, True)
+    assert "time.sleep(0.05)" in ran.panels[0]["text/plain"]
 
 
 def test_the_value_that_a_cell_returns_of_itself_has_its_lines(kernel: Kernel) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.trace import SourceLine, Trace
-from mtprof_nb.views import listing
-from mtprof_nb.views.lines import NOT_RECORDED, OUTSIDE, LinesTab, lines_html
+from mtprof_nb.trace import OutsideOps, SourceLine, Trace
+from mtprof_nb.views import listing, panel, static
+from mtprof_nb.views.lines import NOT_RECORDED, LinesTab, lines_html
 from mtprof_nb.views.listing import listed_files
 from mtprof_nb.views.scene import Scene
 
@@ -47,40 +47,57 @@ def test_the_whole_cell_is_listed_with_the_cost_of_each_line(trace: Trace) -> No
         "text": "y = model(x)",
         "place": f"{CELL}:3",
         "phases": {"forward": 2_000, "backward": 5_000, "optimizer": 0, "other": 0},
-        "self_ns": 7_000,
+        "time_ns": 7_000,
+        "outside_ns": None,
         "total_ns": 7_000,
         "count": 2,
         "bytes": None,
         "device_ns": None,
-        "outside_ns": None,
     }
 
 
 def test_time_outside_ops_stands_on_its_line_also_where_no_op_ran(trace: Trace) -> None:
-    outside = {SourceLine(CELL, 3): 400, SourceLine(CELL, 4): 30_000, SourceLine(CELL, 6): 0}
-    first = LinesTab(Scene(replace(trace, outside_ns=outside))).first()
+    times = {3: (400, 400), 4: (30_000, 30_400), 6: (0, 0)}
+    outside = {SourceLine(CELL, line): OutsideOps(*spent) for line, spent in times.items()}
+    tab = LinesTab(Scene(replace(trace, outside=outside)))
+    first = tab.first()
     lines = first["files"][0]["lines"]
 
-    assert first["outside"] == {"title": "Outside", "meaning": OUTSIDE}
-    assert first["largest_ns"] == 30_000
+    assert (first["knows_outside"], first["largest_ns"], first["whole_ns"]) == (True, 30_000, 8_850 + 30_400)
+    assert (first["files"][0]["self_ns"], first["files"][0]["outside_ns"]) == (8_500, 30_400)
     assert lines[1] == {"line": 2, "text": ""}
-    assert lines[3] == {"line": 4, "text": "for i in y:", "outside_ns": 30_000}
+    assert lines[3] == {"line": 4, "text": "for i in y:", "time_ns": 30_000, "outside_ns": 30_000, "total_ns": 30_400}
     assert [line.get("outside_ns") for line in lines] == [None, None, 400, 30_000, 0, None]
+    assert (lines[2]["time_ns"], lines[2]["total_ns"]) == (7_400, 7_400)
+    assert [op["label"] for op in tab.answer({"ask": "ops", "id": -1})["ops"]] == ["aten::fill_"]
+    assert tab.answer({"ask": "ops", "id": 99}) == {"ops": []}
 
 
-def test_lines_on_which_no_op_ran_are_no_reason_for_a_listing(trace: Trace) -> None:
-    bare = replace(trace.take([3]), line=None, outside_ns={SourceLine(CELL, 4): 30_000})
+def test_a_cell_without_an_op_has_its_lines_and_nothing_else(trace: Trace) -> None:
+    bare = replace(trace.take([]), outside={SourceLine(CELL, 4): OutsideOps(30_000, 30_000)})
+    first = LinesTab(Scene(bare)).first()
 
-    assert set(LinesTab(Scene(bare)).first()) == {"empty"}
+    assert [line["time_ns"] for line in first["files"][0]["lines"] if "time_ns" in line] == [30_000]
+    assert (first["rest"], first["ops"], first["phases"]) == ([], {}, [])
+    assert "for i in y:" in static.text(Scene(bare))
+    assert "for i in y:" in static.html(Scene(bare))
+    assert [tab["name"] for tab in panel.panel(bare).tabs] == ["lines"]
+    assert panel.panel(trace.take([])).tabs == []
+
+
+def test_the_dearest_file_is_the_one_that_took_longest(trace: Trace) -> None:
+    outside = {SourceLine("model.py", 2): OutsideOps(50_000, 50_000)}
+
+    assert [file.file for file in listed_files(replace(trace, outside=outside))] == ["model.py", CELL]
 
 
 def test_the_first_answer_knows_its_totals_and_what_belongs_to_no_line(trace: Trace) -> None:
     first = LinesTab(Scene(trace)).first()
 
     assert (first["whole_ns"], first["largest_ns"], first["note"]) == (8_850, 7_000, "")
-    assert (first["memory"], first["has_device"], first["outside"]) == (None, False, None)
+    assert (first["memory"], first["has_device"], first["knows_outside"]) == (None, False, False)
     assert first["phases"] == ["forward", "backward"]
-    assert [(cost["id"], cost["text"], cost["self_ns"]) for cost in first["rest"]] == [(-1, "(unattributed)", 250)]
+    assert [(cost["id"], cost["text"], cost["time_ns"]) for cost in first["rest"]] == [(-1, "(unattributed)", 250)]
 
 
 def test_ops_of_a_line_come_along_and_on_demand(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,13 +242,18 @@ def test_the_table_without_scripts_has_the_dearest_lines(trace: Trace) -> None:
 
 
 def test_the_table_without_scripts_has_the_lines_that_took_longest_outside_ops(trace: Trace) -> None:
-    page = lines_html(replace(trace, outside_ns={SourceLine(CELL, 4): 30_000, SourceLine(CELL, 3): 400}))
+    times = {4: (30_000, 30_400), 3: (400, 400)}
+    outside = {SourceLine(CELL, line): OutsideOps(*spent) for line, spent in times.items()}
+    page = lines_html(replace(trace, outside=outside))
     rows = [re.sub("<[^>]+>", " ", row).split() for row in page.split("<tr>")]
 
-    assert rows[1][-4:] == ["Outside", "ops", "Total", "Ops"]
-    assert rows[2] == ["&lt;ipython-input-4-0&gt;:4", "for", "i", "in", "y:", *["–"] * 5, "30.0", "µs", "–", "–"]
-    assert rows[3][-5:] == ["0.400", "µs", "7.00", "µs", "2"]
-    assert rows[4][-4:] == ["–", "1.50", "µs", "1"]
+    assert rows[1] == ["Line", "Time", "Share", "Forward", "Backward", "Outside", "ops", "Total", "Ops"]
+    where, source = ["&lt;ipython-input-4-0&gt;:4"], ["for", "i", "in", "y:"]
+    numbers = ["30.0", "µs", "76.4", "%", "–", "–", "30.0", "µs", "30.4", "µs", "–"]
+    assert rows[2] == where + source + numbers
+    assert rows[3][4:] == [
+        *("7.40", "µs", "18.9", "%", "2.00", "µs", "5.00", "µs", "0.400", "µs", "7.40", "µs", "2"),
+    ]
 
 
 def test_source_is_text_and_never_markup() -> None:

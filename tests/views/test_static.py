@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from synthetic import training_run
 from traces import event, make_trace
 
-from mtprof_nb.trace import SourceLine, Trace, empty_trace
+from mtprof_nb.trace import OutsideOps, SourceLine, Trace, empty_trace
 from mtprof_nb.views import static
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.svg import round_ticks, stacks_svg, timeline_svg
@@ -131,14 +131,14 @@ def test_lines_that_took_long_outside_ops_stand_among_the_dearest() -> None:
     trace = make_trace(
         [event("aten::mm", 0, 30_000, line=("train.py", 2))],
         sources={"train.py": "import torch\ny = x.mm(x)\nread(y)"},
-        outside_ns={SourceLine("train.py", 2): 0, SourceLine("train.py", 3): 90_000},
+        outside={SourceLine("train.py", 2): OutsideOps(0, 0), SourceLine("train.py", 3): OutsideOps(90_000, 90_000)},
     )
     lines = static.text(Scene(trace)).splitlines()
-    first = lines.index("Line           Self    Share  Outside ops    Total  Ops  Source")
+    first = lines.index("Line           Time   Share  Outside ops    Total  Ops  Source")
 
     assert lines[first + 2 : first + 6] == [
-        "train.py:3        –        –      90.0 µs        –    –  read(y)",
-        "train.py:2  30.0 µs  100.0 %            –  30.0 µs    1  y = x.mm(x)",
+        "train.py:3  90.0 µs  75.0 %      90.0 µs  90.0 µs    –  read(y)",
+        "train.py:2  30.0 µs  25.0 %            –  30.0 µs    1  y = x.mm(x)",
         "",
         "showing 2 of 2 lines",
     ]

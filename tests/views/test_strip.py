@@ -4,7 +4,7 @@ from typing import Any
 
 from traces import event, make_trace
 
-from mtprof_nb.trace import SourceLine, Trace, empty_trace
+from mtprof_nb.trace import OutsideOps, SourceLine, Trace, empty_trace
 from mtprof_nb.views.summary import summary
 
 
@@ -123,8 +123,11 @@ def test_a_note_says_when_much_passed_outside_ops() -> None:
         "194 ms of 223 ms passed outside ops, in Python code, waiting or input: the times of ops and lines are "
         "without it.",
     )
-    line = SourceLine("cell", 1)
-    assert notes(29, 223, outside_ns={line: 190_000_000})[0].endswith(": Lines tells on which lines.")
+    outside = {SourceLine("cell", 1): OutsideOps(190_000_000, 190_000_000)}
+    assert notes(29, 223, outside=outside)[0].endswith("waiting or input: the lines tell where.")
+    assert len(notes(29, 223, dropped=1)) == 1
+    assert "outside" not in notes(29, 223, dropped=1)[0]
+    assert notes(29, 223, is_partial=True) == ()
     assert notes(200, 223) == ()
     assert notes(1, 10) == ()
 
