@@ -84,7 +84,7 @@ class Listing {
 
   #spent({ self_ns, outside_ns }) {
     const shared = share(self_ns + outside_ns, this.first.whole_ns);
-    return this.first.knows_outside ? ` ${duration(self_ns)} in ops, ${duration(outside_ns)} outside, ${shared}` : ` ${duration(self_ns)}, ${shared}`;
+    return outside_ns ? ` ${duration(self_ns)} in ops, ${duration(outside_ns)} outside, ${shared}` : ` ${duration(self_ns)}, ${shared}`;
   }
 
   #line(line, kind = "") {
