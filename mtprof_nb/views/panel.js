@@ -26,7 +26,7 @@ export async function render({ model, el }, kinds) {
   const chip = h("button", { type: "button", class: "mtprof-chip", hidden: true, title: "Clear the selection", onclick: () => store.select(null) });
   store.onselect((selection) => {
     chip.hidden = selection === null;
-    chip.textContent = selection ? `${selection.label} ×` : "";
+    chip.replaceChildren(...(selection ? [h("span", { class: "mtprof-chip-label", text: selection.label }), " ×"] : []));
     chip.setAttribute("aria-label", selection ? `Selected: ${selection.label}. Clear the selection` : "");
   });
   const problem = h("div", { class: "mtprof-problem", role: "alert", hidden: true });
@@ -63,7 +63,8 @@ export async function render({ model, el }, kinds) {
   watchTheme(root, () => tabs.forEach((tab) => tab.view?.restyle?.()), ending.signal);
 
   wire.hello();
-  bar.hidden = tabs.length === 0;
+  // Lines alone are of a cell without ops: nothing can be selected there.
+  bar.hidden = tabs.length === 0 || (tabs.length === 1 && tabs[0].name === "lines");
   if (tabs.length) await open(tabs[0]);
   return () => {
     ending.abort();
