@@ -78,7 +78,7 @@ def _stretches(trace: Trace, rows: Int64, made_ns: Int64, passed_ns: Int64) -> I
     passes, first = np.unique(passes_before, return_index=True)
     with_autograd = start_ns[is_op & (trace.sequence_nr[rows] >= 0)]
     first_ns = made_ns[first]
-    first_ns[0] = min(first_ns[0], *with_autograd[:1])
+    first_ns[0] = min([first_ns[0], *with_autograd[:1]])
     begins, ends = begin_of_outermost(first_ns), passed_ns[np.minimum(passes, len(passed_ns) - 1)]
     for first_row, end_row in zip(np.searchsorted(start_ns, begins), np.searchsorted(start_ns, ends), strict=True):
         yield rows[first_row:end_row]

@@ -2,9 +2,9 @@
 
 import { h } from "./dom.js";
 import { duration, nbytes, number, share } from "./format.js";
+import { phaseClass } from "./strip.js";
 
 const OUTSIDE = "outside ops";
-const phaseClass = (phase) => `mtprof-phase-${phase.split(" ")[0]}`;
 
 /** @param {{ host: HTMLElement, first: any, wire: any, store: any }} context */
 export function mount({ host, first, wire, store }) {

@@ -2,6 +2,9 @@
 
 import { h } from "./dom.js";
 
+/** The pattern of a phase: of "outside ops", its first word. */
+export const phaseClass = (phase) => `mtprof-phase-${phase.split(" ")[0]}`;
+
 /** @param {{ title: string, figures: any[], phases: any[], whole: string, notes: string[] }} strip */
 export function stripOf(strip) {
   const figures = strip.figures.map(({ title, text, meaning }) =>
@@ -21,9 +24,9 @@ function phaseBar({ phases, whole: of }) {
   const whole = phases.reduce((sum, { ns }) => sum + ns, 0);
   const spoken = phases.map(({ phase, text }) => `${phase} ${text}`).join(", ");
   const part = ({ phase, ns, text }) =>
-    h("div", { class: `mtprof-phase mtprof-phase-${phase.split(" ")[0]}`, style: `flex-grow:${ns / whole}`, title: `${phase} ${text}` });
+    h("div", { class: `mtprof-phase ${phaseClass(phase)}`, style: `flex-grow:${ns / whole}`, title: `${phase} ${text}` });
   const key = ({ phase, text }) =>
-    h("span", { class: "mtprof-phase-key" }, h("span", { class: `mtprof-phase-swatch mtprof-phase-${phase.split(" ")[0]}` }), `${phase} `, h("b", { text }));
+    h("span", { class: "mtprof-phase-key" }, h("span", { class: `mtprof-phase-swatch ${phaseClass(phase)}` }), `${phase} `, h("b", { text }));
   return h(
     "div",
     { class: "mtprof-phases", role: "img", "aria-label": `${of}: ${spoken}` },

@@ -113,6 +113,14 @@ def test_work_before_with_autograd_on_belongs_to_the_closure_and_without_to_the_
     assert _phases(with_closures(trace)) == ["optimizer", "optimizer", "forward", "forward", "forward", "backward"]
 
 
+def test_an_op_that_no_number_is_known_of_is_forward_all_the_same() -> None:
+    trace = make_trace(
+        [_step(0, 100), _op("mm", 7, 8), _op("mm_backward", 11, 12, phase="backward", forward=1), _op("add_", 20, 30)]
+    )
+
+    assert _phases(with_closures(trace)) == ["optimizer", "forward", "backward", "optimizer"]
+
+
 def test_gradients_that_a_closure_sets_to_zero_are_the_optimizer_s() -> None:
     trace = make_trace(
         [
