@@ -1,6 +1,7 @@
 // The panel: the strip, the tabs, and the chip that says what is selected.
 
 import { h } from "./dom.js";
+import { keepKeys } from "./keys.js";
 import { Store } from "./store.js";
 import { stripOf } from "./strip.js";
 import { watchTheme } from "./theme.js";
@@ -60,6 +61,7 @@ export async function render({ model, el }, kinds) {
     tab.button.focus();
     open(tab);
   });
+  keepKeys(root, ending.signal);
   watchTheme(root, () => tabs.forEach((tab) => tab.view?.restyle?.()), ending.signal);
 
   wire.hello();

@@ -253,3 +253,21 @@ def test_in_a_narrow_place_names_stay_apart_and_the_legend_is_whole(page: Any) -
     last = legend.locator(".mtprof-legend-entry").last.bounding_box()
     assert last["y"] + last["height"] <= panel["y"] + panel["height"]
     assert last["x"] + last["width"] <= panel["x"] + panel["width"]
+
+
+def test_a_notebook_that_sees_keys_before_the_panel_is_told_to_let_them_be(page: Any) -> None:
+    render(page, panels.panel(training_run(500)))
+    page.evaluate(
+        """() => {
+          window.seen = [];
+          const suppressed = (event) => event.target.closest("[data-lm-suppress-shortcuts]") !== null;
+          document.addEventListener("keydown", (event) => window.seen.push([event.key, suppressed(event)]), true);
+        }"""
+    )
+    page.get_by_role("tab", name="Stacks").click()
+    for key in ("m", "Control+b", "d", "Escape"):
+        page.keyboard.press(key)
+
+    assert page.evaluate("window.seen") == [
+        *(["m", True], ["Control", True], ["b", False], ["d", True], ["Escape", False])
+    ]

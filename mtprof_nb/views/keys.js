@@ -1,0 +1,34 @@
+// Keys pressed in the panel stay in the panel: a notebook takes single letters for commands, such as delete this cell.
+
+const SUPPRESS = "data-lm-suppress-shortcuts";
+/** With Ctrl or Cmd, these edit text or, with Shift too, cells; the other letters are for the application, such as save. */
+const EDITING = { plain: "acvxyz", shifted: "mz" };
+
+/** Whether a key that the panel has no use for goes on to the application around it. */
+function passes(event) {
+  if (event.key === "Escape") return true;
+  if (!(event.ctrlKey || event.metaKey) || event.altKey || event.key.length !== 1) return false;
+  return !EDITING[event.shiftKey ? "shifted" : "plain"].includes(event.key.toLowerCase());
+}
+
+/** Hands the focus to what stands around the panel, so that keys reach the notebook again. */
+function leave(root, event) {
+  // A filter with text in it is cleared first.
+  if (event.target.value && event.target.matches("input")) return;
+  root.parentElement?.closest("[tabindex]")?.focus({ preventScroll: true });
+}
+
+/**
+ * Keeps keys in `root`, but for those of the application around it; Escape leaves `root`.
+ * @param {HTMLElement} root
+ * @param {AbortSignal} signal ends it
+ */
+export function keepKeys(root, signal) {
+  // Older notebooks look at a key before it reaches the panel: this attribute tells them to let it be.
+  const mark = (event) => root.contains(event.target) && root.toggleAttribute(SUPPRESS, !passes(event));
+  window.addEventListener("keydown", mark, { capture: true, signal });
+  for (const kind of ["keydown", "keypress", "keyup"]) {
+    root.addEventListener(kind, (event) => passes(event) || event.stopPropagation());
+  }
+  root.addEventListener("keydown", (event) => event.key === "Escape" && leave(root, event));
+}
