@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -21,8 +22,11 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def current_frames() -> dict[int, FrameType]:
-    """The innermost frame of each thread, by the thread's ident."""
+def frames_of_others() -> dict[int, FrameType]:
+    """The innermost frame of each thread but this one, by the thread's ident."""
     # Python 3.11 makes frames while it holds a lock that whatever a collection frees may want as well.
     with collector_paused():
-        return sys._current_frames()
+        frames = sys._current_frames()
+    # A frame that is held by its own callers is a cycle, which keeps the locals of all of them until a collection.
+    frames.pop(threading.get_ident(), None)
+    return frames

@@ -13,7 +13,7 @@ from types import CodeType
 from typing import Any
 
 from mtprof_nb.capture.buffer import OP_FIELDS, Buffer
-from mtprof_nb.capture.collector import current_frames
+from mtprof_nb.capture.collector import frames_of_others
 from mtprof_nb.capture.frozen import Vocabulary, freeze
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.interrupts import interrupts_held_back
@@ -71,7 +71,7 @@ class DispatchHook:
             self._remove()
         finally:
             allocations = self._memory.stop() if self._memory is not None else None
-        if self._started_on in current_frames():
+        if self._started_on in frames_of_others():
             warn("stopped on another thread, which cannot take the mode off: stop it on the thread that starts it")
         trace = freeze(self._recorder.buffer, _vocabulary(self._torch))
         return trace if allocations is None else allocations.put_into(trace)

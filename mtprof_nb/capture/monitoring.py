@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import bisect
 import sys
-import threading
 from collections.abc import Callable, Container
 from traceback import walk_stack
 from types import CodeType, FrameType
 from typing import Any
 
-from mtprof_nb.capture.collector import current_frames
+from mtprof_nb.capture.collector import frames_of_others
 from mtprof_nb.capture.mark_buffers import MarkBuffers, cost_ns
 from mtprof_nb.capture.marking import ENTER, LEAVE, LINE, MARK, Function, Place, Places
 from mtprof_nb.source_files import is_user_file
@@ -103,9 +102,8 @@ class LineMonitor:
                 del codes[key]
             elif key in self._followed or MARK in frame.f_code.co_names:
                 goes_on = True
-        here = threading.get_ident()
-        for thread, innermost in current_frames().items():
-            for frame, _ in walk_stack(innermost) if thread != here else ():
+        for innermost in frames_of_others().values():
+            for frame, _ in walk_stack(innermost):
                 codes.pop(id(frame.f_code), None)
         return [frame for frame in ending if id(frame.f_code) in codes]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from mtprof_nb.capture.collector import current_frames
+from mtprof_nb.capture.collector import frames_of_others
 from mtprof_nb.capture.patches import Patches
 from mtprof_nb.capture.stacks import is_hidden_file
 
@@ -31,9 +31,8 @@ _Position = tuple[int, int]
 def busy_threads() -> list[str]:
     """Names of other threads that are running now, rather than waiting in the standard library or a host."""
     known = {thread.ident: thread.name for thread in threading.enumerate()}
-    frames = current_frames()
-    frames.pop(threading.get_ident(), None)
-    return [known.get(ident, str(ident)) for ident, frame in frames.items() if not _waits(frame.f_code.co_filename)]
+    frames = frames_of_others().items()
+    return [known.get(ident, str(ident)) for ident, frame in frames if not _waits(frame.f_code.co_filename)]
 
 
 def _waits(file: str) -> bool:
@@ -116,9 +115,9 @@ class LeftOpen:
 
 
 def positions() -> dict[int, _Position]:
-    """Where each thread of Python is, by native id."""
+    """Where each other thread of Python is, by native id."""
     native = {thread.ident: thread.native_id for thread in threading.enumerate()}
-    frames = current_frames().items()
+    frames = frames_of_others().items()
     return {native[ident] or 0: (id(frame), frame.f_lasti) for ident, frame in frames if ident in native}
 
 
@@ -158,7 +157,7 @@ class ThreadsMeanwhile:
 def _threads_of_the_user() -> list[int]:
     """Native ids of the threads that do not run for a host, such as a notebook's kernel."""
     native = {thread.ident: thread.native_id or 0 for thread in threading.enumerate()}
-    frames = current_frames().items()
+    frames = frames_of_others().items()
     return [native[ident] for ident, frame in frames if ident in native and not _is_of_a_host(frame)]
 
 

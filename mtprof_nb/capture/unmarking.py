@@ -6,6 +6,7 @@ import ast
 import builtins
 import codeop
 import gc
+import sys
 import warnings
 from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cache
@@ -14,7 +15,7 @@ from traceback import walk_stack
 from types import AsyncGeneratorType, CellType, CodeType, CoroutineType, FunctionType, GeneratorType
 from typing import Any
 
-from mtprof_nb.capture.collector import current_frames
+from mtprof_nb.capture.collector import frames_of_others
 from mtprof_nb.capture.marking import MARK, Function
 
 #: Code of this name has run when the cell has; IPython's traceback keeps such code, to read it.
@@ -155,5 +156,5 @@ def _is_marked(code: CodeType) -> bool:
 
 
 def _running_codes() -> Iterator[CodeType]:
-    for innermost in current_frames().values():
+    for innermost in (sys._getframe(), *frames_of_others().values()):
         yield from (frame.f_code for frame, _ in walk_stack(innermost))
