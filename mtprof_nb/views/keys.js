@@ -24,8 +24,9 @@ function leave(root, event) {
  * @param {AbortSignal} signal ends it
  */
 export function keepKeys(root, signal) {
-  // Older notebooks look at a key before it reaches the panel: this attribute tells them to let it be.
-  const mark = (event) => root.contains(event.target) && root.toggleAttribute(SUPPRESS, !passes(event));
+  // Notebook 7 looks at a key before it reaches the panel, and from the focused element upwards: only an attribute on
+  // that element itself tells it to let the key be.
+  const mark = (event) => root.contains(event.target) && event.target.toggleAttribute(SUPPRESS, !passes(event));
   window.addEventListener("keydown", mark, { capture: true, signal });
   for (const kind of ["keydown", "keypress", "keyup"]) {
     root.addEventListener(kind, (event) => passes(event) || event.stopPropagation());

@@ -260,7 +260,7 @@ def test_a_notebook_that_sees_keys_before_the_panel_is_told_to_let_them_be(page:
     page.evaluate(
         """() => {
           window.seen = [];
-          const suppressed = (event) => event.target.closest("[data-lm-suppress-shortcuts]") !== null;
+          const suppressed = (event) => event.target.hasAttribute("data-lm-suppress-shortcuts");
           document.addEventListener("keydown", (event) => window.seen.push([event.key, suppressed(event)]), true);
         }"""
     )
