@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from mtprof_nb.capture import session as sessions
 from mtprof_nb.capture.activities import as_activity, resolve_activities, supported_activities, with_cuda
@@ -17,7 +17,7 @@ from mtprof_nb.capture.distributed import distributed_info
 from mtprof_nb.capture.execution_trace import observer_from_environment
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.interrupts import GuardedExit, interrupts_held_back, when_left
-from mtprof_nb.capture.schedule import ProfilerAction, as_action, record_always, transitions
+from mtprof_nb.capture.schedule import ProfilerAction, Transitions, as_action, record_always, transitions
 from mtprof_nb.capture.session import Options, Session
 from mtprof_nb.errors import SessionError, check_metadata, warn
 from mtprof_nb.merge import merge
@@ -38,7 +38,7 @@ def last() -> profile | None:
 def active() -> profile | None:
     """The profile that is recording, or is prepared to, or None."""
     session = sessions.active()
-    return getattr(session.on_step, "__self__", None) if session is not None else None
+    return cast("profile | None", session.owner()) if session is not None else None
 
 
 class profile(Results):
@@ -118,16 +118,21 @@ class profile(Results):
         self._block: weakref.ref[Any] | None = None
         self._trace_id = ""
         self._trace: Trace | None = None
-        self.action_map = transitions(
+
+    def __repr__(self) -> str:
+        return f"<profile {self.name!r}: {len(self.trace):,} events>"
+
+    @property
+    def action_map(self) -> Transitions:
+        """What is called at each transition, by the action of the step that ends and of the one that begins."""
+        # Not kept: a profile that holds its own methods would live on, when lost, until a garbage collection.
+        return transitions(
             prepare=self.prepare_trace,
             start=self.start_trace,
             stop=self._end_window,
             deliver=self._trace_ready,
             discard=self._discard_window,
         )
-
-    def __repr__(self) -> str:
-        return f"<profile {self.name!r}: {len(self.trace):,} events>"
 
     @property
     def trace(self) -> Trace:
@@ -158,8 +163,7 @@ class profile(Results):
             raise SessionError(msg)
         try:
             with interrupts_held_back():
-                self._open_session()
-                self._is_started = True
+                self._open_session().is_started = self._is_started = True
                 self._transit(ProfilerAction.NONE, self.current_action)
                 self._enter_step()
         except BaseException:
@@ -329,12 +333,10 @@ class profile(Results):
         self.custom_trace_id_callback = callback
 
     def _open_session(self) -> Session:
-        if self._session is None:
-            session = Session(self._options, on_step=self.step)
-            sessions.activate(session)
-            session.begin_step(self.step_num)
-            self._session = session
-        return self._session
+        session = self._session or Session(self._options, weakref.ref(self), self.step_num)
+        sessions.activate(session)  # one that was only prepared may have given way to another
+        self._session = session
+        return session
 
     def _close_session(self) -> None:
         with interrupts_held_back():

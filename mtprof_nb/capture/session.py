@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import atexit
 import functools
+import gc
 import inspect
 import os
 import threading
 import uuid
+import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from typing import Any, ParamSpec, TypeVar, cast
+from contextlib import AbstractContextManager, suppress
+from dataclasses import InitVar, dataclass, field, replace
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
 from mtprof_nb.capture.hook import Clock, Request
 from mtprof_nb.capture.interleaving import OpenScope, OpenScopes, current_task, mark_interleaved
 from mtprof_nb.capture.window import Window
-from mtprof_nb.errors import SessionError
+from mtprof_nb.errors import SessionError, collected_warnings, warn
 from mtprof_nb.trace import SCOPE, Trace
 
 P = ParamSpec("P")
@@ -36,14 +38,25 @@ class Options:
     request: Request
 
 
+class Owner(Protocol):
+    """A profile, as its session knows it."""
+
+    def step(self) -> None:
+        """Begin the next step."""
+
+
 @dataclass
 class Session:
     """One user's recording from start to stop; its windows come and go."""
 
     options: Options
-    on_step: Callable[[], None]
+    #: Whose recording it is, for as long as anybody else keeps that.
+    owner: weakref.ref[Owner]
+    first_step: InitVar[int] = 0
     clock: Clock = field(default_factory=Clock)
     window: Window | None = None
+    #: True from its owner's start to its stop; False while it is only prepared.
+    is_started: bool = False
     #: True while `window` is recording.
     is_recording: bool = False
     scopes: OpenScopes = field(init=False)
@@ -51,8 +64,9 @@ class Session:
     _step_began_ns: list[int] = field(default_factory=list)
     _step_number: list[int] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, first_step: int) -> None:
         self.scopes = OpenScopes(self.clock)
+        self.begin_step(first_step)
 
     def begin_step(self, number: int) -> None:
         """Events that start from now on belong to this step."""
@@ -86,8 +100,6 @@ class Session:
         trace = window.stop()
         self.window = None
         trace = mark_interleaved(_within_window(trace), self.scopes.take_interleaved(), window.placed)
-        if not self._step_began_ns:
-            return trace
         step = np.searchsorted(window.placed(self._step_began_ns), trace.start_ns, side="right") - 1
         return replace(trace, step=np.array(self._step_number, np.int32)[np.maximum(step, 0)])
 
@@ -111,16 +123,41 @@ def active() -> Session | None:
 
 
 def activate(session: Session) -> None:
-    """Take the one place there is; `SessionError` names who has it."""
+    """Make `session` the active one; `SessionError` names another one that is in use."""
     global _active
+    _end_unused(session)
     with _lock:
         if _active is not None and _active is not session:
             msg = (
                 f"profiler {_active.options.name!r} is already active: stop it before another one is started, "
-                "with mtprof_nb.active().stop() where no variable has it"
+                "with mtprof_nb.active().stop() where no variable of yours has it"
             )
             raise SessionError(msg)
         _active = session
+
+
+def _end_unused(following: Session) -> None:
+    """End the active session where its owner is gone, or has only prepared it, and warn."""
+    unused = _active
+    if unused is None or unused is following:
+        return
+    if unused.owner() is not None:
+        gc.collect()  # it may be lost already, in a cycle
+    is_lost = unused.owner() is None
+    if not is_lost and (unused.is_started or unused.is_recording):
+        return
+    try:
+        # How its recording ends is of no use to anybody.
+        with collected_warnings([]), suppress(Exception):
+            if unused.window is not None:
+                unused.stop()
+    finally:
+        deactivate(unused)
+    name = repr(unused.options.name)
+    if is_lost:
+        warn(f"profiler {name} was lost without stop(), and its recording is discarded: keep it in a variable")
+    else:
+        warn(f"profiler {name} was prepared but not started, and gives way: call its prepare_trace() again")
 
 
 def deactivate(session: Session) -> None:
@@ -212,15 +249,17 @@ class record_function:
 
 def step() -> None:
     """Tell the active session that the next step begins; `SessionError` where there is none."""
-    if _active is None:
+    owner = _active.owner() if _active is not None else None
+    if owner is None:
         msg = "step() needs an active profiler: call it inside `with profile()` or a %%mtprofile cell"
         raise SessionError(msg)
-    _active.on_step()
+    owner.step()
 
 
 def steps(iterable: Iterable[T]) -> Iterator[T]:
     """The items of `iterable`, each pass through the loop one profiler step; a plain loop where none is active."""
     for item in iterable:
         yield item
-        if _active is not None:
-            _active.on_step()
+        owner = _active.owner() if _active is not None else None
+        if owner is not None:
+            owner.step()

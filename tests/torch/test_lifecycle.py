@@ -73,13 +73,13 @@ def test_a_run_that_ends_in_its_warm_up_keeps_the_window_before(hook):
     assert [event.name for event in prof.events()].count("aten::ones") == 2
 
 
-def test_a_profiler_that_is_only_prepared_can_be_stopped_and_found():
-    mtp.profile(name="lost").prepare_trace()
-    with pytest.raises(mtp.SessionError, match=r"'lost' is already active.*mtprof_nb\.active\(\)\.stop\(\)"):
-        mtp.profile().start()
+def test_a_profiler_is_found_from_its_preparation_to_its_stop():
+    prof = mtp.profile()
+    prof.prepare_trace()
+    assert mtp.active() is prof
     mtp.active().stop()
     assert mtp.active() is None
-    with mtp.profile(name="running") as prof:
+    with prof:
         assert mtp.active() is prof
     assert mtp.active() is None
 
