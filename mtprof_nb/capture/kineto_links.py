@@ -13,6 +13,8 @@ from mtprof_nb.intervals import covered, in_nesting_order, innermost, nest_inter
 from mtprof_nb.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, Bool, Int8, Int32, Int64
 
 _ENGINE_PREFIX = "autograd::engine::evaluate_function: "
+#: Nodes that no op makes: the one above several roots, and that of a function written in C++, which need be no op.
+_MADE_WITHOUT_OP = ("torch::autograd::GraphRoot", "torch::autograd::CppNode")
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,11 @@ def link(columns: KinetoColumns, kineto_event: Any) -> Links:
     """Phases by enclosing scope; forward events by thread and autograd's sequence number.
 
     A number is only a peek: whatever ran before the node was made carries it too, so the forward op is the
-    last-starting one with it that is no autograd node itself. Ops of a backward pass have numbers only where they
-    make nodes: under a checkpoint, which runs its function again, and for gradients of gradients.
+    last-starting one with it that is no autograd node itself. An op that makes several nodes, as a write into a view
+    does, carries the number of the first, and no op carries the others': each is of the op with the largest number
+    below. A node that is older than the recording has a number below all of its thread's. Ops of a backward pass have
+    numbers only where they make nodes: under a checkpoint, which runs its function again, and for gradients of
+    gradients.
     """
     is_engine = columns.where_name(lambda name: name.startswith(_ENGINE_PREFIX)) | columns.is_backward_node
     is_optimizer = columns.is_scope & columns.where_name(lambda name: name.startswith(OF_OPTIMIZER))
@@ -113,7 +118,10 @@ def _forward_of_nodes(columns: KinetoColumns, is_engine: Bool, kineto_event: Any
     order = np.lexsort((columns.start_ns[makers], maker_key))
     makers, maker_key = makers[order], maker_key[order]
     node_key = forward_thread * width + columns.sequence_nr[nodes]
-    last = np.searchsorted(maker_key, node_key, side="right") - 1
-    found = (last >= 0) & (maker_key[np.maximum(last, 0)] == node_key)
+    last = np.maximum(np.searchsorted(maker_key, node_key, side="right") - 1, 0)
+    found = maker_key[last] == node_key
+    is_of_an_op = ~columns.where_name(lambda name: name.removeprefix(_ENGINE_PREFIX).startswith(_MADE_WITHOUT_OP))
+    below = (maker_key[last] < node_key) & (maker_key[last] // width == forward_thread)
+    found |= below & is_of_an_op[nodes]
     forward[nodes[found]] = makers[last[found]]
     return forward

@@ -4,29 +4,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from kineto_made_by_hand import ACCESSORS, Event
 
 from mtprof_nb.capture.kineto_events import read_columns, read_devices
 from mtprof_nb.capture.kineto_tree import FlatTree, indices_of_inputs_on
-
-
-class Event:
-    """What Kineto tells of one event."""
-
-    def __init__(self, **facts: Any) -> None:
-        self.facts = facts
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda: self.facts.get(name, 0)
-
-
-class EventType:
-    """Unbound accessors, as the class of Kineto's events has them."""
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda event: getattr(event, name)()
-
-
-ACCESSORS = EventType()
 
 
 def at(device: str, device_index: int, **facts: Any) -> Event:
