@@ -58,6 +58,16 @@ _HOME = {
     "tensorboard_trace_handler": "export.tensorboard",
 }
 
+#: Names of torch.profiler's that `profile` takes or that are asked beside it: torch's own objects.
+_OF_TORCH = (
+    "CuspyConfig",
+    "DeviceType",
+    "ExecutionTraceObserver",
+    "PerformanceMetricsConfig",
+    "ProfilerActivityConfig",
+    "kineto_available",
+)
+
 
 def load_ipython_extension(ip: Any) -> None:
     """`%load_ext mtprof_nb`: give this shell `%%mtprofile`, `%mtprofile` and `%mtprofile_config`."""
@@ -71,12 +81,23 @@ def unload_ipython_extension(ip: Any) -> None:
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: `import mtprof_nb` alone stays light."""
-    if name not in _HOME:
+    if name in _HOME:
+        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    elif name in _OF_TORCH:
+        value = _of_torch(name)
+    else:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     globals()[name] = value
     return value
+
+
+def _of_torch(name: str) -> Any:
+    try:
+        return getattr(import_module("torch.profiler"), name)
+    except (ImportError, AttributeError) as error:
+        msg = f"mtprof_nb.{name} is torch.profiler's, which is missing here or too old to have it: upgrade PyTorch"
+        raise AttributeError(msg) from error
 
 
 def __dir__() -> list[str]:

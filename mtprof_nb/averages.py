@@ -13,7 +13,7 @@ from mtprof_nb.analysis.costs import loose_allocations
 from mtprof_nb.analysis.stacks import METRICS
 from mtprof_nb.event import DeviceName, Event, used_device
 from mtprof_nb.table import FormattedTimes, build_table, data_frame, self_cpu_time
-from mtprof_nb.trace import Trace
+from mtprof_nb.trace import PYTHON, Int64, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -211,11 +211,17 @@ class EventList(list[FunctionEventAvg]):
         )
 
     def key_averages(
-        self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+        self,
+        group_by_input_shapes: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+        include_python_functions: bool = False,
     ) -> EventList:
         """The rows grouped once more; what they were not grouped by before cannot tell them apart now."""
         merged: dict[tuple[Any, ...], FunctionEventAvg] = {}
         for row in self:
+            if row.kind == "python" and not include_python_functions:
+                continue
             key: tuple[Any, ...] = (row.key, row.device_type, row.kind == "kernel", row.is_user_annotation)
             shapes = row.input_shapes if group_by_input_shapes else ""
             frames = (row.stack or [])[:group_by_stack_n]
@@ -259,12 +265,14 @@ def key_averages(
     group_by_input_shape: bool = False,
     group_by_stack_n: int = 0,
     group_by_overload_name: bool = False,
+    include_python_functions: bool = False,
 ) -> EventList:
     """The events of `trace` grouped by name and device, and by shapes, innermost frames or overload where asked.
 
-    Rows come in the order in which their first events started.
+    Rows come in the order in which their first events started. Calls of Python functions have rows only where
+    `include_python_functions` asks for them; what they cost is never added to the rows around them.
     """
-    keys: list[str | Column] = ["name", "device", "annotation"]
+    keys: list[str | Column] = ["name", "device", "annotation", trace.kind == PYTHON]
     if group_by_overload_name:
         keys.append("overload")
     if group_by_input_shape:
@@ -272,14 +280,16 @@ def key_averages(
     if group_by_stack_n > 0:
         keys.append(innermost_frames(trace, group_by_stack_n))
     groups = group(trace, *keys)
-    rows = _rows(trace, groups)
-    for row, first in zip(rows, groups.first.tolist(), strict=True):
+    shown = np.flatnonzero(include_python_functions | (trace.kind[groups.first] != PYTHON))
+    first_events = groups.first[shown]
+    rows = _rows(trace, groups, shown)
+    for row, first in zip(rows, first_events.tolist(), strict=True):
         event = Event(trace, first)
         row.overload_name = event.overload_name if group_by_overload_name else ""
         row.input_shapes = _shapes_of(trace, first) if group_by_input_shape else ""
         row.stack = event.stack[:group_by_stack_n] if group_by_stack_n > 0 else []
     return EventList(
-        _with_loose_memory(trace, groups, rows, [] if group_by_input_shape else ""),
+        _with_loose_memory(trace, trace.start_ns[first_events], rows, [] if group_by_input_shape else ""),
         use_device=used_device(trace),
         profile_memory=trace.recorded.profile_memory,
         with_flops=trace.recorded.with_flops,
@@ -291,11 +301,11 @@ def _shapes_of(trace: Trace, position: int) -> list[Any]:
     return [list(sizes) for sizes in flat_shapes(trace.shapes[shape])] if shape >= 0 else []
 
 
-def _rows(trace: Trace, groups: Groups) -> list[FunctionEventAvg]:
+def _rows(trace: Trace, groups: Groups, shown: Int64) -> list[FunctionEventAvg]:
     rows = []
-    for index, first in enumerate(groups.first.tolist()):
+    for index in shown.tolist():
         row = FunctionEventAvg()
-        row.begin_as(Event(trace, first))
+        row.begin_as(Event(trace, groups.first.item(index)))
         row.count = groups.count.item(index)
         row.cpu_time_total = groups.total_ns.item(index) / 1000
         row.self_cpu_time_total = groups.self_ns.item(index) / 1000
@@ -311,7 +321,7 @@ def _rows(trace: Trace, groups: Groups) -> list[FunctionEventAvg]:
 
 
 def _with_loose_memory(
-    trace: Trace, groups: Groups, rows: list[FunctionEventAvg], shapes: list[Any] | str
+    trace: Trace, starts_ns: Int64, rows: list[FunctionEventAvg], shapes: list[Any] | str
 ) -> list[FunctionEventAvg]:
     """`rows` with torch's `[memory]` row, in its place, for what was allocated or released outside of all events."""
     loose, records = loose_allocations(trace), trace.allocations
@@ -324,5 +334,5 @@ def _with_loose_memory(
     row.input_shapes, row.stack, row.overload_name, row.use_device = shapes, [], "", used_device(trace)
     row.cpu_memory_usage = row.self_cpu_memory_usage = int(nbytes[on_cpu].sum())
     row.device_memory_usage = row.self_device_memory_usage = int(nbytes[~on_cpu].sum())
-    place = int(np.searchsorted(trace.start_ns[groups.first], records.time_ns[loose[0]]))
+    place = int(np.searchsorted(starts_ns, records.time_ns[loose[0]]))
     return [*rows[:place], row, *rows[place:]]

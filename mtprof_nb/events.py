@@ -44,19 +44,25 @@ class Events(Sequence[Event]):
     @property
     def self_cpu_time_total(self) -> float:
         """Microseconds of the host in all events; no moment of a thread counts twice."""
-        return self.key_averages().self_cpu_time_total
+        return self.key_averages(include_python_functions=True).self_cpu_time_total
 
     def key_averages(
-        self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+        self,
+        group_by_input_shapes: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+        include_python_functions: bool = False,
     ) -> EventList:
-        """The events grouped by name and device, and by what else is asked for."""
+        """The events grouped by name and device, and by what else is asked for; Python calls only where asked for."""
         from mtprof_nb.averages import key_averages
 
-        return key_averages(self._trace, group_by_input_shapes, group_by_stack_n, group_by_overload_name)
+        return key_averages(
+            self._trace, group_by_input_shapes, group_by_stack_n, group_by_overload_name, include_python_functions
+        )
 
     def total_average(self) -> FunctionEventAvg:
         """All events in one row, whose key is `Total`."""
-        return self.key_averages().total_average()
+        return self.key_averages(include_python_functions=True).total_average()
 
     def table(
         self,

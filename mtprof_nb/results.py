@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -33,12 +34,21 @@ class Results:
         return Events(self.trace)
 
     def key_averages(
-        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+        include_python_functions: bool = False,
     ) -> EventList:
-        """Events grouped by name and device, and by shapes, innermost frames or overload where asked."""
+        """Events grouped by name and device, and by shapes, innermost frames or overload where asked.
+
+        Calls of Python functions, which `with_stack` records, have rows only with `include_python_functions`.
+        """
         from mtprof_nb.averages import key_averages
 
-        return key_averages(self.trace, group_by_input_shape, group_by_stack_n, group_by_overload_name)
+        return key_averages(
+            self.trace, group_by_input_shape, group_by_stack_n, group_by_overload_name, include_python_functions
+        )
 
     def lines(self) -> Lines:
         """Cost per source line, forward, backward and optimizer apart."""
@@ -46,14 +56,29 @@ class Results:
 
         return Lines(self.trace)
 
-    def export_chrome_trace(self, path: Path, use_python_export: bool = False) -> None:  # noqa: ARG002 - torch's
+    def export_chrome_trace(
+        self,
+        path: Path,
+        use_python_export: bool = False,  # noqa: ARG002 - torch's
+        cuda_graph_annotations: Mapping[int, Any] | None = None,
+        graph_lanes: str = "none",
+        default_stream: int = 7,  # noqa: ARG002 - torch's, for `graph_lanes`
+    ) -> None:
         """Write the trace for Perfetto, chrome://tracing or HolisticTraceAnalysis: `.json` or `.json.gz`.
 
-        `use_python_export` chooses between two writers of torch's; here there is one, whatever it says.
+        `use_python_export` chooses between two writers of torch's that write the same; here there is one. Nodes of
+        CUDA graphs are not recorded: to annotate or move their kernels is a `ValueError` where there are kernels.
         """
         from mtprof_nb.export import chrome_trace
 
+        chrome_trace.check_graph_lanes(self.trace, cuda_graph_annotations, graph_lanes)
         chrome_trace.write(self.trace, path)
+
+    def wait_for_exports(self) -> None:
+        """Return at once: an export is written before its method returns, and none is put off."""
+
+    def take_pending_cuspy_export(self) -> None:
+        """None, as in torch without the backend `cuspy`: no export is put off."""
 
     def export_stacks(self, path: Path, metric: str = "self_cpu_time_total") -> None:
         """Write collapsed stacks for flamegraph.pl or speedscope."""

@@ -42,6 +42,29 @@ def test_rows_come_in_order_of_appearance_with_times_in_microseconds(trace):
     assert mm.flops == 152
 
 
+def test_calls_of_python_functions_have_rows_only_where_they_are_asked_for():
+    trace = make_trace(
+        [
+            event("f.py(1): f", 0, 10_000, kind="python"),
+            event("mm", 1_000, 5_000),
+            event("f.py(1): f", 20_000, 21_000, kind="python"),
+            event("f.py(1): f", 30_000, 31_000, kind="scope", is_user_annotation=True),
+        ]
+    )
+    everything = key_averages(trace, include_python_functions=True)
+
+    assert [(row.key, row.count, row.self_cpu_time_total) for row in everything] == [
+        ("f.py(1): f", 2, 7.0),
+        ("mm", 1, 4.0),
+        ("f.py(1): f", 1, 1.0),
+    ]
+    assert [(row.key, row.kind) for row in key_averages(trace)] == [("mm", "op"), ("f.py(1): f", "scope")]
+    assert [row.kind for row in everything.key_averages()] == ["op", "scope"]
+    assert len(everything.key_averages(include_python_functions=True)) == 3
+    assert Events(trace).self_cpu_time_total == 12.0
+    assert Events(trace).total_average().count == 4
+
+
 def test_a_row_not_grouped_by_something_says_nothing_of_it(trace):
     mm = key_averages(trace)[1]
 

@@ -71,7 +71,8 @@ def resolve_activities(items: Iterable[Any] | None) -> tuple[frozenset[str], Map
     """Names of the activities to record, and torch's filters `{activity: [kinds of event]}` where given.
 
     None stands for every supported one. One that is known but cannot be recorded here is left out with a warning.
-    Before a runtime is imported nobody can tell, and `available` will.
+    Before a runtime is imported nobody can tell, and `available` will. A filter may also be torch's
+    `ProfilerActivityConfig`; the same activity twice is a `ValueError`, as in torch.
     """
     is_known = any(name in sys.modules for name in _RUNTIMES)
     supported = frozenset(activity.value for activity in supported_activities()) if is_known else _EVERY
@@ -85,15 +86,30 @@ def resolve_activities(items: Iterable[Any] | None) -> tuple[frozenset[str], Map
     for item in items:
         for one in item if isinstance(item, Mapping) else (item,):
             activity = as_activity(one)
-            if isinstance(item, Mapping):
-                filters[activity.value] = frozenset(item[one])
+            if activity.value in chosen:
+                msg = f"activity {activity.value} specified more than once: name each activity once"
+                raise ValueError(msg)
             chosen.add(activity.value)
+            kinds = _kinds_of_event(item[one]) if isinstance(item, Mapping) else None
+            if kinds is not None:
+                filters[activity.value] = kinds
     if not supported & chosen:
         asked, found = (", ".join(sorted(names)) for names in (chosen, supported))
         msg = f"none of these activities can be recorded here: {asked or 'an empty list'}; supported are {found}"
         raise ValueError(msg)
     _warn_of(chosen - supported)
     return supported & chosen, filters
+
+
+def _kinds_of_event(chosen: Any) -> frozenset[str] | None:
+    """Kinds of event out of a list of their names, or out of torch's `ProfilerActivityConfig`; None for all."""
+    extensions = getattr(chosen, "profiler_configs", ())
+    if extensions:
+        names = ", ".join(type(extension).__name__ for extension in extensions)
+        msg = f"{names}: hardware counters and other recorders are not used here; leave it out, or use torch.profiler"
+        raise ValueError(msg)
+    kinds = getattr(chosen, "activity_types", chosen)
+    return None if kinds is None else frozenset(kinds)
 
 
 def with_cuda(activities: Iterable[Any] | None, use_cuda: bool | None) -> Iterable[Any] | None:

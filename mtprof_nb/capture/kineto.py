@@ -40,6 +40,8 @@ from mtprof_nb.trace import KERNEL, SCOPE, Trace, empty_trace
 _OLDEST = "2.12"
 #: Our device names beside torch's activities.
 _TORCH_ACTIVITY = {"NPU": "PrivateUse1"}
+#: Recorders of torch.profiler's own beside Kineto, which `custom_profiler_config` asks for.
+_OTHER_BACKENDS = ("cuspy", "cupti_monitor")
 
 
 class KinetoHook:
@@ -331,6 +333,10 @@ class KinetoHook:
         if config is None:
             self._listens_to_all = self._can_listen_to_all and self._listens_in_turn
             return self._torch._C._profiler._ExperimentalConfig(profile_all_threads=self._listens_to_all)
+        if any(backend in config.custom_profiler_config for backend in _OTHER_BACKENDS):
+            asked = config.custom_profiler_config
+            msg = f"custom_profiler_config={asked!r} asks for another recorder: leave it out, or use torch.profiler"
+            raise HookError(msg)
         if config.trace_only:
             warn("trace_only=True records no events: it is left off")
             config = copy.copy(config)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from typing import Any
 
 from mtprof_nb.export.atomic import replacing
 from mtprof_nb.export.chrome_allocations import allocation_lines
 from mtprof_nb.export.chrome_events import EventLines
 from mtprof_nb.export.chrome_lanes import Lanes, naming_line
 from mtprof_nb.export.chrome_text import base_ns, microseconds_text, quoted
-from mtprof_nb.trace import Trace
+from mtprof_nb.trace import KERNEL, Trace
 
 #: Keys of the file itself, and names of lines that viewers act upon: the user's metadata must not take them.
 _KEYS_OF_FILE = {"schemaVersion", "traceEvents", "displayTimeUnit", "baseTimeNanoseconds", "traceName"}
@@ -26,6 +27,22 @@ def write(trace: Trace, path: str | os.PathLike[str]) -> None:
     with replacing(path) as file:
         for text in _document(trace, os.fsdecode(path)):
             file.write(text)
+
+
+def check_graph_lanes(trace: Trace, annotations: Mapping[int, Any] | None, lanes: str) -> None:
+    """`ValueError` where torch's options for kernels of CUDA graphs are wrong, or would change what is written."""
+    if lanes not in ("all", "none"):
+        msg = f"graph_lanes must be 'all' or 'none', got {lanes!r}"
+        raise ValueError(msg)
+    if lanes == "all" and not annotations:
+        msg = "graph_lanes='all' needs cuda_graph_annotations: pass what mark_kernels recorded, or leave it 'none'"
+        raise ValueError(msg)
+    if annotations and bool((trace.kind == KERNEL).any()):
+        msg = (
+            "cuda_graph_annotations: the nodes of CUDA graphs are not recorded here, so no kernel can be annotated; "
+            "export without them, or record with torch.profiler"
+        )
+        raise ValueError(msg)
 
 
 def _document(trace: Trace, path: str) -> Iterator[bytes]:

@@ -1,6 +1,7 @@
 """Activities by name or member, ours or torch's."""
 
 import sys
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -62,3 +63,42 @@ def test_before_a_runtime_is_imported_every_activity_stands_and_is_judged_once_i
     monkeypatch.setattr(torch.profiler, "supported_activities", lambda: {activity.CPU})
     with pytest.warns(mtp.MtprofWarning, match="CUDA is not available here"):
         assert available(chosen) == {"CPU"}
+
+
+def test_an_activity_named_twice_is_refused_as_in_torch():
+    for twice in (["cpu", "cpu"], ["cpu", {"cpu": ["cpu_op"]}], [{"cpu": []}, "CPU"]):
+        with pytest.raises(ValueError, match="activity CPU specified more than once"):
+            resolve_activities(twice)
+
+
+@dataclass
+class ActivityConfig:
+    """Built as torch's `ProfilerActivityConfig`, which came with 2.15."""
+
+    activity_types: list[str] | None = None
+    profiler_configs: list[object] = field(default_factory=list)
+
+
+class PerformanceMetricsConfig:
+    pass
+
+
+def test_a_configured_activity_is_filtered_by_its_types_and_refused_with_what_is_not_recorded_here():
+    assert resolve_activities([{"cpu": ActivityConfig()}]) == ({"CPU"}, {})
+    assert resolve_activities([{"cpu": ActivityConfig(["cpu_op"])}]) == ({"CPU"}, {"CPU": {"cpu_op"}})
+    assert resolve_activities([{"cpu": ActivityConfig([])}]) == ({"CPU"}, {"CPU": set()})
+    with pytest.raises(ValueError, match=r"PerformanceMetricsConfig: .* not used here; leave it out"):
+        mtp.profile(activities=[{"cpu": ActivityConfig(profiler_configs=[PerformanceMetricsConfig()])}])
+
+
+def test_torchs_own_configuration_of_an_activity_is_taken():
+    torch = pytest.importorskip("torch")
+    if not hasattr(torch.profiler, "ProfilerActivityConfig"):
+        pytest.skip("PyTorch 2.15 or later has ProfilerActivityConfig")
+    ops = {"cpu": mtp.ProfilerActivityConfig(activity_types=["CPU_OP"])}
+    with mtp.profile(activities=[ops]) as prof:
+        torch.ones(3)
+    assert prof.activity_filters == {mtp.ProfilerActivity.CPU: {"CPU_OP"}}
+    assert "aten::ones" in {event.name for event in prof.events()}
+    with pytest.raises(ValueError, match="CuspyConfig: "):
+        mtp.profile(activities=["cpu", {"cuda": mtp.ProfilerActivityConfig(profiler_configs=[mtp.CuspyConfig()])}])

@@ -296,3 +296,9 @@ print("whole")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     assert done.stdout == "whole\n", done.stderr
+
+
+def test_a_recorder_other_than_kineto_is_refused():
+    config = torch._C._profiler._ExperimentalConfig(custom_profiler_config='{"backend": "cuspy"}')
+    with pytest.raises(mtp.HookError, match="asks for another recorder: leave it out"):
+        mtp.profile(experimental_config=config).start()

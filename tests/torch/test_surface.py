@@ -49,6 +49,24 @@ def test_a_method_takes_what_torchs_takes(name: str) -> None:
     assert _takes_all_of(getattr(mtp.profile, name), getattr(torch.profiler.profile, name))
 
 
+@pytest.mark.parametrize("name", torch.profiler.__all__)
+def test_every_public_name_of_torch_profiler_is_here(name: str) -> None:
+    assert getattr(mtp, name) is not None
+
+
+def test_a_name_that_this_torch_does_not_have_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(torch.profiler, "kineto_available")
+    monkeypatch.delitem(vars(mtp), "kineto_available", raising=False)
+    with pytest.raises(AttributeError, match=r"kineto_available is torch\.profiler's, .*: upgrade PyTorch"):
+        mtp.kineto_available  # noqa: B018
+
+
+def test_what_torch_puts_off_is_done_here() -> None:
+    prof = mtp.profile()
+    prof.wait_for_exports()
+    assert prof.take_pending_cuspy_export() is None
+
+
 @pytest.mark.parametrize("kind", [EventList, Events])
 @pytest.mark.parametrize("name", LIST_METHODS)
 def test_a_list_of_events_takes_what_torchs_takes(kind: type, name: str) -> None:
