@@ -180,7 +180,7 @@ class Allocations(_Frozen):
 
     time_ns: Int64
     nbytes: Int64
-    #: Bytes the allocator of that device held after the event, by its own count.
+    #: Bytes held on that device after the event, of those that were allocated in the same recording.
     total: Int64
     #: Identifies the block; 0 where the runtime does not tell.
     address: Int64

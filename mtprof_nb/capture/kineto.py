@@ -20,6 +20,7 @@ from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.kineto_scope import KinetoScope, keep_open
 from mtprof_nb.capture.kineto_trace import Noted, build_trace
+from mtprof_nb.capture.memory import with_own_memory
 from mtprof_nb.capture.operators import TensorOperators
 from mtprof_nb.capture.other_threads import (
     LEFT_OPEN,
@@ -163,7 +164,7 @@ class KinetoHook:
                 each.callback(cap.stop)
         self._read_out()
         parts, self._parts = self._parts, []
-        trace = merge(parts) if parts else empty_trace(recorded=self._request.recorded)
+        trace = with_own_memory(merge(parts)) if parts else empty_trace(recorded=self._request.recorded)
         if self._is_emptied:
             warn(
                 "a torch profiler was started during the recording and has emptied it, for Kineto serves only one: "

@@ -9,7 +9,7 @@ import numpy as np
 
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto import KinetoHook
-from mtprof_nb.capture.memory import held_around, innermost_events
+from mtprof_nb.capture.memory import held_around, innermost_events, of_recording
 from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.errors import warn
 from mtprof_nb.trace import OP, Allocations, Recorded, Thread, Trace
@@ -94,5 +94,5 @@ class CpuAllocations:
         kept = np.flatnonzero(thread >= 0)
         columns = {part.name: getattr(self.records, part.name)[kept] for part in fields(Allocations)}
         cpu = np.full(len(kept), trace.devices.index("CPU"))
-        records = Allocations(**{**columns, "thread": thread[kept], "device": cpu})
+        records = of_recording(Allocations(**{**columns, "thread": thread[kept], "device": cpu}))
         return replace(records, event=innermost_events(trace, records))

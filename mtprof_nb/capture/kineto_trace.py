@@ -21,7 +21,7 @@ from mtprof_nb.capture.kineto_events import (
     read_shapes,
 )
 from mtprof_nb.capture.kineto_links import Links, link
-from mtprof_nb.capture.memory import held_around, innermost_events
+from mtprof_nb.capture.memory import innermost_events
 from mtprof_nb.capture.modules import paths_of_modules
 from mtprof_nb.capture.other_threads import Unfinished
 from mtprof_nb.capture.own_python import own_python
@@ -256,11 +256,10 @@ def _used_threads(trace: Trace) -> Trace:
 
 
 def _with_memory(trace: Trace, columns: KinetoColumns, tree: kineto_tree.FlatTree) -> Trace:
+    """`trace` with the allocator's records as they are: what of them is the recording's shows when it is whole."""
     records, torch_devices = kineto_tree.allocations(tree, columns.kineto_threads)
     names = [device_type_name(name) for name in torch_devices]
     devices = tuple(dict.fromkeys((*trace.devices, *names)))
     device = np.array([devices.index(name) for name in names], np.int8)[records.device]
     records = replace(records, device=device)
-    records = replace(records, event=innermost_events(trace, records))
-    before, after = held_around(trace, records, trace.kind == OP)
-    return replace(trace, allocations=records, devices=devices, memory_before=before, memory_after=after)
+    return replace(trace, allocations=replace(records, event=innermost_events(trace, records)), devices=devices)

@@ -1,26 +1,68 @@
-"""What an allocator's records, or its counter read around every op, tell: who changed it, and by how much."""
+"""An allocator's records, or its counter read around every op: who changed it, by how much, in this recording alone."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
 from mtprof_nb.intervals import innermost, nest_intervals
-from mtprof_nb.trace import KERNEL, PYTHON, Allocations, Bool, Int32, Int64, Trace
+from mtprof_nb.trace import KERNEL, OP, PYTHON, Allocations, Bool, Int32, Int64, Trace
+
+
+def of_recording(records: Allocations) -> Allocations:
+    """`records` without releases of blocks that were there before, and totals that begin at zero.
+
+    An allocator counts on from one recording to the next, and PyTorch's goes on counting what was released while
+    nobody recorded. A later release at such an address may even be another block's, so it says nothing that is sure.
+    """
+    held: set[tuple[int, int, int]] = set()
+    is_own = np.ones(len(records), np.bool_)
+    columns = (records.device.tolist(), records.device_index.tolist(), records.address.tolist())
+    for row, (block, nbytes) in enumerate(zip(zip(*columns, strict=True), records.nbytes.tolist(), strict=True)):
+        if nbytes > 0:
+            held.add(block)
+        elif block in held:
+            held.remove(block)
+        else:
+            is_own[row] = block[2] == 0
+    rows = np.flatnonzero(is_own)
+    own = Allocations(**{part.name: getattr(records, part.name)[rows] for part in fields(Allocations)})
+    return replace(own, total=_running_totals(own))
+
+
+def _running_totals(records: Allocations) -> Int64:
+    """The sum of each device's records so far."""
+    total = np.zeros(len(records), np.int64)
+    key = records.device.astype(np.int16) * 256 + records.device_index
+    for place in np.unique(key).tolist():
+        here = np.flatnonzero(key == place)
+        total[here] = np.cumsum(records.nbytes[here])
+    return total
+
+
+def with_own_memory(trace: Trace) -> Trace:
+    """`trace` with its allocator's records, and what its ops found allocated, as of this recording alone."""
+    if trace.allocations is None:
+        return trace
+    records = of_recording(trace.allocations)
+    before, after = held_around(trace, records, trace.kind == OP)
+    return replace(trace, allocations=records, memory_before=before, memory_after=after)
 
 
 def with_readings(trace: Trace, before: Int64, after: Int64) -> Trace:
     """`trace` with the bytes its devices held before and after each op (-1: not read), and every change between.
 
     A change between two readings is the innermost op's that was running, so that an op's own memory is the sum of
-    its rows, and the rows of a device add up to the counter.
+    its rows, and the rows of a device add up to the counter. A device's own counter includes what was there before:
+    that is taken off, as far as it can be told.
     """
     has_reading = (before >= 0) & (after >= 0)
+    before, after = np.where(has_reading, before, -1), np.where(has_reading, after, -1)
     parts = []
     for device, index in _places(trace, has_reading):
         here = has_reading & (trace.device == device) & (trace.device_index == index)
-        parts.append(_changes(trace, here, before, after))
+        parts.append(_changes(trace, here, before, after, counts_from_start=trace.devices[device] == "CPU"))
     return replace(trace, memory_before=before, memory_after=after, allocations=Allocations.joined(parts))
 
 
@@ -31,7 +73,8 @@ def _places(trace: Trace, chosen: Bool) -> list[tuple[int, int]]:
     return [((number + 128) // 256, (number + 128) % 256 - 128) for number in np.unique(key).tolist()]
 
 
-def _changes(trace: Trace, mask: Bool, before: Int64, after: Int64) -> Allocations:
+def _changes(trace: Trace, mask: Bool, before: Int64, after: Int64, *, counts_from_start: bool) -> Allocations:
+    """The changes of one device's counter. Writes to `before` and `after` what of them is of this recording."""
     rows = np.flatnonzero(mask)
     moment = np.concatenate((trace.start_ns[rows], trace.end_ns[rows]))
     held = np.concatenate((before[rows], after[rows]))
@@ -41,7 +84,11 @@ def _changes(trace: Trace, mask: Bool, before: Int64, after: Int64) -> Allocatio
     begins = np.arange(len(moment)) < len(rows)
     is_instant = np.concatenate((trace.duration_ns[rows], trace.duration_ns[rows])) == 0
     order = np.lexsort((np.where(is_instant, 2 + ~begins, begins), moment))
-    nbytes = np.diff(held[order], prepend=held[order[0]])
+    if not counts_from_start:
+        # A counter below its first reading has lost what was there before, at least so much of it.
+        held[order] -= np.minimum.accumulate(held[order])
+        before[rows], after[rows] = held[: len(rows)], held[len(rows) :]
+    nbytes = np.diff(held[order], prepend=0)
     changed = order[nbytes != 0]
     reader = reader[changed]
     return Allocations(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.capture.hook import AUTO, HOOK_KINDS, Hook, Request, make_hooks
+from mtprof_nb.capture.memory import of_recording
 from mtprof_nb.capture.scopes import ScopesHook
 from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.errors import warn
@@ -82,7 +83,7 @@ class Window:
         if set(traces) == {"scopes"}:
             warn("no tensor runtime is imported, so only scopes were recorded: import torch, mindtorch_v2 or candle")
         return replace(
-            merge(list(traces.values())),
+            _merged(list(traces.values())),
             hooks=tuple(traces),
             began_ns=noted[0],
             ended_ns=noted[-1],
@@ -108,6 +109,14 @@ class Window:
         if failure is not None:
             raise failure
         return dict(reversed(traces.items()))
+
+
+def _merged(traces: list[Trace]) -> Trace:
+    """All hooks' events, and of each device one count of what all runtimes hold there."""
+    trace = merge(traces)
+    if trace.allocations is None or len(traces) == 1:
+        return trace
+    return replace(trace, allocations=of_recording(trace.allocations))
 
 
 def _cost_ns(hook: str, trace: Trace) -> int:

@@ -31,14 +31,23 @@ class MemoryTimeline:
     category: Int8
 
     def sizes(self) -> tuple[Int64, Int64]:
-        """Moments in microseconds, and for each the bytes then held in each `Category`."""
-        changes = np.zeros((len(self.nbytes), len(Category)), np.int64)
-        changes[np.arange(len(changes)), self.category] = self.nbytes
+        """Moments in microseconds, and the bytes then held in each `Category`; twice where more was held meanwhile."""
         moments = np.where(self.time_ns < 0, -1, self.time_ns // 1000)
-        last_of_moment = np.flatnonzero(np.diff(moments, append=-2) != 0)
-        moments, held = moments[last_of_moment], np.cumsum(changes, axis=0)[last_of_moment]
+        last = np.flatnonzero(np.diff(moments, append=-2) != 0)
+        told = np.union1d(last, _summits(np.cumsum(self.nbytes), last))
+        moments, held = moments[told], np.cumsum(_by_category(self.nbytes, self.category), axis=0)[told]
         # What was there before is shown from the first moment on.
         return np.where(moments < 0, moments[1:2].max(initial=-1), moments), held
+
+
+def _summits(total: Int64, last: Int64) -> Int64:
+    """Of each run that ends at one of `last` the highest place, where it is above both ends of the run."""
+    first = np.concatenate([[0], last[:-1] + 1])
+    most = np.maximum.reduceat(total, first) if len(total) else total
+    ends = np.maximum(total[last], np.concatenate([[0], total[last[:-1]]])[: len(last)])
+    runs = np.flatnonzero(most > ends)
+    places = [first[run] + total[first[run] : last[run] + 1].argmax() for run in runs.tolist()]
+    return np.array(places, np.int64)
 
 
 def write(trace: Trace, path: str | os.PathLike[str], device: str | None = None) -> MemoryTimeline:
@@ -67,17 +76,40 @@ def memory_timeline(trace: Trace, device: MemoryDevice) -> MemoryTimeline:
         return _timeline_of_totals(trace, device)
     records = trace.allocations
     rows = rows_of_device(trace, records, device)
-    nbytes = records.nbytes[rows]
     before = _preexisting(records, rows)
+    # A block without an address cannot be followed to its release.
+    category = np.where(records.address == 0, Category.UNKNOWN, categories(trace))[rows]
+    time_ns, nbytes, category = _ending_windows(records, rows, category)
+    action = np.where(nbytes > 0, CREATE, DESTROY)
     return MemoryTimeline(
         device,
-        time_ns=np.concatenate([np.full(len(before), -1), records.time_ns[rows]]),
-        action=np.concatenate([np.full(len(before), PREEXISTING), np.where(nbytes > 0, CREATE, DESTROY)]).astype(
-            np.int8
-        ),
+        time_ns=np.concatenate([np.full(len(before), -1), time_ns]),
+        action=np.concatenate([np.full(len(before), PREEXISTING), action]).astype(np.int8),
         nbytes=np.concatenate([before, nbytes]),
-        category=np.concatenate([np.full(len(before), Category.UNKNOWN), categories(trace)[rows]]).astype(np.int8),
+        category=np.concatenate([np.full(len(before), Category.UNKNOWN), category]).astype(np.int8),
     )
+
+
+def _ending_windows(records: Allocations, rows: Int64, category: Int64) -> tuple[Int64, Int64, Int64]:
+    """Times, bytes and categories, with what a window left destroyed as the next begins, which counts from zero."""
+    time_ns, nbytes, total = records.time_ns[rows], records.nbytes[rows], records.total[rows]
+    starts = np.flatnonzero(total[1:] != total[:-1] + nbytes[1:]) + 1
+    changes = _by_category(nbytes, category)
+    left = np.diff(np.cumsum(changes, axis=0)[starts - 1], axis=0, prepend=0)
+    window, kind = np.nonzero(left)
+    at = starts[window]
+    return (
+        np.insert(time_ns, at, time_ns[at]),
+        np.insert(nbytes, at, -left[window, kind]),
+        np.insert(category, at, kind),
+    )
+
+
+def _by_category(nbytes: Int64, category: Int8 | Int64) -> Int64:
+    """A row for each change, with its bytes in the column of its category."""
+    changes = np.zeros((len(nbytes), len(Category)), np.int64)
+    changes[np.arange(len(changes)), category] = nbytes
+    return changes
 
 
 def _preexisting(records: Allocations, rows: Int64) -> Int64:

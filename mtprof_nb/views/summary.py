@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mtprof_nb.analysis.costs import STEP_PREFIX, averaged_costs, averaged_name
+from mtprof_nb.analysis.memory import memory_curve, memory_devices, peak
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.trace import KERNEL, OP, PHASES, SCOPE, Trace
 from mtprof_nb.views import units
@@ -135,9 +136,10 @@ def has_steps(trace: Trace) -> bool:
 
 def peak_bytes(trace: Trace) -> int | None:
     """The most bytes that any one device's allocator held; None where memory was not recorded."""
-    if trace.allocations is not None:
-        return int(trace.allocations.total.max(initial=0))
-    return None if trace.memory_after is None else int(trace.memory_after.max(initial=0))
+    if trace.allocations is None and trace.memory_after is None:
+        return None
+    peaks = (peak(memory_curve(trace, device)) for device in memory_devices(trace))
+    return max((found.nbytes for found in peaks if found is not None), default=0)
 
 
 @once_a_trace

@@ -7,7 +7,8 @@ import pytest
 from traces import event, make_trace
 
 from mtprof_nb.capture.kineto_memory import CpuAllocations
-from mtprof_nb.capture.memory import held_around, innermost_events
+from mtprof_nb.capture.memory import held_around, innermost_events, of_recording, with_own_memory
+from mtprof_nb.capture.window import _merged
 from mtprof_nb.trace import OP, Allocations, Thread, Trace
 
 
@@ -52,6 +53,47 @@ def test_a_device_holds_what_its_own_allocator_says_and_no_other_of_its_type() -
     before, after = held_around(trace, records(trace), trace.kind == OP)
     assert before.tolist() == [1000, 200, 0]
     assert after.tolist() == [1100, 207, 0]
+
+
+def test_a_block_counts_from_its_allocation_and_one_that_was_there_before_not_at_all() -> None:
+    trace = make_trace(
+        [event("mm", 0, 10), event("add", 20, 30), event("sin", 40, 50)],
+        [
+            taken(1, 100, address=8, total=1100),
+            taken(2, -700, address=16, total=400),
+            taken(21, 60, address=16, total=460),
+            taken(25, -100, address=8, total=360),
+            taken(26, -100, address=8, total=260),
+            taken(27, -5, address=0, total=255),
+        ],
+    )
+    own = with_own_memory(trace)
+    assert records(own).time_ns.tolist() == [1, 21, 25, 27]
+    assert records(own).total.tolist() == [100, 160, 60, 55]
+    assert own.memory_before is not None
+    assert own.memory_after is not None
+    assert (own.memory_before.tolist(), own.memory_after.tolist()) == ([0, 100, 55], [100, 55, 55])
+
+
+def test_each_device_has_its_own_blocks_and_its_own_total() -> None:
+    trace = make_trace(
+        [event("mm", 0, 10, device="NPU"), event("add", 20, 30)],
+        [
+            taken(1, 7, address=8, total=1007, device="NPU", device_index=1),
+            taken(2, 9, address=8, total=2009),
+            taken(3, -9, address=8, total=2000, device="NPU"),
+            taken(4, -7, address=8, total=1000, device="NPU", device_index=1),
+        ],
+    )
+    own = of_recording(records(trace))
+    assert own.time_ns.tolist() == [1, 2, 4]
+    assert own.total.tolist() == [7, 9, 0]
+
+
+def test_two_runtimes_on_one_device_add_up_to_one_curve() -> None:
+    one = make_trace([event("mm", 0, 50)], [taken(1, 100, address=8), taken(30, -100, address=8)])
+    other = make_trace([event("add", 0, 50)], [taken(10, 40), taken(20, -40)])
+    assert records(_merged([one, other])).total.tolist() == [100, 140, 100, 0]
 
 
 def test_nothing_is_said_of_ops_that_are_not_asked_for() -> None:

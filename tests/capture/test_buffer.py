@@ -144,17 +144,32 @@ def test_scopes_that_cross_on_one_thread_are_asynchronous_and_nested_ones_are_no
 def test_a_change_of_memory_is_the_innermost_ops_and_between_ops_nobodys() -> None:
     filled = buffer("before", "after", profile_memory=True)
     main = lane(filled)
-    op(main, "outer", 10, 50, 100, 400)
-    op(main, "inner", 20, 30, 150, 350)
-    op(main, "next", 60, 70, 390, 390)
+    op(main, "outer", 10, 50, 0, 300)
+    op(main, "inner", 20, 30, 50, 250)
+    op(main, "next", 60, 70, 290, 290)
     trace = frozen(filled)
 
     found = trace.allocations
     assert found is not None
     rows = list(zip(found.time_ns, found.nbytes, found.total, found.event, strict=True))
-    assert rows == [(20, 50, 150, 0), (30, 200, 350, 1), (50, 50, 400, 0), (60, -10, 390, -1)]
+    assert rows == [(20, 50, 50, 0), (30, 200, 250, 1), (50, 50, 300, 0), (60, -10, 290, -1)]
     assert trace.memory_before is not None
-    assert trace.memory_before.tolist() == [100, 150, 390]
+    assert trace.memory_before.tolist() == [0, 50, 290]
+
+
+def test_what_a_device_held_before_is_no_part_of_its_memory() -> None:
+    filled = buffer("before", "after", profile_memory=True)
+    main = lane(filled)
+    op(main, "taken", 10, 20, 1000, 1060, device="NPU")
+    op(main, "old went between", 30, 40, 960, 990, device="NPU")
+    trace = frozen(filled)
+
+    found = trace.allocations
+    assert found is not None
+    assert found.total.tolist() == [60, 0, 30]
+    assert trace.memory_before is not None
+    assert trace.memory_after is not None
+    assert (trace.memory_before.tolist(), trace.memory_after.tolist()) == ([0, 0], [60, 30])
 
 
 def test_memory_of_devices_and_threads_is_kept_apart() -> None:

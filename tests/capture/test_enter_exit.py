@@ -195,7 +195,7 @@ def test_a_storage_of_what_cannot_tell_its_size_is_made_and_not_counted() -> Non
     assert trace.memory_before.tolist() == [400]
 
 
-def test_memory_of_a_device_is_its_own_counter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_of_a_device_is_its_own_counter_less_what_was_there_before(monkeypatch: pytest.MonkeyPatch) -> None:
     readings = iter([100, 160])
     monkeypatch.setattr(mt.npu, "memory_allocated", lambda: next(readings))
     hook = new_hook(profile_memory=True)
@@ -205,7 +205,7 @@ def test_memory_of_a_device_is_its_own_counter(monkeypatch: pytest.MonkeyPatch) 
 
     assert trace.memory_before is not None
     assert trace.memory_after is not None
-    assert (trace.memory_before.tolist(), trace.memory_after.tolist()) == ([100], [160])
+    assert (trace.memory_before.tolist(), trace.memory_after.tolist()) == ([0], [60])
 
 
 def test_a_device_that_cannot_tell_its_memory_has_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,6 +81,34 @@ def test_the_sizes_add_up_to_the_allocators_own_count(trace: Trace) -> None:
     assert timeline.sizes()[1].sum(axis=1).tolist() == [300, 308, 372, 264]
 
 
+def test_a_peak_shorter_than_a_microsecond_is_told() -> None:
+    rows = [{**_taken(1, nbytes, address), "time_ns": NOON + ns} for nbytes, address, ns in ((64, 8, 0), (8, 16, 900))]
+    rows += [_taken(2, 32, 24), _taken(2, -64, 8), _taken(2, -8, 16), _taken(3, -32, 24)]
+    timeline = memory_timeline.memory_timeline(
+        make_trace([event("a", NOON, NOON + 1)], rows), memory_timeline.MemoryDevice("CPU", 0)
+    )
+    moments, held = timeline.sizes()
+
+    assert (moments - NOON // 1000).tolist() == [0, 1, 2, 2, 3]
+    assert held.sum(axis=1).tolist() == [64, 72, 104, 32, 0]
+
+
+def test_what_a_window_leaves_is_gone_when_the_next_begins() -> None:
+    first = [_taken(1, 64, 8, 0, total=64), _taken(2, 8, 16, 0, total=72), _taken(3, -8, 16, 0, total=64)]
+    second = [_taken(51, 16, 8, total=16), _taken(52, 4, 0, total=20)]
+    third = [_taken(91, 2, 8, total=2)]
+    rows = [
+        event("aten::mm", NOON, NOON + 10_000),
+        event("MmBackward0", NOON + 60_000, NOON + 61_000, phase="backward", forward=0),
+    ]
+    trace = make_trace(rows, first + second + third)
+    timeline = memory_timeline.memory_timeline(trace, memory_timeline.MemoryDevice("CPU", 0))
+
+    assert timeline.nbytes.tolist() == [64, 8, -8, -64, 16, 4, -20, 2]
+    assert timeline.category.tolist() == [4, 3, 3, 4, 7, 7, 7, 7]
+    assert timeline.sizes()[1].sum(axis=1).tolist() == [64, 72, 64, 16, 20, 2]
+
+
 @pytest.mark.parametrize("missing", ["record_shapes", "profile_memory", "with_stack"])
 def test_each_of_the_three_flags_is_required(tmp_path: Path, missing: str) -> None:
     flags = {"record_shapes": True, "profile_memory": True, "with_stack": True, missing: False}
