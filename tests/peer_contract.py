@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
+from mtprof_nb.analysis.costs import event_costs
+from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.averages import key_averages
 from mtprof_nb.capture.hook import Request, make_hooks
 from mtprof_nb.trace import KINDS, PHASES, Recorded, Trace
 
@@ -245,6 +249,29 @@ def test_cpu_memory_is_exact_and_an_ops_own(peer: Peer) -> None:
     assert (trace.memory_before[0], trace.memory_after[0]) == (0, 4000)
     assert trace.allocations is not None
     assert trace.allocations.nbytes.tolist() == [4000]
+
+
+def test_memory_released_between_two_ops_is_no_ops(peer: Peer) -> None:
+    torch = peer.part("")
+
+    def program() -> None:
+        large = torch.zeros(500_000)
+        del large
+        small = torch.zeros(10)
+        del small
+        torch.zeros(3)
+
+    trace = peer.record(program, profile_memory=True)
+    changes = event_costs(trace).memory
+    assert changes is not None
+    outermost = [row for row in np.flatnonzero(nesting(trace).parent < 0).tolist() if "zeros" in names(trace)[row]]
+    assert [changes.cpu[row] for row in outermost] == [2_000_000, 40, 12]
+    assert trace.allocations is not None
+    assert trace.allocations.total.tolist() == [2_000_000, 0, 40, 0, 12]
+    released = trace.allocations.nbytes < 0
+    assert trace.allocations.event[released].tolist() == [-1, -1]
+    assert [row.cpu_memory_usage for row in key_averages(trace) if row.key == "[memory]"] == [-2_000_040]
+    assert sum(row.self_cpu_memory_usage for row in key_averages(trace)) == 12
 
 
 def test_operations_of_a_product_are_counted_once(peer: Peer) -> None:

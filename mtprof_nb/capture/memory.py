@@ -92,7 +92,8 @@ def _changes(trace: Trace, mask: Bool, before: Int64, after: Int64, *, counts_fr
     changed = order[nbytes != 0]
     reader = reader[changed]
     return Allocations(
-        time_ns=moment[changed],
+        # A change that an op found as it began came before it, and is not the op's.
+        time_ns=np.maximum.accumulate(moment[changed] - begins[changed]),
         nbytes=nbytes[nbytes != 0],
         total=held[changed],
         address=np.zeros(len(changed), np.int64),

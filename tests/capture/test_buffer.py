@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from recording import buffer, column, frozen, lane, op, scope
 
+from mtprof_nb.analysis.costs import event_costs
 from mtprof_nb.capture.links import NODE_WITHOUT_NUMBER, NOT_IN_BACKWARD, link_by_node, link_by_sequence_nr
 from mtprof_nb.trace import KINDS, PHASES, Thread
 
@@ -152,9 +153,35 @@ def test_a_change_of_memory_is_the_innermost_ops_and_between_ops_nobodys() -> No
     found = trace.allocations
     assert found is not None
     rows = list(zip(found.time_ns, found.nbytes, found.total, found.event, strict=True))
-    assert rows == [(20, 50, 50, 0), (30, 200, 250, 1), (50, 50, 300, 0), (60, -10, 290, -1)]
+    assert rows == [(19, 50, 50, 0), (30, 200, 250, 1), (50, 50, 300, 0), (59, -10, 290, -1)]
     assert trace.memory_before is not None
     assert trace.memory_before.tolist() == [0, 50, 290]
+    costs = event_costs(trace).memory
+    assert costs is not None
+    assert (costs.cpu.tolist(), costs.self_cpu.tolist()) == ([300, 200, 0], [100, 200, 0])
+
+
+def test_memory_that_changed_before_the_first_op_is_counted_and_nobodys() -> None:
+    filled = buffer("before", "after", profile_memory=True)
+    op(lane(filled), "first", 10, 20, 8, 12)
+    found = frozen(filled).allocations
+
+    assert found is not None
+    assert list(zip(found.time_ns, found.nbytes, found.total, found.event, strict=True)) == [
+        (9, 8, 8, -1),
+        (20, 4, 12, 0),
+    ]
+
+
+def test_records_stay_in_order_where_an_op_begins_as_another_ends() -> None:
+    filled = buffer("before", "after", profile_memory=True)
+    main = lane(filled)
+    op(main, "one", 10, 20, 0, 8)
+    op(main, "two", 20, 30, 3, 9)
+    found = frozen(filled).allocations
+
+    assert found is not None
+    assert (found.time_ns.tolist(), found.total.tolist()) == ([20, 20, 30], [8, 3, 9])
 
 
 def test_what_a_device_held_before_is_no_part_of_its_memory() -> None:

@@ -13,6 +13,7 @@ from standin.minitensor._autograd import node
 from standin.minitensor._storage import _CPUUntypedStorage
 from standin.minitensor._tensor import Device
 
+from mtprof_nb.analysis.costs import event_costs
 from mtprof_nb.trace import PHASES, Trace
 
 pytestmark = pytest.mark.usefixtures("nothing_stays_patched")
@@ -176,6 +177,10 @@ def test_memory_is_that_of_the_storages_and_each_change_is_the_innermost_ops() -
     assert trace.allocations.nbytes.tolist() == [400, 400, -800, 4]
     assert trace.allocations.event.tolist() == [1, 3, -1, 5]
     assert trace.allocations.total.tolist() == [400, 800, 0, 4]
+    # What went between two ops is in neither.
+    changes = event_costs(trace).memory
+    assert changes is not None
+    assert changes.cpu.tolist() == [400, 400, 400, 400, 4, 4]
 
 
 def test_a_storage_of_what_cannot_tell_its_size_is_made_and_not_counted() -> None:
