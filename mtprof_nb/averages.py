@@ -159,7 +159,8 @@ class EventList(list[FunctionEventAvg]):
         self._profile_memory = profile_memory
         self._with_flops = with_flops
 
-    def _like(self, rows: Iterable[FunctionEventAvg]) -> EventList:
+    def like(self, rows: Iterable[FunctionEventAvg]) -> EventList:
+        """Another list of `rows`, with the columns of this one."""
         return EventList(
             rows, use_device=self._use_device, profile_memory=self._profile_memory, with_flops=self._with_flops
         )
@@ -169,11 +170,11 @@ class EventList(list[FunctionEventAvg]):
     @overload
     def __getitem__(self, index: slice) -> EventList: ...
     def __getitem__(self, index: SupportsIndex | slice) -> FunctionEventAvg | EventList:
-        return self._like(super().__getitem__(index)) if isinstance(index, slice) else super().__getitem__(index)
+        return self.like(super().__getitem__(index)) if isinstance(index, slice) else super().__getitem__(index)
 
     def copy(self) -> EventList:
         """Another list of the same rows."""
-        return self._like(self)
+        return self.like(self)
 
     def __str__(self) -> str:
         return self.table()
@@ -229,7 +230,7 @@ class EventList(list[FunctionEventAvg]):
             into = merged.setdefault((*key, str(shapes), tuple(frames), overload_name), FunctionEventAvg())
             into.add(row)
             into.input_shapes, into.stack, into.overload_name = shapes, frames, overload_name
-        return self._like(merged.values())
+        return self.like(merged.values())
 
     def total_average(self) -> FunctionEventAvg:
         """All rows in one, whose key is `Total`."""
@@ -266,11 +267,13 @@ def key_averages(
     group_by_stack_n: int = 0,
     group_by_overload_name: bool = False,
     include_python_functions: bool = False,
+    positions: Int64 | None = None,
 ) -> EventList:
     """The events of `trace` grouped by name and device, and by shapes, innermost frames or overload where asked.
 
     Rows come in the order in which their first events started. Calls of Python functions have rows only where
-    `include_python_functions` asks for them; what they cost is never added to the rows around them.
+    `include_python_functions` asks for them; what they cost is never added to the rows around them. `positions`
+    chooses events, and the order.
     """
     keys: list[str | Column] = ["name", "device", "annotation", trace.kind == PYTHON]
     if group_by_overload_name:
@@ -279,7 +282,7 @@ def key_averages(
         keys.append("flat_shapes")
     if group_by_stack_n > 0:
         keys.append(innermost_frames(trace, group_by_stack_n))
-    groups = group(trace, *keys)
+    groups = group(trace, *keys, positions=positions)
     shown = np.flatnonzero(include_python_functions | (trace.kind[groups.first] != PYTHON))
     first_events = groups.first[shown]
     rows = _rows(trace, groups, shown)
@@ -288,8 +291,10 @@ def key_averages(
         row.overload_name = event.overload_name if group_by_overload_name else ""
         row.input_shapes = _shapes_of(trace, first) if group_by_input_shape else ""
         row.stack = event.stack[:group_by_stack_n] if group_by_stack_n > 0 else []
+    if positions is None:
+        rows = _with_loose_memory(trace, trace.start_ns[first_events], rows, [] if group_by_input_shape else "")
     return EventList(
-        _with_loose_memory(trace, trace.start_ns[first_events], rows, [] if group_by_input_shape else ""),
+        rows,
         use_device=used_device(trace),
         profile_memory=trace.recorded.profile_memory,
         with_flops=trace.recorded.with_flops,

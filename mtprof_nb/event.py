@@ -116,6 +116,11 @@ class Event(FormattedTimes, Mapping[str, Any]):
         return self._position
 
     @property
+    def trace(self) -> Trace:
+        """The recording that the event is of."""
+        return self._trace
+
+    @property
     def key(self) -> str:
         """The name that the event is averaged under."""
         return averaged_name(self["name"])

@@ -1,45 +1,111 @@
-"""The events of a trace as a sequence of views, which answers as torch's list of events does."""
+"""The events of a trace as a list of views, which answers as torch's list of events does."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableSequence
+from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+
+import numpy as np
 
 from mtprof_nb.analysis.stacks import METRICS
 from mtprof_nb.event import Event
+from mtprof_nb.merge import merge
 from mtprof_nb.table import build_table
-from mtprof_nb.trace import Trace
+from mtprof_nb.trace import Int64, Trace
 
 if TYPE_CHECKING:
     from mtprof_nb.averages import EventList, FunctionEventAvg
 
 
-class Events(Sequence[Event]):
-    """All events of a trace, ordered by start. Event objects are made when they are asked for."""
+class Events(MutableSequence[Event]):
+    """A list of events, at first all of a trace, ordered by start. Every answer is about the events that it holds.
 
-    def __init__(self, trace: Trace) -> None:
+    Event objects are made when they are asked for, and all of them when the list is changed.
+    """
+
+    def __init__(self, trace: Trace, held: Iterable[Event] | None = None) -> None:
         self._trace = trace
+        #: None while the list holds the trace's events as they are.
+        self._held = None if held is None else [_checked(event) for event in held]
+
+    def _changeable(self) -> list[Event]:
+        if self._held is None:
+            self._held = list(self)
+        return self._held
 
     def __len__(self) -> int:
-        return len(self._trace)
+        return len(self._trace) if self._held is None else len(self._held)
 
     @overload
-    def __getitem__(self, index: int) -> Event: ...
+    def __getitem__(self, index: SupportsIndex) -> Event: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Event]: ...
-    def __getitem__(self, index: int | slice) -> Event | list[Event]:
-        positions = range(len(self._trace))[index]
-        if isinstance(positions, range):
-            return [Event(self._trace, position) for position in positions]
-        return Event(self._trace, positions)
+    def __getitem__(self, index: slice) -> Events: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> Event | Events:
+        if isinstance(index, slice):
+            if self._held is not None:
+                return Events(self._trace, self._held[index])
+            return Events(self._trace, (Event(self._trace, position) for position in range(len(self))[index]))
+        return Event(self._trace, range(len(self))[index]) if self._held is None else self._held[index]
+
+    @overload
+    def __setitem__(self, index: SupportsIndex, value: Event) -> None: ...
+    @overload
+    def __setitem__(self, index: slice, value: Iterable[Event]) -> None: ...
+    def __setitem__(self, index: Any, value: Any) -> None:
+        checked = [_checked(event) for event in value] if isinstance(index, slice) else _checked(value)
+        self._changeable()[index] = checked
+
+    def __delitem__(self, index: SupportsIndex | slice) -> None:
+        del self._changeable()[index]
+
+    def insert(self, index: SupportsIndex, value: Event) -> None:
+        """Put an event before the one at `index`; `TypeError` for anything else than an event."""
+        self._changeable().insert(index, _checked(value))
+
+    def sort(self, *, key: Callable[[Event], Any], reverse: bool = False) -> None:
+        """Order the events by what `key` says of each."""
+        self._changeable().sort(key=key, reverse=reverse)
+
+    def reverse(self) -> None:
+        """Turn the order around."""
+        self._changeable().reverse()
+
+    def clear(self) -> None:
+        """Hold no event."""
+        self._held = []
+
+    def copy(self) -> Events:
+        """Another list of the same events."""
+        return Events(self._trace, self._held)
+
+    def __add__(self, other: Iterable[Event]) -> Events:
+        return Events(self._trace, [*self, *other])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Events | list):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == its for mine, its in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # as a list
 
     def __iter__(self) -> Iterator[Event]:
         trace = self._trace
-        return (Event(trace, position) for position in range(len(trace)))
+        return iter(self._held) if self._held is not None else (Event(trace, at) for at in range(len(trace)))
+
+    def __str__(self) -> str:
+        return self.table()
 
     def __repr__(self) -> str:
         return f"<Events: {len(self):,}>"
+
+    def _chosen(self) -> dict[Trace, Int64]:
+        """Positions of the events in the list, for each recording that they are of."""
+        found: dict[Trace, list[int]] = {} if self._held else {self._trace: []}
+        for event in self._held or ():
+            found.setdefault(event.trace, []).append(event.id)
+        return {trace: np.array(positions, np.int64) for trace, positions in found.items()}
 
     @property
     def self_cpu_time_total(self) -> float:
@@ -56,9 +122,12 @@ class Events(Sequence[Event]):
         """The events grouped by name and device, and by what else is asked for; Python calls only where asked for."""
         from mtprof_nb.averages import key_averages
 
-        return key_averages(
-            self._trace, group_by_input_shapes, group_by_stack_n, group_by_overload_name, include_python_functions
-        )
+        by = (group_by_input_shapes, group_by_stack_n, group_by_overload_name, include_python_functions)
+        if self._held is None:
+            return key_averages(self._trace, *by)
+        first, *others = [key_averages(trace, *by, positions=chosen) for trace, chosen in self._chosen().items()]
+        rows = first.like(row for averages in (first, *others) for row in averages)
+        return rows.key_averages(*by) if others else rows
 
     def total_average(self) -> FunctionEventAvg:
         """All events in one row, whose key is `Total`."""
@@ -78,6 +147,7 @@ class Events(Sequence[Event]):
         """A text table with a row an event; options as for `EventList.table`."""
         from mtprof_nb.averages import SORT_KEYS
 
+        recorded = [trace.recorded for trace in ((self._trace,) if self._held is None else self._chosen())]
         return build_table(
             self,
             attributes=SORT_KEYS,
@@ -87,8 +157,8 @@ class Events(Sequence[Event]):
             max_name_column_width=max_name_column_width,
             max_shapes_column_width=max_shapes_column_width,
             header=header,
-            profile_memory=self._trace.recorded.profile_memory,
-            with_flops=self._trace.recorded.with_flops,
+            profile_memory=any(one.profile_memory for one in recorded),
+            with_flops=any(one.with_flops for one in recorded),
             top_level_events_only=top_level_events_only,
             time_unit=time_unit,
         )
@@ -99,12 +169,28 @@ class Events(Sequence[Event]):
 
     def export_stacks(self, path: str | PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Write collapsed stacks for flamegraph.pl or speedscope."""
+        from mtprof_nb.export.rows import write_stacks
         from mtprof_nb.export.stacks import write
 
-        write(self._trace, path, metric)
+        if self._held is None:
+            write(self._trace, path, metric)
+        else:
+            write_stacks(self, path, metric)
 
     def export_chrome_trace(self, path: str | PathLike[str]) -> None:
-        """Write the trace for Perfetto, chrome://tracing or HolisticTraceAnalysis: `.json` or `.json.gz`."""
+        """Write the events for Perfetto, chrome://tracing or HolisticTraceAnalysis: `.json` or `.json.gz`."""
         from mtprof_nb.export.chrome_trace import write
 
-        write(self._trace, path)
+        write(self._trace if self._held is None else self._recording(), path)
+
+    def _recording(self) -> Trace:
+        """A recording of the events in the list alone, each once."""
+        parts = [trace.take(np.unique(positions)) for trace, positions in self._chosen().items()]
+        return merge([replace(part, allocations=None) for part in parts])
+
+
+def _checked(value: object) -> Event:
+    if not isinstance(value, Event):
+        msg = f"a list of events holds events of a profile, not {value!r}: take them out of events()"
+        raise TypeError(msg)
+    return value

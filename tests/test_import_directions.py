@@ -38,6 +38,7 @@ MAY_IMPORT = {
 ON_DEMAND = {
     ("averages", "mtprof_nb.export.rows"),
     ("events", "mtprof_nb.export.chrome_trace"),
+    ("events", "mtprof_nb.export.rows"),
     ("events", "mtprof_nb.export.stacks"),
 }
 NAMED_ROOM = re.compile(rf"mtprof_nb\.({'|'.join(MAY_IMPORT)})(\.\w+)*(:\w+)?")

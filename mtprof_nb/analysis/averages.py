@@ -43,11 +43,14 @@ class Groups:
         return len(self.first)
 
 
-def group(trace: Trace, *keys: str | Column) -> Groups:
-    """The counted events of `trace` that agree in all `keys`: names out of `KEYS`, or integer columns of one's own."""
+def group(trace: Trace, *keys: str | Column, positions: Int64 | None = None) -> Groups:
+    """The counted events of `trace` that agree in all `keys`: names out of `KEYS`, or integer columns of one's own.
+
+    `positions` chooses events, in the order in which groups first appear; one that it names twice counts twice.
+    """
     costs = averaged_costs(trace)
     columns = [KEYS[key](trace) if isinstance(key, str) else np.asarray(key) for key in keys]
-    counted = None if costs.counted.all() else np.flatnonzero(costs.counted)
+    counted = positions[costs.counted[positions]] if positions is not None else _counted(costs)
     code = _codes(columns, counted, len(trace))
     number, first, size = _numbered(code)
     of_event = number.astype(np.int32)
@@ -56,6 +59,11 @@ def group(trace: Trace, *keys: str | Column) -> Groups:
         of_event = np.full(len(trace), -1, np.int32)
         of_event[counted] = number
     return _summed(trace, costs, counted, number, of_event, first, size)
+
+
+def _counted(costs: Costs) -> Int64 | None:
+    """Positions of the counted events, None where all are."""
+    return None if costs.counted.all() else np.flatnonzero(costs.counted)
 
 
 def numbered_alike(columns: list[Column]) -> tuple[Int64, Int64, int]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from mtprof_nb.analysis.stacks import METRICS
 from mtprof_nb.averages import FunctionEventAvg
+from mtprof_nb.event import Event
 from mtprof_nb.export.atomic import replacing
 from mtprof_nb.export.stacks import collapsed_frame
 
@@ -35,7 +36,7 @@ def write_chrome_trace(rows: Sequence[FunctionEventAvg], path: str | os.PathLike
         file.write(json.dumps({"traceEvents": events}).encode())
 
 
-def write_stacks(rows: Sequence[FunctionEventAvg], path: str | os.PathLike[str], metric: str) -> None:
+def write_stacks(rows: Sequence[FunctionEventAvg | Event], path: str | os.PathLike[str], metric: str) -> None:
     """A line a row that has a stack and a whole microsecond of the metric: frames root first, then the number."""
     if metric not in METRICS:
         msg = f"metric should be one of: {list(METRICS)}"
