@@ -1,6 +1,6 @@
 """Operations of the ops that dominate a model, from shapes alone, for runtimes that have no formulas of their own.
 
-A multiplication and an addition are two operations, as in `torch.utils.flop_counter`.
+A multiplication and an addition in a product of matrices are two operations, as in `torch.utils.flop_counter`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,11 @@ def flops_of(name: str, args: Sequence[Any]) -> int:
         return formula(args)
     except (AttributeError, IndexError, TypeError, ValueError, ZeroDivisionError):
         return -1
+
+
+def elementwise(first: Any, *_others: Any, **_keywords: Any) -> int:
+    """One operation for each element of the first input, as Kineto counts `aten::add` and `aten::mul`."""
+    return prod(_shape(first))
 
 
 def _matmul(args: Sequence[Any], first: int = 0) -> int:
@@ -63,6 +68,7 @@ def _each(value: Any, default: int, dimensions: int) -> list[int]:
 
 
 _FORMULAS: dict[str, Callable[[Sequence[Any]], int]] = {
+    **dict.fromkeys(("add", "mul"), lambda args: elementwise(*args)),
     **dict.fromkeys(("mm", "bmm", "matmul"), _matmul),
     **dict.fromkeys(("addmm", "baddbmm"), lambda args: _matmul(args, 1)),
     **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _convolution),

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from mtprof_nb.capture.flop_formulas import elementwise
+
 #: Element types by the names that Kineto gives them.
 _KINETO_DTYPES = {
     "float32": "float",
@@ -105,9 +107,11 @@ class TensorFacts:
             return (), self._read_dtype(tensor)
 
     def flops(self, op: Any, args: Any, kwargs: dict[str, Any], result: Any) -> int:
-        """Operations by PyTorch's registered formula, -1 where it has none for this op."""
+        """Operations by PyTorch's registered formula, or as Kineto counts them; -1 where neither knows this op."""
         if self._formulas is None:
-            self._formulas = import_module("torch.utils.flop_counter").flop_registry
+            aten = import_module("torch").ops.aten
+            registered = import_module("torch.utils.flop_counter").flop_registry
+            self._formulas = {aten.add: elementwise, aten.mul: elementwise, **registered}
         formula = self._formulas.get(getattr(op, "_overloadpacket", op))
         if formula is None or result is None:
             return -1

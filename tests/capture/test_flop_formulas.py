@@ -32,6 +32,14 @@ def test_operations_are_two_for_each_multiplication_that_is_added_up(name: str, 
     assert flops_of(name, args) == flops
 
 
+@pytest.mark.parametrize(("first", "flops"), [(_tensor(2, 3), 6), (_tensor(), 1), (_tensor(0, 3), 0)])
+@pytest.mark.parametrize("name", ["add", "mul"])
+def test_an_addition_or_multiplication_is_one_operation_for_each_element_of_the_first(
+    name: str, first: Any, flops: int
+) -> None:
+    assert flops_of(name, [first, _tensor(5, 2, 3)]) == flops
+
+
 @pytest.mark.parametrize(
     ("name", "args"),
     [
