@@ -19,6 +19,7 @@ import numpy as np
 
 from mtprof_nb.capture.hook import Clock, Request
 from mtprof_nb.capture.interleaving import OpenScope, OpenScopes, current_task, mark_interleaved
+from mtprof_nb.capture.torch_steps import advance_count, begin_count, end_count
 from mtprof_nb.capture.window import Window
 from mtprof_nb.errors import SessionError, collected_warnings, warn
 from mtprof_nb.trace import SCOPE, Trace
@@ -70,6 +71,8 @@ class Session:
 
     def begin_step(self, number: int) -> None:
         """Events that start from now on belong to this step."""
+        if self._step_number:
+            advance_count()
         self._step_began_ns.append(self.clock.now_ns())
         self._step_number.append(number)
 
@@ -133,6 +136,8 @@ def activate(session: Session) -> None:
                 "with mtprof_nb.active().stop() where no variable of yours has it"
             )
             raise SessionError(msg)
+        if _active is None:
+            begin_count()
         _active = session
 
 
@@ -166,6 +171,7 @@ def deactivate(session: Session) -> None:
     with _lock:
         if _active is session:
             _active = None
+            end_count()
 
 
 def _forget_in_child() -> None:
