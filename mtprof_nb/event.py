@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from mtprof_nb.analysis.costs import averaged_name, event_costs
+from mtprof_nb.analysis.costs import averaged_costs, averaged_name
 from mtprof_nb.analysis.fields import field, input_shapes, keys, stack, thread_id
-from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.owners import children, launched
 from mtprof_nb.table import FormattedTimes
 from mtprof_nb.trace import BACKWARD, ENGINE_PREFIX, PYTHON, SCOPE, Trace
@@ -265,7 +264,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
     @property
     def cpu_parent(self) -> Event | None:
         """The event of the same thread that it ran directly in."""
-        parent = nesting(self._trace).parent.item(self._position)
+        parent = averaged_costs(self._trace).parent.item(self._position)
         return Event(self._trace, parent) if parent >= 0 else None
 
     @property
@@ -283,23 +282,23 @@ class Event(FormattedTimes, Mapping[str, Any]):
     @property
     def cpu_time_total(self) -> float:
         """Time on the host."""
-        return event_costs(self._trace).total_ns.item(self._position) / 1000
+        return averaged_costs(self._trace).total_ns.item(self._position) / 1000
 
     @property
     def self_cpu_time_total(self) -> float:
         """Time on the host less that of its children."""
-        return event_costs(self._trace).self_ns.item(self._position) / 1000
+        return averaged_costs(self._trace).self_ns.item(self._position) / 1000
 
     @property
     def device_time_total(self) -> float:
         """Time of the kernels that it and its children launched, or its own if it is one."""
-        device_ns = event_costs(self._trace).device_ns
+        device_ns = averaged_costs(self._trace).device_ns
         return 0.0 if device_ns is None else device_ns.item(self._position) / 1000
 
     @property
     def self_device_time_total(self) -> float:
         """Time of the kernels that it launched itself, or its own if it is one."""
-        device_ns = event_costs(self._trace).self_device_ns
+        device_ns = averaged_costs(self._trace).self_device_ns
         return 0.0 if device_ns is None else device_ns.item(self._position) / 1000
 
     @property
@@ -323,5 +322,5 @@ class Event(FormattedTimes, Mapping[str, Any]):
         return self._bytes("self_device")
 
     def _bytes(self, column: str) -> int:
-        memory = event_costs(self._trace).memory
+        memory = averaged_costs(self._trace).memory
         return 0 if memory is None else int(getattr(memory, column)[self._position])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 
+from mtprof_nb.analysis.costs import averaged_costs
 from mtprof_nb.analysis.stacks import METRICS
 from mtprof_nb.event import Event
 from mtprof_nb.merge import merge
@@ -20,13 +21,17 @@ if TYPE_CHECKING:
 
 
 class Events(MutableSequence[Event]):
-    """A list of events, at first all of a trace, ordered by start. Every answer is about the events that it holds.
+    """A list of events, at first all of a trace that count, by start. Every answer is about the events that it holds.
 
+    As in torch's list, bookkeeping of the runtime is left out, and an event whose only child has its name stands for
+    both: so many events, and so much time, are in the rows of `key_averages()` too.
     Event objects are made when they are asked for, and all of them when the list is changed.
     """
 
     def __init__(self, trace: Trace, held: Iterable[Event] | None = None) -> None:
         self._trace = trace
+        counted = averaged_costs(trace).counted
+        self._positions = range(len(trace)) if counted.all() else np.flatnonzero(counted).tolist()
         #: None while the list holds the trace's events as they are.
         self._held = None if held is None else [_checked(event) for event in held]
 
@@ -36,7 +41,7 @@ class Events(MutableSequence[Event]):
         return self._held
 
     def __len__(self) -> int:
-        return len(self._trace) if self._held is None else len(self._held)
+        return len(self._positions) if self._held is None else len(self._held)
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> Event: ...
@@ -46,8 +51,8 @@ class Events(MutableSequence[Event]):
         if isinstance(index, slice):
             if self._held is not None:
                 return Events(self._trace, self._held[index])
-            return Events(self._trace, (Event(self._trace, position) for position in range(len(self))[index]))
-        return Event(self._trace, range(len(self))[index]) if self._held is None else self._held[index]
+            return Events(self._trace, (Event(self._trace, position) for position in self._positions[index]))
+        return Event(self._trace, self._positions[index]) if self._held is None else self._held[index]
 
     @overload
     def __setitem__(self, index: SupportsIndex, value: Event) -> None: ...
@@ -92,7 +97,7 @@ class Events(MutableSequence[Event]):
 
     def __iter__(self) -> Iterator[Event]:
         trace = self._trace
-        return iter(self._held) if self._held is not None else (Event(trace, at) for at in range(len(trace)))
+        return iter(self._held) if self._held is not None else (Event(trace, at) for at in self._positions)
 
     def __str__(self) -> str:
         return self.table()

@@ -28,7 +28,7 @@ class Results:
         raise NotImplementedError
 
     def events(self) -> Events:
-        """Every event, ordered by start."""
+        """Every event that counts, ordered by start."""
         from mtprof_nb.events import Events
 
         return Events(self.trace)

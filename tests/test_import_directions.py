@@ -11,7 +11,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "mtprof_nb"
 
-MODEL = {"errors", "trace", "intervals", "merge", "source_files"}
+MODEL = {"errors", "trace", "bookkeeping", "intervals", "merge", "source_files"}
 #: torch's surface over `analysis`: siblings, which may use one another.
 SURFACE = {"averages", "event", "events", "lines", "table"}
 ANSWERS = {*MODEL, "analysis", *SURFACE}
@@ -20,6 +20,7 @@ OUTPUTS = {"export", "views"}
 MAY_IMPORT = {
     "errors": set(),
     "trace": {"errors"},
+    "bookkeeping": {"errors", "trace"},
     "intervals": {"errors", "trace"},
     "source_files": {"errors"},
     "merge": {"errors", "trace", "intervals"},

@@ -8,20 +8,9 @@ import numpy as np
 
 from mtprof_nb.analysis.nesting import Nesting, nest, nesting
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.trace import KERNEL, Allocations, Bool, Int32, Int64, Trace
+from mtprof_nb.bookkeeping import is_bookkeeping
+from mtprof_nb.trace import KERNEL, OP, Allocations, Bool, Int32, Int64, Trace
 
-#: Bookkeeping of the runtime and of the profiler, which no average counts.
-BOOKKEEPING = frozenset(
-    {
-        "[memory]",
-        "profiler::_record_function_enter",
-        "profiler::_record_function_enter_new",
-        "profiler::_record_function_exit",
-        "aten::is_leaf",
-        "aten::output_nr",
-        "aten::_version",
-    }
-)
 #: How the scope of a step begins, which there is under a schedule.
 STEP_PREFIX = "ProfilerStep#"
 
@@ -69,7 +58,7 @@ def event_costs(trace: Trace) -> Costs:
 @once_a_trace
 def averaged_costs(trace: Trace) -> Costs:
     """The costs of the events that averages count: no bookkeeping, and no only child of an event of its own name."""
-    counted = _is_counted(trace)
+    counted = ~is_bookkeeping(trace)
     on_host = (trace.kind != KERNEL) & ~trace.is_async
     nested = nesting(trace) if counted.all() else nest(trace, counted & on_host)
     keeper = _keepers(trace, nested)
@@ -77,22 +66,28 @@ def averaged_costs(trace: Trace) -> Costs:
     return _costs(trace, counted, nested, keeper)
 
 
+def counted_ops(trace: Trace) -> Bool:
+    """The ops that count, in every table, line and figure: no bookkeeping, and one for an op in its only namesake."""
+    counted: Bool = averaged_costs(trace).counted & (trace.kind == OP)
+    return counted
+
+
+def in_ops_ns(trace: Trace) -> int:
+    """The self time of all ops that count; time in ops of several threads at once counts for each thread."""
+    return int(averaged_costs(trace).self_ns[counted_ops(trace)].sum())
+
+
 def loose_allocations(trace: Trace) -> Int64:
     """Positions of the allocations during no counted event of the host."""
     records = trace.allocations
     if records is None:
         return np.empty(0, np.int64)
-    counted = _is_counted(trace) & (trace.kind != KERNEL)
+    counted = ~is_bookkeeping(trace) & (trace.kind != KERNEL)
     if not counted.any():
         return np.arange(len(records))
     reached = np.maximum.accumulate(trace.end_ns[counted])
     last = np.searchsorted(trace.start_ns[counted], records.time_ns, side="right") - 1
     return np.flatnonzero((last < 0) | (reached[np.maximum(last, 0)] < records.time_ns))
-
-
-def _is_counted(trace: Trace) -> Bool:
-    counts = np.array([name not in BOOKKEEPING for name in trace.names] or [True], np.bool_)
-    return counts[trace.name]
 
 
 def _keepers(trace: Trace, nested: Nesting) -> Int32:

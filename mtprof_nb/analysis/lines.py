@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.analysis.attribution import attribution
-from mtprof_nb.analysis.costs import event_costs
+from mtprof_nb.analysis.costs import averaged_costs, counted_ops
 from mtprof_nb.analysis.memory import allocated_bytes
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, Int32, Int64, SourceLine, Trace
@@ -17,7 +17,7 @@ from mtprof_nb.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, Int32, Int6
 class LineCosts:
     """One row a line; the last row, without a line, holds the ops of which none is known.
 
-    The first five columns, and the bytes, sum up to the trace's own totals over all ops, to the nanosecond.
+    The first five columns, and the bytes, sum up to the trace's own totals over all ops that count, to the nanosecond.
     """
 
     lines: tuple[SourceLine, ...]
@@ -25,7 +25,7 @@ class LineCosts:
     backward_ns: Int64
     optimizer_ns: Int64
     other_ns: Int64
-    #: Ops, counted one by one, also those that ran inside another one.
+    #: Ops that count, one by one, also those that ran inside another one.
     count: Int64
     #: With everything that the line called; the rows overlap.
     total_ns: Int64
@@ -45,8 +45,8 @@ class LineCosts:
 @once_a_trace
 def line_costs(trace: Trace) -> LineCosts:
     """The costs of every line of `trace`."""
-    is_op = trace.kind == OP
-    costs, found = event_costs(trace), attribution(trace)
+    is_op = counted_ops(trace)
+    costs, found = averaged_costs(trace), attribution(trace)
     size = len(found.chains.lines) + 1
     line = np.where(found.line >= 0, found.line, size - 1)
 
@@ -70,7 +70,7 @@ def line_costs(trace: Trace) -> LineCosts:
 
 def _memory(trace: Trace, line: Int32 | Int64, size: int) -> Int64 | None:
     """The bytes of each line's own ops. A record is its own thread's op's, whatever others ran meanwhile."""
-    records, changes = trace.allocations, event_costs(trace).memory
+    records, changes = trace.allocations, averaged_costs(trace).memory
     is_op = trace.kind == OP
     if records is not None:
         rows = np.flatnonzero(records.event >= 0)
@@ -78,7 +78,8 @@ def _memory(trace: Trace, line: Int32 | Int64, size: int) -> Int64 | None:
         return _sums(line[records.event[rows]], records.nbytes[rows], size)
     if changes is None:
         return None
-    return _sums(line[is_op], (changes.self_cpu + changes.self_device)[is_op], size)
+    counted = counted_ops(trace)
+    return _sums(line[counted], (changes.self_cpu + changes.self_device)[counted], size)
 
 
 def _allocated(trace: Trace, line: Int32 | Int64, size: int) -> Int64 | None:
@@ -95,7 +96,7 @@ def _sums(groups: Int32 | Int64, values: Int64, size: int) -> Int64:
 
 def _with_callees(trace: Trace, self_ns: Int64, size: int) -> Int64:
     """Each chain's time to every line on it, once, however often the line called itself."""
-    found, is_op = attribution(trace), trace.kind == OP
+    found, is_op = attribution(trace), counted_ops(trace)
     none = len(found.chains)
     chain = np.where(found.chain >= 0, found.chain, none)
     of_chain = _sums(chain[is_op], self_ns[is_op], none + 1)
@@ -124,11 +125,11 @@ def ops_of_line(trace: Trace, line: SourceLine | None) -> list[OpsOfLine]:
     lines = found.chains.lines
     if line is not None and line not in lines:
         return []
-    rows = np.flatnonzero((found.line == (lines.index(line) if line is not None else -1)) & (trace.kind == OP))
+    rows = np.flatnonzero((found.line == (lines.index(line) if line is not None else -1)) & counted_ops(trace))
     names_and_phases = np.stack([trace.name[rows], trace.phase[rows]])
     keys, first, group = np.unique(names_and_phases, axis=1, return_index=True, return_inverse=True)
     group = group.ravel()
-    count, self_ns = np.bincount(group), _sums(group, event_costs(trace).self_ns[rows], keys.shape[1])
+    count, self_ns = np.bincount(group), _sums(group, averaged_costs(trace).self_ns[rows], keys.shape[1])
     ops = [
         OpsOfLine(trace.names[name], phase, int(count[index]), int(self_ns[index]), int(rows[first[index]]))
         for index, (name, phase) in enumerate(keys.T.tolist())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.analysis.costs import averaged_costs
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.trace import Int32, Trace
 
@@ -24,7 +24,8 @@ class _Belongings:
 
 @once_a_trace
 def _by_parent(trace: Trace) -> _Belongings:
-    return _Belongings(nesting(trace).parent)
+    costs = averaged_costs(trace)
+    return _Belongings(np.where(costs.counted, costs.parent, np.int32(-1)))
 
 
 @once_a_trace
@@ -33,7 +34,7 @@ def _by_launcher(trace: Trace) -> _Belongings:
 
 
 def children(trace: Trace, position: int) -> list[int]:
-    """Positions of the events that ran directly inside the one at `position`, in order of start."""
+    """Positions of the counted events that ran directly inside the one at `position`, in order of start."""
     return _by_parent(trace).of(position)
 
 

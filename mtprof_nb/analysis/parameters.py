@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mtprof_nb.analysis.costs import event_costs
-from mtprof_nb.trace import OP, OPTIMIZER, Bool, Trace
+from mtprof_nb.analysis.costs import averaged_costs, counted_ops
+from mtprof_nb.trace import OPTIMIZER, Bool, Trace
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ def parameter_costs(trace: Trace, among: Bool | None = None) -> list[ParameterCo
 
     What is not known of a parameter comes last; it is everything where shapes were not recorded.
     """
-    rows = np.flatnonzero((trace.phase == OPTIMIZER) & (trace.kind == OP) & (True if among is None else among))
+    rows = np.flatnonzero((trace.phase == OPTIMIZER) & counted_ops(trace) & (True if among is None else among))
     known = np.full(len(trace), -1, np.int32) if trace.parameter is None else trace.parameter
     names = (*trace.parameters, "")
     self_ns, count = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
-    np.add.at(self_ns, known[rows], event_costs(trace).self_ns[rows])
+    np.add.at(self_ns, known[rows], averaged_costs(trace).self_ns[rows])
     np.add.at(count, known[rows], 1)
     costs = [
         ParameterCost(name, name.rpartition(".")[0], int(self_ns[index]), int(count[index]))

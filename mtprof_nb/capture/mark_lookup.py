@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from mtprof_nb.bookkeeping import is_bookkeeping
 from mtprof_nb.capture.mark_buffers import MarkBuffers, clock_pair
 from mtprof_nb.capture.marking import ENTER, LEAVE, Place, Places
 from mtprof_nb.intervals import covered_until
@@ -119,7 +120,7 @@ def with_marked_lines(trace: Trace, buffers: MarkBuffers, places: Places, files:
 
 def _outside_ops(trace: Trace, marked_ns: Int64, node: Int32, ended_ns: int) -> Int64:
     """Of the time from each mark to the next, what lies in the recording and in no op, summed by the mark's node."""
-    ops = (trace.kind == OP) & ~trace.is_async
+    ops = (trace.kind == OP) & ~trace.is_async & ~is_bookkeeping(trace)
     until_ns = min(ended_ns, trace.ended_ns)
     moments = np.clip(np.append(marked_ns, until_ns), trace.began_ns, until_ns)
     in_ops = covered_until(trace.start_ns[ops], trace.end_ns[ops], moments)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtprof_nb.analysis.costs import STEP_PREFIX, averaged_costs, averaged_name
+from mtprof_nb.analysis.costs import STEP_PREFIX, averaged_costs, averaged_name, counted_ops, in_ops_ns
 from mtprof_nb.analysis.memory import memory_curve, memory_devices, peak
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.trace import KERNEL, OP, PHASES, SCOPE, Trace
@@ -62,14 +62,13 @@ def summary(trace: Trace, name: str | None = None, status: str | None = None) ->
 
 @once_a_trace
 def _figures(trace: Trace) -> tuple[Figure, ...]:
-    costs = averaged_costs(trace)
-    is_op = (trace.kind == OP) & costs.counted
+    is_op = counted_ops(trace)
     # Stacks hold Python frames of threads that ran no op, and of the moments after the last step.
     runs = (trace.kind == OP) | (trace.kind == SCOPE)
     found = [
         Figure("wall", units.duration(wall_ns(trace)), "from the start of the recording to its end"),
         Figure("in ops", units.duration(in_ops_ns(trace)), "time in ops, all threads together"),
-        Figure("ops", units.number(int(is_op.sum())), "calls of ops, nested ones too"),
+        Figure("ops", units.number(int(is_op.sum())), "calls of ops, nested ones too, as in the table of operators"),
     ]
     if has_steps(trace):
         # A data loader's last look for a batch that is not there is a scope of a step without ops.
@@ -95,12 +94,6 @@ def wall_ns(trace: Trace) -> int:
     return int(trace.end_ns.max() - trace.start_ns.min()) if len(trace) else 0
 
 
-def in_ops_ns(trace: Trace) -> int:
-    """The self time of all ops: what ran on several threads at once counts for each."""
-    costs = averaged_costs(trace)
-    return int(costs.self_ns[(trace.kind == OP) & costs.counted].sum())
-
-
 @once_a_trace
 def outside_ops_ns(trace: Trace) -> int | None:
     """What the time in ops leaves of the wall time; None where ops ran at once, so that it is no part of it.
@@ -118,7 +111,7 @@ def _has_windows(trace: Trace) -> bool:
 
 def _ran_at_once(trace: Trace) -> bool:
     """Whether two threads were in ops at one moment; of an op that changes threads nobody knows."""
-    rows = np.flatnonzero(trace.kind == OP)
+    rows = np.flatnonzero(counted_ops(trace))
     if trace.is_async[rows].any():
         return True
     starts, ends, thread = trace.start_ns[rows], trace.end_ns[rows], trace.thread[rows]
@@ -145,8 +138,7 @@ def peak_bytes(trace: Trace) -> int | None:
 @once_a_trace
 def phase_shares(trace: Trace) -> tuple[Share, ...]:
     """The self time of ops by phase, in the order in which a step runs, then what ran outside ops; nothing empty."""
-    costs = averaged_costs(trace)
-    is_op = (trace.kind == OP) & costs.counted
+    costs, is_op = averaged_costs(trace), counted_ops(trace)
     time = np.zeros(len(PHASES), np.int64)
     np.add.at(time, trace.phase[is_op], costs.self_ns[is_op])
     parts = [*zip(PHASES, time.tolist(), strict=True), (OUTSIDE, outside_ops_ns(trace) or 0)]

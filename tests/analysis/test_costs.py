@@ -3,7 +3,8 @@
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.analysis.costs import BOOKKEEPING, averaged_costs, event_costs, loose_allocations
+from mtprof_nb.analysis.costs import averaged_costs, event_costs, loose_allocations
+from mtprof_nb.bookkeeping import BOOKKEEPING
 from mtprof_nb.trace import empty_trace
 
 

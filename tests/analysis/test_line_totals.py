@@ -10,11 +10,11 @@ from ops_of_lines import CELL, ENGINE, backward, columns, op, times
 from traces import event, make_trace
 
 from mtprof_nb.analysis.attribution import attribution
-from mtprof_nb.analysis.costs import event_costs
+from mtprof_nb.analysis.costs import averaged_costs, counted_ops
 from mtprof_nb.analysis.lines import OpsOfLine, line_costs, ops_of_line
 from mtprof_nb.analysis.user_lines import Chains
 from mtprof_nb.source_files import is_user_file
-from mtprof_nb.trace import BACKWARD, FORWARD, OP, SourceLine, Trace
+from mtprof_nb.trace import BACKWARD, FORWARD, SourceLine, Trace
 
 
 def lines_running(*lines: int) -> list[tuple[str, int, str]]:
@@ -262,8 +262,8 @@ def programs(draw: st.DrawFn) -> Trace:
 
 @given(programs())
 def test_the_rows_sum_up_to_the_trace_whatever_it_holds(trace: Trace) -> None:
-    costs, is_op = line_costs(trace), trace.kind == OP
-    events = event_costs(trace)
+    costs, is_op = line_costs(trace), counted_ops(trace)
+    events = averaged_costs(trace)
 
     assert costs.self_ns.sum() == events.self_ns[is_op].sum()
     assert costs.count.sum() == is_op.sum()

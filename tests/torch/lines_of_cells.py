@@ -5,9 +5,8 @@ import textwrap
 from marked_cells import Shell
 
 import mtprof_nb
-from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.lines import Lines
-from mtprof_nb.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, Trace
+from mtprof_nb.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, Trace
 
 ENGINE = "autograd::engine::evaluate_function: "
 
@@ -43,7 +42,3 @@ def lines_by_op(trace: Trace) -> dict[str, set[int]]:
         for op in lines.ops(row):
             found.setdefault(op.name, set()).add(row.line)
     return found
-
-
-def total_self_ns(trace: Trace) -> int:
-    return int(nesting(trace).self_ns[trace.kind == OP].sum())

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from lines_of_cells import ENGINE, costs_of_lines, lines_by_op, profile_cell, total_self_ns
+from lines_of_cells import ENGINE, costs_of_lines, lines_by_op, profile_cell
 from marked_cells import Shell
 
+from mtprof_nb.analysis.costs import counted_ops, in_ops_ns
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.lines import Lines
 from mtprof_nb.trace import OP, Trace
@@ -87,8 +88,8 @@ def test_the_rows_sum_up_to_the_trace_with_every_flag(shell: Shell) -> None:
     )
     lines = Lines(trace)
 
-    assert sum(row.self_ns for row in lines) == total_self_ns(trace)
-    assert sum(row.count for row in lines) == int((trace.kind == OP).sum())
+    assert sum(row.self_ns for row in lines) == in_ops_ns(trace)
+    assert sum(row.count for row in lines) == counted_ops(trace).sum()
     assert {"memory_bytes"} <= set(lines.to_dataframe().columns)
     assert {row.line for row in lines if row.optimizer_ns} == {8}
     assert "(unattributed)" not in {row.source for row in lines}

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from lines_of_cells import ENGINE, costs_of_lines, lines_by_op, profile_cell, total_self_ns
+from lines_of_cells import ENGINE, costs_of_lines, lines_by_op, profile_cell
 from marked_cells import Shell
 
+from mtprof_nb.analysis.costs import in_ops_ns
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.lines import Lines
 from mtprof_nb.trace import BACKWARD, FORWARD, OP, Trace
@@ -223,7 +224,7 @@ def test_a_checkpointed_function_is_charged_with_its_second_run_and_its_backward
     twice = [op for op in Lines(trace).ops(rows[7]) if op.name == "aten::tanh"]
     assert sorted((op.phase, op.count) for op in twice) == [(FORWARD, 1), (BACKWARD, 1)]
     assert rows[8].total_ns == rows[8].self_ns + rows[6].self_ns + rows[7].self_ns
-    assert sum(row.self_ns for row in rows.values()) == total_self_ns(trace)
+    assert sum(row.self_ns for row in rows.values()) == in_ops_ns(trace)
 
 
 def test_each_thread_has_its_own_lines(shell: Shell) -> None:
