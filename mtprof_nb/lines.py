@@ -63,6 +63,8 @@ class LineRow:
         return self.self_ns + (self.outside_ns or 0)
 
 
+#: The fields that say which line it is: the first ones.
+_PLACE = ("file", "where", "line", "source")
 _COLUMNS = tuple(part.name for part in fields(LineRow) if part.name != "has_ops")
 
 
@@ -109,11 +111,19 @@ class Lines(Sequence[LineRow]):
         return parameter_costs(self._trace)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row a line, a column for each field of `LineRow` that was recorded. Needs pandas."""
-        frame = data_frame([asdict(row) for row in self._rows], columns=list(_COLUMNS))
+        """One row a line, the largest `time_ns` first; a column for each field of `LineRow` that was recorded.
+
+        `time_ns` is the panel's *Time*: the line's own ops and its time outside ops. Needs pandas.
+        """
+        rows = [{**asdict(row), "time_ns": row.time_ns} for row in self.by_time()]
+        frame = data_frame(rows, columns=[*_PLACE, "time_ns", *_COLUMNS[len(_PLACE) :]])
         optional = ("device_ns", "memory_bytes", "allocated_bytes", "outside_ns")
         absent = [name for name in optional if frame[name].isna().all()]
         return frame.drop(columns=absent)
+
+    def by_time(self) -> list[LineRow]:
+        """The rows by what they took, in ops or outside; what has no line comes last."""
+        return _sorted(self._rows, "time_ns")
 
     def table(self, sort_by: str = "self_ns", row_limit: int | None = 100) -> str:
         """The rows as aligned text, the largest `sort_by` first; -1 or None shows them all."""
@@ -131,7 +141,7 @@ def _sorted(rows: list[LineRow], key: str) -> list[LineRow]:
     if key not in (known := (*_COLUMNS, "time_ns")):
         msg = f"unknown sort key {key!r}: use one of {', '.join(known)}"
         raise AttributeError(msg)
-    if key in ("file", "where", "line", "source"):
+    if key in _PLACE:
         return sorted(rows, key=lambda row: (row.file == "", getattr(row, key), row.file, row.line))
     return sorted(rows, key=lambda row: (row.file == "", -(getattr(row, key) or 0), -row.time_ns, row.file, row.line))
 

@@ -40,6 +40,17 @@ def test_the_dearest_line_comes_first_and_what_has_no_line_last(trace: Trace) ->
     assert len(lines[1:]) == 2
 
 
+def test_a_dataframe_ranks_the_lines_as_the_panel_does(trace: Trace) -> None:
+    pytest.importorskip("pandas")
+    outside = {SourceLine(CELL, 4): OutsideOps(9_000, 9_000), SourceLine(CELL, 5): OutsideOps(8_000, 8_000)}
+    lines = Lines(replace(trace, outside=outside))
+    frame = lines.to_dataframe()
+
+    assert frame["line"].tolist() == [row.line for row in lines.by_time()] == [4, 5, 3, 0]
+    assert frame["time_ns"].tolist() == [10_500, 8_000, 7_000, 250]
+    assert frame["time_ns"].tolist() == (frame["self_ns"] + frame["outside_ns"]).tolist()
+
+
 def test_a_line_has_its_time_outside_ops_also_where_no_op_ran(trace: Trace) -> None:
     # Line 2 is empty, and 6 stands after the end of the text.
     times = {1: (0, 9_000), 2: (600, 600), 3: (40, 90), 5: (9_000, 9_000), 6: (70, 70)}
@@ -148,7 +159,7 @@ def test_a_data_frame_has_a_column_for_each_field_that_was_recorded(trace: Trace
     frame = Lines(trace).to_dataframe()
 
     assert list(frame.columns) == [
-        *("file", "where", "line", "source", "forward_ns", "backward_ns", "optimizer_ns", "other_ns"),
+        *("file", "where", "line", "source", "time_ns", "forward_ns", "backward_ns", "optimizer_ns", "other_ns"),
         *("self_ns", "total_ns", "count"),
     ]
     assert frame["self_ns"].sum() == 8_750

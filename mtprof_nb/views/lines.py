@@ -168,11 +168,6 @@ def _cost(row: LineRow, number: int, text: str) -> Answer:
     }
 
 
-def by_time(lines: Lines) -> list[LineRow]:
-    """The rows by what they took, in ops or outside; what has no line comes last."""
-    return sorted(lines, key=lambda row: (not row.file, -row.time_ns))
-
-
 def line_titles(trace: Trace, phases: Sequence[int]) -> list[str]:
     """The titles of `line_cells`."""
     own, outside = ("Self", []) if trace.outside is None else ("Time", ["Outside ops"])
@@ -210,7 +205,7 @@ def lines_html(trace: Trace) -> str:
         return ""
     whole, phases = sum(row.time_ns for row in lines), phases_of(lines)
     head = "".join(f'<th style="{_CELL}">{title}</th>' for title in line_titles(trace, phases))
-    body = "".join(_row_html(row, whole, phases) for row in by_time(lines)[:_STATIC_ROWS])
+    body = "".join(_row_html(row, whole, phases) for row in lines.by_time()[:_STATIC_ROWS])
     note = f"<div>{escaped(lines.note)}</div>" if lines.note else ""
     count = units.plural(len(lines), "line")
     return (

@@ -8,7 +8,7 @@ from mtprof_nb.lines import Lines
 from mtprof_nb.trace import Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.families import FAMILIES
-from mtprof_nb.views.lines import by_time, line_cells, line_titles, lines_html, phases_of
+from mtprof_nb.views.lines import line_cells, line_titles, lines_html, phases_of
 from mtprof_nb.views.rows import Column, Rows, rows
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.summary import Summary, summary
@@ -62,7 +62,7 @@ def _lines_text(scene: Scene) -> list[str]:
             *line_cells(row, whole, phases),
             fitted(shown(row.source), _NAME_WIDTH) if row.file else "",
         ]
-        for row in by_time(found)[:most]
+        for row in found.by_time()[:most]
     ]
     table = _aligned([titles, *body], texts=(0, len(titles) - 1))
     count = units.plural(len(found), "line")
