@@ -36,8 +36,10 @@ class _Merger:
             columns[column] = self._joined(attrgetter(column), 0)
         for column in ("is_async", "device_index", "correlation_id"):
             columns[column] = self._joined(attrgetter(column), 0)
-        for column, absent in (("memory_before", -1), ("memory_after", -1), ("flops", -1), ("stack_is_forward", False)):
-            columns[column] = self._joined(attrgetter(column), absent)
+        for column in ("memory_before", "memory_after", "flops"):
+            columns[column] = self._joined(attrgetter(column), -1)
+        for column in ("stack_is_forward", "is_python_backward"):
+            columns[column] = self._joined(attrgetter(column), False)
         for column, table in _POINTERS.items():
             columns[column], columns[table] = self._pointers(column, table)
         for column in ("forward", "launcher"):

@@ -228,6 +228,7 @@ _COLUMN_DTYPES: dict[str, npt.DTypeLike] = {
     "shape": np.int32,
     "stack": np.int32,
     "stack_is_forward": np.bool_,
+    "is_python_backward": np.bool_,
     "memory_before": np.int64,
     "memory_after": np.int64,
     "flops": np.int64,
@@ -278,6 +279,8 @@ class Trace(_Frozen):
     stack: Int32 | None = None
     #: True where `stack` is the forward op's, lent to an event of the backward pass.
     stack_is_forward: Bool | None = None
+    #: True for an op that Python code ran inside the backward pass. None where events of autograd nodes tell.
+    is_python_backward: Bool | None = None
     #: Bytes of the event's own device around it, -1 where unknown.
     memory_before: Int64 | None = None
     memory_after: Int64 | None = None

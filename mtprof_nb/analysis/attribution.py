@@ -5,7 +5,8 @@
   that completed it, so it belongs to that node's lines: of a parameter used on several lines, to the line whose
   gradient came last. Where several threads of the engine feed one parameter, it is the last node of its own thread.
 - Python code that runs inside the backward pass (a custom `backward`, a hook, a checkpoint's second forward) has
-  lines of its own; they count as called from the lines of the node that ran them.
+  lines of its own; they count as called from the lines of the node that ran them. A hook that records no autograd
+  nodes says instead which ops Python code ran.
 - What has no forward op (its graph is older than the recording) stays with the line that called `backward()`.
 - A kernel belongs to the op that launched it.
 """
@@ -67,6 +68,9 @@ class _Attributor:
         found = np.where(refers_to < 0, self._own, np.int32(_UNKNOWN))
         # Python code inside a node has lines of its own on top of the node's.
         is_python = (refers_to >= 0) & (refers_to == around) & (self._own != self._own[around])
+        without_node = self._in_python_without_node(refers_to, around)
+        around[without_node] = self._engine_op_before(without_node)
+        is_python |= without_node
         waiting = np.flatnonzero(refers_to >= 0)
         while len(waiting):
             known = found[refers_to[waiting]] != _UNKNOWN
@@ -79,7 +83,8 @@ class _Attributor:
         return found
 
     def _move(self, found: Int32, rows: Int64, around: Int32) -> None:
-        keys = np.stack([self._own[rows], self._own[around[rows]], found[rows]])
+        base = np.where(around[rows] >= 0, self._own[around[rows]], -1)
+        keys = np.stack([self._own[rows], base, found[rows]])
         distinct, position = np.unique(keys, axis=1, return_inverse=True)
         moved = [self._chains.moved(*column) for column in distinct.T.tolist()]
         found[rows] = np.array(moved, np.int32)[position.ravel()] if moved else ()
@@ -114,6 +119,27 @@ class _Attributor:
             launched = trace.launcher >= 0
             refers_to[launched] = trace.launcher[launched]
         return refers_to, around
+
+    def _in_python_without_node(self, refers_to: Int32, around: Int32) -> Bool:
+        """Ops that Python code ran in the backward pass, where the recording has no event of the autograd node."""
+        if self._trace.is_python_backward is None:
+            return np.zeros(len(self._trace), np.bool_)
+        found: Bool = self._trace.is_python_backward & (refers_to >= 0) & (around < 0) & (self._own >= 0)
+        return found
+
+    def _engine_op_before(self, asking: Bool) -> Int32:
+        """For each op of `asking` the last one of its thread that autograd's engine itself ran in a backward pass."""
+        if not asking.any():
+            return np.empty(0, np.int32)
+        by_engine = self._backward & ~asking
+        rows = np.flatnonzero(by_engine | asking)
+        order = rows[np.lexsort((rows, self._trace.thread[rows]))]
+        place = np.maximum.accumulate(np.where(by_engine[order], np.arange(len(order)), -1))
+        before = np.where(place >= 0, order[place], -1)
+        before[self._trace.thread[before] != self._trace.thread[order]] = -1
+        found = np.full(len(self._trace), -1, np.int32)
+        found[order] = before
+        return found[asking]
 
     def _evaluated(self, nodes: Int64) -> Int64:
         """Those of `nodes` that the engine evaluates in an event around them, which has no forward op of its own.

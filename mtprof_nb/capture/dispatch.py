@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 from mtprof_nb.capture.buffer import OP_FIELDS, Buffer
@@ -126,6 +126,7 @@ class OpRecorder:
     def __init__(self, torch: Any, request: Request) -> None:
         recorded = request.recorded
         extra = {
+            "in_python": not recorded.with_stack,
             "stack": recorded.with_stack,
             "shapes": recorded.record_shapes,
             "flops": recorded.with_flops,
@@ -155,6 +156,7 @@ class OpRecorder:
         facts, recorded = self._facts, self._recorded
         device = facts.device(facts.tensors(args, kwargs))
         counter, node = self._next_number(), self._running_node()
+        in_python = node != NOT_IN_BACKWARD and _is_called_by_python(sys._getframe(1).f_back)
         shapes = facts.shapes(args, kwargs) if recorded.record_shapes else None
         stack = None if self.buffer.stacks is None else self.buffer.stacks.capture(sys._getframe(1))
         module = None if self._modules is None else self._modules.path(sys._getframe(1))
@@ -171,8 +173,7 @@ class OpRecorder:
                 values = [op, device, start, end, counter, node]
                 if recorded.profile_memory:
                     values += (before, self._held(device) if before >= 0 else -1)
-                if recorded.with_stack:
-                    values.append(stack)
+                values.append(stack if recorded.with_stack else in_python)
                 if recorded.record_shapes:
                     values.append(shapes)
                 if recorded.with_flops:
@@ -291,6 +292,11 @@ def _name(op: Any) -> tuple[str, str]:
     if schema is None:
         return f"{getattr(op, 'namespace', 'higher_order')}::{op}", ""
     return schema.name, schema.overload_name
+
+
+def _is_called_by_python(caller: FrameType | None) -> bool:
+    """Whether Python code called an op of the backward pass, and not autograd's engine itself."""
+    return caller is not None and not _runs_backward(caller.f_code)
 
 
 def _runs_backward(code: CodeType) -> bool:

@@ -101,6 +101,9 @@ def _freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
 
 def _with_facts(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
     recorded = trace.recorded
+    if "in_python" in rows.ops:
+        in_python = rows.of_ops(np.array(rows.ops["in_python"], np.bool_), False)
+        trace = replace(trace, is_python_backward=in_python & (trace.phase == BACKWARD))
     if recorded.record_shapes:
         trace = _with_shapes(trace, rows, vocabulary)
     if recorded.with_stack:
@@ -176,7 +179,8 @@ def _with_stacks(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
     while (again := lent & lent[lender] & (trace.forward[lender] >= 0)).any():
         lender[again] = trace.forward[lender[again]]
     stack = np.where(lent, own[lender], own)
-    return replace(trace, stack=stack, stacks=found.tree, stack_is_forward=lent)
+    in_python = rows.of_all(found.has_own_backward) & rows.is_op & (trace.phase == BACKWARD)
+    return replace(trace, stack=stack, stacks=found.tree, stack_is_forward=lent, is_python_backward=in_python)
 
 
 def _is_lent(trace: Trace, has_own: Bool) -> Bool:

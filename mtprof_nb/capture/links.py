@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from mtprof_nb.trace import Bool, Int32, Int64
 #: Values of the field `node` that are no sequence number.
 NOT_IN_BACKWARD = -1
 NODE_WITHOUT_NUMBER = -2
+#: Nodes that a write into a view makes when it is done: one of the base, and one of the view.
+_OF_WRITE = 2
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,8 @@ def no_links(rows: Rows) -> Links:
 def link_by_sequence_nr(rows: Rows) -> Links:
     """From autograd's own numbers: `counter`, the next one as each op began, and `node`, that of the running node.
 
-    An op that made a node has moved the counter. A number that no op found on the counter belongs to the op
-    before: its node was made after the op proper, as for writing into a view.
+    An op that made a node has moved the counter. An in-place op on a view makes two more when it is done, which the
+    next op finds on the counter.
     """
     counter = rows.of_ops(np.array(rows.ops["counter"], np.int64), -1)
     node = rows.of_ops(np.array(rows.ops["node"], np.int64), NOT_IN_BACKWARD)
@@ -50,7 +53,7 @@ def link_by_sequence_nr(rows: Rows) -> Links:
     ways = np.zeros(len(wanted), np.int64)
     for here in lanes:
         first = rows.lanes[rows.lane[here[0]]].first_sequence_nr
-        maker = _maker_by_counter(counter[here], node[wanted])
+        maker = _maker_by_counter(counter[here], _is_in_place(rows, here), node[wanted])
         is_own = (rows.lane[wanted] == rows.lane[here[0]]) & (node[wanted] < counter[wanted])
         usable = (maker >= 0) & (node[wanted] >= first)
         usable &= rows.start[here[np.maximum(maker, 0)]] < rows.start[wanted]
@@ -69,11 +72,23 @@ def _root_gradients(rows: Rows, here: Int64, is_backward: Bool) -> list[int]:
     return [row for row in before.tolist() if str(rows.ops["name"][rows.op[row]]) == "aten.ones_like.default"]
 
 
-def _maker_by_counter(counter: Int64, numbers: Int64) -> Int64:
-    at = np.searchsorted(counter, numbers + 1, side="left")
-    exact = (at < len(counter)) & (counter[np.minimum(at, len(counter) - 1)] == numbers + 1)
-    found: Int64 = np.where(exact, at, at - 1)
-    return found
+def _is_in_place(rows: Rows, here: Int64) -> Bool:
+    """Which ops write into their first input: their names end in one underscore, as `aten.mul_.Tensor`."""
+    known: dict[Any, bool] = {}
+    names = [rows.ops["name"][op] for op in rows.op[here].tolist()]
+    for name in set(names):
+        known[name] = f".{name}".split(".")[-2 if "." in str(name) else -1].endswith("_")
+    return np.array([known[name] for name in names], np.bool_)
+
+
+def _maker_by_counter(counter: Int64, is_in_place: Bool, numbers: Int64) -> Int64:
+    """The first op with more than each number on its counter, or the write into a view before it."""
+    at = np.searchsorted(counter, numbers, side="right")
+    before, found = np.maximum(at - 1, 0), np.minimum(at, len(counter) - 1)
+    nodes_between = counter[found] - counter[before]
+    of_write = (at > 0) & is_in_place[before] & (nodes_between >= _OF_WRITE) & (numbers < counter[before] + _OF_WRITE)
+    maker: Int64 = np.where(of_write | (at == len(counter)), at - 1, at)
+    return maker
 
 
 def link_by_node(rows: Rows) -> Links:

@@ -331,3 +331,19 @@ def test_more_threads_than_a_trace_can_number_share_its_last_lane(monkeypatch: p
 
     assert trace.thread.tolist() == [0, 1, 1, 1]
     assert len(trace.threads) == 2
+
+
+def test_of_several_nodes_between_two_ops_the_first_two_are_of_a_write_and_the_others_of_the_second() -> None:
+    def makers(first: str, counter: int) -> list[int]:
+        filled = buffer("counter", "node")
+        main = lane(filled)
+        op(main, first, 0, 1, 1, NOT_IN_BACKWARD)
+        op(main, "aten.cosh.default", 2, 3, counter, NOT_IN_BACKWARD)
+        for number in range(counter):
+            op(main, "of a node", 10 + number, 11 + number, counter, number)
+        return frozen(filled, link=link_by_sequence_nr).forward[2:].tolist()
+
+    assert makers("aten.copy_.default", 2) == [0, 1]
+    assert makers("aten.copy_.default", 3) == [0, 0, 0]
+    assert makers("aten.copy_.default", 4) == [0, 0, 0, 1]
+    assert makers("aten.mul.Tensor", 3) == [0, 1, 1]

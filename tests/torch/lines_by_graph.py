@@ -21,10 +21,9 @@ class Truth:
 
     #: (name, line of the forward op) of each autograd node, in the order in which the engine ran them.
     nodes: list[tuple[str, int | None]] = field(default_factory=list)
-    #: (name, line) of each op that no Python code of the program called in the backward pass.
+    #: (name, line) of each op of a node that has a forward op: the line of Python code that ran it inside the backward
+    #: pass, or else that of the forward op.
     ops: list[tuple[str, int | None]] = field(default_factory=list)
-    #: (name, own line, line of the forward op) of each op that Python code of the program called there.
-    python_ops: list[tuple[str, int, int | None]] = field(default_factory=list)
 
 
 class _Watcher(TorchDispatchMode):
@@ -79,14 +78,9 @@ class _Watcher(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         node = torch._C._current_autograd_node()
-        if node is not None:
-            name, line = func._schema.name, self.line_of.get(node)
-            line = self._last if "AccumulateGrad" in node.name() else line
+        if node is not None and "AccumulateGrad" not in node.name():
             own = next(_lines_in_backward(sys._getframe(1)), None)
-            if own is None:
-                self.truth.ops.append((name, line))
-            else:
-                self.truth.python_ops.append((name, own, line))
+            self.truth.ops.append((func._schema.name, self.line_of.get(node) if own is None else own))
         return func(*args, **(kwargs or {}))
 
 

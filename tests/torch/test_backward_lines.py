@@ -7,13 +7,16 @@ from lines_of_cells import ENGINE, profile_cell
 from marked_cells import Shell
 
 from mtprof_nb.analysis.attribution import attribution
-from mtprof_nb.trace import Trace
+from mtprof_nb.trace import BACKWARD, OP, Trace
 
 torch = pytest.importorskip("torch")
 
 from lines_by_graph import truth_of  # noqa: E402 - needs torch
 
 KINETO = ("--hook kineto", "--hook kineto --with-stack")
+#: Saved tensors are detached below what Kineto sees; gradients that meet are added in place there.
+ONLY_DISPATCH = ("aten::detach", "aten::add")
+DISPATCH = ("--hook dispatch", "--hook dispatch --with-stack")
 
 WRITES = {
     "a loop that writes into its output": """
@@ -58,8 +61,9 @@ WRITES = {
         b = a.clone()
         q[0] = 5
         q[q > 1] = 0
+        c = b.exp()
         last = a.cosh()
-        s = b.sum() + last.sum()
+        s = c.sum() + last.sum()
         s.backward()""",
     "a list of tensors at once": """
         x = [torch.rand(3, requires_grad=True) for _ in range(3)]
@@ -67,6 +71,85 @@ WRITES = {
         a = y[0].sinh()
         b = y[2].cosh()
         s = a.sum() + b.sum()
+        s.backward()""",
+}
+
+PYTHON = {
+    "a backward written in Python": """
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x.exp()
+            @staticmethod
+            def backward(ctx, grad):
+                (x,) = ctx.saved_tensors
+                slope = x.cos()
+                return grad * slope
+        x = torch.ones(100, requires_grad=True)
+        y = Scale.apply(x)
+        z = y.tanh()
+        last = Scale.apply(z)
+        s = last.sum()
+        s.backward()""",
+    "hooks of tensors": """
+        x = torch.ones(5, requires_grad=True)
+        y = x.sin()
+        def hook(grad):
+            return grad.atan()
+        y.register_hook(hook)
+        z = y.tanh()
+        z.register_hook(
+            lambda grad: grad.sinh()
+        )
+        x.register_hook(lambda grad: grad.cosh())
+        s = z.sum()
+        s.backward()""",
+    "hooks of modules": """
+        net = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
+        def after(module, inputs, outputs):
+            inputs[0].atan()
+        net[0].register_full_backward_hook(after)
+        def before(module, outputs):
+            outputs[0].sinh()
+        net[2].register_full_backward_pre_hook(before)
+        x = torch.ones(3, 4, requires_grad=True)
+        y = net(x)
+        z = y.exp()
+        s = z.sum()
+        s.backward()""",
+    "a checkpoint": """
+        from torch.utils.checkpoint import checkpoint
+        w = torch.randn(16, 16, requires_grad=True)
+        x = torch.randn(16, 16, requires_grad=True)
+        def block(x):
+            h = x.mm(w)
+            return h.tanh()
+        y = checkpoint(block, x, use_reentrant=False)
+        z = y.exp()
+        s = z.sum()
+        s.backward()""",
+    "a reentrant checkpoint": """
+        from torch.utils.checkpoint import checkpoint
+        w = torch.randn(16, 16, requires_grad=True)
+        x = torch.randn(16, 16, requires_grad=True)
+        def block(x):
+            h = x.mm(w)
+            return h.tanh()
+        y = checkpoint(block, x, use_reentrant=True)
+        z = y.exp()
+        s = z.sum()
+        s.backward()""",
+    "hooks of saved tensors": """
+        def packed(x):
+            return x
+        def unpacked(x):
+            return x.atan()
+        x = torch.rand(5, requires_grad=True)
+        with torch.autograd.graph.saved_tensors_hooks(packed, unpacked):
+            y = x.sin()
+            z = y * y
+        s = z.sum()
         s.backward()""",
 }
 
@@ -83,6 +166,37 @@ def lines_of_events(trace: Trace) -> list[tuple[str, int | None]]:
 def lines_of_nodes(trace: Trace) -> list[tuple[str, int | None]]:
     """Name and line of each autograd node that the engine ran, in order."""
     return [(name.removeprefix(ENGINE), line) for name, line in lines_of_events(trace) if name.startswith(ENGINE)]
+
+
+def lines_of_linked_ops(trace: Trace) -> list[tuple[str, int | None]]:
+    """Name and line of each op of the backward pass that has a forward op, in order."""
+    is_linked = (trace.phase == BACKWARD) & (trace.kind == OP) & (trace.forward >= 0)
+    return [pair for pair, linked in zip(lines_of_events(trace), is_linked.tolist(), strict=True) if linked]
+
+
+@pytest.mark.parametrize("flags", DISPATCH)
+@pytest.mark.parametrize("program", [*WRITES.values(), *PYTHON.values()], ids=[*WRITES, *PYTHON])
+def test_every_op_of_the_backward_pass_is_on_its_own_line_or_that_of_its_forward_op(
+    shell: Shell, program: str, flags: str
+) -> None:
+    text = textwrap.dedent(program).removeprefix("\n")
+
+    found, truth = lines_of_linked_ops(profile_cell(shell, text, flags)), truth_of(text, first_line=2).ops
+    if "use_reentrant=True" in text:
+        # Torch's own code in the backward of this function is on a line of its forward: it has no op of its own there.
+        found, truth = ([one for one in ops if one[0] != "aten::detach"] for ops in (found, truth))
+    assert found == truth
+
+
+@pytest.mark.parametrize("program", PYTHON.values(), ids=PYTHON)
+def test_both_hooks_put_what_python_ran_in_the_backward_pass_on_the_same_lines(shell: Shell, program: str) -> None:
+    text = textwrap.dedent(program).removeprefix("\n")
+    marked, *others = (profile_cell(shell, text, flags) for flags in (KINETO[1], *DISPATCH))
+    on_kineto = set(lines_of_events(marked))
+
+    for trace in others:
+        found = {one for one in lines_of_linked_ops(trace) if one[0] not in ONLY_DISPATCH}
+        assert found <= on_kineto
 
 
 @pytest.mark.parametrize("flags", KINETO)
