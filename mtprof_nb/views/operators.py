@@ -47,7 +47,7 @@ class OperatorsTab:
             row = int(grouped.of_event[int(question["event"])])
             return {"row": row, "rows": _written(grouped, np.array([row] if row >= 0 else [], np.int64))}
         selected = question.get("row")
-        self._scene.chosen = None if selected is None else grouped.of_event == int(selected)
+        self._scene.chosen = None if selected is None else grouped.events_of(int(selected))
         return {}
 
     def _rows(self, grouping: str) -> Rows:

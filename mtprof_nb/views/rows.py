@@ -16,6 +16,7 @@ from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.table import sort_attribute
 from mtprof_nb.trace import KERNEL, OP, PYTHON, RUNTIME, Bool, Int8, Int32, Int64, Trace
 from mtprof_nb.views.families import SCOPES, families
+from mtprof_nb.views.module_rows import events_in_module, with_containers
 from mtprof_nb.views.places import place
 from mtprof_nb.views.spent import allocated_by, spent_by
 
@@ -135,7 +136,7 @@ class Rows:
     label: list[str]
     detail: list[str]
     family: Int8
-    #: What the row's first event is called, as a position in `Trace.names`.
+    #: What the row's first event is called, as a position in `Trace.names`; -1 for a row without events.
     name: Int32
     value: dict[str, Int64]
     columns: tuple[Column, ...]
@@ -150,6 +151,10 @@ class Rows:
             return self
         kept = (instead if _REPLACED.get(column.key) == instead.unit else column for column in self.columns)
         return replace(self, columns=tuple(kept))
+
+    def events_of(self, row: int) -> Bool:
+        """Which events a row stands for; of a module, those of its submodules too."""
+        return events_in_module(self, row) if self.grouping == "module" else self.of_event == row
 
     def order(self, key: str, descending: bool = True) -> Int64:
         """Positions of the rows by one column; ties by name."""
@@ -200,7 +205,7 @@ def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
     first = groups.first[kept]
     tell, detail = _labellers(trace, grouping)
     family = families(trace)[first] if by_op else np.full(len(kept), SCOPES, np.int8)
-    return Rows(
+    found = Rows(
         grouping=grouping,
         of_event=number[of_event],
         label=[tell(event) for event in first.tolist()],
@@ -224,6 +229,7 @@ def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
         },
         columns=columns(trace, grouping),
     )
+    return with_containers(found, SCOPES) if grouping == "module" else found
 
 
 def _is_listed(trace: Trace, groups: Groups, show_all: bool) -> Bool:

@@ -11,6 +11,7 @@ from mtprof_nb.analysis.costs import averaged_costs
 from mtprof_nb.analysis.memory import allocated_bytes
 from mtprof_nb.analysis.nesting import nest, nesting
 from mtprof_nb.trace import OP, SCOPE, Int32, Int64, Trace
+from mtprof_nb.views.module_rows import paths_above
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +59,9 @@ def _with_submodules(trace: Trace, groups: Groups, own: Int64) -> Int64:
     of_path = {trace.modules[number]: row for row, number in enumerate(module) if number >= 0}
     total = own.copy()
     for path, row in of_path.items():
-        parts = path.split(".")
-        for length in range(1, len(parts)):
-            above = of_path.get(".".join(parts[:length]))
-            if above is not None:
-                total[above] += own[row]
+        for above in paths_above(path):
+            if above in of_path:
+                total[of_path[above]] += own[row]
     return total
 
 

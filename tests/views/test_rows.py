@@ -59,10 +59,39 @@ def test_by_module_and_by_thread_the_time_of_ops_is_told_and_adds_up(trace: Trac
         ("net.fc", "", 2, 300, 300),
         ("(no module)", "", 1, 70, 70),
         ("(root)", "", 1, 60, 60),
+        ("net", "", 0, 0, 300),
     ]
     assert told(trace, "thread") == [("thread 1", "", 3, 360, 360), ("thread 2", "", 1, 70, 70)]
     assert [column.title for column in rows(trace, "thread").columns] == ["Ops", "Self", "Share", "FLOPs"]
     assert [column.title for column in rows(trace, "module").columns] == ["Ops", "Self", "Share", "Total", "FLOPs"]
+
+
+def test_a_module_that_only_calls_others_has_a_row_with_their_time() -> None:
+    trace = make_trace(
+        [
+            event("a", 0, 10, module="Net.blocks.0.fc"),
+            event("b", 10, 30, module="Net.blocks.1.fc"),
+            event("c", 30, 37, module="Head"),
+        ]
+    )
+
+    assert told(trace, "module") == [
+        ("Net.blocks.1.fc", "", 1, 20, 20),
+        ("Net.blocks.0.fc", "", 1, 10, 10),
+        ("Head", "", 1, 7, 7),
+        ("Net", "", 0, 0, 30),
+        ("Net.blocks", "", 0, 0, 30),
+        ("Net.blocks.0", "", 0, 0, 10),
+        ("Net.blocks.1", "", 0, 0, 20),
+    ]
+
+
+def test_the_events_of_a_module_are_those_of_its_submodules_too() -> None:
+    trace = make_trace([event("a", 0, 10, module="Net.fc"), event("b", 10, 30, module="Net2.fc"), event("c", 30, 40)])
+    found = rows(trace, "module")
+
+    assert found.events_of(found.label.index("Net")).tolist() == [True, False, False]
+    assert found.events_of(found.label.index("Net2.fc")).tolist() == [False, True, False]
 
 
 def test_the_total_of_a_module_has_its_submodules_and_no_module_of_a_similar_name() -> None:
