@@ -11,18 +11,27 @@ _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
 #: Runtimes are libraries wherever they lie.
 _RUNTIMES = ("torch", "mindtorch_v2", "candle", "mtprof_nb")
 _CELLS = ("<ipython-input", "<timed ")
+#: Files that `torch.compile` writes, and names without a folder that it gives to code it makes.
+_GENERATED = (f"{os.sep}torchinductor_", f"{os.sep}torch_compile_debug{os.sep}")
+_GENERATED_NAMES = tuple(f"{name}/" for name in _RUNTIMES)
 
 
 @lru_cache(maxsize=65536)
 def is_user_file(file: str) -> bool:
-    """Whether a file is a notebook cell or the user's own module: not installed, no runtime, no standard library."""
+    """Whether a file is a notebook cell or the user's own module.
+
+    What is installed, a runtime, the standard library, and code that `torch.compile` generated are not.
+    """
     if file.startswith("<"):
         return file.startswith(_CELLS)
-    return not any(part in file for part in _INSTALLED) and not file.startswith(_library_folders())
+    if file.startswith(_GENERATED_NAMES) or any(part in file for part in (*_INSTALLED, *_GENERATED)):
+        return False
+    return not file.startswith(_library_folders())
 
 
 def _library_folders() -> tuple[str, ...]:
     places = [getattr(sys.modules.get(name), "__file__", None) for name in _RUNTIMES]
     runtimes = [os.path.dirname(place) for place in places if place]  # noqa: PTH120 - compared as text
     standard = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
-    return tuple(folder + os.sep for folder in (*runtimes, *standard) if folder)
+    generated = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    return tuple(folder + os.sep for folder in (*runtimes, *standard, generated) if folder)

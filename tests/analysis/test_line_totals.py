@@ -192,11 +192,14 @@ def test_marks_and_stacks_of_one_function_agree_on_the_statement() -> None:
         (TORCH, False),
         (pytest.__file__, False),
         (textwrap.__file__, False),
+        ("/tmp" + "/torchinductor_me/ab/cabc.py", False),
+        ("torch/_functorch/_aot_autograd/subclass_codegen.py:codegen(compiled_function_forward)", False),
+        ("<eval_with_key>.5", False),
         ("<string>", False),
         ("<frozen importlib._bootstrap>", False),
     ],
 )
-def test_a_file_is_the_users_own_unless_it_is_installed_or_standard(file: str, expected: bool) -> None:
+def test_a_file_is_the_users_own_unless_it_is_installed_standard_or_generated(file: str, expected: bool) -> None:
     assert is_user_file(file) is expected
 
 

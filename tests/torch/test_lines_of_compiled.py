@@ -1,0 +1,27 @@
+"""Lines of compiled programs: the user's own, never those of code that torch generated."""
+
+import pytest
+
+import mtprof_nb as mtp
+
+torch = pytest.importorskip("torch")
+
+
+def loss_of(x):
+    y = torch.sin(x) + 1
+    return (y * x).sum()
+
+
+@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+def test_every_line_of_a_compiled_program_is_the_users(hook: str) -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(loss_of, backend="aot_eager")
+    x = torch.randn(16, 16, requires_grad=True)
+    compiled(x).backward()
+    with mtp.profile(with_stack=True, hook=hook) as prof:
+        compiled(x).backward()
+
+    found = prof.lines()
+
+    assert {row.file for row in found if row.count} == {__file__}
+    assert sum(row.count for row in found) > 0
