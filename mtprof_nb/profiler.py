@@ -19,6 +19,7 @@ from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.interrupts import GuardedExit, interrupts_held_back, when_left
 from mtprof_nb.capture.schedule import ProfilerAction, Transitions, as_action, record_always, transitions
 from mtprof_nb.capture.session import Options, Session
+from mtprof_nb.capture.sources import with_sources
 from mtprof_nb.errors import SessionError, check_metadata, warn
 from mtprof_nb.merge import merge
 from mtprof_nb.results import Results
@@ -353,8 +354,7 @@ class profile(Results):
 
     def _keep_window(self, session: Session) -> None:
         trace = replace(session.stop(), label=self.name, metadata=dict(self._metadata))
-        if self.annotate is not None:
-            trace = self.annotate(trace)
+        trace = with_sources(self.annotate(trace) if self.annotate is not None else trace)
         if self.acc_events and self._trace is not None:
             trace = merge([self._trace, trace])
         self._trace = trace

@@ -308,7 +308,7 @@ class Trace(_Frozen):
     allocations: Allocations | None = None
     #: For each marked line that ran, the time while no op did. None where no line was marked, or ops are missing.
     outside: Mapping[SourceLine, OutsideOps] | None = None
-    #: Source text by file name, for what is not on disk (notebook cells).
+    #: Source text by file name as the recording ended: of notebook cells, and of the user's files.
     sources: Mapping[str, str] = field(default_factory=dict)
 
     recorded: Recorded = field(default_factory=Recorded)
