@@ -11,13 +11,22 @@ from mtprof_nb.errors import warn
 
 
 class ProfilerAction(Enum):
-    """What a session does in one step. `DEVICE_STOPPED` is set by a session, never by a schedule."""
+    """What a session does in one step. `DEVICE_STOPPED` is set by a session, never by a schedule.
+
+    A member equals the member of the same name of any runtime's `ProfilerAction`.
+    """
 
     NONE = 0
     WARMUP = 1
     RECORD = 2
     RECORD_AND_SAVE = 3
     DEVICE_STOPPED = 4
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Enum) and type(other).__name__ == "ProfilerAction" and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # as of every enum's member
 
 
 Schedule = Callable[[int], ProfilerAction]

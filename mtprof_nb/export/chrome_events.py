@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import repeat
 
 import numpy as np
@@ -120,14 +120,24 @@ _RUNTIME_OPENING = constant('{"ph":"X","cat":"runtime","name":"dispatch_kernel"'
 
 def _openings(trace: Trace) -> tuple[Int64, Texts]:
     """For each event a position in the texts, which hold category and name."""
-    categories, names = _category_names(trace), trace.names
-    position = _categories(trace).astype(np.int64) * len(names) + trace.name
+    categories, (named, names) = _category_names(trace), _written_names(trace)
+    position = _categories(trace).astype(np.int64) * len(names) + named
     used = np.flatnonzero(np.bincount(position))
     texts = np.full(int(used.max(initial=0)) + 1, b"", object)
     for number in used.tolist():
         category, name = divmod(number, len(names))
         texts[number] = f'"cat":"{categories[category]}","name":{quoted(names[name])}'.encode("ascii")
     return position, texts
+
+
+def _written_names(trace: Trace) -> tuple[Int64, Sequence[str]]:
+    """For each event a position in the names; Kineto writes an overload that it was asked for behind the op's name."""
+    if trace.overload is None or "kineto" not in trace.hooks:
+        return trace.name.astype(np.int64), trace.names
+    size = len(trace.overloads) + 1
+    used, named = np.unique(trace.name.astype(np.int64) * size + trace.overload + 1, return_inverse=True)
+    endings = ("", *(f".{overload}" for overload in trace.overloads))
+    return named, [trace.names[code // size] + endings[code % size] for code in used.tolist()]
 
 
 def _category_names(trace: Trace) -> list[str]:

@@ -48,7 +48,10 @@ def check_graph_lanes(trace: Trace, annotations: Mapping[int, Any] | None, lanes
 def _document(trace: Trace, path: str) -> Iterator[bytes]:
     base, lanes, metadata = base_ns(trace), Lanes(trace), _metadata(trace)
     lines = EventLines(trace, lanes, base)
-    began, ended = (microseconds_text(moment - base) for moment in _window(trace))
+    began_ns, ended_ns = _window(trace)
+    # Calls that are open at the end of the window end a moment later.
+    last_ns = max(ended_ns, int(trace.end_ns.max(initial=0)))
+    began, ended = microseconds_text(began_ns - base), microseconds_text(last_ns - base)
     yield _header(trace, metadata, base).encode("ascii")
     yield from lines.events()
     yield from lines.async_events()
@@ -86,10 +89,13 @@ def _window(trace: Trace) -> tuple[int, int]:
 def _span(trace: Trace, began: str, count: int) -> str:
     first, last = _window(trace)
     args = f'{{"Op count":{count},"label":{quoted(trace.label)}}}'
-    # Readers of Kineto's traces find the recording itself by this name and process.
+    # Readers of Kineto's traces find the recording itself by these names, fourth and second from the end.
     return (
         '{"ph":"X","cat":"Trace","name":"PyTorch Profiler (0)","pid":"Spans","tid":"PyTorch Profiler",'
         f'"ts":{began},"dur":{microseconds_text(last - first)},"args":{args}}},\n'
+        f'{{"ph":"M","name":"process_sort_index","ts":{began},"pid":"Spans","tid":0,"args":{{"sort_index":536870912}}}},\n'
+        '{"ph":"i","s":"g","name":"Iteration Start: PyTorch Profiler","pid":"Traces",'
+        f'"tid":"Trace PyTorch Profiler","ts":{began}}},\n'
     )
 
 

@@ -1,5 +1,7 @@
 """Schedules: a pure function from step to action, and its refusals."""
 
+from enum import Enum
+
 import pytest
 
 from mtprof_nb import ProfilerAction, schedule
@@ -59,3 +61,14 @@ def test_what_a_schedule_returns_must_be_an_action():
         as_action("record")
     with pytest.raises(ValueError, match="DEVICE_STOPPED is set by the profiler"):
         as_action(ProfilerAction.DEVICE_STOPPED)
+
+
+def test_an_action_equals_torchs_of_the_same_name_and_nothing_else():
+    torchs = Enum("ProfilerAction", [("NONE", 0), ("WARMUP", 1)])
+    other = Enum("Other", [("NONE", 0)])
+
+    assert ProfilerAction.NONE == torchs.NONE
+    assert torchs.WARMUP == ProfilerAction.WARMUP
+    assert {torchs.NONE: 1}[ProfilerAction.NONE] == 1
+    assert ProfilerAction.NONE not in (torchs.WARMUP, other.NONE, 0, "NONE")
+    assert [schedule(wait=1, active=1)(step) for step in range(2)] == [torchs.NONE, ProfilerAction.RECORD_AND_SAVE]

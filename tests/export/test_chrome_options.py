@@ -1,5 +1,6 @@
-"""torch's options of `export_chrome_trace` for kernels of CUDA graphs."""
+"""What Kineto's own readers and options of torch's expect of `export_chrome_trace`."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from traces import event, make_trace
 from mtprof_nb.results import Results
 from mtprof_nb.trace import Trace
 
-OP = event("aten::mm", 0, 10)
+OP = event("aten::mm", 5, 10)
 KERNEL = event("gemm", 20, 30, kind="kernel", device="CUDA", launcher=0)
 
 
@@ -44,3 +45,22 @@ def test_annotations_change_nothing_where_no_kernel_is(tmp_path: Path) -> None:
     plain = path.read_bytes()
     Finished(make_trace([OP])).export_chrome_trace(path, True, {3: {"name": "a"}}, "all", 5)
     assert path.read_bytes() == plain
+
+
+def test_the_file_ends_as_kinetos_does(tmp_path: Path) -> None:
+    still_open = event("f.py(1): f", 20, 95, kind="python")
+    Finished(make_trace([OP, still_open], began_ns=5, ended_ns=90)).export_chrome_trace(tmp_path / "trace.json")
+    span, order, start, end = json.loads((tmp_path / "trace.json").read_text())["traceEvents"][-4:]
+
+    assert (span["name"], order["name"], order["pid"]) == ("PyTorch Profiler (0)", "process_sort_index", "Spans")
+    assert (start["name"], end["name"]) == ("Iteration Start: PyTorch Profiler", "Record Window End")
+    assert start["ts"] == span["ts"] == 0.005
+    assert (span["dur"], end["ts"]) == (0.085, 0.095), "nothing ends after the end"
+
+
+def test_an_overload_that_kineto_was_asked_for_is_part_of_the_name_as_kineto_writes_it(tmp_path: Path) -> None:
+    rows = [event("aten::add", 0, 10, overload="Tensor"), event("aten::add", 20, 30), event("aten::mm", 40, 50)]
+    for hook, expected in (("kineto", "aten::add.Tensor"), ("dispatch", "aten::add")):
+        Finished(make_trace(rows, hooks=(hook,))).export_chrome_trace(tmp_path / "trace.json")
+        written = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+        assert [one["name"] for one in written if one.get("cat") == "cpu_op"] == [expected, "aten::add", "aten::mm"]
