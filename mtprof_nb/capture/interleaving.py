@@ -1,4 +1,4 @@
-"""Scopes of asyncio tasks that take turns: they overlap on one thread without being inside one another."""
+"""Scopes of asyncio tasks that take turns: one that is open while another task runs does not contain its work."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OpenScope:
 
 
 class OpenScopes:
-    """The open scopes of each thread, and all those that another task's scope crossed."""
+    """The open scopes of each thread, and all those during which another task opened or closed a scope."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -45,16 +45,19 @@ class OpenScopes:
         if found is None:
             found = self._of_thread.scopes = []
         scope = OpenScope(name, current_task(), threading.get_ident(), self._clock.now_ns())
-        crossed = [other for other in found if other.task is not scope.task]
-        for one in [*crossed, scope] if crossed else ():
-            if not one.is_interleaved:
-                one.is_interleaved = True
-                self._interleaved.append(one)
+        self._note_suspended(found, scope.task)
         found.append(scope)
         return scope
 
+    def _note_suspended(self, opened: list[OpenScope], running: weakref.ref[Any] | None) -> None:
+        """Scopes of tasks other than the running one wait. One outside every task does not: the loop runs inside it."""
+        for one in opened:
+            if one.task is not None and one.task is not running and not one.is_interleaved:
+                one.is_interleaved = True
+                self._interleaved.append(one)
+
     def take_interleaved(self) -> list[OpenScope]:
-        """Those that crossed another task's since the last call."""
+        """Scopes that were found to wait since the last call."""
         found, self._interleaved = self._interleaved, []
         return found
 
@@ -67,6 +70,7 @@ class OpenScopes:
         found: list[OpenScope] = getattr(self._of_thread, "scopes", [])
         if scope in found:
             found.remove(scope)
+            self._note_suspended(found, scope.task)
 
 
 def current_task() -> weakref.ref[Any] | None:
@@ -94,10 +98,13 @@ def mark_interleaved(
         for name in {scope.name for scope in scopes}
     }
     starts = {name: trace.start_ns[found] for name, found in rows.items()}
-    first = placed([scope.entering_ns for scope in scopes]) - _TOLERANCE_NS
-    last = placed([scope.entered_ns for scope in scopes]) + _TOLERANCE_NS
+    first = placed([scope.entering_ns for scope in scopes])
+    last = placed([scope.entered_ns for scope in scopes])
     for scope, since, until in zip(scopes, first.tolist(), last.tolist(), strict=True):
-        left, right = np.searchsorted(starts[scope.name], [since, until + 1]).tolist()
+        left, right = np.searchsorted(starts[scope.name], [since - _TOLERANCE_NS, until + _TOLERANCE_NS + 1]).tolist()
         within = rows[scope.name][left:right]
-        is_async[within[~is_async[within]][:1]] = True
+        within = within[~is_async[within]]
+        if len(within):
+            start_ns = trace.start_ns[within]
+            is_async[within[np.argmin(np.maximum(since - start_ns, start_ns - until).clip(0))]] = True
     return replace(trace, is_async=is_async)

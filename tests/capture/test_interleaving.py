@@ -1,10 +1,14 @@
 """Scopes of tasks that take turns, told apart among events made by hand."""
 
 import weakref
+from typing import Any
 
 import numpy as np
+import pytest
 from traces import event, make_trace
 
+from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.capture import interleaving
 from mtprof_nb.capture.hook import Clock
 from mtprof_nb.capture.interleaving import OpenScope, OpenScopes, mark_interleaved
 from mtprof_nb.trace import Trace
@@ -40,15 +44,59 @@ def test_each_scope_marks_the_one_event_that_began_while_it_was_entered() -> Non
     assert asynchronous(later) == [3 * FAR]
 
 
-def test_a_window_takes_the_interleaved_scopes_of_its_own_time() -> None:
-    scopes = OpenScopes(Clock())
-    outer = scopes.entering("outer")
-    outer.task = weakref.ref(scopes)
-    inner = scopes.entering("inner")
+def test_of_two_namesakes_the_one_that_began_while_the_scope_was_entered_is_marked() -> None:
+    trace = make_trace([event("a", 1000, 1010, kind="scope"), event("a", 1020, 9000, kind="scope")])
+    assert asynchronous(mark_interleaved(trace, [scope("a", 1015, 1025)])) == [1020]
+    assert asynchronous(mark_interleaved(trace, [scope("a", 990, 1001)])) == [1000]
 
-    assert scopes.take_interleaved() == [outer, inner]
+
+@pytest.fixture
+def running(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The task that runs, the test's to change."""
+    tasks: list[Any] = [None]
+    monkeypatch.setattr(interleaving, "current_task", lambda: tasks[-1])
+    return tasks
+
+
+class Task:
+    """A stand-in: only who it is counts."""
+
+
+def test_a_scope_waits_while_another_task_opens_or_closes_one(running: list[Any]) -> None:
+    scopes, one, other = OpenScopes(Clock()), weakref.ref(first := Task()), weakref.ref(second := Task())
+    around = scopes.entering("around")
+    running.append(one)
+    waiting = scopes.entering("waiting")
+    within = scopes.entering("within")
+    scopes.left(within)
+    assert scopes.take_interleaved() == [], "all of it is one task's"
+    running.append(other)
+    synchronous = scopes.entering("synchronous")
+    assert scopes.take_interleaved() == [waiting], "neither what has just begun nor what is around the loop"
+    scopes.left(synchronous)
+    crossed = scopes.entering("crossed")
     assert scopes.take_interleaved() == []
-    again = scopes.entering("again")
-    assert scopes.take_interleaved() == [again]
-    for one in (again, inner, outer):
-        scopes.left(one)
+    running.append(one)
+    scopes.left(waiting)
+    assert scopes.take_interleaved() == [crossed]
+    scopes.left(crossed)
+    running.append(None)
+    scopes.left(around)
+    assert scopes.take_interleaved() == []
+    del first, second
+
+
+def test_a_synchronous_scope_between_two_waiting_ones_has_its_own_time() -> None:
+    trace = make_trace(
+        [
+            event("first", 0, 100, kind="scope"),
+            event("one", 0, 20),
+            event("second", 30, 130, kind="scope"),
+            event("synchronous", 40, 70, kind="scope"),
+            event("two", 45, 55),
+        ]
+    )
+    marked = mark_interleaved(trace, [scope("first", 0, 0), scope("second", 30, 30)])
+    costs = nesting(marked)
+    assert costs.self_ns.tolist() == [0, 20, 0, 20, 10]
+    assert costs.parent.tolist() == [-1, -1, -1, -1, 3]

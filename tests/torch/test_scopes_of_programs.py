@@ -113,6 +113,38 @@ def test_a_task_that_has_ended_and_its_result_are_not_kept():
         assert [result() for result in results] == [None, None]
 
 
+@HOOKS
+def test_a_synchronous_scope_of_a_task_owns_its_ops_and_its_time_while_other_tasks_wait(hook):
+    async def task(name):
+        for _ in range(2):
+            with mtp.record_function(f"{name} waits"):
+                with mtp.record_function(f"{name} works"):
+                    torch.ones(1)
+                    torch.ones(1)
+                await asyncio.sleep(0)
+
+    async def both():
+        with mtp.record_function("around both"):
+            await asyncio.gather(task("first"), task("second"))
+
+    with mtp.profile(hook=hook) as prof, mtp.record_function("around the loop"):
+        asyncio.run(both())
+
+    assert {name: {event.is_async for event in scopes(prof, name)} for name in prof.trace.names if " " in name} == {
+        "around the loop": {False},
+        "around both": {True},
+        **{f"{name} waits": {True} for name in ("first", "second")},
+        **{f"{name} works": {False} for name in ("first", "second")},
+    }
+    for name in ("first works", "second works"):
+        for work in scopes(prof, name):
+            ops = [event for event in prof.events() if event.cpu_parent is not None and event.cpu_parent == work]
+            assert [event.name for event in ops] == ["aten::ones", "aten::ones"]
+            assert work.self_cpu_time_total * 1000 == pytest.approx(
+                work.duration_ns - sum(event.duration_ns for event in ops), abs=1
+            )
+
+
 def turns(name):
     with mtp.record_function(name):
         yield torch.ones(1)
