@@ -44,6 +44,7 @@ export async function render({ model, el }, kinds) {
   if (strip.title) root.append(stripOf(strip));
   root.append(bar, problem, absent, ...tabs.map((tab) => tab.host));
   if (tabs.length < 2) list.hidden = true;
+  if (model.get("page")) root.append(hiding(model.get("page")));
   el.replaceChildren(root);
 
   const open = (tab) => {
@@ -72,6 +73,13 @@ export async function render({ model, el }, kinds) {
     ending.abort();
     for (const tab of tabs) tab.view?.destroy?.();
   };
+}
+
+/** A style that hides the page without scripts, and the row of its output, for as long as the panel is in the document. */
+function hiding(page) {
+  const own = `[data-mtprof-page="${page}"]`;
+  const rows = `.jp-OutputArea-child:has(> .jp-RenderedHTML > ${own}), .output_area:has(> .output_html > ${own})`;
+  return h("style", { text: `${own} { display: none } ${rows} { display: none }` });
 }
 
 class PanelTab {

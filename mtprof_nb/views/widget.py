@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from secrets import token_hex
 from threading import Lock
 from typing import Any
 
@@ -14,6 +15,15 @@ from mtprof_nb.views.frontend import is_unattended, running_shell
 from mtprof_nb.views.scene import Scene, Tab
 from mtprof_nb.views.summary import Summary
 from mtprof_nb.views.tabs import TABS
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+# JupyterLab writes an error where a widget is gone, and never takes the HTML of the same output instead. Therefore the
+# page hides the widget that follows it as long as that shows no panel: it is gone, or it is loading. A widget is the
+# one kind of output whose element names no mime type.
+_PAGE_STYLE = (
+    "<style>.jp-OutputArea-child:has(> .jp-RenderedHTML > [data-mtprof-page]) + "
+    ".jp-OutputArea-child:has(> .jp-OutputArea-output:not([data-mime-type])):not(:has(.mtprof)){display:none}</style>"
+)
 
 
 class Panel(anywidget.AnyWidget):
@@ -27,6 +37,8 @@ class Panel(anywidget.AnyWidget):
     strip = traitlets.Dict().tag(sync=True)
     #: What each tab draws first, packed. It is saved with the notebook; a tab that is missing here was never opened.
     first = traitlets.Dict().tag(sync=True)
+    #: Names the page without scripts that is displayed beside this panel; the panel hides it while it is shown.
+    page = traitlets.Unicode().tag(sync=True)
 
     def __init__(
         self, scene: Scene, tabs: Iterable[str], strip: Summary | None, static_html: str, static_text: str
@@ -41,6 +53,7 @@ class Panel(anywidget.AnyWidget):
             tabs=[{"name": kind.name, "title": kind.title} for kind in kinds],
             strip=_written(strip) if strip else {},
             first={kind.name: _first(self._tabs[kind.name]) for kind in eager},
+            page=token_hex(8),
         )
         self.on_msg(self._on_message)
 
@@ -52,6 +65,23 @@ class Panel(anywidget.AnyWidget):
         html, text = self._static
         shown = {} if is_unattended(running_shell()) else bundle
         return {**shown, "text/html": html, "text/plain": text}, metadata
+
+    def _ipython_display_(self) -> None:
+        """Display the page without scripts and, as an output of its own, the widget.
+
+        A notebook that is opened again without the state of its widgets then shows the page.
+        """
+        shell = running_shell()
+        if not hasattr(shell, "kernel") or is_unattended(shell):
+            raise NotImplementedError  # IPython then takes the mime bundle
+        from IPython.display import display
+
+        html, text = self._static
+        page = f'<div data-mtprof-page="{self.page}">{_PAGE_STYLE}{html}</div>'
+        display({"text/html": page, "text/plain": text}, raw=True)
+        found = super()._repr_mimebundle_()
+        bundle = found[0] if isinstance(found, tuple) else found
+        display({VIEW: (bundle or {})[VIEW], "text/plain": ""}, raw=True)
 
     def close(self) -> None:
         """Close the panel, and the layout that every widget has beside it."""

@@ -64,7 +64,7 @@ class Ran:
 
 def is_panel(content: dict[str, Any]) -> bool:
     """Whether a message shows a profile: nothing else here carries a page like that."""
-    return content.get("data", {}).get("text/html", "").startswith(PAGE)
+    return PAGE in content.get("data", {}).get("text/html", "")
 
 
 class Kernel:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from conftest import WIDGET, Kernel
 from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 
@@ -85,3 +86,18 @@ def test_a_plain_terminal_gets_an_aligned_table(tmp_path: Path) -> None:
     assert "failed with ZeroDivisionError" in ran.stdout
     assert "recording," not in ran.stdout
     assert "<" not in "".join(lines[header : header + 6])
+
+
+def test_a_notebook_that_was_saved_with_its_widget_is_exported_as_the_page(kernel: Kernel) -> None:
+    """Without the state of the widget, which JupyterLab does not save by default."""
+    ran = kernel.run("%%mtprofile\ny = torch.ones(2, 2).mm(torch.ones(2, 2))", allow_stdin=True)
+    outputs = [
+        nbformat.v4.new_output("display_data", content["data"], metadata=content["metadata"])
+        for content in ran.of("display_data")
+    ]
+    saved = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=outputs)])
+    nbformat.validate(saved)
+    page, _ = HTMLExporter().from_notebook_node(saved)
+
+    assert page.count("Stacks by self time</b>") == 1
+    assert ran.of("display_data")[1]["data"][WIDGET]["model_id"] not in page

@@ -59,8 +59,8 @@ EXPECTATIONS = {
         UNCHANGED,
         "test_magic.test_stacks_name_the_lines_of_the_cell_and_no_frame_of_ours",
     ],
-    "15 one bundle, a deterministic repr": [
-        "test_magic.test_one_bundle_holds_the_widget_the_html_and_the_text",
+    "15 one page with its text, one widget, a deterministic repr": [
+        "test_magic.test_the_page_and_its_text_are_one_output_and_the_widget_is_the_next",
         "test_magic.test_the_text_names_no_address_and_no_id",
     ],
     "16 an aligned table in a terminal": ["test_elsewhere.test_a_plain_terminal_gets_an_aligned_table"],

@@ -94,14 +94,26 @@ def test_nothing_is_expanded_in_the_code_or_the_flags(kernel: Kernel) -> None:
     assert "$x {x}" in cell.panels[0]["text/plain"]
 
 
-def test_one_bundle_holds_the_widget_the_html_and_the_text(kernel: Kernel) -> None:
+def test_the_page_and_its_text_are_one_output_and_the_widget_is_the_next(kernel: Kernel) -> None:
     ran = kernel.run(f"%%mtprofile\n{OPS};", allow_stdin=True)
-    (content,) = ran.of("display_data")
+    page, widget = (content["data"] for content in ran.of("display_data"))
 
-    assert set(content["data"]) == {WIDGET, "text/html", "text/plain"}
-    assert "aten::mm" in content["data"]["text/html"]
-    assert "aten::mm" in content["data"]["text/plain"]
-    assert "0x" not in content["data"]["text/plain"]
+    assert set(page) == {"text/html", "text/plain"}
+    assert "aten::mm" in page["text/html"]
+    assert "aten::mm" in page["text/plain"]
+    assert "0x" not in page["text/plain"]
+    assert (set(widget), widget["text/plain"]) == ({WIDGET, "text/plain"}, "")
+
+
+def test_a_panel_that_is_the_value_of_a_cell_is_shown_in_the_same_two_outputs(kernel: Kernel) -> None:
+    kernel.run(f"%%mtprofile -q\n{OPS};")
+    ran = kernel.run("import mtprof_nb\nmtprof_nb.last().operators()", allow_stdin=True)
+    page, widget = (content["data"] for content in ran.of("display_data"))
+
+    assert "aten::mm" in page["text/html"]
+    assert set(widget) == {WIDGET, "text/plain"}
+    assert ran.of("execute_result") == []
+    assert "aten::mm" in kernel.value("repr(_)")
 
 
 def test_the_text_names_no_address_and_no_id(kernel: Kernel) -> None:
