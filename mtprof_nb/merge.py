@@ -58,6 +58,7 @@ class _Merger:
             dropped=sum(part.dropped for part in parts),
             dropped_exactly=all(part.dropped_exactly for part in parts),
             overhead_ns=-1 if min(overheads) < 0 else sum(overheads),
+            own_ns=sum(part.own_ns for part in parts),
             lines_note="; ".join(dict.fromkeys(part.lines_note for part in parts if part.lines_note)),
             outside=_summed([part.outside for part in parts]),
             is_partial=any(part.is_partial for part in parts),

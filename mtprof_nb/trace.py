@@ -324,8 +324,10 @@ class Trace(_Frozen):
     dropped_exactly: bool = True
     #: Whether some ops were left out on purpose: of devices that were not asked for, or switched off for a time.
     is_partial: bool = False
-    #: Estimated time that recording itself added, or -1.
+    #: Estimated time that recording itself added, `own_ns` with it, or -1.
     overhead_ns: int = -1
+    #: Of the window and in no op, the time that the profiler took to start, to stop and for its line marks.
+    own_ns: int = 0
     #: Metadata of the user's: key to JSON text.
     metadata: Mapping[str, str] = field(default_factory=dict)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.capture.mark_costs import MarkCosts
 from mtprof_nb.capture.marking import MARK
 from mtprof_nb.source_files import is_user_file
 from mtprof_nb.trace import Int32, Int64
@@ -76,6 +77,9 @@ class MarkBuffers:
         self.began = clock_pair()
         self.ended: tuple[int, int] | None = None
         self.cell_thread = threading.get_native_id()
+        #: When the profiler itself was at work on the cell's thread: first and last moment.
+        self.own: list[tuple[int, int]] = []
+        self.costs = MarkCosts()
         here = self._new_buffer()
         # When the times have run out the clock stands still; by then the idle mark has taken over.
         times = chain(chain.from_iterable(iter(self._next_times, None)), repeat(0))
@@ -99,6 +103,10 @@ class MarkBuffers:
         """Note the time; a second call does nothing."""
         self.ended = self.ended or clock_pair()
 
+    def measure_costs(self) -> None:
+        """Measure what a mark costs now."""
+        self.costs.measure(lambda: MarkBuffers(callable))
+
     def threads(self) -> list[ThreadMarks]:
         """What was marked so far, by thread."""
         for buffer in self._buffers:
@@ -118,10 +126,20 @@ class MarkBuffers:
 
     def _next_times(self) -> Iterator[int] | None:
         """The clock for the next marks, or None after the last."""
+        began_ns = time.perf_counter_ns()
+        try:
+            return self._packed_and_wound_up()
+        finally:
+            if threading.get_native_id() == self.cell_thread:
+                self.own.append((began_ns, time.perf_counter_ns()))
+
+    def _packed_and_wound_up(self) -> Iterator[int] | None:
         try:
             for buffer in self._buffers:
                 buffer.pack()
             self._show_last_marks()
+            if self._count >= PACKING and self._look is not None:
+                self.measure_costs()
         except BaseException:
             self._give_up("marking was interrupted: later lines are not marked")
             raise

@@ -101,7 +101,7 @@ def with_marked_lines(trace: Trace, buffers: MarkBuffers, places: Places, files:
     unmarked = [index for index, thread in enumerate(trace.threads) if thread.native_id not in marked]
     in_engine = np.isin(trace.thread, unmarked) & (trace.phase == BACKWARD)
     clock = _WallClock(buffers, "kineto" in trace.hooks)
-    outside_ns: Int64 | None = None
+    outside_ns, own_ns = None, trace.own_ns
     for marks in threads:
         own = [index for index, thread in enumerate(trace.threads) if thread.native_id == marks.native_id]
         rows = np.isin(trace.thread, own)
@@ -112,22 +112,44 @@ def with_marked_lines(trace: Trace, buffers: MarkBuffers, places: Places, files:
         nodes = np.append(replay.nodes(marks.number), np.int32(-1))
         node[chosen] = nodes[last]
         if marks.native_id == buffers.cell_thread and trace.has_all_ops:
-            outside_ns = _outside_ops(trace, clock.unix_ns(marks.time_ns), nodes[:-1], clock.ended_ns)
+            cost_ns = buffers.costs.by_number(places)[marks.number]
+            outside_ns, own_ns = _outside_ops(trace, clock, buffers.own, marks.time_ns, nodes[:-1], cost_ns)
     if buffers.note:
         node[trace.start_ns > clock.ended_ns] = -1
-    return replay.onto(trace, node, outside_ns)
+    overhead_ns = trace.overhead_ns if trace.overhead_ns < 0 else trace.overhead_ns + own_ns - trace.own_ns
+    return replay.onto(replace(trace, own_ns=own_ns, overhead_ns=overhead_ns), node, outside_ns)
 
 
-def _outside_ops(trace: Trace, marked_ns: Int64, node: Int32, ended_ns: int) -> Int64:
-    """Of the time from each mark to the next, what lies in the recording and in no op, summed by the mark's node."""
+def _outside_ops(
+    trace: Trace, clock: _WallClock, own: list[tuple[int, int]], time_ns: Int64, node: Int32, cost_ns: Int64
+) -> tuple[Int64, int]:
+    """Of the time from each mark to the next, what lies in the recording and in no op, summed by the mark's node.
+
+    The profiler's own part of that time, and the cost of the marks, are no line's: they come second.
+    """
     ops = (trace.kind == OP) & ~trace.is_async & ~is_bookkeeping(trace)
-    until_ns = min(ended_ns, trace.ended_ns)
-    moments = np.clip(np.append(marked_ns, until_ns), trace.began_ns, until_ns)
+    until_ns = min(clock.ended_ns, trace.ended_ns)
+    moments = np.clip([trace.began_ns, *clock.unix_ns(time_ns), until_ns], trace.began_ns, until_ns)
     in_ops = covered_until(trace.start_ns[ops], trace.end_ns[ops], moments)
-    known = node >= 0
+    starts, ends = _own_intervals(trace, clock, own, until_ns)
+    starts, ends = np.append(trace.start_ns[ops], starts), np.append(trace.end_ns[ops], ends)
+    order = np.argsort(starts, kind="stable")
+    left_ns = np.diff(moments - covered_until(starts[order], ends[order], moments))
+    # One mark's cost lies behind its own reading of the clock, and before it: half is a fair share.
+    cost_ns = (np.append(0, cost_ns) + np.append(cost_ns, 0)) // 2
+    line_ns = left_ns - np.minimum(left_ns, cost_ns)
+    known = np.append(False, node >= 0)
     spent_ns = np.zeros(int(node.max(initial=-1)) + 1, np.int64)
-    np.add.at(spent_ns, node[known], np.diff(moments - in_ops)[known])
-    return spent_ns
+    np.add.at(spent_ns, node[known[1:]], line_ns[known])
+    return spent_ns, int((np.diff(moments - in_ops) - line_ns).sum())
+
+
+def _own_intervals(trace: Trace, clock: _WallClock, own: list[tuple[int, int]], until_ns: int) -> tuple[Int64, Int64]:
+    """When the profiler was at work in the window: at its start, and whenever its marks noted so."""
+    noted = clock.unix_ns(np.array(own, np.int64).reshape(-1, 2))
+    both = np.append(noted, [[trace.began_ns, trace.began_ns + trace.own_ns]], axis=0)
+    starts, ends = np.clip(both, trace.began_ns, until_ns).T
+    return starts, ends
 
 
 class _WallClock:

@@ -85,8 +85,13 @@ class _Marker:
         if skip == len(tree.body):
             return
         opened = ast.Call(ast.Attribute(_name(), "open", ast.Load()), [ast.Constant(self._unit)], [])
-        body = tree.body[skip:]
-        tree.body[skip:] = [_placed(ast.Expr(opened), body[0].lineno), *self._block(body, scope, None)]
+        *earlier, last = tree.body[skip:]
+        marked = [_placed(ast.Expr(opened), tree.body[skip].lineno)]
+        for stmt in earlier:
+            # Between two statements of a cell it is the shell that runs: it compiles the next one.
+            marked += [*self._block([stmt], scope, None), self._mark(scope, stmt.lineno, LEAVE)]
+        # A mark after the last statement would take its value's place.
+        tree.body[skip:] = [*marked, *self._block([last], scope, None)]
 
     def _block(self, body: Iterable[ast.stmt], scope: _Scope, loop: int | None) -> list[ast.stmt]:
         """`body` with a mark before each statement; `loop` is the line of the loop that it belongs to."""

@@ -8,6 +8,7 @@ import copy
 import linecache
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -61,6 +62,9 @@ class Marks:
         self._monitor: LineMonitor | None = None
         self._follows_functions = True
         self._is_installed = False
+        #: By `perf_counter_ns`: when the recording began, and when the code of the cell had run.
+        self._began_ns = 0
+        self._left_ns: int | None = None
 
     @property
     def note(self) -> str:
@@ -112,13 +116,23 @@ class Marks:
         `follow_functions`: also in functions without marks, where Python can tell of their lines.
         """
         self._thread = threading.get_ident()
+        self._began_ns = time.perf_counter_ns()
         self._buffers = MarkBuffers(self._open, self._look)
         builtins.__dict__[MARK] = self._buffers.mark
         self._is_installed = True
         monitor = LineMonitor(self._places, self._buffers, self._unit_of_file)
         if follow_functions and self._follows_functions and monitor.start():
             self._monitor = monitor
-        self._hot = HotFunctions(self._places, self._unmark, mark_cost_ns(), told_cost_ns() if self._monitor else 0)
+        told_ns = told_cost_ns() if self._monitor else 0
+        self._hot = HotFunctions(self._places, self._unmark, mark_cost_ns(), told_ns)
+        self._buffers.costs.told_ns = told_ns
+        self._buffers.measure_costs()
+        self._buffers.own.append((self._began_ns, time.perf_counter_ns()))
+
+    def leave(self) -> None:
+        """The code of the cell has run: time from now on is the profiler's."""
+        if self._buffers is not None and self._left_ns is None:
+            self._left_ns = time.perf_counter_ns()
 
     def stop(self) -> None:
         """Keep no more marks: the marked code runs on, and its marks do nothing."""
@@ -133,6 +147,8 @@ class Marks:
         """`trace` with the line that each of its events was caused by, where it is known."""
         if self._buffers is None:
             return trace
+        if self._left_ns is not None:
+            self._buffers.own.append((self._left_ns, time.perf_counter_ns()))
         trace = with_marked_lines(trace, self._buffers, self._places, [unit.file for unit in self._units])
         texts = {unit.file: unit.text for unit in self._units if unit.text}
         return replace(trace, sources={**trace.sources, **texts}, lines_note=self.note)
@@ -188,11 +204,16 @@ class Marks:
 
     def _open(self, number: int) -> None:
         """A unit begins to run: note what it is called, and what it says."""
+        # Before the first one runs, it is the profiler and the shell that do.
+        is_first = not any(unit.file for unit in self._units)
+        began_ns = self._began_ns if is_first else time.perf_counter_ns()
         unit = self._units[number]
         unit.file = sys._getframe(1).f_code.co_filename
         unit.text = self._text(unit.file) or _unparsed(unit.plain)
         # It will be needed, and takes long in the middle of the cell.
         self._plain_code()
+        if self._buffers is not None:
+            self._buffers.own.append((began_ns, time.perf_counter_ns()))
 
     def _unit_of_file(self, file: str) -> int:
         """The number of a unit without marks."""

@@ -34,6 +34,7 @@ class Window:
             self.hooks["scopes"] = ScopesHook(request)
         self._wall = WallClock(request.clock)
         self._is_partial = "CPU" not in request.activities
+        self._start_ns = 0
 
     def prepare(self) -> None:
         """Do what is slow before the recording starts."""
@@ -50,6 +51,7 @@ class Window:
             with suppress(Exception):  # why it could not start is what the user needs to know
                 self._stop_hooks()
             raise
+        self._start_ns = self.request.clock.now_ns() - self._wall.noted_ns[0]
 
     def placed(self, moments_ns: Sequence[int]) -> Int64:
         """Moments of the session's clock among the events: Kineto's follow a wall clock that is being corrected."""
@@ -89,7 +91,8 @@ class Window:
             ended_ns=noted[-1],
             trace_id=self.request.trace_id,
             is_partial=self._is_partial,
-            overhead_ns=sum(_cost_ns(name, trace) for name, trace in traces.items()),
+            overhead_ns=sum(_cost_ns(name, trace) for name, trace in traces.items()) + self._start_ns,
+            own_ns=self._start_ns,
         )
 
     def abandon(self) -> None:

@@ -91,6 +91,8 @@ class Recording:
     def end(self) -> profile | None:
         """Stop recording, whatever happened. The profile, or None where nothing was recorded."""
         if self._is_recording:
+            if self._marks is not None:
+                self._marks.leave()
             try:
                 self._leave()
             except (Exception, KeyboardInterrupt) as error:

@@ -2,8 +2,8 @@
 
 import { h } from "./dom.js";
 
-/** The pattern of a phase: of "outside ops", its first word. */
-export const phaseClass = (phase) => `mtprof-phase-${phase.split(" ")[0]}`;
+/** The pattern of a phase: of "outside ops" and "profiler, outside ops", the first word. */
+export const phaseClass = (phase) => `mtprof-phase-${phase.split(/[ ,]/)[0]}`;
 
 /** @param {{ title: string, figures: any[], phases: any[], whole: string, notes: string[] }} strip */
 export function stripOf(strip) {

@@ -15,6 +15,8 @@ from mtprof_nb.views import units
 
 #: What of the wall time is in no op.
 OUTSIDE = "outside ops"
+#: The profiler's own part of the wall time: its start, its stop, its line marks.
+PROFILER = "profiler, outside ops"
 #: A note says so where that is a large share, and more than the start of a recording takes.
 _NOTED_SHARE, _NOTED_NS = 1 / 3, 10_000_000
 
@@ -83,7 +85,13 @@ def _figures(trace: Trace) -> tuple[Figure, ...]:
     if (peak := peak_bytes(trace)) is not None:
         found.append(Figure("peak memory", units.nbytes(peak), "most bytes held at once, of one device"))
     if trace.overhead_ns >= 0:
-        found.append(Figure("profiler", f"≈ {units.duration(trace.overhead_ns)}", "time that recording itself added"))
+        found.append(
+            Figure(
+                "profiler",
+                f"≈ {units.duration(trace.overhead_ns)}",
+                "its start, stop and line marks, as measured, and an estimate for each event",
+            )
+        )
     return tuple(found)
 
 
@@ -96,11 +104,12 @@ def wall_ns(trace: Trace) -> int:
 
 @once_a_trace
 def outside_ops_ns(trace: Trace) -> int | None:
-    """What the time in ops leaves of the wall time; None where ops ran at once, so that it is no part of it.
+    """What the time in ops, and the profiler's own time, leave of the wall time.
 
+    None where ops ran at once, so that their time is no part of it.
     None too where ops are missing, or a schedule chose steps: what ran between its windows was not recorded.
     """
-    left_ns = wall_ns(trace) - in_ops_ns(trace)
+    left_ns = wall_ns(trace) - in_ops_ns(trace) - trace.own_ns
     is_known = left_ns >= 0 and trace.has_all_ops and not _has_windows(trace) and not _ran_at_once(trace)
     return left_ns if is_known else None
 
@@ -142,6 +151,8 @@ def phase_shares(trace: Trace) -> tuple[Share, ...]:
     time = np.zeros(len(PHASES), np.int64)
     np.add.at(time, trace.phase[is_op], costs.self_ns[is_op])
     parts = [*zip(PHASES, time.tolist(), strict=True), (OUTSIDE, outside_ops_ns(trace) or 0)]
+    if outside_ops_ns(trace) is not None:
+        parts.append((PROFILER, trace.own_ns))
     whole = sum(ns for _, ns in parts)
     return tuple(Share(phase, ns, units.share(ns, whole)) for phase, ns in parts if ns and time.any())
 

@@ -1,6 +1,7 @@
 """Lines of real programs beside stacks, compiled functions and the parameters of optimizers."""
 
 import textwrap
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from mtprof_nb.analysis.costs import counted_ops, in_ops_ns
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.lines import Lines
 from mtprof_nb.trace import OP, Trace
+from mtprof_nb.views.summary import outside_ops_ns, phase_shares, wall_ns
 
 torch = pytest.importorskip("torch")
 
@@ -203,3 +205,25 @@ def test_an_op_on_many_parameters_says_how_many(shell: Shell) -> None:
     )
 
     assert [cost.parameter for cost in Lines(trace).parameters() if cost.parameter] == ["3 parameters"]
+
+
+def test_lines_and_the_profiler_and_what_has_no_line_are_the_wall_time(shell: Shell) -> None:
+    text = """
+        x = torch.ones(8, 8)
+        total = 0
+        for i in range(3000):
+            total += i
+        y = (x @ x).sum()
+        time.sleep(0.02)
+        """
+    shell.ip.user_ns["time"] = time
+    trace = profile_cell(shell, text)
+    outside_ns, lines = outside_ops_ns(trace), Lines(trace)
+    assert outside_ns is not None
+    unmarked_ns = outside_ns - sum(row.outside_ns or 0 for row in lines)
+
+    assert wall_ns(trace) == in_ops_ns(trace) + outside_ns + trace.own_ns
+    assert unmarked_ns >= 0
+    assert min(row.outside_ns or 0 for row in lines) >= 0
+    assert sum(share.ns for share in phase_shares(trace)) == wall_ns(trace)
+    assert 0 < trace.own_ns < trace.overhead_ns

@@ -141,3 +141,13 @@ def test_steps_are_those_with_ops_and_are_not_told_where_the_program_told_of_non
 
     assert steps([*batches, last_look]) == ["3"]
     assert steps(batches[:1]) == []
+
+
+def test_the_profilers_own_time_is_told_apart_from_the_programs() -> None:
+    trace = make_trace([event("mm", 10_000, 30_000)], began_ns=0, ended_ns=100_000, own_ns=8_000, overhead_ns=9_000)
+
+    assert phases(trace) == [
+        ("forward", 20_000, "20.0 %"),
+        ("outside ops", 72_000, "72.0 %"),
+        ("profiler, outside ops", 8_000, "8.0 %"),
+    ]

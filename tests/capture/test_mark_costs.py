@@ -1,0 +1,132 @@
+"""The profiler's own time is no line's: marks, their packing, the start and the end of a recording."""
+
+import ast
+import builtins
+import time
+from typing import Any
+
+import pytest
+from traces import event, make_trace
+
+from mtprof_nb.capture import mark_buffers
+from mtprof_nb.capture.mark_buffers import MarkBuffers
+from mtprof_nb.capture.mark_costs import MarkCosts
+from mtprof_nb.capture.mark_lookup import with_marked_lines
+from mtprof_nb.capture.marking import LINE, MARK, Function, Place, Places, mark_tree
+from mtprof_nb.merge import merge
+from mtprof_nb.trace import Trace
+
+READING = 200
+
+
+class FakeClock:
+    """A clock that moves when it is read, as if that were all that a mark takes, and when the program works."""
+
+    now_ns = 0
+
+    def read(self) -> int:
+        self.now_ns += READING
+        return self.now_ns
+
+    def work(self, time_ns: int) -> None:
+        self.now_ns += time_ns
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    fake = FakeClock()
+    monkeypatch.setattr(time, "perf_counter_ns", fake.read)
+    monkeypatch.setattr(time, "time_ns", lambda: fake.now_ns)
+    return fake
+
+
+def marked_run(clock: FakeClock, text: str) -> Trace:
+    """A program run with marks, and what its recording knows."""
+    places, tree = Places(), ast.parse(text)
+    mark_tree(tree, places, 0, frozenset())
+    buffers = MarkBuffers(callable, lambda _pairs: None)
+    buffers.measure_costs()
+    began_ns = clock.now_ns
+    # The two clocks are one here, whatever was read first.
+    buffers.began = (0, 0)
+    names: dict[str, Any] = {"__builtins__": {**vars(builtins), MARK: buffers.mark}, "work": clock.work}
+    exec(compile(tree, "cell", "exec"), names)
+    ended_ns = clock.now_ns
+    buffers.ended = (ended_ns, ended_ns)
+    return with_marked_lines(make_trace([], began_ns=began_ns, ended_ns=ended_ns), buffers, places, ["cell"])
+
+
+def times(trace: Trace) -> dict[int, int]:
+    assert trace.outside is not None
+    return {place.line: spent.own_ns for place, spent in trace.outside.items()}
+
+
+def unmarked_ns(trace: Trace) -> int:
+    """Neither a line's nor the profiler's: here, what the clock was read before the first mark."""
+    return trace.ended_ns - trace.began_ns - sum(times(trace).values()) - trace.own_ns
+
+
+def test_a_line_has_the_time_that_it_would_have_had_without_marks(clock: FakeClock) -> None:
+    loop = "for i in range(50):\n    work(30)\n    work(700)\n"
+    trace = marked_run(clock, f"{loop}def f():\n    work(5)\n    work(11)\nfor i in range(9): f()\n")
+    found = times(trace)
+
+    assert (found[2], found[3], found[5], found[6]) == (50 * 30, 50 * 700, 9 * 5, 9 * 11)
+    assert sum(found.values()) == 50 * 730 + 9 * 16
+    assert unmarked_ns(trace) == READING + READING // 2
+
+
+def test_packing_and_measuring_are_the_profilers(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mark_buffers, "FIRST_PACKING", 512)
+    monkeypatch.setattr(mark_buffers, "PACKING", 512)
+    count = 4_000
+    trace = marked_run(clock, f"for i in range({count}):\n    work(30)\n")
+    packings = count // 512
+
+    # The reading of the clock before each packing is between the line and it.
+    assert 0 <= times(trace)[2] - count * 30 <= (packings + 1) * READING
+    assert unmarked_ns(trace) == READING + READING // 2
+
+
+def recording(marks: list[tuple[int, int]], own: list[tuple[int, int]], costs: MarkCosts, **window: int) -> Trace:
+    """Marks of a cell's lines by hand: a time and a line each."""
+    places, buffers = Places(), MarkBuffers(callable)
+    module = places.add_scope(Function("<module>", 1))
+    numbers = {line: places.number(Place(0, line, module, LINE)) for _, line in marks}
+    buffers._buffers[0].items.extend(part for time_ns, line in marks for part in (time_ns, numbers[line]))
+    buffers.began, buffers.ended, buffers.own, buffers.costs = (0, 0), (99_000, 99_000), own, costs
+    ops = [event("a", 5_100, 5_900, thread=buffers.cell_thread)]
+    return with_marked_lines(make_trace(ops, **window), buffers, places, ["cell"])
+
+
+def test_no_line_has_less_than_no_time_and_all_sums_add_up() -> None:
+    costs = MarkCosts([300], [900])
+    window = {"began_ns": 1_000, "ended_ns": 9_000, "own_ns": 500, "overhead_ns": 600}
+    # Line 3 takes less than a mark does; line 4 is in an op and in the profiler's own work, up to the end.
+    trace = recording(
+        [(2_000, 1), (4_000, 2), (5_000, 3), (5_050, 4)], [(1_500, 1_800), (8_000, 50_000)], costs, **window
+    )
+
+    assert times(trace) == {1: 2_000 - 300, 2: 1_000 - 300, 3: 0, 4: (8_000 - 5_050) - 800 - 150}
+    unmarked_ns = (2_000 - 1_800) - 150
+    assert trace.own_ns == 8_000 - 800 - unmarked_ns - sum(times(trace).values())
+    assert trace.overhead_ns == 100 + trace.own_ns
+
+
+def test_a_window_that_begins_in_the_middle_of_a_line_takes_its_start_from_that_line() -> None:
+    trace = recording([(1_000, 1), (7_000, 2)], [], MarkCosts(), began_ns=2_000, ended_ns=8_000, own_ns=1_500)
+
+    assert times(trace) == {1: 5_000 - 1_500 - 800, 2: 1_000}
+    assert trace.own_ns == 1_500
+
+
+def test_the_cost_of_a_mark_is_the_middle_of_what_was_measured() -> None:
+    costs = MarkCosts([400, 190, 200], [500, 230])
+
+    assert (costs.cell_ns, costs.function_ns, MarkCosts().cell_ns) == (200, 230, 0)
+
+
+def test_windows_add_their_own_times_up() -> None:
+    parts = [make_trace([event("a", start, start + 1)], own_ns=20) for start in (0, 5)]
+
+    assert merge(parts).own_ns == 40
