@@ -23,6 +23,7 @@ from mtprof_nb.capture.links import NODE_WITHOUT_NUMBER, NOT_IN_BACKWARD, link_b
 from mtprof_nb.capture.module_paths import ModulesOnStack
 from mtprof_nb.capture.tensor_facts import TensorFacts, dtype_name
 from mtprof_nb.capture.threads import ThreadFollower
+from mtprof_nb.capture.torch_scope import Together
 from mtprof_nb.errors import warn
 from mtprof_nb.trace import Trace
 
@@ -91,9 +92,10 @@ class DispatchHook:
             if self._started_on == threading.get_ident():
                 self._started_on = None
 
-    def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:  # noqa: ARG002 - for Kineto alone
-        """A scope of the user's."""
-        return self._recorder.buffer.scope(name)
+    def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
+        """A scope of the user's, which is recorded here once and reaches whoever else listens to torch."""
+        theirs = self._torch.autograd.profiler.record_function(name, args)
+        return Together(self._recorder.buffer.scope(name), _Unrecorded(theirs, self._recorder.telling))
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
         """Record, or leave out, ops on these devices from now on."""
@@ -137,6 +139,8 @@ class OpRecorder:
         self.buffer = Buffer(request, (*OP_FIELDS, "counter", "node", *memory, *wanted))
         self._modules = ModulesOnStack(torch.nn.Module._call_impl.__code__) if recorded.with_modules else None
         self.activities = request.activities
+        #: Threads on which a scope of ours, already recorded, is being passed on to torch.
+        self.telling: set[int] = set()
         self._recorded = recorded
         self._facts = TensorFacts(torch)
         self._torch = torch
@@ -185,6 +189,8 @@ class OpRecorder:
 
     def _run_scope(self, op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Torch's `record_function` begins or ends: a scope, no op."""
+        if threading.get_ident() in self.telling:
+            return op(*args, **kwargs)
         opened = self.buffer.local.lane.runtime_scopes
         if op in self._scope_exits:
             if opened:
@@ -214,6 +220,30 @@ class OpRecorder:
             return -1
         read = getattr(getattr(self._torch, device.type, None), "memory_allocated", None)
         return -1 if read is None else int(read(device))
+
+
+class _Unrecorded:
+    """Torch's `scope`; `telling` has the thread that enters or leaves it."""
+
+    def __init__(self, scope: AbstractContextManager[Any], telling: set[int]) -> None:
+        self._scope, self._telling = scope, telling
+
+    def __enter__(self) -> None:
+        with self._telling_here():
+            self._scope.__enter__()
+
+    def __exit__(self, *exception: Any) -> None:
+        with self._telling_here():
+            self._scope.__exit__(*exception)
+
+    @contextmanager
+    def _telling_here(self) -> Iterator[None]:
+        here = threading.get_ident()
+        self._telling.add(here)
+        try:
+            yield
+        finally:
+            self._telling.discard(here)
 
 
 @lru_cache(maxsize=1)

@@ -13,12 +13,14 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import InitVar, dataclass, field, replace
+from functools import partial
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
 from mtprof_nb.capture.hook import Clock, Request
-from mtprof_nb.capture.interleaving import OpenScope, OpenScopes, current_task, mark_interleaved
+from mtprof_nb.capture.interleaving import OpenScopes, current_task, mark_interleaved
+from mtprof_nb.capture.torch_scope import is_being_compiled, torch_scope
 from mtprof_nb.capture.torch_steps import advance_count, begin_count, end_count
 from mtprof_nb.capture.window import Window
 from mtprof_nb.errors import SessionError, collected_warnings, warn
@@ -199,39 +201,55 @@ def new_trace_id() -> str:
     return f"{uuid.uuid4().int:032X}"
 
 
+#: An entered scope: its thread, its task, what records it, and what is called when it is left.
+_Entered = tuple[int, "weakref.ref[Any] | None", AbstractContextManager[Any], "Callable[[], None] | None"]
+
+
 class record_function:
-    """A named scope, as a context manager or a decorator; nothing at all where nothing is recorded."""
+    """A named scope, as a context manager or a decorator; where no profile of ours records, it is torch's own.
+
+    As torch's, it does nothing in code that `torch.compile` compiles. Without torch it does nothing where nothing is
+    recorded.
+    """
 
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name = name
         self.args = args
         #: One for each time that it was entered and not left: by recursion, by threads, by tasks.
-        self._open: list[tuple[Session, OpenScope, AbstractContextManager[Any]]] = []
+        self._open: list[_Entered] = []
 
     def __enter__(self) -> record_function:
+        if is_being_compiled():
+            return self
         session = _active
         if session is not None and session.is_recording and session.window is not None:
             entry = session.scopes.entering(self.name)
             scope = session.window.scope(self.name, self.args)
             scope.__enter__()
             session.scopes.entered(entry)
-            self._open.append((session, entry, scope))
+            self._open.append((entry.thread, entry.task, scope, partial(session.scopes.left, entry)))
+        elif (theirs := torch_scope(self.name, self.args)) is not None:
+            theirs.__enter__()
+            self._open.append((threading.get_ident(), current_task(), theirs, None))
         return self
 
     def __exit__(self, *exception: Any) -> None:
+        if is_being_compiled():
+            return
         if entered := self._entered_here():
-            session, entry, scope = entered
+            _, _, scope, note_left = entered
             self._open.remove(entered)
-            session.scopes.left(entry)
+            if note_left is not None:
+                note_left()
             scope.__exit__(*exception)
 
-    def _entered_here(self) -> tuple[Session, OpenScope, AbstractContextManager[Any]] | None:
+    def _entered_here(self) -> _Entered | None:
         """What this thread and task entered last; what another did, where it hands a scope over to be left here."""
         entered = self._open.copy()
         if len(entered) < 2:
             return entered[0] if entered else None
         thread, task = threading.get_ident(), current_task()
-        own = [one for one in entered if one[1].thread == thread and one[1].task is task]
+        own = [one for one in entered if one[0] == thread and one[1] is task]
         return (own or entered)[-1]
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:

@@ -12,6 +12,7 @@ import numpy as np
 from mtprof_nb.capture.hook import AUTO, HOOK_KINDS, Hook, Request, make_hooks
 from mtprof_nb.capture.memory import of_recording
 from mtprof_nb.capture.scopes import ScopesHook
+from mtprof_nb.capture.torch_scope import Together, torch_scope
 from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.errors import warn
 from mtprof_nb.merge import merge
@@ -21,6 +22,8 @@ from mtprof_nb.trace import PYTHON, Int64, Trace
 _COST_NS = {"kineto": 600, "dispatch": 3_000, "mindtorch_v2": 1_700, "candle": 1_700, "scopes": 600}
 #: The same for a Python call, which only Kineto records.
 _PYTHON_CALL_NS = 150
+#: Hooks whose scopes reach others who listen to torch.
+_TELL_TORCH = ("kineto", "dispatch")
 
 
 class Window:
@@ -68,8 +71,11 @@ class Window:
                 self.hooks[name] = hook
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
-        """A named scope, recorded once: by the first hook."""
-        return next(iter(self.hooks.values())).scope(name, args)
+        """A named scope, recorded once: by the first hook. Whoever else listens to torch is told of it as well."""
+        first = next(iter(self.hooks))
+        scope = self.hooks[first].scope(name, args)
+        theirs = None if first in _TELL_TORCH else torch_scope(name, args)
+        return scope if theirs is None else Together(scope, theirs)
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
         """Record, or leave out, these activities from now on."""

@@ -15,7 +15,7 @@ PROFILES = pytest.mark.parametrize("profile", [torch.profiler.profile, mtp.profi
 @pytest.fixture(autouse=True)
 def from_zero(monkeypatch):
     # Kineto asks for its daemon once, when it is first used: not in this process.
-    with torch.profiler.profile():
+    with mtp.profile():
         pass
     monkeypatch.setattr(KinetoStepTracker, "_current_step", 0)
     monkeypatch.setattr(KinetoStepTracker, "_step_dict", {})

@@ -1,0 +1,37 @@
+"""A scope for whoever else listens to torch: its own profiler, an execution-trace observer, a tracer."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager
+from typing import Any
+
+
+def torch_scope(name: str, args: str | None = None) -> AbstractContextManager[Any] | None:
+    """Torch's own `record_function`; None where torch is not imported, or imported in part."""
+    profiler = sys.modules.get("torch.autograd.profiler")
+    make = getattr(profiler, "record_function", None)
+    return None if make is None else make(name, args)
+
+
+def is_being_compiled() -> bool:
+    """Whether torch's compiler looks at the calling code, rather than Python running it."""
+    compiler = sys.modules.get("torch.compiler")
+    return compiler is not None and compiler.is_dynamo_compiling()
+
+
+class Together:
+    """Two scopes as one: `own` around `other`."""
+
+    def __init__(self, own: AbstractContextManager[Any], other: AbstractContextManager[Any]) -> None:
+        self._own, self._other = own, other
+
+    def __enter__(self) -> None:
+        self._own.__enter__()
+        self._other.__enter__()
+
+    def __exit__(self, *exception: Any) -> None:
+        try:
+            self._other.__exit__(*exception)
+        finally:
+            self._own.__exit__(*exception)
