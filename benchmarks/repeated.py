@@ -43,7 +43,11 @@ def repeated(trace: Trace, events: int) -> Trace:
 
 def _repeated_allocations(records: Allocations, times: int, length: int, count: int) -> Allocations:
     shift = np.repeat(np.arange(times), len(records))
-    columns: dict[str, Any] = {part.name: np.tile(getattr(records, part.name), times) for part in fields(Allocations)}
+    columns: dict[str, Any] = {
+        part.name: np.tile(value, times)
+        for part in fields(Allocations)
+        if (value := getattr(records, part.name)) is not None
+    }
     columns["time_ns"] = columns["time_ns"] + shift * length
     columns["event"] = np.where(columns["event"] >= 0, columns["event"] + shift * count, -1)
     return Allocations(**columns)

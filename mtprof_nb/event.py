@@ -5,11 +5,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from mtprof_nb.analysis.costs import averaged_costs, averaged_name
-from mtprof_nb.analysis.fields import field, input_shapes, keys, stack, thread_id
+from mtprof_nb.analysis.fields import (
+    extra,
+    field,
+    input_shapes,
+    input_strides,
+    input_values,
+    keys,
+    stack,
+    thread_id,
+)
 from mtprof_nb.analysis.owners import children, launched
+from mtprof_nb.analysis.python_calls import python_numbers
 from mtprof_nb.table import FormattedTimes
 from mtprof_nb.trace import BACKWARD, ENGINE_PREFIX, PYTHON, SCOPE, Trace
 
@@ -73,9 +84,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
     #: What no recording has: torch's values for events without it.
     flow_id = flow_type = 0
     flow_start = False
-    python_id = python_parent_id = python_module_id = -1
     self_cpu_percent = total_cpu_percent = total_device_percent = -1
-    event_metadata = None
 
     def __init__(self, trace: Trace, position: int) -> None:
         self._trace = trace
@@ -157,10 +166,10 @@ class Event(FormattedTimes, Mapping[str, Any]):
         return thread_id(self._trace, self._position)
 
     @property
-    def fwd_thread(self) -> int | None:
-        """The thread of the forward event behind one of the backward pass."""
+    def fwd_thread(self) -> int:
+        """The thread of the forward event behind one of the backward pass; 0, as in torch, where there is none."""
         forward = self._trace.forward.item(self._position)
-        return thread_id(self._trace, forward) if forward >= 0 else None
+        return thread_id(self._trace, forward) if forward >= 0 else 0
 
     @property
     def time_range(self) -> Interval:
@@ -188,18 +197,33 @@ class Event(FormattedTimes, Mapping[str, Any]):
 
     @property
     def structured_input_strides(self) -> list[Any]:
-        """Empty: strides are not kept."""
-        return []
+        """A list of strides per input; empty unless shapes were recorded."""
+        return input_strides(self._trace, self._position)
 
     @property
     def concrete_inputs(self) -> list[Any]:
-        """Empty: values of inputs are not kept."""
-        return []
+        """The value of each input that is no tensor, None for one; empty unless shapes were recorded."""
+        return input_values(self._trace, self._position)[0]
 
     @property
     def kwinputs(self) -> dict[str, Any]:
-        """Empty: values of inputs are not kept."""
-        return {}
+        """Values by keyword that `_RecordFunctionFast` was given; empty unless shapes were recorded."""
+        return input_values(self._trace, self._position)[1]
+
+    @property
+    def python_id(self) -> int:
+        """The number of a Python call, from 1 on; -1 for anything else."""
+        return python_numbers(self._trace).own.item(self._position)
+
+    @property
+    def python_parent_id(self) -> int:
+        """The number of the Python call around a Python call, -1 where there is none."""
+        return python_numbers(self._trace).parent.item(self._position)
+
+    @property
+    def python_module_id(self) -> int:
+        """Which of the modules of its class a call of a module is for, -1 for anything else."""
+        return python_numbers(self._trace).module.item(self._position)
 
     @property
     def linked_correlation_id(self) -> int:
@@ -214,9 +238,15 @@ class Event(FormattedTimes, Mapping[str, Any]):
 
     @property
     def metadata_json(self) -> str:
-        """Deprecated and empty, as in torch for an event without metadata."""
+        """Deprecated: what a collective or a device said of the event, as the inside of a JSON object."""
         warnings.warn("`metadata_json` is deprecated. Use `event_metadata` instead.", FutureWarning, stacklevel=2)
-        return ""
+        return ", ".join(f'"{key}": {value}' for key, value in extra(self._trace, self._position).items())
+
+    @property
+    def event_metadata(self) -> Any:
+        """Torch's `EventMetadata` of what a collective or a device said of the event; None where nothing was said."""
+        said = extra(self._trace, self._position)
+        return import_module("torch.autograd.profiler_util")._build_metadata(said) if said else None
 
     @property
     def stack(self) -> list[str]:

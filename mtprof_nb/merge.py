@@ -38,13 +38,13 @@ class _Merger:
             columns[column] = self._joined(attrgetter(column), 0)
         for column in ("memory_before", "memory_after", "flops"):
             columns[column] = self._joined(attrgetter(column), -1)
-        for column in ("stack_is_forward", "is_python_backward"):
-            columns[column] = self._joined(attrgetter(column), False)
+        for column in ("stack_is_forward", "is_python_backward", "record_function"):
+            columns[column] = self._joined(attrgetter(column), 0)
         for column, table in _POINTERS.items():
             columns[column], columns[table] = self._pointers(column, table)
         for column in ("forward", "launcher"):
             columns[column] = self._events(column)
-        columns["shape"], columns["shapes"], columns["dtypes"] = self._shapes()
+        columns["shape"], columns["shapes"], columns["dtypes"], columns["strides"] = self._shapes()
         for column, tree in (("stack", "stacks"), ("line_stack", "line_stacks")):
             columns[column], columns[tree] = self._stacks(column, tree)
         columns["allocations"] = self._allocations(columns["devices"], columns["threads"])
@@ -62,6 +62,7 @@ class _Merger:
             lines_note="; ".join(dict.fromkeys(part.lines_note for part in parts if part.lines_note)),
             outside=_summed([part.outside for part in parts]),
             is_partial=any(part.is_partial for part in parts),
+            thread_numbers={thread: number for part in parts for thread, number in part.thread_numbers.items()},
             sources={file: text for part in parts for file, text in part.sources.items()},
             metadata={key: text for part in parts for key, text in part.metadata.items()},
         ).sorted()
@@ -88,11 +89,15 @@ class _Merger:
 
         return self._joined(moved, -1)
 
-    def _shapes(self) -> tuple[Any, Any, Any]:
+    def _shapes(self) -> tuple[Any, Any, Any, Any]:
         joined: dict[Any, int] = {}
-        moved = {id(part): _moved(joined, list(zip(part.shapes, part.dtypes, strict=True))) for part in self._parts}
+        moved = {}
+        for part in self._parts:
+            strides = part.strides or ((),) * len(part.shapes)
+            moved[id(part)] = _moved(joined, list(zip(part.shapes, part.dtypes, strides, strict=True)))
         shape = self._joined(lambda part: _follow(part.shape, moved[id(part)]), -1)
-        return shape, tuple(pair[0] for pair in joined), tuple(pair[1] for pair in joined)
+        shapes, dtypes, strides = (tuple(entry[place] for entry in joined) for place in range(3))
+        return shape, shapes, dtypes, strides if any(strides) else ()
 
     def _stacks(self, column: str, tree: str) -> tuple[Any, Any]:
         interner = StackInterner()
@@ -149,6 +154,8 @@ _POINTERS = {
     "module": "modules",
     "line": "lines",
     "parameter": "parameters",
+    "values": "value_texts",
+    "extra": "extras",
 }
 
 

@@ -85,8 +85,7 @@ class profile(Results):
         self.activity_filters = {as_activity(name): set(kinds) for name, kinds in filters.items()}
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.with_flops, self.with_modules, self.acc_events = with_flops, with_modules, acc_events
-        self.max_events = max_events
-        self.experimental_config = experimental_config
+        self.max_events, self.experimental_config = max_events, experimental_config
         self.execution_trace_observer = execution_trace_observer or observer_from_environment()
         self.post_processing_timeout_s = post_processing_timeout_s
         self.custom_trace_id_callback = custom_trace_id_callback
@@ -107,6 +106,7 @@ class profile(Results):
             max_events=max_events,
             post_processing_timeout_s=post_processing_timeout_s,
             experimental_config=experimental_config,
+            has_execution_trace=self.execution_trace_observer is not None,
         )
         self._options = Options(name, hook, request)
         self._session: Session | None = None

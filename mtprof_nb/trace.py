@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Int8 = npt.NDArray[np.int8]
-Int16 = npt.NDArray[np.int16]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bool = npt.NDArray[np.bool_]
+from mtprof_nb.columns import Bool as Bool
+from mtprof_nb.columns import Frozen, freeze_columns
+from mtprof_nb.columns import Int8 as Int8
+from mtprof_nb.columns import Int16 as Int16
+from mtprof_nb.columns import Int32 as Int32
+from mtprof_nb.columns import Int64 as Int64
 
 KINDS = ("op", "scope", "python", "runtime", "kernel")
 OP, SCOPE, PYTHON, RUNTIME, KERNEL = range(5)
@@ -73,39 +74,8 @@ class Recorded:
     with_modules: bool = False
 
 
-def _frozen(array: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    column = np.ascontiguousarray(array, dtype=dtype)
-    if column.flags.writeable:
-        column = column.view()
-        column.flags.writeable = False
-    return column
-
-
-def _freeze_columns(owner: Any, length: int, dtypes: Mapping[str, npt.DTypeLike]) -> None:
-    for name, dtype in dtypes.items():
-        column = getattr(owner, name)
-        if column is None:
-            continue
-        column = _frozen(column, dtype)
-        if column.shape != (length,):
-            msg = f"column {name!r} has shape {column.shape}, expected ({length},)"
-            raise ValueError(msg)
-        object.__setattr__(owner, name, column)
-
-
-class _Frozen:
-    """What cannot change is its own copy; out of a pickle it is made anew, so that it cannot change there either."""
-
-    def __deepcopy__(self, _memo: Any) -> Any:
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        values = (getattr(self, part.name) for part in fields(self))  # type: ignore[arg-type]
-        return type(self), tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
-
-
 @dataclass(frozen=True, eq=False)
-class StackTree(_Frozen):
+class StackTree(Frozen):
     """Interned stacks. A stack is a node; its frames are the node's, its parent's, … innermost first.
 
     A parent's number is always lower than its children's; the root's parent is -1.
@@ -116,7 +86,7 @@ class StackTree(_Frozen):
     frames: tuple[Frame, ...]
 
     def __post_init__(self) -> None:
-        _freeze_columns(self, len(self.frame), {"frame": np.int32, "parent": np.int32})
+        freeze_columns(self, len(self.frame), {"frame": np.int32, "parent": np.int32})
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -171,11 +141,12 @@ _ALLOCATION_DTYPES: dict[str, npt.DTypeLike] = {
     "thread": np.int16,
     "device": np.int8,
     "device_index": np.int8,
+    "reserved": np.int64,
 }
 
 
 @dataclass(frozen=True, eq=False)
-class Allocations(_Frozen):
+class Allocations(Frozen):
     """Allocator events in order of time: a release has negative `nbytes`."""
 
     time_ns: Int64
@@ -189,21 +160,32 @@ class Allocations(_Frozen):
     thread: Int16
     device: Int8
     device_index: Int8
+    #: Bytes the allocator had reserved of its device after the event; None where it reserves nothing.
+    reserved: Int64 | None = None
 
     def __post_init__(self) -> None:
-        _freeze_columns(self, len(self.time_ns), _ALLOCATION_DTYPES)
+        freeze_columns(self, len(self.time_ns), _ALLOCATION_DTYPES)
 
     def __len__(self) -> int:
         return len(self.time_ns)
 
+    def take(self, rows: npt.ArrayLike) -> Allocations:
+        """The records at positions `rows`."""
+        columns: dict[str, Any] = {name: getattr(self, name) for name in _ALLOCATION_DTYPES}
+        kept: dict[str, Any] = {name: column[rows] for name, column in columns.items() if column is not None}
+        return Allocations(**kept)
+
     @classmethod
     def joined(cls, parts: Iterable[Allocations]) -> Allocations:
         """The records of all parts in order of time; of one moment, those of the earlier part first."""
+        parts = list(parts)
+        reserves = any(part.reserved is not None for part in parts)
         columns = {name: [np.empty(0, dtype)] for name, dtype in _ALLOCATION_DTYPES.items()}
         for part in parts:
             for name, found in columns.items():
-                found.append(getattr(part, name))
-        whole = {name: np.concatenate(found) for name, found in columns.items()}
+                column = getattr(part, name)
+                found.append(np.zeros(len(part), np.int64) if column is None else column)
+        whole = {name: np.concatenate(found) for name, found in columns.items() if name != "reserved" or reserves}
         order = np.argsort(whole["time_ns"], kind="stable")
         return cls(**{name: column[order] for name, column in whole.items()})
 
@@ -226,6 +208,9 @@ _COLUMN_DTYPES: dict[str, npt.DTypeLike] = {
     "launcher": np.int32,
     "overload": np.int32,
     "shape": np.int32,
+    "values": np.int32,
+    "record_function": np.int64,
+    "extra": np.int32,
     "stack": np.int32,
     "stack_is_forward": np.bool_,
     "is_python_backward": np.bool_,
@@ -242,7 +227,7 @@ _EVENT_REFERENCES = ("forward", "launcher")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trace(_Frozen):
+class Trace(Frozen):
     """A finished recording: one row an event, ordered by start, then by length (an outer event first).
 
     Columns are read-only. An optional column is None when its flag was off. A column that points into a
@@ -276,6 +261,12 @@ class Trace(_Frozen):
     launcher: Int32 | None = None
     overload: Int32 | None = None
     shape: Int32 | None = None
+    #: Values of inputs that are no tensors, a position in `value_texts`.
+    values: Int32 | None = None
+    #: The number that torch's execution trace knows the call by, 0 where none was being made. None where nowhere.
+    record_function: Int64 | None = None
+    #: What a collective or a device said of an event, a position in `extras`. None where nothing was said.
+    extra: Int32 | None = None
     stack: Int32 | None = None
     #: True where `stack` is the forward op's, lent to an event of the backward pass.
     stack_is_forward: Bool | None = None
@@ -294,10 +285,18 @@ class Trace(_Frozen):
     #: For an op of an optimizer, the parameter that it works for. None where shapes were not recorded.
     parameter: Int32 | None = None
 
+    #: The number that the runtime itself gives a thread, by its native id.
+    thread_numbers: Mapping[int, int] = field(default_factory=dict)
     overloads: tuple[str, ...] = ()
     shapes: tuple[Shapes, ...] = ()
     #: Element types beside `shapes`: one string per input, "" for a non-tensor.
     dtypes: tuple[tuple[str, ...], ...] = ()
+    #: Strides beside `shapes`, in the same form; () where the runtime does not tell them.
+    strides: tuple[Shapes, ...] = ()
+    #: JSON: a value per positional input, null for a tensor, then pairs of key and value (see `analysis.inputs`).
+    value_texts: tuple[str, ...] = ()
+    #: JSON objects, the values as Kineto spells them.
+    extras: tuple[str, ...] = ()
     stacks: StackTree | None = None
     modules: tuple[str, ...] = ()
     lines: tuple[SourceLine, ...] = ()
@@ -316,6 +315,7 @@ class Trace(_Frozen):
     began_ns: int = 0
     ended_ns: int = 0
     pid: int = 0
+    host: str = ""
     label: str = ""
     hooks: tuple[str, ...] = ()
     trace_id: str = ""
@@ -332,11 +332,10 @@ class Trace(_Frozen):
     metadata: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _freeze_columns(self, len(self.start_ns), _COLUMN_DTYPES)
-        object.__setattr__(self, "metadata", MappingProxyType(dict(self.metadata)))
-        object.__setattr__(self, "sources", MappingProxyType(dict(self.sources)))
-        if self.outside is not None:
-            object.__setattr__(self, "outside", MappingProxyType(dict(self.outside)))
+        freeze_columns(self, len(self.start_ns), _COLUMN_DTYPES)
+        for name in ("metadata", "sources", "outside", "thread_numbers"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __len__(self) -> int:
         return len(self.start_ns)

@@ -114,7 +114,11 @@ def test_attributes_that_torch_always_has_are_empty_where_nothing_was_recorded()
     assert found.flops == found.cpu_memory_usage == found.self_device_memory_usage == 0
     assert found.device_time_total == found.self_device_time_total == 0
     assert found.sequence_nr == -1
-    assert found.fwd_thread is None
+    assert found.fwd_thread == 0
+    assert found.structured_input_strides == found.concrete_inputs == []
+    assert found.kwinputs == {}
+    assert found.python_id == found.python_parent_id == found.python_module_id == -1
+    assert found.event_metadata is None
     assert found.overload_name == ""
     assert found.use_device is None
     assert found.get("stack") is None

@@ -27,7 +27,7 @@ DANGEROUS_MODULES = {
 DANGEROUS_CALLS = {"eval", "exec", "__import__"}
 #: File of the package: what it uses of these, and why it must.
 ALLOWED = {
-    "capture/kineto_events.py": (
+    "capture/kineto_inputs.py": (
         {"marshal"},
         "keys of nested lists, made and read in memory; no byte comes from outside",
     ),

@@ -11,7 +11,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "mtprof_nb"
 
-MODEL = {"errors", "trace", "bookkeeping", "intervals", "merge", "source_files"}
+MODEL = {"errors", "columns", "trace", "bookkeeping", "input_values", "intervals", "merge", "source_files"}
 #: torch's surface over `analysis`: siblings, which may use one another.
 SURFACE = {"averages", "event", "events", "lines", "table"}
 ANSWERS = {*MODEL, "analysis", *SURFACE}
@@ -19,7 +19,9 @@ OUTPUTS = {"export", "views"}
 #: A room is a module or folder of the package; it may import itself and what stands here.
 MAY_IMPORT = {
     "errors": set(),
-    "trace": {"errors"},
+    "columns": set(),
+    "input_values": set(),
+    "trace": {"errors", "columns"},
     "bookkeeping": {"errors", "trace"},
     "intervals": {"errors", "trace"},
     "source_files": {"errors"},

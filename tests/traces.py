@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 
+from mtprof_nb.input_values import to_text
 from mtprof_nb.trace import KINDS, PHASES, Allocations, Frame, Recorded, SourceLine, StackInterner, Thread, Trace
 
 
@@ -13,7 +15,8 @@ def event(name: str, start_ns: int, end_ns: int, **facts: Any) -> dict[str, Any]
     """One row for `make_trace`. Facts: kind, device, thread, phase, step, sequence_nr, forward (a position in
     the list), shapes, dtypes, stack (frames innermost first: ("f.py", 3, "run")), stack_is_forward,
     memory=(before, after), flops, module, line=("f.py", 3), line_stack (as stack), parameter,
-    is_user_annotation, is_async, launcher, overload."""
+    is_user_annotation, is_async, launcher, overload, strides (beside shapes), values=(inputs, keywords),
+    record_function, extra (JSON by key)."""
     return {"name": name, "start_ns": start_ns, "end_ns": end_ns, **facts}
 
 
@@ -43,12 +46,15 @@ def make_trace(rows: list[dict[str, Any]], allocations: list[dict[str, Any]] | N
     if given("shapes"):
         optional["shape"], pairs = _intern(
             [
-                (row["shapes"], row.get("dtypes", ("float",) * len(row["shapes"]))) if "shapes" in row else None
+                (row["shapes"], row.get("dtypes", ("float",) * len(row["shapes"])), row.get("strides", ()))
+                if "shapes" in row
+                else None
                 for row in rows
             ]
         )
         optional["shapes"] = tuple(pair[0] for pair in pairs)
         optional["dtypes"] = tuple(pair[1] for pair in pairs)
+        optional["strides"] = tuple(pair[2] for pair in pairs) if given("strides") else ()
         recorded["record_shapes"] = True
     if given("stack"):
         interner = StackInterner()
@@ -77,6 +83,15 @@ def make_trace(rows: list[dict[str, Any]], allocations: list[dict[str, Any]] | N
             marked.stack(Frame(*frame) for frame in reversed(row.get("line_stack", ()))) for row in rows
         ]
         optional["line_stacks"] = marked.tree()
+    if given("values"):
+        texts = [to_text(*row["values"]) if "values" in row else None for row in rows]
+        optional["values"], optional["value_texts"] = _intern(texts)
+    if given("extra"):
+        optional["extra"], optional["extras"] = _intern(
+            [json.dumps(said) if said else None for said in column("extra", None)]
+        )
+    if given("record_function"):
+        optional["record_function"] = column("record_function", 0)
     if given("launcher"):
         optional["launcher"] = column("launcher", -1)
     if allocations is not None:
@@ -94,6 +109,7 @@ def make_trace(rows: list[dict[str, Any]], allocations: list[dict[str, Any]] | N
             thread=[thread_ids.index(row.get("thread", 1)) for row in allocations],
             device=[devices.index(row.get("device", "CPU")) for row in allocations],
             device_index=[row.get("device_index", 0) for row in allocations],
+            reserved=[row.get("reserved", 0) for row in allocations] if "reserved" in str(allocations) else None,
         )
     starts, ends = column("start_ns", 0), column("end_ns", 0)
     scalars.setdefault("recorded", Recorded(**recorded))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from mtprof_nb.input_values import from_text
 from mtprof_nb.trace import KINDS, OP, PHASES, Trace
 
 
@@ -58,6 +60,26 @@ def input_shapes(trace: Trace, position: int) -> list[Any]:
     """A list per input, nested for a list of tensors; empty where shapes were not recorded."""
     shape = -1 if trace.shape is None else trace.shape.item(position)
     found: list[Any] = _nested_list(trace.shapes[shape]) if shape >= 0 else []
+    return found
+
+
+def input_strides(trace: Trace, position: int) -> list[Any]:
+    """A list of strides per input, nested for a list of tensors; empty where they were not recorded."""
+    shape = -1 if trace.shape is None or not trace.strides else trace.shape.item(position)
+    found: list[Any] = _nested_list(trace.strides[shape]) if shape >= 0 else []
+    return found
+
+
+def input_values(trace: Trace, position: int) -> tuple[list[Any], dict[str, Any]]:
+    """Values of positional inputs, None for a tensor, and by keyword; both empty where they were not recorded."""
+    values = -1 if trace.values is None else trace.values.item(position)
+    return from_text(trace.value_texts[values]) if values >= 0 else ([], {})
+
+
+def extra(trace: Trace, position: int) -> dict[str, str]:
+    """What a collective or a device said of an event: JSON by key."""
+    said = -1 if trace.extra is None else trace.extra.item(position)
+    found: dict[str, str] = json.loads(trace.extras[said]) if said >= 0 else {}
     return found
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.capture.kineto_events import KinetoColumns, ShapeColumns
+from mtprof_nb.capture.kineto_events import KinetoColumns
+from mtprof_nb.capture.kineto_inputs import ShapeColumns
 from mtprof_nb.intervals import nest_intervals
 from mtprof_nb.trace import Int64
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import CodeType
@@ -91,6 +92,7 @@ def _freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
         began_ns=buffer.began + offset,
         ended_ns=buffer.ended + offset,
         pid=os.getpid(),
+        host=platform.node(),
         trace_id=buffer.request.trace_id,
     )
     overload, overloads = intern([overload or None for _, overload in op_names])

@@ -53,6 +53,8 @@ class Request:
     post_processing_timeout_s: float | None = None
     #: torch's own experimental config, for hook `kineto` alone.
     experimental_config: Any = None
+    #: Whether torch writes an execution trace meanwhile, whose calls are to be found by number.
+    has_execution_trace: bool = False
 
 
 class Hook(Protocol):

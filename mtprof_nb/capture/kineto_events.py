@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import marshal
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ import numpy.typing as npt
 
 from mtprof_nb.capture.other_threads import Unfinished
 from mtprof_nb.intervals import crossing
-from mtprof_nb.trace import LAST_THREAD, Bool, Int8, Int16, Int32, Int64, Shapes, Thread
+from mtprof_nb.trace import LAST_THREAD, Bool, Int8, Int16, Int32, Int64, Thread
 
 #: Kineto's times as they would be, had the wall clock not been set anew.
 Straighten = Callable[[Int64], Int64]
@@ -237,35 +236,6 @@ def _name_of_native_thread(native_id: int) -> str:
         return "" if name == Path("/proc/self/comm").read_text().strip() else name
     except OSError:
         return ""
-
-
-@dataclass(frozen=True)
-class ShapeColumns:
-    """What `record_shapes` gives: positions into tables of input shapes and of element types."""
-
-    shape: Int32
-    shapes: tuple[Shapes, ...]
-    dtypes: tuple[tuple[str, ...], ...]
-
-
-def read_shapes(events: Sequence[Any], kineto_event: Any, is_op: Bool) -> ShapeColumns:
-    """Input shapes of each op, tensor lists nested, with the element types beside."""
-    shapes = map(kineto_event.structured_input_shapes, events)
-    dtypes = map(kineto_event.dtypes, events)
-    # marshal makes a hashable key of nested lists several times faster than nested tuples would be made;
-    # version 2 of its format depends on values alone, not on who shares them.
-    table: dict[bytes, int] = {}
-    positions = (
-        table.setdefault(marshal.dumps(pair, 2), len(table)) if op else -1
-        for op, pair in zip(is_op.tolist(), zip(shapes, dtypes, strict=True), strict=True)
-    )
-    shape = np.fromiter(positions, np.int32, len(events))
-    pairs = [marshal.loads(key) for key in table]  # noqa: S302 - the bytes were made a few lines above
-    return ShapeColumns(shape, tuple(_nested_tuple(pair[0]) for pair in pairs), tuple(tuple(pair[1]) for pair in pairs))
-
-
-def _nested_tuple(value: Any) -> Any:
-    return tuple(map(_nested_tuple, value)) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -92,7 +92,7 @@ class CpuAllocations:
         known = [positions.get(thread.native_id, -1) for thread in self.threads]
         thread = np.array([*known, -1], np.int64)[self.records.thread]
         kept = np.flatnonzero(thread >= 0)
-        columns = {part.name: getattr(self.records, part.name)[kept] for part in fields(Allocations)}
-        cpu = np.full(len(kept), trace.devices.index("CPU"))
-        records = of_recording(Allocations(**{**columns, "thread": thread[kept], "device": cpu}))
+        cpu = np.full(len(kept), trace.devices.index("CPU"), np.int8)
+        owned = replace(self.records.take(kept), thread=thread[kept].astype(np.int16), device=cpu)
+        records = of_recording(owned)
         return replace(records, event=innermost_events(trace, records))

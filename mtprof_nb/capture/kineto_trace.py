@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,14 +14,10 @@ from mtprof_nb.capture.closures import with_closures
 from mtprof_nb.capture.collector import collector_paused
 from mtprof_nb.capture.flops import kineto_flops
 from mtprof_nb.capture.hook import Request
-from mtprof_nb.capture.kineto_events import (
-    KinetoColumns,
-    intern,
-    read_columns,
-    read_devices,
-    read_shapes,
-)
+from mtprof_nb.capture.kineto_events import KinetoColumns, intern, read_columns, read_devices
+from mtprof_nb.capture.kineto_inputs import read_shapes, read_values
 from mtprof_nb.capture.kineto_links import Links, link
+from mtprof_nb.capture.kineto_metadata import read_extras, read_record_functions
 from mtprof_nb.capture.memory import innermost_events
 from mtprof_nb.capture.modules import paths_of_modules
 from mtprof_nb.capture.other_threads import Unfinished
@@ -30,7 +27,7 @@ from mtprof_nb.capture.stacks import frames_of
 from mtprof_nb.capture.thread_stacks import ThreadStacks
 from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.errors import warn
-from mtprof_nb.trace import KERNEL, LAST_THREAD, OP, OPTIMIZER, PYTHON, RUNTIME, SCOPE, Thread, Trace, empty_trace
+from mtprof_nb.trace import KERNEL, LAST_THREAD, OP, OPTIMIZER, PYTHON, RUNTIME, SCOPE, Bool, Thread, Trace, empty_trace
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,11 @@ def _build(results: Any, torch: Any, request: Request, noted: Noted, jumped: Wal
         names=columns.names,
         devices=("CPU",),
         threads=columns.threads,
+        thread_numbers={
+            thread.native_id: number for thread, number in zip(columns.threads, columns.kineto_threads, strict=True)
+        },
         pid=os.getpid(),
+        host=platform.node(),
         recorded=recorded,
         dropped=columns.unread,
     )
@@ -99,6 +100,7 @@ def _build(results: Any, torch: Any, request: Request, noted: Noted, jumped: Wal
         trace = _with_devices(trace, columns, kineto_event)
     if recorded.record_shapes or recorded.with_flops:
         trace = _with_shapes(trace, columns, kineto_event, torch, request)
+    trace = _with_metadata(trace, columns, results, kineto_event, request)
     if request.experimental_config is not None:
         trace = _with_overloads(trace, columns, kineto_event)
     backend = torch._C._get_privateuse1_backend_name()
@@ -155,12 +157,36 @@ def _with_devices(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> Tr
 
 
 def _with_shapes(trace: Trace, columns: KinetoColumns, kineto_event: Any, torch: Any, request: Request) -> Trace:
-    found = read_shapes(columns.events, kineto_event, trace.kind == OP)
+    has_inputs = (trace.kind == OP) | (trace.kind == SCOPE)
+    found = read_shapes(columns.events, kineto_event, has_inputs, with_strides=request.recorded.record_shapes)
     if request.recorded.with_flops:
         trace = replace(trace, flops=kineto_flops(torch, columns, found))
     if not request.recorded.record_shapes:
         return trace
-    return replace(trace, shape=found.shape, shapes=found.shapes, dtypes=found.dtypes)
+    # A scope has inputs only where somebody gave it some.
+    shape = np.where((trace.kind == OP) | _has_any(found.shapes)[found.shape], found.shape, -1)
+    values = read_values(columns.events, kineto_event, has_inputs)
+    return replace(
+        trace,
+        shape=shape,
+        shapes=found.shapes,
+        dtypes=found.dtypes,
+        strides=found.strides,
+        values=values.values,
+        value_texts=values.texts,
+    )
+
+
+def _has_any(table: tuple[Any, ...]) -> Bool:
+    """Whether each entry of a table holds anything; no for position -1."""
+    return np.array([*map(bool, table), False])
+
+
+def _with_metadata(trace: Trace, columns: KinetoColumns, results: Any, kineto_event: Any, request: Request) -> Trace:
+    if request.has_execution_trace:
+        trace = replace(trace, record_function=read_record_functions(results, columns.events, kineto_event))
+    extra, extras = read_extras(trace, columns, kineto_event)
+    return replace(trace, extra=extra, extras=extras) if extras else trace
 
 
 def _with_overloads(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> Trace:

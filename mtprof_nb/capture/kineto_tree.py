@@ -262,6 +262,7 @@ def allocations(tree: FlatTree, kineto_threads: tuple[int, ...]) -> tuple[Alloca
     device = [devices.setdefault(fact.device.type, len(devices)) for fact in facts]
     position = {kineto_thread: index for index, kineto_thread in enumerate(kineto_threads)}
     order = np.argsort(time_ns, kind="stable")
+    reserved = np.array([fact.total_reserved for fact in facts], np.int64)[order]
     return (
         Allocations(
             time_ns=time_ns[order],
@@ -272,6 +273,7 @@ def allocations(tree: FlatTree, kineto_threads: tuple[int, ...]) -> tuple[Alloca
             thread=np.array([position.get(one, -1) for one in tid.tolist()], np.int16)[order],
             device=np.array(device, np.int8)[order],
             device_index=np.array([max(fact.device.index or 0, 0) for fact in facts], np.int8)[order],
+            reserved=reserved if reserved.any() else None,
         ),
         tuple(devices),
     )

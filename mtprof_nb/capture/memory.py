@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,8 +26,7 @@ def of_recording(records: Allocations) -> Allocations:
             held.remove(block)
         else:
             is_own[row] = block[2] == 0
-    rows = np.flatnonzero(is_own)
-    own = Allocations(**{part.name: getattr(records, part.name)[rows] for part in fields(Allocations)})
+    own = records.take(np.flatnonzero(is_own))
     return replace(own, total=_running_totals(own))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mtprof_nb.export.chrome_lanes import Lanes
-from mtprof_nb.export.fixed_width import beside, choice, constant, microseconds, signed_digits
+from mtprof_nb.export.fixed_width import beside, choice, constant, digits, microseconds, signed_digits
 from mtprof_nb.trace import Trace
 
 _CHUNK_ROWS = 1 << 14
@@ -21,22 +21,30 @@ def allocation_lines(trace: Trace, lanes: Lanes, base_ns: int) -> Iterator[bytes
     if allocations is None:
         return
     devices = [str(_DEVICE_NUMBERS.get(name.upper(), -1)) for name in trace.devices]
+    on_host = np.array([name == "CPU" for name in trace.devices])
+    reserved = allocations.reserved
     for first in range(0, len(allocations), _CHUNK_ROWS):
-        rows = slice(first, first + _CHUNK_ROWS)
+        stop = min(first + _CHUNK_ROWS, len(allocations))
+        rows = slice(first, stop)
         yield beside(
-            len(allocations.time_ns[rows]),
+            stop - first,
             constant('{"ph":"i","cat":"cpu_instant_event","s":"t","name":"[memory]"'),
             lanes.places_of_threads(allocations.thread[rows]),
             *microseconds(allocations.time_ns[rows] - base_ns),
             constant(',"args":{"Device Type":'),
             choice(devices, allocations.device[rows]),
             constant(',"Device Id":'),
-            signed_digits(allocations.device_index[rows].astype(np.int64)),
+            # Kineto's index of the host is -1.
+            signed_digits(np.where(on_host[allocations.device[rows]], -1, allocations.device_index[rows])),
             constant(',"Addr":'),
             signed_digits(allocations.address[rows]),
             constant(',"Bytes":'),
             signed_digits(allocations.nbytes[rows]),
             constant(',"Total Allocated":'),
             signed_digits(allocations.total[rows]),
+            constant(',"Total Reserved":'),
+            digits(np.zeros(stop - first, np.int64) if reserved is None else reserved[rows]),
+            constant(',"finished":false,"Ev Idx":'),
+            digits(np.arange(len(trace) + first, len(trace) + stop)),
             constant("}},\n"),
         ).tobytes()

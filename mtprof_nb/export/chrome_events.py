@@ -29,13 +29,13 @@ class EventLines:
     def __init__(self, trace: Trace, lanes: Lanes, base_ns: int) -> None:
         self._trace = trace
         self._base_ns = base_ns
-        self._facts = Facts(trace)
         self._opening, self._openings = _openings(trace)
         self._lanes = lanes
         # Viewers drop an event that crosses another on its track: such scopes get tracks of their own, and
         # the calls that open and close the others make room for them.
         self._own_track = trace.is_async | crossing_scopes(trace)
         self._on_track = ~self._own_track & ~crossing_calls(trace, (trace.kind == SCOPE) & ~self._own_track)
+        self._facts = Facts(trace, self._own_track | self._on_track)
         #: How many of the trace's events there are lines of.
         self.count = int((self._own_track | self._on_track).sum())
         # Names and stacks may be of any length.
@@ -43,23 +43,16 @@ class EventLines:
         self._chunk_rows = min(_CHUNK_ROWS, max(1, _CHUNK_BYTES // max(1, longest)))
 
     def events(self) -> Iterator[bytes]:
-        """One `X` event each: the ops, with a `runtime` event beside each, then all others."""
+        """One `X` event each: the ops, then all others."""
         is_op = self._trace.kind == OP
-        for rows, when in self._chunks(np.flatnonzero(is_op & self._on_track)):
-            yield self._events(rows, when)
-            yield self._runtime_events(rows, when)
-        for rows, when in self._chunks(np.flatnonzero(~is_op & self._on_track)):
-            yield self._events(rows, when)
+        for rows in (np.flatnonzero(is_op & self._on_track), np.flatnonzero(~is_op & self._on_track)):
+            for first in range(0, len(rows), self._chunk_rows):
+                yield self._events(rows[first : first + self._chunk_rows])
 
-    def _chunks(self, rows: Int64) -> Iterator[tuple[Int64, Words]]:
-        for first in range(0, len(rows), self._chunk_rows):
-            chunk = rows[first : first + self._chunk_rows]
-            starts, lengths = self._trace.start_ns[chunk] - self._base_ns, self._trace.duration_ns[chunk]
-            columns = (*microseconds(starts), constant(',"dur":'), *microseconds(lengths), constant(',"args":{'))
-            yield chunk, beside(len(chunk), *columns)
-
-    def _events(self, rows: Int64, when: Words) -> bytes:
-        numbers = beside(len(rows), self._lanes.places(rows), when, *self._facts.numbers(rows))
+    def _events(self, rows: Int64) -> bytes:
+        starts, lengths = self._trace.start_ns[rows] - self._base_ns, self._trace.duration_ns[rows]
+        when = (*microseconds(starts), constant(',"dur":'), *microseconds(lengths), constant(',"args":{'))
+        numbers = beside(len(rows), self._lanes.places(rows), *when, *self._facts.numbers(rows))
         return joined(
             repeat(b'{"ph":"X",'),
             self._openings[self._opening[rows]].tolist(),
@@ -67,18 +60,6 @@ class EventLines:
             *self._facts.texts(rows),
             repeat(b"}},\n"),
         )
-
-    def _runtime_events(self, ops: Int64, when: Words) -> bytes:
-        """The dispatch of each op, as long as the op: on tracks of their own, or every op would show twice."""
-        return beside(
-            len(ops),
-            _RUNTIME_OPENING,
-            self._lanes.runtime_places(ops),
-            when,
-            constant('"correlation_id":'),
-            digits(self._trace.correlation_id[ops]),
-            constant("}},\n"),
-        ).tobytes()
 
     def async_events(self) -> Iterator[bytes]:
         """A `b` and an `e` for each event with a track of its own."""
@@ -113,9 +94,6 @@ class EventLines:
 
     def _moments(self, rows: Int64, times: Int64) -> list[Words]:
         return [self._lanes.places(rows), *microseconds(times - self._base_ns)]
-
-
-_RUNTIME_OPENING = constant('{"ph":"X","cat":"runtime","name":"dispatch_kernel"')
 
 
 def _openings(trace: Trace) -> tuple[Int64, Texts]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 
 from mtprof_nb.analysis.stacks import depths
+from mtprof_nb.export.chrome_inputs import extra_text, shape_text, values_text
+from mtprof_nb.export.chrome_joins import Joins, optional
 from mtprof_nb.export.chrome_text import Column, Texts, quoted, table
 from mtprof_nb.export.fixed_width import Words, choice, constant, digits, signed_digits
-from mtprof_nb.trace import KERNEL, OP, PHASES, PYTHON, Bool, Int32, Int64, StackTree, Trace
+from mtprof_nb.trace import PHASES, PYTHON, Bool, Int32, Int64, StackTree, Trace
 
 
 class Facts:
@@ -18,8 +18,9 @@ class Facts:
     It begins with the numbers, in text of fixed width; what may be of any length follows in columns of its own.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, written: Bool) -> None:
         self._trace = trace
+        self._joins = Joins(trace, written)
         self._places = table(
             f',"device_type":{quoted(device)},"phase":"{phase}"' for phase in PHASES for device in trace.devices
         )
@@ -35,13 +36,12 @@ class Facts:
         return 0 if self._stacks is None else self._stacks.longest
 
     def numbers(self, rows: Int64) -> list[Words]:
-        """Step, position in the trace, numbers of op and autograd node, flops, memory: each where there is one."""
+        """Step, position in the trace, what other tools join by, flops, memory: each where there is one."""
         trace = self._trace
         found = [constant('"step":'), digits(trace.step[rows].astype(np.int64)), constant(',"Ev Idx":'), digits(rows)]
-        found += self._identities(rows)
-        found += _optional("Sequence number", trace.sequence_nr[rows], trace.sequence_nr[rows] < 0)
+        found += self._joins.columns(rows)
         if trace.flops is not None:
-            found += _optional("flops", trace.flops[rows], trace.flops[rows] < 0)
+            found += optional("flops", trace.flops[rows], trace.flops[rows] < 0)
         if trace.memory_before is not None and trace.memory_after is not None:
             found += self._memory(rows, trace.memory_before[rows], trace.memory_after[rows])
         return found
@@ -54,24 +54,6 @@ class Facts:
         values = (digits(before, absent), digits(after, absent), signed_digits(after - before, absent))
         keys = [choice(keys, device) for keys in self._memory_keys]
         return [column for pair in zip(keys, values, strict=True) for column in pair]
-
-    def _identities(self, rows: Int64) -> list[Words]:
-        """The op's own number, or for what an op launched on a device, the number of that op."""
-        trace = self._trace
-        kind, own = trace.kind[rows], trace.correlation_id[rows]
-        if trace.launcher is None:
-            return [*_optional("External id", own, own <= 0), *_optional("correlation_id", own, kind != OP)]
-        launcher = trace.launcher[rows]
-        number = np.where((own == 0) & (launcher >= 0), trace.correlation_id[launcher], own)
-        stream = np.array([thread.native_id for thread in trace.threads], np.int64)[trace.thread[rows]]
-        on_host = kind != KERNEL
-        return [
-            *_optional("External id", number, number <= 0),
-            *_optional("correlation_id", own, kind != OP),
-            *_optional("correlation", number, (kind == OP) | (number <= 0)),
-            *_optional("device", trace.device_index[rows].astype(np.int64), on_host),
-            *_optional("stream", stream, on_host),
-        ]
 
     def texts(self, rows: Int64) -> list[Column]:
         """Device, phase, shapes, module, line and stack: each where it was recorded."""
@@ -89,24 +71,30 @@ class Facts:
 
 _MEMORY = ("before", "after", "delta")
 _LONGEST_DEVICE = 40
+#: Keys of events that nobody's keyword may take.
+_KEYS = frozenset(
+    {
+        *("step", "Ev Idx", "External id", "correlation_id", "runtime_name", "runtime_tid", "Record function id"),
+        *("Sequence number", "Fwd thread id", "flops", "device_type", "phase", "Input Dims", "Input type"),
+        *("Input Strides", "Concrete Inputs", "Module Hierarchy", "Source line", "Overload", "Call stack"),
+        "Call stack is of the forward op",
+    }
+)
+_KEYS_OF_DEVICES = frozenset({"correlation", "device", "stream"})
 _LENT = table(["", ',"Call stack is of the forward op":true'])
-
-
-def _optional(key: str, values: Int64, absent: Bool) -> list[Words]:
-    """`key` and value in each row, blank where `absent`; nothing where it is everywhere absent."""
-    if absent.all():
-        return []
-    if not absent.any():
-        return [constant(f',"{key}":'), digits(values)]
-    return [choice([f',"{key}":'], -absent.view(np.int8)), digits(values, absent)]
 
 
 def _interned(trace: Trace) -> list[tuple[Int32, Texts]]:
     """Columns that point into a table of the trace, each with the texts of that table."""
     found = []
+    taken = _KEYS | {f"{device.lower()}_memory_allocated_{what}" for device in trace.devices for what in _MEMORY}
     if trace.shape is not None:
-        pairs = zip(trace.shapes, trace.dtypes, strict=True)
-        found.append((trace.shape, table(_shape_text(shapes, dtypes) for shapes, dtypes in pairs)))
+        strides = trace.strides or ((),) * len(trace.shapes)
+        found.append((trace.shape, table(map(shape_text, trace.shapes, trace.dtypes, strides))))
+    if trace.values is not None:
+        found.append((trace.values, table(values_text(text, taken) for text in trace.value_texts)))
+    if trace.extra is not None:
+        found.append((trace.extra, table(extra_text(text, taken | _KEYS_OF_DEVICES) for text in trace.extras)))
     if trace.module is not None:
         found.append((trace.module, table(f',"Module Hierarchy":{quoted(path)}' for path in trace.modules)))
     if trace.line is not None:
@@ -115,11 +103,6 @@ def _interned(trace: Trace) -> list[tuple[Int32, Texts]]:
     if trace.overload is not None:
         found.append((trace.overload, table(f',"Overload":{quoted(name)}' for name in trace.overloads)))
     return found
-
-
-def _shape_text(shapes: object, dtypes: object) -> str:
-    dims, types = (json.dumps(value, separators=(",", ":")) for value in (shapes, dtypes))
-    return f',"Input Dims":{dims},"Input type":{types}'
 
 
 class _Stacks:

@@ -9,12 +9,10 @@ import numpy as np
 
 from mtprof_nb.export.chrome_text import quoted
 from mtprof_nb.export.fixed_width import Words, choice
-from mtprof_nb.trace import KERNEL, OP, Int16, Int64, Trace
+from mtprof_nb.trace import KERNEL, Int16, Int64, Trace
 
-#: The process of the `runtime` events, so that they neither cover nor deepen the stack of the ops.
-RUNTIME_PID = '"Runtime"'
-#: Kineto sorts devices behind all processes, and what is neither behind those.
-_FIRST_DEVICE, _LAST = 5_000_000, 0x20000000
+#: Kineto sorts devices behind all processes.
+_FIRST_DEVICE = 5_000_000
 
 
 class Lane(NamedTuple):
@@ -49,15 +47,10 @@ class Lanes:
             for number, thread in enumerate(trace.threads)
         ]
         self._places = [f',"pid":{lane.pid},"tid":{lane.tid},"ts":' for lane in self.lanes]
-        self._runtime_places = [f',"pid":{RUNTIME_PID},"tid":{lane.tid},"ts":' for lane in self.lanes]
 
     def places(self, rows: Int64) -> Words:
         """The text that puts each of `rows` on its track, up to the time to be written next."""
         return choice(self._places, self.of_event[rows])
-
-    def runtime_places(self, rows: Int64) -> Words:
-        """The same for the `runtime` events of ops."""
-        return choice(self._runtime_places, self.of_event[rows])
 
     def places_of_threads(self, threads: Int16) -> Words:
         """The same for what happened on threads; -1 is a thread that nothing else was recorded of."""
@@ -74,11 +67,6 @@ class Lanes:
             yield from _process_lines(ts, pid, "python", label, order)
         for lane in used:
             yield from _track_lines(ts, self.lanes[lane])
-        with_op = _distinct(self.of_event[self._trace.kind == OP])
-        if with_op:
-            yield from _process_lines(ts, RUNTIME_PID, "runtime", "dispatch", _LAST + 1)
-        for lane in with_op:
-            yield from _track_lines(ts, self.lanes[lane]._replace(pid=RUNTIME_PID))
 
 
 def _distinct(lanes: Int64) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from itertools import chain
 
@@ -17,6 +18,7 @@ Column = Iterable[bytes]
 
 #: Kineto counts time from the start of such an interval of seconds, so that a double still holds nanoseconds.
 _BASE_INTERVAL_NS = 7_889_238 * 1_000_000_000
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def quoted(text: str) -> str:
@@ -49,3 +51,17 @@ def base_ns(trace: Trace) -> int:
 def microseconds_text(ns: int) -> str:
     """A time as microseconds with all its nanoseconds: 1234567 is 1234.567."""
     return f"{ns // 1000}.{ns % 1000:03d}"
+
+
+def json_text(text: str) -> str:
+    """`text` itself if it is JSON, else a JSON string that holds it; in ASCII either way."""
+    try:
+        json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return quoted(text)
+    # What is not ASCII can only stand inside strings here, where an escape means the same.
+    return _NOT_ASCII.sub(lambda match: quoted(match.group())[1:-1], text)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -13,13 +12,12 @@ from mtprof_nb.export.atomic import replacing
 from mtprof_nb.export.chrome_allocations import allocation_lines
 from mtprof_nb.export.chrome_events import EventLines
 from mtprof_nb.export.chrome_lanes import Lanes, naming_line
-from mtprof_nb.export.chrome_text import base_ns, microseconds_text, quoted
+from mtprof_nb.export.chrome_text import base_ns, json_text, microseconds_text, quoted
 from mtprof_nb.trace import KERNEL, Trace
 
 #: Keys of the file itself, and names of lines that viewers act upon: the user's metadata must not take them.
 _KEYS_OF_FILE = {"schemaVersion", "traceEvents", "displayTimeUnit", "baseTimeNanoseconds", "traceName"}
 _LINES_OF_VIEWERS = re.compile(r"(process|thread)_\w+|num_cpus|trace_buffer_overflowed")
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def write(trace: Trace, path: str | os.PathLike[str]) -> None:
@@ -71,6 +69,8 @@ def _document(trace: Trace, path: str) -> Iterator[bytes]:
 def _header(trace: Trace, metadata: dict[str, str], base: int) -> str:
     flags = {part.name: "1" for part in fields(trace.recorded) if getattr(trace.recorded, part.name)}
     entries = {"schemaVersion": "1", "deviceProperties": "[]", "trace_id": quoted(trace.trace_id), **flags}
+    if trace.host:
+        entries["host_name"] = quoted(trace.host)
     if trace.dropped:
         entries["dropped_events"] = str(trace.dropped)
     entries |= {key: text for key, text in metadata.items() if key not in _KEYS_OF_FILE}
@@ -101,17 +101,3 @@ def _span(trace: Trace, began: str, count: int) -> str:
 
 def _metadata(trace: Trace) -> dict[str, str]:
     return {str(key): json_text(text) for key, text in trace.metadata.items()}
-
-
-def json_text(text: str) -> str:
-    """`text` itself if it is JSON, else a JSON string that holds it; in ASCII either way."""
-    try:
-        json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        return quoted(text)
-    # What is not ASCII can only stand inside strings here, where an escape means the same.
-    return _NOT_ASCII.sub(lambda match: quoted(match.group())[1:-1], text)
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)

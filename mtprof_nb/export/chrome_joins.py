@@ -1,0 +1,102 @@
+"""Numbers by which other tools join events: of ops, of the calls that made them, of Python calls and their parents."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mtprof_nb.analysis.python_calls import numbers_among
+from mtprof_nb.export.fixed_width import Words, choice, constant, digits
+from mtprof_nb.trace import ENGINE_PREFIX, KERNEL, OP, PYTHON, SCOPE, Bool, Int64, Trace
+
+
+class Joins:
+    """Columns of such numbers under Kineto's keys; `written` are the events that the file holds."""
+
+    def __init__(self, trace: Trace, written: Bool) -> None:
+        self._trace = trace
+        self._external = _external_ids(trace)
+        native = [thread.native_id for thread in trace.threads]
+        self._runtimes = [f',"runtime_name":"dispatch_kernel","runtime_tid":{tid}' for tid in native]
+        self._native = np.array(native or [0], np.int64)
+        self._forward_thread = _forward_threads(trace)
+        calls = written & (trace.kind == PYTHON)
+        self._python = numbers_among(trace, calls) if calls.any() else None
+
+    def columns(self, rows: Int64) -> list[Words]:
+        """The numbers of `rows`, each where there is one."""
+        trace = self._trace
+        kind, own, external = trace.kind[rows], trace.correlation_id[rows], self._external[rows]
+        found = [*optional("External id", external, external <= 0), *optional("correlation_id", own, kind != OP)]
+        if (kind == OP).any():
+            found.append(choice(self._runtimes, np.where(kind == OP, trace.thread[rows], -1)))
+        found += self._record_functions(rows)
+        found += optional("Sequence number", trace.sequence_nr[rows], trace.sequence_nr[rows] < 0)
+        forward_thread = self._forward_thread[rows]
+        found += optional("Fwd thread id", forward_thread, forward_thread < 0)
+        if trace.launcher is not None:
+            found += self._of_devices(rows)
+        return found + self._of_python(rows)
+
+    def _record_functions(self, rows: Int64) -> list[Words]:
+        """The number that an execution trace knows the call by; 0, as in Kineto, where none was being made."""
+        is_called = (self._trace.kind[rows] == OP) | (self._trace.kind[rows] == SCOPE)
+        numbers = self._trace.record_function
+        if numbers is not None:
+            return optional("Record function id", numbers[rows], ~is_called)
+        return [choice([',"Record function id":0'], is_called.view(np.int8) - 1)] if is_called.any() else []
+
+    def _of_devices(self, rows: Int64) -> list[Words]:
+        kind, number = self._trace.kind[rows], self._external[rows]
+        is_called = (kind == OP) | (kind == SCOPE)
+        on_host = kind != KERNEL
+        return [
+            *optional("correlation", number, is_called | (number <= 0)),
+            *optional("device", self._trace.device_index[rows].astype(np.int64), on_host),
+            *optional("stream", self._native[self._trace.thread[rows]], on_host),
+        ]
+
+    def _of_python(self, rows: Int64) -> list[Words]:
+        if self._python is None:
+            return []
+        own, parent, module = (
+            column[rows].astype(np.int64) for column in (self._python.own, self._python.parent, self._python.module)
+        )
+        outermost = np.where((own >= 0) & (parent < 0), 0, -1)
+        return [
+            *optional("Python id", own, own < 0),
+            *optional("Python parent id", parent, parent < 0),
+            *([choice([',"Python parent id":null'], outermost)] if (outermost == 0).any() else []),
+            *optional("Python module id", module, module < 0),
+        ]
+
+
+def optional(key: str, values: Int64, absent: Bool) -> list[Words]:
+    """`key` and value in each row, blank where `absent`; nothing where it is everywhere absent."""
+    if absent.all():
+        return []
+    if not absent.any():
+        return [constant(f',"{key}":'), digits(values)]
+    return [choice([f',"{key}":'], -absent.view(np.int8)), digits(values, absent)]
+
+
+def _external_ids(trace: Trace) -> Int64:
+    """An op's own number, that of the op which launched an event on a device, and numbers after all ops' for scopes."""
+    found = trace.correlation_id.copy()
+    if trace.launcher is not None:
+        launched = (found == 0) & (trace.launcher >= 0)
+        found[launched] = trace.correlation_id[trace.launcher[launched]]
+    scopes = trace.kind == SCOPE
+    found[scopes] = int(found.max(initial=0)) + np.arange(1, int(scopes.sum()) + 1)
+    return found
+
+
+def _forward_threads(trace: Trace) -> Int64:
+    """For a node of the backward pass, the thread of its forward op; 0, as in Kineto, for a forward op; else -1."""
+    natives = [thread.native_id for thread in trace.threads]
+    number = np.array([trace.thread_numbers.get(native, native) for native in natives] or [0], np.int64)
+    names = set(trace.names)
+    is_node = [name.startswith(ENGINE_PREFIX) or ENGINE_PREFIX + name in names for name in trace.names]
+    node = np.array(is_node or [False], np.bool_)[trace.name]
+    known = np.where(trace.forward >= 0, number[trace.thread[trace.forward]], -1)
+    found: Int64 = np.where(trace.sequence_nr < 0, -1, np.where(node, known, 0))
+    return found

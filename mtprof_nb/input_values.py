@@ -1,0 +1,40 @@
+"""Values of an op's inputs as JSON text: texts can be told apart where values cannot, as 1, 1.0 and True."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def plain(inputs: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The values alone: an input that is an object of another kind becomes None, such a keyword is left out."""
+    return (
+        [value if _is_plain(value) else None for value in inputs],
+        {key: value for key, value in keywords.items() if _is_plain(value)},
+    )
+
+
+def to_text(inputs: Sequence[Any], keywords: Mapping[str, Any]) -> str:
+    """Plain values as text."""
+    return json.dumps([inputs, list(keywords.items())], default=_of_complex, separators=(",", ":"))
+
+
+def from_text(text: str) -> tuple[list[Any], dict[str, Any]]:
+    """The values that `to_text` was given: of positional inputs, and by keyword."""
+    inputs, pairs = json.loads(text, object_hook=_to_complex)
+    return inputs, dict(pairs)
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None or type(value) in (bool, int, float, complex, str)
+
+
+def _of_complex(value: complex) -> dict[str, float]:
+    return {"real": value.real, "imag": value.imag}
+
+
+def _to_complex(parts: dict[str, float]) -> complex:
+    return complex(parts["real"], parts["imag"])
