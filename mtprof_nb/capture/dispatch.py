@@ -136,7 +136,7 @@ class OpRecorder:
         }
         memory = ("before", "after") if recorded.profile_memory else ()
         wanted = tuple(field for field, is_wanted in extra.items() if is_wanted)
-        self.buffer = Buffer(request, (*OP_FIELDS, "counter", "node", *memory, *wanted))
+        self.buffer = Buffer(request, (*OP_FIELDS, "counter", "node", "grad", *memory, *wanted))
         self._modules = ModulesOnStack(torch.nn.Module._call_impl.__code__) if recorded.with_modules else None
         self.activities = request.activities
         #: Threads on which a scope of ours, already recorded, is being passed on to torch.
@@ -145,6 +145,7 @@ class OpRecorder:
         self._facts = TensorFacts(torch)
         self._torch = torch
         self._next_number = torch.autograd._get_sequence_nr
+        self._is_grad_enabled = torch.is_grad_enabled
         self._backward_task = torch._C._current_graph_task_id
         self._backward_node = torch._C._current_autograd_node
         ops = torch.ops.profiler
@@ -160,6 +161,7 @@ class OpRecorder:
         facts, recorded = self._facts, self._recorded
         device = facts.device(facts.tensors(args, kwargs))
         counter, node = self._next_number(), self._running_node()
+        grad = self._is_grad_enabled()
         in_python = node != NOT_IN_BACKWARD and _is_called_by_python(sys._getframe(1).f_back)
         shapes = facts.shapes(args, kwargs) if recorded.record_shapes else None
         stack = None if self.buffer.stacks is None else self.buffer.stacks.capture(sys._getframe(1))
@@ -174,7 +176,7 @@ class OpRecorder:
             device = facts.device_of_result(result, kwargs) if device is None else device
             buffer = self.buffer
             if self._is_wanted(device) and buffer.number() <= buffer.limit:
-                values = [op, device, start, end, counter, node]
+                values = [op, device, start, end, counter, node, grad]
                 if recorded.profile_memory:
                     values += (before, self._held(device) if before >= 0 else -1)
                 values.append(stack if recorded.with_stack else in_python)
@@ -313,6 +315,7 @@ def _vocabulary(torch: Any) -> Vocabulary:
         dtype=dtype_name,
         link=link_by_sequence_nr,
         is_engine=_runs_backward,
+        is_module=torch.nn.Module._call_impl.__code__.__eq__,
         folder=str(Path(torch.__file__).parent),
     )
 

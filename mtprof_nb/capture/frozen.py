@@ -18,12 +18,13 @@ from mtprof_nb.capture.collector import collector_paused
 from mtprof_nb.capture.kineto_events import STEP_PREFIX, intern
 from mtprof_nb.capture.links import Links, no_links
 from mtprof_nb.capture.memory import with_readings
+from mtprof_nb.capture.phases import settled, spread_over_outermost
 from mtprof_nb.capture.rows import Rows, describe, read_rows
 from mtprof_nb.errors import warn
 from mtprof_nb.intervals import crossing, nest_intervals
 from mtprof_nb.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, SCOPE, Bool, Int8, Trace
 
-_IN_BACKGROUND = ("enumerate(DataLoader)",)
+_IN_BACKGROUND = "enumerate(DataLoader)"
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Vocabulary:
     link: Callable[[Rows], Links] = no_links
     #: Whether a frame of this code runs the backward pass, so that what it calls is autograd's.
     is_engine: Callable[[CodeType], bool] = lambda _code: False
+    #: Whether a frame of this code calls a module.
+    is_module: Callable[[CodeType], bool] = lambda _code: False
     #: The folder of the runtime's own Python.
     folder: str = "<none>"
 
@@ -59,6 +62,7 @@ def freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
 def _freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
     rows = read_rows(buffer)
     links = vocabulary.link(rows)
+    phase, undecided = _phase(rows, links)
     offset = buffer.request.clock.offset_ns
     op_name, op_names = describe(rows.ops["name"], vocabulary.name)
     scope_name, scope_names = intern(rows.scopes["name"])
@@ -81,7 +85,7 @@ def _freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
         duration_ns=rows.end - rows.start,
         thread=rows.lane,
         threads=tuple(lane.thread for lane in rows.lanes),
-        phase=_phase(rows, links, scope_names, scope_name),
+        phase=settled(phase, undecided, np.zeros(len(rows), np.bool_)),
         correlation_id=np.where(is_op, np.cumsum(is_op), 0),
         sequence_nr=links.sequence_nr,
         forward=links.forward,
@@ -98,10 +102,10 @@ def _freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
     overload, overloads = intern([overload or None for _, overload in op_names])
     if overloads:
         trace = replace(trace, overload=rows.of_ops(overload[op_name], -1), overloads=overloads)
-    return _with_facts(with_closures(trace), rows, vocabulary)
+    return _with_facts(with_closures(trace), rows, vocabulary, undecided)
 
 
-def _with_facts(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
+def _with_facts(trace: Trace, rows: Rows, vocabulary: Vocabulary, undecided: Bool) -> Trace:
     recorded = trace.recorded
     if "in_python" in rows.ops:
         in_python = rows.of_ops(np.array(rows.ops["in_python"], np.bool_), False)
@@ -109,12 +113,13 @@ def _with_facts(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
     if recorded.record_shapes:
         trace = _with_shapes(trace, rows, vocabulary)
     if recorded.with_stack:
-        trace = _with_stacks(trace, rows, vocabulary)
+        trace = _with_stacks(trace, rows, vocabulary, undecided)
     if recorded.with_flops:
         trace = replace(trace, flops=_flops(rows))
     if recorded.with_modules:
         module, modules = intern(rows.ops["module"])
         module = rows.of_ops(module, -1)
+        trace = replace(trace, phase=settled(trace.phase, undecided, module >= 0))
         trace = replace(trace, module=np.where(_is_lent(trace, module >= 0), module[trace.forward], module))
         trace = replace(trace, modules=modules)
     if "before" in rows.ops:
@@ -123,15 +128,38 @@ def _with_facts(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
     return trace
 
 
-def _phase(rows: Rows, links: Links, scope_names: tuple[str, ...], scope_name: Any) -> Int8:
-    phase = np.where(rows.is_op, FORWARD, OTHER)
-    for prefixes, meaning in ((_IN_BACKGROUND, OTHER), ((OF_OPTIMIZER,), OPTIMIZER)):
-        matches = np.array([name.startswith(prefixes) for name in scope_names], np.bool_)
-        mask = np.zeros(len(rows), np.bool_)
-        if matches.any():
-            mask[~rows.is_op] = matches[scope_name[rows.scope[~rows.is_op]]]
-            phase[rows.inside(mask)] = meaning
-    return np.where(links.is_backward, BACKWARD, phase).astype(np.int8)
+def _phase(rows: Rows, links: Links) -> tuple[Int8, Bool]:
+    """Phases, and the ops outside backward and optimizers that autograd did not record, which are other so far."""
+    recorded = _recorded_by_autograd(rows, links)
+    in_loader, in_optimizer = (rows.inside(_is_scope_of(rows, prefix)) for prefix in (_IN_BACKGROUND, OF_OPTIMIZER))
+    phase = np.where(recorded & ~in_loader, FORWARD, OTHER)
+    phase = np.select([links.is_backward, in_optimizer], [BACKWARD, OPTIMIZER], phase).astype(np.int8)
+    return phase, rows.is_op & ~in_loader & (phase == OTHER)
+
+
+def _is_scope_of(rows: Rows, prefix: str) -> Bool:
+    found = np.zeros(len(rows), np.bool_)
+    matches = np.array([name.startswith(prefix) for name in rows.scopes["name"]], np.bool_)
+    found[~rows.is_op] = matches[rows.scope[~rows.is_op]]
+    return found
+
+
+def _recorded_by_autograd(rows: Rows, links: Links) -> Bool:
+    """Ops for which autograd made a node, and all that is around or inside one, up to the outermost op."""
+    made: Bool = (links.sequence_nr >= 0) & ~links.is_backward & rows.is_op
+    with_autograd = rows.of_ops(np.array(rows.ops.get("grad", [True] * len(rows.ops["name"])), np.bool_), True)
+    for here in rows.by_lane(rows.is_op):
+        made[here] = _with_functions(made[here], ~with_autograd[here] & ~links.is_backward[here])
+        made[here] = spread_over_outermost(rows.start[here], rows.end[here], made[here])
+    return made
+
+
+def _with_functions(made: Bool, is_without: Bool) -> Bool:
+    """`made`, with what follows a node made with autograd off: the forward of an `autograd.Function` runs so."""
+    began = np.maximum.accumulate(np.where(~is_without, np.arange(len(made)), -1))
+    last_made = np.maximum.accumulate(np.where(made, np.arange(len(made)), -1))
+    inside: Bool = made | (is_without & (last_made > began))
+    return inside
 
 
 def _is_async(rows: Rows) -> Bool:
@@ -171,9 +199,10 @@ def _plain(shape: Any) -> tuple[Any, ...]:
     return tuple(_plain(size) if isinstance(size, tuple | list) else int(size) for size in shape)
 
 
-def _with_stacks(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
+def _with_stacks(trace: Trace, rows: Rows, vocabulary: Vocabulary, undecided: Bool) -> Trace:
     entries = rows.ops["stack"] + rows.scopes["stack"]
-    found = stacks.freeze(entries, vocabulary.is_engine, vocabulary.folder)
+    found = stacks.freeze(entries, vocabulary.is_engine, vocabulary.is_module, vocabulary.folder)
+    trace = replace(trace, phase=settled(trace.phase, undecided, rows.of_all(found.is_in_module)))
     own = rows.of_all(found.stack)
     lent = _is_lent(trace, rows.of_all(found.has_own_backward))
     # The forward op may itself be of a backward pass, with a stack lent by another.

@@ -83,6 +83,8 @@ class KinetoHook:
         self._is_recording = False
         self._wall = WallClock(request.clock)
         self._wall_started_ns = 0
+        #: Autograd's next number as the recording ended, of the thread that ended it.
+        self._counters: dict[int, int] = {}
         #: What Kineto recorded, from its end until it is read out.
         self._results: Any = None
         #: Whether another torch profiler, started meanwhile, has taken Kineto away.
@@ -211,6 +213,7 @@ class KinetoHook:
         if was_recording:
             self._let_ops_end()
         self._wall.note()
+        self._counters = {threading.get_native_id(): self._torch.autograd._get_sequence_nr()}
         try:
             if not (was_recording or self._is_kineto_active()):
                 # Prepared and never started: Kineto only lets go of its preparation at the end of a recording.
@@ -235,7 +238,7 @@ class KinetoHook:
         if results is None:
             return
         self._note_thread_names()
-        noted = Noted(self._thread_names, self._new_threads, self._wall)
+        noted = Noted(self._thread_names, self._new_threads, self._wall, self._counters)
         if self._wall.has_jumped:
             self._warn_of_jump()
         trace = build_trace(results, self._torch, self._request, noted)

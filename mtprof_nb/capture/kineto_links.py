@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from mtprof_nb.capture.closures import OF_OPTIMIZER
 from mtprof_nb.capture.kineto_events import KinetoColumns
+from mtprof_nb.capture.phases import settled, spread_over_outermost
 from mtprof_nb.intervals import covered, in_nesting_order, innermost, nest_intervals
 from mtprof_nb.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, Bool, Int8, Int32, Int64
 
 _ENGINE_PREFIX = "autograd::engine::evaluate_function: "
-#: Nodes that no op makes: the one above several roots, and that of a function written in C++, which need be no op.
-_MADE_WITHOUT_OP = ("torch::autograd::GraphRoot", "torch::autograd::CppNode")
+#: How the name begins of the Python call of a module.
+_MODULE_PREFIX = "nn.Module: "
+#: The node above several roots, which `backward` makes, and the node of a function in C++, which need be no op.
+_GRAPH_ROOT, _IN_CPP = "torch::autograd::GraphRoot", "torch::autograd::CppNode"
 
 
 @dataclass(frozen=True)
@@ -26,8 +31,10 @@ class Links:
     node: Int32
 
 
-def link(columns: KinetoColumns, kineto_event: Any) -> Links:
-    """Phases by enclosing scope; forward events by thread and autograd's sequence number.
+def link(columns: KinetoColumns, kineto_event: Any, counters: Mapping[int, int] = MappingProxyType({})) -> Links:
+    """Phases by enclosing scope and by what autograd recorded; forward events by thread and sequence number.
+
+    `counters` has autograd's next number at the end of the recording, by native thread, as far as it is known.
 
     A number is only a peek: whatever ran before the node was made carries it too, so the forward op is the
     last-starting one with it that is no autograd node itself. An op that makes several nodes, as a write into a view
@@ -40,14 +47,39 @@ def link(columns: KinetoColumns, kineto_event: Any) -> Links:
     is_optimizer = columns.is_scope & columns.where_name(lambda name: name.startswith(OF_OPTIMIZER))
     is_loader = columns.is_scope & columns.where_name(lambda name: name.startswith("enumerate(DataLoader)"))
     node = _enclosing(columns, is_engine)
-    phase = np.where(columns.is_scope | columns.is_python, OTHER, FORWARD).astype(np.int8)
-    phase[_inside(columns, is_loader)] = OTHER
+    forward_of_node = _forward_of_nodes(columns, is_engine, kineto_event)
+    is_op = ~columns.is_scope & ~columns.is_python
+    recorded = _recorded_by_autograd(columns, is_op & ~is_engine, forward_of_node, counters)
+    phase = np.where(recorded, FORWARD, OTHER).astype(np.int8)
+    in_loader = _inside(columns, is_loader)
+    phase[in_loader] = OTHER
     phase[_inside(columns, is_optimizer)] = OPTIMIZER
     phase[node >= 0] = BACKWARD
     phase[_inside(columns, _root_gradients(columns, is_engine))] = BACKWARD
-    forward_of_node = _forward_of_nodes(columns, is_engine, kineto_event)
+    in_module = _inside(columns, columns.is_python & columns.where_name(lambda name: name.startswith(_MODULE_PREFIX)))
+    phase = settled(phase, is_op & ~in_loader & (phase == OTHER), in_module)
     forward = np.where(node >= 0, forward_of_node[node], -1).astype(np.int32)
     return Links(phase, forward, node)
+
+
+def _recorded_by_autograd(
+    columns: KinetoColumns, is_op: Bool, forward_of_node: Int32, counters: Mapping[int, int]
+) -> Bool:
+    """Ops for which autograd made a node, and all that is around or inside one, up to the outermost op.
+
+    Of the ops with one number the last made the node, if the number of the next op is larger.
+    """
+    made = np.zeros(len(columns), np.bool_)
+    made[forward_of_node[forward_of_node >= 0]] = True
+    of_roots = columns.sequence_nr[_is_node_of(columns, _GRAPH_ROOT)]
+    end_ns = columns.end_ns
+    for thread, rows in _rows_by_thread(columns, is_op):
+        makers = rows[columns.sequence_nr[rows] >= 0]
+        numbers = columns.sequence_nr[makers]
+        following = np.append(numbers[1:], counters.get(columns.threads[thread].native_id, 0))
+        made[makers] |= (following > numbers) & ~np.isin(numbers, of_roots)
+        made[rows] = spread_over_outermost(columns.start_ns[rows], end_ns[rows], made[rows])
+    return made
 
 
 def _rows_by_thread(columns: KinetoColumns, mask: Bool) -> list[tuple[int, Int64]]:
@@ -101,6 +133,11 @@ def _enclosing(columns: KinetoColumns, mask: Bool) -> Int32:
     return node
 
 
+def _is_node_of(columns: KinetoColumns, kind: str) -> Bool:
+    """Events of nodes whose name begins with `kind`, and the engine's events around them."""
+    return columns.where_name(lambda name: name.removeprefix(_ENGINE_PREFIX).startswith(kind))
+
+
 def _forward_of_nodes(columns: KinetoColumns, is_engine: Bool, kineto_event: Any) -> Int32:
     forward = np.full(len(columns) + 1, -1, np.int32)
     nodes = np.flatnonzero(is_engine & (columns.sequence_nr >= 0))
@@ -120,8 +157,8 @@ def _forward_of_nodes(columns: KinetoColumns, is_engine: Bool, kineto_event: Any
     node_key = forward_thread * width + columns.sequence_nr[nodes]
     last = np.maximum(np.searchsorted(maker_key, node_key, side="right") - 1, 0)
     found = maker_key[last] == node_key
-    is_of_an_op = ~columns.where_name(lambda name: name.removeprefix(_ENGINE_PREFIX).startswith(_MADE_WITHOUT_OP))
     below = (maker_key[last] < node_key) & (maker_key[last] // width == forward_thread)
-    found |= below & is_of_an_op[nodes]
+    found |= below & ~_is_node_of(columns, _IN_CPP)[nodes]
+    found &= ~_is_node_of(columns, _GRAPH_ROOT)[nodes]
     forward[nodes[found]] = makers[last[found]]
     return forward

@@ -37,6 +37,8 @@ class Noted:
     thread_names: dict[int, str] = field(default_factory=dict)
     new_threads: ThreadStacks | None = None
     wall: WallClock | None = None
+    #: Autograd's next number as the recording ended, by native thread.
+    counters: dict[int, int] = field(default_factory=dict)
     #: Filled in: what had not ended when the recording did.
     unfinished: list[Unfinished] = field(default_factory=list)
 
@@ -66,7 +68,7 @@ def _build(results: Any, torch: Any, request: Request, noted: Noted, jumped: Wal
     if columns.unread:
         warn(f"post_processing_timeout_s ended the reading: the last {columns.unread:,} events are missing")
     noted.unfinished.extend(columns.unfinished())
-    links = link(columns, kineto_event)
+    links = link(columns, kineto_event, noted.counters)
     kind = np.select([columns.is_scope, columns.is_python], [SCOPE, PYTHON], OP).astype(np.int8)
     count = len(columns)
     trace = Trace(

@@ -93,17 +93,27 @@ class FrozenStacks(NamedTuple):
     tree: StackTree
     #: Whether Python of the user's stood between autograd's engine and the op: then the stack is the op's own.
     has_own_backward: Bool
+    #: Whether a module's call stood on the stack.
+    is_in_module: Bool
 
 
 def freeze(
-    entries: Sequence[StackEntry | None], is_engine: Callable[[CodeType], bool], runtime_folder: str
+    entries: Sequence[StackEntry | None],
+    is_engine: Callable[[CodeType], bool],
+    is_module: Callable[[CodeType], bool],
+    runtime_folder: str,
 ) -> FrozenStacks:
-    """Interned text of the captured stacks. `is_engine` knows the frame below which the backward pass begins."""
+    """Interned text of the captured stacks.
+
+    `is_engine` knows the frame below which the backward pass begins, `is_module` those that call a module.
+    """
     interner = StackInterner()
     position, once = distinct(entries)
     nodes = [-1 if entry is None else interner.stack(frames_of(entry)) for entry in once]
     own = [entry is not None and _has_own_backward(entry, is_engine, runtime_folder) for entry in once]
+    inside = [entry is not None and any(is_module(_code(one)) for one in _outermost_first(entry)) for entry in once]
     return FrozenStacks(
+        is_in_module=np.array(inside, np.bool_)[position],
         stack=np.array(nodes, np.int32)[position],
         tree=interner.tree(),
         has_own_backward=np.array(own, np.bool_)[position],

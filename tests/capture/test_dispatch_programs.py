@@ -151,7 +151,7 @@ found = {
 }
 assert ("aten::mm", "NPU", "forward") in found, found
 assert ("aten::mm", "NPU", "backward") in found, found
-assert ("aten::mul", "CPU", "forward") in found, found
+assert ("aten::mul", "CPU", "other") in found, found
 assert {device for name, device, _ in found if name == "aten::mm"} == {"NPU"}, found
 print("recorded on NPU")
 """

@@ -1,0 +1,135 @@
+"""Phases of real programs: forward is what autograd recorded, or would have; other is the rest."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import mtprof_nb as mtp
+
+torch = pytest.importorskip("torch")
+
+HOOKS = ("kineto", "dispatch")
+
+
+def phases(program: Callable[[], Any], hook: str, **flags: bool) -> dict[str, set[str]]:
+    """The phases in which outermost ops of each name ran."""
+    with mtp.profile(hook=hook, **flags) as prof:
+        program()
+    found: dict[str, set[str]] = {}
+    for event in prof.events():
+        if event.kind == "op":
+            found.setdefault(event.name, set()).add(event.phase)
+    return found
+
+
+class Net(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Linear(8, 8)
+        self.last = torch.nn.Linear(8, 1)
+
+    def forward(self, x: Any) -> Any:
+        mask = torch.bernoulli(torch.full_like(x, 0.5))
+        return self.last(torch.tanh(self.first(x)) * mask)
+
+
+@pytest.mark.parametrize(
+    "flags", [{}, {"with_stack": True}, {"with_modules": True}], ids=["plain", "stacks", "modules"]
+)
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_training_step_has_four_phases(hook: str, flags: dict[str, bool]) -> None:
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, foreach=False)
+    net(torch.rand(4, 8)).sum().backward()
+
+    def step() -> None:
+        optimizer.zero_grad(set_to_none=False)
+        x = torch.randn(4, 8).clamp(-1, 1)
+        loss = net(x).square().mean()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0, foreach=False)
+        optimizer.step()
+        torch.sort(loss.detach().expand(3))
+        loss.item()
+
+    found = phases(step, hook, **flags)
+
+    assert found["aten::addmm"] == {"forward"}
+    assert found["aten::tanh"] == {"forward"}
+    assert found["aten::tanh_backward"] == {"backward"}
+    assert found["aten::add_"] >= {"optimizer"}
+    for name in ("randn", "clamp", "linalg_vector_norm", "sort", "_local_scalar_dense"):
+        assert found[f"aten::{name}"] == {"other"}, name
+    assert "forward" not in found["aten::zero_"]
+    # No node is made for it: only where modules are known is it seen to be of one.
+    assert found["aten::bernoulli"] == ({"forward"} if flags else {"other"})
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_evaluation_alone_is_forward(hook: str, mode: Any) -> None:
+    net, x = Net(), torch.rand(4, 8)
+
+    def evaluate() -> None:
+        with mode():
+            net(x)
+
+    assert set.union(*phases(evaluate, hook).values()) == {"forward"}
+
+
+@pytest.mark.parametrize("flags", [{"with_stack": True}, {"with_modules": True}], ids=["stacks", "modules"])
+@pytest.mark.parametrize("hook", HOOKS)
+def test_evaluation_beside_training_is_forward_where_modules_are_known(hook: str, flags: dict[str, bool]) -> None:
+    net, x = Net(), torch.rand(4, 8)
+
+    def train_and_evaluate() -> None:
+        net(x).sum().backward()
+        with torch.no_grad():
+            torch.nn.Softsign()(net(x))
+            torch.sort(x)
+
+    found = phases(train_and_evaluate, hook, **flags)
+    # Softsign is computed by `abs`, which training has not.
+    assert found["aten::abs"] == {"forward"}
+    assert found["aten::sort"] == {"other"}
+    plain = phases(train_and_evaluate, hook)
+    assert plain["aten::abs"] == plain["aten::sort"] == {"other"}
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_the_forward_of_a_custom_function_is_forward_as_a_whole(hook: str) -> None:
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.sinh().atan().cosh()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad.erf()
+
+    def program() -> None:
+        x = torch.rand(3, requires_grad=True)
+        torch.rand(3).sort()
+        Twice.apply(x).sum().backward()
+
+    found = phases(program, hook)
+    assert found["aten::sinh"] == found["aten::atan"] == found["aten::cosh"] == {"forward"}
+    assert found["aten::sort"] == {"other"}
+    assert found["aten::erf"] == {"backward"}
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_the_last_op_of_a_recording_is_forward_if_it_made_a_node(hook: str) -> None:
+    x = torch.rand(3, requires_grad=True)
+
+    def recorded() -> None:
+        x.sinh()
+        x.cosh()
+
+    def not_recorded() -> None:
+        x.sinh()
+        torch.rand(3).cosh()
+
+    assert phases(recorded, hook)["aten::cosh"] == {"forward"}
+    assert phases(not_recorded, hook)["aten::cosh"] == {"other"}
