@@ -59,7 +59,7 @@ class Facts:
         """Device, phase, shapes, module, line and stack: each where it was recorded."""
         trace = self._trace
         place = trace.phase[rows].astype(np.int64) * len(trace.devices) + trace.device[rows]
-        found: list[Column] = [self._places[place].tolist()]
+        found: list[Column] = [self._places[place].tolist(), self._joins.rare(rows)]
         found += [texts[ids[rows]].tolist() for ids, texts in self._tables]
         if trace.stack is not None and self._stacks is not None:
             # A Python function's stack is the functions around it.
@@ -75,7 +75,16 @@ _LONGEST_DEVICE = 40
 _KEYS = frozenset(
     {
         *("step", "Ev Idx", "External id", "correlation_id", "runtime_name", "runtime_tid", "Record function id"),
-        *("Sequence number", "Fwd thread id", "flops", "device_type", "phase", "Input Dims", "Input type"),
+        *(
+            "Sequence number",
+            "Fwd thread id",
+            "flops",
+            "device_type",
+            "phase",
+            "Input Dims",
+            "Input type",
+            "input_shapes",
+        ),
         *("Input Strides", "Concrete Inputs", "Module Hierarchy", "Source line", "Overload", "Call stack"),
         "Call stack is of the forward op",
     }

@@ -15,10 +15,11 @@ _LARGEST_WHOLE = 1e10
 
 
 def shape_text(shapes: Shapes, dtypes: tuple[str, ...], strides: Shapes) -> str:
-    """The keys of one op's input shapes; nothing for an op without inputs."""
+    """The keys of one op's input shapes, Kineto's and the event's own; nothing for an op without inputs."""
     if not shapes:
         return ""
-    found = f',"Input Dims":{_compact(shapes)},"Input type":{_compact(dtypes)}'
+    sizes = _compact(shapes)
+    found = f',"Input Dims":{sizes},"input_shapes":{sizes},"Input type":{_compact(dtypes)}'
     return f'{found},"Input Strides":{_compact(strides)}' if strides else found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mtprof_nb.analysis.python_calls import numbers_among
+from mtprof_nb.export.chrome_text import Column
 from mtprof_nb.export.fixed_width import Words, choice, constant, digits
 from mtprof_nb.trace import ENGINE_PREFIX, KERNEL, OP, PYTHON, SCOPE, Bool, Int64, Trace
 
@@ -30,12 +31,22 @@ class Joins:
         if (kind == OP).any():
             found.append(choice(self._runtimes, np.where(kind == OP, trace.thread[rows], -1)))
         found += self._record_functions(rows)
-        found += optional("Sequence number", trace.sequence_nr[rows], trace.sequence_nr[rows] < 0)
-        forward_thread = self._forward_thread[rows]
-        found += optional("Fwd thread id", forward_thread, forward_thread < 0)
         if trace.launcher is not None:
             found += self._of_devices(rows)
         return found + self._of_python(rows)
+
+    def rare(self, rows: Int64) -> Column:
+        """The numbers that few events have, as texts: columns of one width would be blank nearly everywhere."""
+        found = np.full(len(rows), b"", object)
+        keys = {"Sequence number": self._trace.sequence_nr, "Fwd thread id": self._forward_thread}
+        if self._python is not None:
+            keys["Python module id"] = self._python.module.astype(np.int64)
+        for key, numbers in keys.items():
+            there = np.flatnonzero(numbers[rows] >= 0)
+            texts = [f',"{key}":{number}'.encode("ascii") for number in numbers[rows[there]].tolist()]
+            found[there] += np.array(texts, object)
+        column: list[bytes] = found.tolist()
+        return column
 
     def _record_functions(self, rows: Int64) -> list[Words]:
         """The number that an execution trace knows the call by; 0, as in Kineto, where none was being made."""
@@ -58,16 +69,11 @@ class Joins:
     def _of_python(self, rows: Int64) -> list[Words]:
         if self._python is None:
             return []
-        own, parent, module = (
-            column[rows].astype(np.int64) for column in (self._python.own, self._python.parent, self._python.module)
-        )
-        outermost = np.where((own >= 0) & (parent < 0), 0, -1)
-        return [
-            *optional("Python id", own, own < 0),
-            *optional("Python parent id", parent, parent < 0),
-            *([choice([',"Python parent id":null'], outermost)] if (outermost == 0).any() else []),
-            *optional("Python module id", module, module < 0),
-        ]
+        own, parent = (column[rows].astype(np.int64) for column in (self._python.own, self._python.parent))
+        if (own < 0).all():
+            return []
+        key = choice([',"Python parent id":', ',"Python parent id":null'], np.where(own < 0, -1, parent < 0))
+        return [*optional("Python id", own, own < 0), key, digits(parent, parent < 0)]
 
 
 def optional(key: str, values: Int64, absent: Bool) -> list[Words]:

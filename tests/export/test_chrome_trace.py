@@ -81,6 +81,7 @@ def test_an_op_is_an_x_event_with_all_that_was_recorded_of_it(document: dict[str
                 "device_type": "CPU",
                 "phase": "forward",
                 "Input Dims": [[2, 3], [[3], [4]], []],
+                "input_shapes": [[2, 3], [[3], [4]], []],
                 "Input type": ["float", "TensorList", ""],
                 "Module Hierarchy": "net.fc1",
                 "Source line": "train.py:3",
