@@ -115,7 +115,8 @@ class MarkBuffers:
         for native_id in dict.fromkeys(buffer.native_id for buffer in self._buffers):
             parts = [part for buffer in self._buffers if buffer.native_id == native_id for part in buffer.packed]
             pairs = np.concatenate(parts)
-            pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+            if np.any(np.diff(pairs[:, 0]) < 0):
+                pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
             found.append(ThreadMarks(native_id, pairs[:, 0], pairs[:, 1].astype(np.int32)))
         return found
 

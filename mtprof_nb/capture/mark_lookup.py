@@ -13,6 +13,9 @@ from mtprof_nb.capture.marking import ENTER, LEAVE, Place, Places
 from mtprof_nb.intervals import covered_until
 from mtprof_nb.trace import BACKWARD, KERNEL, OP, Frame, Int32, Int64, OutsideOps, SourceLine, StackInterner, Trace
 
+#: Marks that are followed at a time.
+_PART = 1 << 16
+
 
 class Replay:
     """Follows marks through calls and returns: after each, which lines are running, as a node of a stack tree."""
@@ -28,14 +31,18 @@ class Replay:
 
     def nodes(self, numbers: Int32 | Int64) -> Int32:
         """The node after each mark of one thread, -1 where no marked line is running."""
-        known, node, found = self._known, -1, []
-        for number in numbers.tolist():
-            following = known.get((node, number))
-            if following is None:
-                following = known[node, number] = self._after(node, number)
-            node = following
-            found.append(node)
-        return np.array(found, np.int32)
+        known, node, found = self._known, -1, np.empty(len(numbers), np.int32)
+        # In parts: as Python's integers, millions of marks take many times the memory.
+        for first in range(0, len(numbers), _PART):
+            part = []
+            for number in numbers[first : first + _PART].tolist():
+                following = known.get((node, number))
+                if following is None:
+                    following = known[node, number] = self._after(node, number)
+                node = following
+                part.append(node)
+            found[first : first + len(part)] = part
+        return found
 
     def place(self, node: int) -> Place:
         """A place at the line that is running innermost at `node`."""
@@ -129,7 +136,7 @@ def _outside_ops(
     """
     ops = (trace.kind == OP) & ~trace.is_async & ~is_bookkeeping(trace)
     until_ns = min(clock.ended_ns, trace.ended_ns)
-    moments = np.clip([trace.began_ns, *clock.unix_ns(time_ns), until_ns], trace.began_ns, until_ns)
+    moments = np.concatenate(([trace.began_ns], clock.unix_ns(time_ns), [until_ns])).clip(trace.began_ns, until_ns)
     in_ops = covered_until(trace.start_ns[ops], trace.end_ns[ops], moments)
     starts, ends = _own_intervals(trace, clock, own, until_ns)
     starts, ends = np.append(trace.start_ns[ops], starts), np.append(trace.end_ns[ops], ends)
