@@ -10,12 +10,13 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mtprof_nb.capture.activities import available
-from mtprof_nb.capture.event_cap import EventCap
+from mtprof_nb.capture.event_cap import EventCap, Room, within_limits
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.kineto_scope import KinetoScope, keep_open
@@ -89,9 +90,9 @@ class KinetoHook:
         self._results: Any = None
         #: Whether another torch profiler, started meanwhile, has taken Kineto away.
         self._is_emptied = False
-        #: What was read out. More than one where the recording went on after memory had looked like `max_events`.
+        #: What was read out. More than one where the recording went on after memory had looked like a limit.
         self._parts: list[Trace] = []
-        self._caps = [EventCap(request.max_events, self._finish, request.recorded)]
+        self._caps: list[EventCap] = []
         self._is_full = False
         #: Whether to listen to all threads, as far as there is a choice.
         self._listens_in_turn = True
@@ -141,8 +142,14 @@ class KinetoHook:
         self._is_recording = True
         if self._slot is not None:
             self._slot.started()
+        remaining = self._request.max_events - sum(map(len, self._parts))
+        folder = str(Path(self._torch.__file__).parent)
+        self._caps.append(EventCap(remaining, self._finish, self._request.recorded, self._room(), folder))
         # Its thread neither begins nor runs while Kineto's Python tracer starts or stops, which would crash.
         self._caps[-1].start()
+
+    def _room(self) -> Room:
+        return Room(self._request.recorded, follows_python=self._slot is not None)
 
     def _start_kineto(self) -> None:
         self._wall = WallClock(self._request.clock)
@@ -173,22 +180,23 @@ class KinetoHook:
                 "profile without it, or use hook='dispatch'"
             )
         self._warn_of_missing_threads(trace)
-        return self._within_cap(_without_switched_off(trace, self._cpu_switched))
+        trace = _without_switched_off(trace, self._cpu_switched)
+        return within_limits(trace, self._request.max_events, self._caps, is_full=self._is_full)
 
     def _finish(self) -> None:
         """End the recording where it reached its limit, and go on where the memory was the program's own."""
         with interrupts_held_back():
             self._uninstall()
         self._read_out()
-        remaining = self._request.max_events - sum(map(len, self._parts))
         # What is open now would be taken for open in a recording of the same threads.
         self._listens_in_turn = not self._listens_to_all
         is_stuck = bool(self._left_open) and self._listens_in_turn and not self._can_listen_to_all
-        # With its Python tracer it is not started anew in the middle of the user's code, where other threads may run.
-        if remaining <= 0 or is_stuck or self._slot is not None:
+        # Its Python tracer cannot be started while other threads run, and is not without need.
+        is_over = self._slot is not None and not (self._caps[-1].was_mistaken(self._parts[-1:]) and not busy_threads())
+        is_enough = sum(map(len, self._parts)) >= self._request.max_events
+        if is_enough or is_stuck or is_over or not self._room().for_another_part():
             self._is_full = True
             return
-        self._caps.append(EventCap(remaining, self._finish, self._request.recorded))
         self.start()
 
     def _let_ops_end(self) -> None:
@@ -282,22 +290,6 @@ class KinetoHook:
         if others:
             self._torch.autograd._toggle_collection_dynamic(enable, others)
 
-    def _within_cap(self, trace: Trace) -> Trace:
-        most = self._request.max_events
-        if len(trace) <= most and not self._is_full:
-            return trace
-        dropped = max(len(trace) - most, 0)
-        if len(trace) < most:
-            warn(
-                f"recording stopped after {len(trace):,} events, for memory grew as if by max_events={most:,}; "
-                "raise max_events"
-            )
-            return replace(trace, dropped_exactly=False)
-        at_least = "at least " if self._is_full else ""
-        warn(f"recording stopped at max_events={most:,}: {at_least}{dropped:,} events are missing; raise max_events")
-        kept = trace.take(np.arange(min(len(trace), most)))
-        return replace(kept, dropped=trace.dropped + dropped, dropped_exactly=not self._is_full)
-
     def _is_kineto_active(self) -> bool:
         """Whether somebody records with Kineto, on this thread or on all."""
         autograd = self._torch.autograd
@@ -358,7 +350,8 @@ class KinetoHook:
 
     def _warn_of_missing_threads(self, trace: Trace) -> None:
         if len(self._caps) > 1 and len(trace.threads) > 1:
-            warn("other threads are missing in parts: memory grew as if by max_events; raise max_events")
+            remedy = "use a schedule" if any(cap.is_short for cap in self._caps) else "raise max_events"
+            warn(f"other threads are missing in parts: memory grew as if by a limit of the recording; {remedy}")
         if self._crowd:
             warn(f"only the thread that profiles is recorded: {self._crowd}")
         elif self._threads_meanwhile is not None and self._threads_meanwhile.count:

@@ -1,0 +1,69 @@
+"""How many bytes this process can still take before the system, a container or a limit of its own refuses."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+#: For each version of cgroups: where it is mounted, the files of limit and use, and the line of cache it can give back.
+_CGROUPS = {
+    "": ("", "memory.max", "memory.current", "inactive_file"),
+    "memory": ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+}
+
+
+def available_bytes(root: Path = Path("/")) -> int | None:
+    """The least that any of them leaves; None where nobody tells. Swap is not counted."""
+    left = [*_in_machine(root), *_in_cgroups(root), *_in_own_limits(root)]
+    return max(min(left), 0) if left else None
+
+
+def _in_machine(root: Path) -> Iterator[int]:
+    found = _fields(root / "proc/meminfo").get("MemAvailable:")
+    if found is not None:
+        yield found * 1024
+
+
+def _in_cgroups(root: Path) -> Iterator[int]:
+    """What each group that this process is in leaves, those around it included."""
+    for line in _text(root / "proc/self/cgroup").splitlines():
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        for controller, (folder, *files) in _CGROUPS.items():
+            if controller in controllers.split(","):
+                mount = root / "sys/fs/cgroup" / folder
+                group = mount / path.strip("/")
+                for place in (group, *group.parents):
+                    if place == mount or mount in place.parents:
+                        yield from _in_group(place, *files)
+
+
+def _in_group(group: Path, limit: str, use: str, cache: str) -> Iterator[int]:
+    limit, use = _text(group / limit).strip(), _text(group / use).strip()
+    if limit.isdecimal() and use.isdecimal():
+        yield int(limit) - int(use) + _fields(group / "memory.stat").get(cache, 0)
+
+
+def _in_own_limits(root: Path) -> Iterator[int]:
+    if sys.platform == "win32":
+        return
+    import resource
+
+    for limit, field in ((resource.RLIMIT_AS, "VmSize:"), (resource.RLIMIT_DATA, "VmData:")):
+        soft, _ = resource.getrlimit(limit)
+        used = _fields(root / "proc/self/status") if soft != resource.RLIM_INFINITY else {}
+        if field in used:
+            yield soft - used[field] * 1024
+
+
+def _fields(path: Path) -> dict[str, int]:
+    """The lines of a name and a whole number, whatever unit follows."""
+    rows = (line.split() for line in _text(path).splitlines())
+    return {row[0]: int(row[1]) for row in rows if len(row) > 1 and row[1].isdecimal()}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
