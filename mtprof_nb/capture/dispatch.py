@@ -12,20 +12,24 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import numpy as np
+
 from mtprof_nb.capture.buffer import OP_FIELDS, Buffer
 from mtprof_nb.capture.collector import frames_of_others
 from mtprof_nb.capture.frozen import Vocabulary, freeze
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.interrupts import interrupts_held_back
-from mtprof_nb.capture.kineto_memory import KinetoMemory
+from mtprof_nb.capture.kineto_memory import CpuAllocations, KinetoMemory
 from mtprof_nb.capture.kineto_trace import device_type_name
 from mtprof_nb.capture.links import NODE_WITHOUT_NUMBER, NOT_IN_BACKWARD, link_by_sequence_nr
 from mtprof_nb.capture.module_paths import ModulesOnStack
 from mtprof_nb.capture.tensor_facts import TensorFacts, dtype_name
 from mtprof_nb.capture.threads import ThreadFollower
 from mtprof_nb.capture.torch_scope import Together
+from mtprof_nb.capture.unfollowed_threads import UnfollowedThreads, not_followed
 from mtprof_nb.errors import warn
-from mtprof_nb.trace import Trace
+from mtprof_nb.merge import merge
+from mtprof_nb.trace import OP, Trace
 
 #: Autograd's number of a node that has none, such as one that accumulates a gradient.
 _LARGEST_NUMBER = 2**62
@@ -34,20 +38,25 @@ _LARGEST_NUMBER = 2**62
 class DispatchHook:
     """Records the ops of every thread that starts, or is given work of a pool, while the recording lasts.
 
-    A thread that was running before is not recorded: a mode belongs to its thread.
+    A mode belongs to its thread, so that one that began before is left to Kineto.
     """
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, *, only_others: bool = False) -> None:
         import torch
 
         self._torch = torch
         self._request = request
+        #: Whether the thread that starts it is left to another hook, with the CPU's memory.
+        self._only_others = only_others
         self._recorder = OpRecorder(torch, request)
         self._mode = _mode_class()(self._recorder)
         self._threads = ThreadFollower(self._inside)
         #: The thread on which recording began, until the mode is taken off there.
         self._started_on: int | None = None
-        self._memory = KinetoMemory(torch, request) if request.recorded.profile_memory else None
+        self._native_id = 0
+        reads_memory = request.recorded.profile_memory and not only_others
+        self._memory = KinetoMemory(torch, request) if reads_memory else None
+        self._unfollowed = None if only_others else UnfollowedThreads(torch, request)
 
     def prepare(self) -> None:
         """Warm up what reads the CPU's allocator."""
@@ -58,12 +67,16 @@ class DispatchHook:
         """Record from here on."""
         if self._memory is not None:
             self._memory.start()
+        if self._unfollowed is not None:
+            self._unfollowed.start()
         _keep_compiler_out(self._torch, type(self._mode).__torch_dispatch__.__code__)
         self._threads.install()
+        if self._only_others:
+            return
         for mode in _modes(self._torch):
             if isinstance(mode, type(self._mode)) and mode.is_over:
                 _remove_mode(mode)
-        self._started_on = threading.get_ident()
+        self._started_on, self._native_id = threading.get_ident(), threading.get_native_id()
         self._push()
 
     def stop(self) -> Trace:
@@ -71,11 +84,22 @@ class DispatchHook:
         try:
             self._remove()
         finally:
-            allocations = self._memory.stop() if self._memory is not None else None
+            try:
+                allocations = self._memory.stop() if self._memory is not None else None
+            finally:
+                unfollowed = self._unfollowed.stop() if self._unfollowed is not None else None
         if self._started_on in frames_of_others():
             warn("stopped on another thread, which cannot take the mode off: stop it on the thread that starts it")
         trace = freeze(self._recorder.buffer, _vocabulary(self._torch))
-        return trace if allocations is None else allocations.put_into(trace)
+        if unfollowed is not None:
+            trace = merge([trace, not_followed(unfollowed, trace)])
+        return trace if allocations is None else self._with_memory(trace, allocations)
+
+    def _with_memory(self, trace: Trace, allocations: CpuAllocations) -> Trace:
+        others = [index for index, thread in enumerate(trace.threads) if thread.native_id != self._native_id]
+        if np.isin(trace.thread[trace.kind == OP], others).any():
+            warn("profile_memory: CPU memory of other threads is missing: torch tells it on the profiling thread alone")
+        return allocations.put_into(trace)
 
     def abandon(self) -> None:
         """In a forked child: record no more there, and keep nothing."""
@@ -83,6 +107,8 @@ class DispatchHook:
         self._recorder.buffer.lanes.clear()
         if self._memory is not None:
             self._memory.abandon()
+        if self._unfollowed is not None:
+            self._unfollowed.abandon()
 
     def _remove(self) -> None:
         self._recorder.buffer.is_open = False

@@ -25,7 +25,7 @@ from mtprof_nb.capture.memory import with_own_memory
 from mtprof_nb.capture.operators import TensorOperators
 from mtprof_nb.capture.other_threads import (
     LEFT_OPEN,
-    ThreadsMeanwhile,
+    ThreadsBefore,
     Unfinished,
     busy_threads,
     let_ops_end,
@@ -79,7 +79,7 @@ class KinetoHook:
         self._positions: dict[int, tuple[int, int]] = {}
         self._operators: TensorOperators | None = None
         self._new_threads: ThreadStacks | None = None
-        self._threads_meanwhile = ThreadsMeanwhile() if request.recorded.profile_memory else None
+        self._threads_before = ThreadsBefore() if request.recorded.profile_memory else None
         self._thread_names: dict[int, str] = {}
         self._is_recording = False
         self._wall = WallClock(request.clock)
@@ -118,9 +118,10 @@ class KinetoHook:
             return
         self._slot = slot
         if busy_threads():
-            self._crowd = "other threads ran when it began; profile without stacks and modules to see them"
+            self._crowd = "Kineto cannot follow Python while they run; profile without stacks and modules to see them"
         if recorded.with_stack:
-            self._operators, self._new_threads = TensorOperators(self._torch), ThreadStacks(self._request.clock)
+            self._operators = TensorOperators(self._torch)
+            self._new_threads = ThreadStacks(self._request.clock) if self._can_listen_to_all else None
 
     def _mind_the_last_recording(self) -> None:
         """Other threads may still be in ops of the last recording, whose end must not find one that listens to all."""
@@ -132,8 +133,8 @@ class KinetoHook:
         if self.profiler is None:
             self.prepare()
         self._note_thread_names()
-        if self._threads_meanwhile is not None:
-            self._threads_meanwhile.install()
+        if self._threads_before is not None:
+            self._threads_before.note()
         if self._operators is not None:
             self._operators.install()
         if self._new_threads is not None:
@@ -267,7 +268,7 @@ class KinetoHook:
 
     def _remove_patches(self) -> None:
         with ExitStack() as each:
-            for patch in (self._operators, self._new_threads, self._threads_meanwhile):
+            for patch in (self._operators, self._new_threads):
                 if patch is not None:
                     each.callback(patch.remove)
 
@@ -324,6 +325,12 @@ class KinetoHook:
         """Listening to all threads Kineto loses the allocator's records, and stumbles over running ones' Python."""
         return not (self._crowd or self._request.recorded.profile_memory)
 
+    @property
+    def listens_to_all(self) -> bool:
+        """Whether it records all threads, from its preparation on; otherwise the one that starts it."""
+        config = self._request.experimental_config
+        return self._listens_to_all if config is None else bool(config.profile_all_threads)
+
     def _experimental_config(self) -> Any:
         config = self._request.experimental_config
         if config is None:
@@ -353,12 +360,9 @@ class KinetoHook:
             remedy = "use a schedule" if any(cap.is_short for cap in self._caps) else "raise max_events"
             warn(f"other threads are missing in parts: memory grew as if by a limit of the recording; {remedy}")
         if self._crowd:
-            warn(f"only the thread that profiles is recorded: {self._crowd}")
-        elif self._threads_meanwhile is not None and self._threads_meanwhile.count:
-            warn(
-                "profile_memory: other threads, which ran meanwhile, are missing, for Kineto cannot record memory and "
-                "other threads at once; profile without profile_memory to see them"
-            )
+            warn(f"threads that began before the recording are missing: {self._crowd}")
+        elif self._threads_before is not None and (ran := self._threads_before.that_ran()):
+            warn(f"profile_memory: {ran}; start it inside, or profile without profile_memory")
 
 
 def _without_switched_off(trace: Trace, switched: list[tuple[int, bool]]) -> Trace:

@@ -21,9 +21,8 @@ class _MemoryHook(KinetoHook):
     def _warn_of_jump(self) -> None:
         warn(f"profile_memory: {self._wall.jump}: some CPU memory may stand at a neighbouring op, record again")
 
-    def _warn_of_missing_threads(self, trace: Trace) -> None:  # noqa: ARG002 - its threads are another hook's
-        if self._threads_meanwhile is not None and self._threads_meanwhile.count:
-            warn("profile_memory: CPU memory of other threads, which ran meanwhile, is missing")
+    def _warn_of_missing_threads(self, trace: Trace) -> None:
+        """Nothing: its threads are another hook's."""
 
 
 class KinetoMemory:

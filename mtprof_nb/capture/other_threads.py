@@ -5,22 +5,24 @@ from __future__ import annotations
 import sysconfig
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
 from mtprof_nb.capture.collector import frames_of_others
-from mtprof_nb.capture.patches import Patches
 from mtprof_nb.capture.stacks import is_hidden_file
 
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
+_POOL = str(Path(_STANDARD_LIBRARY, "concurrent", "futures", "thread.py"))
 _TASKS = Path("/proc/self/task")
 #: A thread that has run so long has left the few instructions that end an op.
 _ENOUGH_NS = 200_000
-#: One that has run so long has done something.
+#: One that has run no longer has at most woken up.
 _A_LITTLE_NS = 20_000
+#: So many threads are named in a message.
+_MOST_NAMES = 3
 #: So long are ops of other threads waited for, at most; and where nobody tells how long a thread has run.
 _MOST_S, _BLINDLY_S, _PAUSE_S = 0.5, 0.05, 0.002
 _HOSTS = ("/ipykernel/", "/IPython/", "/jupyter_client/", "/zmq/", "/tornado/", "/debugpy/", "/execnet/", "/mtprof_nb/")
@@ -125,40 +127,50 @@ def positions() -> dict[int, _Position]:
 LEFT_OPEN = LeftOpen()
 
 
-class ThreadsMeanwhile:
-    """Counts other threads of the user's that run meanwhile: those that start, and those that go on."""
+class ThreadsBefore:
+    """Threads of the user's that began before a recording, and those of them that also ran during it.
+
+    An idle worker of a `concurrent.futures` pool is none of them: what it is given meanwhile is followed.
+    """
 
     def __init__(self) -> None:
-        self.count = 0
-        self._patches = Patches()
-        self._began: dict[int, int] = {}
+        #: Name and time on a processor by native id, as the recording began.
+        self._began: dict[int, tuple[str, int]] = {}
 
-    def install(self) -> None:
-        """Count from now on."""
-        self._began = _run_ns()
+    def note(self) -> None:
+        """Take those that there are now."""
+        run_ns = _run_ns()
+        self._began = {
+            native_id: (name, run_ns[native_id]) for native_id, name in _threads_of_the_user() if native_id in run_ns
+        }
 
-        def counting(original: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
-            def start(thread: threading.Thread) -> None:
-                self.count += not thread.name.startswith("mtprof")
-                original(thread)
+    @property
+    def native_ids(self) -> frozenset[int]:
+        """Those that there were."""
+        return frozenset(self._began)
 
-            return start
+    def that_ran(self) -> str:
+        """A sentence that names the ones that have run since; empty where none has."""
+        now = _run_ns()
+        # One that has ended since has run to its end.
+        ran = [name for one, (name, ns) in self._began.items() if now.get(one, ns + _ENOUGH_NS) - ns > _A_LITTLE_NS]
+        more = f" and {len(ran) - _MOST_NAMES} more" if len(ran) > _MOST_NAMES else ""
+        names = f"thread{'s' * (len(ran) > 1)} {', '.join(map(repr, ran[:_MOST_NAMES]))}{more}"
+        return (
+            f"{names} began before the recording and ran during it: any ops that ran there are missing" if ran else ""
+        )
 
-        self._patches.replace(threading.Thread, "start", counting)
 
-    def remove(self) -> None:
-        """Count no more; what somebody else has put there since stays."""
-        self._patches.undo()
-        began, self._began = self._began, {}
-        ran = (thread for thread, run_ns in _run_ns().items() if run_ns - began.get(thread, run_ns) > _A_LITTLE_NS)
-        self.count += len(set(ran).intersection(_threads_of_the_user()))
-
-
-def _threads_of_the_user() -> list[int]:
-    """Native ids of the threads that do not run for a host, such as a notebook's kernel."""
-    native = {thread.ident: thread.native_id or 0 for thread in threading.enumerate()}
+def _threads_of_the_user() -> list[tuple[int, str]]:
+    """Native ids and names of other threads that neither run for a host, such as a notebook's kernel, nor idle."""
+    known = {thread.ident: (thread.native_id or 0, thread.name) for thread in threading.enumerate()}
     frames = frames_of_others().items()
-    return [native[ident] for ident, frame in frames if ident in native and not _is_of_a_host(frame)]
+    return [known[ident] for ident, frame in frames if ident in known and not (_is_of_a_host(frame) or _is_idle(frame))]
+
+
+def _is_idle(frame: FrameType) -> bool:
+    """Whether a thread, by its innermost frame, waits for work that is handed to its pool."""
+    return frame.f_code.co_filename == _POOL and frame.f_code.co_name == "_worker"
 
 
 def _is_of_a_host(frame: FrameType) -> bool:

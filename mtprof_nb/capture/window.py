@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.errors import warn
 from mtprof_nb.merge import merge
 from mtprof_nb.trace import PYTHON, Int64, Trace
+
+if TYPE_CHECKING:
+    from mtprof_nb.capture.kineto import KinetoHook
 
 #: Time that recording one event adds, in nanoseconds: medians of the project's benchmark, for an estimate.
 _COST_NS = {"kineto": 600, "dispatch": 3_000, "mindtorch_v2": 1_700, "candle": 1_700, "scopes": 600}
@@ -35,9 +38,19 @@ class Window:
         self._follows_imports = hook == "auto"
         if not self.hooks:
             self.hooks["scopes"] = ScopesHook(request)
+        self._follow_threads()
         self._wall = WallClock(request.clock)
         self._is_partial = "CPU" not in request.activities
         self._start_ns = 0
+
+    def _follow_threads(self) -> Hook | None:
+        """A hook beside Kineto, which does not always listen to other threads."""
+        if "kineto" not in self.hooks:
+            return None
+        from mtprof_nb.capture.followed_threads import FollowedThreadsHook
+
+        self.hooks["dispatch"] = FollowedThreadsHook(self.request, cast("KinetoHook", self.hooks["kineto"]))
+        return self.hooks["dispatch"]
 
     def prepare(self) -> None:
         """Do what is slow before the recording starts."""
@@ -69,6 +82,9 @@ class Window:
                 hook = HOOK_KINDS[name].make(self.request)
                 hook.start()
                 self.hooks[name] = hook
+                beside = self._follow_threads() if name == "kineto" else None
+                if beside is not None:
+                    beside.start()
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
         """A named scope, recorded once: by the first hook. Whoever else listens to torch is told of it as well."""
@@ -92,7 +108,7 @@ class Window:
             warn("no tensor runtime is imported, so only scopes were recorded: import torch, mindtorch_v2 or candle")
         return replace(
             _merged(list(traces.values())),
-            hooks=tuple(traces),
+            hooks=tuple(name for name, trace in traces.items() if len(trace) or name != "dispatch" or len(traces) == 1),
             began_ns=noted[0],
             ended_ns=noted[-1],
             trace_id=self.request.trace_id,

@@ -16,7 +16,7 @@ THREADS = 16
 
 
 @pytest.mark.soak
-@pytest.mark.filterwarnings("ignore:only the thread that profiles:mtprof_nb.errors.MtprofWarning")
+@pytest.mark.filterwarnings("ignore:threads :mtprof_nb.errors.MtprofWarning")
 @pytest.mark.parametrize("flags", [{}, {"with_stack": True}], ids=["plain", "stacks"])
 @pytest.mark.parametrize("hook", ["kineto", "dispatch"])
 def test_sessions_start_and_stop_while_16_threads_run_ops(

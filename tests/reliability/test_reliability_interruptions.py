@@ -21,7 +21,17 @@ from reliability_cases import (
 )
 
 import mtprof_nb as mtp
-from mtprof_nb.capture import dispatch, event_cap, kineto, operators, session, thread_stacks, threads, window
+from mtprof_nb.capture import (
+    dispatch,
+    event_cap,
+    kineto,
+    operators,
+    session,
+    thread_stacks,
+    threads,
+    unfollowed_threads,
+    window,
+)
 from mtprof_nb.capture.interrupts import interrupts_held_back
 
 torch = pytest.importorskip("torch")
@@ -92,7 +102,9 @@ STEPS: list[tuple[str, Any, str]] = [
     ("kineto", operators.TensorOperators, "remove"),
     ("kineto", thread_stacks.ThreadStacks, "install"),
     ("kineto", thread_stacks.ThreadStacks, "remove"),
-    ("dispatch", threads.ThreadFollower, "install"),
+    *((hook, threads.ThreadFollower, step) for hook in ("kineto", "dispatch") for step in ("install", "remove")),
+    ("dispatch", unfollowed_threads.UnfollowedThreads, "start"),
+    ("dispatch", unfollowed_threads.UnfollowedThreads, "stop"),
     ("dispatch", dispatch.DispatchHook, "_push"),
     ("dispatch", dispatch, "freeze"),
     ("dispatch", KINETO, "_start_trace"),
@@ -119,7 +131,8 @@ def test_a_step_of_start_or_stop_that_fails_is_told_and_leaves_nothing(
             true_step(*args, **kwargs)
         raise error("injected")
 
-    flags = {"with_stack": True, "profile_memory": True}
+    # With memory Kineto does not listen to other threads, whose stacks nobody needs then.
+    flags = {"with_stack": True, "profile_memory": owner is not thread_stacks.ThreadStacks}
     with nothing_left(), monkeypatch.context() as patch:
         patch.setattr(owner, step, fail)
         with pytest.raises(error, match="injected"), mtp.profile(hook=hook, **flags):

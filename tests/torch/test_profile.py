@@ -4,8 +4,6 @@ import asyncio
 import subprocess
 import sys
 import threading
-import warnings
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from recorded_rows import names_of
@@ -153,36 +151,6 @@ def test_every_thread_that_runs_ops_has_its_own_lane():
     }
     assert len(lanes["aten::mm"]) == 2
     assert not lanes["aten::mm"] & lanes["aten::zeros"]
-
-
-def test_with_memory_the_threads_that_are_missing_are_named_in_one_warning():
-    prof = mtp.profile(profile_memory=True)
-
-    @prof
-    def work():
-        torch.zeros(2)
-        thread = threading.Thread(target=lambda: torch.ones(2))
-        thread.start()
-        thread.join()
-
-    with pytest.warns(mtp.MtprofWarning, match="other threads, which ran meanwhile, are missing") as warned:
-        work()
-    assert len(warned) == 1
-    assert "aten::zeros" in names_of(prof)
-
-
-def test_with_memory_a_thread_that_was_there_before_and_runs_meanwhile_is_missing_with_a_warning():
-    prof = mtp.profile(profile_memory=True)
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(torch.ones, 2).result()
-        prof.start()
-        pool.submit(lambda: [torch.ones(64, 64).sin() for _ in range(100)]).result()
-        with pytest.warns(mtp.MtprofWarning, match="other threads, which ran meanwhile, are missing"):
-            prof.stop()
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            with mtp.profile(profile_memory=True):
-                torch.zeros(2)
 
 
 def test_metadata_is_kept_as_json_text_and_refuses_what_torch_refuses():
