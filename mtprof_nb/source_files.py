@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import sysconfig
 from functools import lru_cache
@@ -11,8 +12,9 @@ _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
 #: Runtimes are libraries wherever they lie.
 _RUNTIMES = ("torch", "mindtorch_v2", "candle", "mtprof_nb")
 _CELLS = ("<ipython-input", "<timed ")
-#: Files that `torch.compile` writes, and names without a folder that it gives to code it makes.
-_GENERATED = (f"{os.sep}torchinductor_", f"{os.sep}torch_compile_debug{os.sep}")
+#: Files that `torch.compile` writes: into its cache, in folders named after two letters of the file, and for debugging.
+_GENERATED = re.compile(r"[/\\]torchinductor_[^/\\]+[/\\](\w\w)[/\\]\w\1\w*\.py$|[/\\]torch_compile_debug[/\\]")
+#: Names without a folder that `torch.compile` gives to code it makes.
 _GENERATED_NAMES = tuple(f"{name}/" for name in _RUNTIMES)
 
 
@@ -20,11 +22,11 @@ _GENERATED_NAMES = tuple(f"{name}/" for name in _RUNTIMES)
 def is_user_file(file: str) -> bool:
     """Whether a file is a notebook cell or the user's own module.
 
-    What is installed, a runtime, the standard library, and code that `torch.compile` generated are not.
+    False for installed packages, runtimes, the standard library, and code that `torch.compile` generated.
     """
     if file.startswith("<"):
         return file.startswith(_CELLS)
-    if file.startswith(_GENERATED_NAMES) or any(part in file for part in (*_INSTALLED, *_GENERATED)):
+    if file.startswith(_GENERATED_NAMES) or _GENERATED.search(file) or any(part in file for part in _INSTALLED):
         return False
     return not file.startswith(_library_folders())
 
@@ -33,5 +35,6 @@ def _library_folders() -> tuple[str, ...]:
     places = [getattr(sys.modules.get(name), "__file__", None) for name in _RUNTIMES]
     runtimes = [os.path.dirname(place) for place in places if place]  # noqa: PTH120 - compared as text
     standard = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
-    generated = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    generated = os.path.abspath(cache) if cache else None  # noqa: PTH100 - compared as text
     return tuple(folder + os.sep for folder in (*runtimes, *standard, generated) if folder)

@@ -193,6 +193,9 @@ def test_marks_and_stacks_of_one_function_agree_on_the_statement() -> None:
         (pytest.__file__, False),
         (textwrap.__file__, False),
         ("/tmp" + "/torchinductor_me/ab/cabc.py", False),
+        ("/home/me/torch_compile_debug/run_1/output_code.py", False),
+        ("/home/me/torchinductor_test.py", True),
+        ("/home/me/torchinductor_bench/train.py", True),
         ("torch/_functorch/_aot_autograd/subclass_codegen.py:codegen(compiled_function_forward)", False),
         ("<eval_with_key>.5", False),
         ("<string>", False),
@@ -201,6 +204,14 @@ def test_marks_and_stacks_of_one_function_agree_on_the_statement() -> None:
 )
 def test_a_file_is_the_users_own_unless_it_is_installed_standard_or_generated(file: str, expected: bool) -> None:
     assert is_user_file(file) is expected
+
+
+def test_the_cache_of_the_compiler_is_generated_however_its_folder_is_spelt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "/home/me/compiled/../cache/")
+    is_user_file.cache_clear()
+    assert not is_user_file("/home/me/cache/triton/kernel.py")
+    assert is_user_file("/home/me/cached.py")
+    is_user_file.cache_clear()
 
 
 def test_the_ops_of_a_line_are_grouped_by_name_and_phase() -> None:
