@@ -23,7 +23,11 @@ class KinetoScope:
     def __enter__(self) -> None:
         self.native_id = threading.get_native_id()
         self._opened.add(self)
-        self._scope.__enter__()
+        try:
+            self._scope.__enter__()
+        except BaseException:
+            self._opened.discard(self)
+            raise
 
     def __exit__(self, *exception: Any) -> None:
         if self._is_recording():

@@ -213,7 +213,7 @@ class record_function:
     """
 
     def __init__(self, name: str, args: str | None = None) -> None:
-        self.name = name
+        self.name = _checked_name(name)
         self.args = args
         #: One for each time that it was entered and not left: by recursion, by threads, by tasks.
         self._open: list[_Entered] = []
@@ -222,10 +222,16 @@ class record_function:
         if is_being_compiled():
             return self
         session = _active
-        if session is not None and session.is_recording and session.window is not None:
+        # Another thread may end the recording meanwhile.
+        window = session.window if session is not None and session.is_recording else None
+        if session is not None and window is not None:
             entry = session.scopes.entering(self.name)
-            scope = session.window.scope(self.name, self.args)
-            scope.__enter__()
+            scope = window.scope(self.name, self.args)
+            try:
+                scope.__enter__()
+            except BaseException:
+                session.scopes.left(entry)
+                raise
             session.scopes.entered(entry)
             self._open.append((entry.thread, entry.task, scope, partial(session.scopes.left, entry)))
         elif (theirs := torch_scope(self.name, self.args)) is not None:
@@ -271,9 +277,16 @@ class record_function:
         return scoped
 
 
+def _checked_name(name: object) -> str:
+    if not isinstance(name, str):
+        msg = f"the name of a scope must be a str, not {name!r}: use record_function(str(...))"
+        raise TypeError(msg)
+    return name
+
+
 def step() -> None:
     """Tell the active session that the next step begins; `SessionError` where there is none."""
-    owner = _active.owner() if _active is not None else None
+    owner = _owner()
     if owner is None:
         msg = "step() needs an active profiler: call it inside `with profile()` or a %%mtprofile cell"
         raise SessionError(msg)
@@ -284,6 +297,12 @@ def steps(iterable: Iterable[T]) -> Iterator[T]:
     """The items of `iterable`, each pass through the loop one profiler step; a plain loop where none is active."""
     for item in iterable:
         yield item
-        owner = _active.owner() if _active is not None else None
+        owner = _owner()
         if owner is not None:
             owner.step()
+
+
+def _owner() -> Owner | None:
+    """The profile of the active session, None where there is none or it was lost."""
+    session = _active
+    return session.owner() if session is not None else None

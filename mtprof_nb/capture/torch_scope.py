@@ -28,7 +28,11 @@ class Together:
 
     def __enter__(self) -> None:
         self._own.__enter__()
-        self._other.__enter__()
+        try:
+            self._other.__enter__()
+        except BaseException:
+            self._own.__exit__(*sys.exc_info())
+            raise
 
     def __exit__(self, *exception: Any) -> None:
         try:

@@ -191,3 +191,18 @@ def test_a_scope_that_is_open_when_the_recording_ends_ends_with_it_and_owns_its_
     assert found.end_ns == prof.trace.ended_ns
     assert found.self_cpu_time_total > 0
     assert [parent(event) for event in prof.events() if event.name == "aten::ones"] == ["open"]
+
+
+@HOOKS
+def test_a_scope_that_cannot_be_entered_fails_alone(hook):
+    with mtp.profile(hook=hook) as prof:
+        with pytest.raises(TypeError, match=r"the name of a scope must be a str, not 5: use record_function\(str"):
+            mtp.record_function(5)
+        with pytest.raises(RuntimeError, match="args"), mtp.record_function("broken", 5):
+            pass
+        assert prof._session.scopes._of_thread.scopes == []
+        with mtp.record_function("whole"):
+            torch.ones(1)
+
+    (whole,) = scopes(prof, "whole")
+    assert whole.cpu_parent is None
