@@ -30,8 +30,8 @@ class Events(MutableSequence[Event]):
 
     def __init__(self, trace: Trace, held: Iterable[Event] | None = None) -> None:
         self._trace = trace
-        counted = averaged_costs(trace).counted
-        self._positions = range(len(trace)) if counted.all() else np.flatnonzero(counted).tolist()
+        #: Positions of the trace's events that count; nobody asks for them once `_held` has the events.
+        self._positions = _counted(trace) if held is None else []
         #: None while the list holds the trace's events as they are.
         self._held = None if held is None else [_checked(event) for event in held]
 
@@ -192,6 +192,11 @@ class Events(MutableSequence[Event]):
         """A recording of the events in the list alone, each once."""
         parts = [trace.take(np.unique(positions)) for trace, positions in self._chosen().items()]
         return merge([replace(part, allocations=None) for part in parts])
+
+
+def _counted(trace: Trace) -> range | list[int]:
+    counted = averaged_costs(trace).counted
+    return range(len(trace)) if counted.all() else np.flatnonzero(counted).tolist()
 
 
 def _checked(value: object) -> Event:

@@ -64,6 +64,6 @@ def _fields(path: Path) -> dict[str, int]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text()
+        return path.read_text(errors="replace")  # the name of a process may be cut within a character
     except OSError:
         return ""

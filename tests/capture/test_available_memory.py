@@ -61,6 +61,13 @@ def test_a_limit_of_the_process_leaves_what_it_has_not_taken(
     assert available_bytes(root) == left * MIB
 
 
+def test_a_process_whose_name_is_cut_within_a_character_is_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    status = root / "proc/self/status"
+    status.write_bytes("Name: ü".encode()[:-1] + b"\n" + status.read_bytes())
+    monkeypatch.setattr(resource, "getrlimit", lambda _limit: (250 * MIB, -1))
+    assert available_bytes(root) == 150 * MIB
+
+
 def test_where_more_is_taken_than_a_limit_allows_nothing_is_left(root: Path) -> None:
     write(root / "proc/self/cgroup", "0::/\n")
     group(root / "sys/fs/cgroup", str(100 * MIB), 300 * MIB, 0)
