@@ -127,6 +127,8 @@ class DispatchHook:
         """Record, or leave out, ops on these devices from now on."""
         enabled = self._recorder.activities
         self._recorder.activities = enabled | activities if enable else enabled - activities
+        if self._unfollowed is not None:
+            self._unfollowed.toggle(enable, activities)
 
     def _push(self) -> None:
         number = self._torch.autograd._get_sequence_nr()

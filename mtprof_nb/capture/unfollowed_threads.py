@@ -44,6 +44,11 @@ class UnfollowedThreads:
             hook.start()
             self._hook = hook
 
+    def toggle(self, enable: bool, activities: frozenset[str]) -> None:
+        """Record, or leave out, ops on these devices from now on."""
+        if self._hook is not None:
+            self._hook.toggle(enable, activities)
+
     def abandon(self) -> None:
         """In a forked child: record no more there."""
         if self._hook is not None:
@@ -59,10 +64,12 @@ class UnfollowedThreads:
 
     def _recorded(self, hook: KinetoHook) -> Trace | None:
         self._wall.note()
-        with collected_warnings([]):  # of threads that are missing for another reason, this one tells
+        told: list[str] = []
+        with collected_warnings(told):
             trace = hook.stop()
         self._hook = None
-        if not hook.listens_to_all:
+        # Of whatever is missing, for a torch profiler that was started meanwhile or for a limit, `stop` tells.
+        if told or not hook.listens_to_all:
             return None
         trace = replace(trace, start_ns=self._wall.of_session(trace.start_ns))
         wanted = np.array([thread.native_id in self._threads.native_ids for thread in trace.threads], np.bool_)

@@ -107,7 +107,7 @@ class Window:
         if set(traces) == {"scopes"}:
             warn("no tensor runtime is imported, so only scopes were recorded: import torch, mindtorch_v2 or candle")
         return replace(
-            _merged(list(traces.values())),
+            _within(_merged(list(traces.values())), self.request.max_events),
             hooks=tuple(name for name, trace in traces.items() if len(trace) or name != "dispatch" or len(traces) == 1),
             began_ns=noted[0],
             ended_ns=noted[-1],
@@ -139,9 +139,20 @@ class Window:
 def _merged(traces: list[Trace]) -> Trace:
     """All hooks' events, and of each device one count of what all runtimes hold there."""
     trace = merge(traces)
-    if trace.allocations is None or len(traces) == 1:
+    with_memory = [one for one in traces if one.allocations is not None and len(one.allocations)]
+    if trace.allocations is None or len(with_memory) < 2:
         return trace
     return replace(trace, allocations=of_recording(trace.allocations))
+
+
+def _within(trace: Trace, most: int) -> Trace:
+    """The first `most` events of `trace`: hooks that record beside one another each hold as many at most."""
+    more = len(trace) - most
+    if more <= 0:
+        return trace
+    if not trace.dropped:
+        warn(f"recording stopped at max_events={most:,}: {more:,} events are missing; raise max_events")
+    return replace(trace.take(np.arange(most)), dropped=trace.dropped + more)
 
 
 def _cost_ns(hook: str, trace: Trace) -> int:

@@ -9,7 +9,7 @@ from traces import event, make_trace
 from mtprof_nb.capture.kineto_memory import CpuAllocations
 from mtprof_nb.capture.memory import held_around, innermost_events, of_recording, with_own_memory
 from mtprof_nb.capture.window import _merged
-from mtprof_nb.trace import OP, Allocations, Thread, Trace
+from mtprof_nb.trace import OP, Allocations, Thread, Trace, empty_trace
 
 
 def records(trace: Trace) -> Allocations:
@@ -119,3 +119,8 @@ def test_cpu_memory_that_no_recorded_thread_took_is_nobodys(threads: tuple[Threa
     assert len(records(found)) == 0
     assert found.memory_before is not None
     assert found.memory_before.tolist() == [-1] * len(trace)
+
+
+def test_one_runtimes_records_are_taken_as_they_are_beside_a_hook_that_has_none() -> None:
+    trace = make_trace([event("mm", 0, 50)], [taken(1, 100, address=8, total=7)])
+    assert _merged([trace, empty_trace()]) is trace

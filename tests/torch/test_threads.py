@@ -192,6 +192,62 @@ def test_work_that_a_pool_was_given_before_is_recorded_from_the_start_on() -> No
     assert (len(ops(prof)), messages) == (50, [])
 
 
+def test_what_is_switched_off_is_left_out_on_a_thread_that_ran_before_too() -> None:
+    with Consumer() as consumer, mtp.profile(hook="dispatch") as prof:
+        for enable, count in ((False, 50), (True, 20)):
+            prof.toggle_collection_dynamic(enable, ["CPU"])
+            consumer.work.put(count)
+            consumer.work.join()
+    assert len(ops(prof)) == 20
+
+
+@pytest.mark.parametrize("options", [{"hook": "dispatch"}, {"hook": "kineto", "profile_memory": True}], ids=str)
+def test_threads_together_hold_no_more_than_max_events(options: dict[str, Any]) -> None:
+    with Consumer() as consumer, ThreadPoolExecutor(1) as pool:
+
+        def program() -> None:
+            run(20)
+            consumer.work.put(20)
+            consumer.work.join()
+            pool.submit(run, 20).result()
+
+        prof, messages = profiled({**options, "max_events": 30}, program)
+        whole, _ = profiled(options, program)
+    assert (len(prof.trace), len(whole.trace) > 30) == (30, True)
+    assert prof.trace.dropped > 0
+    assert len([message for message in messages if message.startswith("recording stopped at max_events=30")]) == 1
+
+
+def test_ops_that_are_few_on_each_thread_are_together_no_more_than_max_events() -> None:
+    def program() -> None:
+        torch.ones(2).add_(1)
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(run, 20).result()
+
+    prof, messages = profiled({"hook": "kineto", "profile_memory": True, "max_events": 21}, program)
+    whole, _ = profiled({"hook": "kineto", "profile_memory": True}, program)
+    missing = len(whole.trace) - 21
+    assert (len(prof.trace), prof.trace.dropped) == (21, missing)
+    assert messages == [
+        AS_DISPATCH,
+        f"recording stopped at max_events=21: {missing} events are missing; raise max_events",
+    ]
+
+
+def test_a_torch_profiler_that_takes_kineto_away_leaves_the_thread_that_ran_before_missing_and_named() -> None:
+    with Consumer() as consumer:
+
+        def program() -> None:
+            run(2)
+            with torch.profiler.profile():
+                consumer.work.put(50)
+                consumer.work.join()
+
+        prof, messages = profiled({"hook": "dispatch"}, program)
+    assert len(ops(prof)) == 2
+    assert messages == [MISSING.removesuffix(", or profile without profile_memory")]
+
+
 @pytest.mark.parametrize("options", [*WITHOUT_MEMORY, *WITH_MEMORY], ids=str)
 def test_forward_backward_and_scopes_of_another_thread_are_recorded_once(options: dict[str, Any]) -> None:
     def train() -> None:
