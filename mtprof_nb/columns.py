@@ -39,7 +39,7 @@ def freeze_columns(owner: Any, length: int, dtypes: Mapping[str, npt.DTypeLike])
 
 
 class Frozen:
-    """What cannot change is its own copy; out of a pickle it is made anew, so that it cannot change there either."""
+    """A record that cannot change: it is its own copy, and a pickle makes a new one that cannot change either."""
 
     def __deepcopy__(self, _memo: Any) -> Any:
         return self

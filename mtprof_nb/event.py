@@ -338,7 +338,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
 
     @property
     def self_cpu_memory_usage(self) -> int:
-        """The same less that of its children."""
+        """Bytes of the host allocated less released meanwhile, without those of its children."""
         return self._bytes("self_cpu")
 
     @property
@@ -348,7 +348,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
 
     @property
     def self_device_memory_usage(self) -> int:
-        """The same less that of its children."""
+        """Bytes of devices allocated less released meanwhile, without those of its children."""
         return self._bytes("self_device")
 
     def _bytes(self, column: str) -> int:

@@ -125,7 +125,7 @@ class profile(Results):
 
     @property
     def action_map(self) -> Transitions:
-        """What is called at each transition, by the action of the step that ends and of the one that begins."""
+        """The calls of each transition, by the action of the step that ends and of the one that begins."""
         # Not kept: a profile that holds its own methods would live on, when lost, until a garbage collection.
         return transitions(
             prepare=self.prepare_trace,

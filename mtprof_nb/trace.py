@@ -265,7 +265,7 @@ class Trace(Frozen):
     values: Int32 | None = None
     #: The number that torch's execution trace knows the call by, 0 where none was being made. None where nowhere.
     record_function: Int64 | None = None
-    #: What a collective or a device said of an event, a position in `extras`. None where nothing was said.
+    #: Metadata of a collective or of a device, a position in `extras`. None where no event has any.
     extra: Int32 | None = None
     stack: Int32 | None = None
     #: True where `stack` is the forward op's, lent to an event of the backward pass.
@@ -293,7 +293,7 @@ class Trace(Frozen):
     dtypes: tuple[tuple[str, ...], ...] = ()
     #: Strides beside `shapes`, in the same form; () where the runtime does not tell them.
     strides: tuple[Shapes, ...] = ()
-    #: JSON: a value per positional input, null for a tensor, then pairs of key and value (see `analysis.inputs`).
+    #: JSON: a value per positional input, null for a tensor, then pairs of key and value (see `input_values`).
     value_texts: tuple[str, ...] = ()
     #: JSON objects, the values as Kineto spells them.
     extras: tuple[str, ...] = ()

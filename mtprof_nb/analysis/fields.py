@@ -77,7 +77,7 @@ def input_values(trace: Trace, position: int) -> tuple[list[Any], dict[str, Any]
 
 
 def extra(trace: Trace, position: int) -> dict[str, str]:
-    """What a collective or a device said of an event: JSON by key."""
+    """Metadata that a collective or a device gave an event: JSON text by key; empty where it gave none."""
     said = -1 if trace.extra is None else trace.extra.item(position)
     found: dict[str, str] = json.loads(trace.extras[said]) if said >= 0 else {}
     return found

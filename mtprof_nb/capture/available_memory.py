@@ -14,7 +14,7 @@ _CGROUPS = {
 
 
 def available_bytes(root: Path = Path("/")) -> int | None:
-    """The least that any of them leaves; None where nobody tells. Swap is not counted."""
+    """The least that machine, container and limits leave, without swap; None where none of them is known."""
     left = [*_in_machine(root), *_in_cgroups(root), *_in_own_limits(root)]
     return max(min(left), 0) if left else None
 
@@ -26,7 +26,7 @@ def _in_machine(root: Path) -> Iterator[int]:
 
 
 def _in_cgroups(root: Path) -> Iterator[int]:
-    """What each group that this process is in leaves, those around it included."""
+    """The bytes that each group of this process, and each group around it, leaves."""
     for line in _text(root / "proc/self/cgroup").splitlines():
         _, controllers, path = (*line.split(":", 2), "", "")[:3]
         for controller, (folder, *files) in _CGROUPS.items():

@@ -33,7 +33,7 @@ class FollowedThreadsHook:
             self._hook.start()
 
     def stop(self) -> Trace:
-        """What other threads ran. Harmless after a failed start."""
+        """The ops of other threads. Does no harm after a failed start."""
         if self._hook is None:
             return empty_trace(recorded=self._request.recorded)
         trace = self._hook.stop()

@@ -16,7 +16,7 @@ from mtprof_nb.trace import Bool, Int32, Shapes
 
 @dataclass(frozen=True)
 class ShapeColumns:
-    """What `record_shapes` gives: positions into tables of input shapes, of element types and of strides."""
+    """For each event a position in the tables of input shapes, element types and strides; -1 where it has none."""
 
     shape: Int32
     shapes: tuple[Shapes, ...]
@@ -51,7 +51,7 @@ def read_values(events: Sequence[Any], kineto_event: Any, has_inputs: Bool) -> V
 
 
 def _interned(events: Sequence[Any], chosen: Bool, *accessors: Any) -> tuple[Int32, list[tuple[Any, ...]]]:
-    """What `accessors` say of the chosen events, as positions into the list of distinct answers; -1 for the others."""
+    """For each chosen event a position in the list of distinct answers of `accessors`; -1 for the others."""
     table: dict[bytes, int] = {}
     found = np.full(len(events), -1, np.int32)
     rows = np.flatnonzero(chosen)

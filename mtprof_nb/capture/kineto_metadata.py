@@ -1,4 +1,4 @@
-"""What Kineto keeps beside its events: numbers of calls for execution traces, words of collectives and devices."""
+"""Facts that Kineto keeps beside its events: numbers in execution traces, metadata of collectives and devices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_record_functions(results: Any, events: Sequence[Any], kineto_event: Any
 
 
 def read_extras(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> tuple[Int32, tuple[str, ...]]:
-    """What a collective or a device said of each event, as positions into a table of JSON objects."""
+    """For each event a position in a table of JSON objects: the metadata of a collective or of a device."""
     rows = np.flatnonzero(
         columns.where_name(_COLLECTIVE.__eq__) | (trace.kind == KERNEL) | (trace.kind == RUNTIME)
     ).tolist()

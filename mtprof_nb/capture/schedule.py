@@ -11,7 +11,7 @@ from mtprof_nb.errors import warn
 
 
 class ProfilerAction(Enum):
-    """What a session does in one step. `DEVICE_STOPPED` is set by a session, never by a schedule.
+    """The action of a session in one step. `DEVICE_STOPPED` is set by a session, never by a schedule.
 
     A member equals the member of the same name of any runtime's `ProfilerAction`.
     """

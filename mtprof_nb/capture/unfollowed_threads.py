@@ -55,7 +55,7 @@ class UnfollowedThreads:
             self._hook.abandon()
 
     def stop(self) -> Trace | None:
-        """What they ran; None, with a warning if they ran, where that is not known. Harmless after a failed start."""
+        """The ops of these threads; None, with a warning if the threads ran, where the ops were not recorded."""
         ran = self._threads.that_ran()
         trace = None if self._hook is None else self._recorded(self._hook)
         if trace is None and ran:

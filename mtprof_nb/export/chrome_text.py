@@ -59,7 +59,7 @@ def json_text(text: str) -> str:
         json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return quoted(text)
-    # What is not ASCII can only stand inside strings here, where an escape means the same.
+    # In JSON, characters beyond ASCII stand inside strings alone, where an escape means the same.
     return _NOT_ASCII.sub(lambda match: quoted(match.group())[1:-1], text)
 
 

@@ -104,7 +104,7 @@ def wall_ns(trace: Trace) -> int:
 
 @once_a_trace
 def outside_ops_ns(trace: Trace) -> int | None:
-    """What the time in ops, and the profiler's own time, leave of the wall time.
+    """The wall time less the time in ops and the profiler's own time.
 
     None where ops ran at once, so that their time is no part of it.
     None too where ops are missing, or a schedule chose steps: what ran between its windows was not recorded.

@@ -9,7 +9,7 @@ ENGINE = "autograd::engine::evaluate_function: "
 
 
 class Event:
-    """What Kineto tells of one event."""
+    """One event with the facts that Kineto has of it; 0 for any other."""
 
     def __init__(self, **facts: Any) -> None:
         self.facts = facts

@@ -1,4 +1,4 @@
-"""What is left of memory, by hand-made files of a system."""
+"""The memory that a process can still take, by hand-made files of a system."""
 
 import resource
 from pathlib import Path

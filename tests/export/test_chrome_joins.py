@@ -1,4 +1,4 @@
-"""What other tools join the events of a Chrome trace by, on hand-made recordings."""
+"""The `args` of a Chrome trace's events: stacks, inputs, and numbers by which other tools join them."""
 
 import json
 from pathlib import Path
@@ -130,3 +130,15 @@ def test_the_host_and_what_its_allocator_reserved_are_told(tmp_path: Path) -> No
     assert document["host_name"] == "node7"
     (memory,) = (one for one in document["traceEvents"] if one["name"] == "[memory]")
     assert memory["args"]["Total Reserved"] == 512
+
+
+def test_a_lent_stack_is_marked(tmp_path: Path) -> None:
+    rows = [event("aten::mm", 1_000, 2_000, stack=(("a.py", 1, "f"),), stack_is_forward=True)]
+
+    assert _args(make_trace(rows), tmp_path)["aten::mm"]["Call stack is of the forward op"] is True
+
+
+def test_a_python_function_has_no_stack_of_its_own_as_it_is_part_of_one(tmp_path: Path) -> None:
+    rows = [event("f.py(1): f", 1_000, 2_000, kind="python", stack=(("f.py", 1, "f"),))]
+
+    assert "Call stack" not in _args(make_trace(rows), tmp_path)["f.py(1): f"]

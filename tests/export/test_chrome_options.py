@@ -1,4 +1,4 @@
-"""What Kineto's own readers and options of torch's expect of `export_chrome_trace`."""
+"""`export_chrome_trace` with torch's options, and for the readers of Kineto's own files."""
 
 import json
 from pathlib import Path

@@ -233,20 +233,6 @@ def test_arrows_lead_from_a_forward_op_to_each_backward_node_that_it_made(tmp_pa
     assert {one["bp"] for one in _events(document, ph="f")} == {"e"}
 
 
-def test_a_lent_stack_is_marked(tmp_path: Path) -> None:
-    rows = [event("aten::mm", 1_000, 2_000, stack=(("a.py", 1, "f"),), stack_is_forward=True)]
-    (op,) = _events(_written(make_trace(rows), tmp_path / "trace.json"), cat="cpu_op")
-
-    assert op["args"]["Call stack is of the forward op"] is True
-
-
-def test_a_python_function_has_no_stack_of_its_own_as_it_is_part_of_one(tmp_path: Path) -> None:
-    rows = [event("f.py(1): f", 1_000, 2_000, kind="python", stack=(("f.py", 1, "f"),))]
-    (call,) = _events(_written(make_trace(rows), tmp_path / "trace.json"), cat="python_function")
-
-    assert "Call stack" not in call["args"]
-
-
 def test_what_runs_on_a_device_is_on_the_track_of_its_stream_and_leads_back_to_its_op(tmp_path: Path) -> None:
     rows = [
         event("aten::mm", 1_000, 9_000),

@@ -1,4 +1,4 @@
-"""What a profiled function held is freed as it returns: no cycle of ours waits for the garbage collector."""
+"""The locals of a profiled function are freed as it returns: no cycle of ours waits for the garbage collector."""
 
 import contextlib
 import gc

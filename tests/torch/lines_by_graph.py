@@ -17,7 +17,7 @@ FILE = "<graph>"
 
 @dataclass
 class Truth:
-    """What one run of a program did in its backward passes."""
+    """Nodes and ops of the backward passes of one run of a program."""
 
     #: (name, line of the forward op) of each autograd node, in the order in which the engine ran them.
     nodes: list[tuple[str, int | None]] = field(default_factory=list)

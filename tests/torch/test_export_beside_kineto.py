@@ -75,7 +75,7 @@ def _events(document: Document, category: str) -> list[dict[str, Any]]:
 
 
 def _unasked(flags: dict[str, bool]) -> set[str]:
-    """What Kineto records on the way to something else: Python calls to find modules, inputs to count operations."""
+    """Keys that Kineto records for another purpose: Python calls to find modules, inputs to count operations."""
     inputs = set() if "record_shapes" in flags else {*INPUTS, *KEYWORDS}
     return inputs if "with_stack" in flags else {*inputs, "python_function"}
 

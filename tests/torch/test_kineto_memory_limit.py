@@ -95,8 +95,9 @@ def test_memory_of_the_programs_own_does_not_end_a_recording_with_stacks(availab
     with told_warnings() as told, mtp.profile(hook="kineto", with_stack=True) as prof:
         hook = prof._session.window.hooks["kineto"]  # type: ignore[union-attr]
         count = 0
-        while len(hook._caps) < 2:
-            kept += [bytearray(100_000) for _ in range(100)]
+        while len(hook._caps) < 2 and count < 100_000:
+            if len(kept) < 2_000:
+                kept += [bytearray(100_000) for _ in range(100)]
             torch.sin(x)
             count += 1
         torch.sin(x)
@@ -168,14 +169,14 @@ def test_a_step_of_an_optimizer_is_not_cut(available: Callable[[int], None]) -> 
     class Greedy(torch.optim.SGD):
         def step(self, closure: None = None) -> None:  # type: ignore[override]
             optimizer.step(closure)
-            kept.extend(bytearray(100_000) for _ in range(20))
+            kept.extend(bytearray(100_000) for _ in range(20 if len(kept) < 2_000 else 0))
 
     greedy = Greedy(model.parameters(), lr=0.1)
     model(torch.ones(4)).sum().backward()
     with told_warnings() as told, mtp.profile(hook="kineto", with_stack=True, profile_memory=True) as prof:
         hook = prof._session.window.hooks["kineto"]  # type: ignore[union-attr]
         steps = 0
-        while len(hook._caps) < 2 and hook.profiler is not None:
+        while len(hook._caps) < 2 and hook.profiler is not None and steps < 20_000:
             greedy.step()
             steps += 1
         greedy.step()
