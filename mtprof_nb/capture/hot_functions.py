@@ -68,10 +68,12 @@ class HotFunctions:
 
     def _without_op_ns(self, way_ns: Int64, numbers: Int64) -> Int64:
         """How long the way from each mark to the next takes where nothing runs in between."""
-        functions = self._places.functions
-        is_told = np.array([not functions[place.scope].is_marked for place in self._places.table], np.bool_)[numbers]
+        functions = [self._places.functions[place.scope] for place in self._places.table]
+        is_told = np.array([not function.is_marked for function in functions], np.bool_)[numbers]
         is_told = is_told[:-1] | is_told[1:]
-        between_marks = way_ns[~is_told]
+        # A mark at a cell's own level costs less.
+        is_cell = np.array([function.is_cell for function in functions], np.bool_)[numbers]
+        between_marks = way_ns[~is_told & ~is_cell[:-1] & ~is_cell[1:]]
         if len(between_marks):
             # The processor may have become faster since the cost was measured.
             short = len(between_marks) // 20

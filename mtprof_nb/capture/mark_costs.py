@@ -55,11 +55,7 @@ class MarkCosts:
         """The cost of the mark of each number."""
         functions = [places.functions[place.scope] for place in places.table]
         costs = [
-            self.told_ns
-            if not function.is_marked
-            else self.cell_ns
-            if function.name == "<module>"
-            else self.function_ns
+            self.told_ns if not function.is_marked else self.cell_ns if function.is_cell else self.function_ns
             for function in functions
         ]
         return np.array(costs, np.int64)

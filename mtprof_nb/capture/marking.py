@@ -16,6 +16,9 @@ MARK = "mtprof_nb mark"
 
 LINE, ENTER, LEAVE = range(3)
 
+#: Python's name for code that is in no function.
+_CELL = "<module>"
+
 
 class Place(NamedTuple):
     """What one mark says: a line begins (LINE), it is the first of a call (ENTER), or the call ends (LEAVE)."""
@@ -33,6 +36,11 @@ class Function(NamedTuple):
     first_line: int
     #: Whether marks stand in its code; else it is Python that tells of its lines.
     is_marked: bool = True
+
+    @property
+    def is_cell(self) -> bool:
+        """Whether this is a cell's own level."""
+        return self.name == _CELL
 
 
 class Places:
@@ -64,12 +72,20 @@ class _Scope:
     any_thread: bool
 
 
-def mark_tree(tree: ast.Module, places: Places, unit: int, transparent: frozenset[str] | None, skip: int = 0) -> None:
+def mark_tree(
+    tree: ast.Module,
+    places: Places,
+    unit: int,
+    transparent: frozenset[str] | None,
+    skip: int = 0,
+    is_compiled_in_parts: bool = False,
+) -> None:
     """Put marks into `tree` after its first `skip` statements; inside functions too, unless `transparent` is None.
 
     `transparent` names the decorators that leave a function's own code to run as it is written.
+    `is_compiled_in_parts` says that each statement of `tree` is compiled alone, and not `tree` as a whole.
     """
-    _Marker(places, unit, transparent).mark_module(tree, skip)
+    _Marker(places, unit, transparent).mark_module(tree, skip, is_compiled_in_parts)
 
 
 class _Marker:
@@ -78,8 +94,8 @@ class _Marker:
         self._unit = unit
         self._transparent = transparent
 
-    def mark_module(self, tree: ast.Module, skip: int) -> None:
-        scope = _Scope(self._places.add_scope(Function("<module>", 1)), any_thread=False)
+    def mark_module(self, tree: ast.Module, skip: int, is_compiled_in_parts: bool) -> None:
+        scope = _Scope(self._places.add_scope(Function(_CELL, 1)), any_thread=False)
         while skip < len(tree.body) and _must_be_first(tree.body[skip]):
             skip += 1
         if skip == len(tree.body):
@@ -91,7 +107,10 @@ class _Marker:
             # Between two statements of a cell it is the shell that runs: it compiles the next one.
             marked += [*self._block([stmt], scope, None), self._mark(scope, stmt.lineno, LEAVE)]
         # A mark after the last statement would take its value's place.
-        tree.body[skip:] = [*marked, *self._block([last], scope, None)]
+        marked += self._block([last], scope, None)
+        tree.body[skip:] = (
+            map(_with_global_mark, marked) if is_compiled_in_parts else [_global_mark(tree.body[skip].lineno), *marked]
+        )
 
     def _block(self, body: Iterable[ast.stmt], scope: _Scope, loop: int | None) -> list[ast.stmt]:
         """`body` with a mark before each statement; `loop` is the line of the loop that it belongs to."""
@@ -140,7 +159,7 @@ class _Marker:
     def _mark_class(self, node: ast.ClassDef, scope: _Scope) -> None:
         docstring = _docstring(node.body)
         # A class body may have a namespace of its own making: a global name is not looked up there.
-        outside = _placed(ast.Global([MARK]), node.lineno)
+        outside = _global_mark(node.lineno)
         block = self._block(node.body[len(docstring) :], scope, None)
         node.body = [*docstring, outside, *block, self._mark(scope, node.lineno)]
 
@@ -237,6 +256,21 @@ def _followed_by(value: ast.expr, mark: ast.expr) -> ast.expr:
 
 def _name() -> ast.Name:
     return ast.Name(MARK, ast.Load())
+
+
+def _global_mark(line: int) -> ast.stmt:
+    """``global`` for the mark's name: the interpreter remembers where a global is, and searches for other names."""
+    return _placed(ast.Global([MARK]), line)
+
+
+def _with_global_mark(stmt: ast.stmt) -> ast.stmt:
+    """`stmt`; one with blocks, which may hold loops, goes below ``if True:`` and a `_global_mark` of its own."""
+    if not isinstance(stmt, _BLOCKS):
+        return stmt
+    return _placed(ast.If(ast.Constant(True), [_global_mark(stmt.lineno), stmt], []), stmt.lineno)
+
+
+_BLOCKS = ast.For | ast.AsyncFor | ast.While | ast.If | ast.With | ast.AsyncWith | ast.Try | ast.TryStar | ast.Match
 
 
 def _placed(stmt: ast.stmt, line: int) -> ast.stmt:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Functions that are named in a note.
 _NAMED = 3
+#: The method of IPython's shell that compiles each statement of a cell alone.
+_COMPILES_IN_PARTS = "run_cell_async"
 
 
 @dataclass
@@ -83,13 +85,13 @@ class Marks:
         """Whether any code was marked."""
         return bool(self._units)
 
-    def mark(self, tree: ast.Module, skip: int = 0) -> ast.Module:
+    def mark(self, tree: ast.Module, skip: int = 0, is_compiled_in_parts: bool = False) -> ast.Module:
         """`tree` with marks after its first `skip` statements; `tree` itself, and a note, where that cannot be."""
         marked = copy.deepcopy(tree)
         try:
             reader = reader_of_functions(tree, self._ip.user_ns)
             transparent = None if reader else transparent_decorators(tree)
-            mark_tree(marked, self._places, len(self._units), transparent, skip)
+            mark_tree(marked, self._places, len(self._units), transparent, skip, is_compiled_in_parts)
             unmarking.compile_each(marked, "<marks>", self._ip.compile.flags)
         except Exception as error:
             # Whatever is wrong with the cell itself, it will say so better without marks.
@@ -273,11 +275,15 @@ class CellMarker:
         if not isinstance(tree, ast.Module) or not tree.body:
             return tree
         is_profiled = self._is_profiled(tree)
+        # Who asks IPython to transform the tree is who compiles it.
+        compiler = sys._getframe(2).f_code.co_name
         if self._current is not None and self._current.is_recording:
-            return self._current.mark(tree, skip=int(is_profiled)) if self._is_to_be_marked(tree) else tree
+            if not self._is_to_be_marked(tree, compiler):
+                return tree
+            return self._current.mark(tree, int(is_profiled), compiler == _COMPILES_IN_PARTS)
         if is_profiled:
             self._pending = Marks(self._ip)
-            return self._pending.mark(tree, skip=1)
+            return self._pending.mark(tree, 1, compiler == _COMPILES_IN_PARTS)
         return tree
 
     def take(self) -> Marks:
@@ -287,9 +293,9 @@ class CellMarker:
             self._current = marks
         return marks
 
-    def _is_to_be_marked(self, tree: ast.Module) -> bool:
+    def _is_to_be_marked(self, tree: ast.Module, compiler: str) -> bool:
         """Not what `%timeit` runs, which would time the marks; not a magic's argument on one line of the cell."""
-        is_timed = sys._getframe(3).f_code.co_name == "timeit"
+        is_timed = compiler == "timeit"
         is_one_line = (tree.body[-1].end_lineno or 1) == 1
         return not is_timed and not (is_one_line and self._current is not None and self._current.has_code)
 
