@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mtprof_nb.capture.mark_lookup import Replay
+from mtprof_nb.capture.mark_lookup import Replay, own_places
 from mtprof_nb.capture.marking import ENTER, Places
 from mtprof_nb.trace import Int32, Int64
 
@@ -53,26 +53,30 @@ class HotFunctions:
         # Time says nothing where somebody is called in between, as Python's tracers are.
         if len(pairs) < 2 or sys.getprofile() is not None or sys.gettrace() is not None:
             return
-        way_ns, number = np.diff(pairs[:, 0]), pairs[:-1, 1]
-        if self._count_calls(number) < _CALLS_SHARE * len(pairs):
+        places, is_own = own_places(pairs[:, 1], self._places)
+        if not is_own.all():
+            # Code that an earlier recording marked is running in between.
+            return
+        way_ns, place = np.diff(pairs[:, 0]), places[:-1]
+        if self._count_calls(place) < _CALLS_SHARE * len(pairs):
             return
         # Behind the mark of a return it is the line of the caller that runs.
-        node = self._replay.nodes(number)
+        node = self._replay.nodes(place)
         marks = self._count(node, self._runs)
-        without_op_ns = self._without_op_ns(way_ns, pairs[:, 1])
+        without_op_ns = self._without_op_ns(way_ns, places)
         for (times, _), long in zip(_LIMITS, self._long, strict=True):
             self._count(node[way_ns >= without_op_ns + (times - 1) * self._mark_ns], long)
         hot = {scope for scope, count in marks.items() if count >= _SHARE * len(pairs) and self._needs_no_marks(scope)}
         if hot:
             self._unmark(hot)
 
-    def _without_op_ns(self, way_ns: Int64, numbers: Int64) -> Int64:
+    def _without_op_ns(self, way_ns: Int64, places: Int32) -> Int64:
         """How long the way from each mark to the next takes where nothing runs in between."""
         functions = [self._places.functions[place.scope] for place in self._places.table]
-        is_told = np.array([not function.is_marked for function in functions], np.bool_)[numbers]
+        is_told = np.array([not function.is_marked for function in functions], np.bool_)[places]
         is_told = is_told[:-1] | is_told[1:]
         # A mark at a cell's own level costs less.
-        is_cell = np.array([function.is_cell for function in functions], np.bool_)[numbers]
+        is_cell = np.array([function.is_cell for function in functions], np.bool_)[places]
         between_marks = way_ns[~is_told & ~is_cell[:-1] & ~is_cell[1:]]
         if len(between_marks):
             # The processor may have become faster since the cost was measured.
@@ -80,9 +84,9 @@ class HotFunctions:
             self._mark_ns = min(self._mark_ns, int(np.partition(between_marks, short)[short]))
         return np.where(is_told, self._told_ns, self._mark_ns)
 
-    def _count_calls(self, numbers: Int64) -> int:
+    def _count_calls(self, places: Int32) -> int:
         calls = 0
-        for place, count in zip(self._places.table, np.bincount(numbers).tolist(), strict=False):
+        for place, count in zip(self._places.table, np.bincount(places).tolist(), strict=False):
             if place.kind == ENTER:
                 self._calls[place.scope] += count
                 calls += count

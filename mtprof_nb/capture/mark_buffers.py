@@ -15,7 +15,7 @@ import numpy as np
 from mtprof_nb.capture.mark_costs import MarkCosts
 from mtprof_nb.capture.marking import MARK
 from mtprof_nb.source_files import is_user_file
-from mtprof_nb.trace import Int32, Int64
+from mtprof_nb.trace import Int64
 
 #: Marks before the first packing, between two later ones, and before marking ends.
 FIRST_PACKING = 1 << 9
@@ -47,7 +47,7 @@ class ThreadMarks:
 
     native_id: int
     time_ns: Int64
-    number: Int32
+    number: Int64
 
 
 @dataclass(eq=False)
@@ -117,7 +117,7 @@ class MarkBuffers:
             pairs = np.concatenate(parts)
             if np.any(np.diff(pairs[:, 0]) < 0):
                 pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
-            found.append(ThreadMarks(native_id, pairs[:, 0], pairs[:, 1].astype(np.int32)))
+            found.append(ThreadMarks(native_id, pairs[:, 0], pairs[:, 1]))
         return found
 
     def _new_buffer(self) -> _Buffer:

@@ -51,8 +51,8 @@ class MarkCosts:
         self._cell.append(_gap_ns(_CELL_CODE, make()))
         self._function.append(_gap_ns(_FUNCTION_CODE, make()))
 
-    def by_number(self, places: Places) -> Int64:
-        """The cost of the mark of each number."""
+    def by_place(self, places: Places) -> Int64:
+        """The cost of the mark of each place, in the order of the table."""
         functions = [places.functions[place.scope] for place in places.table]
         costs = [
             self.told_ns if not function.is_marked else self.cell_ns if function.is_cell else self.function_ns

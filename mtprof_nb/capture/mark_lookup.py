@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from mtprof_nb.bookkeeping import is_bookkeeping
-from mtprof_nb.capture.mark_buffers import MarkBuffers, clock_pair
+from mtprof_nb.capture.mark_buffers import MarkBuffers, ThreadMarks, clock_pair
 from mtprof_nb.capture.marking import ENTER, LEAVE, Place, Places
 from mtprof_nb.intervals import covered_until
-from mtprof_nb.trace import BACKWARD, KERNEL, OP, Frame, Int32, Int64, OutsideOps, SourceLine, StackInterner, Trace
+from mtprof_nb.trace import (
+    BACKWARD,
+    KERNEL,
+    OP,
+    Bool,
+    Frame,
+    Int32,
+    Int64,
+    OutsideOps,
+    SourceLine,
+    StackInterner,
+    Trace,
+)
 
 #: Marks that are followed at a time.
 _PART = 1 << 16
@@ -29,16 +42,16 @@ class Replay:
         self._parent: dict[int, int] = {}
         self._known: dict[tuple[int, int], int] = {}
 
-    def nodes(self, numbers: Int32 | Int64) -> Int32:
-        """The node after each mark of one thread, -1 where no marked line is running."""
-        known, node, found = self._known, -1, np.empty(len(numbers), np.int32)
+    def nodes(self, places: Int32 | Int64) -> Int32:
+        """The node after each mark of one thread, -1 where no marked line is running; by indices of the places."""
+        known, node, found = self._known, -1, np.empty(len(places), np.int32)
         # In parts: as Python's integers, millions of marks take many times the memory.
-        for first in range(0, len(numbers), _PART):
+        for first in range(0, len(places), _PART):
             part = []
-            for number in numbers[first : first + _PART].tolist():
-                following = known.get((node, number))
+            for index in places[first : first + _PART].tolist():
+                following = known.get((node, index))
                 if following is None:
-                    following = known[node, number] = self._after(node, number)
+                    following = known[node, index] = self._after(node, index)
                 node = following
                 part.append(node)
             found[first : first + len(part)] = part
@@ -48,10 +61,10 @@ class Replay:
         """A place at the line that is running innermost at `node`."""
         return self._place[node]
 
-    def _after(self, node: int, number: int) -> int:
-        place = self._places[number]
+    def _after(self, node: int, index: int) -> int:
+        place = self._places[index]
         if place.kind == ENTER:
-            return self._line(node, number)
+            return self._line(node, index)
         same = node
         while same >= 0 and self._place[same].scope != place.scope:
             same = self._parent[same]
@@ -59,10 +72,10 @@ class Replay:
             # One who was not seen to enter, or has left already, leaves nothing.
             return self._parent[same] if same >= 0 else node
         # Calls below it have ended, by an exception; where it is nowhere on the stack, it goes on after waiting.
-        return self._line(self._parent[same] if same >= 0 else node, number)
+        return self._line(self._parent[same] if same >= 0 else node, index)
 
-    def _line(self, parent: int, number: int) -> int:
-        place = self._places[number]
+    def _line(self, parent: int, index: int) -> int:
+        place = self._places[index]
         frame = Frame(self._file_of_unit(place.unit), place.line, self._functions[place.scope].name)
         node = self._interner.child(parent, frame)
         self._place[node], self._parent[node] = place, parent
@@ -95,6 +108,28 @@ class Replay:
         return {line: OutsideOps(*times) for line, *times in zip(lines, own, total, strict=True)}
 
 
+class _Marks(NamedTuple):
+    """The marks of one thread: when, and the index of the place."""
+
+    native_id: int
+    time_ns: Int64
+    place: Int32
+
+
+def _own_marks(marks: ThreadMarks, places: Places) -> _Marks:
+    place, is_own = own_places(marks.number, places)
+    return _Marks(marks.native_id, marks.time_ns if is_own.all() else marks.time_ns[is_own], place)
+
+
+def own_places(numbers: Int64, places: Places) -> tuple[Int32, Bool]:
+    """The index in `places` of each mark that was made for it, and which marks those are.
+
+    Others are of code that an earlier recording marked and that runs on: they say nothing about this one.
+    """
+    is_own = (numbers >= places.first) & (numbers < places.first + len(places.table))
+    return (numbers[is_own] - places.first).astype(np.int32), is_own
+
+
 def with_marked_lines(trace: Trace, buffers: MarkBuffers, places: Places, files: Sequence[str]) -> Trace:
     """`trace` with `line` and `line_stack`: the last mark of the event's own thread before it began.
 
@@ -103,7 +138,7 @@ def with_marked_lines(trace: Trace, buffers: MarkBuffers, places: Places, files:
     """
     replay = Replay(places, files.__getitem__)
     node = np.full(len(trace), -1, np.int32)
-    threads = buffers.threads()
+    threads = [_own_marks(marks, places) for marks in buffers.threads()]
     marked = {marks.native_id for marks in threads}
     unmarked = [index for index, thread in enumerate(trace.threads) if thread.native_id not in marked]
     in_engine = np.isin(trace.thread, unmarked) & (trace.phase == BACKWARD)
@@ -116,10 +151,10 @@ def with_marked_lines(trace: Trace, buffers: MarkBuffers, places: Places, files:
             rows |= in_engine
         chosen = np.flatnonzero(rows & (trace.kind != KERNEL))
         last = np.searchsorted(clock.unix_ns(marks.time_ns), trace.start_ns[chosen], side="right") - 1
-        nodes = np.append(replay.nodes(marks.number), np.int32(-1))
+        nodes = np.append(replay.nodes(marks.place), np.int32(-1))
         node[chosen] = nodes[last]
         if marks.native_id == buffers.cell_thread and trace.has_all_ops:
-            cost_ns = buffers.costs.by_number(places)[marks.number]
+            cost_ns = buffers.costs.by_place(places)[marks.place]
             outside_ns, own_ns = _outside_ops(trace, clock, buffers.own, marks.time_ns, nodes[:-1], cost_ns)
     if buffers.note:
         node[trace.start_ns > clock.ended_ns] = -1

@@ -9,12 +9,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, NamedTuple
 
 #: The name of the object that takes marks. It is no identifier, so no program can mean it and no class mangles it.
 MARK = "mtprof_nb mark"
 
 LINE, ENTER, LEAVE = range(3)
+
+#: First numbers, farther from each other than one recording has places.
+_firsts = count(0, 1 << 24)
 
 #: Python's name for code that is in no function.
 _CELL = "<module>"
@@ -48,14 +52,16 @@ class Places:
 
     def __init__(self) -> None:
         self._numbers: dict[Place, int] = {}
-        #: Every place, at its number.
+        #: The number of the first place. No two recordings share numbers, for code of one may run on in the next.
+        self.first = next(_firsts)
+        #: Every place, in order of their numbers.
         self.table: list[Place] = []
         self.functions: list[Function] = []
 
     def number(self, place: Place) -> int:
         """The number that stands in the marked code for `place`."""
         if place not in self._numbers:
-            self._numbers[place] = len(self.table)
+            self._numbers[place] = self.first + len(self.table)
             self.table.append(place)
         return self._numbers[place]
 
