@@ -5,7 +5,7 @@ from conftest import Kernel
 #: (place, source, phases with time) of every line, and nothing that changes from run to run.
 LINES = """[
     (row.where.partition(' ')[0], row.line, row.source, [
-        phase for phase in ('forward', 'backward', 'optimizer') if getattr(row, phase + '_ns')
+        phase for phase in ('forward', 'backward', 'optimizer', 'other') if getattr(row, phase + '_ns')
     ])
     for row in sorted(prof.lines(), key=lambda row: row.line) if row.has_ops
 ]"""
@@ -27,12 +27,12 @@ def test_a_profiled_cell_knows_the_cost_of_its_lines_without_any_flag(kernel: Ke
 
     assert (ran.status, ran.result) == ("ok", "True")
     assert kernel.value(LINES) == [
-        ("Cell", 2, "w = torch.ones(4, requires_grad=True)", ["forward"]),
+        ("Cell", 2, "w = torch.ones(4, requires_grad=True)", ["other"]),
         ("Cell", 5, "return w.exp().sum()", ["forward", "backward"]),
         ("Cell", 7, "loss = loss_of(w)", []),
         ("Cell", 8, "loss.backward()", ["backward"]),
         ("Cell", 9, "opt.step()", ["optimizer"]),
-        ("Cell", 10, "loss.item() > 0", ["forward"]),
+        ("Cell", 10, "loss.item() > 0", ["other"]),
     ]
     assert kernel.value("[name for name in globals() if 'mark' in name] + [loss_of.__code__.co_names]") == [
         ("exp", "sum")
