@@ -16,8 +16,8 @@ def torch_scope(name: str, args: str | None = None) -> AbstractContextManager[An
 
 def is_being_compiled() -> bool:
     """Whether torch's compiler looks at the calling code, rather than Python running it."""
-    compiler = sys.modules.get("torch.compiler")
-    return compiler is not None and compiler.is_dynamo_compiling()
+    ask = getattr(sys.modules.get("torch.compiler"), "is_dynamo_compiling", None)
+    return ask is not None and ask()
 
 
 class Together:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import types
 
 import pytest
 import torch
@@ -160,6 +161,13 @@ def test_compiled_code_is_compiled_as_if_it_were_not_there(record_function, full
             assert compiled(torch.ones(2)).tolist() == [3, 3]
     if record_function is mtp.record_function:
         assert len(graphs) == 1
+
+
+def test_while_torch_is_being_imported_it_does_nothing(monkeypatch):
+    for name in ("torch.compiler", "torch.autograd.profiler"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    with mtp.record_function("early") as scope:
+        assert scope._open == []
 
 
 def test_without_torch_it_does_nothing():
