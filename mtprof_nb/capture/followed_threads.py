@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from mtprof_nb.capture.dispatch import DispatchHook
@@ -38,6 +39,9 @@ class FollowedThreadsHook:
             return empty_trace(recorded=self._request.recorded)
         trace = self._hook.stop()
         self._hook = None
+        if not getattr(self._request.experimental_config, "capture_overload_names", False):
+            # Kineto tells overloads only where it is asked to, and one op must not have two names in one recording.
+            trace = replace(trace, overload=None, overloads=())
         if len(trace):
             without = " and without their memory" if self._request.recorded.profile_memory else ""
             warn(

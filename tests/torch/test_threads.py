@@ -2,11 +2,13 @@
 
 import contextlib
 import io
+import json
 import queue
 import threading
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -190,6 +192,20 @@ def test_work_that_a_pool_was_given_before_is_recorded_from_the_start_on() -> No
 
         prof, messages = profiled({"hook": "dispatch"}, program)
     assert (len(ops(prof)), messages) == (50, [])
+
+
+def test_an_op_has_one_name_on_all_threads(tmp_path: Path) -> None:
+    def program() -> None:
+        run(2)
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(run, 2).result()
+
+    prof, _ = profiled({"hook": "kineto", "profile_memory": True}, program)
+    prof.export_chrome_trace(tmp_path / "trace.json")
+    written = [one["name"] for one in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]]
+    rows = {row.key: row.count for row in prof.key_averages(group_by_overload_name=True)}
+    assert rows["aten::add"] == rows["aten::ones"] == 2
+    assert (written.count("aten::add"), [name for name in written if name.startswith("aten::add.")]) == (2, [])
 
 
 def test_what_is_switched_off_is_left_out_on_a_thread_that_ran_before_too() -> None:
