@@ -11,6 +11,8 @@ READY := $(VENV)/.ready
 REPORTS := build/reports
 TORCH := $(shell sed -n 's/.*"torch==\([^"]*\)".*/\1/p' pyproject.toml)
 PYTEST = $(BIN)/python -m pytest --junitxml=$(REPORTS)/$@.xml
+#: An environment for each pair that `compat` is asked for.
+COMPAT = build/compat/python$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')-$(TORCH)
 STAGES := lint types unit kernel notebooks browser
 #: $(call when-present,FILES,COMMAND): a stage without its files says so in the summary instead of passing in silence.
 when-present = $(if $(wildcard $(1)),$(2),mkdir -p $(REPORTS) && echo "no $(1)" | tee $(REPORTS)/$@.absent)
@@ -79,6 +81,20 @@ bench: $(READY) ## figures beside the peers, under ten minutes
 .PHONY: bench-quick
 bench-quick: $(READY) ## the same in two minutes, with wider spread
 	@$(BIN)/python -m benchmarks --quick
+
+.PHONY: compat
+compat: ## unit and kernel tests with another Python and torch: make compat PYTHON=python3.13 TORCH=2.15.0
+	@[ $(COMPAT)/.ready -nt pyproject.toml ] || { echo "making the environment in $(COMPAT)" \
+		&& $(PYTHON) -m venv --clear $(COMPAT) \
+		&& $(COMPAT)/bin/pip install -q --disable-pip-version-check --no-deps "torch==$(TORCH)" \
+			$(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) \
+		&& sed -n '/^dev = \[/,/^]/s/^ *"\([^"]*\)".*/\1/p' pyproject.toml | grep -v '^torch==' > $(COMPAT)/dev.txt \
+		&& $(COMPAT)/bin/pip install -q --disable-pip-version-check "torch==$(TORCH)" -r $(COMPAT)/dev.txt -e . \
+		&& touch $(COMPAT)/.ready; }
+	@failed=; export OMP_NUM_THREADS=1; \
+	$(COMPAT)/bin/python -m pytest -q -n 2 tests --ignore=tests/kernel --ignore=tests/browser || failed=unit; \
+	$(COMPAT)/bin/python -m pytest -q tests/kernel || failed="$$failed kernel"; \
+	[ -z "$$failed" ] || { echo "failed: $$failed"; exit 1; }
 
 .PHONY: soak
 soak: $(READY) ## faults, hostile input and long runs at full size
