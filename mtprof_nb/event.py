@@ -85,6 +85,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
     flow_id = flow_type = 0
     flow_start = False
     self_cpu_percent = total_cpu_percent = total_device_percent = -1
+    metadata = None
 
     def __init__(self, trace: Trace, position: int) -> None:
         self._trace = trace

@@ -113,6 +113,11 @@ class Events(MutableSequence[Event]):
         return {trace: np.array(positions, np.int64) for trace, positions in found.items()}
 
     @property
+    def function_events(self) -> Events:
+        """The list itself: torch's low-level profiler has its events under this name."""
+        return self
+
+    @property
     def self_cpu_time_total(self) -> float:
         """Microseconds of the host in all events; no moment of a thread counts twice."""
         return self.key_averages(include_python_functions=True).self_cpu_time_total

@@ -18,6 +18,8 @@ torch = pytest.importorskip("torch")
 NEEDS_THE_SLOT = {"hook": "kineto", **EVERY_FLAG}
 #: From 3.12 on it has a place of its own.
 CPROFILE_TAKES_THE_SLOT = sys.version_info < (3, 12)
+#: There, torch's tracer of Python takes that place as well as its own.
+TORCH_TAKES_BOTH = sys.version_info[:2] == (3, 12)
 NOT_RECORDED = "stacks and modules are not recorded: another profiler of Python, such as cProfile, is active"
 
 
@@ -100,6 +102,7 @@ def test_cprofile_started_inside_works_and_no_op_is_given_a_line_that_was_not_ru
 
 
 @pytest.mark.skipif(CPROFILE_TAKES_THE_SLOT, reason="there is one place for a profiler of Python")
+@pytest.mark.skipif(TORCH_TAKES_BOTH, reason="torch's tracer takes cProfile's place on Python 3.12")
 def test_cprofile_started_inside_works_beside_a_recording_of_stacks() -> None:
     innermost = [stack[0].rpartition(":")[2] for stack in stacks_with_cprofile_inside()]
     assert innermost == ["first", "second"]

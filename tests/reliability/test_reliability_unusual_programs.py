@@ -159,7 +159,7 @@ def assert_every_output_works(prof: mtp.profile, folder: Path) -> None:
     assert (trace.duration_ns >= 0).all()
     prof.export_chrome_trace(folder / "trace.json")
     exported = json.loads((folder / "trace.json").read_text())["traceEvents"]
-    assert sum(event.get("cat") == "cpu_op" for event in exported) == sum(event.kind == "op" for event in prof.events())
+    assert sum(event.get("cat") == "cpu_op" for event in exported) == (trace.kind == OP).sum()
     prof.export_stacks(folder / "stacks.txt")
     assert prof.key_averages().table().startswith("-")
     json.dumps([dict(event) for event in prof.events()])

@@ -1,6 +1,7 @@
 """Whoever writes `mtprof_nb` for `torch.profiler` passes the same arguments, by position or by name."""
 
 import inspect
+import warnings
 from typing import Any
 
 import pytest
@@ -59,6 +60,19 @@ def test_a_name_that_this_torch_does_not_have_is_told(monkeypatch: pytest.Monkey
     monkeypatch.delitem(vars(mtp), "kineto_available", raising=False)
     with pytest.raises(AttributeError, match=r"kineto_available is torch\.profiler's, .*: upgrade PyTorch"):
         mtp.kineto_available  # noqa: B018
+
+
+def test_an_event_has_every_attribute_of_torchs_that_can_be_read() -> None:
+    with mtp.profile(hook="kineto") as ours:
+        torch.ones(3)
+    torchs = profiler_util.FunctionEvent(id=0, name="aten::ones", thread=1, start_us=0, end_us=1)
+    changes_it = {"append_cpu_child", "append_kernel", "set_cpu_parent"}
+    wanted = {name for name in dir(torchs) if not name.startswith("_")} - changes_it
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        assert [name for name in sorted(wanted) if not hasattr(ours.events()[0], name)] == []
+    assert ours.profiler.function_events == ours.events()
 
 
 def test_what_torch_puts_off_is_done_here() -> None:
