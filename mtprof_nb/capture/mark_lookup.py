@@ -26,8 +26,9 @@ from mtprof_nb.trace import (
     Trace,
 )
 
-#: Marks that are followed at a time.
+#: Marks that are followed at a time, and gaps between marks that are summed at a time.
 _PART = 1 << 16
+_GAPS = 1 << 18
 
 
 class Replay:
@@ -154,8 +155,8 @@ def with_marked_lines(trace: Trace, buffers: MarkBuffers, places: Places, files:
         nodes = np.append(replay.nodes(marks.place), np.int32(-1))
         node[chosen] = nodes[last]
         if marks.native_id == buffers.cell_thread and trace.has_all_ops:
-            cost_ns = buffers.costs.by_place(places)[marks.place]
-            outside_ns, own_ns = _outside_ops(trace, clock, buffers.own, marks.time_ns, nodes[:-1], cost_ns)
+            cost_ns = buffers.costs.by_place(places)
+            outside_ns, own_ns = _outside_ops(trace, clock, buffers.own, marks, nodes[:-1], cost_ns)
     if buffers.note:
         node[trace.start_ns > clock.ended_ns] = -1
     overhead_ns = trace.overhead_ns if trace.overhead_ns < 0 else trace.overhead_ns + own_ns - trace.own_ns
@@ -163,27 +164,35 @@ def with_marked_lines(trace: Trace, buffers: MarkBuffers, places: Places, files:
 
 
 def _outside_ops(
-    trace: Trace, clock: _WallClock, own: list[tuple[int, int]], time_ns: Int64, node: Int32, cost_ns: Int64
+    trace: Trace, clock: _WallClock, own: list[tuple[int, int]], marks: _Marks, node: Int32, cost_ns: Int64
 ) -> tuple[Int64, int]:
     """Of the time from each mark to the next, what lies in the recording and in no op, summed by the mark's node.
 
-    The profiler's own part of that time, and the cost of the marks, are no line's: they come second.
+    The profiler's own part of that time, and the cost of the marks, are no line's: they come second. `cost_ns` is by
+    place.
     """
-    ops = (trace.kind == OP) & ~trace.is_async & ~is_bookkeeping(trace)
+    is_op = (trace.kind == OP) & ~trace.is_async & ~is_bookkeeping(trace)
     until_ns = min(clock.ended_ns, trace.ended_ns)
-    moments = np.concatenate(([trace.began_ns], clock.unix_ns(time_ns), [until_ns])).clip(trace.began_ns, until_ns)
-    in_ops = covered_until(trace.start_ns[ops], trace.end_ns[ops], moments)
-    starts, ends = _own_intervals(trace, clock, own, until_ns)
-    starts, ends = np.append(trace.start_ns[ops], starts), np.append(trace.end_ns[ops], ends)
+    ops = trace.start_ns[is_op], trace.end_ns[is_op]
+    starts, ends = map(np.append, ops, _own_intervals(trace, clock, own, until_ns))
     order = np.argsort(starts, kind="stable")
-    left_ns = np.diff(moments - covered_until(starts[order], ends[order], moments))
-    # One mark's cost lies behind its own reading of the clock, and before it: half is a fair share.
-    cost_ns = (np.append(0, cost_ns) + np.append(cost_ns, 0)) // 2
-    line_ns = left_ns - np.minimum(left_ns, cost_ns)
-    known = np.append(False, node >= 0)
-    spent_ns = np.zeros(int(node.max(initial=-1)) + 1, np.int64)
-    np.add.at(spent_ns, node[known[1:]], line_ns[known])
-    return spent_ns, int((np.diff(moments - in_ops) - line_ns).sum())
+    no_lines = starts[order], ends[order]
+    spent_ns, own_ns, gaps = np.zeros(int(node.max(initial=-1)) + 1, np.int64), 0, len(node) + 1
+    # In parts: each step below makes a column.
+    for first in range(0, gaps, _GAPS):
+        last = min(first + _GAPS, gaps)
+        # The marks around these gaps; before the first mark and after the last, the recording begins and ends.
+        inside, beyond = slice(max(first - 1, 0), last), (int(first == 0), int(last == gaps))
+        moments = np.pad(clock.unix_ns(marks.time_ns[inside]), beyond, constant_values=(trace.began_ns, until_ns))
+        moments = moments.clip(trace.began_ns, until_ns)
+        left_ns = np.diff(moments - covered_until(*no_lines, moments))
+        # One mark's cost lies behind its own reading of the clock, and before it: half is a fair share.
+        costs_ns = np.pad(cost_ns[marks.place[inside]], beyond)
+        line_ns = left_ns - np.minimum(left_ns, (costs_ns[:-1] + costs_ns[1:]) // 2)
+        nodes = np.pad(node[inside], beyond, constant_values=-1)[:-1]
+        np.add.at(spent_ns, nodes[nodes >= 0], line_ns[nodes >= 0])
+        own_ns += int((np.diff(moments - covered_until(*ops, moments)) - line_ns).sum())
+    return spent_ns, own_ns
 
 
 def _own_intervals(trace: Trace, clock: _WallClock, own: list[tuple[int, int]], until_ns: int) -> tuple[Int64, Int64]:

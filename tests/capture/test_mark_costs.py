@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.capture import mark_buffers
+from mtprof_nb.capture import mark_buffers, mark_lookup
 from mtprof_nb.capture.mark_buffers import MarkBuffers
 from mtprof_nb.capture.mark_costs import MarkCosts
 from mtprof_nb.capture.mark_lookup import with_marked_lines
@@ -99,7 +99,11 @@ def recording(marks: list[tuple[int, int]], own: list[tuple[int, int]], costs: M
     return with_marked_lines(make_trace(ops, **window), buffers, places, ["cell"])
 
 
-def test_no_line_has_less_than_no_time_and_all_sums_add_up() -> None:
+@pytest.mark.parametrize("gaps_at_a_time", [1, 2, 3, 4, 5, 100])
+def test_no_line_has_less_than_no_time_and_all_sums_add_up(
+    gaps_at_a_time: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mark_lookup, "_GAPS", gaps_at_a_time)
     costs = MarkCosts([300], [900])
     window = {"began_ns": 1_000, "ended_ns": 9_000, "own_ns": 500, "overhead_ns": 600}
     # Line 3 takes less than a mark does; line 4 is in an op and in the profiler's own work, up to the end.
