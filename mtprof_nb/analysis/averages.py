@@ -43,12 +43,13 @@ class Groups:
         return len(self.first)
 
 
-def group(trace: Trace, *keys: str | Column, positions: Int64 | None = None) -> Groups:
+def group(trace: Trace, *keys: str | Column, costs: Costs | None = None, positions: Int64 | None = None) -> Groups:
     """The counted events of `trace` that agree in all `keys`: names out of `KEYS`, or integer columns of one's own.
 
-    `positions` chooses events, in the order in which groups first appear; one that it names twice counts twice.
+    They cost what `costs` says; by default, what torch's rows say. `positions` chooses events, in the order in which
+    groups first appear; one that it names twice counts twice.
     """
-    costs = averaged_costs(trace)
+    costs = costs or averaged_costs(trace)
     columns = [KEYS[key](trace) if isinstance(key, str) else np.asarray(key) for key in keys]
     counted = positions[costs.counted[positions]] if positions is not None else _counted(costs)
     code = _codes(columns, counted, len(trace))

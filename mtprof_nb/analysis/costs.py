@@ -9,7 +9,7 @@ import numpy as np
 from mtprof_nb.analysis.nesting import Nesting, nest, nesting
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.bookkeeping import is_bookkeeping
-from mtprof_nb.trace import KERNEL, OP, Allocations, Bool, Int32, Int64, Trace
+from mtprof_nb.trace import KERNEL, OP, PYTHON, Allocations, Bool, Int32, Int64, Trace
 
 #: How the scope of a step begins, which there is under a schedule.
 STEP_PREFIX = "ProfilerStep#"
@@ -57,13 +57,39 @@ def event_costs(trace: Trace) -> Costs:
 
 @once_a_trace
 def averaged_costs(trace: Trace) -> Costs:
-    """The costs of the events that averages count: no bookkeeping, and no only child of an event of its own name."""
+    """The costs of the events that averages count: no bookkeeping, and no only child of an event of its own name.
+
+    As in torch's rows, an op's self time is without the Python functions that it called, where those were recorded.
+    """
+    nested, keeper = _averaged(trace)
+    return _costs(trace, _is_kept(trace, keeper), nested, keeper)
+
+
+@once_a_trace
+def op_costs(trace: Trace) -> Costs:
+    """The costs of the events that averages count, the same with recorded Python functions as without.
+
+    Python code that an op calls, such as a custom `backward`, belongs to the op; a Python function costs nothing here.
+    """
+    if not np.any(trace.kind == PYTHON):
+        return averaged_costs(trace)
+    _, keeper = _averaged(trace)
+    on_host = (trace.kind != KERNEL) & (trace.kind != PYTHON) & ~trace.is_async
+    return _costs(trace, _is_kept(trace, keeper), nest(trace, on_host & ~is_bookkeeping(trace)), keeper)
+
+
+@once_a_trace
+def _averaged(trace: Trace) -> tuple[Nesting, Int32]:
+    """How the events that averages count lie in one another, and which event each is folded into."""
     counted = ~is_bookkeeping(trace)
     on_host = (trace.kind != KERNEL) & ~trace.is_async
     nested = nesting(trace) if counted.all() else nest(trace, counted & on_host)
-    keeper = _keepers(trace, nested)
-    counted &= keeper == np.arange(len(trace))
-    return _costs(trace, counted, nested, keeper)
+    return nested, _keepers(trace, nested)
+
+
+def _is_kept(trace: Trace, keeper: Int32) -> Bool:
+    kept: Bool = ~is_bookkeeping(trace) & (keeper == np.arange(len(trace)))
+    return kept
 
 
 def counted_ops(trace: Trace) -> Bool:
@@ -74,7 +100,7 @@ def counted_ops(trace: Trace) -> Bool:
 
 def in_ops_ns(trace: Trace) -> int:
     """The self time of all ops that count; time in ops of several threads at once counts for each thread."""
-    return int(averaged_costs(trace).self_ns[counted_ops(trace)].sum())
+    return int(op_costs(trace).self_ns[counted_ops(trace)].sum())
 
 
 def loose_allocations(trace: Trace) -> Int64:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.analysis.attribution import attribution
-from mtprof_nb.analysis.costs import averaged_costs, counted_ops
+from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.memory import allocated_bytes
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, Int32, Int64, SourceLine, Trace
@@ -46,7 +46,7 @@ class LineCosts:
 def line_costs(trace: Trace) -> LineCosts:
     """The costs of every line of `trace`."""
     is_op = counted_ops(trace)
-    costs, found = averaged_costs(trace), attribution(trace)
+    costs, found = op_costs(trace), attribution(trace)
     size = len(found.chains.lines) + 1
     line = np.where(found.line >= 0, found.line, size - 1)
 
@@ -70,7 +70,7 @@ def line_costs(trace: Trace) -> LineCosts:
 
 def _memory(trace: Trace, line: Int32 | Int64, size: int) -> Int64 | None:
     """The bytes of each line's own ops. A record is its own thread's op's, whatever others ran meanwhile."""
-    records, changes = trace.allocations, averaged_costs(trace).memory
+    records, changes = trace.allocations, op_costs(trace).memory
     is_op = trace.kind == OP
     if records is not None:
         rows = np.flatnonzero(records.event >= 0)
@@ -129,7 +129,7 @@ def ops_of_line(trace: Trace, line: SourceLine | None) -> list[OpsOfLine]:
     names_and_phases = np.stack([trace.name[rows], trace.phase[rows]])
     keys, first, group = np.unique(names_and_phases, axis=1, return_index=True, return_inverse=True)
     group = group.ravel()
-    count, self_ns = np.bincount(group), _sums(group, averaged_costs(trace).self_ns[rows], keys.shape[1])
+    count, self_ns = np.bincount(group), _sums(group, op_costs(trace).self_ns[rows], keys.shape[1])
     ops = [
         OpsOfLine(trace.names[name], phase, int(count[index]), int(self_ns[index]), int(rows[first[index]]))
         for index, (name, phase) in enumerate(keys.T.tolist())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mtprof_nb.analysis.costs import averaged_costs, counted_ops
+from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.trace import OPTIMIZER, Bool, Trace
 
 
@@ -30,7 +30,7 @@ def parameter_costs(trace: Trace, among: Bool | None = None) -> list[ParameterCo
     known = np.full(len(trace), -1, np.int32) if trace.parameter is None else trace.parameter
     names = (*trace.parameters, "")
     self_ns, count = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
-    np.add.at(self_ns, known[rows], averaged_costs(trace).self_ns[rows])
+    np.add.at(self_ns, known[rows], op_costs(trace).self_ns[rows])
     np.add.at(count, known[rows], 1)
     costs = [
         ParameterCost(name, name.rpartition(".")[0], int(self_ns[index]), int(count[index]))

@@ -10,7 +10,7 @@ import numpy as np
 
 from mtprof_nb.analysis.attribution import attribution
 from mtprof_nb.analysis.averages import Groups, group, innermost_scopes
-from mtprof_nb.analysis.costs import averaged_costs, averaged_name
+from mtprof_nb.analysis.costs import averaged_costs, averaged_name, op_costs
 from mtprof_nb.analysis.lanes import thread_title
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.table import sort_attribute
@@ -191,7 +191,7 @@ def columns(trace: Trace, grouping: str = "op") -> tuple[Column, ...]:
 @once_a_trace
 def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
     """The rows of `trace` under one of `GROUPINGS`; Python frames and runtime calls only with `show_all`."""
-    groups = group(trace, *GROUPINGS[grouping].keys)
+    groups = group(trace, *GROUPINGS[grouping].keys, costs=averaged_costs(trace) if show_all else op_costs(trace))
     by_op = grouping in _BY_OP
     spent = spent_by(trace, grouping, groups)
     count, total_ns = spent.count, spent.total_ns

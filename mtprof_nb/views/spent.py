@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.analysis.averages import Groups
-from mtprof_nb.analysis.costs import averaged_costs
+from mtprof_nb.analysis.costs import op_costs
 from mtprof_nb.analysis.memory import allocated_bytes
 from mtprof_nb.analysis.nesting import nest, nesting
 from mtprof_nb.trace import OP, SCOPE, Int32, Int64, Trace
@@ -30,14 +30,14 @@ def spent_by(trace: Trace, grouping: str, groups: Groups) -> Spent:
     if grouping not in ("module", "thread"):
         return Spent(groups.count, groups.self_ns, groups.total_ns)
     rows = np.flatnonzero((trace.kind == OP) & (groups.of_event >= 0))
-    own = _sums(groups, rows, averaged_costs(trace).self_ns)
+    own = _sums(groups, rows, op_costs(trace).self_ns)
     total = _with_submodules(trace, groups, own) if grouping == "module" else own
     return Spent(np.bincount(groups.of_event[rows], minlength=len(groups)), own, total)
 
 
 def _outermost(trace: Trace, groups: Groups) -> Spent:
     """Of events in one another, the outer one counts. Frames of Python are looked through, recorded or not."""
-    runs = averaged_costs(trace).counted & np.isin(trace.kind, (OP, SCOPE)) & ~trace.is_async
+    runs = op_costs(trace).counted & np.isin(trace.kind, (OP, SCOPE)) & ~trace.is_async
     nested = nest(trace, runs)
     inside = np.where(nested.parent >= 0, groups.of_event[nested.parent] == groups.of_event, False)
     entering = np.flatnonzero(runs & ~inside)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtprof_nb.analysis.costs import STEP_PREFIX, averaged_costs, averaged_name, counted_ops, in_ops_ns
+from mtprof_nb.analysis.costs import STEP_PREFIX, averaged_name, counted_ops, in_ops_ns, op_costs
 from mtprof_nb.analysis.memory import memory_curve, memory_devices, peak
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.trace import KERNEL, OP, PHASES, SCOPE, Trace
@@ -147,7 +147,7 @@ def peak_bytes(trace: Trace) -> int | None:
 @once_a_trace
 def phase_shares(trace: Trace) -> tuple[Share, ...]:
     """The self time of ops by phase, in the order in which a step runs, then what ran outside ops; nothing empty."""
-    costs, is_op = averaged_costs(trace), counted_ops(trace)
+    costs, is_op = op_costs(trace), counted_ops(trace)
     time = np.zeros(len(PHASES), np.int64)
     np.add.at(time, trace.phase[is_op], costs.self_ns[is_op])
     parts = [*zip(PHASES, time.tolist(), strict=True), (OUTSIDE, outside_ops_ns(trace) or 0)]

@@ -3,9 +3,10 @@
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.analysis.costs import averaged_costs, event_costs, loose_allocations
+from mtprof_nb.analysis.costs import averaged_costs, event_costs, in_ops_ns, loose_allocations
+from mtprof_nb.analysis.lines import line_costs
 from mtprof_nb.bookkeeping import BOOKKEEPING
-from mtprof_nb.trace import empty_trace
+from mtprof_nb.trace import OP, empty_trace
 
 
 def allocation(time_ns, nbytes, **facts):
@@ -183,3 +184,13 @@ def test_an_empty_trace_costs_nothing():
     costs = averaged_costs(empty_trace())
 
     assert len(costs.counted) == len(costs.self_ns) == 0
+
+
+def test_time_in_ops_and_of_lines_is_the_same_whether_python_functions_were_recorded() -> None:
+    ops = [event("backward", 0, 100, line=("m.py", 3)), event("mul", 40, 50, line=("m.py", 3))]
+    frames = [event("custom", 10, 90, kind="python"), event("sleep", 20, 80, kind="python")]
+    plain, with_frames = make_trace(ops), make_trace([*ops, *frames])
+
+    assert in_ops_ns(plain) == in_ops_ns(with_frames) == 100
+    assert line_costs(plain).forward_ns.tolist() == line_costs(with_frames).forward_ns.tolist() == [100, 0]
+    assert averaged_costs(with_frames).self_ns[with_frames.kind == OP].tolist() == [20, 10]
