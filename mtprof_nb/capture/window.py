@@ -21,8 +21,16 @@ from mtprof_nb.trace import PYTHON, Int64, Trace
 if TYPE_CHECKING:
     from mtprof_nb.capture.kineto import KinetoHook
 
-#: Time that recording one event adds, in nanoseconds: medians of the project's benchmark, for an estimate.
-_COST_NS = {"kineto": 600, "dispatch": 3_000, "mindtorch_v2": 1_700, "candle": 1_700, "scopes": 600}
+#: Time that recording one event adds, in nanoseconds, as measured on programs of small ops; for an estimate.
+_COST_NS = {"kineto": 600, "dispatch": 18_000, "mindtorch_v2": 1_700, "candle": 1_700, "scopes": 600}
+#: Time that each flag adds to an op with hook `dispatch`.
+_DISPATCH_FLAGS_NS = {
+    "record_shapes": 4_000,
+    "profile_memory": 14_000,
+    "with_stack": 3_000,
+    "with_flops": 7_000,
+    "with_modules": 2_000,
+}
 #: The same for a Python call, which only Kineto records.
 _PYTHON_CALL_NS = 150
 #: Hooks whose scopes reach others who listen to torch.
@@ -156,7 +164,12 @@ def _within(trace: Trace, most: int) -> Trace:
 
 
 def _cost_ns(hook: str, trace: Trace) -> int:
+    """An estimate of the time that recording `trace` took."""
     recorded = trace.recorded
-    flags = recorded.record_shapes + recorded.profile_memory + recorded.with_modules
     calls = int(np.count_nonzero(trace.kind == PYTHON))
-    return (len(trace) - calls) * _COST_NS[hook] * (2 + flags) // 2 + calls * _PYTHON_CALL_NS
+    if hook == "dispatch":
+        event_ns = _COST_NS[hook] + sum(ns for flag, ns in _DISPATCH_FLAGS_NS.items() if getattr(recorded, flag))
+    else:
+        flags = recorded.record_shapes + recorded.profile_memory + recorded.with_modules
+        event_ns = _COST_NS[hook] * (2 + flags) // 2
+    return (len(trace) - calls) * event_ns + calls * _PYTHON_CALL_NS

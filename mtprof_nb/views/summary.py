@@ -164,9 +164,12 @@ def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
     outside_ns, whole_ns = outside_ops_ns(trace) or 0, wall_ns(trace)
     if len(trace) and outside_ns >= max(whole_ns * _NOTED_SHARE, _NOTED_NS):
         where = "the lines tell where" if trace.outside else "the times of ops and lines are without it"
+        cost_ns = min(max(trace.overhead_ns - trace.own_ns, 0), outside_ns)
+        # Recording in C++ takes its time inside the ops; recording in Python, between them.
+        recording = "" if "dispatch" not in trace.hooks else f"recording itself (≈ {units.duration(cost_ns)}), "
         notes.append(
-            f"{units.duration(outside_ns)} of {units.duration(whole_ns)} passed outside ops, in Python code, waiting "
-            f"or input: {where}."
+            f"{units.duration(outside_ns)} of {units.duration(whole_ns)} passed outside ops, in {recording}Python code, "
+            f"waiting or input: {where}."
         )
     if trace.dropped:
         exactly = "" if trace.dropped_exactly else "At least "

@@ -1,5 +1,6 @@
 """The strip on top: figures and shares with exact numbers, and what is missing."""
 
+from dataclasses import replace
 from typing import Any
 
 from traces import event, make_trace
@@ -151,3 +152,12 @@ def test_the_profilers_own_time_is_told_apart_from_the_programs() -> None:
         ("outside ops", 72_000, "72.0 %"),
         ("profiler, outside ops", 8_000, "8.0 %"),
     ]
+
+
+def test_with_a_hook_in_python_the_note_says_what_recording_took_outside_ops() -> None:
+    trace = make_trace([event("mm", 0, 20_000_000)], began_ns=0, ended_ns=100_000_000, overhead_ns=30_000_000)
+
+    assert summary(replace(trace, hooks=("dispatch",))).notes == (
+        "80.0 ms of 100 ms passed outside ops, in recording itself (≈ 30.0 ms), Python code, waiting or input: "
+        "the times of ops and lines are without it.",
+    )
