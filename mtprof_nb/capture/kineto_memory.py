@@ -93,5 +93,4 @@ class CpuAllocations:
         kept = np.flatnonzero(thread >= 0)
         cpu = np.full(len(kept), trace.devices.index("CPU"), np.int8)
         owned = replace(self.records.take(kept), thread=thread[kept].astype(np.int16), device=cpu)
-        records = of_recording(owned)
-        return replace(records, event=innermost_events(trace, records))
+        return of_recording(trace, replace(owned, event=innermost_events(trace, owned)))

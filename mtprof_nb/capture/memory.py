@@ -10,24 +10,63 @@ from mtprof_nb.intervals import innermost, nest_intervals
 from mtprof_nb.trace import KERNEL, OP, PYTHON, Allocations, Bool, Int32, Int64, Trace
 
 
-def of_recording(records: Allocations) -> Allocations:
+def of_recording(trace: Trace, records: Allocations) -> Allocations:
     """`records` without releases of blocks that were there before, and totals that begin at zero.
 
     An allocator counts on from one recording to the next, and PyTorch's goes on counting what was released while
     nobody recorded. A later release at such an address may even be another block's, so it says nothing that is sure.
+    A block at whose address another one is allocated is gone: a thread that is not recorded has released it.
     """
-    held: set[tuple[int, int, int]] = set()
+    held: dict[tuple[int, int, int], int] = {}
     is_own = np.ones(len(records), np.bool_)
+    reused: list[tuple[int, int]] = []
     columns = (records.device.tolist(), records.device_index.tolist(), records.address.tolist())
     for row, (block, nbytes) in enumerate(zip(zip(*columns, strict=True), records.nbytes.tolist(), strict=True)):
         if nbytes > 0:
-            held.add(block)
+            if block[2] and block in held:
+                reused.append((held[block], row))
+            held[block] = row
         elif block in held:
-            held.remove(block)
+            del held[block]
         else:
             is_own[row] = block[2] == 0
-    own = records.take(np.flatnonzero(is_own))
+    own = _with_unseen_releases(trace, records, np.flatnonzero(is_own), np.array(reused, np.int64).reshape(-1, 2))
     return replace(own, total=_running_totals(own))
+
+
+def _with_unseen_releases(trace: Trace, records: Allocations, own: Int64, reused: Int64) -> Allocations:
+    """The records at `own`, and a release for each pair of allocations in `reused`, which have one address.
+
+    The release is no op's: it comes before the op that allocates again, unless that op made the earlier block too.
+    """
+    earlier, later = reused.T
+    outside = _starts_of_outermost_ops(trace, records, later) - 1
+    moment = np.where(outside > records.time_ns[earlier], outside, records.time_ns[later])
+    rows = np.concatenate((own, later))
+    found = replace(
+        records.take(rows),
+        time_ns=np.concatenate((records.time_ns[own], moment)),
+        nbytes=np.concatenate((records.nbytes[own], -records.nbytes[earlier])),
+        event=np.concatenate((records.event[own], np.full(len(later), -1, np.int32))),
+    )
+    # Of one moment, a release comes right before the allocation that proves it.
+    is_unseen = np.arange(len(rows)) >= len(own)
+    return found.take(np.lexsort((2 * rows - is_unseen, found.time_ns)))
+
+
+def _starts_of_outermost_ops(trace: Trace, records: Allocations, rows: Int64) -> Int64:
+    """For each of `rows` of `records` when the outermost op began that its thread was running, or its own time."""
+    found = records.time_ns[rows].copy()
+    for thread in np.unique(records.thread[rows]).tolist():
+        ops = np.flatnonzero((trace.kind == OP) & (trace.thread == thread) & ~trace.is_async)
+        starts, ends = trace.start_ns[ops], trace.end_ns[ops]
+        is_outermost = np.append(True, starts[1:] >= np.maximum.accumulate(ends)[:-1])[: len(ops)]
+        starts, ends = starts[is_outermost], ends[is_outermost]
+        here = np.flatnonzero(records.thread[rows] == thread)
+        last = np.searchsorted(starts, found[here], side="right") - 1
+        inside = (last >= 0) & (found[here] <= np.append(ends, 0)[last])
+        found[here] = np.where(inside, np.append(starts, 0)[last], found[here])
+    return found
 
 
 def _running_totals(records: Allocations) -> Int64:
@@ -44,7 +83,7 @@ def with_own_memory(trace: Trace) -> Trace:
     """`trace` with its allocator's records, and what its ops found allocated, as of this recording alone."""
     if trace.allocations is None:
         return trace
-    records = of_recording(trace.allocations)
+    records = of_recording(trace, trace.allocations)
     before, after = held_around(trace, records, trace.kind == OP)
     return replace(trace, allocations=records, memory_before=before, memory_after=after)
 

@@ -150,7 +150,7 @@ def _merged(traces: list[Trace]) -> Trace:
     with_memory = [one for one in traces if one.allocations is not None and len(one.allocations)]
     if trace.allocations is None or len(with_memory) < 2:
         return trace
-    return replace(trace, allocations=of_recording(trace.allocations))
+    return replace(trace, allocations=of_recording(trace, trace.allocations))
 
 
 def _within(trace: Trace, most: int) -> Trace:

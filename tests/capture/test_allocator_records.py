@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from traces import event, make_trace
 
+from mtprof_nb.analysis.blocks import releases
+from mtprof_nb.analysis.costs import averaged_costs
 from mtprof_nb.capture.kineto_memory import CpuAllocations
 from mtprof_nb.capture.memory import held_around, innermost_events, of_recording, with_own_memory
 from mtprof_nb.capture.window import _merged
@@ -85,9 +87,60 @@ def test_each_device_has_its_own_blocks_and_its_own_total() -> None:
             taken(4, -7, address=8, total=1000, device="NPU", device_index=1),
         ],
     )
-    own = of_recording(records(trace))
+    own = of_recording(trace, records(trace))
     assert own.time_ns.tolist() == [1, 2, 4]
     assert own.total.tolist() == [7, 9, 0]
+
+
+def test_an_allocation_at_an_address_that_is_held_ends_the_earlier_block_before_its_op() -> None:
+    trace = make_trace(
+        [
+            event("empty", 0, 10),
+            event("step", 15, 90, kind="scope"),
+            event("ones", 20, 40),
+            event("empty", 22, 30),
+            event("fill", 50, 60),
+        ],
+        [
+            taken(5, 100, address=8, event=0),
+            taken(25, 60, address=8, event=3),
+            taken(52, 7, address=8, event=4),
+            taken(52, 9, address=8, event=4),
+            taken(80, -9, address=8, event=1),
+            taken(95, 3, address=16),
+            taken(99, 4, address=16),
+        ],
+    )
+    own = with_own_memory(trace)
+    found = records(own)
+    assert list(zip(found.time_ns.tolist(), found.nbytes.tolist(), found.event.tolist(), strict=True)) == [
+        (5, 100, 0),
+        (19, -100, -1),
+        (25, 60, 3),
+        (49, -60, -1),
+        (52, 7, 4),
+        (52, -7, -1),
+        (52, 9, 4),
+        (80, -9, 1),
+        (95, 3, -1),
+        (98, -3, -1),
+        (99, 4, -1),
+    ]
+    assert found.total.tolist() == [100, 0, 60, 0, 7, 0, 9, 0, 3, 0, 4]
+    assert own.memory_before is not None
+    assert own.memory_after is not None
+    assert own.memory_before[[0, 2, 4]].tolist() == [0, 0, 0]
+    assert own.memory_after[[0, 2, 4]].tolist() == [100, 60, 9]
+    memory = averaged_costs(own).memory
+    assert memory is not None
+    assert memory.cpu.tolist() == [100, -100 + 60 - 60 + 9 - 9, 60, 60, 9]
+    assert releases(found).tolist() == [1, 0, 3, 2, 5, 4, 7, 6, 9, 8, -1]
+    assert records(with_own_memory(own)).total.tolist() == found.total.tolist()
+
+
+def test_blocks_without_an_address_may_be_held_at_once() -> None:
+    trace = make_trace([event("mm", 0, 10)], [taken(1, 100), taken(2, 60), taken(3, -160)])
+    assert of_recording(trace, records(trace)).total.tolist() == [100, 160, 0]
 
 
 def test_two_runtimes_on_one_device_add_up_to_one_curve() -> None:

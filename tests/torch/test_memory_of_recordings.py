@@ -1,7 +1,9 @@
 """Memory is of one recording alone, whatever earlier recordings left; a hand-kept sum of storages is the truth."""
 
 import json
+import queue
 import re
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -115,6 +117,38 @@ def test_an_older_tensor_that_goes_during_the_recording_changes_nothing(hook: st
     assert_is_of_this_recording(prof, ledger)
     assert min(totals(prof.trace)) == 0
     assert sum(row.self_cpu_memory_usage for row in prof.key_averages()) == 0
+
+
+@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@pytest.mark.filterwarnings("ignore:.*began before the recording:mtprof_nb.MtprofWarning")
+def test_tensors_that_another_thread_drops_are_held_no_longer_than_their_address(hook: str) -> None:
+    handed_over: queue.Queue[torch.Tensor | None] = queue.Queue(1)
+
+    def drop_all() -> None:
+        while handed_over.get() is not None:
+            pass
+
+    def program() -> None:
+        for _ in range(50):
+            handed_over.put(mebibytes(4))
+
+    worker = threading.Thread(target=drop_all)
+    worker.start()
+    try:
+        prof = recorded(hook, program)
+    finally:
+        handed_over.put(None)
+        worker.join()
+    records = prof.trace.allocations
+    assert records is not None
+    allocated = records.nbytes > 0
+    assert records.nbytes[allocated].tolist() == [4 * MIB] * 50
+    distinct = len(set(records.address[allocated].tolist()))
+    assert distinct < 50
+    assert peak_bytes(prof.trace) == max(totals(prof.trace)) <= distinct * 4 * MIB
+    assert min(totals(prof.trace)) >= 0
+    (row,) = (row for row in prof.key_averages() if row.key == "aten::empty")
+    assert row.self_cpu_memory_usage == 50 * 4 * MIB
 
 
 @pytest.mark.parametrize("hook", ["kineto", "dispatch"])
