@@ -4,8 +4,8 @@
 - An op that runs inside the call of an `nn.Module` is forward, with autograd or without. Modules are known where stacks
   or modules are recorded: without them, evaluation under `no_grad` beside training is other, as is the clipping of
   gradients, which looks the same.
-- A recording in which nothing is forward by these rules, backward or of an optimizer has no training to tell apart:
-  all of its ops are forward.
+- A recording in which autograd recorded no op, and nothing is backward or of an optimizer, has no training to tell
+  apart: all of its ops are forward.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from mtprof_nb.trace import FORWARD, OTHER, Bool, Int8, Int64
 
 
 def settled(phase: Int8, undecided: Bool, is_in_module: Bool) -> Int8:
-    """`phase`, where ops that autograd did not record are forward if they ran in a module, or if all ops are such."""
+    """`phase`, where ops that autograd did not record are forward if they ran in a module, or nothing is training."""
+    is_training = (phase[~undecided] != OTHER).any()
     found = phase.copy()
-    found[undecided] = OTHER
+    found[undecided] = OTHER if is_training else FORWARD
     found[undecided & is_in_module] = FORWARD
-    if (found == OTHER).all():
-        found[undecided] = FORWARD
     return found
 
 

@@ -68,9 +68,11 @@ def test_where_nothing_is_of_training_every_undecided_op_is_forward() -> None:
         return settled(np.array(found, np.int8), undecided, in_module).tolist()
 
     assert of(OTHER, OTHER, OTHER) == [FORWARD, FORWARD, OTHER]
+    in_module = np.array([False, True, True])
+    assert of(OTHER, OTHER, OTHER, in_module=in_module) == [FORWARD, FORWARD, OTHER]
     for phase in (FORWARD, BACKWARD, OPTIMIZER):
         assert of(OTHER, OTHER, phase) == [OTHER, OTHER, phase]
-    assert of(OTHER, OTHER, OTHER, in_module=np.array([False, True, True])) == [OTHER, FORWARD, OTHER]
+        assert of(OTHER, OTHER, phase, in_module=in_module) == [OTHER, FORWARD, phase]
 
 
 def test_an_outermost_interval_is_chosen_with_all_that_is_in_it() -> None:

@@ -10,6 +10,8 @@ import mtprof_nb as mtp
 torch = pytest.importorskip("torch")
 
 HOOKS = ("kineto", "dispatch")
+FLAGS: tuple[dict[str, bool], ...] = ({}, {"with_stack": True}, {"with_modules": True})
+FLAG_NAMES = ("plain", "stacks", "modules")
 
 
 def phases(program: Callable[[], Any], hook: str, **flags: bool) -> dict[str, set[str]]:
@@ -34,9 +36,7 @@ class Net(torch.nn.Module):
         return self.last(torch.tanh(self.first(x)) * mask)
 
 
-@pytest.mark.parametrize(
-    "flags", [{}, {"with_stack": True}, {"with_modules": True}], ids=["plain", "stacks", "modules"]
-)
+@pytest.mark.parametrize("flags", FLAGS, ids=FLAG_NAMES)
 @pytest.mark.parametrize("hook", HOOKS)
 def test_a_training_step_has_four_phases(hook: str, flags: dict[str, bool]) -> None:
     net = Net()
@@ -66,16 +66,17 @@ def test_a_training_step_has_four_phases(hook: str, flags: dict[str, bool]) -> N
     assert found["aten::bernoulli"] == ({"forward"} if flags else {"other"})
 
 
+@pytest.mark.parametrize("flags", FLAGS, ids=FLAG_NAMES)
 @pytest.mark.parametrize("hook", HOOKS)
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
-def test_evaluation_alone_is_forward(hook: str, mode: Any) -> None:
+def test_evaluation_alone_is_forward_inside_modules_and_outside(hook: str, mode: Any, flags: dict[str, bool]) -> None:
     net, x = Net(), torch.rand(4, 8)
 
     def evaluate() -> None:
         with mode():
-            net(x)
+            net(x).softmax(-1).argmax(-1)
 
-    assert set.union(*phases(evaluate, hook).values()) == {"forward"}
+    assert set.union(*phases(evaluate, hook, **flags).values()) == {"forward"}
 
 
 @pytest.mark.parametrize("flags", [{"with_stack": True}, {"with_modules": True}], ids=["stacks", "modules"])
