@@ -82,7 +82,7 @@ class DispatchHook:
     def stop(self) -> Trace:
         """The window's trace. Harmless after a failed start."""
         try:
-            self._remove()
+            self.remove()
         finally:
             try:
                 allocations = self._memory.stop() if self._memory is not None else None
@@ -103,14 +103,15 @@ class DispatchHook:
 
     def abandon(self) -> None:
         """In a forked child: record no more there, and keep nothing."""
-        self._remove()
+        self.remove()
         self._recorder.buffer.lanes.clear()
         if self._memory is not None:
             self._memory.abandon()
         if self._unfollowed is not None:
             self._unfollowed.abandon()
 
-    def _remove(self) -> None:
+    def remove(self) -> None:
+        """Record no more; what was recorded stays until `stop`. A second call does nothing."""
         self._recorder.buffer.is_open = False
         with interrupts_held_back():
             self._threads.remove()

@@ -33,6 +33,11 @@ class FollowedThreadsHook:
             self._hook = DispatchHook(self._request, only_others=True)
             self._hook.start()
 
+    def remove(self) -> None:
+        """Follow no more; what was recorded stays until `stop`."""
+        if self._hook is not None:
+            self._hook.remove()
+
     def stop(self) -> Trace:
         """The ops of other threads. Does no harm after a failed start."""
         if self._hook is None:

@@ -19,6 +19,7 @@ from mtprof_nb.merge import merge
 from mtprof_nb.trace import PYTHON, Int64, Trace
 
 if TYPE_CHECKING:
+    from mtprof_nb.capture.followed_threads import FollowedThreadsHook
     from mtprof_nb.capture.kineto import KinetoHook
 
 #: Time that recording one event adds, in nanoseconds, as measured on programs of small ops; for an estimate.
@@ -46,19 +47,20 @@ class Window:
         self._follows_imports = hook == "auto"
         if not self.hooks:
             self.hooks["scopes"] = ScopesHook(request)
+        self._beside: FollowedThreadsHook | None = None
         self._follow_threads()
         self._wall = WallClock(request.clock)
         self._is_partial = "CPU" not in request.activities
         self._start_ns = 0
 
-    def _follow_threads(self) -> Hook | None:
-        """A hook beside Kineto, which does not always listen to other threads."""
+    def _follow_threads(self) -> None:
+        """Put a hook beside Kineto, which does not always listen to other threads."""
         if "kineto" not in self.hooks:
-            return None
+            return
         from mtprof_nb.capture.followed_threads import FollowedThreadsHook
 
-        self.hooks["dispatch"] = FollowedThreadsHook(self.request, cast("KinetoHook", self.hooks["kineto"]))
-        return self.hooks["dispatch"]
+        self._beside = FollowedThreadsHook(self.request, cast("KinetoHook", self.hooks["kineto"]))
+        self.hooks["dispatch"] = self._beside
 
     def prepare(self) -> None:
         """Do what is slow before the recording starts."""
@@ -90,9 +92,9 @@ class Window:
                 hook = HOOK_KINDS[name].make(self.request)
                 hook.start()
                 self.hooks[name] = hook
-                beside = self._follow_threads() if name == "kineto" else None
-                if beside is not None:
-                    beside.start()
+                if name == "kineto":
+                    self._follow_threads()
+                    self.hooks["dispatch"].start()
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
         """A named scope, recorded once: by the first hook. Whoever else listens to torch is told of it as well."""
@@ -134,14 +136,21 @@ class Window:
     def _stop_hooks(self) -> dict[str, Trace]:
         traces: dict[str, Trace] = {}
         failure: BaseException | None = None
-        for name, hook in reversed(self.hooks.items()):
+        try:
+            if self._beside is not None:
+                self._beside.remove()
+        except BaseException as error:
+            failure = error
+        # Kineto may follow Python: it ends before what was recorded beside it is read out.
+        beside = [name for name, hook in self.hooks.items() if hook is self._beside]
+        for name in [*(name for name in reversed(self.hooks) if name not in beside), *beside]:
             try:
-                traces[name] = hook.stop()
+                traces[name] = self.hooks[name].stop()
             except BaseException as error:
                 failure = failure or error
         if failure is not None:
             raise failure
-        return dict(reversed(traces.items()))
+        return {name: traces[name] for name in self.hooks}
 
 
 def _merged(traces: list[Trace]) -> Trace:

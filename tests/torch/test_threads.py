@@ -16,6 +16,7 @@ import torch
 from marked_cells import new_shell
 
 import mtprof_nb as mtp
+from mtprof_nb.capture import kineto
 
 EVERY_FLAG = dict.fromkeys(("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules"), True)
 WITHOUT_MEMORY = [
@@ -192,6 +193,27 @@ def test_work_that_a_pool_was_given_before_is_recorded_from_the_start_on() -> No
 
         prof, messages = profiled({"hook": "dispatch"}, program)
     assert (len(ops(prof)), messages) == (50, [])
+
+
+def test_kineto_does_not_follow_how_the_ops_of_other_threads_are_read_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    followed: list[int] = []
+    build_trace = kineto.build_trace
+
+    def count(results: Any, *args: Any) -> Any:
+        followed.append(len(results.events()))
+        return build_trace(results, *args)
+
+    monkeypatch.setattr(kineto, "build_trace", count)
+
+    def program(times: int) -> None:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(run, times).result()
+
+    for times in (10, 10, 2_000):
+        prof, _ = profiled({"hook": "kineto", **EVERY_FLAG}, lambda times=times: program(times))
+        assert len(ops(prof)) == times
+    _, few, many = followed  # the first one also imports
+    assert many < few + 1_000
 
 
 def test_an_op_has_one_name_on_all_threads(tmp_path: Path) -> None:
