@@ -168,8 +168,8 @@ def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
         # Recording in C++ takes its time inside the ops; recording in Python, between them.
         recording = "" if "dispatch" not in trace.hooks else f"recording itself (≈ {units.duration(cost_ns)}), "
         notes.append(
-            f"{units.duration(outside_ns)} of {units.duration(whole_ns)} passed outside ops, in {recording}Python code, "
-            f"waiting or input: {where}."
+            f"{units.duration(outside_ns)} of {units.duration(whole_ns)} passed outside ops, in {recording}"
+            f"Python code, waiting or input: {where}."
         )
     if trace.dropped:
         exactly = "" if trace.dropped_exactly else "At least "
