@@ -50,16 +50,17 @@ def link_by_sequence_nr(rows: Rows) -> Links:
         sequence_nr[here[made]] = counter[here[made]] - 1
     forward = np.full(len(rows), -1, np.int32)
     wanted = np.flatnonzero(node >= 0)
+    # Numbers run on every thread by themselves: one that its own thread has used, even before, is taken to be its own.
+    is_own = node[wanted] < counter[wanted]
     ways = np.zeros(len(wanted), np.int64)
     for here in lanes:
         first = rows.lanes[rows.lane[here[0]]].first_sequence_nr
         maker = _maker_by_counter(counter[here], _is_in_place(rows, here), node[wanted])
-        is_own = (rows.lane[wanted] == rows.lane[here[0]]) & (node[wanted] < counter[wanted])
-        usable = (maker >= 0) & (node[wanted] >= first)
+        usable = (maker >= 0) & (node[wanted] >= first) & (is_own == (rows.lane[wanted] == rows.lane[here[0]]))
         usable &= rows.start[here[np.maximum(maker, 0)]] < rows.start[wanted]
-        forward[wanted[usable & (is_own | (ways == 0))]] = here[maker[usable & (is_own | (ways == 0))]]
-        ways = np.where(is_own & usable, -len(lanes), ways + usable)
-    # Numbers run on every thread by themselves: one that several other threads used tells nothing.
+        forward[wanted[usable]] = here[maker[usable]]
+        ways += usable
+    # One that several other threads used tells nothing.
     forward[wanted[ways > 1]] = -1
     for here in lanes:
         is_backward[_root_gradients(rows, here, is_backward)] = True

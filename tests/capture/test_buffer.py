@@ -250,6 +250,18 @@ def test_a_backward_op_on_a_thread_of_its_own_finds_its_forward_op_unless_two_th
     assert links(1, 2) == [-1, -1, -1]
 
 
+def test_a_node_that_its_own_thread_can_have_made_before_the_recording_is_of_no_other_thread() -> None:
+    filled = buffer("counter", "node")
+    main, other = lane(filled, 1), lane(filled, 2)
+    main.first_sequence_nr = 3
+    op(other, "exp", 0, 1, 1, NOT_IN_BACKWARD)
+    op(other, "cosh", 2, 3, 5, NOT_IN_BACKWARD)
+    op(main, "of an older node", 4, 5, 3, 0)
+    op(main, "of the other thread's", 6, 7, 3, 3)
+
+    assert frozen(filled, link=link_by_sequence_nr).forward.tolist() == [-1, -1, -1, 1]
+
+
 def test_of_two_threads_that_used_the_same_number_the_backwards_own_is_right() -> None:
     filled = buffer("counter", "node")
     first, second = lane(filled, 1), lane(filled, 2)

@@ -1,5 +1,6 @@
 """Hook `dispatch` on PyTorch itself: what it records of every op."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mtprof_nb.errors import MtprofWarning
-from mtprof_nb.trace import PHASES
+from mtprof_nb.trace import PHASES, Trace
 
 
 def test_aten_ops_are_recorded_with_name_overload_and_device() -> None:
@@ -105,6 +106,27 @@ def test_writing_into_a_view_is_linked_to_the_op_that_wrote() -> None:
     trace = record(program)
     row = row_of(trace, "aten::as_strided", "backward")
     assert trace.names[trace.name[trace.forward[row]]] == "aten::fill_"
+
+
+def test_the_backward_of_an_older_graph_is_linked_to_no_op_of_another_thread() -> None:
+    w = torch.rand(4, requires_grad=True)
+
+    def recorded() -> Trace:
+        loss = w.sin().cos().sum()
+
+        def program() -> None:
+            with ThreadPoolExecutor(1) as other:
+                other.submit(lambda: w.exp().tanh().sum()).result()
+            loss.backward()
+
+        return record(program)
+
+    # Numbers begin at 0 on a new thread: both graphs have those from 0 to 2.
+    with ThreadPoolExecutor(1) as new:
+        trace = new.submit(recorded).result()
+    in_backward = trace.phase == PHASES.index("backward")
+    assert set(trace.sequence_nr[in_backward].tolist()) == {-1, 0, 1, 2}
+    assert set(trace.forward[in_backward].tolist()) == {-1}
 
 
 def test_torchs_record_function_is_a_scope_and_no_op_and_an_exception_closes_it() -> None:
