@@ -215,8 +215,8 @@ def within_limits(trace: Trace, most: int, caps: Sequence[EventCap], *, is_full:
         if any(cap.is_short for cap in caps[:-1]):
             warn(
                 f"recorded {len(trace):,} events in {len(caps)} parts, for Kineto needs more memory to end it at once "
-                "than is available: links between parts, as from backward to forward, are missing; "
-                "use fewer flags, or a schedule"
+                "than is available: links between parts, as from backward to forward, are missing, and a scope ends "
+                "with its part; use fewer flags, or a schedule"
             )
         return trace
     if len(trace) < most:
