@@ -47,9 +47,9 @@ class LineRow:
     count: int
     #: Kernels that the line launched; None where none was recorded.
     device_ns: int | None = None
-    #: Allocated less released; None where memory was not recorded.
+    #: Allocated less released; None where memory was not recorded, or an op of the line ran on a thread without it.
     memory_bytes: int | None = None
-    #: Allocated, whatever was released since; None where the allocator told nothing.
+    #: Allocated, whatever was released since; None as above, and where the allocator told nothing.
     allocated_bytes: int | None = None
     #: Time while the line ran and no op did, on any thread: Python code, also of functions without lines here, waiting,
     #: input. None where it is not known: it is of a cell with `%%mtprofile`, all of whose ops were recorded.
@@ -163,6 +163,10 @@ def _row(trace: Trace, costs: LineCosts, index: int | None, place: SourceLine | 
     def cost(column: Int64) -> int:
         return int(column[index]) if index is not None else 0
 
+    def nbytes(column: Int64 | None) -> int | None:
+        is_missing = index is not None and costs.lacks_memory[index]
+        return None if column is None or is_missing else cost(column)
+
     phases = [cost(column) for column in (costs.forward_ns, costs.backward_ns, costs.optimizer_ns, costs.other_ns)]
     return LineRow(
         file=place.file if place else "",
@@ -177,8 +181,8 @@ def _row(trace: Trace, costs: LineCosts, index: int | None, place: SourceLine | 
         total_ns=cost(costs.total_ns) + outside.total_ns,
         count=cost(costs.count),
         device_ns=None if costs.device_ns is None else cost(costs.device_ns),
-        memory_bytes=None if costs.memory_bytes is None else cost(costs.memory_bytes),
-        allocated_bytes=None if costs.allocated_bytes is None else cost(costs.allocated_bytes),
+        memory_bytes=nbytes(costs.memory_bytes),
+        allocated_bytes=nbytes(costs.allocated_bytes),
         outside_ns=None if trace.outside is None else outside.own_ns,
         has_ops=index is not None,
     )
@@ -253,8 +257,12 @@ class _Text:
         cells = [f"{row.where}:{row.line}" if row.file else "", source, format_share(row.self_ns, self._total_ns or 1)]
         cells += [format_time(time / 1e3) for time in times] + [str(row.count)]
         cells += [format_time((row.device_ns or 0) / 1e3)] * self._has_device
-        cells += [format_memory(row.memory_bytes or 0)] * self._has_memory
-        return cells + [format_memory(row.allocated_bytes or 0)] * self._has_allocated
+        cells += [_memory_text(row.memory_bytes)] * self._has_memory
+        return cells + [_memory_text(row.allocated_bytes)] * self._has_allocated
+
+
+def _memory_text(nbytes: int | None) -> str:
+    return "" if nbytes is None else format_memory(nbytes)
 
 
 def _aligned(cells: list[str], widths: list[int]) -> list[str]:

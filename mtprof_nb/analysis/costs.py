@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mtprof_nb.analysis.missing_memory import lacks_memory
 from mtprof_nb.analysis.nesting import Nesting, nest, nesting
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.bookkeeping import is_bookkeeping
@@ -181,6 +182,7 @@ def _memory(trace: Trace, nested: Nesting, keeper: Int32) -> Bytes | None:
     cpu_devices = np.array([device == "CPU" for device in trace.devices], np.bool_)
     if trace.allocations is not None:
         cpu = _allocated_during(trace, trace.allocations, cpu_devices[trace.allocations.device])
+        cpu = np.where(lacks_memory(trace), 0, cpu)
         device = _allocated_during(trace, trace.allocations, ~cpu_devices[trace.allocations.device])
     elif trace.memory_before is not None and trace.memory_after is not None:
         change, known = trace.memory_after - trace.memory_before, trace.memory_before >= 0

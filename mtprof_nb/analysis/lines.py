@@ -9,8 +9,9 @@ import numpy as np
 from mtprof_nb.analysis.attribution import attribution
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.memory import allocated_bytes
+from mtprof_nb.analysis.missing_memory import lacks_memory
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, Int32, Int64, SourceLine, Trace
+from mtprof_nb.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, Bool, Int32, Int64, SourceLine, Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,8 @@ class LineCosts:
     memory_bytes: Int64 | None
     #: Allocated, whatever was released since; None where the allocator told nothing.
     allocated_bytes: Int64 | None
+    #: Whether some op of the line ran on a thread whose memory was not recorded.
+    lacks_memory: Bool
 
     @property
     def self_ns(self) -> Int64:
@@ -65,6 +68,7 @@ def line_costs(trace: Trace) -> LineCosts:
         device_ns=None if costs.self_device_ns is None else summed(costs.self_device_ns),
         memory_bytes=_memory(trace, line, size),
         allocated_bytes=_allocated(trace, line, size),
+        lacks_memory=np.isin(np.arange(size), line[is_op & lacks_memory(trace)]),
     )
 
 

@@ -76,8 +76,9 @@ class CpuAllocations:
 
     def put_into(self, trace: Trace) -> Trace:
         """`trace` with these records, each of the innermost event that was running, and CPU ops' readings."""
-        records = self._owned(trace)
-        ops = (trace.kind == OP) & (trace.device == trace.devices.index("CPU")) & np.isin(trace.thread, records.thread)
+        thread = self._positions(trace)
+        records = self._owned(trace, thread)
+        ops = (trace.kind == OP) & (trace.device == trace.devices.index("CPU")) & np.isin(trace.thread, thread)
         before, after = held_around(trace, records, ops)
         held = trace.memory_before, trace.memory_after
         if held[0] is not None and held[1] is not None:
@@ -85,11 +86,14 @@ class CpuAllocations:
         parts = [records] if trace.allocations is None else [trace.allocations, records]
         return replace(trace, memory_before=before, memory_after=after, allocations=Allocations.joined(parts))
 
-    def _owned(self, trace: Trace) -> Allocations:
-        """The records of the threads that `trace` has."""
+    def _positions(self, trace: Trace) -> list[int]:
+        """For each of the threads whose memory was recorded its position in `trace`, or -1."""
         positions = {thread.native_id: index for index, thread in enumerate(trace.threads)}
-        known = [positions.get(thread.native_id, -1) for thread in self.threads]
-        thread = np.array([*known, -1], np.int64)[self.records.thread]
+        return [positions.get(thread.native_id, -1) for thread in self.threads]
+
+    def _owned(self, trace: Trace, positions: list[int]) -> Allocations:
+        """The records of the threads that `trace` has, by their `positions` in it."""
+        thread = np.array([*positions, -1], np.int64)[self.records.thread]
         kept = np.flatnonzero(thread >= 0)
         cpu = np.full(len(kept), trace.devices.index("CPU"), np.int8)
         owned = replace(self.records.take(kept), thread=thread[kept].astype(np.int16), device=cpu)

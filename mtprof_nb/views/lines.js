@@ -54,7 +54,7 @@ class Listing {
       { title: "Ops", text: (cost) => (cost.id === undefined ? "–" : number(cost.count)) },
     ];
     if (first.has_device) this.columns.push({ title: "Device", text: (cost) => (cost.id === undefined ? "–" : duration(cost.device_ns ?? 0)) });
-    if (first.memory) this.columns.push({ ...first.memory, text: (cost) => (cost.id === undefined ? "–" : nbytes(cost.bytes ?? 0)) });
+    if (first.memory) this.columns.push({ ...first.memory, text: (cost) => (cost.id === undefined || cost.bytes === null ? "–" : nbytes(cost.bytes)) });
     this.element = h("div", {
       class: "mtprof-listing",
       role: "grid",

@@ -16,6 +16,7 @@ from mtprof_nb.analysis.memory import (
     thinned,
 )
 from mtprof_nb.analysis.memory_categories import Category
+from mtprof_nb.analysis.missing_memory import lacks_memory
 from mtprof_nb.trace import Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.blocks import time_axis
@@ -24,7 +25,7 @@ from mtprof_nb.views.places import place_of
 from mtprof_nb.views.rows import Column
 from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.stacks import translucent
-from mtprof_nb.views.summary import wall_ns
+from mtprof_nb.views.summary import NO_MEMORY, wall_ns
 from mtprof_nb.views.text import hover, shown
 
 Figure = Any
@@ -201,6 +202,8 @@ def _detail(trace: Trace, block: Block) -> str:
 
 def no_curve(trace: Trace) -> str:
     """Why there is nothing to draw."""
+    if lacks_memory(trace).any():
+        return NO_MEMORY
     if trace.recorded.profile_memory:
         return "Memory was recorded, and nothing was allocated or released."
     return "Memory was not recorded: add --profile-memory, or profile(profile_memory=True)."

@@ -12,6 +12,7 @@ from mtprof_nb.analysis.attribution import attribution
 from mtprof_nb.analysis.averages import Groups, group, innermost_scopes
 from mtprof_nb.analysis.costs import averaged_costs, averaged_name, op_costs
 from mtprof_nb.analysis.lanes import thread_title
+from mtprof_nb.analysis.missing_memory import has_memory
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.table import sort_attribute
 from mtprof_nb.trace import KERNEL, OP, PYTHON, RUNTIME, Bool, Int8, Int32, Int64, Trace
@@ -179,9 +180,9 @@ def columns(trace: Trace, grouping: str = "op") -> tuple[Column, ...]:
         found.append(_WITH_SUBMODULES)
     if np.any(trace.kind == KERNEL):
         found.append(_DEVICE)
-    if trace.allocations is not None:
+    if trace.allocations is not None and has_memory(trace):
         found.append(_ALLOCATED if grouping in _BY_OP else _ALLOCATED_IN)
-    elif trace.recorded.profile_memory:
+    elif trace.allocations is None and trace.recorded.profile_memory:
         found.append(_MEMORY)
     if trace.flops is not None:
         found.append(_FLOPS)

@@ -9,6 +9,7 @@ import numpy as np
 
 from mtprof_nb.analysis.costs import STEP_PREFIX, averaged_name, counted_ops, in_ops_ns, op_costs
 from mtprof_nb.analysis.memory import memory_curve, memory_devices, peak
+from mtprof_nb.analysis.missing_memory import has_memory, lacks_memory
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.trace import KERNEL, OP, PHASES, SCOPE, Trace
 from mtprof_nb.views import units
@@ -19,6 +20,11 @@ OUTSIDE = "outside ops"
 PROFILER = "profiler, outside ops"
 #: A note says so where that is a large share, and more than the start of a recording takes.
 _NOTED_SHARE, _NOTED_NS = 1 / 3, 10_000_000
+#: Why there is no memory, where ops ran on other threads than the one that profiles.
+NO_MEMORY = "Memory of other threads is not recorded, and the thread that profiles allocated none."
+_MEMORY_IN_PART = (
+    "Memory of other threads is not recorded: the peak is without it, and operators that ran there count as 0 B."
+)
 
 
 class Figure(NamedTuple):
@@ -138,7 +144,7 @@ def has_steps(trace: Trace) -> bool:
 
 def peak_bytes(trace: Trace) -> int | None:
     """The most bytes that any one device's allocator held; None where memory was not recorded."""
-    if trace.allocations is None and trace.memory_after is None:
+    if not has_memory(trace):
         return None
     peaks = (peak(memory_curve(trace, device)) for device in memory_devices(trace))
     return max((found.nbytes for found in peaks if found is not None), default=0)
@@ -171,6 +177,8 @@ def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
             f"{units.duration(outside_ns)} of {units.duration(whole_ns)} passed outside ops, in {recording}"
             f"Python code, waiting or input: {where}."
         )
+    if lacks_memory(trace).any():
+        notes.append(_MEMORY_IN_PART if has_memory(trace) else NO_MEMORY)
     if trace.dropped:
         exactly = "" if trace.dropped_exactly else "At least "
         dropped = units.plural(trace.dropped, "event")

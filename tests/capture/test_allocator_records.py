@@ -171,7 +171,15 @@ def test_cpu_memory_that_no_recorded_thread_took_is_nobodys(threads: tuple[Threa
     found = CpuAllocations(taken_elsewhere, threads).put_into(trace)
     assert len(records(found)) == 0
     assert found.memory_before is not None
-    assert found.memory_before.tolist() == [-1] * len(trace)
+    assert found.memory_before.tolist() == [0] * len(trace)
+
+
+def test_ops_of_a_thread_that_kineto_did_not_listen_to_have_no_reading() -> None:
+    trace = make_trace([event("view", 0, 10), event("add", 2, 8, thread=2)])
+    nothing = Allocations.joined([])
+    found = CpuAllocations(nothing, (Thread(1, "main"),)).put_into(trace)
+    assert found.memory_before is not None
+    assert found.memory_before.tolist() == [0, -1]
 
 
 def test_one_runtimes_records_are_taken_as_they_are_beside_a_hook_that_has_none() -> None:

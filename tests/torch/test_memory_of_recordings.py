@@ -5,6 +5,7 @@ import queue
 import re
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from mtprof_nb.trace import Trace
 from mtprof_nb.views import static, units
 from mtprof_nb.views.memory import MemoryTab
 from mtprof_nb.views.scene import Scene
-from mtprof_nb.views.summary import peak_bytes
+from mtprof_nb.views.summary import peak_bytes, summary
 
 MIB = 1 << 20
 KEPT: list[torch.Tensor] = []
@@ -149,6 +150,29 @@ def test_tensors_that_another_thread_drops_are_held_no_longer_than_their_address
     assert min(totals(prof.trace)) >= 0
     (row,) = (row for row in prof.key_averages() if row.key == "aten::empty")
     assert row.self_cpu_memory_usage == 50 * 4 * MIB
+
+
+@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@pytest.mark.filterwarnings("ignore:.*other threads:mtprof_nb.MtprofWarning")
+def test_memory_of_a_pool_is_absent_and_not_zero(hook: str) -> None:
+    ones = torch.ones(1000, 1000)
+
+    def program() -> None:
+        with ThreadPoolExecutor(1) as pool:
+            for _ in range(5):
+                KEPT.append(pool.submit(torch.add, ones, 1.0).result())
+
+    prof = recorded(hook, program, with_stack=True)
+    assert peak_bytes(prof.trace) is None
+    assert {row.allocated_bytes for row in prof.lines() if row.count} == {None}
+    assert any(note.startswith("Memory of other threads is not recorded") for note in summary(prof.trace).notes)
+
+
+@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+def test_a_program_that_allocates_nothing_has_a_peak_of_zero(hook: str) -> None:
+    ones = torch.ones(4)
+    prof = recorded(hook, lambda: ones.view(2, 2))
+    assert peak_bytes(prof.trace) == 0
 
 
 @pytest.mark.parametrize("hook", ["kineto", "dispatch"])
