@@ -5,8 +5,8 @@
   that completed it, so it belongs to that node's lines: of a parameter used on several lines, to the line whose
   gradient came last. Where several threads of the engine feed one parameter, it is the last node of its own thread.
 - Python code that runs inside the backward pass (a custom `backward`, a hook, a checkpoint's second forward) has
-  lines of its own; they count as called from the lines of the node that ran them. A hook that records no autograd
-  nodes says instead which ops Python code ran.
+  lines of its own; they count as called from the lines of the node that ran them, in place of the lines that called
+  `backward()`. A hook that records no autograd nodes says instead which ops Python code ran.
 - What has no forward op (its graph is older than the recording) stays with the line that called `backward()`.
 - A kernel belongs to the op that launched it.
 """
@@ -20,7 +20,7 @@ import numpy as np
 
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.analysis.user_lines import Chains, chains_of_events
+from mtprof_nb.analysis.user_lines import Chains, callers_of_engine, chains_of_events
 from mtprof_nb.trace import BACKWARD, ENGINE_PREFIX, Bool, Int32, Int64, SourceLine, Trace
 
 _ACCUMULATE = "AccumulateGrad"
@@ -71,6 +71,7 @@ class _Attributor:
         without_node = self._in_python_without_node(refers_to, around)
         around[without_node] = self._engine_op_before(without_node)
         is_python |= without_node
+        engine = self._callers_of_engine(np.flatnonzero(is_python), around)
         waiting = np.flatnonzero(refers_to >= 0)
         while len(waiting):
             known = found[refers_to[waiting]] != _UNKNOWN
@@ -79,12 +80,18 @@ class _Attributor:
                 found[waiting] = self._own[waiting]
                 break
             found[ready] = found[refers_to[ready]]
-            self._move(found, ready[is_python[ready]], around)
+            self._move(found, ready[is_python[ready]], engine)
         return found
 
-    def _move(self, found: Int32, rows: Int64, around: Int32) -> None:
-        base = np.where(around[rows] >= 0, self._own[around[rows]], -1)
-        keys = np.stack([self._own[rows], base, found[rows]])
+    def _callers_of_engine(self, rows: Int64, around: Int32) -> Int32:
+        """The chain that called the engine, for `rows`: as their stacks tell, or else that of the event around."""
+        found = np.where(around >= 0, self._own[around], np.int32(-1))
+        told = callers_of_engine(self._trace, self._chains, self._own, rows)
+        found[rows] = np.where(told >= 0, told, found[rows])
+        return found
+
+    def _move(self, found: Int32, rows: Int64, engine: Int32) -> None:
+        keys = np.stack([self._own[rows], engine[rows], found[rows]])
         distinct, position = np.unique(keys, axis=1, return_inverse=True)
         moved = [self._chains.moved(*column) for column in distinct.T.tolist()]
         found[rows] = np.array(moved, np.int32)[position.ravel()] if moved else ()

@@ -7,6 +7,9 @@ import numpy as np
 from mtprof_nb.source_files import is_user_file
 from mtprof_nb.trace import Frame, Int32, Int64, SourceLine, StackTree, Trace
 
+#: Functions of the runtimes that call autograd's engine.
+_CALL_ENGINE = ("_engine_run_backward", "_run_backward")
+
 
 class Chains:
     """Interned chains of lines, innermost first: a chain is a node with a line and the chain that called it."""
@@ -49,6 +52,12 @@ class Chains:
             node = self._caller_of[node]
         return found
 
+    def outermost(self, node: int, count: int) -> int:
+        """The chain of the `count` outermost lines of `node`, -1 for none."""
+        for _ in range(len(self.innermost_first(node)) - count):
+            node = self._caller_of[node]
+        return node
+
     def moved(self, node: int, old_base: int, new_base: int) -> int:
         """The chain `node` with what it has in common with `old_base` replaced by `new_base`."""
         common = set()
@@ -69,17 +78,31 @@ def chains_of_events(trace: Trace, chains: Chains) -> Int32:
 
     A stack that was lent by a forward op is not the event's own.
     """
-    stack = np.full(len(trace), -1, np.int64)
-    if trace.stack is not None:
-        stack = trace.stack.astype(np.int64)
-        if trace.stack_is_forward is not None:
-            stack = np.where(trace.stack_is_forward, -1, stack)
+    stack = _own_stacks(trace)
     marked = trace.line_stack if trace.line_stack is not None else trace.line
     marks = np.full(len(trace), -1, np.int64) if marked is None else marked.astype(np.int64)
     pairs, position = _unique_pairs(stack, marks)
     reader = _Reader(trace)
     found = [reader.chain(chains, first, second) for first, second in pairs]
     return np.array(found, np.int32)[position] if found else np.empty(0, np.int32)
+
+
+def callers_of_engine(trace: Trace, chains: Chains, own: Int32, rows: Int64) -> Int32:
+    """For each event of `rows` the part of its `own` chain that called the engine it runs in, -1 where no stack tells.
+
+    A stack that ends in the engine is that of the call itself, which runs in the engine around it, if in any.
+    """
+    reader = _Reader(trace)
+    pairs, position = _unique_pairs(own[rows].astype(np.int64), _own_stacks(trace)[rows])
+    found = [chains.outermost(chain, reader.lines_around_engine(stack)) for chain, stack in pairs]
+    return np.array(found, np.int32)[position] if found else np.empty(0, np.int32)
+
+
+def _own_stacks(trace: Trace) -> Int64:
+    if trace.stack is None:
+        return np.full(len(trace), -1, np.int64)
+    stack = trace.stack.astype(np.int64)
+    return stack if trace.stack_is_forward is None else np.where(trace.stack_is_forward, -1, stack)
 
 
 def _unique_pairs(first: Int64, second: Int64) -> tuple[list[tuple[int, int]], Int64]:
@@ -101,9 +124,23 @@ class _Reader:
             node = chains.called_from(node, SourceLine(frame.file, frame.line))
         return node
 
+    def lines_around_engine(self, stack: int) -> int:
+        """How many of the user's lines are around the innermost call of the engine that has Python code inside."""
+        frames = self._frames(stack)
+        calls = (index for index, frame in enumerate(frames) if index and self._calls_engine(frame))
+        return sum(map(self._is_users, frames[next(calls, len(frames)) :]))
+
+    def _calls_engine(self, frame: Frame) -> bool:
+        return frame.function in _CALL_ENGINE and not self._is_users(frame)
+
+    def _is_users(self, frame: Frame) -> bool:
+        return frame.file in self._marked_files or is_user_file(frame.file)
+
     def _stack_frames(self, node: int) -> list[Frame]:
-        frames = self._trace.stacks.stack(node) if self._trace.stacks is not None else []
-        return [frame for frame in frames if frame.file in self._marked_files or is_user_file(frame.file)]
+        return [frame for frame in self._frames(node) if self._is_users(frame)]
+
+    def _frames(self, node: int) -> list[Frame]:
+        return self._trace.stacks.stack(node) if self._trace.stacks is not None else []
 
     def _marked_frames(self, node: int) -> list[Frame]:
         tree: StackTree | None = self._trace.line_stacks

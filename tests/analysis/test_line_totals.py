@@ -166,6 +166,55 @@ def test_a_stack_lent_by_the_forward_op_leads_to_the_same_line() -> None:
     assert columns(line_costs(trace), "total_ns") == {12: (40,), 5: (40,)}
 
 
+GRAPH = "/usr/lib/python3/site-packages/torch/autograd/graph.py"
+LIBRARY = "/usr/lib/python3/site-packages/library/functions.py"
+APPLIED = [("train.py", 5, "train")]
+ENGINE_CALLED = [(GRAPH, 979, "_engine_run_backward"), ("train.py", 7, "train"), ("main.py", 1, "<module>")]
+IN_FUNCTION = {"phase": "backward", "forward": 0}
+
+
+def custom_function(*inside: dict[str, Any]) -> Trace:
+    """A function that line 5 applied, and what ran in its backward, which line 7 called."""
+    lent = {"stack": APPLIED, "stack_is_forward": True, **IN_FUNCTION}
+    return make_trace(
+        [
+            event("Cube", 0, 10, stack=APPLIED),
+            event(ENGINE + "CubeBackward", 20, 90, **lent),
+            event("CubeBackward", 21, 89, **lent),
+            *inside,
+        ]
+    )
+
+
+def test_with_stacks_a_backward_of_a_library_belongs_to_the_line_that_applied_it() -> None:
+    trace = custom_function(event("cos", 30, 50, stack=[(LIBRARY, 10, "backward"), *ENGINE_CALLED], **IN_FUNCTION))
+
+    assert times(trace) == {5: (10, 70, 0, 0)}
+    assert columns(line_costs(trace), "total_ns") == {5: (80,)}
+
+
+def test_with_stacks_a_backward_of_the_users_has_its_lines_on_top_of_the_line_that_applied_it() -> None:
+    trace = custom_function(event("cos", 30, 50, stack=[("model.py", 12, "backward"), *ENGINE_CALLED], **IN_FUNCTION))
+
+    assert times(trace) == {5: (10, 50, 0, 0), 12: (0, 20, 0, 0)}
+    assert columns(line_costs(trace), "total_ns") == {5: (80,), 12: (20,)}
+
+
+def test_with_stacks_a_backward_that_runs_another_keeps_the_line_that_called_it() -> None:
+    inner = [(GRAPH, 979, "_engine_run_backward"), ("model.py", 13, "backward"), *ENGINE_CALLED]
+    in_cos = {"phase": "backward", "forward": 3}
+    trace = custom_function(
+        event("cos", 30, 40, stack=[("model.py", 12, "backward"), *ENGINE_CALLED], **IN_FUNCTION),
+        event("run_backward", 50, 80, kind="python", stack=inner, **IN_FUNCTION),
+        event("GraphRoot", 51, 53, phase="backward", stack=inner),
+        event(ENGINE + "CosBackward", 55, 75, stack=inner[1:], stack_is_forward=True, **in_cos),
+        event("sin", 60, 70, **in_cos, stack=[(LIBRARY, 10, "backward"), *inner]),
+    )
+
+    assert times(trace) == {5: (10, 38, 0, 0), 12: (0, 30, 0, 0), 13: (0, 2, 0, 0)}
+    assert columns(line_costs(trace), "total_ns") == {5: (80,), 12: (30,), 13: (2,)}
+
+
 def test_marks_and_stacks_of_one_function_agree_on_the_statement() -> None:
     trace = make_trace(
         [

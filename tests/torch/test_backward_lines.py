@@ -1,11 +1,16 @@
 """The backward pass on the lines of the forward ops, held against the graph itself."""
 
+import importlib
+import sys
 import textwrap
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 from lines_of_cells import ENGINE, profile_cell
 from marked_cells import Shell
 
+import mtprof_nb as mtp
 from mtprof_nb.analysis.attribution import attribution
 from mtprof_nb.trace import BACKWARD, OP, Trace
 
@@ -238,3 +243,94 @@ def test_a_write_that_was_not_recorded_has_no_line_but_that_of_backward(shell: S
         ("MulBackward0", 4),
         ("torch::autograd::AccumulateGrad", 4),
     ]
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """An installed library with an `autograd.Function`."""
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "cubes_of_library.py").write_text(
+        textwrap.dedent("""\
+            import torch
+            class Cube(torch.autograd.Function):
+                @staticmethod
+                def forward(ctx, x):
+                    ctx.save_for_backward(x)
+                    return x**3
+                @staticmethod
+                def backward(ctx, grad):
+                    (x,) = ctx.saved_tensors
+                    return 3 * torch.cos(x) * grad
+            """)
+    )
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "cubes_of_library", raising=False)
+    return importlib.import_module("cubes_of_library")
+
+
+@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+def test_the_backward_of_a_librarys_function_is_on_the_line_that_applied_it(library: ModuleType, hook: str) -> None:
+    x = torch.ones(5, requires_grad=True)
+
+    def step() -> None:
+        y = library.Cube.apply(x)
+        loss = y.sum()
+        loss.backward()
+
+    with mtp.profile(with_stack=True, hook=hook) as prof:
+        step()
+
+    applied = step.__code__.co_firstlineno + 1
+    found = dict(lines_of_linked_ops(prof.trace))
+    assert (found["aten::cos"], found["aten::mul"], found["aten::expand"]) == (applied, applied, applied + 1)
+    (row,) = [row for row in prof.lines() if row.line == applied + 2]
+    assert row.total_ns == row.self_ns
+
+
+@pytest.mark.parametrize("flags", [KINETO[1], DISPATCH[1]])
+def test_a_function_of_another_cell_has_the_backward_of_a_librarys_function_where_it_applied_it(
+    shell: Shell, library: ModuleType, flags: str
+) -> None:
+    shell.ip.user_ns["Cube"] = library.Cube
+    shell.ip.run_cell(
+        "x = torch.ones(5, requires_grad=True)\n"
+        "def step():\n"
+        "    y = Cube.apply(x)\n"
+        "    loss = y.sum()\n"
+        "    loss.backward()\n"
+    )
+
+    found = dict(lines_of_linked_ops(profile_cell(shell, "step()", flags)))
+
+    assert (found["aten::cos"], found["aten::mul"], found["aten::expand"]) == (3, 3, 4)
+
+
+@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+def test_a_backward_that_runs_another_has_its_own_lines(library: ModuleType, hook: str) -> None:
+    class Nested(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.exp()
+
+        @staticmethod
+        def backward(ctx, grad):
+            x = ctx.saved_tensors[0].detach().requires_grad_()
+            with torch.enable_grad():
+                y = library.Cube.apply(x)
+            return torch.autograd.grad(y, x, grad)
+
+    x = torch.ones(5, requires_grad=True)
+    with mtp.profile(with_stack=True, hook=hook) as prof:
+        loss = Nested.apply(x).sum()
+        loss.backward()
+
+    found = dict(lines_of_linked_ops(prof.trace))
+    inner = Nested.backward.__code__.co_firstlineno + 4
+    assert (found["aten::pow"], found["aten::cos"], found["aten::mul"]) == (inner, inner, inner)
+    rows = {row.line: row for row in prof.lines()}
+    called = test_a_backward_that_runs_another_has_its_own_lines.__code__.co_firstlineno
+    outer = next(line for line, row in rows.items() if "loss = Nested" in row.source and line > called)
+    assert rows[outer].total_ns >= rows[outer].self_ns + rows[inner].self_ns
+    assert rows[outer + 1].total_ns == rows[outer + 1].self_ns

@@ -25,3 +25,19 @@ def test_every_line_of_a_compiled_program_is_the_users(hook: str) -> None:
 
     assert {row.file for row in found if row.count} == {__file__}
     assert sum(row.count for row in found) > 0
+
+
+@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+def test_the_backward_of_a_compiled_function_is_on_its_line(hook: str) -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(loss_of, backend="aot_eager")
+    x = torch.randn(16, 16, requires_grad=True)
+    compiled(x).backward()
+    with mtp.profile(with_stack=True, hook=hook) as prof:
+        loss = compiled(x)
+        loss.backward()
+
+    lines = prof.lines()
+    found = {op.name: row.line for row in lines for op in lines.ops(row)}
+
+    assert found["aten::sin"] == found["aten::cos"] == loss_of.__code__.co_firstlineno
