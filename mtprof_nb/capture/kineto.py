@@ -329,7 +329,7 @@ class KinetoHook:
     def listens_to_all(self) -> bool:
         """Whether it records all threads, from its preparation on; otherwise the one that starts it."""
         config = self._request.experimental_config
-        return self._listens_to_all if config is None else bool(config.profile_all_threads)
+        return self._listens_to_all if config is None else _asks_for_all_threads(config)
 
     def _experimental_config(self) -> Any:
         config = self._request.experimental_config
@@ -372,6 +372,13 @@ def _without_switched_off(trace: Trace, switched: list[tuple[int, bool]]) -> Tra
     state = np.array([True] + [enabled for _, enabled in switched])
     enabled = state[np.searchsorted([moment for moment, _ in switched], trace.start_ns, side="right")]
     return trace.take(np.flatnonzero(enabled | (trace.kind == KERNEL) | (trace.kind == SCOPE)))
+
+
+def _asks_for_all_threads(config: Any) -> bool:
+    """Whether torch's config was made with `profile_all_threads`, which only its pickled state tells."""
+    with_it, without_it = (type(config)(profile_all_threads=choice).__getstate__() for choice in (True, False))
+    states = zip(config.__getstate__(), with_it, without_it, strict=True)
+    return all(asked == chosen for asked, chosen, other in states if chosen != other)
 
 
 @contextmanager

@@ -47,8 +47,8 @@ def _document(trace: Trace, path: str) -> Iterator[bytes]:
     base, lanes, metadata = base_ns(trace), Lanes(trace), _metadata(trace)
     lines = EventLines(trace, lanes, base)
     began_ns, ended_ns = _window(trace)
-    # Calls that are open at the end of the window end a moment later.
-    last_ns = max(ended_ns, int(trace.end_ns.max(initial=0)))
+    # Calls that are open at the end of the window end a moment later; readers add start and length inexactly.
+    last_ns = max(ended_ns, int(trace.end_ns.max(initial=-1_000)) + 1_000)
     began, ended = microseconds_text(began_ns - base), microseconds_text(last_ns - base)
     yield _header(trace, metadata, base).encode("ascii")
     yield from lines.events()

@@ -10,6 +10,7 @@ from recorded_rows import names_of
 
 import mtprof_nb as mtp
 from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.capture.kineto import _asks_for_all_threads
 from mtprof_nb.trace import KINDS
 
 torch = pytest.importorskip("torch")
@@ -264,3 +265,14 @@ def test_a_recorder_other_than_kineto_is_refused():
     config = torch._C._profiler._ExperimentalConfig(custom_profiler_config='{"backend": "cuspy"}')
     with pytest.raises(mtp.HookError, match="asks for another recorder: leave it out"):
         mtp.profile(experimental_config=config).start()
+
+
+@pytest.mark.parametrize("flags", [{}, {"profile_memory": True}, {"with_stack": True}], ids=str)
+@pytest.mark.parametrize("all_threads", [False, True])
+def test_a_config_of_torchs_says_whether_other_threads_are_recorded(all_threads, flags):
+    config = torch._C._profiler._ExperimentalConfig(verbose=True, profile_all_threads=all_threads)
+    with mtp.profile(hook="kineto", experimental_config=config, **flags) as prof:
+        torch.ones(3)
+
+    assert "aten::ones" in {event.name for event in prof.events()}
+    assert _asks_for_all_threads(config) == all_threads
