@@ -34,9 +34,9 @@ def op(into: Lane, name: str, start: int, end: int, *more: Any, device: str = "C
     into.ops.extend((name, device, start, end, *more))
 
 
-def scope(into: Lane, name: str, start: int, end: int, is_async: bool = False) -> None:
-    """Append one scope that has ended."""
-    into.scopes.extend((name, start, end, None, is_async))
+def scope(into: Lane, name: str, start: int, end: int, is_async: bool = False, node: int = -1) -> None:
+    """Append one scope that has ended; `node` was running as it began."""
+    into.scopes.extend((name, start, end, None, is_async, node))
 
 
 def frozen(filled: Buffer, **words: Any) -> Trace:

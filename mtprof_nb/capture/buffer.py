@@ -14,7 +14,7 @@ from mtprof_nb.trace import Thread
 
 #: What every op has, in the order in which a hook appends it to `Lane.ops`; a hook may add more behind.
 OP_FIELDS = ("name", "device", "start", "end")
-SCOPE_FIELDS = ("name", "start", "end", "stack", "is_async")
+SCOPE_FIELDS = ("name", "start", "end", "stack", "is_async", "node")
 
 
 class Lane:
@@ -84,7 +84,7 @@ class Buffer:
 class Scope:
     """One named scope of the user's or a library's code."""
 
-    __slots__ = ("_buffer", "_lane", "_stack", "_start", "name")
+    __slots__ = ("_buffer", "_lane", "_stack", "_start", "name", "node")
 
     def __init__(self, buffer: Buffer, name: str) -> None:
         self._buffer = buffer
@@ -92,6 +92,8 @@ class Scope:
         self._stack: StackEntry | None = None
         self._start = 0
         self.name = name
+        #: The autograd node that was running as the scope began, as a hook's field `node` has it; -1 for none.
+        self.node = -1
 
     def __enter__(self) -> Scope:
         buffer = self._buffer
@@ -116,4 +118,4 @@ class Scope:
 
     def record(self, end: int, is_async: bool) -> tuple[Any, ...]:
         """The scope's values in the order of `SCOPE_FIELDS`."""
-        return self.name, self._start, end, self._stack, is_async
+        return self.name, self._start, end, self._stack, is_async, self.node

@@ -228,15 +228,18 @@ class OpRecorder:
                 opened.pop().__exit__()
             return op(*args, **kwargs)
         result = op(*args, **kwargs)
-        opened.append(self.buffer.scope(str(args[0])).__enter__())
+        scope = self.buffer.scope(str(args[0]))
+        scope.node = self._running_node()
+        opened.append(scope.__enter__())
         return result
 
     def _running_node(self) -> int:
-        if self._backward_task() == -1:
+        task = self._backward_task()
+        if task == -1:
             return NOT_IN_BACKWARD
         node = self._backward_node()
         number = _LARGEST_NUMBER if node is None else node._sequence_nr()
-        return number if number < _LARGEST_NUMBER else NODE_WITHOUT_NUMBER
+        return number if number < _LARGEST_NUMBER else NODE_WITHOUT_NUMBER - int(task)
 
     def _is_wanted(self, device: Any) -> bool:
         """Whether ops there are recorded. What is no activity of its own, such as `meta`, runs on the host."""

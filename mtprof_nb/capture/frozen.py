@@ -63,6 +63,7 @@ def _freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
     rows = read_rows(buffer)
     links = vocabulary.link(rows)
     phase, undecided = _phase(rows, links)
+    is_of_step = links.is_backward & (phase == OPTIMIZER)
     offset = buffer.request.clock.offset_ns
     op_name, op_names = describe(rows.ops["name"], vocabulary.name)
     scope_name, scope_names = intern(rows.scopes["name"])
@@ -87,8 +88,8 @@ def _freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
         threads=tuple(lane.thread for lane in rows.lanes),
         phase=settled(phase, undecided, np.zeros(len(rows), np.bool_)),
         correlation_id=np.where(is_op, np.cumsum(is_op), 0),
-        sequence_nr=links.sequence_nr,
-        forward=links.forward,
+        sequence_nr=np.where(is_of_step, -1, links.sequence_nr),
+        forward=np.where(is_of_step, np.int32(-1), links.forward),
         step=np.zeros(len(rows), np.int32),
         is_user_annotation=~is_op,
         is_async=_is_async(rows),
@@ -131,9 +132,13 @@ def _with_facts(trace: Trace, rows: Rows, vocabulary: Vocabulary, undecided: Boo
 def _phase(rows: Rows, links: Links) -> tuple[Int8, Bool]:
     """Phases, and the ops outside backward and optimizers that autograd did not record, which are other so far."""
     recorded = _recorded_by_autograd(rows, links)
-    in_loader, in_optimizer = (rows.inside(_is_scope_of(rows, prefix)) for prefix in (_IN_BACKGROUND, OF_OPTIMIZER))
+    in_loader = rows.inside(_is_scope_of(rows, _IN_BACKGROUND))
+    step = rows.innermost(_is_scope_of(rows, OF_OPTIMIZER))
+    # A step may run inside a node, in a hook of it, and a pass inside a step, by its closure: the inner one counts.
+    is_inner = links.running == links.running[step]
+    is_backward = links.is_backward & ~((step >= 0) & is_inner)
     phase = np.where(recorded & ~in_loader, FORWARD, OTHER)
-    phase = np.select([links.is_backward, in_optimizer], [BACKWARD, OPTIMIZER], phase).astype(np.int8)
+    phase = np.select([is_backward, step >= 0], [BACKWARD, OPTIMIZER], phase).astype(np.int8)
     return phase, rows.is_op & ~in_loader & (phase == OTHER)
 
 

@@ -53,12 +53,15 @@ def link(columns: KinetoColumns, kineto_event: Any, counters: Mapping[int, int] 
     phase = np.where(recorded, FORWARD, OTHER).astype(np.int8)
     in_loader = _inside(columns, is_loader)
     phase[in_loader] = OTHER
-    phase[_inside(columns, is_optimizer)] = OPTIMIZER
-    phase[node >= 0] = BACKWARD
+    # A step may run inside a node, in a hook of it, and a pass inside a step, by its closure: the inner one counts.
+    around = _enclosing(columns, is_engine | is_optimizer)
+    in_step = (around >= 0) & is_optimizer[around]
+    phase[around >= 0] = BACKWARD
+    phase[in_step] = OPTIMIZER
     phase[_inside(columns, _root_gradients(columns, is_engine))] = BACKWARD
     in_module = _inside(columns, columns.is_python & columns.where_name(lambda name: name.startswith(_MODULE_PREFIX)))
     phase = settled(phase, is_op & ~in_loader & (phase == OTHER), in_module)
-    forward = np.where(node >= 0, forward_of_node[node], -1).astype(np.int32)
+    forward = np.where((node >= 0) & ~in_step, forward_of_node[node], -1).astype(np.int32)
     return Links(phase, forward, node)
 
 

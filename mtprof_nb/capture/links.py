@@ -11,7 +11,7 @@ from mtprof_nb.capture.rows import Rows
 from mtprof_nb.intervals import covered, innermost, nest_intervals
 from mtprof_nb.trace import Bool, Int32, Int64
 
-#: Values of the field `node` that are no sequence number.
+#: Values of the field `node` that are no sequence number; of the second, the number of the backward pass is taken off.
 NOT_IN_BACKWARD = -1
 NODE_WITHOUT_NUMBER = -2
 #: Nodes that a write into a view makes when it is done: one of the base, and one of the view.
@@ -23,6 +23,8 @@ class Links:
     """For each row: whether it ran in the backward pass, its autograd number, and its forward row, or -1."""
 
     is_backward: Bool
+    #: The node or the pass that was running as the row began: equal numbers for one, -1 for none.
+    running: Int64
     sequence_nr: Int64
     forward: Int32
 
@@ -30,7 +32,7 @@ class Links:
 def no_links(rows: Rows) -> Links:
     """For a recording without autograd."""
     nothing = np.full(len(rows), -1, np.int64)
-    return Links(np.zeros(len(rows), np.bool_), nothing, nothing.astype(np.int32))
+    return Links(np.zeros(len(rows), np.bool_), nothing, nothing, nothing.astype(np.int32))
 
 
 def link_by_sequence_nr(rows: Rows) -> Links:
@@ -62,15 +64,20 @@ def link_by_sequence_nr(rows: Rows) -> Links:
         ways += usable
     # One that several other threads used tells nothing.
     forward[wanted[ways > 1]] = -1
+    running = node.copy()
+    running[~rows.is_op] = np.array(rows.scopes["node"], np.int64)[rows.scope[~rows.is_op]]
     for here in lanes:
-        is_backward[_root_gradients(rows, here, is_backward)] = True
-    return Links(is_backward, sequence_nr, forward)
+        roots = _root_gradients(rows, here, is_backward)
+        is_backward[roots] = True
+        running[roots] = running[here[np.searchsorted(here, roots) + 1]]
+    return Links(is_backward, running, sequence_nr, forward)
 
 
-def _root_gradients(rows: Rows, here: Int64, is_backward: Bool) -> list[int]:
+def _root_gradients(rows: Rows, here: Int64, is_backward: Bool) -> Int64:
     """The `ones_like` that `backward()` makes for a scalar: no op stands between it and the first of the pass."""
     before = here[:-1][~is_backward[here[:-1]] & is_backward[here[1:]]]
-    return [row for row in before.tolist() if str(rows.ops["name"][rows.op[row]]) == "aten.ones_like.default"]
+    names = (str(rows.ops["name"][op]) for op in rows.op[before].tolist())
+    return before[np.fromiter((name == "aten.ones_like.default" for name in names), np.bool_, len(before))]
 
 
 def _is_in_place(rows: Rows, here: Int64) -> Bool:
@@ -94,6 +101,7 @@ def _maker_by_counter(counter: Int64, is_in_place: Bool, numbers: Int64) -> Int6
 
 def link_by_node(rows: Rows) -> Links:
     """From the identity of nodes: when each was made, and when its backward began. Numbers are by age."""
+    running = np.full(len(rows), -1, np.int64)
     is_backward = np.zeros(len(rows), np.bool_)
     made_at, made_by = _makers(rows)
     newest = _newest_node_of_run(rows, made_at)
@@ -106,6 +114,7 @@ def link_by_node(rows: Rows) -> Links:
         order = np.argsort(began, kind="stable")
         began, ended = began[order], ended[order]
         is_backward[here] = covered(began, ended, rows.start[here])
+        running[here] = innermost(began, ended, nest_intervals(began, ended)[0], rows.start[here])
         _, ran_at = _pairs(lane.ran)
         run = np.searchsorted(ran_at, rows.start[here], side="right") - 1
         passed = np.searchsorted(began, rows.start[here], side="right") - 1
@@ -115,7 +124,7 @@ def link_by_node(rows: Rows) -> Links:
         here = here[known]
         sequence_nr[here] = node
         forward[here] = np.where(node >= 0, made_by[node] if len(made_by) else -1, -1)
-    return Links(is_backward, sequence_nr, forward)
+    return Links(is_backward, running, sequence_nr, forward)
 
 
 def _pairs(flat: list[int]) -> tuple[Int64, Int64]:

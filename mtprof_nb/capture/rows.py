@@ -11,7 +11,7 @@ import numpy as np
 from mtprof_nb.capture.buffer import SCOPE_FIELDS, Buffer, Lane
 from mtprof_nb.capture.distinct import distinct
 from mtprof_nb.capture.kineto_events import intern
-from mtprof_nb.intervals import covered
+from mtprof_nb.intervals import covered, innermost, nest_intervals
 from mtprof_nb.trace import LAST_THREAD, Bool, Int16, Int32, Int64
 
 
@@ -63,6 +63,16 @@ class Rows:
         for outer in self.by_lane(mask):
             here = np.flatnonzero(self.lane == self.lane[outer[0]])
             found[here] |= covered(self.start[outer], self.end[outer], self.start[here])
+        return found
+
+    def innermost(self, mask: Bool) -> Int64:
+        """The last-starting row of `mask`, of the same lane, that was running as each row started (itself counts)."""
+        found = np.where(mask, np.arange(len(self)), -1)
+        for outer in self.by_lane(mask):
+            here = np.flatnonzero((self.lane == self.lane[outer[0]]) & ~mask)
+            starts, ends = self.start[outer], self.end[outer]
+            at = innermost(starts, ends, nest_intervals(starts, ends)[0], self.start[here])
+            found[here] = np.where(at >= 0, outer[at], -1)
         return found
 
 

@@ -61,6 +61,36 @@ def test_a_loaders_ops_are_other_and_an_optimizers_its_own() -> None:
     assert [found[name] for name in ("stack", "mm", "add_")] == ["other", "forward", "optimizer"]
 
 
+def test_of_a_step_and_a_backward_pass_the_inner_one_counts() -> None:
+    columns = columns_of(
+        op("mm", 0, 10, 5),
+        scope("Optimizer.step#Outer.step", 20, 200),
+        node("MmBackward0", 30, 100, 5),
+        op("of node", 35, 40),
+        scope("Optimizer.step#Inner.step", 50, 90),
+        op("of inner step", 55, 60),
+        node("TBackward0", 65, 75, 4),
+        op("of inner node", 68, 70),
+        op("of node again", 92, 95),
+        op("of outer step", 110, 120),
+    )
+    found = link(columns, ACCESSORS)
+    names = [columns.names[name] for name in columns.name]
+    phase = dict(zip(names, (PHASES[one] for one in found.phase), strict=True))
+    forward = dict(zip(names, found.forward.tolist(), strict=True))
+
+    assert {name: phase[name] for name in names if name.startswith(("of", "Optimizer"))} == {
+        "Optimizer.step#Outer.step": "optimizer",
+        "of node": "backward",
+        "Optimizer.step#Inner.step": "optimizer",
+        "of inner step": "optimizer",
+        "of inner node": "backward",
+        "of node again": "backward",
+        "of outer step": "optimizer",
+    }
+    assert (forward["of node"], forward["of inner step"], forward["of node again"]) == (0, -1, 0)
+
+
 def test_where_nothing_is_of_training_every_undecided_op_is_forward() -> None:
     undecided, outside = np.array([True, True, False]), np.zeros(3, np.bool_)
 

@@ -134,3 +134,50 @@ def test_the_last_op_of_a_recording_is_forward_if_it_made_a_node(hook: str) -> N
 
     assert phases(recorded, hook)["aten::cosh"] == {"forward"}
     assert phases(not_recorded, hook)["aten::cosh"] == {"other"}
+
+
+@pytest.mark.parametrize("flags", FLAGS, ids=FLAG_NAMES)
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_step_inside_the_backward_pass_is_the_optimizers(hook: str, flags: dict[str, bool]) -> None:
+    weight = torch.rand(3, requires_grad=True)
+    optimizer = torch.optim.Adam([weight], foreach=False)
+    weight.register_post_accumulate_grad_hook(lambda _: optimizer.step())
+    # A hook of a tensor runs in the node that made it, which has a number.
+    inner = torch.rand(3, requires_grad=True)
+    inner.grad = torch.rand(3)
+    other = torch.optim.Adagrad([inner], foreach=False)
+
+    def program() -> None:
+        y = weight.sinh()
+        y.register_hook(lambda grad: other.step())
+        y.erf().sum().backward()
+
+    program()
+    found = phases(program, hook, **flags)
+
+    assert found["aten::lerp_"] == found["aten::addcdiv_"] == {"optimizer"}
+    assert found["aten::cosh"] == found["aten::exp"] == {"backward"}
+    with mtp.profile(hook=hook, with_stack=True) as prof:
+        program()
+    assert sum(row.optimizer_ns for row in prof.lines()) > 0
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_closures_pass_inside_a_step_inside_the_backward_pass_is_backward(hook: str) -> None:
+    weight, inner = (torch.rand(3, requires_grad=True) for _ in range(2))
+    optimizer = torch.optim.SGD([inner], lr=0.1, foreach=False)
+
+    def closure() -> Any:
+        loss = inner.sinh().sum()
+        loss.backward()
+        return loss
+
+    def update(_: Any) -> None:
+        optimizer.step(closure)
+
+    weight.register_post_accumulate_grad_hook(update)
+    found = phases(lambda: weight.erf().sum().backward(), hook)
+
+    assert found["aten::sinh"] == {"forward"}
+    assert found["aten::exp"] == found["aten::cosh"] == {"backward"}
+    assert "optimizer" in found["aten::add_"]
