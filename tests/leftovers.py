@@ -192,8 +192,11 @@ def _active_in_torch() -> Iterator[str]:
     if torch.autograd._profiler_enabled():
         torch.autograd._disable_profiler()
         yield "torch's profiler is active"
-    while torch._C._len_torch_dispatch_stack():
-        yield f"{pop_dispatch_mode()!r} is active"
+    while depth := torch._C._len_torch_dispatch_stack():
+        mode = torch._C._get_dispatch_stack_at(depth - 1)
+        # One that was entered has told torch's compiler, and tells it again as it is left.
+        mode.__exit__(None, None, None) if getattr(mode, "old_dispatch_mode_flags", None) else pop_dispatch_mode()
+        yield f"{mode!r} is active"
     while torch._C._len_torch_function_stack():
         yield f"{pop_function_mode()!r} is active"
 
