@@ -90,7 +90,7 @@ class KinetoHook:
         self._results: Any = None
         #: Whether another torch profiler, started meanwhile, has taken Kineto away.
         self._is_emptied = False
-        #: What was read out. More than one where the recording went on after memory had looked like a limit.
+        #: The traces read out so far. Several where the recording went on after memory had looked like a limit.
         self._parts: list[Trace] = []
         self._caps: list[EventCap] = []
         self._is_full = False

@@ -146,7 +146,7 @@ class ThreadsBefore:
 
     @property
     def native_ids(self) -> frozenset[int]:
-        """Those that there were."""
+        """The threads that were noted as present."""
         return frozenset(self._began)
 
     def that_ran(self) -> str:

@@ -15,7 +15,7 @@ from mtprof_nb.trace import Bool, Int64
 _PACKAGE = str(Path(__file__).parents[1])
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 _SITE_PACKAGES = ("site-packages", "dist-packages")
-#: What these call is never the user's: torch's profiler, its compiler where it is asked for, and imports.
+#: Calls from these are never the user's: torch's profiler, its compiler where it is asked for, and imports.
 _CLOSED = (
     "torch/autograd/profiler.py(",
     "torch/profiler/",

@@ -137,7 +137,7 @@ class Rows:
     label: list[str]
     detail: list[str]
     family: Int8
-    #: What the row's first event is called, as a position in `Trace.names`; -1 for a row without events.
+    #: The name of the row's first event, as a position in `Trace.names`; -1 for a row without events.
     name: Int32
     value: dict[str, Int64]
     columns: tuple[Column, ...]
