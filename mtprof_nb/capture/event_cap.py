@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mtprof_nb.capture.available_memory import available_bytes
+from mtprof_nb.capture.stacks import is_in_folder
 from mtprof_nb.errors import warn
 from mtprof_nb.trace import PYTHON, Recorded, Trace
 
@@ -164,7 +165,8 @@ class EventCap:
             self._grown = min(list(readings)[-_LAST_READINGS:])
             self.is_short = len(readings) >= _LAST_READINGS and self._room.is_short(self._grown, now.free)
             if self.is_short or (len(readings) == _READINGS and min(readings) > most_bytes):
-                self._call_in_main_thread()
+                if not self._call_in_main_thread():
+                    continue
                 # Without waking up in between: Kineto's Python tracer may be stopped and started meanwhile.
                 self._answered.wait()
                 if self._finished.is_set():
@@ -178,8 +180,11 @@ class EventCap:
             self._failure = None
             _thread.interrupt_main()
 
-    def _call_in_main_thread(self) -> None:
-        """Between two bytecodes of the main thread: Kineto can only be stopped where it was started."""
+    def _call_in_main_thread(self) -> bool:
+        """Have the main thread end the recording between two bytecodes; False where its queue of calls is full.
+
+        Kineto can only be stopped in the thread in which it was started.
+        """
 
         def call(_: int | None) -> int:
             if self._is_better_put_off():
@@ -196,14 +201,14 @@ class EventCap:
             return 0
 
         self._pending = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(call)
-        ctypes.pythonapi.Py_AddPendingCall(self._pending, None)
+        return int(ctypes.pythonapi.Py_AddPendingCall(self._pending, None)) == 0
 
     def _is_better_put_off(self) -> bool:
         """Whether code of the runtime's own is running, unless that was so for long."""
         self._delays += 1
         frame: FrameType | None = sys._getframe()
         while frame is not None and self._delays <= _MOST_DELAYS:
-            if frame.f_code.co_filename.startswith(self._folder):
+            if is_in_folder(frame.f_code.co_filename, self._folder):
                 return True
             frame = frame.f_back
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -32,6 +33,11 @@ def is_hidden_file(filename: str) -> bool:
     if filename.startswith("<frozen ") or filename.endswith(_LAUNCHER):
         return True
     return any(_lies_in(filename, sys.modules.get(name)) for name in _HIDDEN)
+
+
+def is_in_folder(filename: str, folder: str) -> bool:
+    """Whether this file lies in `folder` or below it; one of `torchvision` does not lie in `torch`."""
+    return filename.startswith(f"{folder}{os.sep}")
 
 
 def _lies_in(filename: str, module: ModuleType | None) -> bool:
@@ -135,7 +141,7 @@ def _has_own_backward(entry: StackEntry, is_engine: Callable[[CodeType], bool], 
     codes = [_code(one) for one in _outermost_first(entry)]
     last_engine = max((row for row, code in enumerate(codes) if is_engine(code)), default=-1)
     return any(
-        not is_hidden_file(code.co_filename) and not code.co_filename.startswith(runtime_folder)
+        not is_hidden_file(code.co_filename) and not is_in_folder(code.co_filename, runtime_folder)
         for code in codes[last_engine + 1 :]
     )
 

@@ -118,7 +118,7 @@ class Window:
             warn("no tensor runtime is imported, so only scopes were recorded: import torch, mindtorch_v2 or candle")
         return replace(
             _within(_merged(list(traces.values())), self.request.max_events),
-            hooks=tuple(name for name, trace in traces.items() if len(trace) or name != "dispatch" or len(traces) == 1),
+            hooks=tuple(name for name, trace in traces.items() if len(trace) or self.hooks[name] is not self._beside),
             began_ns=noted[0],
             ended_ns=noted[-1],
             trace_id=self.request.trace_id,

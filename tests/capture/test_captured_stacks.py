@@ -3,6 +3,7 @@
 import asyncio
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 
@@ -61,3 +62,15 @@ def test_files_of_the_profiler_and_of_the_notebook_are_hidden_and_the_users_are_
     assert not stacks.is_hidden_file("/home/somebody/IPython/train.py")
     assert not stacks.is_hidden_file("/home/somebody/asyncio.py")
     assert not stacks.is_hidden_file(np.__file__)
+
+
+def test_the_backward_of_a_library_whose_folder_begins_like_the_runtimes_is_its_own() -> None:
+    captured: list[stacks.StackEntry] = []
+    names = {"captured": captured, "capture": _captured, "found": stacks.Stacks()}
+    for library in ("torch", "torchvision"):
+        file = str(Path("/site", library, "ops.py"))
+        exec(compile("captured.append(capture(found))", file, "exec"), names)
+
+    engine = sys._getframe().f_code
+    frozen = stacks.freeze(captured, engine.__eq__, lambda _: False, str(Path("/site", "torch")))
+    assert frozen.has_own_backward.tolist() == [False, True]

@@ -28,7 +28,7 @@ def test_steps_are_counted_where_a_daemon_follows_the_program(profile, monkeypat
         for number in range(3):
             assert KinetoStepTracker.current_step() == number
             prof.step()
-        assert KinetoStepTracker._step_dict == {"ProfilerStep": 3}
+        assert list(KinetoStepTracker._step_dict.values()) == [3]
     assert (KinetoStepTracker.current_step(), KinetoStepTracker._step_dict) == (3, {})
     with profile() as prof:
         prof.step()
@@ -51,18 +51,31 @@ def test_without_a_daemon_nothing_is_counted(profile, monkeypatch):
     monkeypatch.delenv("KINETO_USE_DAEMON", raising=False)
     with profile() as prof:
         prof.step()
-        assert KinetoStepTracker._step_dict == {"ProfilerStep": 0}
+        assert list(KinetoStepTracker._step_dict.values()) == [0]
     assert (KinetoStepTracker.current_step(), KinetoStepTracker._step_dict) == (0, {})
 
 
 def test_start_and_stop_leave_no_count_behind():
     prof = mtp.profile(schedule=mtp.schedule(wait=1, warmup=0, active=1))
     prof.start()
-    assert KinetoStepTracker._step_dict == {"ProfilerStep": 0}
+    assert KinetoStepTracker._step_dict == {"mtprof_nb": 0}
     prof.step()
     prof.step()
     prof.stop()
     assert KinetoStepTracker._step_dict == {}
+
+
+@pytest.mark.parametrize("begins", ["before", "inside"])
+def test_the_count_of_a_profiler_of_torchs_own_is_left_alone(begins, monkeypatch):
+    monkeypatch.setenv("KINETO_USE_DAEMON", "1")
+    # Torch's profiler counts from where it is made, also before it is started.
+    theirs = torch.profiler.profile() if begins == "before" else None
+    for _ in range(2):
+        KinetoStepTracker.increment_step("ProfilerStep")
+    with mtp.profile() as prof:
+        theirs = theirs or torch.profiler.profile()
+        prof.step()
+    assert (KinetoStepTracker.current_step(), KinetoStepTracker._step_dict) == (3, {"ProfilerStep": 2})
 
 
 def test_a_program_without_torch_counts_nothing():

@@ -1,0 +1,87 @@
+"""The thread that ends a recording of Kineto's: when it asks the main thread, and when it waits for a better moment."""
+
+import ctypes
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mtprof_nb.capture import event_cap
+from mtprof_nb.capture.event_cap import EventCap, Heap, Room
+from mtprof_nb.trace import Recorded
+
+pytestmark = pytest.mark.skipif(event_cap.heap_reader() is None, reason="the C library does not tell its heap's size")
+
+
+class NoRoom(Room):
+    """Memory is short from the first look on."""
+
+    def is_short(self, held: int, free: int) -> bool:
+        return True
+
+
+@pytest.fixture
+def cap_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., EventCap]:
+    """Makes a cap that wants to end the recording at once; a better moment is waited for without end."""
+    monkeypatch.setattr(event_cap, "heap_reader", lambda: lambda: Heap(used=0, free=0))
+    monkeypatch.setattr(event_cap, "_MOST_DELAYS", sys.maxsize)
+
+    def make(finish: Callable[[], object], folder: str = "<none>") -> EventCap:
+        return EventCap(1, finish, Recorded(), NoRoom(Recorded(), follows_python=False), folder)
+
+    return make
+
+
+def test_a_full_queue_of_pending_calls_is_tried_again(
+    cap_of: Callable[..., EventCap], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really, refused = ctypes.pythonapi.Py_AddPendingCall, []
+    finished = threading.Event()
+
+    def full_at_first(function: object, argument: object) -> int:
+        if len(refused) < 3:
+            refused.append(function)
+            return -1
+        return int(really(function, argument))
+
+    monkeypatch.setattr(ctypes.pythonapi, "Py_AddPendingCall", full_at_first)
+    cap = cap_of(finished.set)
+    cap.start()
+    assert _soon(finished.is_set)
+    cap.stop()
+    assert len(refused) == 3
+
+
+@pytest.mark.parametrize(("name", "is_put_off"), [("torch", True), ("torchvision", False)])
+def test_only_code_in_the_runtimes_own_folder_puts_the_end_off(
+    cap_of: Callable[..., EventCap], tmp_path: Path, name: str, is_put_off: bool
+) -> None:
+    finished = threading.Event()
+    cap = cap_of(finished.set, str(tmp_path / "torch"))
+    asked: list[bool] = []
+    put_off = cap._is_better_put_off
+
+    def noted() -> bool:
+        asked.append(put_off())
+        return asked[-1]
+
+    cap._is_better_put_off = noted  # type: ignore[method-assign]
+    library: dict[str, object] = {"soon": _soon, "done": lambda: finished.is_set() or len(asked) > 2}
+    exec(compile("def work(): return soon(done)", str(tmp_path / name / "nn.py"), "exec"), library)
+    cap.start()
+    work = library["work"]
+    assert callable(work)
+    assert work()
+    cap.stop()
+    assert (asked[0], finished.is_set()) == (is_put_off, not is_put_off)
+
+
+def _soon(is_so: Callable[[], bool]) -> bool:
+    """Run Python until `is_so`, so that pending calls have a moment to be made."""
+    until = time.monotonic() + 20
+    while not is_so() and time.monotonic() < until:
+        time.sleep(0.001)
+    return is_so()
