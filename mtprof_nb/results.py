@@ -62,16 +62,19 @@ class Results:
         use_python_export: bool = False,  # noqa: ARG002 - torch's
         cuda_graph_annotations: Mapping[int, Any] | None = None,
         graph_lanes: str = "none",
-        default_stream: int = 7,  # noqa: ARG002 - torch's, for `graph_lanes`
+        default_stream: int = 7,
     ) -> None:
         """Write the trace for Perfetto, chrome://tracing or HolisticTraceAnalysis: `.json` or `.json.gz`.
 
-        `use_python_export` chooses between two writers of torch's that write the same; here there is one. Nodes of
-        CUDA graphs are not recorded: to annotate or move their kernels is a `ValueError` where there are kernels.
+        `use_python_export` changes nothing: it chooses between two writers of torch's, which write the same events;
+        the one writer here adds the metadata of both. The last three options are about kernels of CUDA graphs, whose
+        nodes are not recorded. `cuda_graph_annotations` is a `ValueError` where there are kernels to annotate, and
+        `graph_lanes="all"` is one without annotations. `default_stream` is where `graph_lanes="all"` puts kernels:
+        another value than 7 without it is a warning.
         """
         from mtprof_nb.export import chrome_trace
 
-        chrome_trace.check_graph_lanes(self.trace, cuda_graph_annotations, graph_lanes)
+        chrome_trace.check_graph_lanes(self.trace, cuda_graph_annotations, graph_lanes, default_stream)
         chrome_trace.write(self.trace, path)
 
     def wait_for_exports(self) -> None:

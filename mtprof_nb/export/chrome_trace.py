@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
+from mtprof_nb.errors import warn
 from mtprof_nb.export.atomic import replacing
 from mtprof_nb.export.chrome_allocations import allocation_lines
 from mtprof_nb.export.chrome_events import EventLines
@@ -15,6 +16,8 @@ from mtprof_nb.export.chrome_lanes import Lanes, naming_line
 from mtprof_nb.export.chrome_text import base_ns, json_text, microseconds_text, quoted
 from mtprof_nb.trace import KERNEL, Trace
 
+#: The stream on which torch puts kernels of CUDA graphs for which no other one is named.
+DEFAULT_STREAM = 7
 #: Keys of the file itself, and names of lines that viewers act upon: the user's metadata must not take them.
 _KEYS_OF_FILE = {"schemaVersion", "traceEvents", "displayTimeUnit", "baseTimeNanoseconds", "traceName"}
 _LINES_OF_VIEWERS = re.compile(r"(process|thread)_\w+|num_cpus|trace_buffer_overflowed")
@@ -27,8 +30,13 @@ def write(trace: Trace, path: str | os.PathLike[str]) -> None:
             file.write(text)
 
 
-def check_graph_lanes(trace: Trace, annotations: Mapping[int, Any] | None, lanes: str) -> None:
-    """`ValueError` where torch's options for kernels of CUDA graphs are wrong, or would change what is written."""
+def check_graph_lanes(
+    trace: Trace, annotations: Mapping[int, Any] | None, lanes: str, default_stream: int = DEFAULT_STREAM
+) -> None:
+    """`ValueError` where torch's options for kernels of CUDA graphs are wrong, or would change what is written.
+
+    A stream that is given without `lanes` to put on it moves nothing, in torch either: that is a warning.
+    """
     if lanes not in ("all", "none"):
         msg = f"graph_lanes must be 'all' or 'none', got {lanes!r}"
         raise ValueError(msg)
@@ -41,6 +49,11 @@ def check_graph_lanes(trace: Trace, annotations: Mapping[int, Any] | None, lanes
             "export without them, or record with torch.profiler"
         )
         raise ValueError(msg)
+    if lanes == "none" and default_stream != DEFAULT_STREAM:
+        warn(
+            f"default_stream={default_stream!r} changes nothing: only graph_lanes='all' moves kernels of CUDA graphs "
+            "there; leave it out, or record with torch.profiler and export with graph_lanes='all'"
+        )
 
 
 def _document(trace: Trace, path: str) -> Iterator[bytes]:

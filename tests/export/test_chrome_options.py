@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from traces import event, make_trace
 
+from mtprof_nb.errors import MtprofWarning
 from mtprof_nb.results import Results
 from mtprof_nb.trace import Trace
 
@@ -45,6 +46,25 @@ def test_annotations_change_nothing_where_no_kernel_is(tmp_path: Path) -> None:
     plain = path.read_bytes()
     Finished(make_trace([OP])).export_chrome_trace(path, True, {3: {"name": "a"}}, "all", 5)
     assert path.read_bytes() == plain
+
+
+def test_a_default_stream_on_which_nothing_is_put_is_warned_about_and_moves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    recorded = Finished(make_trace([OP, KERNEL]))
+    recorded.export_chrome_trace(path, default_stream=7)
+    plain = path.read_bytes()
+    with pytest.warns(MtprofWarning, match="default_stream=5 changes nothing: only graph_lanes='all' moves") as told:
+        recorded.export_chrome_trace(path, default_stream=5)
+    assert (len(told), told[0].filename, path.read_bytes()) == (1, __file__, plain)
+
+
+def test_the_choice_of_a_writer_loses_no_metadata_of_either(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    trace = make_trace([OP], metadata={"added": '"later"'}, trace_id="A1", host="here")
+    Finished(trace).export_chrome_trace(path, use_python_export=True)
+    written = json.loads(path.read_text())
+    # Torch's writer in C++ leaves out what was added after the end, the one in Python the trace's number and the host.
+    assert (written["added"], written["trace_id"], written["host_name"]) == ("later", "A1", "here")
 
 
 def test_the_file_ends_as_kinetos_does(tmp_path: Path) -> None:
