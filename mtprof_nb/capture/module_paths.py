@@ -15,18 +15,37 @@ class _Names:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], tuple[weakref.ref[Any], str]] = {}
+        #: The path under which a parent first called each module.
+        self._first: dict[int, tuple[weakref.ref[Any], str]] = {}
 
     def path(self, parent: Any, parent_path: str, module: Any) -> str:
-        """The path of `module`, called by `parent`; its class name where it is none of the parent's own."""
+        """The path of `module`, called by `parent`.
+
+        Where it is none of the parent's own, or has no parent, as where a checkpoint calls it again in the backward
+        pass, it keeps the path under which a parent called it before; else its class name stands for it.
+        """
         known = self._known.get((parent_path, id(module)))
         if known is not None and known[0]() is module:
             return known[1]
-        found = type(module).__name__
+        if parent is None:
+            return self._elsewhere(module)
+        inside = None
         with suppress(Exception):  # a parent that fails when asked for names must not fail the user's op
-            inner = () if parent is None else parent.named_modules()
-            found = next((f"{parent_path}.{name}" for name, child in inner if child is module), found)
-        self._known[parent_path, id(module)] = weakref.ref(module), found
-        return found
+            inner = parent.named_modules()
+            inside = next((f"{parent_path}.{name}" for name, child in inner if child is module), None)
+        found = weakref.ref(module), self._elsewhere(module) if inside is None else inside
+        if inside is not None and self._alive(self._first.get(id(module)), module) is None:
+            self._first[id(module)] = found
+        self._known[parent_path, id(module)] = found
+        return found[1]
+
+    def _elsewhere(self, module: Any) -> str:
+        return self._alive(self._first.get(id(module)), module) or type(module).__name__
+
+    @staticmethod
+    def _alive(found: tuple[weakref.ref[Any], str] | None, module: Any) -> str | None:
+        """The path that was found for `module`, and not for one that was at its address before."""
+        return found[1] if found is not None and found[0]() is module else None
 
 
 class ModulePaths:

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.analysis.calltree import CallTree, call_tree, has_frames
-from mtprof_nb.analysis.costs import averaged_costs, averaged_name
+from mtprof_nb.analysis.costs import Costs, averaged_costs, averaged_name, op_costs
+from mtprof_nb.analysis.memory import allocated_bytes
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.lines import file_label
 from mtprof_nb.source_files import is_user_file
@@ -127,6 +128,8 @@ class StackChart(OfTrace):
     def __init__(self, trace: Trace, python: bool = False) -> None:
         super().__init__(trace)
         self.tree = call_tree(trace, python, None if python else is_plumbing)
+        # Where Python functions have nodes of their own, an op's time is without theirs.
+        self._costs: Costs = averaged_costs(trace) if python and not has_frames(trace) else op_costs(trace)
         self._family = families(trace)
         self._own: dict[str, Int64] = {}
 
@@ -143,15 +146,24 @@ class StackChart(OfTrace):
         return self._own[metric]
 
     def _values(self, metric: str) -> Int64:
-        costs = averaged_costs(self.trace)
+        costs = self._costs
         if metric == "count":
             return np.ones(len(self.trace), np.int64)
         if metric == "device" and costs.self_device_ns is not None:
             return costs.self_device_ns
-        if metric == "memory" and costs.memory is not None:
-            allocated: Int64 = np.maximum(costs.memory.self_cpu + costs.memory.self_device, 0)
-            return allocated
-        return costs.self_ns
+        return self._allocated() if metric == "memory" else costs.self_ns
+
+    def _allocated(self) -> Int64:
+        """Bytes that each event allocated itself; where the allocator told nothing, by how much it held more after."""
+        costs, own = self._costs, allocated_bytes(self.trace)
+        if own is not None:
+            folded = np.flatnonzero(~costs.counted & (costs.parent >= 0))
+            np.add.at(own, costs.parent[folded], own[folded])
+            return own
+        if costs.memory is None:
+            return np.zeros(len(self.trace), np.int64)
+        more: Int64 = np.maximum(costs.memory.self_cpu + costs.memory.self_device, 0)
+        return more
 
     def picture(self, metric: str = "self", shape: str = "sunburst", chosen: Bool | None = None) -> Answer:
         """The plotly figure, as plain lists; what does not lead to an event in the mask `chosen` is faded."""

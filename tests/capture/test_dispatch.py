@@ -8,6 +8,7 @@ import torch
 from dispatch_recording import names_of, new_hook, record, row_of
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import checkpoint
 
 from mtprof_nb.errors import MtprofWarning
 from mtprof_nb.trace import PHASES, Trace
@@ -222,6 +223,34 @@ def test_modules_are_named_by_their_path_in_forward_and_backward() -> None:
     assert module("aten::sum") is None
     assert module("aten::threshold_backward", "backward") == "Net.body.1"
     assert module("aten::mm", "backward") == "Net.body.0"
+
+
+def test_modules_that_a_checkpoint_calls_again_keep_their_paths() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(3, 3), nn.Tanh()) for _ in range(2))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for block in self.blocks:
+                x = checkpoint(block, x, use_reentrant=False)
+            return x
+
+    model = Net()
+    trace = record(lambda: model(torch.ones(2, 3)).sum().backward(), with_modules=True)
+
+    assert trace.module is not None
+    ran = [
+        (PHASES[trace.phase[row]], trace.modules[trace.module[row]])
+        for row in range(len(trace))
+        if trace.names[trace.name[row]] == "aten::addmm"
+    ]
+    assert ran == [
+        ("forward", "Net.blocks.0.0"),
+        ("forward", "Net.blocks.1.0"),
+        ("backward", "Net.blocks.1.0"),
+        ("backward", "Net.blocks.0.0"),
+    ]
 
 
 def test_cpu_memory_is_the_allocators_own_and_belongs_to_the_op() -> None:

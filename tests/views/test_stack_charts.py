@@ -6,7 +6,7 @@ from synthetic import training_run
 from traces import event, make_trace
 
 from mtprof_nb.analysis.calltree import call_tree
-from mtprof_nb.analysis.costs import averaged_costs
+from mtprof_nb.analysis.costs import averaged_costs, in_ops_ns
 from mtprof_nb.trace import Trace, empty_trace
 from mtprof_nb.views.families import FAMILIES
 from mtprof_nb.views.scene import Scene
@@ -84,6 +84,42 @@ def test_slices_are_sized_by_count_memory_or_device_time(nested: Trace) -> None:
     assert drawn(memory, "memory")["values"] == [4_096, 4_096]
     assert "4.00 KiB allocated memory" in drawn(memory, "memory")["hovertext"][1]
     assert drawn(device, "device")["values"] == [3, 3]
+
+
+def test_allocated_memory_is_counted_whatever_was_released_since() -> None:
+    trace = make_trace(
+        [event("aten::linear", 0, 100), event("aten::mm", 10, 60), event("aten::mm", 20, 50)],
+        allocations=[
+            {"time_ns": 5, "nbytes": 256, "event": 0},
+            {"time_ns": 15, "nbytes": 64, "event": 1},
+            {"time_ns": 30, "nbytes": 4_096, "event": 2},
+            {"time_ns": 70, "nbytes": -256, "event": 0},
+        ],
+    )
+
+    assert drawn(trace, "memory")["labels"] == ["all", "linear", "mm"]
+    assert drawn(trace, "memory")["values"] == [4_416, 4_416, 4_160]
+
+
+def test_python_code_that_an_op_calls_counts_for_the_op() -> None:
+    mine, called = ("f.py", 9, "train"), ("f.py", 3, "backward")
+    trace = make_trace(
+        [
+            event("MineBackward", 0, 100, stack=[mine]),
+            event("f.py(3): backward", 10, 90, kind="python", stack=[mine]),
+            event("aten::mul", 40, 60, stack=[called, mine]),
+        ]
+    )
+    chart = drawn(trace)
+
+    assert chart["values"][0] == in_ops_ns(trace) == 100
+    assert dict(zip(chart["labels"], chart["values"], strict=True)) == {
+        "train": 100,
+        "MineBackward": 80,
+        "backward  f.py:3": 20,
+        "mul": 20,
+    }
+    assert stack_chart(trace, python=True).own("self").sum() == 100
 
 
 def test_a_metric_that_was_not_recorded_says_how_to_record_it(nested: Trace) -> None:
