@@ -176,6 +176,7 @@ class KinetoHook:
         parts, self._parts = self._parts, []
         trace = with_own_memory(merge(parts)) if parts else empty_trace(recorded=self._request.recorded)
         if self._is_emptied:
+            trace = replace(trace, is_partial=True)
             warn(
                 "a torch profiler was started during the recording and has emptied it, for Kineto serves only one: "
                 "profile without it, or use hook='dispatch'"

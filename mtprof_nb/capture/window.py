@@ -116,13 +116,14 @@ class Window:
         noted = self.placed(self._wall.noted_ns).tolist()
         if set(traces) == {"scopes"}:
             warn("no tensor runtime is imported, so only scopes were recorded: import torch, mindtorch_v2 or candle")
+        trace = _within(_merged(list(traces.values())), self.request.max_events)
         return replace(
-            _within(_merged(list(traces.values())), self.request.max_events),
+            trace,
             hooks=tuple(name for name, trace in traces.items() if len(trace) or self.hooks[name] is not self._beside),
             began_ns=noted[0],
             ended_ns=noted[-1],
             trace_id=self.request.trace_id,
-            is_partial=self._is_partial,
+            is_partial=self._is_partial or trace.is_partial,
             overhead_ns=sum(_cost_ns(name, trace) for name, trace in traces.items()) + self._start_ns,
             own_ns=self._start_ns,
         )

@@ -11,6 +11,7 @@ from mtprof_nb.trace import Int64, Trace
 from mtprof_nb.views.families import FAMILIES
 from mtprof_nb.views.rows import GROUPINGS, Rows, missing_flag, rows
 from mtprof_nb.views.scene import Answer, Question, Scene
+from mtprof_nb.views.summary import why_empty
 from mtprof_nb.views.text import shown
 
 #: Rows that are saved with the notebook, and rows of an answer to a live panel.
@@ -26,7 +27,7 @@ class OperatorsTab:
     def first(self) -> Answer:
         """The rows by op, with all that the table needs to know of groupings and columns."""
         if not len(self._scene.trace):
-            return {"empty": "Nothing was recorded: no op ran, or no tensor runtime was imported."}
+            return {"empty": why_empty(self._scene.trace)}
         return {
             "groupings": [
                 {"key": key, "title": grouping.title, "flag": missing_flag(self._scene.trace, key)}

@@ -22,6 +22,8 @@ PROFILER = "profiler, outside ops"
 _NOTED_SHARE, _NOTED_NS = 1 / 3, 10_000_000
 #: Why there is no memory, where ops ran on other threads than the one that profiles.
 NO_MEMORY = "Memory of other threads is not recorded, and the thread that profiles allocated none."
+_NOTHING = "Nothing was recorded: no op ran, or no tensor runtime was imported."
+_NOTHING_LEFT = "Nothing was recorded: another profiler emptied the recording, or the activities that ran were off."
 _MEMORY_IN_PART = (
     "Memory of other threads is not recorded: the peak is without it, and operators that ran there count as 0 B."
 )
@@ -163,10 +165,15 @@ def phase_shares(trace: Trace) -> tuple[Share, ...]:
     return tuple(Share(phase, ns, units.share(ns, whole)) for phase, ns in parts if ns and time.any())
 
 
+def why_empty(trace: Trace) -> str:
+    """Why a trace without events has none."""
+    return _NOTHING_LEFT if trace.is_partial else _NOTHING
+
+
 def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
     notes = [status] if status else []
     if not len(trace):
-        notes.append("Nothing was recorded: no op ran, or no tensor runtime was imported.")
+        notes.append(why_empty(trace))
     outside_ns, whole_ns = outside_ops_ns(trace) or 0, wall_ns(trace)
     if len(trace) and outside_ns >= max(whole_ns * _NOTED_SHARE, _NOTED_NS):
         where = "the lines tell where" if trace.outside else "the times of ops and lines are without it"
