@@ -239,9 +239,13 @@ class Event(FormattedTimes, Mapping[str, Any]):
 
     @property
     def metadata_json(self) -> str:
-        """Deprecated: what a collective or a device said of the event, as the inside of a JSON object."""
+        """Deprecated: the inside of a JSON object, with `Ev Idx` as in a Chrome trace.
+
+        After it comes what a collective or a device said of the event.
+        """
         warnings.warn("`metadata_json` is deprecated. Use `event_metadata` instead.", FutureWarning, stacklevel=2)
-        return ", ".join(f'"{key}": {value}' for key, value in extra(self._trace, self._position).items())
+        said = {"Ev Idx": self._position, **extra(self._trace, self._position)}
+        return ", ".join(f'"{key}": {value}' for key, value in said.items())
 
     @property
     def event_metadata(self) -> Any:

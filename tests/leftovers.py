@@ -16,6 +16,7 @@ PATCHABLE = (
     "threading.Thread",
     "torch",
     "torch._C.TensorBase",
+    "torch._C._profiler",
     "torch.Tensor",
     "torch.autograd",
     "torch.autograd.Function",

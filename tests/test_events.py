@@ -212,8 +212,13 @@ def test_what_is_never_recorded_has_torchs_value_for_an_event_without_it(full):
     assert (one.flow_id, one.flow_type, one.flow_start, one.event_metadata) == (0, 0, False, None)
     assert (one.python_id, one.python_parent_id, one.python_module_id) == (-1, -1, -1)
     assert (one.self_cpu_percent, one.total_cpu_percent, one.total_device_percent) == (-1, -1, -1)
+
+
+def test_the_deprecated_metadata_text_has_the_number_of_a_chrome_trace_and_what_a_device_said():
+    found = events(event("aten::mm", 0, 9), event("gemm", 3, 5, kind="kernel", device="CUDA", extra={"stream": "7"}))
+
     with pytest.warns(FutureWarning, match="metadata_json"):
-        assert one.metadata_json == ""
+        assert [one.metadata_json for one in found] == ['"Ev Idx": 0', '"Ev Idx": 1, "stream": 7']
 
 
 def test_the_key_of_a_step_is_that_of_all_steps():

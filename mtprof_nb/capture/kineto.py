@@ -17,6 +17,7 @@ import numpy as np
 
 from mtprof_nb.capture.activities import available
 from mtprof_nb.capture.event_cap import EventCap, Room, within_limits
+from mtprof_nb.capture.fast_scopes import FastScopes
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.kineto_scope import KinetoScope, keep_open
@@ -79,6 +80,7 @@ class KinetoHook:
         self._positions: dict[int, tuple[int, int]] = {}
         self._operators: TensorOperators | None = None
         self._new_threads: ThreadStacks | None = None
+        self._fast_scopes: FastScopes | None = None
         self._threads_before = ThreadsBefore() if request.recorded.profile_memory else None
         self._thread_names: dict[int, str] = {}
         self._is_recording = False
@@ -135,10 +137,10 @@ class KinetoHook:
         self._note_thread_names()
         if self._threads_before is not None:
             self._threads_before.note()
-        if self._operators is not None:
-            self._operators.install()
-        if self._new_threads is not None:
-            self._new_threads.install()
+        takes_inputs = self._request.recorded.record_shapes and self.listens_to_all
+        self._fast_scopes = FastScopes(self._torch) if takes_inputs else None
+        for patch in self._patches():
+            patch.install()
         self._start_kineto()
         self._is_recording = True
         if self._slot is not None:
@@ -248,7 +250,7 @@ class KinetoHook:
         if results is None:
             return
         self._note_thread_names()
-        noted = Noted(self._thread_names, self._new_threads, self._wall, self._counters)
+        noted = Noted(self._thread_names, self._new_threads, self._wall, self._counters, self._fast_scopes)
         if self._wall.has_jumped:
             self._warn_of_jump()
         trace = build_trace(results, self._torch, self._request, noted)
@@ -269,9 +271,11 @@ class KinetoHook:
 
     def _remove_patches(self) -> None:
         with ExitStack() as each:
-            for patch in (self._operators, self._new_threads):
-                if patch is not None:
-                    each.callback(patch.remove)
+            for patch in self._patches():
+                each.callback(patch.remove)
+
+    def _patches(self) -> list[TensorOperators | ThreadStacks | FastScopes]:
+        return [one for one in (self._operators, self._new_threads, self._fast_scopes) if one is not None]
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
         """A scope by torch's own `record_function`."""

@@ -12,6 +12,7 @@ import numpy as np
 from mtprof_nb.capture import kineto_tree
 from mtprof_nb.capture.closures import with_closures
 from mtprof_nb.capture.collector import collector_paused
+from mtprof_nb.capture.fast_scopes import FastScopes, with_inputs
 from mtprof_nb.capture.flops import kineto_flops
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto_events import KinetoColumns, intern, read_columns, read_devices
@@ -39,6 +40,7 @@ class Noted:
     wall: WallClock | None = None
     #: Autograd's next number as the recording ended, by native thread.
     counters: dict[int, int] = field(default_factory=dict)
+    fast_scopes: FastScopes | None = None
     #: Filled in: what had not ended when the recording did.
     unfinished: list[Unfinished] = field(default_factory=list)
 
@@ -118,6 +120,8 @@ def _build(results: Any, torch: Any, request: Request, noted: Noted, jumped: Wal
             trace = _with_memory(trace, columns, tree)
         if with_python:
             trace = _with_python(trace, columns, links, tree, noted.new_threads)
+    if noted.fast_scopes is not None:
+        trace = with_inputs(trace, noted.fast_scopes.left)
     return _numbered(trace.sorted())
 
 

@@ -70,7 +70,9 @@ def test_events_have_the_facts_that_torchs_have(torchs: list[Any], flags: dict[s
     ]
 
     assert len(pairs) > 50
-    for ours, other in pairs:
+    # Listening to all threads, torch leaves out the inputs of the scope: those are compared with one thread's.
+    is_left_out = flags.get("record_shapes") and not flags.get("profile_memory")
+    for ours, other in pairs if not is_left_out else [pair for pair in pairs if pair[0].name != "fast"]:
         assert {fact: getattr(ours, fact) for fact in FACTS} == {fact: getattr(other, fact) for fact in FACTS}, ours
 
 
