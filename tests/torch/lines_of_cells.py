@@ -10,6 +10,41 @@ from mtprof_nb.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, Trace
 
 ENGINE = "autograd::engine::evaluate_function: "
 
+#: A function with a backward of its own, which is applied on the last line.
+CUSTOM_FUNCTION = textwrap.dedent(
+    """\
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.exp()
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            slope = x.cos()
+            return grad * slope
+    x = torch.ones(100, requires_grad=True)
+    y = Scale.apply(x)
+    """
+)
+
+
+def checkpointed(*, use_reentrant: bool) -> str:
+    """A program with a block that is computed again in the backward pass."""
+    return textwrap.dedent(
+        f"""\
+        from torch.utils.checkpoint import checkpoint
+        w = torch.randn(16, 16, requires_grad=True)
+        x = torch.randn(16, 16, requires_grad=True)
+        def block(x):
+            h = x.mm(w)
+            return h.tanh()
+        y = checkpoint(block, x, use_reentrant={use_reentrant})
+        z = y.exp()
+        s = z.sum()
+        s.backward()"""
+    )
+
 
 def profile_cell(shell: Shell, text: str, flags: str = "") -> Trace:
     """Run a cell below `%%mtprofile`; its lines count from 2."""

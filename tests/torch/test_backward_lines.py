@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from lines_of_cells import ENGINE, profile_cell
+from lines_of_cells import CUSTOM_FUNCTION, ENGINE, checkpointed, profile_cell
 from marked_cells import Shell
 
 import mtprof_nb as mtp
@@ -80,23 +80,8 @@ WRITES = {
 }
 
 PYTHON = {
-    "a backward written in Python": """
-        class Scale(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
-                return x.exp()
-            @staticmethod
-            def backward(ctx, grad):
-                (x,) = ctx.saved_tensors
-                slope = x.cos()
-                return grad * slope
-        x = torch.ones(100, requires_grad=True)
-        y = Scale.apply(x)
-        z = y.tanh()
-        last = Scale.apply(z)
-        s = last.sum()
-        s.backward()""",
+    "a backward written in Python": CUSTOM_FUNCTION
+    + "z = y.tanh()\nlast = Scale.apply(z)\ns = last.sum()\ns.backward()",
     "hooks of tensors": """
         x = torch.ones(5, requires_grad=True)
         y = x.sin()
@@ -123,28 +108,8 @@ PYTHON = {
         z = y.exp()
         s = z.sum()
         s.backward()""",
-    "a checkpoint": """
-        from torch.utils.checkpoint import checkpoint
-        w = torch.randn(16, 16, requires_grad=True)
-        x = torch.randn(16, 16, requires_grad=True)
-        def block(x):
-            h = x.mm(w)
-            return h.tanh()
-        y = checkpoint(block, x, use_reentrant=False)
-        z = y.exp()
-        s = z.sum()
-        s.backward()""",
-    "a reentrant checkpoint": """
-        from torch.utils.checkpoint import checkpoint
-        w = torch.randn(16, 16, requires_grad=True)
-        x = torch.randn(16, 16, requires_grad=True)
-        def block(x):
-            h = x.mm(w)
-            return h.tanh()
-        y = checkpoint(block, x, use_reentrant=True)
-        z = y.exp()
-        s = z.sum()
-        s.backward()""",
+    "a checkpoint": checkpointed(use_reentrant=False),
+    "a reentrant checkpoint": checkpointed(use_reentrant=True),
     "hooks of saved tensors": """
         def packed(x):
             return x

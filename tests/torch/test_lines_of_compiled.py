@@ -1,5 +1,7 @@
 """Lines of compiled programs: the user's own, never those of code that torch generated."""
 
+from typing import Any
+
 import pytest
 
 import mtprof_nb as mtp
@@ -12,12 +14,18 @@ def loss_of(x):
     return (y * x).sum()
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
-def test_every_line_of_a_compiled_program_is_the_users(hook: str) -> None:
+def compiled_before() -> tuple[Any, Any]:
+    """`loss_of`, compiled and run once, and its input."""
     torch._dynamo.reset()
     compiled = torch.compile(loss_of, backend="aot_eager")
     x = torch.randn(16, 16, requires_grad=True)
     compiled(x).backward()
+    return compiled, x
+
+
+@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+def test_every_line_of_a_compiled_program_is_the_users(hook: str) -> None:
+    compiled, x = compiled_before()
     with mtp.profile(with_stack=True, hook=hook) as prof:
         compiled(x).backward()
 
@@ -29,10 +37,7 @@ def test_every_line_of_a_compiled_program_is_the_users(hook: str) -> None:
 
 @pytest.mark.parametrize("hook", ["kineto", "dispatch"])
 def test_the_backward_of_a_compiled_function_is_on_its_line(hook: str) -> None:
-    torch._dynamo.reset()
-    compiled = torch.compile(loss_of, backend="aot_eager")
-    x = torch.randn(16, 16, requires_grad=True)
-    compiled(x).backward()
+    compiled, x = compiled_before()
     with mtp.profile(with_stack=True, hook=hook) as prof:
         loss = compiled(x)
         loss.backward()

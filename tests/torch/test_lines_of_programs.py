@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from lines_of_cells import ENGINE, costs_of_lines, lines_by_op, profile_cell
+from lines_of_cells import CUSTOM_FUNCTION, ENGINE, checkpointed, costs_of_lines, lines_by_op, profile_cell
 from marked_cells import Shell
 
 from mtprof_nb.analysis.costs import in_ops_ns
@@ -168,23 +168,7 @@ def test_a_graph_run_backward_twice_charges_its_lines_twice(shell: Shell) -> Non
 
 
 def test_a_custom_function_has_the_lines_of_its_backward_and_the_line_that_applied_it(shell: Shell) -> None:
-    trace = profile_cell(
-        shell,
-        """
-        class Scale(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
-                return x.exp()
-            @staticmethod
-            def backward(ctx, grad):
-                (x,) = ctx.saved_tensors
-                slope = x.cos()
-                return grad * slope
-        x = torch.ones(100, requires_grad=True)
-        y = Scale.apply(x)
-        y.sum().backward()""",
-    )
+    trace = profile_cell(shell, CUSTOM_FUNCTION + "y.sum().backward()")
     by_op = lines_by_op(trace)
     rows = {row.line: row for row in Lines(replace(trace, outside=None))}
 
@@ -202,19 +186,7 @@ def test_a_custom_function_has_the_lines_of_its_backward_and_the_line_that_appli
 def test_a_checkpointed_function_is_charged_with_its_second_run_and_its_backward(
     shell: Shell, use_reentrant: bool
 ) -> None:
-    trace = profile_cell(
-        shell,
-        f"""
-        from torch.utils.checkpoint import checkpoint
-        w = torch.randn(16, 16, requires_grad=True)
-        x = torch.randn(16, 16, requires_grad=True)
-        def block(x):
-            h = x.mm(w)
-            return h.tanh()
-        y = checkpoint(block, x, use_reentrant={use_reentrant})
-        z = y.exp()
-        z.sum().backward()""",
-    )
+    trace = profile_cell(shell, checkpointed(use_reentrant=use_reentrant))
     by_op = lines_by_op(trace)
     rows = {row.line: row for row in Lines(replace(trace, outside=None))}
 
