@@ -45,7 +45,7 @@ _OF_THE_FIRST = (
 
 
 class FunctionEventAvg(FormattedTimes):
-    """What the events of one group cost together, in torch's attributes: microseconds and bytes."""
+    """One row of averages: the cost of a group's events, in torch's attributes, microseconds and bytes."""
 
     def __init__(self) -> None:
         self.key: str | None = None

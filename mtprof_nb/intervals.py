@@ -97,7 +97,7 @@ def nest_whole_columns(starts: Int64, ends: Int64) -> tuple[Int64, Int64] | None
 
 
 def nest_one_by_one(starts: Int64, ends: Int64) -> tuple[Int64, Int64]:
-    """The same for intervals that cross: one that outlives the open one is its sibling, not its child."""
+    """Local parents and depths of intervals that may cross: one that outlives the open one is its sibling."""
     parent = np.full(len(starts), -1, np.int64)
     depth = np.zeros(len(starts), np.int64)
     end_of = ends.tolist()

@@ -107,7 +107,7 @@ class Lines(Sequence[LineRow]):
         return ops_of_line(self._trace, SourceLine(row.file, row.line) if row.file else None)
 
     def parameters(self) -> list[ParameterCost]:
-        """What the optimizer spent on each parameter, the dearest first. Needs `record_shapes`."""
+        """Cost of the optimizer for each parameter, the dearest first. Needs `record_shapes`."""
         return parameter_costs(self._trace)
 
     def to_dataframe(self) -> pd.DataFrame:

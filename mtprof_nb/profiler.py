@@ -142,7 +142,7 @@ class profile(Results):
 
     @property
     def profiler(self) -> Any:
-        """What records the present window: torch's low-level profiler where Kineto is hooked.
+        """The recorder of the present window: torch's low-level profiler where Kineto is hooked.
 
         After one, its events, which answer as torch's profiler does then; None before the first.
         """
@@ -281,7 +281,7 @@ class profile(Results):
                 self._stop_observer()
 
     def _end_window(self) -> None:
-        """The same, unless the user has done it already, or a `stop()` that was interrupted."""
+        """Call `stop_trace`, unless the user has called it already, or an interrupted `stop()` has."""
         if self._session is None or self._session.window is not None:
             self.stop_trace()
 
@@ -321,7 +321,7 @@ class profile(Results):
             self._trace = replace(self._trace, metadata={**self._trace.metadata, key: value})
 
     def preset_metadata_json(self, key: str, value: str) -> None:
-        """The same before the recording starts."""
+        """Add JSON text as `add_metadata_json` does, before the recording starts."""
         check_metadata(key, value)
         self.preset_metadata[key] = value
 

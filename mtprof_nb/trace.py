@@ -128,7 +128,7 @@ class StackInterner:
         return node
 
     def tree(self) -> StackTree:
-        """What was interned so far."""
+        """A tree of the stacks interned so far."""
         return StackTree(np.array(self._frame_of, np.int32), np.array(self._parent_of, np.int32), tuple(self._frames))
 
 
@@ -367,7 +367,7 @@ class Trace(Frozen):
         return sum(array.nbytes for array in arrays)
 
     def sorted(self) -> Trace:
-        """The same events in the order this class promises; references between events follow."""
+        """Return the trace with its events in the order this class promises; references between events follow."""
         later, longer = np.diff(self.start_ns), np.diff(self.duration_ns)
         if np.all((later > 0) | ((later == 0) & (longer <= 0))):
             return self

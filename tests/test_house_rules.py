@@ -41,6 +41,8 @@ ALLOWED = {
 # In pieces, so that this file keeps its own rule.
 UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]) + r")\b")
 MACHINE_PATH = re.compile(r"(?<![\w.~-])/" + r"(work|tmp|root)/")
+#: A docstring names its subject first: "Lines of …", "Return …".
+NO_SUBJECT = re.compile(r'^\s*"""(What|The same|Those|It)\b')
 EMOJI = re.compile("[\U0001f000-\U0001faff\ufe0f\u2705\u274c\u274e\u2728\u2b50\u26a1\u2753\u2757]")
 LIVE_CODE_IN_JS = re.compile(r"\beval\s*\(|\bnew\s+Function\s*\(|\bimportScripts\s*\(|\bWebSocket\s*\(|\bfetch\s*\(")
 URL_IN_JS = re.compile(r"https?://(?!www\.w3\.org/)")
@@ -135,6 +137,10 @@ def test_the_javascript_runs_no_text_as_code_and_asks_no_server() -> None:
 
 def test_nothing_is_left_unfinished() -> None:
     assert _found(UNFINISHED, _texts()) == []
+
+
+def test_every_docstring_of_the_package_names_its_subject_first() -> None:
+    assert _found(NO_SUBJECT, _sources(".py")) == []
 
 
 def test_no_file_names_a_path_of_the_machine_it_was_written_on() -> None:

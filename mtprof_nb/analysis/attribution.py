@@ -149,7 +149,7 @@ class _Attributor:
         return found[asking]
 
     def _evaluated(self, nodes: Int64) -> Int64:
-        """Those of `nodes` that the engine evaluates in an event around them, which has no forward op of its own.
+        """Positions among `nodes` that the engine evaluates in an event around them which has no forward op of its own.
 
         Where a tensor has hooks, that event lacks the sequence number.
         """

@@ -1,4 +1,4 @@
-"""What each event cost, of its own and with all that ran inside it: host time, device time, memory."""
+"""Costs of each event, its own and with all that ran inside it: host time, device time, memory."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from mtprof_nb.trace import KINDS, OP, PHASES, Trace
 
 
 def field(trace: Trace, position: int, key: str) -> Any:
-    """What `key` holds for the event at `position`, in plain types; `KeyError` where it was not recorded."""
+    """The value of `key` for the event at `position`, in plain types; `KeyError` where it was not recorded."""
     found = _FIELDS.get(key)
     if found is None:
         return _memory_fields(trace, position)[key]

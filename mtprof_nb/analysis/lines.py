@@ -1,4 +1,4 @@
-"""What each source line cost: forward, backward and optimizer, of its own and with what it called."""
+"""Costs of each source line: forward, backward and optimizer, of its own and with what it called."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class OpsOfLine:
 
 
 def ops_of_line(trace: Trace, line: SourceLine | None) -> list[OpsOfLine]:
-    """What ran on `line` (None: what belongs to no line), the dearest first."""
+    """Ops that ran on `line`, the dearest first; for None, ops that belong to no line."""
     found = attribution(trace)
     lines = found.chains.lines
     if line is not None and line not in lines:

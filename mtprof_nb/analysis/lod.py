@@ -17,7 +17,7 @@ _KEEP = 300_000
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """What is drawn: one event each, or neighbours of one row that are too short to be told apart.
+    """Blocks to draw: one event each, or neighbours of one row that are too short to be told apart.
 
     A block reaches from the start of its first event to the end of its last, and nothing is made longer.
     """

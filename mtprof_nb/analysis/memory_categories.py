@@ -1,4 +1,4 @@
-"""What each block of memory was for, as far as the recording proves it; the rest is unknown, never guessed.
+"""Category of each block of memory, as far as the recording proves it; the rest is unknown, never guessed.
 
 An input or a parameter cannot be told from the columns of a trace: their blocks are unknown.
 """
@@ -18,7 +18,7 @@ from mtprof_nb.trace import BACKWARD, ENGINE_PREFIX, OP, OPTIMIZER, Allocations,
 
 
 class Category(IntEnum):
-    """What a block is for; the numbers are those of torch's memory timelines."""
+    """Purpose of a block of memory; the numbers are those of torch's memory timelines."""
 
     PARAMETER = 0
     OPTIMIZER_STATE = 1

@@ -1,4 +1,4 @@
-"""What is worked out of a trace once, and gone with it."""
+"""Results computed once for a trace, and dropped with it."""
 
 from __future__ import annotations
 

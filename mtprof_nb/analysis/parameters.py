@@ -1,4 +1,4 @@
-"""What the optimizer spent on each parameter."""
+"""Costs of the optimizer for each parameter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a metric cost at each node of the tree of stacks, and what any value comes to with everything called."""
+"""Sums of a metric at each node of the tree of stacks, and sums of any values with those of all callees."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ METRICS = tuple(_DEVICE_OF_METRIC)
 
 @dataclass(frozen=True, eq=False)
 class StackTotals:
-    """What was spent right at each node of a tree."""
+    """Amounts spent at each node of a tree itself, without its callees."""
 
     tree: StackTree
     self_value: Int64

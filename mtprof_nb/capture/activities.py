@@ -26,7 +26,7 @@ _OTHER_NAMES = {"PRIVATEUSE1": "NPU", "GPU": "CUDA"}
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What the runtimes that are imported now can record."""
+    """Activities that the runtimes imported now can record."""
     found = {ProfilerActivity.CPU}
     torch = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "profiler"):
@@ -42,7 +42,7 @@ def supported_activities() -> set[ProfilerActivity]:
 
 
 def available(names: frozenset[str]) -> frozenset[str]:
-    """Those of `names` that the imported runtimes can record; a warning for each other one that was chosen."""
+    """The activities of `names` that the imported runtimes can record. Warns of each other one that was chosen."""
     supported = frozenset(activity.value for activity in supported_activities())
     if names != _EVERY:
         _warn_of(names - supported)

@@ -1,4 +1,4 @@
-"""What a Python hook appends to while it records: flat lists, one set a thread, without a lock."""
+"""Buffers that a Python hook appends to while it records: flat lists, one set a thread, without a lock."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def copy_of(function: FunctionType) -> FunctionType:
-    """What `function` does now, whatever becomes of it."""
+    """A copy of `function` as it is now; later changes of its code do not reach the copy."""
     return FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
 
 

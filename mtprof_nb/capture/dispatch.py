@@ -182,7 +182,7 @@ class OpRecorder:
         self._scope_exits = (ops._record_function_exit._RecordFunction, ops._record_function_exit.default)
 
     def run(self, op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """What the op returns, or raises."""
+        """Run the op and record it; return or raise as the op does."""
         if not self.buffer.is_open:
             return op(*args, **kwargs)
         if op in self._scope_enters or op in self._scope_exits:

@@ -1,4 +1,4 @@
-"""What MindTorch v2 and Candle do around their ops: optimizers, modules, scopes, and ops that were put off."""
+"""Around the ops of MindTorch v2 and Candle: optimizers, modules, scopes, and ops that were put off."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def kineto_flops(torch: Any, columns: KinetoColumns, shapes: ShapeColumns) -> In
 
 
 def _inside_another(columns: KinetoColumns, rows: Int64) -> Int64:
-    """Those of `rows` that ran inside another one: its formula has counted them."""
+    """Positions among `rows` that ran inside another one, whose formula has counted them."""
     inner = [np.empty(0, np.int64)]
     end_ns = columns.end_ns
     for thread in np.unique(columns.thread[rows]).tolist():

@@ -1,4 +1,4 @@
-"""What a session asks of a hook, what a hook promises, and which hooks there are."""
+"""The request of a session, the protocol of a hook, and the hooks that there are."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _apart_and_offset_ns() -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Request:
-    """What one recording window is to contain."""
+    """Content of one recording window, as the session asks for it."""
 
     #: Device types to record: "CPU", "CUDA", "NPU", …
     activities: frozenset[str] = frozenset({"CPU"})

@@ -28,7 +28,7 @@ class ImportWatcher(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """What the other finders find; the loader of a watched module reports when it is done."""
+        """The other finders' spec of a watched module, whose loader reports when it is done; None for others."""
         if fullname not in self._names:
             return None
         for finder in list(sys.meta_path):

@@ -158,7 +158,7 @@ def _kept(read: dict[str, npt.NDArray[Any]], names: tuple[str, ...], began_ns: i
 
 
 def _is_async(events: Sequence[Any], scope: Int8) -> Bool:
-    """What ended on another thread, or after its call had returned: only a scope can, an op is one call."""
+    """Whether each event ended on another thread, or after its call had returned; only a scope can."""
     found = np.zeros(len(events), np.bool_)
     for row in np.flatnonzero((scope != _OP_SCOPE) & (scope != _BACKWARD_SCOPE)).tolist():
         event = events[row]

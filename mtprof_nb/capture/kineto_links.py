@@ -1,4 +1,4 @@
-"""What Kineto's columns imply: the phase of each event, and the forward event behind one of the backward pass."""
+"""Links read from Kineto's columns: the phase of each event, and the forward event behind one of the backward pass."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class KinetoMemory:
             self._hook.abandon()
 
     def stop(self) -> CpuAllocations | None:
-        """What the CPU's allocator did. Harmless after a failed start."""
+        """End the recording and return the CPU allocator's records. Harmless after a failed start."""
         if self._hook is None:
             return None
         self._wall.note()

@@ -33,7 +33,7 @@ from mtprof_nb.trace import KERNEL, LAST_THREAD, OP, OPTIMIZER, PYTHON, RUNTIME,
 
 @dataclass(frozen=True)
 class Noted:
-    """What was noted beside Kineto's own recording."""
+    """Notes taken beside Kineto's own recording."""
 
     thread_names: dict[int, str] = field(default_factory=dict)
     new_threads: ThreadStacks | None = None

@@ -32,7 +32,7 @@ def _taking(take: Callable[[Any], Any], **attributes: Any) -> Any:
 
 
 def idle_mark(opened: Callable[[int], Any]) -> Any:
-    """What stands for the mark while nothing is recorded: marks left in running code do nothing."""
+    """Make the mark for the time in which nothing is recorded: marks left in running code do nothing."""
     mark = _taking(callable, __neg__=int, open=opened)
     type(mark).here = mark
     return mark
@@ -92,7 +92,7 @@ class MarkBuffers:
         self.mark = type("Mark", (_ThreadSinks,), attributes)(self, here)
 
     def new_sink(self, buffer: _Buffer | None = None) -> Any:
-        """What `mark.here` is on a thread that marks for the first time."""
+        """Make `mark.here` for a thread that marks for the first time."""
         return _taking((buffer or self._new_buffer()).items.extend)
 
     def add(self, number: int) -> None:
@@ -108,7 +108,7 @@ class MarkBuffers:
         self.costs.measure(lambda: MarkBuffers(callable))
 
     def threads(self) -> list[ThreadMarks]:
-        """What was marked so far, by thread."""
+        """The marks made so far, by thread."""
         for buffer in self._buffers:
             buffer.pack()
         found = []
@@ -196,7 +196,7 @@ def cost_ns(marking: Callable[[MarkBuffers], Callable[[], Any]]) -> int:
 
 
 def mark_cost_ns() -> int:
-    """The same for marks in the code itself."""
+    """The time from one mark to the next, for marks in the code itself."""
 
     def marking(buffers: MarkBuffers) -> Callable[[], Any]:
         mark = buffers.mark

@@ -29,7 +29,7 @@ _NO_READERS = {("re", "compile"), ("regex", "compile")}
 
 
 def reader_of_functions(tree: ast.AST, namespace: Mapping[str, Any]) -> str | None:
-    """What the cell names that would meet marks inside its functions, or None."""
+    """A name in the cell whose object reads the code of functions, and would meet marks there; None without one."""
     for name in _names(tree):
         if name in _READERS or (name in namespace and _is_compiled(namespace[name])):
             return name

@@ -25,7 +25,7 @@ _CELL = "<module>"
 
 
 class Place(NamedTuple):
-    """What one mark says: a line begins (LINE), it is the first of a call (ENTER), or the call ends (LEAVE)."""
+    """The meaning of one mark: a line begins (LINE), it is the first of a call (ENTER), or the call ends (LEAVE)."""
 
     unit: int
     line: int

@@ -271,7 +271,7 @@ class CellMarker:
             self._ip.ast_transformers.remove(self)
 
     def visit(self, tree: Any) -> Any:
-        """What IPython calls with each cell: marks, or the tree as it is."""
+        """Return the tree of a cell with marks, or as it is. IPython calls this for each cell."""
         if not isinstance(tree, ast.Module) or not tree.body:
             return tree
         is_profiled = self._is_profiled(tree)

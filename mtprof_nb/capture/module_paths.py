@@ -63,7 +63,7 @@ class ModulePaths:
         running.append((weakref.ref(module), found))
 
     def leave(self, module: Any) -> None:
-        """It is over, also where it raised; so is what it called and nobody reported."""
+        """Note that a module's call has ended, also by an exception. Calls inside it without a note end with it."""
         running = self._local.lane.modules
         while running and running.pop()[0]() is not module:
             pass

@@ -71,7 +71,7 @@ def nodes_in_steps(results: Any) -> dict[int, Any]:
 
 
 def nodes_by_id(nodes: Iterable[Any], wanted: Iterable[int]) -> dict[int, Any]:
-    """Those of `nodes` that are ops with one of these correlation ids."""
+    """Ops among `nodes` by correlation id, for the `wanted` ids."""
     ids = set(wanted)
     ops = (node for node in nodes if node.tag.value == _TORCH_OP)
     return {found: node for node in ops if (found := node.correlation_id) in ids}
@@ -130,7 +130,7 @@ def _owners(torch: Any) -> dict[int, str]:
 
 
 def _owned(optimizer: Any, names: dict[int, str], torch: Any) -> dict[int, str]:
-    """The same of one optimizer's parameters, and of what it keeps for them."""
+    """The parameter that each block of one optimizer belongs to, by address: parameters and the state kept for them."""
     owners: dict[int, str] = {}
     for index, parameter in enumerate(one for group in optimizer.param_groups for one in group["params"]):
         name = names.get(id(parameter), f"{type(optimizer).__name__}.params[{index}]")

@@ -9,7 +9,7 @@ _MISSING = object()
 
 
 class Patches:
-    """What was replaced, in order. `undo` puts everything back, whatever happened in between."""
+    """Attributes that were replaced, in order. `undo` puts them all back, whatever happened in between."""
 
     def __init__(self) -> None:
         self._replaced: list[tuple[Any, str, Any, Any]] = []

@@ -72,7 +72,7 @@ class _Sink:
         self._runtime_exit = runtime_exit
 
     def append_event(self, event: Any) -> None:
-        """What the runtime's exit does with the op of a recording that has ended meanwhile."""
+        """Drop the op of a recording that has ended, and end the runtime's own. The runtime's exit calls this."""
         if event.metadata is not None:
             self._runtime_exit(event.metadata)
 

@@ -77,7 +77,7 @@ class Rows:
 
 
 def read_rows(buffer: Buffer) -> Rows:
-    """What was recorded until the buffer was closed; a scope that is still open ends there."""
+    """The rows recorded until the buffer was closed; a scope that is still open ends there."""
     lanes = [lane for lane in list(buffer.lanes) if lane.ops or lane.scopes or lane.open_scopes]
     ops: dict[str, list[Any]] = {field: [] for field in buffer.fields}
     scopes: dict[str, list[Any]] = {field: [] for field in SCOPE_FIELDS}

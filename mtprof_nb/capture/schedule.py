@@ -72,7 +72,7 @@ def schedule(
 
 
 def record_always(step: int) -> ProfilerAction:  # noqa: ARG001 - a schedule takes the step
-    """What a session without a schedule does."""
+    """The schedule of a session that was given none."""
     return ProfilerAction.RECORD
 
 
@@ -97,7 +97,7 @@ def transitions(
     deliver: Callable[[], Any],
     discard: Callable[[], Any],
 ) -> Transitions:
-    """What is done for each pair: the action of the step that ends, and of the one that begins, or None at stop."""
+    """The calls for each pair of actions: of the step that ends, and of the one that begins, or None at stop."""
     none, warmup, record, save, stopped = ProfilerAction
     begin: Deeds = [prepare, start]
     finish: Deeds = [stop, deliver]

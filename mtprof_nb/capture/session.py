@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Options:
-    """What a session records, checked once."""
+    """Options of a session, checked once."""
 
     name: str
     hook: str
@@ -250,7 +250,7 @@ class record_function:
             scope.__exit__(*exception)
 
     def _entered_here(self) -> _Entered | None:
-        """What this thread and task entered last; what another did, where it hands a scope over to be left here."""
+        """The scope that this thread and task entered last; else the last one of another, handed over to be left."""
         entered = self._open.copy()
         if len(entered) < 2:
             return entered[0] if entered else None

@@ -1,4 +1,4 @@
-"""What MindTorch v2 and Candle hold: a device's own counter, and on the CPU the buffers of tensor storages."""
+"""Memory that MindTorch v2 and Candle hold: a device's own counter, and on the CPU the buffers of tensor storages."""
 
 from __future__ import annotations
 

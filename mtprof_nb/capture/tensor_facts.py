@@ -1,4 +1,4 @@
-"""What the arguments of one PyTorch op tell: device, shapes, operations. Nothing read here keeps a tensor."""
+"""Facts from the arguments of one PyTorch op: device, shapes, operations. Nothing read here keeps a tensor."""
 
 from __future__ import annotations
 

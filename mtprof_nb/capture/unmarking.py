@@ -84,7 +84,7 @@ def _functions_of(namespace: Mapping[str, Any]) -> Iterator[FunctionType]:
 
 
 def _inside(value: Any, module: str | None) -> list[Any]:
-    """What a function, a class of `module` or a descriptor holds that may be a function."""
+    """Values held by a function, a class of `module` or a descriptor, among which functions may be."""
     kind = type(value)
     if kind is FunctionType:
         return [content for cell in value.__closure__ or () for content in _content(cell)]

@@ -1,1 +1,1 @@
-"""What surrounds one profiled cell: its flags, its source, its recording, the line that says so."""
+"""One profiled cell: its flags, its source, its recording, the line that says so."""

@@ -15,7 +15,7 @@ _PARSERS = {"%%mtprofile": PARSER, "%mtprofile": PARSER, "%mtprofile_config": CO
 
 
 def offered(line: str, token: str) -> list[str]:
-    """What may stand in the place of `token`, which ends `line`: values of the flag before it, or flags."""
+    """Completions of `token`, which ends `line`: values of the flag before it, or flags."""
     before = line.removesuffix(token).split()
     parser = _PARSERS.get(before[0]) if before else None
     if parser is None:

@@ -1,4 +1,4 @@
-"""What becomes of a finished profile: a variable, files, and the panel, each of them whatever befalls the others."""
+"""Delivery of a finished profile: a variable, files and the panel; where one fails, the others are still made."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from mtprof_nb.cell.options import OPTIONS, RECORD_FLAGS, Option
 
 @dataclass(frozen=True)
 class Flags:
-    """What one `%%mtprofile` line asks for, after the notebook's defaults."""
+    """Flags of one `%%mtprofile` line, over the notebook's defaults."""
 
     with_stack: bool = False
     record_shapes: bool = False

@@ -1,4 +1,4 @@
-"""What a Chrome trace says in the `args` of an event: a column of text for each fact that was recorded."""
+"""The `args` of a Chrome trace's events: a column of text for each fact that was recorded."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Lanes:
         return choice(self._places, self.of_event[rows])
 
     def places_of_threads(self, threads: Int16) -> Words:
-        """The same for what happened on threads; -1 is a thread that nothing else was recorded of."""
+        """The text that puts an entry on the track of its thread; -1 is a thread that no event was recorded of."""
         nowhere = f',"pid":{self._trace.pid},"tid":0,"ts":'
         return choice([*self._places, nowhere], np.where(threads < 0, len(self._places), threads))
 

@@ -21,7 +21,7 @@ SUFFIXES = (".json", ".json.gz", ".raw.json.gz", ".html")
 
 @dataclass(frozen=True, eq=False)
 class MemoryTimeline:
-    """What happened to the blocks of one device, in order of time; what was there before has `time_ns` -1."""
+    """Changes of one device's blocks in order of time; a block that was there before has `time_ns` -1."""
 
     device: MemoryDevice
     time_ns: Int64

@@ -1,1 +1,1 @@
-"""What a notebook shows: plotly figures and widgets, functions of a `Trace`."""
+"""Plotly figures and widgets for a notebook: functions of a `Trace`."""

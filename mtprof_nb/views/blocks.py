@@ -1,4 +1,4 @@
-"""What a timeline draws: blocks in lanes, phases above them, names in them, at the detail that a window needs."""
+"""The picture of a timeline: blocks in lanes, phases above them, names in them, at the detail that a window needs."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def bare_name(name: str) -> str:
-    """What an op computes: `addmm` for `aten::addmm_`, `autograd::…: AddmmBackward0` and `_foreach_addmm`."""
+    """The bare name of an op: `addmm` for `aten::addmm_`, `autograd::…: AddmmBackward0` and `_foreach_addmm`."""
     name = _WRAPPER.sub("", name).partition(".")[0]
     name = _CAMEL.sub("_", name).lower()
     name = re.sub(r"_?backward\d*$", "", name)

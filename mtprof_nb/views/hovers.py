@@ -1,4 +1,4 @@
-"""What a timeline says of an event, and of many events drawn as one block."""
+"""Hover texts of a timeline, for one event and for many events drawn as one block."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Hovers(OfTrace):
         return f"<b>{plural(count, 'event')}</b>, {duration(time_ns)} in {duration(extent_ns)}"
 
     def part(self, title: str, count: int, time_ns: int, longest: int) -> str:
-        """What one family has of a block."""
+        """The part of a block that belongs to one family of ops."""
         trace = self.trace
         named = hover(trace.names[trace.name[longest]])
         of_which = f"longest {named}, {duration(int(trace.duration_ns[longest]))}"

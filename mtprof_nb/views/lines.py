@@ -115,7 +115,7 @@ class LinesTab:
         )
 
     def _parameters(self, row: LineRow) -> list[Answer]:
-        """What an optimizer's line spent on each parameter."""
+        """Costs of an optimizer's line, one entry for each parameter that it updated."""
         trace = self._scene.trace
         if not row.optimizer_ns or trace.parameter is None:
             return []
@@ -142,7 +142,7 @@ def _knows_functions(trace: Trace) -> bool:
 
 
 def _memory_column(lines: Lines) -> Answer | None:
-    """What the column of bytes is called and means, None where there is none."""
+    """Title and meaning of the column of bytes; None where no row has any."""
     if any(row.allocated_bytes is not None for row in lines):
         return {"title": "Allocated", "meaning": "bytes that its ops allocated, whatever was released since"}
     if any(row.memory_bytes is not None for row in lines):
@@ -192,7 +192,7 @@ def phases_of(lines: Lines) -> list[int]:
 
 
 def _times(row: LineRow | None) -> Answer:
-    """What is known of every line that ran."""
+    """Times of a line; empty for a line that did not run."""
     if row is None:
         return {}
     return {"time_ns": row.time_ns, "outside_ns": row.outside_ns, "total_ns": row.total_ns}

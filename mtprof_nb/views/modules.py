@@ -45,7 +45,7 @@ def imports(source: str) -> list[str]:
 
 
 def in_order(sources: dict[str, str]) -> dict[str, str]:
-    """The same modules, each after all that it imports."""
+    """`sources` in an order in which each module comes after all that it imports; `ValueError` for a cycle."""
     ordered: dict[str, str] = {}
 
     def visit(name: str, importers: tuple[str, ...]) -> None:

@@ -55,7 +55,7 @@ def scene_of(
     status: str | None = None,
     show_all: bool = False,
 ) -> Scene:
-    """What a panel of `trace` shows.
+    """The scene of a panel of `trace`: the trace with the options for showing it.
 
     `sort` is a column or one of torch's sort keys, else `AttributeError`; `status` says how the program ended.
     """

@@ -146,7 +146,7 @@ class Rows:
         return len(self.label)
 
     def showing(self, key: str) -> Rows:
-        """The same rows, with the column `key` where they would have one of the same kind; only ops have it."""
+        """These rows with the column `key` in place of the default one of its kind; only rows of ops have it."""
         instead = _INSTEAD.get(key)
         if instead is None or self.grouping not in _BY_OP:
             return self
@@ -246,7 +246,7 @@ def _with_folded(trace: Trace, groups: Groups) -> Int32:
 
 
 def _labellers(trace: Trace, grouping: str) -> tuple[Callable[[int], str], Callable[[int], str]]:
-    """What a row is called, and what is written beside it, told from its first event."""
+    """Two functions of a row's first event: the row's label, and the text beside it."""
 
     def named(event: int) -> str:
         return averaged_name(trace.names[trace.name[event]])

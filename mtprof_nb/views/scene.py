@@ -1,4 +1,4 @@
-"""What the tabs of one panel share: the trace, the options, and which events are selected."""
+"""State that the tabs of one panel share: the trace, the options, and which events are selected."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Tab(Protocol):
     def __init__(self, scene: Scene) -> None: ...
 
     def first(self) -> Answer:
-        """What is drawn before anything is asked; it is saved with the notebook. `{"empty": reason}` for no data."""
+        """The content drawn at first, which is saved with the notebook; `{"empty": reason}` where there is no data."""
 
     def answer(self, question: Question) -> Answer:
-        """What the ES module asked for."""
+        """The answer to a question of the ES module."""

@@ -24,7 +24,7 @@ class Spent:
 
 
 def spent_by(trace: Trace, grouping: str, groups: Groups) -> Spent:
-    """What the groups of one of the table's groupings spent."""
+    """Calls, self time and total time of each group of one of the table's groupings."""
     if grouping == "scope":
         return _outermost(trace, groups)
     if grouping not in ("module", "thread"):

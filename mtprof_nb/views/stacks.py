@@ -42,7 +42,7 @@ _PLUMBING = {
 
 
 class Metric(NamedTuple):
-    """What slices are sized by: its title, how it is written, and the flag that records it."""
+    """A measure that slices are sized by: its title, its unit, and the flag that records it."""
 
     title: str
     unit: str
@@ -134,7 +134,7 @@ class StackChart(OfTrace):
         self._own: dict[str, Int64] = {}
 
     def own(self, metric: str) -> Int64:
-        """What each node's own events amount to; `ValueError` for a metric that was not recorded."""
+        """The sum of `metric` over each node's own events; `ValueError` for a metric that was not recorded."""
         known = available_metrics(self.trace)
         if metric not in known:
             flag = METRICS[metric].flag if metric in METRICS else ""
@@ -207,7 +207,7 @@ class StackChart(OfTrace):
         return [frame.function if frame else "all", *labels[1:]]
 
     def label(self, node: int, folded: int = 0) -> str:
-        """What is written into a slice."""
+        """The text inside a slice."""
         if node < 0:
             return f"other ({units.number(folded)})"
         if node == 0:
@@ -239,7 +239,7 @@ class StackChart(OfTrace):
         return strength
 
     def family_of(self, node: int) -> Family:
-        """What gives a node its colour: an op's family; for a frame, whether it is the user's own."""
+        """The family that colours a node: an op's own; a frame has one for the user's files and one for libraries."""
         if node <= 0:
             return _FOLDED
         if frame := self._frame(node):

@@ -47,7 +47,7 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """What the strip shows."""
+    """Content of the strip above the tabs."""
 
     title: str
     figures: tuple[Figure, ...]

@@ -115,7 +115,7 @@ class Panel(anywidget.AnyWidget):
 
 
 def _first(tab: Tab) -> bytes:
-    """What a tab draws first, packed; one that fails says why in its place, and the others stand."""
+    """The first content of a tab, packed. A tab that fails shows its error, and the other tabs are not affected."""
     try:
         return wire.packed(tab.first())
     except Exception as error:

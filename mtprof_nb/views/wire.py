@@ -1,4 +1,4 @@
-"""What travels between a panel and its page: plain values as compressed JSON, and plotly.js once a page."""
+"""Messages between a panel and its page: plain values as compressed JSON, and plotly.js once a page."""
 
 from __future__ import annotations
 
