@@ -64,18 +64,20 @@ class Recording:
 
     def begin(self) -> None:
         """Start. `UsageError` where the hook that was asked for cannot be had; else the cell runs, recorded or not."""
-        # Before the start, so that an interrupt at any moment finds something to end.
+        # Before the start, so that an interrupt at any moment finds something to end, and ends it before its traceback
+        # is drawn: with stacks, Kineto would record every Python call of that, and read them for many seconds.
         self._is_recording = True
+        self._boundary.install()
         if self._marks is not None:
             self._prof.annotate = self._marks.apply
         try:
             with collected_warnings(self._notes):
                 self._prof.start()
         except HookError as error:
-            self._is_recording = False
+            self._give_up()
             raise UsageError(str(error)) from None
         except Exception as error:
-            self._is_recording = False
+            self._give_up()
             tell(f"this cell is not profiled: {error}")
             if self._marks is not None:
                 self._marks.idle()
@@ -84,9 +86,13 @@ class Recording:
             self._marks.start(follow_functions=not self._prof.with_stack)
         if not any(HOOK_KINDS[name].runtime_is_imported for name in AUTO):
             self._watcher.install()
-        self._boundary.install()
         if self._line is not None:
             self._line.start()
+
+    def _give_up(self) -> None:
+        """Take back what was made ready for a recording that could not start."""
+        self._boundary.remove()
+        self._is_recording = False
 
     def end(self) -> profile | None:
         """Stop recording, whatever happened. The profile, or None where nothing was recorded."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from queue import Empty
 
 import pytest
 from conftest import LEFT_BEHIND, TIMEOUT_S, Kernel, Ran
@@ -24,14 +23,14 @@ def _settled(kernel: Kernel, sent: str) -> Ran:
             ran.messages.append((message["msg_type"], message["content"]))
             if message["content"].get("execution_state") == "idle":
                 break
-    try:
-        while True:
-            reply = kernel.client.get_shell_msg(timeout=2)
-            if reply["parent_header"].get("msg_id") == sent:
-                ran.reply = reply["content"]
-                return ran
-    except Empty:
-        return ran
+    # A kernel replies in the order of the requests: where the next reply comes first, the cell's never will.
+    asked = kernel.client.kernel_info()
+    while True:
+        reply = kernel.client.get_shell_msg(timeout=TIMEOUT_S)
+        if reply["parent_header"].get("msg_id") == sent:
+            ran.reply = reply["content"]
+        if reply["parent_header"].get("msg_id") == asked:
+            return ran
 
 
 def _assert_nothing_left(kernel: Kernel, number: int, ran: Ran) -> None:

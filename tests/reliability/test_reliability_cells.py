@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -64,6 +65,32 @@ def test_an_interrupt_before_any_line_of_the_magic_leaves_nothing(
         ip.run_cell(NEXT)
         assert [event.name for event in ip.user_ns["following"].events()].count("aten::mm") == 1
     print(f"{moments} of {lines} lines")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("flags", ["--with-stack", "--hook dispatch", "-q"])
+def test_a_traceback_is_never_drawn_while_a_profile_records(
+    ip: Any, flags: str, rounds: Callable[[int, int], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Any] = []
+    monkeypatch.setattr(type(ip), "showtraceback", lambda *_args, **_options: drawn.append(mtp.active()))
+    for _ in range(2):
+        lines = _run(ip, flags, 0)
+    apart = max(lines // rounds(150, lines), 1)
+    for line in range(1, lines + 1, apart):
+        _run(ip, flags, line)
+        assert set(drawn) <= {None}, f"before line {line} of {lines}"
+        ip.run_cell("0;")
+    assert len(drawn) > 20
+
+
+@pytest.mark.parametrize("flags", ["", "--hook candle"])
+def test_a_recording_that_cannot_start_leaves_the_shell_as_it_was(ip: Any, flags: str) -> None:
+    display = sys.displayhook
+    # Kineto serves one profiler alone.
+    with torch.profiler.profile():
+        ip.run_cell(f"%%mtprofile {flags}\n1")
+    assert (sys.displayhook, "showtraceback" in vars(ip)) == (display, False)
 
 
 def test_a_cell_that_stops_its_own_recording_has_it(ip: Any, capsys: pytest.CaptureFixture[str]) -> None:
