@@ -346,7 +346,7 @@ class KinetoHook:
             msg = f"custom_profiler_config={asked!r} asks for another recorder: leave it out, or use torch.profiler"
             raise HookError(msg)
         if config.trace_only:
-            warn("trace_only=True records no events: it is left off")
+            warn("trace_only=True has no effect: a trace is written from its events, so events() works; leave it out")
             config = copy.copy(config)
             config.trace_only = False
         return config

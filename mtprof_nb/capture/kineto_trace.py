@@ -68,7 +68,7 @@ def _build(results: Any, torch: Any, request: Request, noted: Noted, jumped: Wal
         straighten=jumped.of_session if jumped is not None else None,
     )
     if columns.unread:
-        warn(f"post_processing_timeout_s ended the reading: the last {columns.unread:,} events are missing")
+        warn(f"post_processing_timeout_s ended the reading: the last {columns.unread:,} events are missing; raise it")
     noted.unfinished.extend(columns.unfinished())
     links = link(columns, kineto_event, noted.counters)
     kind = np.select([columns.is_scope, columns.is_python], [SCOPE, PYTHON], OP).astype(np.int8)
