@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -116,23 +118,35 @@ class PythonSide:
 
 
 class _Paths:
-    """Full paths for Kineto's, which it cuts at the entries of `sys.path`."""
+    """Full paths for Kineto's, which it cuts at the entries of `sys.path`.
+
+    Kineto keeps the address of a name. Where the code is gone, as after `importlib.reload` or `exec`, any text may lie
+    there: only the name of a file or cell that is there is taken for one.
+    """
 
     def __init__(self) -> None:
-        self._known: dict[str, str] = {}
+        self._known: dict[str, str | None] = {}
 
-    def full(self, file: str) -> str:
-        known = self._known.get(file)
-        if known is None:
-            known = self._known[file] = self._look_up(file)
-        return known
+    def frame(self, file: str, line: int, function: str) -> Frame | None:
+        """A frame of Kineto's; None for one that is hidden, or whose file nobody knows."""
+        if file not in self._known:
+            self._known[file] = self._look_up(file)
+        full = self._known[file]
+        return None if full is None or is_hidden_file(full) else Frame(full, line, legible(function))
 
     @staticmethod
-    def _look_up(file: str) -> str:
-        if file.startswith("<") or Path(file).is_absolute():
-            return file
-        candidates = (Path(entry, file) for entry in sys.path)
-        return next((str(path.absolute()) for path in candidates if path.exists()), file)
+    def _look_up(file: str) -> str | None:
+        if file.startswith("<"):
+            return file if file.isprintable() else None
+        folders = [""] if Path(file).is_absolute() else sys.path
+        candidates = (str(Path(folder, file).absolute()) for folder in folders if file)
+        return next(filter(_is_there, candidates), None)
+
+
+def _is_there(path: str) -> bool:
+    """Whether a file, a cell or a module in an archive has this path; False for what cannot be a path."""
+    around = (path, *map(str, Path(path).parents))
+    return path in linecache.cache or any(map(os.path.isfile, around))  # `Path.is_file` fails where a name is too long
 
 
 def python_side(tree: FlatTree, *, with_modules: bool) -> PythonSide:
@@ -205,9 +219,7 @@ def running_stacks(tree: FlatTree, side: PythonSide, calls: PythonCalls, at: Int
 def _function(name: str, paths: _Paths) -> Frame | None:
     """The frame of a call that Kineto names `file(line): function`; None for a hidden one, and for other names."""
     match = re.fullmatch(r"(.+)\((\d+)\): (.+)", name) if name.isprintable() else None
-    if match is None or is_hidden_file(file := paths.full(match[1])):
-        return None
-    return Frame(file, int(match[2]), legible(match[3]))
+    return None if match is None else paths.frame(match[1], int(match[2]), match[3])
 
 
 def _call_sites(tree: FlatTree, rows: Int64) -> tuple[Int32, list[Frame | None]]:
@@ -221,8 +233,7 @@ def _call_sites(tree: FlatTree, rows: Int64) -> tuple[Int32, list[Frame | None]]
         functions = read_text(attrgetter("function_name"), callers)
         places = zip(files, map(attrgetter("line_number"), callers), functions, strict=True)
         site[first : first + PART] = [sites.setdefault(place, len(sites)) for place in places]
-    frames = [Frame(paths.full(file), line, legible(function)) for file, line, function in sites]
-    return site, [None if is_hidden_file(frame.file) else frame for frame in frames]
+    return site, [paths.frame(*place) for place in sites]
 
 
 def _nearest_python(tree: FlatTree, rows: Int64) -> Int64:

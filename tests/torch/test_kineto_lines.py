@@ -132,6 +132,20 @@ def test_code_that_is_gone_has_no_name_rather_than_garbage():
     assert all(name.isprintable() for name in prof.trace.names)
 
 
+def test_a_function_that_is_gone_counts_for_the_line_that_called_it_and_for_no_other_file():
+    def call():
+        made = {}
+        exec(compile("def work(x):\n    return x.sin()\n", "gone_source.py", "exec"), made)
+        return made["work"](torch.ones(2))
+
+    with mtp.profile(with_stack=True) as prof:
+        call()
+        [f"{number}/some.py" for number in range(10_000)]
+    called = line_of(call, 'made["work"]')
+    assert stack(prof.trace, rows(prof.trace, "aten::sin")[0])[0] == f"{HERE}:{called}:call"
+    assert {frame.file for frame in prof.trace.stacks.frames if not Path(frame.file).is_file()} <= {"<string>"}
+
+
 class Square(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
