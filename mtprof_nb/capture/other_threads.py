@@ -12,10 +12,9 @@ from pathlib import Path
 from types import FrameType
 
 from mtprof_nb.capture.collector import frames_of_others
-from mtprof_nb.capture.stacks import is_hidden_file
+from mtprof_nb.capture.stacks import is_hidden_file, is_standard_library
 
-_STANDARD_LIBRARY = sysconfig.get_path("stdlib")
-_POOL = str(Path(_STANDARD_LIBRARY, "concurrent", "futures", "thread.py"))
+_POOL = str(Path(sysconfig.get_path("stdlib"), "concurrent", "futures", "thread.py"))
 _TASKS = Path("/proc/self/task")
 #: A thread that has run so long has left the few instructions that end an op.
 _ENOUGH_NS = 200_000
@@ -39,7 +38,7 @@ def busy_threads() -> list[str]:
 
 def _waits(file: str) -> bool:
     """Whether a thread whose innermost frame is in `file` is taken to wait: for a lock, a queue, a socket."""
-    return is_hidden_file(file) or file.startswith(_STANDARD_LIBRARY) or "/zmq/" in file or "/execnet/" in file
+    return is_hidden_file(file) or is_standard_library(file) or "/zmq/" in file or "/execnet/" in file
 
 
 def let_ops_end() -> None:

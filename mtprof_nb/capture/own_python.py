@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sys
-import sysconfig
 from pathlib import Path
 
 import numpy as np
 
 from mtprof_nb.capture.kineto_events import KinetoColumns
+from mtprof_nb.capture.stacks import is_in_folder, is_standard_library
 from mtprof_nb.intervals import nest_intervals
 from mtprof_nb.trace import Bool, Int64
 
 _PACKAGE = str(Path(__file__).parents[1])
-_STANDARD_LIBRARY = sysconfig.get_path("stdlib")
-_SITE_PACKAGES = ("site-packages", "dist-packages")
 #: Calls from these are never the user's: torch's profiler, its compiler where it is asked for, and imports.
 _CLOSED = (
     "torch/autograd/profiler.py(",
@@ -52,7 +50,7 @@ def _with_servants(parents: Int64, hidden: Bool, serving: Bool, closed: Bool) ->
 
 def is_own_name(name: str) -> bool:
     """Whether a Python call, as Kineto names it (`file(line): function`), is this package's."""
-    return name.startswith(("mtprof_nb/", _PACKAGE))
+    return name.startswith("mtprof_nb/") or is_in_folder(name, _PACKAGE)
 
 
 def is_closed_name(name: str) -> bool:
@@ -66,5 +64,5 @@ def is_serving_name(name: str) -> bool:
         return True
     file = name.partition("(")[0]
     if Path(file).is_absolute():
-        return file.startswith(_STANDARD_LIBRARY) and not any(part in file for part in _SITE_PACKAGES)
+        return is_standard_library(file)
     return file.partition("/")[0].removesuffix(".py") in sys.stdlib_module_names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +24,8 @@ _HIDDEN = (
     *("IPython", "ipykernel", "jupyter_client", "traitlets", "tornado", "debugpy"),
     *("asyncio", "threading", "concurrent.futures", "runpy"),
 )
+_STANDARD_LIBRARY = sysconfig.get_path("stdlib")
+_SITE_PACKAGES = ("site-packages", "dist-packages")
 #: The outermost file of a kernel, which runs as `__main__` and is no module that could be looked up.
 _LAUNCHER = "ipykernel_launcher.py"
 
@@ -38,6 +41,11 @@ def is_hidden_file(filename: str) -> bool:
 def is_in_folder(filename: str, folder: str) -> bool:
     """Whether this file lies in `folder` or below it; one of `torchvision` does not lie in `torch`."""
     return filename.startswith(f"{folder}{os.sep}")
+
+
+def is_standard_library(filename: str) -> bool:
+    """Whether this file is Python's own. Installed packages are not, which may lie in a folder inside its folder."""
+    return is_in_folder(filename, _STANDARD_LIBRARY) and not any(part in filename for part in _SITE_PACKAGES)
 
 
 def _lies_in(filename: str, module: ModuleType | None) -> bool:

@@ -2,12 +2,14 @@
 
 import asyncio
 import sys
+import sysconfig
 import threading
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from mtprof_nb.capture import stacks
+from mtprof_nb.capture import other_threads, own_python, stacks
 
 
 def _captured(of: stacks.Stacks) -> stacks.StackEntry:
@@ -74,3 +76,28 @@ def test_the_backward_of_a_library_whose_folder_begins_like_the_runtimes_is_its_
     engine = sys._getframe().f_code
     frozen = stacks.freeze(captured, engine.__eq__, lambda _: False, str(Path("/site", "torch")))
     assert frozen.has_own_backward.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("parts", "is_standard"),
+    [
+        (("asyncio", "events.py"), True),
+        # Where a whole environment is Python's own, as conda makes one, packages lie inside.
+        (("site-packages", "torch", "functional.py"), False),
+        (("dist-packages", "torch", "functional.py"), False),
+    ],
+)
+def test_a_package_inside_the_folder_of_the_standard_library_is_not_part_of_it(
+    parts: tuple[str, ...], is_standard: bool
+) -> None:
+    file = str(Path(sysconfig.get_path("stdlib"), *parts))
+    assert stacks.is_standard_library(file) is is_standard
+    assert other_threads._waits(file) is is_standard
+    assert own_python.is_serving_name(f"{file}(3): run") is is_standard
+
+
+def test_a_folder_that_begins_like_another_is_not_that_folder() -> None:
+    standard, package = sysconfig.get_path("stdlib"), str(Path(stacks.__file__).parents[1])
+    assert not stacks.is_standard_library(str(Path(f"{standard}t", "queue.py")))
+    assert own_python.is_own_name(f"{Path(package, 'profiler.py')}(3): start")
+    assert not own_python.is_own_name(f"{Path(f'{package}_of_mine', 'train.py')}(3): start")
