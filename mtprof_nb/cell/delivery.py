@@ -21,7 +21,10 @@ DEFAULT_SORT = "self_cpu_time_total"
 
 
 def deliver(ip: InteractiveShell, flags: Flags, prof: profile, ending: Ending) -> None:
-    """Store, write and show `prof` as `flags` ask. What fails is told in one line; `mtprof_nb.last()` keeps it."""
+    """Store, write and show `prof` as `flags` ask. What fails is told in one line; `mtprof_nb.last()` keeps it.
+
+    An interrupt ends it.
+    """
     if flags.out is not None:
         ip.user_ns[flags.out] = prof
     if flags.dump is not None:
@@ -40,7 +43,7 @@ def deliver(ip: InteractiveShell, flags: Flags, prof: profile, ending: Ending) -
 def _attempt(what: str, act: Callable[[], None]) -> None:
     try:
         act()
-    except (Exception, KeyboardInterrupt) as error:
+    except Exception as error:
         tell(f"the profile could not be {what} ({type(error).__name__}: {error}); mtprof_nb.last() has it")
 
 

@@ -61,6 +61,8 @@ class Recording:
         self._is_recording = False
         self._is_stopping = False
         self._is_complete = False
+        #: Whether an interrupt came while the recording ended or was delivered.
+        self._is_interrupted = False
 
     def begin(self) -> None:
         """Start. `UsageError` where the hook that was asked for cannot be had; else the cell runs, recorded or not."""
@@ -102,6 +104,7 @@ class Recording:
             try:
                 self._leave()
             except (Exception, KeyboardInterrupt) as error:
+                self._is_interrupted |= isinstance(error, KeyboardInterrupt)
                 with suppress(Exception):  # what is left to do, above all where an interrupt came early
                     self._leave()
                 if not self._is_complete:
@@ -136,17 +139,26 @@ class Recording:
         self._is_complete = True
 
     def run(self, body: Callable[[], Any]) -> Any:
-        """The value of `body`, recorded. Where it fails, the profile follows the traceback."""
+        """The value of `body`, recorded. Where it fails or is interrupted, the profile follows the traceback."""
         __tracebackhide__ = True
         try:
             self.begin()
             value = body()
+            self._finish(None)
+            self._pass_on_interrupt()
         except BaseException as error:
             self.end()
             self.deliver_after_cell(outcome_of(error))
+            self._pass_on_interrupt()
             raise
-        self._finish(None)
         return value
+
+    def _pass_on_interrupt(self) -> None:
+        """Raise the interrupt that came at the end: code of the user's may follow, which must not run."""
+        __tracebackhide__ = True
+        is_interrupted, self._is_interrupted = self._is_interrupted, False
+        if is_interrupted:
+            raise KeyboardInterrupt
 
     def deliver_after_cell(self, outcome: str | None = None) -> None:
         """End with the running cell at the latest, and deliver after its traceback or its last value."""
@@ -183,6 +195,7 @@ class Recording:
                 deliver, self._deliver = self._deliver, _nowhere
                 deliver(prof, Ending(outcome, tuple(self._notes), self._is_silent))
         except (Exception, KeyboardInterrupt) as error:
+            self._is_interrupted |= isinstance(error, KeyboardInterrupt)
             self.end()
             self._forget_marks()
             tell(f"the profile could not be delivered ({type(error).__name__}: {error}); mtprof_nb.last() has it")

@@ -134,7 +134,7 @@ def test_an_interrupt_while_the_panel_is_made_leaves_the_cell_well_and_the_profi
         kernel.run("panel.show = true_show")
 
     assert (ran.status, ran.traceback) == ("ok", "")
-    assert "could not be shown (KeyboardInterrupt" in ran.stderr
+    assert "could not be delivered (KeyboardInterrupt" in ran.stderr
     assert kernel.value(HAS_MM) is True
     _assert_next_run_works(kernel)
 

@@ -16,6 +16,7 @@ torch = pytest.importorskip("torch")
 #: What runs a cell's recording; what it calls is held against interrupts by tests of its own.
 PARTS = ("cell", "profiler.py", "errors.py", "capture/interrupts.py", "capture/imports.py")
 CELL = "%%mtprofile -o prof {flags}\nx = torch.eye(2)\ny = x.mm(x)\ny.sum()"
+STATEMENT = "%mtprofile {flags} x.mm(x)\nafter = 1"
 NEXT = "%%mtprofile -q -o following\ny = torch.eye(2).mm(torch.eye(2))"
 
 
@@ -32,13 +33,13 @@ def _callbacks(ip: Any) -> list[Any]:
     return [call for calls in ip.events.callbacks.values() for call in calls if "mtprof" in call.__module__]
 
 
-def _run(ip: Any, flags: str, line: int) -> int:
+def _run(ip: Any, flags: str, line: int, cell: str = CELL) -> int:
     """How many lines of ours the cell ran, interrupted before one of them."""
     # IPython replaces a method of the stream while it writes, and does not put it back where it is interrupted.
     streams = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
     with streams[0], streams[1], InterruptBeforeLine(line, *PARTS) as interrupt:
         try:
-            ip.run_cell(CELL.format(flags=flags))
+            ip.run_cell(cell.format(flags=flags))
         except KeyboardInterrupt:  # in our own callback, and IPython lets it through
             assert 0 < line <= interrupt.seen
     return interrupt.seen
@@ -82,6 +83,23 @@ def test_a_traceback_is_never_drawn_while_a_profile_records(
         assert set(drawn) <= {None}, f"before line {line} of {lines}"
         ip.run_cell("0;")
     assert len(drawn) > 20
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("flags", ["", "--hook dispatch", "-q"])
+def test_an_interrupt_before_any_line_of_a_statement_ends_the_cell(
+    ip: Any, flags: str, rounds: Callable[[int, int], int]
+) -> None:
+    for _ in range(2):
+        lines = _run(ip, flags, 0, STATEMENT)
+    assert ip.user_ns.pop("after") == 1
+    apart = max(lines // rounds(100, lines), 1)
+    for line in range(1, lines + 1, apart):
+        with nothing_left():
+            _run(ip, flags, line, STATEMENT)
+            assert "after" not in ip.user_ns, f"before line {line} of {lines}"
+            ip.run_cell("0;")
+            assert mtp.active() is None
 
 
 @pytest.mark.parametrize("flags", ["", "--hook candle"])
