@@ -119,7 +119,10 @@ class _Marker:
         )
 
     def _block(self, body: Iterable[ast.stmt], scope: _Scope, loop: int | None) -> list[ast.stmt]:
-        """`body` with a mark before each statement; `loop` is the line of the loop that it belongs to."""
+        """`body` with a mark before each statement; `loop` is the line of the loop that a `continue` goes on with.
+
+        It is None where code of the user's runs in between, and that line is marked later.
+        """
         marked: list[ast.stmt] = []
         for stmt in body:
             if isinstance(stmt, ast.Continue) and loop is not None:
@@ -141,20 +144,30 @@ class _Marker:
 
     def _mark_blocks(self, owner: Any, scope: _Scope, loop: int | None) -> None:
         """The blocks of a compound statement; what its header does after a block belongs to the header's line."""
-        is_loop = isinstance(owner, ast.For | ast.AsyncFor | ast.While)
+        if _runs_code_when_left(owner):
+            loop = None
         for field, value in ast.iter_fields(owner):
             if not isinstance(value, list) or not value:
                 continue
             if isinstance(value[0], ast.stmt):
-                is_body = field == "body"
-                block = self._block(value, scope, owner.lineno if is_loop and is_body else loop)
-                if is_body and _works_after_its_block(owner):
-                    block.append(self._mark(scope, owner.lineno))
-                setattr(owner, field, block)
+                has_header = field == "body" and isinstance(owner, _LOOPS | _WITH)
+                setattr(owner, field, self._body(owner, scope) if has_header else self._block(value, scope, loop))
             elif isinstance(value[0], ast.ExceptHandler | ast.match_case):
                 for part in value:
                     self._mark_guard(part, scope)
                     self._mark_blocks(part, scope, loop)
+
+    def _body(self, owner: Any, scope: _Scope) -> list[ast.stmt]:
+        """The body of a loop or `with`, and a mark of the header's line where its code runs after the body.
+
+        A `with` runs it however the body is left.
+        """
+        line, body = owner.lineno, owner.body
+        if isinstance(owner, _WITH) or (_works_after_its_block(owner) and _continues_through_code(body)):
+            block = self._block(body, scope, None)
+            return [_placed(ast.Try(block, [], [], [self._last_mark(scope, line, LINE)]), body[0].lineno)]
+        after = [self._mark(scope, line)] if _works_after_its_block(owner) else []
+        return [*self._block(body, scope, line), *after]
 
     def _mark_guard(self, part: ast.ExceptHandler | ast.match_case, scope: _Scope) -> None:
         guard = getattr(part, "guard", None)
@@ -179,16 +192,19 @@ class _Marker:
         first_line = min((decorator.lineno for decorator in node.decorator_list), default=node.lineno)
         scope = _Scope(self._places.add_scope(Function(node.name, first_line)), any_thread=True)
         enter = self._mark(scope, body[0].lineno, ENTER)
-        leave = self._leave(scope, body[-1].lineno)
+        leave = self._last_mark(scope, body[-1].lineno, LEAVE)
         block = self._block(body, scope, None)
         if not _runs_nothing(body[0]):
             block = block[1:]
         node.body = [*docstring, enter, _placed(ast.Try(block, [], [], [leave]), body[0].lineno)]
 
-    def _leave(self, scope: _Scope, line: int) -> ast.stmt:
-        """Where the stack is all used up, a mark fails too: the user's own error must stay the only one."""
+    def _last_mark(self, scope: _Scope, line: int, kind: int) -> ast.stmt:
+        """A mark of a `finally`.
+
+        Where the stack is all used up, a mark fails too: the user's own error must stay the only one.
+        """
         ignored = ast.ExceptHandler(ast.Name("RecursionError", ast.Load()), None, [ast.Pass()])
-        return _placed(ast.Try([self._mark(scope, line, LEAVE)], [ignored], [], []), line)
+        return _placed(ast.Try([self._mark(scope, line, kind)], [ignored], [], []), line)
 
     def _mark_expressions(self, owner: ast.AST, scope: _Scope, line: int) -> None:
         """A function is left where it waits or yields, and entered again where it goes on."""
@@ -276,7 +292,9 @@ def _with_global_mark(stmt: ast.stmt) -> ast.stmt:
     return _placed(ast.If(ast.Constant(True), [_global_mark(stmt.lineno), stmt], []), stmt.lineno)
 
 
-_BLOCKS = ast.For | ast.AsyncFor | ast.While | ast.If | ast.With | ast.AsyncWith | ast.Try | ast.TryStar | ast.Match
+_LOOPS = ast.For | ast.AsyncFor | ast.While
+_WITH = ast.With | ast.AsyncWith
+_BLOCKS = _LOOPS | _WITH | ast.If | ast.Try | ast.TryStar | ast.Match
 
 
 def _placed(stmt: ast.stmt, line: int) -> ast.stmt:
@@ -303,11 +321,32 @@ def _runs_nothing(stmt: ast.stmt) -> bool:
 
 
 def _works_after_its_block(stmt: ast.stmt) -> bool:
-    """Whether the header of a compound statement runs code of the user's, or ops, after its body."""
+    """Whether the header of a loop runs code of the user's, or ops, after its body."""
     if isinstance(stmt, ast.For):
         call = stmt.iter
         return not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range")
-    return isinstance(stmt, ast.AsyncFor | ast.While | ast.With | ast.AsyncWith)
+    return isinstance(stmt, ast.AsyncFor | ast.While)
+
+
+def _runs_code_when_left(stmt: ast.AST) -> bool:
+    """Whether code of the user's runs when the statement is left, by `continue` too."""
+    return isinstance(stmt, _WITH) or bool(getattr(stmt, "finalbody", None))
+
+
+def _continues_through_code(body: Iterable[ast.AST], runs_code: bool = False) -> bool:
+    """Whether a `continue` of the loop around `body` leaves a statement that runs code then."""
+    return any(
+        (isinstance(stmt, ast.Continue) and runs_code)
+        or _continues_through_code(_parts_in_same_loop(stmt), runs_code or _runs_code_when_left(stmt))
+        for stmt in body
+    )
+
+
+def _parts_in_same_loop(stmt: ast.AST) -> Iterable[ast.AST]:
+    """The statements, handlers and cases in a statement to which a `continue` in it may belong."""
+    if isinstance(stmt, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+        return []
+    return stmt.orelse if isinstance(stmt, _LOOPS) else ast.iter_child_nodes(stmt)
 
 
 def _last_name(decorator: ast.expr) -> str:

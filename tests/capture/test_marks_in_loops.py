@@ -4,6 +4,8 @@ import ast
 import dis
 import textwrap
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
@@ -65,6 +67,62 @@ def test_loops_of_a_cell_that_is_compiled_as_a_whole_have_their_lines(shell: She
 
     run.result.raise_error()
     assert run.lines == run.true_lines == [2, 2, 4, 6, 7]
+
+
+#: Bodies of `for i in rounds():` that are left early, and the lines of the ops: of the iterator, of the body, and of
+#: the context as it is left.
+LEFT_EARLY = {
+    "continue": ("    with left(): op('body'); continue", [2, 3, 3, 2, 3, 3, 2]),
+    "continue of a condition": ("    with left():\n        if op('body'): continue", [2, 4, 3, 2, 4, 3, 2]),
+    "break": ("    with left():\n        op('body')\n        break", [2, 4, 3]),
+    "an exception": (
+        "    try:\n        with left():\n            {}[op('body')]\n    except KeyError: pass",
+        [2, 5, 4, 2, 5, 4, 2],
+    ),
+    "continue through finally": (
+        "    try: continue\n    finally: op('body')",
+        [2, 4, 2, 4, 2],
+    ),
+    "continue in an inner loop": (
+        "    with left():\n        for j in range(1):\n            continue\n        op('body')",
+        [2, 6, 3, 2, 6, 3, 2],
+    ),
+}
+
+
+def rounds(shell: Shell) -> Iterator[int]:
+    """Two rounds, and an op before each and at the end; it has no marks."""
+    for number in range(2):
+        shell.op("rounds")
+        yield number
+    shell.op("rounds")
+
+
+@contextmanager
+def left(shell: Shell) -> Iterator[None]:
+    """An op as the block is left; it has no marks."""
+    try:
+        yield
+    finally:
+        shell.op("left")
+
+
+@pytest.mark.parametrize("way", LEFT_EARLY)
+def test_what_runs_as_a_block_is_left_belongs_to_the_line_that_runs_it(shell: Shell, way: str) -> None:
+    body, lines = LEFT_EARLY[way]
+    shell.ip.user_ns.update(rounds=partial(rounds, shell), left=partial(left, shell))
+    run = shell.run(f"for i in rounds():\n{body}\nNone")
+
+    run.result.raise_error()
+    assert run.lines == lines
+
+
+def test_a_call_that_returns_from_a_with_leaves_it_on_its_line(shell: Shell) -> None:
+    shell.ip.user_ns["left"] = partial(left, shell)
+    run = shell.run("def f():\n    with left():\n        return op('returned')\nf();")
+
+    run.result.raise_error()
+    assert run.lines == [4, 3]
 
 
 @pytest.mark.parametrize("interactivity", ["all", "last", "last_expr", "last_expr_or_assign", "none"])
