@@ -16,7 +16,7 @@ from mtprof_nb.views import units
 
 #: What of the wall time is in no op.
 OUTSIDE = "outside ops"
-#: The profiler's own part of the wall time: its start, its stop, its line marks.
+#: The profiler's own part of the wall time: its start and its line marks. Its end comes after the wall time.
 PROFILER = "profiler, outside ops"
 #: A note says so where that is a large share, and more than the start of a recording takes.
 _NOTED_SHARE, _NOTED_NS = 1 / 3, 10_000_000
@@ -97,7 +97,7 @@ def _figures(trace: Trace) -> tuple[Figure, ...]:
             Figure(
                 "profiler",
                 f"≈ {units.duration(trace.overhead_ns)}",
-                "its start, stop and line marks, as measured, and an estimate for each event",
+                "its start and line marks, as measured, and an estimate for each event; not its end, after the wall",
             )
         )
     return tuple(found)
