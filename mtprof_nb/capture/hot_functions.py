@@ -3,7 +3,8 @@
 Nothing tells that an op ran before the recording has ended, but time does: with the smallest op there is, the way from
 one mark to the next takes four times as long as without, and with most ops eight times and more. A function that was
 called often, and in which hardly any way took long enough for an op, is unmarked while the cell runs; what it runs
-belongs to the line that calls it then.
+belongs to the line that calls it then. How long that line takes from then on says nothing about ops of its own: it is
+judged by what was seen of it before.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class HotFunctions:
         #: By scope and line: how often it ran, and how often longer than each of the limits.
         self._runs: Counter[tuple[int, int]] = Counter()
         self._long: list[Counter[tuple[int, int]]] = [Counter() for _ in _LIMITS]
+        #: Lines that are counted no more, because they call functions that were unmarked.
+        self._judged: set[tuple[int, int]] = set()
 
     def look(self, pairs: Int64) -> None:
         """See marks that the cell's thread made in a row: their times and numbers."""
@@ -68,6 +71,8 @@ class HotFunctions:
             self._count(node[way_ns >= without_op_ns + (times - 1) * self._mark_ns], long)
         hot = {scope for scope, count in marks.items() if count >= _SHARE * len(pairs) and self._needs_no_marks(scope)}
         if hot:
+            callers = {(place.scope, place.line) for place in self._replay.callers(hot)}
+            self._judged |= {line for line in callers if self._runs[line] >= _CALLS}
             self._unmark(hot)
 
     def _without_op_ns(self, way_ns: Int64, places: Int32) -> Int64:
@@ -98,7 +103,8 @@ class HotFunctions:
         for node, count in enumerate(np.bincount(nodes + 1).tolist(), -1):
             if node >= 0 and count:
                 place = self._replay.place(node)
-                counts[place.scope, place.line] += count
+                if (place.scope, place.line) not in self._judged:
+                    counts[place.scope, place.line] += count
                 scopes[place.scope] += count
         return scopes
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain, islice, repeat
+from itertools import chain, repeat, starmap
 from typing import Any
 
 import numpy as np
@@ -149,7 +149,8 @@ class MarkBuffers:
             return None
         following = min(max(self._count, FIRST_PACKING), PACKING)
         self._count += following
-        return islice(iter(time.perf_counter_ns, None), following)
+        # Not `iter` with a sentinel, which compares each reading with it.
+        return starmap(time.perf_counter_ns, repeat((), following))
 
     def _show_last_marks(self) -> None:
         if self._look is None or not self._count or threading.get_native_id() != self.cell_thread:

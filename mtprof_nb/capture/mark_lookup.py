@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -61,6 +61,13 @@ class Replay:
     def place(self, node: int) -> Place:
         """A place at the line that is running innermost at `node`."""
         return self._place[node]
+
+    def callers(self, scopes: set[int]) -> Iterator[Place]:
+        """Places at the lines, outside `scopes`, that were seen to call into them."""
+        for node, place in self._place.items():
+            parent = self._parent[node]
+            if place.scope in scopes and parent >= 0 and self._place[parent].scope not in scopes:
+                yield self._place[parent]
 
     def _after(self, node: int, index: int) -> int:
         place = self._places[index]
