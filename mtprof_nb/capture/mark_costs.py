@@ -6,29 +6,30 @@ import ast
 import builtins
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mtprof_nb.capture.marking import MARK, Places, mark_tree
+from mtprof_nb.capture.marking import LINE, MARK, Place, Places, mark_tree
 from mtprof_nb.trace import Int64
 
 if TYPE_CHECKING:
     from mtprof_nb.capture.mark_buffers import MarkBuffers
 
-#: Statements that are marked and run nothing, in a loop that the interpreter learns to run fast.
-_STATEMENTS, _PASSES = 8, 24
-_LOOP = f"for _ in range({_PASSES}):\n" + "    if 0: pass\n" * _STATEMENTS
-_FUNCTION = "def f():\n" + "".join(f"    {line}\n" for line in _LOOP.splitlines()) + "f()\n"
+#: Small statements as programs have them: between them, a mark costs more than where nothing else runs.
+_STATEMENTS = (
+    *("a = i * 3", "b = str(a)", "c = (a, b)", "d = len(c)"),
+    *("e = b.upper()", "g = [a, d]", "h = g[0]", "k = max(a, h)"),
+)
+_PASSES = 24
+_LOOP = "\n    ".join([f"for i in range({_PASSES}):", *_STATEMENTS]) + "\n"
 
 
 @dataclass
 class MarkCosts:
     """Nanoseconds that a mark adds from one clock reading to the next, by where the mark stands.
 
-    One measurement takes the lower quartile of many marks, which no interruption reaches. The cost is the median of
-    the measurements, which were made at different moments of the recording.
+    The cost is the median of measurements that were made at different moments of the recording.
     """
 
     _cell: list[int] = field(default_factory=list)
@@ -48,8 +49,8 @@ class MarkCosts:
 
     def measure(self, make: Callable[[], MarkBuffers]) -> None:
         """Run some marks of each kind in buffers of their own."""
-        self._cell.append(_gap_ns(_CELL_CODE, make()))
-        self._function.append(_gap_ns(_FUNCTION_CODE, make()))
+        self._cell.append(_IN_CELL.cost_ns(make()))
+        self._function.append(_IN_FUNCTION.cost_ns(make()))
 
     def by_place(self, places: Places) -> Int64:
         """The cost of the mark of each place, in the order of the table."""
@@ -65,22 +66,37 @@ def _median(measured: list[int]) -> int:
     return sorted(measured)[(len(measured) - 1) // 2] if measured else 0
 
 
-def _marked_code(text: str) -> CodeType:
-    tree = ast.parse(text)
-    mark_tree(tree, Places(), 0, frozenset())
-    return compile(tree, "<marks>", "exec")
+class _Trial:
+    """Code with two equal loops: one has a mark before each statement, the other before the first statement alone."""
+
+    def __init__(self, text: str) -> None:
+        tree, places = ast.parse(text), Places()
+        loops = [node for node in ast.walk(tree) if isinstance(node, ast.For)]
+        lines = [loop.body[0].lineno for loop in loops]
+        mark_tree(tree, places, 0, frozenset())
+        first, *rest = loops[1].body
+        loops[1].body = [first, *(stmt for stmt in rest if not isinstance(stmt, ast.Delete))]
+        self._code = compile(tree, "<marks>", "exec")
+        scope = len(places.functions) - 1
+        self._firsts = [places.number(Place(0, line, scope, LINE)) for line in lines]
+        # Kept, because the interpreter remembers where it found a name.
+        self._builtins: dict[str, Any] = dict(vars(builtins))
+        self._names: dict[str, Any] = {"__builtins__": self._builtins}
+
+    def cost_ns(self, buffers: MarkBuffers) -> int:
+        """By how much a pass of one loop takes longer than a pass of the other, for each of the marks between them."""
+        self._builtins[MARK] = buffers.mark
+        try:
+            exec(self._code, self._names)  # noqa: S102 - the text below, and nobody else's
+        finally:
+            # A marked function that is left would be in the way of those who look for such.
+            self._builtins[MARK] = self._names["f"] = None
+        (marks,) = buffers.threads()
+        # The first passes are slow, for the interpreter has yet to learn them.
+        passes = [np.diff(marks.time_ns[marks.number == first])[_PASSES // 3 :] for first in self._firsts]
+        often_ns, once_ns = map(np.median, passes)
+        return max(int(often_ns - once_ns) // (len(_STATEMENTS) - 1), 0)
 
 
-_CELL_CODE, _FUNCTION_CODE = _marked_code(_LOOP), _marked_code(_FUNCTION)
-
-
-def _gap_ns(code: CodeType, buffers: MarkBuffers) -> int:
-    """The time from one mark to the next where nothing runs in between; the way back to the loop's first is none."""
-    names: dict[str, Any] = {"__builtins__": {**vars(builtins), MARK: buffers.mark}}
-    exec(code, names)  # noqa: S102 - the text above, and nobody else's
-    # The marked function is gone then, and not in the way of those who look for marks that were left.
-    names.clear()
-    (marks,) = buffers.threads()
-    gaps = np.diff(marks.time_ns)[np.diff(marks.number) > 0]
-    # The first passes are slow, for the interpreter has yet to learn them.
-    return int(np.percentile(gaps[len(gaps) // 3 :], 25)) if len(gaps) else 0
+_IN_CELL = _Trial(_LOOP * 2)
+_IN_FUNCTION = _Trial("def f():\n    " + "\n    ".join((_LOOP * 2).splitlines()) + "\nf()\n")

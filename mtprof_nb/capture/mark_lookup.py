@@ -184,7 +184,8 @@ def _outside_ops(
     starts, ends = map(np.append, ops, _own_intervals(trace, clock, own, until_ns))
     order = np.argsort(starts, kind="stable")
     no_lines = starts[order], ends[order]
-    spent_ns, own_ns, gaps = np.zeros(int(node.max(initial=-1)) + 1, np.int64), 0, len(node) + 1
+    # The last sum is of the time in no line.
+    spent_ns, outside_ns, gaps = np.zeros(int(node.max(initial=-1)) + 2, np.int64), 0, len(node) + 1
     # In parts: each step below makes a column.
     for first in range(0, gaps, _GAPS):
         last = min(first + _GAPS, gaps)
@@ -195,11 +196,12 @@ def _outside_ops(
         left_ns = np.diff(moments - covered_until(*no_lines, moments))
         # One mark's cost lies behind its own reading of the clock, and before it: half is a fair share.
         costs_ns = np.pad(cost_ns[marks.place[inside]], beyond)
-        line_ns = left_ns - np.minimum(left_ns, (costs_ns[:-1] + costs_ns[1:]) // 2)
-        nodes = np.pad(node[inside], beyond, constant_values=-1)[:-1]
-        np.add.at(spent_ns, nodes[nodes >= 0], line_ns[nodes >= 0])
-        own_ns += int((np.diff(moments - covered_until(*ops, moments)) - line_ns).sum())
-    return spent_ns, own_ns
+        left_ns -= np.where(left_ns > 0, (costs_ns[:-1] + costs_ns[1:]) // 2, 0)
+        np.add.at(spent_ns, np.pad(node[inside], beyond, constant_values=-1)[:-1], left_ns)
+        outside_ns += int(np.diff(moments - covered_until(*ops, moments)).sum())
+    # Of the sums and not of each gap: some marks cost less than usual, and others more.
+    spent_ns = spent_ns.clip(0)
+    return spent_ns[:-1], outside_ns - int(spent_ns.sum())
 
 
 def _own_intervals(trace: Trace, clock: _WallClock, own: list[tuple[int, int]], until_ns: int) -> tuple[Int64, Int64]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.capture import mark_buffers, mark_lookup
+from mtprof_nb.capture import mark_buffers, mark_costs, mark_lookup
 from mtprof_nb.capture.mark_buffers import MarkBuffers
 from mtprof_nb.capture.mark_costs import MarkCosts
 from mtprof_nb.capture.mark_lookup import with_marked_lines
@@ -115,6 +115,25 @@ def test_no_line_has_less_than_no_time_and_all_sums_add_up(
     unmarked_ns = (2_000 - 1_800) - 150
     assert trace.own_ns == 8_000 - 800 - unmarked_ns - sum(times(trace).values())
     assert trace.overhead_ns == 100 + trace.own_ns
+
+
+def test_marks_that_cost_less_than_usual_make_up_for_those_that_cost_more() -> None:
+    # Two lines in turns; from one mark to the next, 250 ns and 450 ns pass in turns of two.
+    gaps = [250, 250, 450, 450] * 5
+    marks = [(6_000 + sum(gaps[:index]), 1 + index % 2) for index in range(len(gaps))]
+    trace = recording([*marks, (13_000, 3)], [], MarkCosts([300]), began_ns=6_000, ended_ns=13_300)
+
+    assert times(trace) == {1: 5 * (250 + 450 - 600), 2: 5 * (250 + 450 - 600), 3: 150}
+    assert trace.own_ns == 7_300 - sum(times(trace).values())
+
+
+def test_a_mark_costs_what_it_adds_to_a_pass_of_a_loop(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The statements between the marks work, with marks and without.
+    monkeypatch.setitem(mark_costs._IN_CELL._builtins, "str", lambda number: clock.work(700) or str(number))
+    costs = MarkCosts()
+    costs.measure(lambda: MarkBuffers(callable))
+
+    assert (costs.cell_ns, costs.function_ns) == (READING, READING)
 
 
 def test_a_window_that_begins_in_the_middle_of_a_line_takes_its_start_from_that_line() -> None:
