@@ -51,6 +51,8 @@ def marked_run(clock: FakeClock, text: str) -> Trace:
     buffers.began = (0, 0)
     names: dict[str, Any] = {"__builtins__": {**vars(builtins), MARK: buffers.mark}, "work": clock.work}
     exec(compile(tree, "cell", "exec"), names)
+    # No marked function is left, in the way of those who look for such.
+    names.clear()
     ended_ns = clock.now_ns
     buffers.ended = (ended_ns, ended_ns)
     return with_marked_lines(make_trace([], began_ns=began_ns, ended_ns=ended_ns), buffers, places, ["cell"])
