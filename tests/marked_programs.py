@@ -25,6 +25,12 @@ PROGRAMS = {
             y = inner(x) + op()
             return inner(y) + op()
         outer(outer(1)) + op()""",
+    "functions that are never made": """
+        def forever():
+            while True:
+                op()
+            return lambda: op()
+        late = (lambda: op()) if False else op()""",
     "recursion": """
         def count(n):
             op()

@@ -47,7 +47,8 @@ def _twins(marked: Iterable[CodeType], plain: Iterable[CodeType]) -> Iterator[tu
         if len(found) == 1:
             # Equal lambdas on one line are one constant, until marks tell them apart.
             found = found * len(codes)
-        for code, twin in zip(codes, found, strict=True):
+        # The compiler drops what never runs, as below `if False`, and may see that in one of the two alone.
+        for code, twin in zip(codes, found, strict=True) if len(codes) == len(found) else ():
             yield code, twin
             yield from _twins([code], [twin])
 
