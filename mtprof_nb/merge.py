@@ -55,6 +55,7 @@ class _Merger:
             hooks=tuple(dict.fromkeys(hook for part in parts for hook in part.hooks)),
             began_ns=min(part.began_ns for part in parts),
             ended_ns=max(part.ended_ns for part in parts),
+            windows=tuple(sorted({window for part in parts for window in part.windows})),
             dropped=sum(part.dropped for part in parts),
             dropped_exactly=all(part.dropped_exactly for part in parts),
             overhead_ns=-1 if min(overheads) < 0 else sum(overheads),

@@ -314,6 +314,8 @@ class Trace(Frozen):
     #: The recording's own window, Unix nanoseconds.
     began_ns: int = 0
     ended_ns: int = 0
+    #: Begin and end of each recorded window: several where a schedule, or a profile started again, recorded in parts.
+    windows: tuple[tuple[int, int], ...] = ()
     pid: int = 0
     host: str = ""
     label: str = ""

@@ -122,6 +122,7 @@ class Window:
             hooks=tuple(name for name, trace in traces.items() if len(trace) or self.hooks[name] is not self._beside),
             began_ns=noted[0],
             ended_ns=noted[-1],
+            windows=((noted[0], noted[-1]),),
             trace_id=self.request.trace_id,
             is_partial=self._is_partial or trace.is_partial,
             overhead_ns=sum(_cost_ns(name, trace) for name, trace in traces.items()) + self._start_ns,

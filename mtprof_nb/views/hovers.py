@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mtprof_nb.analysis.costs import op_costs
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.trace import PHASES, Trace
 from mtprof_nb.views.kept import OfTrace
@@ -22,9 +23,8 @@ class Hovers(OfTrace):
     def event(self, event: int) -> str:
         """Name, times, phase, and what else was recorded of one event."""
         trace = self.trace
-        nested, took = nesting(trace), int(trace.duration_ns[event])
-        own_ns = int(nested.self_ns[event])
-        own = f" (self {duration(own_ns)})" if own_ns != took and nested.depth[event] >= 0 else ""
+        took, own_ns = int(trace.duration_ns[event]), self._own_ns(event)
+        own = f" (self {duration(own_ns)})" if own_ns is not None and own_ns != took else ""
         at = duration(int(trace.start_ns[event]) - self._origin_ns)
         lines = [
             f"<b>{hover(trace.names[trace.name[event]])}</b>",
@@ -36,6 +36,13 @@ class Hovers(OfTrace):
         if where := place_of(trace, event):
             lines.append(hover(where))
         return "<br>".join(lines)
+
+    def _own_ns(self, event: int) -> int | None:
+        """Its time without what it called, as tables and lines have it; None for what ran on no thread's stack."""
+        nested, costs = nesting(self.trace), op_costs(self.trace)
+        if nested.depth[event] < 0:
+            return None
+        return int(costs.self_ns[event] if costs.counted[event] else nested.self_ns[event])
 
     def merged(self, count: int, time_ns: int, extent_ns: int) -> str:
         """How many events a block holds, and for how long they ran."""

@@ -25,7 +25,7 @@ from mtprof_nb.views.places import place_of
 from mtprof_nb.views.rows import Column
 from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.stacks import translucent
-from mtprof_nb.views.summary import NO_MEMORY, wall_ns
+from mtprof_nb.views.summary import NO_MEMORY, span_ns
 from mtprof_nb.views.text import hover, shown
 
 Figure = Any
@@ -68,7 +68,7 @@ class MemoryChart:
         self.trace = trace
         curves = [(device, memory_curve(trace, device)) for device in memory_devices(trace)]
         self.curves = [(device, curve) for device, curve in curves if len(curve.time_ns)]
-        self.whole_ns = (trace.began_ns, trace.began_ns + max(wall_ns(trace), 1))
+        self.whole_ns = (trace.began_ns, trace.began_ns + max(span_ns(trace), 1))
 
     def picture(self, begin_ns: int, end_ns: int) -> Answer:
         """The plotly figure of a window, as plain lists."""

@@ -18,6 +18,8 @@ from mtprof_nb.views import units
 OUTSIDE = "outside ops"
 #: The profiler's own part of the wall time: its start and its line marks. Its end comes after the wall time.
 PROFILER = "profiler, outside ops"
+_WALL = "from the start of the recording to its end"
+_WALL_OF_PARTS = "the recorded parts together, without the time between them"
 #: A note says so where that is a large share, and more than the start of a recording takes.
 _NOTED_SHARE, _NOTED_NS = 1 / 3, 10_000_000
 #: Why there is no memory, where ops ran on other threads than the one that profiles.
@@ -76,7 +78,7 @@ def _figures(trace: Trace) -> tuple[Figure, ...]:
     # Stacks hold Python frames of threads that ran no op, and of the moments after the last step.
     runs = (trace.kind == OP) | (trace.kind == SCOPE)
     found = [
-        Figure("wall", units.duration(wall_ns(trace)), "from the start of the recording to its end"),
+        Figure("wall", units.duration(wall_ns(trace)), _WALL_OF_PARTS if len(trace.windows) > 1 else _WALL),
         Figure("in ops", units.duration(in_ops_ns(trace)), "time in ops, all threads together"),
         Figure("ops", units.number(int(is_op.sum())), "calls of ops, nested ones too, as in the table of operators"),
     ]
@@ -104,7 +106,12 @@ def _figures(trace: Trace) -> tuple[Figure, ...]:
 
 
 def wall_ns(trace: Trace) -> int:
-    """The recording's own window, or what its events span where that is not known."""
+    """The length of all recorded windows together; what the events span where no window is known."""
+    return sum(ended - began for began, ended in trace.windows) or span_ns(trace)
+
+
+def span_ns(trace: Trace) -> int:
+    """From the start of the first window to the end of the last; what the events span where no window is known."""
     if trace.ended_ns > trace.began_ns:
         return trace.ended_ns - trace.began_ns
     return int(trace.end_ns.max() - trace.start_ns.min()) if len(trace) else 0

@@ -5,8 +5,9 @@ from typing import Any
 
 from traces import event, make_trace
 
+from mtprof_nb.merge import merge
 from mtprof_nb.trace import OutsideOps, SourceLine, Trace, empty_trace
-from mtprof_nb.views.summary import summary
+from mtprof_nb.views.summary import outside_ops_ns, summary
 
 
 def test_the_figures_of_a_trace() -> None:
@@ -74,6 +75,20 @@ def test_python_frames_make_neither_a_step_nor_a_thread() -> None:
 
 def phases(trace: Trace) -> list[tuple[str, int, str]]:
     return [tuple(share) for share in summary(trace).phases]
+
+
+def test_the_wall_time_of_a_recording_in_parts_is_without_the_time_between_them() -> None:
+    first = make_trace([event("mm", 0, 10_000)], began_ns=0, ended_ns=20_000, windows=((0, 20_000),))
+    second = make_trace(
+        [event("mm", 990_000, 995_000)], began_ns=970_000, ended_ns=1_000_000, windows=((970_000, 1_000_000),)
+    )
+
+    both = merge([first, second])
+
+    figures = {figure.title: figure for figure in summary(both).figures}
+    assert figures["wall"].text == "50.0 µs"
+    assert figures["wall"].meaning == "the recorded parts together, without the time between them"
+    assert outside_ops_ns(both) == 35_000
 
 
 def test_what_ops_leave_of_the_wall_time_is_a_share_of_it() -> None:
