@@ -2,171 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from mtprof_nb.trace import OP, Allocations, OutsideOps, SourceLine, StackInterner, StackTree, Trace, empty_trace
-
-T = TypeVar("T", bound=Hashable)
+from mtprof_nb.schema import Column, Int32, concatenated, schema_of
+from mtprof_nb.stack_tree import StackInterner, StackTree
+from mtprof_nb.trace import OP, Allocations, Trace, empty_trace
 
 
 def merge(traces: Sequence[Trace]) -> Trace:
-    """All events of `traces`, tables joined. Scalars are the first one's, the window spans all."""
+    """All events of `traces`, tables joined. The schema of `Trace` says how each other field is joined."""
     tell = (trace for trace in traces if len(trace) or trace.allocations is not None or trace.dropped)
     parts = list(tell) or list(traces[:1])
     if not parts:
         return empty_trace()
     if len(parts) == 1:
         return parts[0]
-    merged = _Merger(parts)
-    is_op = merged.trace.kind == OP
-    return replace(merged.trace, correlation_id=np.cumsum(is_op) * is_op)
+    merged = _Merger(parts).merged()
+    is_op = merged.kind == OP
+    return replace(merged, correlation_id=np.cumsum(is_op) * is_op)
 
 
 class _Merger:
     def __init__(self, parts: Sequence[Trace]) -> None:
         self._parts = parts
-        self._first_event = np.cumsum([0] + [len(part) for part in parts]).tolist()
-        columns: dict[str, Any] = {}
-        for column in ("kind", "start_ns", "duration_ns", "phase", "sequence_nr", "step", "is_user_annotation"):
-            columns[column] = self._joined(attrgetter(column), 0)
-        for column in ("is_async", "device_index", "correlation_id"):
-            columns[column] = self._joined(attrgetter(column), 0)
-        for column in ("memory_before", "memory_after", "flops"):
-            columns[column] = self._joined(attrgetter(column), -1)
-        for column in ("stack_is_forward", "is_python_backward", "record_function"):
-            columns[column] = self._joined(attrgetter(column), 0)
-        for column, table in _POINTERS.items():
-            columns[column], columns[table] = self._pointers(column, table)
-        for column in ("forward", "launcher"):
-            columns[column] = self._events(column)
-        columns["shape"], columns["shapes"], columns["dtypes"], columns["strides"] = self._shapes()
-        for column, tree in (("stack", "stacks"), ("line_stack", "line_stacks")):
-            columns[column], columns[tree] = self._stacks(column, tree)
-        columns["allocations"] = self._allocations(columns["devices"], columns["threads"])
-        first, overheads = parts[0], [part.overhead_ns for part in parts]
-        self.trace = replace(
-            first,
-            **columns,
-            hooks=tuple(dict.fromkeys(hook for part in parts for hook in part.hooks)),
-            began_ns=min(part.began_ns for part in parts),
-            ended_ns=max(part.ended_ns for part in parts),
-            windows=tuple(sorted({window for part in parts for window in part.windows})),
-            dropped=sum(part.dropped for part in parts),
-            dropped_exactly=all(part.dropped_exactly for part in parts),
-            overhead_ns=-1 if min(overheads) < 0 else sum(overheads),
-            own_ns=sum(part.own_ns for part in parts),
-            lines_note="; ".join(dict.fromkeys(part.lines_note for part in parts if part.lines_note)),
-            outside=_summed([part.outside for part in parts]),
-            is_partial=any(part.is_partial for part in parts),
-            thread_numbers={thread: number for part in parts for thread, number in part.thread_numbers.items()},
-            sources={file: text for part in parts for file, text in part.sources.items()},
-            metadata={key: text for part in parts for key, text in part.metadata.items()},
-        ).sorted()
+        self._first_event = np.cumsum([0, *map(len, parts)]).tolist()
+        #: For each table and part, the positions of the part's entries in the joined table.
+        self._moved: dict[str, list[Int32]] = {}
 
-    def _joined(self, values: Callable[[Trace], Any], absent: Any) -> Any:
-        """The column of all parts, `absent` where one has none; None if none has it."""
-        found = [values(part) for part in self._parts]
-        if all(column is None for column in found):
-            return None
-        pairs = zip(self._parts, found, strict=True)
-        return np.concatenate([np.full(len(part), absent) if column is None else column for part, column in pairs])
-
-    def _pointers(self, column: str, table: str) -> tuple[Any, tuple[Any, ...]]:
-        joined: dict[Any, int] = {}
-        moved = {id(part): _moved(joined, getattr(part, table)) for part in self._parts}
-        return self._joined(lambda part: _follow(getattr(part, column), moved[id(part)]), -1), tuple(joined)
-
-    def _events(self, column: str) -> Any:
-        first = {id(part): start for part, start in zip(self._parts, self._first_event, strict=False)}
-
-        def moved(part: Trace) -> Any:
-            values = getattr(part, column)
-            return None if values is None else np.where(values >= 0, values + first[id(part)], -1)
-
-        return self._joined(moved, -1)
-
-    def _shapes(self) -> tuple[Any, Any, Any, Any]:
-        joined: dict[Any, int] = {}
-        moved = {}
-        for part in self._parts:
-            strides = part.strides or ((),) * len(part.shapes)
-            moved[id(part)] = _moved(joined, list(zip(part.shapes, part.dtypes, strides, strict=True)))
-        shape = self._joined(lambda part: _follow(part.shape, moved[id(part)]), -1)
-        shapes, dtypes, strides = (tuple(entry[place] for entry in joined) for place in range(3))
-        return shape, shapes, dtypes, strides if any(strides) else ()
-
-    def _stacks(self, column: str, tree: str) -> tuple[Any, Any]:
-        interner = StackInterner()
-        moved = {}
-        for part in self._parts:
-            nodes: list[int] = []
-            stacks: StackTree | None = getattr(part, tree)
-            if stacks is not None:
-                pairs = zip(stacks.frame.tolist(), stacks.parent.tolist(), strict=True)
-                for frame, parent in pairs:
-                    nodes.append(interner.child(nodes[parent] if parent >= 0 else -1, stacks.frames[frame]))
-            moved[id(part)] = np.array(nodes, np.int32)
-        stack = self._joined(lambda part: _follow(getattr(part, column), moved[id(part)]), -1)
-        return stack, None if stack is None else interner.tree()
-
-    def _allocations(self, devices: tuple[str, ...], threads: tuple[Any, ...]) -> Allocations | None:
-        found = [
-            (part.allocations, first, part)
-            for part, first in zip(self._parts, self._first_event, strict=False)
-            if part.allocations is not None
-        ]
-        if not found:
-            return None
-        moved = (
-            replace(
-                rows,
-                event=np.where(rows.event >= 0, rows.event + first, -1),
-                device=_follow(rows.device, np.array([devices.index(name) for name in part.devices])),
-                thread=_follow(rows.thread, np.array([threads.index(thread) for thread in part.threads])),
+    def merged(self) -> Trace:
+        schema = schema_of(Trace)
+        changed: dict[str, Any] = {}
+        for table in schema.tables:
+            changed |= (
+                self._stacks(table) if table in _STACK_TREES else self._table(table, schema.beside.get(table, ()))
             )
-            for rows, first, part in found
-        )
-        return Allocations.joined(moved)
+        moved = [self._follow(part, number) for number, part in enumerate(self._parts)]
+        changed |= concatenated(Trace, moved)
+        found = [(part.allocations, number) for number, part in enumerate(self._parts) if part.allocations is not None]
+        if found:
+            changed["allocations"] = Allocations.joined(self._follow(records, number) for records, number in found)
+        for name, how in schema.joins.items():
+            changed[name] = how([getattr(part, name) for part in self._parts])
+        return replace(self._parts[0], **changed).sorted()
+
+    def _table(self, name: str, beside: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+        """The distinct entries of a table, and of the tables beside it."""
+        joined: dict[Any, int] = {}
+        self._moved[name] = []
+        for part in self._parts:
+            entries = getattr(part, name)
+            others = [getattr(part, other) or ((),) * len(entries) for other in beside]
+            numbers = [joined.setdefault(entry, len(joined)) for entry in zip(entries, *others, strict=True)]
+            self._moved[name].append(np.array(numbers, np.int32))
+        known = [name, *(other for other in beside if any(getattr(part, other) for part in self._parts))]
+        return {
+            one: tuple(entry[column] for entry in joined) for column, one in enumerate([name, *beside]) if one in known
+        }
+
+    def _stacks(self, name: str) -> dict[str, StackTree | None]:
+        interner = StackInterner()
+        self._moved[name] = []
+        trees: list[StackTree | None] = [getattr(part, name) for part in self._parts]
+        for tree in trees:
+            nodes: list[int] = []
+            if tree is not None:
+                for frame, parent in zip(tree.frame.tolist(), tree.parent.tolist(), strict=True):
+                    nodes.append(interner.child(nodes[parent] if parent >= 0 else -1, tree.frames[frame]))
+            self._moved[name].append(np.array(nodes, np.int32))
+        return {name: None if all(tree is None for tree in trees) else interner.tree()}
+
+    def _follow(self, record: Any, number: int) -> Any:
+        """The columns of part `number`, pointing to where entries and events are in the joined trace."""
+        schema = schema_of(type(record)).columns
+        changed = {name: self._followed(schema[name], column, number) for name, column in record.columns.items()}
+        return replace(record, **changed)
+
+    def _followed(self, column: Column, values: Any, number: int) -> Any:
+        if column.points_to_event:
+            return np.where(values >= 0, values + self._first_event[number], -1)
+        if column.table and len(moved := self._moved[column.table][number]):
+            return np.where(values >= 0, moved[values], -1)
+        return values
 
 
-def _summed(parts: Sequence[Mapping[SourceLine, OutsideOps] | None]) -> dict[SourceLine, OutsideOps] | None:
-    """The sums of each line over all parts; None where one does not know them."""
-    found: dict[SourceLine, OutsideOps] = {}
-    for part in parts:
-        if part is None:
-            return None
-        for line, (own_ns, total_ns) in part.items():
-            known = found.get(line, OutsideOps(0, 0))
-            found[line] = OutsideOps(known.own_ns + own_ns, known.total_ns + total_ns)
-    return found
-
-
-#: Columns that point into a table, and the table.
-_POINTERS = {
-    "name": "names",
-    "device": "devices",
-    "thread": "threads",
-    "overload": "overloads",
-    "module": "modules",
-    "line": "lines",
-    "parameter": "parameters",
-    "values": "value_texts",
-    "extra": "extras",
-}
-
-
-def _moved(joined: dict[T, int], table: Sequence[T]) -> Any:
-    """The positions in the joined table of the entries of `table`, which it may add."""
-    return np.array([joined.setdefault(entry, len(joined)) for entry in table], np.int32)
-
-
-def _follow(pointers: Any, moved: Any) -> Any:
-    """`pointers` into the joined table; -1 stays."""
-    if pointers is None or not len(moved):
-        return pointers
-    return np.where(pointers >= 0, moved[pointers], -1)
+_STACK_TREES = ("stacks", "line_stacks")

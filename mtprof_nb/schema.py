@@ -1,0 +1,188 @@
+"""The schema of a record of columns, read from the annotations of its fields.
+
+A field of type `Int32` or the like is a column. Its annotation says what its numbers mean:
+
+- `Annotated[Int32, PointsInto("names")]`: positions in the table `names`, -1 for none.
+- `Annotated[Int32, POINTS_TO_EVENT]`: positions of other events, -1 for none.
+- `Annotated[Int64, Absent(-1)]`: numbers of its own; -1 stands for a part that lacks the column.
+
+Any other field may say how its values in several parts become one: `Annotated[int, Joined(sum)]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+
+import numpy as np
+import numpy.typing as npt
+
+Int8 = npt.NDArray[np.int8]
+Int16 = npt.NDArray[np.int16]
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Bool = npt.NDArray[np.bool_]
+
+_DTYPES: dict[Any, Any] = {Int8: np.int8, Int16: np.int16, Int32: np.int32, Int64: np.int64, Bool: np.bool_}
+
+
+class PointsInto(NamedTuple):
+    """A column that holds positions in a table of the trace, -1 for none."""
+
+    table: str
+
+
+class Absent(NamedTuple):
+    """The number that stands in a column for the events of a part that lacks the column."""
+
+    value: int
+
+
+class Beside(NamedTuple):
+    """A table whose entries belong to those of another, position by position, or an empty one."""
+
+    table: str
+
+
+class Joined(NamedTuple):
+    """How the values of several parts become one; without this the first part's value stays."""
+
+    how: Callable[[list[Any]], Any]
+
+
+class _PointsToEvent(NamedTuple):
+    pass
+
+
+#: A column that holds positions of other events, -1 for none.
+POINTS_TO_EVENT = _PointsToEvent()
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a record, as its annotation describes it."""
+
+    name: str
+    dtype: npt.DTypeLike
+    is_optional: bool
+    #: The number for events of a part that lacks the column.
+    absent: int = 0
+    #: The table that the column points into, "" for none.
+    table: str = ""
+    points_to_event: bool = False
+
+
+@dataclass(frozen=True)
+class Schema:
+    """All that the annotations of a record say."""
+
+    columns: Mapping[str, Column]
+    #: For each table that has others beside it, their names.
+    beside: Mapping[str, tuple[str, ...]]
+    joins: Mapping[str, Callable[[list[Any]], Any]]
+
+    @property
+    def tables(self) -> list[str]:
+        """The tables that columns point into."""
+        return list(dict.fromkeys(column.table for column in self.columns.values() if column.table))
+
+
+_SCHEMAS: dict[type, Schema] = {}
+
+
+def schema_of(record: type) -> Schema:
+    """The schema of a dataclass whose fields are annotated as this module describes."""
+    if record not in _SCHEMAS:
+        _SCHEMAS[record] = _read_schema(record)
+    return _SCHEMAS[record]
+
+
+def _read_schema(record: type) -> Schema:
+    columns: dict[str, Column] = {}
+    beside: dict[str, tuple[str, ...]] = {}
+    joins: dict[str, Callable[[list[Any]], Any]] = {}
+    for name, hint in get_type_hints(record, include_extras=True).items():
+        hint, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        found = [_DTYPES[kind] for kind in (hint, *get_args(hint)) if kind in _DTYPES]
+        if found:
+            columns[name] = _column(name, found[0], hint not in _DTYPES, notes)
+        for note in notes:
+            if isinstance(note, Beside):
+                beside[note.table] = (*beside.get(note.table, ()), name)
+            elif isinstance(note, Joined):
+                joins[name] = note.how
+    return Schema(columns, beside, joins)
+
+
+def _column(name: str, dtype: Any, is_optional: bool, notes: list[Any]) -> Column:
+    for note in notes:
+        if isinstance(note, PointsInto):
+            return Column(name, dtype, is_optional, -1, table=note.table)
+        if note is POINTS_TO_EVENT:
+            return Column(name, dtype, is_optional, -1, points_to_event=True)
+        if isinstance(note, Absent):
+            return Column(name, dtype, is_optional, note.value)
+    return Column(name, dtype, is_optional)
+
+
+class Record:
+    """A frozen dataclass of columns: no column can be written to, and a copy or pickle cannot either."""
+
+    def __post_init__(self) -> None:
+        shape = None
+        for column in schema_of(type(self)).columns.values():
+            given = getattr(self, column.name)
+            if given is None:
+                continue
+            frozen = _frozen(given, column.dtype)
+            shape = shape or frozen.shape
+            if frozen.ndim != 1 or frozen.shape != shape:
+                msg = f"column {column.name!r} has shape {frozen.shape}, expected {shape}"
+                raise ValueError(msg)
+            object.__setattr__(self, column.name, frozen)
+
+    @property
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """The columns that are there, by name."""
+        named = ((name, getattr(self, name)) for name in schema_of(type(self)).columns)
+        return {name: column for name, column in named if column is not None}
+
+    def __deepcopy__(self, _memo: Any) -> Any:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = {part.name: getattr(self, part.name) for part in fields(self)}  # type: ignore[arg-type]
+        return _remade, (type(self), {name: _plain(value) for name, value in values.items()})
+
+
+def concatenated(record: type, parts: Sequence[Any]) -> dict[str, Any]:
+    """Each column of all parts as one array; a column that no part has is left out where it is optional."""
+    whole: dict[str, Any] = {}
+    for column in schema_of(record).columns.values():
+        found = [getattr(part, column.name) for part in parts]
+        if column.is_optional and all(values is None for values in found):
+            continue
+        filled = (
+            np.full(len(part), column.absent) if values is None else values
+            for part, values in zip(parts, found, strict=True)
+        )
+        whole[column.name] = np.concatenate([np.empty(0, column.dtype), *filled])
+    return whole
+
+
+def _remade(record: type, values: dict[str, Any]) -> Any:
+    return record(**values)
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, MappingProxyType) else value
+
+
+def _frozen(array: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    column = np.ascontiguousarray(array, dtype=dtype)
+    if column.flags.writeable:
+        column = column.view()
+        column.flags.writeable = False
+    return column
