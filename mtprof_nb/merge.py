@@ -10,7 +10,7 @@ import numpy as np
 
 from mtprof_nb.schema import Column, Int32, concatenated, schema_of
 from mtprof_nb.stack_tree import StackInterner, StackTree
-from mtprof_nb.trace import OP, Allocations, Trace, empty_trace
+from mtprof_nb.trace import OP, Allocations, Process, Trace, Track, empty_trace
 
 
 def merge(traces: Sequence[Trace]) -> Trace:
@@ -28,7 +28,7 @@ def merge(traces: Sequence[Trace]) -> Trace:
 
 class _Merger:
     def __init__(self, parts: Sequence[Trace]) -> None:
-        self._parts = parts
+        self._parts = _with_same_processes(parts)
         self._first_event = np.cumsum([0, *map(len, parts)]).tolist()
         #: For each table and part, the positions of the part's entries in the joined table.
         self._moved: dict[str, list[Int32]] = {}
@@ -90,3 +90,30 @@ class _Merger:
 
 
 _STACK_TREES = ("stacks", "line_stacks")
+
+
+def _with_same_processes(parts: Sequence[Trace]) -> list[Trace]:
+    """`parts` with one table of processes for all, and with equal numbers on equal tracks."""
+    metadata: dict[Process, dict[str, str]] = {}
+    numbers: dict[Track, int] = {}
+    tracks: list[list[Track]] = []
+    for part in parts:
+        own = [process._replace(metadata=()) for process in part.processes]
+        for process, (*_, said) in zip(own, part.processes, strict=True):
+            if process != Process() or part.tracks:
+                metadata.setdefault(process, {}).update(said)
+        position = {process: number for number, process in enumerate(metadata)}
+        moved = [track._replace(process=position[own[track.process]]) for track in part.tracks]
+        for track in moved:
+            if track.number >= 0:
+                numbers.setdefault(track._replace(number=-1), track.number)
+        tracks.append([track._replace(number=-1) for track in moved])
+    processes = tuple(process._replace(metadata=tuple(said.items())) for process, said in metadata.items())
+    return [
+        replace(
+            part,
+            processes=processes or (Process(),),
+            tracks=tuple(track._replace(number=numbers.get(track, -1)) for track in own_tracks),
+        )
+        for part, own_tracks in zip(parts, tracks, strict=True)
+    ]

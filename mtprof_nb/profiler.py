@@ -23,7 +23,7 @@ from mtprof_nb.capture.sources import with_sources
 from mtprof_nb.errors import SessionError, check_metadata, warn
 from mtprof_nb.merge import merge
 from mtprof_nb.results import Results
-from mtprof_nb.trace import Recorded, Trace, empty_trace
+from mtprof_nb.trace import Recorded, Trace, empty_trace, with_metadata
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -318,7 +318,7 @@ class profile(Results):
         check_metadata(key, value)
         self._metadata[key] = value
         if self._trace is not None:
-            self._trace = replace(self._trace, metadata={**self._trace.metadata, key: value})
+            self._trace = with_metadata(self._trace, {key: value})
 
     def preset_metadata_json(self, key: str, value: str) -> None:
         """Add JSON text as `add_metadata_json` does, before the recording starts."""
@@ -353,7 +353,7 @@ class profile(Results):
                     self._stop_observer()
 
     def _keep_window(self, session: Session) -> None:
-        trace = replace(session.stop(), label=self.name, metadata=dict(self._metadata))
+        trace = with_metadata(replace(session.stop(), label=self.name), self._metadata)
         trace = with_sources(self.annotate(trace) if self.annotate is not None else trace)
         if self.acc_events and self._trace is not None:
             trace = merge([self._trace, trace])

@@ -20,12 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 Int8 = npt.NDArray[np.int8]
-Int16 = npt.NDArray[np.int16]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
 
-_DTYPES: dict[Any, Any] = {Int8: np.int8, Int16: np.int16, Int32: np.int32, Int64: np.int64, Bool: np.bool_}
+_DTYPES: dict[Any, Any] = {Int8: np.int8, Int32: np.int32, Int64: np.int64, Bool: np.bool_}
 
 
 class PointsInto(NamedTuple):

@@ -13,32 +13,63 @@ import numpy.typing as npt
 from mtprof_nb.schema import POINTS_TO_EVENT, Absent, Beside, Joined, PointsInto, Record, concatenated, schema_of
 from mtprof_nb.schema import Bool as Bool
 from mtprof_nb.schema import Int8 as Int8
-from mtprof_nb.schema import Int16 as Int16
 from mtprof_nb.schema import Int32 as Int32
 from mtprof_nb.schema import Int64 as Int64
 from mtprof_nb.stack_tree import Frame as Frame
 from mtprof_nb.stack_tree import StackInterner as StackInterner
 from mtprof_nb.stack_tree import StackTree as StackTree
 
-KINDS = ("op", "scope", "python", "runtime", "kernel")
-OP, SCOPE, PYTHON, RUNTIME, KERNEL = range(5)
+#: What ran on the host comes first, then what ran on a device: its work, then what waits there or only names a span.
+KINDS = ("op", "scope", "python", "runtime", "kernel", "copy", "set", "collective", "sync", "device_scope")
+OP, SCOPE, PYTHON, RUNTIME, KERNEL, COPY, SET, COLLECTIVE, SYNC, DEVICE_SCOPE = range(10)
 PHASES = ("forward", "backward", "optimizer", "other")
 FORWARD, BACKWARD, OPTIMIZER, OTHER = range(4)
 #: How the name begins of the event that autograd's engine wraps around each node.
 ENGINE_PREFIX = "autograd::engine::evaluate_function: "
 
-#: The last thread that a trace can number: what runs on more of them shares it.
-LAST_THREAD = int(np.iinfo(np.int16).max)
-
 #: Shapes of one op's inputs: a tuple per tensor, a tuple of tuples per tensor list, () otherwise.
 Shapes = tuple[Any, ...]
 
 
-class Thread(NamedTuple):
-    """One thread of the recorded process: its native id, and its name where one is known."""
+class Process(NamedTuple):
+    """One recorded process. Two are the same where all but `metadata` is."""
+
+    pid: int = 0
+    #: Its rank in a distributed job, -1 where it is in none.
+    rank: int = -1
+    host: str = ""
+    label: str = ""
+    #: The user's: pairs of key and JSON text.
+    metadata: tuple[tuple[str, str], ...] = ()
+
+
+class Track(NamedTuple):
+    """Events that ran one inside another or one after another: those of a thread, or of a stream of a device.
+
+    Two tracks are the same where all but `number` is.
+    """
 
     native_id: int
-    name: str
+    name: str = ""
+    #: "thread", "stream", or "async" for spans that overlap.
+    kind: str = "thread"
+    #: Position in `Trace.processes`.
+    process: int = 0
+    #: The device of a stream, as "CUDA:0"; "" for a thread.
+    device: str = ""
+    #: The number that the runtime itself gives a thread, -1 where it gives none.
+    number: int = -1
+
+
+class Collective(NamedTuple):
+    """A call in which all processes of a group take part; "" and -1 stand for what the runtime does not tell."""
+
+    name: str = ""
+    group: str = ""
+    group_size: int = -1
+    dtype: str = ""
+    in_elements: int = -1
+    out_elements: int = -1
 
 
 class SourceLine(NamedTuple):
@@ -78,7 +109,7 @@ class Allocations(Record):
     address: Int64
     #: The innermost event of the same thread during which it happened, or -1.
     event: Annotated[Int32, POINTS_TO_EVENT]
-    thread: Annotated[Int16, PointsInto("threads")]
+    track: Annotated[Int32, PointsInto("tracks")]
     device: Annotated[Int8, PointsInto("devices")]
     device_index: Int8
     #: Bytes the allocator had reserved of its device after the event; None where it reserves nothing.
@@ -140,7 +171,7 @@ class Trace(Record):
     device: Annotated[Int8, PointsInto("devices")]
     start_ns: Int64
     duration_ns: Int64
-    thread: Annotated[Int16, PointsInto("threads")]
+    track: Annotated[Int32, PointsInto("tracks")]
     phase: Int8
     #: Unique and rising over ops, 0 for what is not an op.
     correlation_id: Int64
@@ -156,10 +187,16 @@ class Trace(Record):
 
     names: tuple[str, ...]
     devices: tuple[str, ...]
-    threads: tuple[Thread, ...]
+    tracks: tuple[Track, ...]
 
-    #: For a kernel or runtime event, the op that launched it, or -1. None where no device was recorded.
+    #: For what ran on a device and for a runtime call, the op that caused it, or -1. None where no device was recorded.
     launcher: Annotated[Int32 | None, POINTS_TO_EVENT] = None
+    #: For what ran on a device, the runtime call that launched it, or -1. None where no device was recorded.
+    launch: Annotated[Int32 | None, POINTS_TO_EVENT] = None
+    #: Bytes that a copy, a set or a collective moved, -1 where unknown.
+    moved_bytes: Annotated[Int64 | None, Absent(-1)] = None
+    #: For a collective, on a device or on the host, a position in `collectives`.
+    collective: Annotated[Int32 | None, PointsInto("collectives")] = None
     overload: Annotated[Int32 | None, PointsInto("overloads")] = None
     shape: Annotated[Int32 | None, PointsInto("shapes")] = None
     #: Values of inputs that are no tensors, a position in `value_texts`.
@@ -186,8 +223,8 @@ class Trace(Record):
     #: For an op of an optimizer, the parameter that it works for. None where shapes were not recorded.
     parameter: Annotated[Int32 | None, PointsInto("parameters")] = None
 
-    #: The number that the runtime itself gives a thread, by its native id.
-    thread_numbers: Annotated[Mapping[int, int], Joined(_updated)] = field(default_factory=dict)
+    processes: tuple[Process, ...] = (Process(),)
+    collectives: tuple[Collective, ...] = ()
     overloads: tuple[str, ...] = ()
     shapes: tuple[Shapes, ...] = ()
     #: Element types beside `shapes`: one string per input, "" for a non-tensor.
@@ -217,8 +254,6 @@ class Trace(Record):
     ended_ns: Annotated[int, Joined(max)] = 0
     #: Begin and end of each recorded window: several where a schedule, or a profile started again, recorded in parts.
     windows: Annotated[tuple[tuple[int, int], ...], Joined(_in_order)] = ()
-    pid: int = 0
-    host: str = ""
     label: str = ""
     hooks: Annotated[tuple[str, ...], Joined(_of_all)] = ()
     trace_id: str = ""
@@ -231,12 +266,10 @@ class Trace(Record):
     overhead_ns: Annotated[int, Joined(_overhead_ns)] = -1
     #: Of the window and in no op, the time that the profiler took to start, to stop and for its line marks.
     own_ns: Annotated[int, Joined(sum)] = 0
-    #: Metadata of the user's: key to JSON text.
-    metadata: Annotated[Mapping[str, str], Joined(_updated)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("metadata", "sources", "outside", "thread_numbers"):
+        for name in ("sources", "outside"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
@@ -249,7 +282,23 @@ class Trace(Record):
         return not self.dropped and self.dropped_exactly and not self.is_partial
 
     def __repr__(self) -> str:
-        return f"<Trace of {len(self):,} events, {len(self.threads)} threads>"
+        threads = sum(track.kind == "thread" for track in self.tracks)
+        return f"<Trace of {len(self):,} events, {threads} threads>"
+
+    @property
+    def on_device(self) -> Bool:
+        """Which events ran on a device rather than on the host that drives it."""
+        return self.kind >= KERNEL
+
+    @property
+    def is_device_work(self) -> Bool:
+        """Which events kept a device busy: kernels, copies, sets and collectives."""
+        return (self.kind >= KERNEL) & (self.kind <= COLLECTIVE)
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """The user's metadata of all processes: key to JSON text."""
+        return MappingProxyType({key: text for process in self.processes for key, text in process.metadata})
 
     @property
     def end_ns(self) -> Int64:
@@ -282,7 +331,14 @@ class Trace(Record):
         return replace(self, **changed)
 
 
+def with_metadata(trace: Trace, metadata: Mapping[str, str]) -> Trace:
+    """`trace` with metadata of its first process added: key to JSON text."""
+    first, *others = trace.processes
+    known = tuple({**dict(first.metadata), **metadata}.items())
+    return replace(trace, processes=(first._replace(metadata=known), *others))
+
+
 def empty_trace(**scalars: Any) -> Trace:
     """A trace without events; `scalars` are any of `Trace`'s fields that are not columns."""
     columns: dict[str, Any] = concatenated(Trace, [])
-    return Trace(**columns, **{"names": (), "devices": ("CPU",), "threads": (), **scalars})
+    return Trace(**columns, **{"names": (), "devices": ("CPU",), "tracks": (), **scalars})

@@ -345,7 +345,7 @@ def test_threads_have_lanes_of_their_own(peer: Peer) -> None:
         worker.join()
 
     trace = peer.record(program)
-    lanes = [(trace.names[name], trace.threads[lane].name) for name, lane in zip(trace.name, trace.thread, strict=True)]
+    lanes = [(trace.names[name], trace.tracks[lane].name) for name, lane in zip(trace.name, trace.track, strict=True)]
     assert lanes == [("aten::add", "MainThread"), ("aten::mul", "worker")]
 
 

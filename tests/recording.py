@@ -5,7 +5,7 @@ from typing import Any
 from mtprof_nb.capture.buffer import OP_FIELDS, Buffer, Lane
 from mtprof_nb.capture.frozen import Vocabulary, freeze
 from mtprof_nb.capture.hook import Clock, Request
-from mtprof_nb.trace import Recorded, Thread, Trace
+from mtprof_nb.trace import Recorded, Trace, Track
 
 
 class StillClock(Clock):
@@ -24,7 +24,7 @@ def buffer(*extra: str, max_events: int = 1000, **flags: bool) -> Buffer:
 def lane(filled: Buffer, native_id: int = 1) -> Lane:
     """A new thread's lane of `filled`."""
     made = Lane()
-    made.thread = Thread(native_id, f"thread {native_id}")
+    made.track = Track(native_id, f"thread {native_id}")
     filled.lanes.append(made)
     return made
 

@@ -18,8 +18,8 @@ from mtprof_nb.trace import (
     Recorded,
     SourceLine,
     StackInterner,
-    Thread,
     Trace,
+    Track,
 )
 
 BEGAN_NS = 1_700_000_000_000_000_000
@@ -153,7 +153,7 @@ def training_run(events: int, layers: int = 6, **scalars: Any) -> Trace:
         device_index=np.zeros(count),
         start_ns=start,
         duration_ns=end - start,
-        thread=np.tile(column("thread"), steps),
+        track=np.tile(column("thread"), steps),
         phase=np.tile(column("phase"), steps),
         correlation_id=np.cumsum(is_op) * is_op,
         sequence_nr=np.full(count, -1),
@@ -163,7 +163,7 @@ def training_run(events: int, layers: int = 6, **scalars: Any) -> Trace:
         is_async=np.zeros(count),
         names=(*names, *step_names),
         devices=("CPU",),
-        threads=(Thread(4242, "MainThread"), Thread(4243, "loader")),
+        tracks=(Track(4242, "MainThread"), Track(4243, "loader")),
         shape=np.where(is_op, name % 4, -1),
         shapes=(((64, 256), (256, 256)), ((64, 256),), ((256,),), ()),
         dtypes=(("float", "float"), ("float",), ("float",), ()),
@@ -202,7 +202,7 @@ def _allocations(changes: np.ndarray, level: np.ndarray, start: np.ndarray, thre
         total=level[at],
         address=np.zeros(len(at)),
         event=at,
-        thread=thread[at],
+        track=thread[at],
         device=np.zeros(len(at)),
         device_index=np.zeros(len(at)),
     )

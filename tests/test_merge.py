@@ -1,9 +1,14 @@
 """Merged traces: nothing lost, every reference follows."""
 
+from dataclasses import replace
+
+import pytest
 from traces import event, make_trace
 
+from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.merge import merge
-from mtprof_nb.trace import Allocations, OutsideOps, SourceLine
+from mtprof_nb.schema import schema_of
+from mtprof_nb.trace import Allocations, Frame, OutsideOps, SourceLine, StackInterner, Trace, Track
 
 
 def names(trace):
@@ -31,9 +36,9 @@ def test_events_of_two_traces_come_in_order_of_start_with_their_references():
     assert names(both) == ["add", "mm", "mmBackward", "addBackward"]
     assert both.forward.tolist() == [-1, -1, 1, 0]
     assert [both.devices[device] for device in both.device] == ["CPU", "CPU", "CPU", "NPU"]
-    assert [both.threads[thread].native_id for thread in both.thread] == [2, 1, 1, 2]
+    assert [both.tracks[thread].native_id for thread in both.track] == [2, 1, 1, 2]
     assert both.allocations.event.tolist() == [2, 3]
-    assert [both.threads[thread].native_id for thread in both.allocations.thread] == [1, 2]
+    assert [both.tracks[thread].native_id for thread in both.allocations.track] == [1, 2]
     assert both.correlation_id.tolist() == [1, 2, 3, 4]
     assert both.shape.tolist() == [-1, 0, -1, -1]
     assert both.shapes == (((2, 2),),)
@@ -86,3 +91,51 @@ def test_time_outside_ops_is_summed_line_by_line_where_every_part_knows_it():
 def test_a_part_that_left_ops_out_leaves_them_out_of_all():
     whole, part = make_trace([event("mm", 0, 1)]), make_trace([event("add", 2, 3)], is_partial=True)
     assert (whole.has_all_ops, part.has_all_ops, merge([whole, part]).has_all_ops) == (True, False, False)
+
+
+def test_two_processes_with_equal_thread_ids_keep_their_events_apart():
+    first = make_trace([event("outer", 0, 100)], pid=7, host="a", metadata={"rank": "0"})
+    second = make_trace([event("inner", 10, 50)], pid=7, host="b", metadata={"rank": "1"})
+
+    both = merge([first, second])
+
+    assert [process[:3] for process in both.processes] == [(7, -1, "a"), (7, -1, "b")]
+    assert [process.metadata for process in both.processes] == [(("rank", "0"),), (("rank", "1"),)]
+    assert [both.tracks[track].process for track in both.track] == [0, 1]
+    assert nesting(both).parent.tolist() == [-1, -1]
+
+
+def test_windows_of_one_process_share_it_and_its_metadata():
+    first = make_trace([event("mm", 0, 1)], pid=7, metadata={"a": "1", "b": "1"})
+    second = make_trace([event("mm", 5, 6, thread_number=4)], pid=7, metadata={"b": "2"})
+
+    both = merge([first, second])
+
+    assert (len(both.processes), len(both.tracks)) == (1, 1)
+    assert both.tracks[0].number == 4, "a number that only one part knows is the track's"
+    assert dict(both.metadata) == {"a": "1", "b": "2"}
+
+
+@pytest.mark.parametrize("column", schema_of(Trace).columns.values(), ids=lambda column: column.name)
+def test_every_column_is_joined_as_the_schema_says(column):
+    values = {column.name: [0], **({column.table: _table(column.table)} if column.table else {})}
+    first, second = make_trace([event("mm", 0, 1)]), make_trace([event("add", 5, 6)])
+
+    both = merge([first, replace(second, **values)])
+
+    there = getattr(both, column.name)
+    assert there.dtype == column.dtype
+    without = getattr(first, column.name)
+    assert there[0] == (column.absent if without is None else without[0])
+    assert there[1] == (1 if column.points_to_event else there[1])
+    if column.table and column.table not in ("stacks", "line_stacks"):
+        assert getattr(both, column.table)[there[1]] == _table(column.table)[0]
+
+
+def _table(name):
+    if name in ("stacks", "line_stacks"):
+        stacks = StackInterner()
+        stacks.stack([Frame("a.py", 1, "f")])
+        return stacks.tree()
+    entries = {"tracks": Track(5, "other"), "devices": "NPU", "shapes": (), "lines": SourceLine("a.py", 1)}
+    return (entries.get(name, "entry"),)

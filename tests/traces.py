@@ -8,7 +8,19 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.input_values import to_text
-from mtprof_nb.trace import KINDS, PHASES, Allocations, Frame, Recorded, SourceLine, StackInterner, Thread, Trace
+from mtprof_nb.trace import (
+    KERNEL,
+    KINDS,
+    PHASES,
+    Allocations,
+    Frame,
+    Process,
+    Recorded,
+    SourceLine,
+    StackInterner,
+    Trace,
+    Track,
+)
 
 
 def event(name: str, start_ns: int, end_ns: int, **facts: Any) -> dict[str, Any]:
@@ -26,6 +38,14 @@ def _intern(values: list[Any], absent: Any = None) -> tuple[np.ndarray, tuple[An
     return np.array(ids, np.int32), tuple(table)
 
 
+def _track(row: dict[str, Any]) -> Track:
+    native = row.get("thread", 1)
+    if KINDS.index(row.get("kind", "op")) >= KERNEL:
+        device = f"{row.get('device', 'CPU')}:{row.get('device_index', 0)}"
+        return Track(native, f"stream {native}", "stream", device=device)
+    return Track(native, f"thread {native}", number=row.get("thread_number", -1))
+
+
 def make_trace(rows: list[dict[str, Any]], allocations: list[dict[str, Any]] | None = None, **scalars: Any) -> Trace:
     """A `Trace` of `rows` (see `event`), sorted. `scalars` are `Trace` fields such as label or metadata."""
 
@@ -37,7 +57,7 @@ def make_trace(rows: list[dict[str, Any]], allocations: list[dict[str, Any]] | N
 
     name, names = _intern(column("name", ""))
     device, devices = _intern(column("device", "CPU"))
-    thread, thread_ids = _intern(column("thread", 1))
+    track, tracks = _intern([_track(row) for row in rows])
     if not devices:
         devices = ("CPU",)
     is_op = [row.get("kind", "op") == "op" for row in rows]
@@ -92,8 +112,9 @@ def make_trace(rows: list[dict[str, Any]], allocations: list[dict[str, Any]] | N
         )
     if given("record_function"):
         optional["record_function"] = column("record_function", 0)
-    if given("launcher"):
-        optional["launcher"] = column("launcher", -1)
+    for key in ("launcher", "launch", "moved_bytes"):
+        if given(key):
+            optional[key] = column(key, -1)
     if allocations is not None:
         recorded["profile_memory"] = True
         total, totals = 0, []
@@ -106,12 +127,13 @@ def make_trace(rows: list[dict[str, Any]], allocations: list[dict[str, Any]] | N
             total=totals,
             address=[row.get("address", 0) for row in allocations],
             event=[row.get("event", -1) for row in allocations],
-            thread=[thread_ids.index(row.get("thread", 1)) for row in allocations],
+            track=[tracks.index(_track(row)) for row in allocations],
             device=[devices.index(row.get("device", "CPU")) for row in allocations],
             device_index=[row.get("device_index", 0) for row in allocations],
             reserved=[row.get("reserved", 0) for row in allocations] if "reserved" in str(allocations) else None,
         )
     starts, ends = column("start_ns", 0), column("end_ns", 0)
+    metadata = tuple(scalars.pop("metadata", {}).items())
     scalars.setdefault("recorded", Recorded(**recorded))
     scalars.setdefault("began_ns", min(starts, default=0))
     scalars.setdefault("ended_ns", max(ends, default=0))
@@ -122,7 +144,7 @@ def make_trace(rows: list[dict[str, Any]], allocations: list[dict[str, Any]] | N
         device_index=column("device_index", 0),
         start_ns=starts,
         duration_ns=[end - start for start, end in zip(starts, ends, strict=True)],
-        thread=thread,
+        track=track,
         phase=[PHASES.index(phase) for phase in column("phase", "forward")],
         correlation_id=np.cumsum(is_op) * is_op if rows else [],
         sequence_nr=column("sequence_nr", -1),
@@ -132,7 +154,8 @@ def make_trace(rows: list[dict[str, Any]], allocations: list[dict[str, Any]] | N
         is_async=column("is_async", False),
         names=names,
         devices=devices,
-        threads=tuple(Thread(native, f"thread {native}") for native in thread_ids),
+        tracks=tracks,
+        processes=(Process(scalars.pop("pid", 0), host=scalars.pop("host", ""), metadata=metadata),),
         **optional,
         **scalars,
     ).sorted()

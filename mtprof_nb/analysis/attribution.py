@@ -140,10 +140,10 @@ class _Attributor:
             return np.empty(0, np.int32)
         by_engine = self._backward & ~asking
         rows = np.flatnonzero(by_engine | asking)
-        order = rows[np.lexsort((rows, self._trace.thread[rows]))]
+        order = rows[np.lexsort((rows, self._trace.track[rows]))]
         place = np.maximum.accumulate(np.where(by_engine[order], np.arange(len(order)), -1))
         before = np.where(place >= 0, order[place], -1)
-        before[self._trace.thread[before] != self._trace.thread[order]] = -1
+        before[self._trace.track[before] != self._trace.track[order]] = -1
         found = np.full(len(self._trace), -1, np.int32)
         found[order] = before
         return found[asking]
@@ -167,11 +167,11 @@ class _Attributor:
     def _node_before(self, nodes: Bool, asking: Bool) -> Int32:
         """For each event of `asking` the last of `nodes` that began before it on its thread and in the same event."""
         rows = np.flatnonzero(nodes | asking)
-        order = rows[np.lexsort((rows, self._parent[rows], self._trace.thread[rows]))]
+        order = rows[np.lexsort((rows, self._parent[rows], self._trace.track[rows]))]
         place = np.maximum.accumulate(np.where(nodes[order], np.arange(len(order)), -1))
         before = np.where(place >= 0, order[place], -1)
         elsewhere = (self._parent[before] != self._parent[order]) | (
-            self._trace.thread[before] != self._trace.thread[order]
+            self._trace.track[before] != self._trace.track[order]
         )
         before[elsewhere] = -1
         found = np.full(len(self._trace), -1, np.int32)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mtprof_nb.analysis.attribution import attribution
 from mtprof_nb.analysis.costs import Costs, averaged_costs, averaged_name
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.trace import KERNEL, SCOPE, Bool, Int32, Int64, Trace
+from mtprof_nb.trace import SCOPE, Bool, Int32, Int64, Trace
 
 Column = npt.NDArray[Any]
 
@@ -189,7 +189,7 @@ def _scope_names(trace: Trace) -> Column:
 KEYS: dict[str, Callable[[Trace], Column]] = {
     "name": name_ids,
     # A kernel is not to be mixed up with the op of the same name that was called for the same device.
-    "device": lambda trace: trace.device * np.int16(2) + (trace.kind == KERNEL),
+    "device": lambda trace: trace.device * np.int16(2) + trace.on_device,
     "annotation": lambda trace: trace.is_user_annotation,
     "overload": lambda trace: _or_nothing(trace.overload, trace),
     "shapes": lambda trace: _renumbered(trace.shape, trace.shapes, lambda shapes: shapes, trace),
@@ -197,6 +197,6 @@ KEYS: dict[str, Callable[[Trace], Column]] = {
     "line": lambda trace: attribution(trace).line,
     "module": lambda trace: _or_nothing(trace.module, trace),
     "scope": _scope_names,
-    "thread": lambda trace: trace.thread,
+    "thread": lambda trace: trace.track,
     "kind": lambda trace: trace.kind,
 }

@@ -10,7 +10,7 @@ from mtprof_nb.analysis.missing_memory import lacks_memory
 from mtprof_nb.analysis.nesting import Nesting, nest, nesting
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.bookkeeping import is_bookkeeping
-from mtprof_nb.trace import KERNEL, OP, PYTHON, Allocations, Bool, Int32, Int64, Trace
+from mtprof_nb.trace import OP, PYTHON, Allocations, Bool, Int32, Int64, Trace
 
 #: How the scope of a step begins, which there is under a schedule.
 STEP_PREFIX = "ProfilerStep#"
@@ -75,7 +75,7 @@ def op_costs(trace: Trace) -> Costs:
     if not np.any(trace.kind == PYTHON):
         return averaged_costs(trace)
     _, keeper = _averaged(trace)
-    on_host = (trace.kind != KERNEL) & (trace.kind != PYTHON) & ~trace.is_async
+    on_host = ~trace.on_device & (trace.kind != PYTHON) & ~trace.is_async
     return _costs(trace, _is_kept(trace, keeper), nest(trace, on_host & ~is_bookkeeping(trace)), keeper)
 
 
@@ -83,7 +83,7 @@ def op_costs(trace: Trace) -> Costs:
 def _averaged(trace: Trace) -> tuple[Nesting, Int32]:
     """How the events that averages count lie in one another, and which event each is folded into."""
     counted = ~is_bookkeeping(trace)
-    on_host = (trace.kind != KERNEL) & ~trace.is_async
+    on_host = ~trace.on_device & ~trace.is_async
     nested = nesting(trace) if counted.all() else nest(trace, counted & on_host)
     return nested, _keepers(trace, nested)
 
@@ -109,7 +109,7 @@ def loose_allocations(trace: Trace) -> Int64:
     records = trace.allocations
     if records is None:
         return np.empty(0, np.int64)
-    counted = ~is_bookkeeping(trace) & (trace.kind != KERNEL)
+    counted = ~is_bookkeeping(trace) & ~trace.on_device
     if not counted.any():
         return np.arange(len(records))
     reached = np.maximum.accumulate(trace.end_ns[counted])
@@ -140,7 +140,7 @@ def _averaged_names(trace: Trace) -> Int32:
 
 
 def _costs(trace: Trace, counted: Bool, nested: Nesting, keeper: Int32) -> Costs:
-    on_device = trace.kind == KERNEL
+    on_device = trace.on_device
     has_kernels = bool(on_device.any())
     total_ns = np.where(on_device, 0, trace.duration_ns) if has_kernels else trace.duration_ns
     parent = np.where(nested.parent >= 0, keeper[nested.parent], np.int32(-1))
@@ -170,11 +170,11 @@ def _device_time(trace: Trace, nested: Nesting, keeper: Int32) -> tuple[Int64, I
     """Kernels cost what they took; an event of the host costs what the kernels took that it launched."""
     own = np.zeros(len(trace), np.int64)
     if trace.launcher is not None:
-        launched = np.flatnonzero((trace.kind == KERNEL) & (trace.launcher >= 0))
+        launched = np.flatnonzero(trace.on_device & (trace.launcher >= 0))
         launched = launched[nested.depth[trace.launcher[launched]] >= 0]
         np.add.at(own, keeper[trace.launcher[launched]], trace.duration_ns[launched])
     total = nested.subtree_sum(own)
-    kernels = trace.kind == KERNEL
+    kernels = trace.on_device
     return np.where(kernels, trace.duration_ns, total), np.where(kernels, trace.duration_ns, own)
 
 
@@ -210,4 +210,4 @@ def _allocated_during(trace: Trace, records: Allocations, chosen: Bool) -> Int64
     running = np.concatenate(([0], np.cumsum(records.nbytes[chosen])))
     first = np.searchsorted(times, trace.start_ns, side="left")
     last = np.searchsorted(times, trace.end_ns, side="right")
-    return np.where(trace.kind == KERNEL, 0, running[last] - running[first])
+    return np.where(trace.on_device, 0, running[last] - running[first])

@@ -39,7 +39,7 @@ def _is_op(trace: Trace, position: int) -> bool:
 
 def thread_id(trace: Trace, position: int) -> int:
     """The native thread of an event."""
-    return trace.threads[trace.thread.item(position)].native_id
+    return trace.tracks[trace.track.item(position)].native_id
 
 
 def _has(column: str) -> Callable[[Trace, int], bool]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from mtprof_nb.analysis.nesting import nest, nesting
-from mtprof_nb.trace import KERNEL, PYTHON, Bool, Int32, Int64, Trace
+from mtprof_nb.trace import PYTHON, Bool, Int32, Int64, Trace
 
 
 class Lane(NamedTuple):
@@ -38,7 +39,7 @@ class Lanes:
 def lanes(trace: Trace, python: bool = False) -> Lanes:
     """Threads in order of their first event, then async events, then devices; Python frames only if asked for."""
     shown = np.ones(len(trace), np.bool_) if python else trace.kind != PYTHON
-    on_thread = shown & (trace.kind != KERNEL) & ~trace.is_async
+    on_thread = shown & ~trace.on_device & ~trace.is_async
     depth = (nest(trace, on_thread) if np.any(~shown) else nesting(trace)).depth
     row = np.full(len(trace), -1, np.int32)
     found: list[Lane] = []
@@ -48,24 +49,24 @@ def lanes(trace: Trace, python: bool = False) -> Lanes:
         row[events] = first + rows
         found.append(Lane(title, first, int(rows.max(initial=0)) + 1, thread))
 
-    for thread in _in_order_of_appearance(trace.thread[on_thread]):
-        events = np.flatnonzero(on_thread & (trace.thread == thread))
+    for thread in _in_order_of_appearance(trace.track[on_thread]):
+        events = np.flatnonzero(on_thread & (trace.track == thread))
         add(thread_title(trace, thread), events, depth[events], thread)
-    events = np.flatnonzero(shown & (trace.kind != KERNEL) & trace.is_async)
+    events = np.flatnonzero(shown & ~trace.on_device & trace.is_async)
     if len(events):
         add("async", events, packed(trace.start_ns[events], trace.end_ns[events]))
-    for title, events in _by_device(trace, trace.kind == KERNEL):
+    for title, events in _by_device(trace, trace.on_device):
         add(title, events, packed(trace.start_ns[events], trace.end_ns[events]))
     return Lanes(row, tuple(found))
 
 
 def thread_title(trace: Trace, thread: int) -> str:
     """A thread's name, or its native number where it has none."""
-    native_id, name = trace.threads[thread]
-    return name or f"thread {native_id}"
+    track = trace.tracks[thread]
+    return track.name or f"thread {track.native_id}"
 
 
-def _in_order_of_appearance(values: Int64) -> list[int]:
+def _in_order_of_appearance(values: npt.NDArray[Any]) -> list[int]:
     distinct, first = np.unique(values, return_index=True)
     return [int(value) for value in distinct[np.argsort(first)]]
 

@@ -17,9 +17,9 @@ def lacks_memory(trace: Trace) -> Bool:
     if trace.memory_before is None or "CPU" not in trace.devices:
         return np.zeros(len(trace), np.bool_)
     on_cpu = (trace.kind == OP) & (trace.device == trace.devices.index("CPU"))
-    without = np.unique(trace.thread[on_cpu & (trace.memory_before < 0)])
-    known = np.unique(trace.thread[on_cpu & (trace.memory_before >= 0)])
-    return np.isin(trace.thread, np.setdiff1d(without, known))
+    without = np.unique(trace.track[on_cpu & (trace.memory_before < 0)])
+    known = np.unique(trace.track[on_cpu & (trace.memory_before >= 0)])
+    return np.isin(trace.track, np.setdiff1d(without, known))
 
 
 def has_memory(trace: Trace) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.intervals import in_nesting_order, nest_intervals
-from mtprof_nb.trace import KERNEL, Bool, Int32, Int64, Trace
+from mtprof_nb.trace import Bool, Int32, Int64, Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Nesting:
 @once_a_trace
 def nesting(trace: Trace) -> Nesting:
     """The nesting of all events that ran on a thread: no kernels, nothing that ended on another thread."""
-    return nest(trace, (trace.kind != KERNEL) & ~trace.is_async)
+    return nest(trace, ~trace.on_device & ~trace.is_async)
 
 
 def nest(trace: Trace, among: Bool) -> Nesting:
@@ -49,8 +49,8 @@ def nest(trace: Trace, among: Bool) -> Nesting:
     parent = np.full(count, -1, np.int32)
     depth = np.full(count, -1, np.int32)
     chosen = np.flatnonzero(among)
-    by_thread = chosen[np.argsort(trace.thread[chosen], kind="stable")]
-    edges = np.flatnonzero(np.diff(trace.thread[by_thread])) + 1
+    by_thread = chosen[np.argsort(trace.track[chosen], kind="stable")]
+    edges = np.flatnonzero(np.diff(trace.track[by_thread])) + 1
     end_ns = trace.end_ns
     for rows in np.split(by_thread, edges) if len(by_thread) else ():
         starts, ends = trace.start_ns[rows], end_ns[rows]

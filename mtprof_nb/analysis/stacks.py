@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.analysis.costs import event_costs
-from mtprof_nb.trace import KERNEL, Int32, Int64, StackTree, Trace
+from mtprof_nb.trace import Int32, Int64, StackTree, Trace
 
 #: The device whose time a metric of collapsed stacks sums.
 _DEVICE_OF_METRIC = {
@@ -68,10 +68,10 @@ def _self_ns(trace: Trace, device: str) -> Int64:
     """Time of the host, or of kernels of one device, booked to the op that launched them."""
     costs = event_costs(trace)
     if device == "CPU":
-        return np.where(trace.kind == KERNEL, 0, costs.self_ns)
+        return np.where(trace.on_device, 0, costs.self_ns)
     own = np.zeros(len(trace), np.int64)
     if trace.launcher is not None and device in trace.devices:
-        of_device = (trace.kind == KERNEL) & (trace.device == trace.devices.index(device))
+        of_device = trace.on_device & (trace.device == trace.devices.index(device))
         kernels = np.flatnonzero(of_device & (trace.launcher >= 0))
         np.add.at(own, trace.launcher[kernels], trace.duration_ns[kernels])
     return own

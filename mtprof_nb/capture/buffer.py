@@ -10,7 +10,7 @@ from typing import Any
 
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.stacks import StackEntry, Stacks
-from mtprof_nb.trace import Thread
+from mtprof_nb.trace import Track
 
 #: What every op has, in the order in which a hook appends it to `Lane.ops`; a hook may add more behind.
 OP_FIELDS = ("name", "device", "start", "end")
@@ -25,7 +25,7 @@ class Lane:
         native = threading.get_native_id()
         # `current_thread` would add a dummy to the process for good where the thread is not Python's own.
         names = (thread.name for thread in threading.enumerate() if thread.ident == ident)
-        self.thread = Thread(native, next(names, f"thread {native}"))
+        self.track = Track(native, next(names, f"thread {native}"))
         self.ops: list[Any] = []
         self.scopes: list[Any] = []
         #: When the runtime's backward pass began and ended.
@@ -111,7 +111,7 @@ class Scope:
             return
         end = time.perf_counter_ns()
         # One that ends on another thread has no place in either thread's nesting.
-        ends_elsewhere = threading.get_native_id() != lane.thread.native_id
+        ends_elsewhere = threading.get_native_id() != lane.track.native_id
         lane.scopes.extend(self.record(end, ends_elsewhere))
         if self in lane.open_scopes:
             lane.open_scopes.remove(self)

@@ -26,8 +26,8 @@ def with_closures(trace: Trace) -> Trace:
         return trace
     phase = trace.phase.copy()
     made_by = trace.forward[backward]
-    for thread in np.unique(trace.thread[made_by]).tolist():
-        is_here = trace.thread[made_by] == thread
+    for thread in np.unique(trace.track[made_by]).tolist():
+        is_here = trace.track[made_by] == thread
         for chosen in _of_closures(trace, thread, made_by[is_here], backward[is_here]):
             phase[chosen] = np.where(trace.kind[chosen] == OP, FORWARD, OTHER)
     return replace(trace, phase=phase)
@@ -36,7 +36,7 @@ def with_closures(trace: Trace) -> Trace:
 def _of_closures(trace: Trace, thread: int, makers: Int64, backward: Int64) -> Iterator[Int64]:
     """Of one thread's rows, those that closures ran; `backward` went back through `makers`, one by one."""
     start_ns, end_ns = trace.start_ns, trace.end_ns
-    rows = np.flatnonzero(trace.thread == thread)
+    rows = np.flatnonzero(trace.track == thread)
     rows = rows[np.lexsort((-trace.duration_ns[rows], start_ns[rows]))]
     of_optimizer = np.array([name.startswith(OF_OPTIMIZER) for name in trace.names], np.bool_)
     scopes = rows[(trace.kind[rows] == SCOPE) & of_optimizer[trace.name[rows]]]

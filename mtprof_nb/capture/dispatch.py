@@ -96,8 +96,8 @@ class DispatchHook:
         return trace if allocations is None else self._with_memory(trace, allocations)
 
     def _with_memory(self, trace: Trace, allocations: CpuAllocations) -> Trace:
-        others = [index for index, thread in enumerate(trace.threads) if thread.native_id != self._native_id]
-        if np.isin(trace.thread[trace.kind == OP], others).any():
+        others = [index for index, thread in enumerate(trace.tracks) if thread.native_id != self._native_id]
+        if np.isin(trace.track[trace.kind == OP], others).any():
             warn("profile_memory: CPU memory of other threads is missing: torch tells it on the profiling thread alone")
         return allocations.put_into(trace)
 

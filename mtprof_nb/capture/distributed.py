@@ -1,15 +1,26 @@
-"""The process group that a recording was made in, as torch tells of it in its traces."""
+"""The process that a recording is made in, and its process group, as torch tells of it in its traces."""
 
 from __future__ import annotations
 
 import json
+import os
+import platform
 import sys
+from typing import Any
+
+from mtprof_nb.trace import Process
+
+
+def this_process() -> Process:
+    """The running process, with its rank where it is in a process group."""
+    groups = _groups()
+    return Process(os.getpid(), -1 if groups is None else groups.get_rank(), platform.node())
 
 
 def distributed_info() -> str | None:
     """JSON for the key `distributedInfo` of a Chrome trace; None outside of a process group."""
-    torch, groups = sys.modules.get("torch"), sys.modules.get("torch.distributed")
-    if torch is None or groups is None or not groups.is_available() or not groups.is_initialized():
+    groups = _groups()
+    if groups is None:
         return None
     found = {
         "backend": groups.get_backend(),
@@ -19,5 +30,11 @@ def distributed_info() -> str | None:
         "pg_config": groups.distributed_c10d._get_all_pg_configs(),
     }
     if found["backend"] == "nccl":
-        found["nccl_version"] = ".".join(map(str, torch.cuda.nccl.version()))
+        found["nccl_version"] = ".".join(map(str, sys.modules["torch"].cuda.nccl.version()))
     return json.dumps(found, default=str)
+
+
+def _groups() -> Any:
+    """Torch's module of process groups, None where there is no group."""
+    groups = sys.modules.get("torch.distributed")
+    return groups if groups is not None and groups.is_available() and groups.is_initialized() else None

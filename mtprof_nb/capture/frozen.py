@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import CodeType
@@ -15,6 +13,7 @@ from mtprof_nb.capture import stacks
 from mtprof_nb.capture.buffer import Buffer
 from mtprof_nb.capture.closures import OF_OPTIMIZER, with_closures
 from mtprof_nb.capture.collector import collector_paused
+from mtprof_nb.capture.distributed import this_process
 from mtprof_nb.capture.kineto_events import STEP_PREFIX, intern
 from mtprof_nb.capture.links import Links, no_links
 from mtprof_nb.capture.memory import with_readings
@@ -84,8 +83,8 @@ def _freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
         devices=device_types,
         start_ns=rows.start + offset,
         duration_ns=rows.end - rows.start,
-        thread=rows.lane,
-        threads=tuple(lane.thread for lane in rows.lanes),
+        track=rows.lane,
+        tracks=tuple(lane.track for lane in rows.lanes),
         phase=settled(phase, undecided, np.zeros(len(rows), np.bool_)),
         correlation_id=np.where(is_op, np.cumsum(is_op), 0),
         sequence_nr=np.where(is_of_step, -1, links.sequence_nr),
@@ -96,8 +95,7 @@ def _freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
         recorded=buffer.request.recorded,
         began_ns=buffer.began + offset,
         ended_ns=buffer.ended + offset,
-        pid=os.getpid(),
-        host=platform.node(),
+        processes=(this_process(),),
         trace_id=buffer.request.trace_id,
     )
     overload, overloads = intern([overload or None for _, overload in op_names])

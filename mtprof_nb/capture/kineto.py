@@ -37,7 +37,7 @@ from mtprof_nb.capture.thread_stacks import ThreadStacks
 from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.errors import HookError, SessionError, warn
 from mtprof_nb.merge import merge
-from mtprof_nb.trace import KERNEL, SCOPE, Trace, empty_trace
+from mtprof_nb.trace import SCOPE, Trace, empty_trace
 
 #: The first whose Kineto can listen to all threads and filter activities.
 _OLDEST = "2.12"
@@ -361,7 +361,7 @@ class KinetoHook:
         warn(f"{self._wall.jump}: {outcome}")
 
     def _warn_of_missing_threads(self, trace: Trace) -> None:
-        if len(self._caps) > 1 and len(trace.threads) > 1:
+        if len(self._caps) > 1 and len(trace.tracks) > 1:
             remedy = "use a schedule" if any(cap.is_short for cap in self._caps) else "raise max_events"
             warn(f"other threads are missing in parts: memory grew as if by a limit of the recording; {remedy}")
         if self._crowd:
@@ -376,7 +376,7 @@ def _without_switched_off(trace: Trace, switched: list[tuple[int, bool]]) -> Tra
         return trace
     state = np.array([True] + [enabled for _, enabled in switched])
     enabled = state[np.searchsorted([moment for moment, _ in switched], trace.start_ns, side="right")]
-    return trace.take(np.flatnonzero(enabled | (trace.kind == KERNEL) | (trace.kind == SCOPE)))
+    return trace.take(np.flatnonzero(enabled | trace.on_device | (trace.kind == SCOPE)))
 
 
 def _asks_for_all_threads(config: Any) -> bool:

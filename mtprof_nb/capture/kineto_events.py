@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from mtprof_nb.capture.other_threads import Unfinished
 from mtprof_nb.intervals import crossing
-from mtprof_nb.trace import LAST_THREAD, Bool, Int8, Int16, Int32, Int64, Thread
+from mtprof_nb.trace import COPY, DEVICE_SCOPE, KERNEL, RUNTIME, SET, SYNC, Bool, Int8, Int32, Int64, Track
 
 #: Kineto's times as they would be, had the wall clock not been set anew.
 Straighten = Callable[[Int64], Int64]
@@ -39,6 +39,8 @@ _USER_SCOPE = 7
 _OP_SCOPE, _BACKWARD_SCOPE = 0, 1
 #: Of the scopes of steps, which begin and end in the midst of others.
 STEP_PREFIX = "ProfilerStep#"
+#: How Kineto's name ends of an activity on a device that is no kernel.
+_KINDS = {"memcpy": COPY, "memset": SET, "_sync": SYNC, "user_annotation": DEVICE_SCOPE}
 
 
 def intern(values: Sequence[Any]) -> tuple[Int32, tuple[Any, ...]]:
@@ -82,10 +84,9 @@ class KinetoColumns:
     names: tuple[str, ...]
     start_ns: Int64
     duration_ns: Int64
-    thread: Int16
-    threads: tuple[Thread, ...]
-    #: Kineto's own thread number of each of `threads`.
-    kineto_threads: tuple[int, ...]
+    thread: Int32
+    #: A track for each thread; its `number` is Kineto's own.
+    threads: tuple[Track, ...]
     sequence_nr: Int64
     is_scope: Bool
     is_backward_node: Bool
@@ -205,7 +206,6 @@ def read_columns(
     if with_python:
         names = tuple(one if one.isprintable() else f"{one.partition(': ')[0]}: ?" for one in names)
     kineto_threads, first, thread = np.unique(read["start_thread_id"], return_index=True, return_inverse=True)
-    kineto_threads, first = kineto_threads[: LAST_THREAD + 1], first[: LAST_THREAD + 1]
     native = [events[position].device_resource_id() for position in first.tolist()]
     start_ns, end_ns = read["start_ns"], read["start_ns"] + read["duration_ns"].view(np.int64)
     if straighten is not None:
@@ -216,9 +216,11 @@ def read_columns(
         names=names,
         start_ns=start_ns,
         duration_ns=np.maximum(end_ns - start_ns, 0),
-        thread=np.minimum(thread, LAST_THREAD).astype(np.int16),
-        threads=tuple(Thread(tid, thread_names.get(tid) or _name_of_native_thread(tid)) for tid in native),
-        kineto_threads=tuple(kineto_threads.tolist()),
+        thread=thread.astype(np.int32),
+        threads=tuple(
+            Track(tid, thread_names.get(tid) or _name_of_native_thread(tid), number=number)
+            for tid, number in zip(native, kineto_threads.tolist(), strict=True)
+        ),
         sequence_nr=read["sequence_nr"],
         is_scope=read["scope"] == _USER_SCOPE,
         is_backward_node=read["scope"] == _BACKWARD_SCOPE,
@@ -245,32 +247,49 @@ class DeviceColumns:
     device: Int8
     devices: tuple[str, ...]
     device_index: Int8
+    kind: Int8
+    #: The op that caused an event, and the runtime call that launched it.
     launcher: Int32
-    is_runtime: Bool
+    launch: Int32
+    #: The stream of what ran on a device.
     resource: Int64
 
 
 def read_devices(events: Sequence[Any], kineto_event: Any, device_name: Callable[[str], str]) -> DeviceColumns:
-    """Devices, streams and launchers; only worth its price where more than the CPU is recorded."""
+    """Kinds, devices, streams and launches; only worth its price where more than the CPU is recorded."""
     device, devices = intern([device_name(event.device_type().name) for event in events])
+    on_cpu = np.array([name == "CPU" for name in devices] or [False], np.bool_)[device]
+    kind = _device_kinds([event.activity_type() for event in events], on_cpu)
     correlation = np.fromiter(map(kineto_event.correlation_id, events), np.int64, len(events))
     linked = np.fromiter(map(kineto_event.linked_correlation_id, events), np.int64, len(events))
-    front = np.flatnonzero(linked == 0)
-    front = front[np.argsort(correlation[front], kind="stable")]
-    slot = np.minimum(np.searchsorted(correlation[front], linked), max(len(front) - 1, 0))
-    launcher = np.full(len(events), -1, np.int32)
-    if len(front):
-        found = (linked > 0) & (correlation[front[slot]] == linked)
-        launcher[found] = front[slot[found]]
-    activity = [event.activity_type() for event in events]
     index = np.fromiter(map(kineto_event.device_index, events), np.int64, len(events))
-    # For what ran on the CPU this is the number of the process.
-    on_cpu = np.array([name == "CPU" for name in devices] or [False], np.bool_)[device]
     return DeviceColumns(
         device=device.astype(np.int8),
         devices=devices,
+        # For what ran on the CPU this is the number of the process.
         device_index=np.where(on_cpu, 0, index).astype(np.int8),
-        launcher=launcher,
-        is_runtime=np.array([kind.endswith(("_runtime", "_driver")) for kind in activity], np.bool_),
+        kind=kind,
+        launcher=_found(correlation, np.flatnonzero(linked == 0), linked, linked > 0),
+        launch=_found(correlation, np.flatnonzero(kind == RUNTIME), correlation, ~on_cpu & (correlation > 0)),
         resource=np.fromiter(map(kineto_event.device_resource_id, events), np.int64, len(events)),
     )
+
+
+def _device_kinds(activities: Sequence[str], on_cpu: Bool) -> Int8:
+    """The kind of each event that ran on a device or drove one, -1 for the others."""
+    distinct = dict.fromkeys(activities)
+    runtime = {name: RUNTIME if name.endswith(("_runtime", "_driver")) else -1 for name in distinct}
+    kinds = {name: next((kind for end, kind in _KINDS.items() if name.endswith(end)), KERNEL) for name in distinct}
+    pairs = zip(activities, on_cpu.tolist(), strict=True)
+    return np.fromiter((runtime[name] if host else kinds[name] for name, host in pairs), np.int8, len(activities))
+
+
+def _found(numbers: Int64, among: Int64, wanted: Int64, has_one: Bool) -> Int32:
+    """For each event the position of the first of `among` that has the number it wants, or -1."""
+    found = np.full(len(numbers), -1, np.int32)
+    among = among[np.argsort(numbers[among], kind="stable")]
+    if len(among):
+        slot = np.minimum(np.searchsorted(numbers[among], wanted), len(among) - 1)
+        there = has_one & (numbers[among[slot]] == wanted)
+        found[there] = among[slot[there]]
+    return found

@@ -147,7 +147,7 @@ def _forward_of_nodes(columns: KinetoColumns, is_engine: Bool, kineto_event: Any
     makers = np.flatnonzero(~is_engine & (columns.sequence_nr >= 0) & ~columns.is_scope & ~columns.is_python)
     if not len(nodes) or not len(makers):
         return forward
-    kineto_threads = np.array(columns.kineto_threads)
+    kineto_threads = np.array([thread.number for thread in columns.threads])
     forward_thread = np.fromiter(
         (kineto_event.fwd_thread_id(columns.events[row]) for row in nodes.tolist()),
         np.int64,

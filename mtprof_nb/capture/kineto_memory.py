@@ -12,7 +12,7 @@ from mtprof_nb.capture.kineto import KinetoHook
 from mtprof_nb.capture.memory import held_around, innermost_events, of_recording
 from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.errors import warn
-from mtprof_nb.trace import OP, Allocations, Recorded, Thread, Trace
+from mtprof_nb.trace import OP, Allocations, Recorded, Trace, Track
 
 
 class _MemoryHook(KinetoHook):
@@ -64,7 +64,7 @@ class KinetoMemory:
             return None
         if not self._wall.has_jumped:  # the hook itself has seen to a jump
             records = replace(records, time_ns=self._wall.of_session(records.time_ns))
-        return CpuAllocations(records, trace.threads)
+        return CpuAllocations(records, trace.tracks)
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,13 @@ class CpuAllocations:
     """Records that still need their owners."""
 
     records: Allocations
-    threads: tuple[Thread, ...]
+    threads: tuple[Track, ...]
 
     def put_into(self, trace: Trace) -> Trace:
         """`trace` with these records, each of the innermost event that was running, and CPU ops' readings."""
         thread = self._positions(trace)
         records = self._owned(trace, thread)
-        ops = (trace.kind == OP) & (trace.device == trace.devices.index("CPU")) & np.isin(trace.thread, thread)
+        ops = (trace.kind == OP) & (trace.device == trace.devices.index("CPU")) & np.isin(trace.track, thread)
         before, after = held_around(trace, records, ops)
         held = trace.memory_before, trace.memory_after
         if held[0] is not None and held[1] is not None:
@@ -88,13 +88,13 @@ class CpuAllocations:
 
     def _positions(self, trace: Trace) -> list[int]:
         """For each of the threads whose memory was recorded its position in `trace`, or -1."""
-        positions = {thread.native_id: index for index, thread in enumerate(trace.threads)}
+        positions = {thread.native_id: index for index, thread in enumerate(trace.tracks)}
         return [positions.get(thread.native_id, -1) for thread in self.threads]
 
     def _owned(self, trace: Trace, positions: list[int]) -> Allocations:
         """The records of the threads that `trace` has, by their `positions` in it."""
-        thread = np.array([*positions, -1], np.int64)[self.records.thread]
+        thread = np.array([*positions, -1], np.int32)[self.records.track]
         kept = np.flatnonzero(thread >= 0)
         cpu = np.full(len(kept), trace.devices.index("CPU"), np.int8)
-        owned = replace(self.records.take(kept), thread=thread[kept].astype(np.int16), device=cpu)
+        owned = replace(self.records.take(kept), track=thread[kept], device=cpu)
         return of_recording(trace, replace(owned, event=innermost_events(trace, owned)))

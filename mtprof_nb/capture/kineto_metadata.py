@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.capture.kineto_events import KinetoColumns, intern
-from mtprof_nb.trace import KERNEL, RUNTIME, Int32, Int64, Trace
+from mtprof_nb.trace import RUNTIME, Int32, Int64, Trace
 
 #: The op whose inputs describe a collective.
 _COLLECTIVE = "record_param_comms"
@@ -31,9 +31,7 @@ def read_record_functions(results: Any, events: Sequence[Any], kineto_event: Any
 
 def read_extras(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> tuple[Int32, tuple[str, ...]]:
     """For each event a position in a table of JSON objects: the metadata of a collective or of a device."""
-    rows = np.flatnonzero(
-        columns.where_name(_COLLECTIVE.__eq__) | (trace.kind == KERNEL) | (trace.kind == RUNTIME)
-    ).tolist()
+    rows = np.flatnonzero(columns.where_name(_COLLECTIVE.__eq__) | trace.on_device | (trace.kind == RUNTIME)).tolist()
     said = [kineto_event.extra_meta(columns.events[row]) for row in rows]
     position, texts = intern([json.dumps(one) if one else None for one in said])
     extra = np.full(len(trace), -1, np.int32)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +11,7 @@ from mtprof_nb.capture import kineto_tree
 from mtprof_nb.capture.closures import with_closures
 from mtprof_nb.capture.collector import collector_paused
 from mtprof_nb.capture.fast_scopes import FastScopes, with_inputs
+from mtprof_nb.capture.distributed import this_process
 from mtprof_nb.capture.flops import kineto_flops
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto_events import KinetoColumns, intern, read_columns, read_devices
@@ -27,8 +26,9 @@ from mtprof_nb.capture.parameters import OptimizerOps, nodes_by_id, nodes_in_ste
 from mtprof_nb.capture.stacks import frames_of
 from mtprof_nb.capture.thread_stacks import ThreadStacks
 from mtprof_nb.capture.wall_clock import WallClock
+from mtprof_nb.device_facts import with_device_facts
 from mtprof_nb.errors import warn
-from mtprof_nb.trace import KERNEL, LAST_THREAD, OP, OPTIMIZER, PYTHON, RUNTIME, SCOPE, Bool, Thread, Trace, empty_trace
+from mtprof_nb.trace import KERNEL, OP, OPTIMIZER, PYTHON, SCOPE, Bool, Trace, Track, empty_trace
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _build(results: Any, torch: Any, request: Request, noted: Noted, jumped: Wal
         device_index=np.zeros(count, np.int8),
         start_ns=columns.start_ns,
         duration_ns=columns.duration_ns,
-        thread=columns.thread,
+        track=columns.thread,
         phase=links.phase,
         correlation_id=np.zeros(count, np.int64),
         sequence_nr=columns.sequence_nr,
@@ -90,12 +90,8 @@ def _build(results: Any, torch: Any, request: Request, noted: Noted, jumped: Wal
         is_async=columns.is_async,
         names=columns.names,
         devices=("CPU",),
-        threads=columns.threads,
-        thread_numbers={
-            thread.native_id: number for thread, number in zip(columns.threads, columns.kineto_threads, strict=True)
-        },
-        pid=os.getpid(),
-        host=platform.node(),
+        tracks=columns.threads,
+        processes=(this_process(),),
         recorded=recorded,
         dropped=columns.unread,
     )
@@ -137,16 +133,17 @@ def device_type_name(torch_name: str) -> str:
 
 def _with_devices(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> Trace:
     found = read_devices(columns.events, kineto_event, device_type_name)
-    on_device = np.array([name != "CPU" for name in found.devices] or [False], np.bool_)[found.device]
-    kind = np.where(on_device, KERNEL, np.where(found.is_runtime, RUNTIME, trace.kind)).astype(np.int8)
-    threads, thread = list(trace.threads), trace.thread.copy()
-    lanes: dict[tuple[str, int, int], int] = {}
+    kind = np.where(found.kind >= 0, found.kind, trace.kind)
+    on_device = kind >= KERNEL
+    tracks, track = list(trace.tracks), trace.track.copy()
+    streams: dict[tuple[str, int, int], int] = {}
     for row in np.flatnonzero(on_device).tolist():
-        lane = (found.devices[found.device[row]], int(found.device_index[row]), int(found.resource[row]))
-        if lane not in lanes:
-            lanes[lane] = min(len(threads), LAST_THREAD)
-            threads.append(Thread(lane[2], f"{lane[0]}:{lane[1]} stream {lane[2]}"))
-        thread[row] = lanes[lane]
+        stream = (found.devices[found.device[row]], int(found.device_index[row]), int(found.resource[row]))
+        if stream not in streams:
+            name, index, number = stream
+            streams[stream] = len(tracks)
+            tracks.append(Track(number, f"stream {number}", "stream", device=f"{name}:{index}"))
+        track[row] = streams[stream]
     launched = found.launcher >= 0
     phase = np.where(launched, trace.phase[found.launcher], trace.phase)
     return replace(
@@ -156,8 +153,9 @@ def _with_devices(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> Tr
         devices=found.devices,
         device_index=found.device_index,
         launcher=found.launcher,
-        thread=thread,
-        threads=tuple(threads[: LAST_THREAD + 1]),
+        launch=found.launch,
+        track=track,
+        tracks=tuple(tracks),
         phase=phase,
     )
 
@@ -192,7 +190,9 @@ def _with_metadata(trace: Trace, columns: KinetoColumns, results: Any, kineto_ev
     if request.has_execution_trace:
         trace = replace(trace, record_function=read_record_functions(results, columns.events, kineto_event))
     extra, extras = read_extras(trace, columns, kineto_event)
-    return replace(trace, extra=extra, extras=extras) if extras else trace
+    if extras:
+        trace = replace(trace, extra=extra, extras=extras)
+    return with_device_facts(trace) if extras or trace.on_device.any() else trace
 
 
 def _with_overloads(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> Trace:
@@ -205,14 +205,14 @@ def _with_parameters(
     trace: Trace, columns: KinetoColumns, results: Any, tree: kineto_tree.FlatTree | None, torch: Any
 ) -> Trace:
     rows = np.flatnonzero((trace.phase == OPTIMIZER) & (trace.kind == OP))
-    rows = rows[np.lexsort((-trace.duration_ns[rows], trace.start_ns[rows], trace.thread[rows]))]
+    rows = rows[np.lexsort((-trace.duration_ns[rows], trace.start_ns[rows], trace.track[rows]))]
     parameter = np.full(len(trace), -1, np.int32)
     if not len(rows):
         return replace(trace, parameter=parameter)
     ids = [columns.events[row].correlation_id() for row in rows.tolist()]
     # With Python calls in the tree, ops do not hang under the step that they belong to.
     nodes = nodes_in_steps(results) if tree is None else nodes_by_id(tree.nodes, ids)
-    ops = OptimizerOps(trace.thread[rows], trace.start_ns[rows], trace.end_ns[rows], [nodes.get(one) for one in ids])
+    ops = OptimizerOps(trace.track[rows], trace.start_ns[rows], trace.end_ns[rows], [nodes.get(one) for one in ids])
     found = updated_parameters(ops, torch)
     parameter[rows] = found.parameter
     return replace(trace, parameter=parameter, parameters=found.names)
@@ -239,12 +239,12 @@ def _with_python(
     side = kineto_tree.python_side(tree, with_modules=trace.recorded.with_modules)
     count = len(trace)
     stack, module, began = np.full(count, -1, np.int32), np.full(count, -1, np.int32), np.zeros(count, np.int64)
-    for index, kineto_thread in enumerate(columns.kineto_threads):
-        calls = side.threads.get(kineto_thread)
+    for index, thread in enumerate(columns.threads):
+        calls = side.threads.get(thread.number)
         rows = np.flatnonzero(columns.thread == index)
         if calls is None:
             if new_threads is not None:
-                entries, began[rows] = new_threads.at(columns.threads[index].native_id, columns.start_ns[rows])
+                entries, began[rows] = new_threads.at(thread.native_id, columns.start_ns[rows])
                 node_of = {entry: side.stacks.stack(frames_of(entry)) for entry in set(entries) if entry is not None}
                 stack[rows] = [-1 if entry is None else node_of[entry] for entry in entries]
             continue
@@ -276,20 +276,20 @@ def _with_python(
 
 def _used_threads(trace: Trace) -> Trace:
     """`trace` without the threads that have no event: a notebook's own threads run Python and no ops."""
-    used = np.unique(trace.thread)
-    if len(used) == len(trace.threads):
+    used = np.unique(trace.track)
+    if len(used) == len(trace.tracks):
         return trace
-    changed: dict[str, Any] = {"threads": tuple(trace.threads[one] for one in used)}
+    changed: dict[str, Any] = {"tracks": tuple(trace.tracks[one] for one in used)}
     if trace.allocations is not None:
-        place = np.full(len(trace.threads) + 1, -1, np.int16)
+        place = np.full(len(trace.tracks) + 1, -1, np.int32)
         place[used] = np.arange(len(used))
-        changed["allocations"] = replace(trace.allocations, thread=place[trace.allocations.thread])
-    return replace(trace, thread=np.searchsorted(used, trace.thread).astype(np.int16), **changed)
+        changed["allocations"] = replace(trace.allocations, track=place[trace.allocations.track])
+    return replace(trace, track=np.searchsorted(used, trace.track).astype(np.int32), **changed)
 
 
 def _with_memory(trace: Trace, columns: KinetoColumns, tree: kineto_tree.FlatTree) -> Trace:
     """`trace` with the allocator's records as they are: what of them is the recording's shows when it is whole."""
-    records, torch_devices = kineto_tree.allocations(tree, columns.kineto_threads)
+    records, torch_devices = kineto_tree.allocations(tree, [thread.number for thread in columns.threads])
     names = [device_type_name(name) for name in torch_devices]
     devices = tuple(dict.fromkeys((*trace.devices, *names)))
     device = np.array([devices.index(name) for name in names], np.int8)[records.device]

@@ -263,7 +263,7 @@ def _modules(tree: FlatTree, rows: Int64) -> tuple[Int32, tuple[CalledModule, ..
     return found, tuple(table)
 
 
-def allocations(tree: FlatTree, kineto_threads: tuple[int, ...]) -> tuple[Allocations, tuple[str, ...]]:
+def allocations(tree: FlatTree, kineto_threads: list[int]) -> tuple[Allocations, tuple[str, ...]]:
     """The allocator's records in order of time, not yet owned by events, and the names of their devices."""
     rows = tree.rows(_ALLOCATION)
     time_ns, tid = tree.columns(rows, start_time_ns=np.int64, start_tid=np.uint64)
@@ -281,7 +281,7 @@ def allocations(tree: FlatTree, kineto_threads: tuple[int, ...]) -> tuple[Alloca
             total=np.array([fact.total_allocated for fact in facts], np.int64)[order],
             address=np.array([fact.ptr for fact in facts], np.uint64).view(np.int64)[order],
             event=np.full(len(rows), -1, np.int32),
-            thread=np.array([position.get(one, -1) for one in tid.tolist()], np.int16)[order],
+            track=np.array([position.get(one, -1) for one in tid.tolist()], np.int32)[order],
             device=np.array(device, np.int8)[order],
             device_index=np.array([max(fact.device.index or 0, 0) for fact in facts], np.int8)[order],
             reserved=reserved if reserved.any() else None,

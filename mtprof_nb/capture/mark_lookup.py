@@ -14,7 +14,6 @@ from mtprof_nb.capture.marking import ENTER, LEAVE, Place, Places
 from mtprof_nb.intervals import covered_until
 from mtprof_nb.trace import (
     BACKWARD,
-    KERNEL,
     OP,
     Bool,
     Frame,
@@ -148,16 +147,16 @@ def with_marked_lines(trace: Trace, buffers: MarkBuffers, places: Places, files:
     node = np.full(len(trace), -1, np.int32)
     threads = [_own_marks(marks, places) for marks in buffers.threads()]
     marked = {marks.native_id for marks in threads}
-    unmarked = [index for index, thread in enumerate(trace.threads) if thread.native_id not in marked]
-    in_engine = np.isin(trace.thread, unmarked) & (trace.phase == BACKWARD)
+    unmarked = [index for index, thread in enumerate(trace.tracks) if thread.native_id not in marked]
+    in_engine = np.isin(trace.track, unmarked) & (trace.phase == BACKWARD)
     clock = _WallClock(buffers, "kineto" in trace.hooks)
     outside_ns, own_ns = None, trace.own_ns
     for marks in threads:
-        own = [index for index, thread in enumerate(trace.threads) if thread.native_id == marks.native_id]
-        rows = np.isin(trace.thread, own)
+        own = [index for index, thread in enumerate(trace.tracks) if thread.native_id == marks.native_id]
+        rows = np.isin(trace.track, own)
         if marks.native_id == buffers.cell_thread:
             rows |= in_engine
-        chosen = np.flatnonzero(rows & (trace.kind != KERNEL))
+        chosen = np.flatnonzero(rows & ~trace.on_device)
         last = np.searchsorted(clock.unix_ns(marks.time_ns), trace.start_ns[chosen], side="right") - 1
         nodes = np.append(replay.nodes(marks.place), np.int32(-1))
         node[chosen] = nodes[last]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from mtprof_nb.intervals import innermost, nest_intervals
-from mtprof_nb.trace import KERNEL, OP, PYTHON, Allocations, Bool, Int32, Int64, Trace
+from mtprof_nb.trace import OP, PYTHON, Allocations, Bool, Int32, Int64, Trace
 
 
 def of_recording(trace: Trace, records: Allocations) -> Allocations:
@@ -57,12 +57,12 @@ def _with_unseen_releases(trace: Trace, records: Allocations, own: Int64, reused
 def _starts_of_outermost_ops(trace: Trace, records: Allocations, rows: Int64) -> Int64:
     """For each of `rows` of `records` when the outermost op began that its thread was running, or its own time."""
     found = records.time_ns[rows].copy()
-    for thread in np.unique(records.thread[rows]).tolist():
-        ops = np.flatnonzero((trace.kind == OP) & (trace.thread == thread) & ~trace.is_async)
+    for thread in np.unique(records.track[rows]).tolist():
+        ops = np.flatnonzero((trace.kind == OP) & (trace.track == thread) & ~trace.is_async)
         starts, ends = trace.start_ns[ops], trace.end_ns[ops]
         is_outermost = np.append(True, starts[1:] >= np.maximum.accumulate(ends)[:-1])[: len(ops)]
         starts, ends = starts[is_outermost], ends[is_outermost]
-        here = np.flatnonzero(records.thread[rows] == thread)
+        here = np.flatnonzero(records.track[rows] == thread)
         last = np.searchsorted(starts, found[here], side="right") - 1
         inside = (last >= 0) & (found[here] <= np.append(ends, 0)[last])
         found[here] = np.where(inside, np.append(starts, 0)[last], found[here])
@@ -136,7 +136,7 @@ def _changes(trace: Trace, mask: Bool, before: Int64, after: Int64, *, counts_fr
         total=held[changed],
         address=np.zeros(len(changed), np.int64),
         event=event[changed],
-        thread=trace.thread[reader],
+        track=trace.track[reader],
         device=trace.device[reader],
         device_index=trace.device_index[reader],
     )
@@ -145,8 +145,8 @@ def _changes(trace: Trace, mask: Bool, before: Int64, after: Int64, *, counts_fr
 def _parents(trace: Trace, rows: Int64) -> Int64:
     """For each of `rows`, the one of them on the same thread that it ran in, or -1."""
     found = np.full(len(rows), -1, np.int64)
-    for thread in np.unique(trace.thread[rows]).tolist():
-        here = np.flatnonzero(trace.thread[rows] == thread)
+    for thread in np.unique(trace.track[rows]).tolist():
+        here = np.flatnonzero(trace.track[rows] == thread)
         parents, _ = nest_intervals(trace.start_ns[rows[here]], trace.end_ns[rows[here]])
         found[here] = np.where(parents >= 0, rows[here][parents], -1)
     return found
@@ -155,15 +155,15 @@ def _parents(trace: Trace, rows: Int64) -> Int64:
 def innermost_events(trace: Trace, records: Allocations) -> Int32:
     """For each record the innermost op or scope that its thread was running then, or -1."""
     owner = np.full(len(records), -1, np.int32)
-    owns = (trace.kind != KERNEL) & (trace.kind != PYTHON) & ~trace.is_async
-    for thread in np.unique(records.thread).tolist():
-        rows = np.flatnonzero(owns & (trace.thread == thread))
+    owns = ~trace.on_device & (trace.kind != PYTHON) & ~trace.is_async
+    for thread in np.unique(records.track).tolist():
+        rows = np.flatnonzero(owns & (trace.track == thread))
         if not len(rows):
             continue
         rows = rows[np.lexsort((-trace.duration_ns[rows], trace.start_ns[rows]))]
         starts, ends = trace.start_ns[rows], trace.end_ns[rows]
         parents, _ = nest_intervals(starts, ends)
-        here = np.flatnonzero(records.thread == thread)
+        here = np.flatnonzero(records.track == thread)
         found = innermost(starts, ends, parents, records.time_ns[here])
         owner[here] = np.where(found >= 0, rows[found], -1)
     return owner

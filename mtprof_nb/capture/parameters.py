@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.trace import Int16, Int32, Int64
+from mtprof_nb.trace import Int32, Int64
 
 _STEP = "Optimizer.step#"
 _TORCH_OP = 0
@@ -22,7 +22,7 @@ _OPS = ("aten::", "autograd::")
 class OptimizerOps:
     """Ops of optimizers by thread, each thread's in order of time; the outer one of two nested ops first."""
 
-    thread: Int16
+    thread: Int32
     start_ns: Int64
     end_ns: Int64
     #: The node of each in Kineto's tree; None where the tree has none.

@@ -57,7 +57,7 @@ class ProfileSlot:
         if not (self._is_lost and len(trace)):
             return trace
         warn("another profiler of Python was started meanwhile: stacks and modules from then on are missing")
-        here = np.array([thread.native_id == self._thread for thread in trace.threads], np.bool_)[trace.thread]
+        here = np.array([thread.native_id == self._thread for thread in trace.tracks], np.bool_)[trace.track]
         calls = trace.start_ns[here & (trace.kind == PYTHON)]
         # The last call that Kineto saw is the one that took the place.
         lost = here & (trace.start_ns > calls.max(initial=0))

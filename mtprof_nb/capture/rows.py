@@ -12,7 +12,7 @@ from mtprof_nb.capture.buffer import SCOPE_FIELDS, Buffer, Lane
 from mtprof_nb.capture.distinct import distinct
 from mtprof_nb.capture.kineto_events import intern
 from mtprof_nb.intervals import covered, innermost, nest_intervals
-from mtprof_nb.trace import LAST_THREAD, Bool, Int16, Int32, Int64
+from mtprof_nb.trace import Bool, Int32, Int64
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Rows:
 
     start: Int64
     end: Int64
-    lane: Int16
+    lane: Int32
     #: Position in the lists of `ops`, or -1 for a scope.
     op: Int64
     #: Position in the lists of `scopes`, or -1 for an op.
@@ -84,11 +84,10 @@ def read_rows(buffer: Buffer) -> Rows:
     op_lane: list[int] = []
     scope_lane: list[int] = []
     for index, lane in enumerate(lanes):
-        number = min(index, LAST_THREAD)
-        op_lane += [number] * _append(ops, lane.ops)
+        op_lane += [index] * _append(ops, lane.ops)
         still_open = [scope.record(buffer.ended, False) for scope in list(lane.open_scopes)]
         flat = list(lane.scopes) + [value for record in still_open for value in record]
-        scope_lane += [number] * _append(scopes, flat)
+        scope_lane += [index] * _append(scopes, flat)
     start = np.array(ops["start"] + scopes["start"], np.int64)
     end = np.array(ops["end"] + scopes["end"], np.int64)
     order = np.lexsort((start - end, start))
@@ -96,12 +95,12 @@ def read_rows(buffer: Buffer) -> Rows:
     return Rows(
         start=start[order],
         end=end[order],
-        lane=np.array(op_lane + scope_lane, np.int16)[order],
+        lane=np.array(op_lane + scope_lane, np.int32)[order],
         op=np.where(order < count, order, -1),
         scope=np.where(order < count, -1, order - count),
         ops=ops,
         scopes=scopes,
-        lanes=lanes[: LAST_THREAD + 1],
+        lanes=lanes,
     )
 
 

@@ -72,17 +72,17 @@ class UnfollowedThreads:
         if told or not hook.listens_to_all:
             return None
         trace = replace(trace, start_ns=self._wall.of_session(trace.start_ns))
-        wanted = np.array([thread.native_id in self._threads.native_ids for thread in trace.threads], np.bool_)
-        return trace.take(np.flatnonzero(wanted[trace.thread])) if len(trace) else trace
+        wanted = np.array([thread.native_id in self._threads.native_ids for thread in trace.tracks], np.bool_)
+        return trace.take(np.flatnonzero(wanted[trace.track])) if len(trace) else trace
 
 
 def not_followed(trace: Trace, followed: Trace) -> Trace:
     """The events of `trace` that ended before the first one that `followed` has of their thread."""
     first = {
-        thread.native_id: followed.start_ns[followed.thread == index].min(initial=_NEVER)
-        for index, thread in enumerate(followed.threads)
+        thread.native_id: followed.start_ns[followed.track == index].min(initial=_NEVER)
+        for index, thread in enumerate(followed.tracks)
     }
-    until = np.array([first.get(thread.native_id, _NEVER) for thread in trace.threads], np.int64)
-    kept = trace.take(np.flatnonzero(trace.end_ns <= until[trace.thread]))
-    used, thread = np.unique(kept.thread, return_inverse=True)
-    return replace(kept, thread=thread.astype(kept.thread.dtype), threads=tuple(kept.threads[one] for one in used))
+    until = np.array([first.get(thread.native_id, _NEVER) for thread in trace.tracks], np.int64)
+    kept = trace.take(np.flatnonzero(trace.end_ns <= until[trace.track]))
+    used, thread = np.unique(kept.track, return_inverse=True)
+    return replace(kept, track=thread.astype(np.int32), tracks=tuple(kept.tracks[one] for one in used))

@@ -29,7 +29,7 @@ def allocation_lines(trace: Trace, lanes: Lanes, base_ns: int) -> Iterator[bytes
         yield beside(
             stop - first,
             constant('{"ph":"i","cat":"cpu_instant_event","s":"t","name":"[memory]"'),
-            lanes.places_of_threads(allocations.thread[rows]),
+            lanes.places_of_tracks(allocations.track[rows]),
             *microseconds(allocations.time_ns[rows] - base_ns),
             constant(',"args":{"Device Type":'),
             choice(devices, allocations.device[rows]),

@@ -12,14 +12,24 @@ from mtprof_nb.export.chrome_lanes import Lanes
 from mtprof_nb.export.chrome_text import Texts, joined, quoted
 from mtprof_nb.export.crossings import crossing_calls, crossing_scopes
 from mtprof_nb.export.fixed_width import Words, beside, constant, digits, microseconds, row_texts
-from mtprof_nb.trace import ENGINE_PREFIX, KERNEL, OP, SCOPE, Int8, Int64, Trace
+from mtprof_nb.trace import ENGINE_PREFIX, KINDS, OP, SCOPE, Int64, Trace
 
 #: Rows made into text at once: enough for whole columns to pay, few enough to stay in the processor's cache.
 _CHUNK_ROWS, _CHUNK_BYTES = 1 << 13, 1 << 26
 
-#: By kind of event, then those of device copies.
-_CATEGORIES = ("cpu_op", "user_annotation", "python_function", "runtime", "kernel", "gpu_memcpy", "gpu_memset")
-_COPIES = {"Memcpy": "gpu_memcpy", "Memset": "gpu_memset"}
+#: Kineto's names, by kind of event.
+_CATEGORIES = {
+    "op": "cpu_op",
+    "scope": "user_annotation",
+    "python": "python_function",
+    "runtime": "runtime",
+    "kernel": "kernel",
+    "copy": "gpu_memcpy",
+    "set": "gpu_memset",
+    "collective": "kernel",
+    "sync": "cuda_sync",
+    "device_scope": "gpu_user_annotation",
+}
 _RUNTIME_OF_DEVICE = {"CUDA": "cuda_runtime", "XPU": "xpu_runtime", "NPU": "privateuse1_runtime"}
 
 
@@ -75,12 +85,14 @@ class EventLines:
             )
 
     def flows(self) -> Iterator[bytes]:
-        """Arrows from each forward op to its backward, and from each op to what it launched on a device."""
+        """Arrows from each forward op to its backward, and to what ran on a device from its launch, or from its op."""
         later = _backward_nodes(self._trace)
         yield from self._arrows("fwdbwd", self._trace.forward[later].astype(np.int64), later)
         if self._trace.launcher is not None:
-            later = np.flatnonzero((self._trace.launcher >= 0) & (self._trace.kind == KERNEL))
-            yield from self._arrows("ac2g", self._trace.launcher[later].astype(np.int64), later)
+            launch, launcher = self._trace.launch, self._trace.launcher
+            earlier = launcher if launch is None else np.where(launch >= 0, launch, launcher)
+            later = np.flatnonzero((earlier >= 0) & self._trace.on_device)
+            yield from self._arrows("ac2g", earlier[later].astype(np.int64), later)
 
     def _arrows(self, name: str, earlier: Int64, later: Int64) -> Iterator[bytes]:
         for ending, rows, tail in (("s", earlier, ""), ("f", later, ',"bp":"e"')):
@@ -99,7 +111,7 @@ class EventLines:
 def _openings(trace: Trace) -> tuple[Int64, Texts]:
     """For each event a position in the texts, which hold category and name."""
     categories, (named, names) = _category_names(trace), _written_names(trace)
-    position = _categories(trace).astype(np.int64) * len(names) + named
+    position = trace.kind.astype(np.int64) * len(names) + named
     used = np.flatnonzero(np.bincount(position))
     texts = np.full(int(used.max(initial=0)) + 1, b"", object)
     for number in used.tolist():
@@ -119,19 +131,8 @@ def _written_names(trace: Trace) -> tuple[Int64, Sequence[str]]:
 
 
 def _category_names(trace: Trace) -> list[str]:
-    runtimes = [name for device, name in _RUNTIME_OF_DEVICE.items() if device in trace.devices]
-    return [runtimes[0] if name == "runtime" and runtimes else name for name in _CATEGORIES]
-
-
-def _categories(trace: Trace) -> Int8:
-    """The position of each event's category; device copies are known by their names."""
-    found = trace.kind.copy()
-    on_device = trace.kind == KERNEL
-    if on_device.any():
-        for beginning, category in _COPIES.items():
-            copies = [number for number, name in enumerate(trace.names) if name.startswith(beginning)]
-            found[on_device & np.isin(trace.name, copies)] = _CATEGORIES.index(category)
-    return found
+    runtime = next((name for device, name in _RUNTIME_OF_DEVICE.items() if device in trace.devices), "runtime")
+    return [runtime if kind == "runtime" else _CATEGORIES[kind] for kind in KINDS]
 
 
 def _backward_nodes(trace: Trace) -> Int64:
@@ -143,7 +144,7 @@ def _backward_nodes(trace: Trace) -> Int64:
     while len(rows):
         is_first = np.diff(trace.forward[rows], prepend=-1) != 0
         outer = rows[is_first][np.cumsum(is_first) - 1]
-        inside = (trace.thread[rows] == trace.thread[outer]) & (trace.start_ns[rows] < trace.end_ns[outer])
+        inside = (trace.track[rows] == trace.track[outer]) & (trace.start_ns[rows] < trace.end_ns[outer])
         is_node = np.append(False, (engine[rows] & is_first)[:-1]) & inside & ~is_first
         kept += [rows[is_first & ~np.append(is_node[1:], False)], rows[is_node]]
         rows = rows[~inside & ~is_first]

@@ -7,7 +7,7 @@ import numpy as np
 from mtprof_nb.analysis.python_calls import numbers_among
 from mtprof_nb.export.chrome_text import Column
 from mtprof_nb.export.fixed_width import Words, choice, constant, digits
-from mtprof_nb.trace import ENGINE_PREFIX, KERNEL, OP, PYTHON, SCOPE, Bool, Int64, Trace
+from mtprof_nb.trace import ENGINE_PREFIX, OP, PYTHON, RUNTIME, SCOPE, Bool, Int64, Trace
 
 
 class Joins:
@@ -16,7 +16,8 @@ class Joins:
     def __init__(self, trace: Trace, written: Bool) -> None:
         self._trace = trace
         self._external = _external_ids(trace)
-        native = [thread.native_id for thread in trace.threads]
+        self._launch = _launch_numbers(trace)
+        native = [thread.native_id for thread in trace.tracks]
         self._runtimes = [f',"runtime_name":"dispatch_kernel","runtime_tid":{tid}' for tid in native]
         self._native = np.array(native or [0], np.int64)
         self._forward_thread = _forward_threads(trace)
@@ -29,7 +30,7 @@ class Joins:
         kind, own, external = trace.kind[rows], trace.correlation_id[rows], self._external[rows]
         found = [*optional("External id", external, external <= 0), *optional("correlation_id", own, kind != OP)]
         if (kind == OP).any():
-            found.append(choice(self._runtimes, np.where(kind == OP, trace.thread[rows], -1)))
+            found.append(choice(self._runtimes, np.where(kind == OP, trace.track[rows], -1)))
         found += self._record_functions(rows)
         if trace.launcher is not None:
             found += self._of_devices(rows)
@@ -57,13 +58,11 @@ class Joins:
         return [choice([',"Record function id":0'], is_called.view(np.int8) - 1)] if is_called.any() else []
 
     def _of_devices(self, rows: Int64) -> list[Words]:
-        kind, number = self._trace.kind[rows], self._external[rows]
-        is_called = (kind == OP) | (kind == SCOPE)
-        on_host = kind != KERNEL
+        launch, on_host = self._launch[rows], ~self._trace.on_device[rows]
         return [
-            *optional("correlation", number, is_called | (number <= 0)),
+            *optional("correlation", launch, launch <= 0),
             *optional("device", self._trace.device_index[rows].astype(np.int64), on_host),
-            *optional("stream", self._native[self._trace.thread[rows]], on_host),
+            *optional("stream", self._native[self._trace.track[rows]], on_host),
         ]
 
     def _of_python(self, rows: Int64) -> list[Words]:
@@ -96,13 +95,20 @@ def _external_ids(trace: Trace) -> Int64:
     return found
 
 
+def _launch_numbers(trace: Trace) -> Int64:
+    """A number for each runtime call, which what it launched on a device has too; 0 for all other events."""
+    is_call = trace.kind == RUNTIME
+    found: Int64 = np.cumsum(is_call) * is_call
+    return found if trace.launch is None else np.where(trace.launch >= 0, found[trace.launch], found)
+
+
 def _forward_threads(trace: Trace) -> Int64:
     """For a node of the backward pass, the thread of its forward op; 0, as in Kineto, for a forward op; else -1."""
-    natives = [thread.native_id for thread in trace.threads]
-    number = np.array([trace.thread_numbers.get(native, native) for native in natives] or [0], np.int64)
+    numbers = [track.number if track.number >= 0 else track.native_id for track in trace.tracks]
+    number = np.array(numbers or [0], np.int64)
     names = set(trace.names)
     is_node = [name.startswith(ENGINE_PREFIX) or ENGINE_PREFIX + name in names for name in trace.names]
     node = np.array(is_node or [False], np.bool_)[trace.name]
-    known = np.where(trace.forward >= 0, number[trace.thread[trace.forward]], -1)
+    known = np.where(trace.forward >= 0, number[trace.track[trace.forward]], -1)
     found: Int64 = np.where(trace.sequence_nr < 0, -1, np.where(node, known, 0))
     return found

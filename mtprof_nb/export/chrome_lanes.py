@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from mtprof_nb.export.chrome_text import quoted
 from mtprof_nb.export.fixed_width import Words, choice
-from mtprof_nb.trace import KERNEL, Int16, Int64, Trace
+from mtprof_nb.trace import Int32, Int64, Process, Trace, Track
 
 #: Kineto sorts devices behind all processes.
 _FIRST_DEVICE = 5_000_000
@@ -24,54 +24,54 @@ class Lane(NamedTuple):
 
 
 class Lanes:
-    """The track of each event: its thread, or the stream of its device."""
+    """The lane of each of a trace's tracks: a thread of a process, or a stream of a device."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        count = len(trace.threads)
-        on_device = trace.kind == KERNEL
-        self.of_event: Int64 = trace.thread.astype(np.int64) + count * on_device
-        self._device_of_lane: dict[int, str] = {}
-        kernels = np.flatnonzero(on_device)
-        lanes, first = np.unique(self.of_event[kernels], return_index=True)
-        index_of_lane: dict[int, int] = {}
-        for lane, row in zip(lanes.tolist(), kernels[first].tolist(), strict=True):
-            index_of_lane[lane] = int(trace.device_index[row])
-            self._device_of_lane[lane] = f"{trace.devices[trace.device[row]]} {index_of_lane[lane]}"
-        self.lanes = [
-            Lane(str(trace.pid), thread.native_id, thread.name or f"thread {thread.native_id}")
-            for thread in trace.threads
-        ]
-        self.lanes += [
-            Lane(str(index_of_lane.get(count + number, 0)), thread.native_id, thread.name)
-            for number, thread in enumerate(trace.threads)
-        ]
+        self.pids = _pids(trace.processes)
+        self.lanes = [self._lane(track) for track in trace.tracks]
         self._places = [f',"pid":{lane.pid},"tid":{lane.tid},"ts":' for lane in self.lanes]
 
-    def places(self, rows: Int64) -> Words:
-        """The text that puts each of `rows` on its track, up to the time to be written next."""
-        return choice(self._places, self.of_event[rows])
+    def _lane(self, track: Track) -> Lane:
+        pid, name = self.pids[track.process], track.name or f"{track.kind} {track.native_id}"
+        if not track.device:
+            return Lane(str(pid), track.native_id, name)
+        index = int(track.device.rpartition(":")[2] or 0)
+        # Kineto calls a device's process by the device's index; those of several processes need numbers of their own.
+        alone = len(self._trace.processes) == 1
+        return Lane(str(index if alone else _FIRST_DEVICE + 1_000 * track.process + index), track.native_id, name)
 
-    def places_of_threads(self, threads: Int16) -> Words:
-        """The text that puts an entry on the track of its thread; -1 is a thread that no event was recorded of."""
-        nowhere = f',"pid":{self._trace.pid},"tid":0,"ts":'
-        return choice([*self._places, nowhere], np.where(threads < 0, len(self._places), threads))
+    def places(self, rows: Int64) -> Words:
+        """The text that puts each of `rows` on its lane, up to the time to be written next."""
+        return self.places_of_tracks(self._trace.track[rows])
+
+    def places_of_tracks(self, tracks: Int32) -> Words:
+        """The text that puts something on each of `tracks`; -1 is a thread that nothing else was recorded of."""
+        nowhere = f',"pid":{self.pids[0]},"tid":0,"ts":'
+        return choice([*self._places, nowhere], np.where(tracks < 0, len(self._places), tracks))
 
     def naming_lines(self, ts: str) -> Iterator[str]:
-        """The `M` events that name and sort each process and track in use."""
-        used = _distinct(self.of_event)
-        labels = {self.lanes[lane].pid: self._device_of_lane.get(lane, "CPU") for lane in reversed(used)}
-        labels.setdefault(str(self._trace.pid), "CPU")
+        """The `M` events that name and sort each process and lane in use."""
+        used = np.flatnonzero(np.bincount(self._trace.track)).tolist()
+        processes = zip(self.pids, self._trace.processes, strict=True)
+        labels = {str(pid): _process_label(process) for pid, process in processes}
+        for number in used:
+            labels.setdefault(self.lanes[number].pid, self._trace.tracks[number].device.replace(":", " "))
         for pid, label in labels.items():
-            order = self._trace.pid if label == "CPU" else _FIRST_DEVICE + int(pid)
+            order = int(pid) if int(pid) in self.pids else _FIRST_DEVICE + int(pid)
             yield from _process_lines(ts, pid, "python", label, order)
-        for lane in used:
-            yield from _track_lines(ts, self.lanes[lane])
+        for number in used:
+            yield from _track_lines(ts, self.lanes[number])
 
 
-def _distinct(lanes: Int64) -> list[int]:
-    found: list[int] = np.flatnonzero(np.bincount(lanes)).tolist()
-    return found
+def _pids(processes: Sequence[Process]) -> list[int]:
+    """A number for each process: its own where all differ, as they may not on several hosts."""
+    own = [process.pid for process in processes]
+    return own if len(set(own)) == len(own) else list(range(1, len(own) + 1))
+
+
+def _process_label(process: Process) -> str:
+    return f"rank {process.rank} CPU" if process.rank >= 0 else "CPU"
 
 
 def naming_line(name: str, ts: str, pid: str, tid: int, args: str) -> str:

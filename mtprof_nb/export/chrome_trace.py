@@ -14,7 +14,7 @@ from mtprof_nb.export.chrome_allocations import allocation_lines
 from mtprof_nb.export.chrome_events import EventLines
 from mtprof_nb.export.chrome_lanes import Lanes, naming_line
 from mtprof_nb.export.chrome_text import base_ns, json_text, microseconds_text, quoted
-from mtprof_nb.trace import KERNEL, Trace
+from mtprof_nb.trace import Trace
 
 #: The stream on which torch puts kernels of CUDA graphs for which no other one is named.
 DEFAULT_STREAM = 7
@@ -43,7 +43,7 @@ def check_graph_lanes(
     if lanes == "all" and not annotations:
         msg = "graph_lanes='all' needs cuda_graph_annotations: pass what mark_kernels recorded, or leave it 'none'"
         raise ValueError(msg)
-    if annotations and bool((trace.kind == KERNEL).any()):
+    if annotations and bool(trace.on_device.any()):
         msg = (
             "cuda_graph_annotations: the nodes of CUDA graphs are not recorded here, so no kernel can be annotated; "
             "export without them, or record with torch.profiler"
@@ -69,7 +69,7 @@ def _document(trace: Trace, path: str) -> Iterator[bytes]:
     yield from allocation_lines(trace, lanes, base)
     yield from lines.flows()
     naming = "".join(lanes.naming_lines(began)) + "".join(
-        naming_line(key, began, str(trace.pid), 0, f'"value":{text}')
+        naming_line(key, began, str(lanes.pids[0]), 0, f'"value":{text}')
         for key, text in metadata.items()
         if not _LINES_OF_VIEWERS.fullmatch(key)
     )
@@ -82,8 +82,8 @@ def _document(trace: Trace, path: str) -> Iterator[bytes]:
 def _header(trace: Trace, metadata: dict[str, str], base: int) -> str:
     flags = {part.name: "1" for part in fields(trace.recorded) if getattr(trace.recorded, part.name)}
     entries = {"schemaVersion": "1", "deviceProperties": "[]", "trace_id": quoted(trace.trace_id), **flags}
-    if trace.host:
-        entries["host_name"] = quoted(trace.host)
+    if trace.processes[0].host:
+        entries["host_name"] = quoted(trace.processes[0].host)
     if trace.dropped:
         entries["dropped_events"] = str(trace.dropped)
     entries |= {key: text for key, text in metadata.items() if key not in _KEYS_OF_FILE}

@@ -22,8 +22,8 @@ def _crossed_by_scopes(trace: Trace, asked: Bool, scopes: Bool | None = None) ->
     scopes = asked if scopes is None else scopes
     if not asked.any():
         return found
-    for thread in np.unique(trace.thread[scopes]).tolist():
-        here = trace.thread == thread
+    for thread in np.unique(trace.track[scopes]).tolist():
+        here = trace.track == thread
         rows, around = np.flatnonzero(asked & here), np.flatnonzero(scopes & here)
         edges = trace.start_ns[around], trace.end_ns[around]
         found[rows] = crosses(trace.start_ns[rows], trace.end_ns[rows], *edges)

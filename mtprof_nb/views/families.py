@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.trace import ENGINE_PREFIX, KERNEL, OP, SCOPE, Int8, Trace
+from mtprof_nb.trace import ENGINE_PREFIX, OP, SCOPE, Int8, Trace
 
 DARK_INK, LIGHT_INK = "#1b1f24", "#ffffff"
 
@@ -101,7 +101,7 @@ def family(name: str) -> int:
 @once_a_trace
 def families(trace: Trace) -> Int8:
     """The family of every event: ops and kernels by name, scopes their own, the rest `OTHER`."""
-    is_work = (trace.kind == OP) | (trace.kind == KERNEL)
+    is_work = (trace.kind == OP) | trace.on_device
     by_name = np.full(len(trace.names), OTHER, np.int8)
     for name in np.flatnonzero(np.bincount(trace.name[is_work], minlength=len(trace.names))).tolist():
         by_name[name] = family(trace.names[name])

@@ -36,8 +36,8 @@ class PhaseRibbon:
     def __init__(self, trace: Trace, arranged: Lanes) -> None:
         lane_of_thread = {lane.thread: index for index, lane in enumerate(arranged.lanes) if lane.thread >= 0}
         events = outermost_ops(trace)
-        events = events[np.argsort(trace.thread[events], kind="stable")]
-        thread, phase = trace.thread[events], trace.phase[events]
+        events = events[np.argsort(trace.track[events], kind="stable")]
+        thread, phase = trace.track[events], trace.phase[events]
         begins = np.flatnonzero((np.diff(thread, prepend=-1) != 0) | (np.diff(phase, prepend=-1) != 0))
         starts = trace.start_ns[events][begins]
         ends = np.maximum.reduceat(trace.end_ns[events], begins) if len(begins) else starts

@@ -15,7 +15,7 @@ from mtprof_nb.analysis.lanes import thread_title
 from mtprof_nb.analysis.missing_memory import has_memory
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.table import sort_attribute
-from mtprof_nb.trace import KERNEL, OP, PYTHON, RUNTIME, Bool, Int8, Int32, Int64, Trace
+from mtprof_nb.trace import PYTHON, RUNTIME, SCOPE, Bool, Int8, Int32, Int64, Trace
 from mtprof_nb.views.families import SCOPES, families
 from mtprof_nb.views.module_rows import events_in_module, with_containers
 from mtprof_nb.views.places import place
@@ -178,7 +178,7 @@ def columns(trace: Trace, grouping: str = "op") -> tuple[Column, ...]:
     found = list(_COLUMNS_OF_OPS if grouping in ("module", "thread") else _COLUMNS)
     if grouping == "module":
         found.append(_WITH_SUBMODULES)
-    if np.any(trace.kind == KERNEL):
+    if np.any(trace.on_device):
         found.append(_DEVICE)
     if trace.allocations is not None and has_memory(trace):
         found.append(_ALLOCATED if grouping in _BY_OP else _ALLOCATED_IN)
@@ -234,8 +234,8 @@ def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
 
 
 def _is_listed(trace: Trace, groups: Groups, show_all: bool) -> Bool:
-    kinds = (OP, KERNEL, RUNTIME, PYTHON) if show_all else (OP, KERNEL)
-    return np.isin(trace.kind[groups.first], kinds)
+    kinds = (SCOPE,) if show_all else (SCOPE, RUNTIME, PYTHON)
+    return np.isin(trace.kind[groups.first], kinds, invert=True)
 
 
 def _with_folded(trace: Trace, groups: Groups) -> Int32:
@@ -265,7 +265,7 @@ def _labellers(trace: Trace, grouping: str) -> tuple[Callable[[int], str], Calla
     if grouping == "module":
         return looked_up(trace.module, trace.modules, lambda path: path or "(root)", "(no module)"), nothing
     if grouping == "thread":
-        return lambda event: thread_title(trace, int(trace.thread[event])), nothing
+        return lambda event: thread_title(trace, int(trace.track[event])), nothing
     if grouping == "scope":
         return _scope_name(trace), nothing
     return named, _device_name(trace)

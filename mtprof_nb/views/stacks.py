@@ -15,7 +15,7 @@ from mtprof_nb.analysis.memory import allocated_bytes
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.lines import file_label
 from mtprof_nb.source_files import is_user_file
-from mtprof_nb.trace import KERNEL, Bool, Frame, Int64, Trace
+from mtprof_nb.trace import Bool, Frame, Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.families import DARK_INK, FAMILIES, SCOPES, Family, families
 from mtprof_nb.views.kept import OfTrace
@@ -77,7 +77,7 @@ class Slices:
 
 def available_metrics(trace: Trace) -> dict[str, Metric]:
     """The metrics that this trace can be sized by."""
-    there = {"memory": trace.recorded.profile_memory, "device": bool(np.any(trace.kind == KERNEL))}
+    there = {"memory": trace.recorded.profile_memory, "device": bool(np.any(trace.on_device))}
     return {key: metric for key, metric in METRICS.items() if there.get(key, True)}
 
 

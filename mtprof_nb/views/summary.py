@@ -11,7 +11,7 @@ from mtprof_nb.analysis.costs import STEP_PREFIX, averaged_name, counted_ops, in
 from mtprof_nb.analysis.memory import memory_curve, memory_devices, peak
 from mtprof_nb.analysis.missing_memory import has_memory, lacks_memory
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.trace import KERNEL, OP, PHASES, SCOPE, Trace
+from mtprof_nb.trace import OP, PHASES, SCOPE, Trace
 from mtprof_nb.views import units
 
 #: What of the wall time is in no op.
@@ -87,10 +87,10 @@ def _figures(trace: Trace) -> tuple[Figure, ...]:
         steps = np.unique(trace.step[trace.kind == OP])
         found.append(Figure("steps", units.number(len(steps)), "profiler steps with ops"))
     found += [
-        Figure("threads", units.number(len(np.unique(trace.thread[runs]))), "threads with ops or scopes"),
+        Figure("threads", units.number(len(np.unique(trace.track[runs]))), "threads with ops or scopes"),
     ]
-    if np.any(trace.kind == KERNEL):
-        kernels_ns = int(trace.duration_ns[trace.kind == KERNEL].sum())
+    if np.any(trace.is_device_work):
+        kernels_ns = int(trace.duration_ns[trace.is_device_work].sum())
         found.append(Figure("on device", units.duration(kernels_ns), "time of all kernels"))
     if (peak := peak_bytes(trace)) is not None:
         found.append(Figure("peak memory", units.nbytes(peak), "most bytes held at once, of one device"))
@@ -138,7 +138,7 @@ def _ran_at_once(trace: Trace) -> bool:
     rows = np.flatnonzero(counted_ops(trace))
     if trace.is_async[rows].any():
         return True
-    starts, ends, thread = trace.start_ns[rows], trace.end_ns[rows], trace.thread[rows]
+    starts, ends, thread = trace.start_ns[rows], trace.end_ns[rows], trace.track[rows]
     reached = np.maximum.accumulate(ends)
     # Of what began earlier, the op that ends last: on one thread, what overlaps is nested.
     last = np.maximum.accumulate(np.where(ends == reached, np.arange(len(rows)), 0))

@@ -42,8 +42,8 @@ def busy_shares(trace: Trace, begin_ns: int, end_ns: int, bins: int = _OVERVIEW_
     edges = np.linspace(0, end_ns - begin_ns, bins + 1)
     outermost = outermost_ops(trace)
     busiest = np.zeros(bins)
-    for thread in np.unique(trace.thread[outermost]).tolist():
-        own = outermost[trace.thread[outermost] == thread]
+    for thread in np.unique(trace.track[outermost]).tolist():
+        own = outermost[trace.track[outermost] == thread]
         moments = np.column_stack([trace.start_ns[own], trace.end_ns[own]]).ravel() - begin_ns
         spent = np.cumsum(np.column_stack([np.zeros(len(own)), trace.duration_ns[own]]).ravel())
         # Starts and ends take turns, so that the time spent by any moment lies on straight lines between them.

@@ -4,7 +4,7 @@ import numpy as np
 from traces import event, make_trace
 
 from mtprof_nb.analysis.lanes import Lane, lanes, packed
-from mtprof_nb.trace import Thread
+from mtprof_nb.trace import Track
 
 
 def test_each_thread_has_a_lane_and_each_depth_a_row() -> None:
@@ -76,7 +76,7 @@ def test_a_kernel_whose_device_has_no_known_index_is_in_a_lane_of_its_device() -
 
 def test_a_thread_without_a_name_is_known_by_its_number() -> None:
     trace = make_trace([event("op", 0, 1)])
-    object.__setattr__(trace, "threads", (Thread(4321, ""),))
+    object.__setattr__(trace, "tracks", (Track(4321, ""),))
 
     assert lanes(trace).lanes[0].title == "thread 4321"
 

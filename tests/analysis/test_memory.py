@@ -217,7 +217,7 @@ def test_a_block_taken_while_nothing_was_recorded_is_unknown() -> None:
         total=np.array([4096, 0]),
         address=np.array([8, 8]),
         event=np.array([-1, -1]),
-        thread=np.array([-1, -1]),
+        track=np.array([-1, -1]),
         device=np.array([0, 0]),
         device_index=np.array([0, 0]),
     )

@@ -132,9 +132,9 @@ intervals = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 15), st.intege
 def test_nesting_is_that_of_a_plain_stack_of_open_events(rows):
     trace = make_trace([event("e", start, start + length, thread=thread) for start, length, thread in rows])
     expected = [-1] * len(trace)
-    for thread in range(len(trace.threads)):
+    for thread in range(len(trace.tracks)):
         open_events = []
-        for row in np.flatnonzero(trace.thread == thread).tolist():
+        for row in np.flatnonzero(trace.track == thread).tolist():
             start, end = trace.start_ns[row], trace.end_ns[row]
             while open_events and (start >= trace.end_ns[open_events[-1]] or end > trace.end_ns[open_events[-1]]):
                 open_events.pop()

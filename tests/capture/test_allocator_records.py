@@ -11,7 +11,7 @@ from mtprof_nb.analysis.costs import averaged_costs
 from mtprof_nb.capture.kineto_memory import CpuAllocations
 from mtprof_nb.capture.memory import held_around, innermost_events, of_recording, with_own_memory
 from mtprof_nb.capture.window import _merged
-from mtprof_nb.trace import OP, Allocations, Thread, Trace, empty_trace
+from mtprof_nb.trace import OP, Allocations, Trace, Track, empty_trace
 
 
 def records(trace: Trace) -> Allocations:
@@ -155,8 +155,8 @@ def test_nothing_is_said_of_ops_that_are_not_asked_for() -> None:
     assert (before.tolist(), after.tolist()) == ([0, -1], [100, -1])
 
 
-@pytest.mark.parametrize("threads", [(), (Thread(1, "main"),)], ids=["no thread has ops", "another thread has ops"])
-def test_cpu_memory_that_no_recorded_thread_took_is_nobodys(threads: tuple[Thread, ...]) -> None:
+@pytest.mark.parametrize("threads", [(), (Track(1, "main"),)], ids=["no thread has ops", "another thread has ops"])
+def test_cpu_memory_that_no_recorded_thread_took_is_nobodys(threads: tuple[Track, ...]) -> None:
     trace = make_trace([event("mm", 0, 10)] if threads else [])
     taken_elsewhere = Allocations(
         time_ns=np.array([5]),
@@ -164,7 +164,7 @@ def test_cpu_memory_that_no_recorded_thread_took_is_nobodys(threads: tuple[Threa
         total=np.array([4096]),
         address=np.array([8]),
         event=np.array([-1]),
-        thread=np.array([-1]),
+        track=np.array([-1]),
         device=np.array([0]),
         device_index=np.array([0]),
     )
@@ -177,7 +177,7 @@ def test_cpu_memory_that_no_recorded_thread_took_is_nobodys(threads: tuple[Threa
 def test_ops_of_a_thread_that_kineto_did_not_listen_to_have_no_reading() -> None:
     trace = make_trace([event("view", 0, 10), event("add", 2, 8, thread=2)])
     nothing = Allocations.joined([])
-    found = CpuAllocations(nothing, (Thread(1, "main"),)).put_into(trace)
+    found = CpuAllocations(nothing, (Track(1, "main"),)).put_into(trace)
     assert found.memory_before is not None
     assert found.memory_before.tolist() == [0, -1]
 

@@ -3,12 +3,11 @@
 from typing import Any
 
 import numpy as np
-import pytest
 from recording import buffer, column, frozen, lane, op, scope
 
 from mtprof_nb.analysis.costs import event_costs
 from mtprof_nb.capture.links import NODE_WITHOUT_NUMBER, NOT_IN_BACKWARD, link_by_node, link_by_sequence_nr
-from mtprof_nb.trace import KINDS, PHASES, Thread
+from mtprof_nb.trace import KINDS, PHASES, Track
 
 
 def test_ops_and_scopes_are_one_row_each_ordered_by_start_the_outer_first() -> None:
@@ -25,7 +24,7 @@ def test_ops_and_scopes_are_one_row_each_ordered_by_start_the_outer_first() -> N
     assert trace.duration_ns.tolist() == [45, 30, 10]
     assert trace.correlation_id.tolist() == [0, 1, 2]
     assert trace.is_user_annotation.tolist() == [True, False, False]
-    assert trace.threads == (Thread(1, "thread 1"),)
+    assert trace.tracks == (Track(1, "thread 1"),)
     assert (trace.trace_id, trace.step.tolist()) == ("T", [0, 0, 0])
 
 
@@ -40,7 +39,7 @@ def test_times_are_moved_to_unix_time_by_the_sessions_clock() -> None:
 def test_an_empty_buffer_is_an_empty_trace() -> None:
     trace = frozen(buffer("shapes", "stack", "before", "after", record_shapes=True, with_stack=True))
 
-    assert (len(trace), trace.threads, trace.devices) == (0, (), ("CPU",))
+    assert (len(trace), trace.tracks, trace.devices) == (0, (), ("CPU",))
     assert trace.shape is not None
     assert trace.allocations is not None
 
@@ -212,7 +211,7 @@ def test_memory_of_devices_and_threads_is_kept_apart() -> None:
     # What both threads saw happen is counted once, for the one that saw it first.
     assert found.nbytes.tolist() == [100, 2]
     assert found.event.tolist() == [1, 2]
-    assert found.thread.tolist() == [1, 0]
+    assert found.track.tolist() == [1, 0]
     assert found.device.tolist() == [0, 1]
 
 
@@ -333,17 +332,6 @@ def test_operations_and_modules_of_ops_are_columns() -> None:
     assert trace.flops.tolist() == [48, -1, -1]
     assert trace.module is not None
     assert (trace.module.tolist(), trace.modules) == ([0, 0, -1], ("Net.a",))
-
-
-def test_more_threads_than_a_trace_can_number_share_its_last_lane(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mtprof_nb.capture.rows.LAST_THREAD", 1)
-    filled = buffer()
-    for thread in range(4):
-        op(lane(filled, thread), "op", thread, thread + 1)
-    trace = frozen(filled)
-
-    assert trace.thread.tolist() == [0, 1, 1, 1]
-    assert len(trace.threads) == 2
 
 
 def test_of_several_nodes_between_two_ops_the_first_two_are_of_a_write_and_the_others_of_the_second() -> None:

@@ -22,7 +22,7 @@ def test_aten_ops_are_recorded_with_name_overload_and_device() -> None:
     assert [trace.overloads[at] if at >= 0 else "" for at in trace.overload] == ["", "", "Tensor"]
     assert {trace.devices[device] for device in trace.device} == {"CPU"}
     assert trace.correlation_id.tolist() == [1, 2, 3]
-    assert trace.threads[0].name == "MainThread"
+    assert trace.tracks[0].name == "MainThread"
     assert trace.began_ns <= trace.start_ns[0] <= trace.end_ns[-1] <= trace.ended_ns
 
 

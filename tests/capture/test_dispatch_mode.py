@@ -25,7 +25,7 @@ def test_threads_started_meanwhile_are_recorded_on_lanes_of_their_own() -> None:
         worker.join()
 
     trace = record(program)
-    lanes = [(trace.names[name], trace.threads[lane].name) for name, lane in zip(trace.name, trace.thread, strict=True)]
+    lanes = [(trace.names[name], trace.tracks[lane].name) for name, lane in zip(trace.name, trace.track, strict=True)]
     assert lanes == [("aten::ones", "MainThread"), ("aten::zeros", "worker"), ("aten::exp", "worker")]
 
 
@@ -35,7 +35,7 @@ def test_work_given_to_an_older_thread_of_a_pool_is_recorded() -> None:
         trace = record(lambda: pool.submit(torch.ones, 1).result())
         modes = pool.submit(torch._C._len_torch_dispatch_stack).result()
 
-    assert [(trace.names[0], trace.threads[0].name)] == [("aten::ones", "pool_0")]
+    assert [(trace.names[0], trace.tracks[0].name)] == [("aten::ones", "pool_0")]
     assert modes == 0
 
 

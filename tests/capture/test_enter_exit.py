@@ -315,8 +315,8 @@ def test_every_threads_ops_are_on_a_lane_of_their_own() -> None:
     worker.join()
     trace = hook.stop()
 
-    assert [trace.threads[thread].name for thread in trace.thread] == ["MainThread", "worker"]
-    assert trace.threads[1].native_id != threading.get_native_id()
+    assert [trace.tracks[thread].name for thread in trace.track] == ["MainThread", "worker"]
+    assert trace.tracks[1].native_id != threading.get_native_id()
 
 
 def test_a_step_that_calls_the_step_of_its_base_is_one_scope() -> None:

@@ -8,6 +8,7 @@ from kineto_made_by_hand import ACCESSORS, Event
 
 from mtprof_nb.capture.kineto_events import read_columns, read_devices
 from mtprof_nb.capture.kineto_tree import FlatTree, indices_of_inputs_on
+from mtprof_nb.trace import KINDS
 
 
 def at(device: str, device_index: int, **facts: Any) -> Event:
@@ -23,7 +24,31 @@ def test_an_index_is_a_devices_and_not_the_process_that_kineto_gives_for_the_cpu
     assert found.launcher.tolist() == [-1, 0, -1]
 
 
-def test_more_threads_than_a_trace_can_number_share_its_last_lane() -> None:
+def test_a_kernel_refers_to_the_op_and_to_the_runtime_call_that_launched_it() -> None:
+    def on(activity: str, device: str, **facts: Any) -> Event:
+        return Event(device_type=SimpleNamespace(name=device), device_index=0, activity_type=activity, **facts)
+
+    events = [
+        on("cpu_op", "CPU", correlation_id=1),
+        on("cuda_runtime", "CPU", correlation_id=70, linked_correlation_id=1),
+        on("cuda_driver", "CPU", correlation_id=71, linked_correlation_id=1),
+        on("concurrent_kernel", "CUDA", correlation_id=71, linked_correlation_id=1),
+        on("gpu_memcpy", "CUDA", correlation_id=70, linked_correlation_id=1),
+        on("gpu_memset", "CUDA", correlation_id=99),
+        on("cuda_sync", "CUDA"),
+        on("gpu_user_annotation", "CUDA"),
+    ]
+    found = read_devices(events, ACCESSORS, lambda name: name)
+
+    assert [KINDS[kind] if kind >= 0 else "" for kind in found.kind] == [
+        *("", "runtime", "runtime"),
+        *("kernel", "copy", "set", "sync", "device_scope"),
+    ]
+    assert found.launcher.tolist() == [-1, 0, 0, 0, 0, -1, -1, -1]
+    assert found.launch.tolist() == [-1, -1, -1, 2, 1, -1, -1, -1]
+
+
+def test_every_one_of_many_threads_has_a_track() -> None:
     count = np.iinfo(np.int16).max + 3
     events = [
         Event(name="mm", start_ns=row, duration_ns=1, start_thread_id=row + 1, device_resource_id=row + 1)
@@ -32,9 +57,8 @@ def test_more_threads_than_a_trace_can_number_share_its_last_lane() -> None:
     results = SimpleNamespace(events=lambda: events)
     found = read_columns(results, ACCESSORS, with_python=False, thread_names={row + 1: "x" for row in range(count)})
 
-    assert found.thread[:2].tolist() == [0, 1]
-    assert found.thread[-3:].tolist() == [32767, 32767, 32767]
-    assert len(found.threads) == len(found.kineto_threads) == 32768
+    assert found.thread.tolist() == list(range(count))
+    assert [thread.number for thread in found.threads] == list(range(1, count + 1))
 
 
 def test_an_op_is_on_the_device_of_its_first_tensor_of_that_type() -> None:

@@ -93,7 +93,7 @@ def test_a_scope_that_ends_on_another_thread_is_asynchronous() -> None:
     trace = hook.stop()
 
     assert trace.is_async.tolist() == [True]
-    assert trace.threads[0].name == "MainThread"
+    assert trace.tracks[0].name == "MainThread"
 
 
 def test_scopes_of_tasks_that_take_turns_are_asynchronous() -> None:
@@ -141,7 +141,7 @@ def test_a_thread_that_ended_before_the_recording_did_keeps_its_events_and_its_n
     thread.start()
     thread.join()
 
-    assert [thread.name for thread in hook.stop().threads] == ["short-lived"]
+    assert [thread.name for thread in hook.stop().tracks] == ["short-lived"]
 
 
 def test_toggling_activities_does_not_concern_scopes() -> None:

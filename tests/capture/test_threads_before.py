@@ -76,5 +76,5 @@ def test_what_a_thread_ran_until_it_was_followed_is_kept() -> None:
     followed = make_trace([event("b", 22, 28, thread=1)])
     kept = not_followed(recorded, followed)
     assert names(kept) == ["a", "d", "c"]
-    assert len(kept.threads) == len(set(kept.thread.tolist()))
+    assert len(kept.tracks) == len(set(kept.track.tolist()))
     assert len(not_followed(recorded.take([]), followed)) == 0

@@ -27,7 +27,7 @@ def test_a_node_of_the_backward_pass_names_the_thread_of_its_forward_op(tmp_path
         event("aten::neg", 22, 30, thread=12, sequence_nr=7, forward=0, phase="backward"),
         event(ENGINE + "LostBackward0", 60, 70, thread=12, sequence_nr=1, phase="backward"),
     ]
-    numbered = _args(make_trace(rows, thread_numbers={11: 1, 12: 2}), tmp_path)
+    numbered = _args(make_trace([row | {"thread_number": row.get("thread", 11) - 10} for row in rows]), tmp_path)
     native = _args(make_trace(rows), tmp_path)
 
     threads = {name: args.get("Fwd thread id") for name, args in numbered.items() if name != "PyTorch Profiler (0)"}

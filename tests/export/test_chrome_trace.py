@@ -142,7 +142,7 @@ def test_allocations_and_releases_are_instants(document: dict[str, Any]) -> None
 def test_an_allocation_of_an_unknown_thread_is_shown_by_the_process(tmp_path: Path) -> None:
     trace = make_trace([event("a", 0, 1)], [{"time_ns": 5_000, "nbytes": 8}], pid=9)
     assert trace.allocations is not None
-    elsewhere = replace(trace, allocations=replace(trace.allocations, thread=np.array([-1])))
+    elsewhere = replace(trace, allocations=replace(trace.allocations, track=np.array([-1])))
     (memory,) = _events(_written(elsewhere, tmp_path / "trace.json"), name="[memory]")
 
     assert (memory["pid"], memory["tid"], memory["ts"]) == (9, 0, 5.0)
@@ -237,24 +237,29 @@ def test_what_runs_on_a_device_is_on_the_track_of_its_stream_and_leads_back_to_i
     rows = [
         event("aten::mm", 1_000, 9_000),
         event("cudaLaunchKernel", 2_000, 3_000, kind="runtime", launcher=0),
-        event("gemm", 20_000, 25_000, kind="kernel", device="CUDA", device_index=1, thread=7, launcher=0),
-        event("Memcpy HtoD", 30_000, 31_000, kind="kernel", device="CUDA", device_index=1, thread=7),
+        event("cudaLaunchKernel", 3_000, 4_000, kind="runtime", launcher=0),
+        event("gemm", 20_000, 25_000, kind="kernel", device="CUDA", device_index=1, thread=7, launcher=0, launch=2),
+        event("reduce", 25_000, 26_000, kind="kernel", device="CUDA", device_index=1, thread=7, launcher=0, launch=1),
+        event("Memcpy HtoD", 30_000, 31_000, kind="copy", device="CUDA", device_index=1, thread=7),
     ]
     document = _written(make_trace(rows, pid=99), tmp_path / "trace.json")
 
-    (kernel,) = _events(document, cat="kernel")
+    kernel, other = _events(document, cat="kernel")
     assert (kernel["pid"], kernel["tid"], kernel["ts"]) == (1, 7, 20.0)
     assert kernel["args"]["device"] == 1
     assert kernel["args"]["stream"] == 7
-    assert kernel["args"]["External id"] == kernel["args"]["correlation"] == 1
-    (launch,) = _events(document, cat="cuda_runtime")
-    assert (launch["pid"], launch["args"]["correlation"]) == (99, 1)
-    assert "stream" not in launch["args"]
+    assert kernel["args"]["External id"] == other["args"]["External id"] == 1
+    launches = _events(document, cat="cuda_runtime")
+    assert [launch["args"]["correlation"] for launch in launches] == [1, 2]
+    assert (kernel["args"]["correlation"], other["args"]["correlation"]) == (2, 1)
+    assert all((launch["pid"], "stream" in launch["args"]) == (99, False) for launch in launches)
     (copy,) = _events(document, cat="gpu_memcpy")
     assert "correlation" not in copy["args"]
     assert [(one["ph"], one["ts"], one["pid"]) for one in _events(document, cat="ac2g")] == [
-        ("s", 1.0, 99),
+        ("s", 3.0, 99),
+        ("s", 2.0, 99),
         ("f", 20.0, 1),
+        ("f", 25.0, 1),
     ]
     labels = {one["pid"]: one["args"]["labels"] for one in _events(document, name="process_labels")}
     assert labels == {99: "CPU", 1: "CUDA 1"}
@@ -393,5 +398,5 @@ def test_every_event_of_a_thread_lies_on_its_track(tmp_path: Path) -> None:
     trace = make_trace(rows)
     ops = _events(_written(trace, tmp_path / "trace.json"), cat="cpu_op")
 
-    native = np.array([thread.native_id for thread in trace.threads])
-    assert [op["tid"] for op in ops] == native[trace.thread].tolist()
+    native = np.array([thread.native_id for thread in trace.tracks])
+    assert [op["tid"] for op in ops] == native[trace.track].tolist()

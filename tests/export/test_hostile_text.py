@@ -12,7 +12,7 @@ from traces import event, make_trace
 
 from mtprof_nb.averages import key_averages
 from mtprof_nb.export import chrome_trace, stacks
-from mtprof_nb.trace import Thread, Trace
+from mtprof_nb.trace import Trace, Track
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -69,7 +69,7 @@ def test_every_other_text_of_a_chrome_trace_reads_back_too(
 ) -> None:
     rows = [event("a", 1, 2, stack=((file, 3, function),), module=module, dtypes=(key,), shapes=((1,),))]
     trace = make_trace(rows, metadata={f"m{key}": json.dumps(file)}, label=function, trace_id=module)
-    object.__setattr__(trace, "threads", (Thread(1, thread),))
+    object.__setattr__(trace, "tracks", (Track(1, thread),))
     document = _read(trace)
 
     args = document["traceEvents"][0]["args"]

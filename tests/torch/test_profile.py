@@ -147,8 +147,7 @@ def test_every_thread_that_runs_ops_has_its_own_lane():
             thread.join()
     trace = prof.trace
     lanes = {
-        name: {int(t) for t, n in zip(trace.thread, names_of(prof), strict=True) if n == name}
-        for name in names_of(prof)
+        name: {int(t) for t, n in zip(trace.track, names_of(prof), strict=True) if n == name} for name in names_of(prof)
     }
     assert len(lanes["aten::mm"]) == 2
     assert not lanes["aten::mm"] & lanes["aten::zeros"]

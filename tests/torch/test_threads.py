@@ -108,7 +108,7 @@ def everywhere(options: dict[str, Any]) -> tuple[mtp.profile, list[str]]:
 def test_without_memory_every_op_of_every_thread_is_recorded(options: dict[str, Any]) -> None:
     prof, messages = everywhere(options)
     assert (len(ops(prof)), messages) == (304, [])
-    assert {event.thread_id for event in ops(prof)} == {thread.native_id for thread in prof.trace.threads}
+    assert {event.thread_id for event in ops(prof)} == {thread.native_id for thread in prof.trace.tracks}
 
 
 @pytest.mark.parametrize("options", WITH_MEMORY, ids=str)
