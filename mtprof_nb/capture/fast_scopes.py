@@ -178,7 +178,7 @@ def with_inputs(trace: Trace, scopes: Sequence[FastScope]) -> Trace:
 
 def _rows_of(trace: Trace, native_id: int, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
     """The events of that name on that thread, ordered by start."""
-    threads = [place for place, thread in enumerate(trace.threads) if thread.native_id == native_id]
+    threads = [place for place, thread in enumerate(trace.tracks) if thread.native_id == native_id]
     named = [place for place, text in enumerate(trace.names) if text == name]
-    rows = np.flatnonzero(np.isin(trace.thread, threads) & np.isin(trace.name, named))
+    rows = np.flatnonzero(np.isin(trace.track, threads) & np.isin(trace.name, named))
     return rows[np.argsort(trace.start_ns[rows], kind="stable")]

@@ -10,8 +10,8 @@ import numpy as np
 from mtprof_nb.capture import kineto_tree
 from mtprof_nb.capture.closures import with_closures
 from mtprof_nb.capture.collector import collector_paused
-from mtprof_nb.capture.fast_scopes import FastScopes, with_inputs
 from mtprof_nb.capture.distributed import this_process
+from mtprof_nb.capture.fast_scopes import FastScopes, with_inputs
 from mtprof_nb.capture.flops import kineto_flops
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto_events import KinetoColumns, intern, read_columns, read_devices
