@@ -8,14 +8,16 @@ import sys
 import sysconfig
 from functools import lru_cache
 
+from mtprof_nb.registry import RUNTIMES
+
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-#: Runtimes are libraries wherever they lie.
-_RUNTIMES = ("torch", "mindtorch_v2", "candle", "mtprof_nb")
+#: Libraries wherever they lie.
+_LIBRARIES = (*RUNTIMES, "mtprof_nb")
 _CELLS = ("<ipython-input", "<timed ")
 #: Files that `torch.compile` writes: into its cache, in folders named after two letters of the file, and for debugging.
 _GENERATED = re.compile(r"[/\\]torchinductor_[^/\\]+[/\\](\w\w)[/\\]\w\1\w*\.py$|[/\\]torch_compile_debug[/\\]")
 #: Names without a folder that `torch.compile` gives to code it makes.
-_GENERATED_NAMES = tuple(f"{name}/" for name in _RUNTIMES)
+_GENERATED_NAMES = tuple(f"{name}/" for name in _LIBRARIES)
 
 
 @lru_cache(maxsize=65536)
@@ -32,7 +34,7 @@ def is_user_file(file: str) -> bool:
 
 
 def _library_folders() -> tuple[str, ...]:
-    places = [getattr(sys.modules.get(name), "__file__", None) for name in _RUNTIMES]
+    places = [getattr(sys.modules.get(name), "__file__", None) for name in _LIBRARIES]
     runtimes = [os.path.dirname(place) for place in places if place]  # noqa: PTH120 - compared as text
     standard = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
     cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR")

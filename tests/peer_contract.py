@@ -14,7 +14,8 @@ import pytest
 from mtprof_nb.analysis.costs import event_costs
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.averages import key_averages
-from mtprof_nb.capture.hook import Request, make_hooks
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.registry import HOOK_KINDS
 from mtprof_nb.trace import KINDS, PHASES, Recorded, Trace
 
 EVERY_FLAG = {
@@ -39,7 +40,7 @@ class Peer:
         return importlib.import_module(f"{self.name}.{path}" if path else self.name)
 
     def hook(self, **flags: bool) -> Any:
-        return make_hooks(self.name, Request(recorded=Recorded(**flags)))[self.name]
+        return HOOK_KINDS[self.name].make(Request(recorded=Recorded(**flags)))
 
     def record(self, program: Callable[[], Any], **flags: bool) -> Trace:
         hook = self.hook(**flags)
@@ -353,11 +354,12 @@ def test_ops_on_a_real_npu_are_npu_ops(peer: Peer) -> None:
     torch = peer.part("")
     if not torch.npu.is_available():
         pytest.skip("no Ascend NPU on this machine")
-    hook = make_hooks(peer.name, Request(activities=frozenset({"CPU", "NPU"}), recorded=Recorded(profile_memory=True)))
+    request = Request(activities=frozenset({"CPU", "NPU"}), recorded=Recorded(profile_memory=True))
+    hook = HOOK_KINDS[peer.name].make(request)
     a = torch.ones(64, 64, device="npu", requires_grad=True)
-    hook[peer.name].start()
+    hook.start()
     torch.matmul(a, a).sum().backward()
-    trace = hook[peer.name].stop()
+    trace = hook.stop()
 
     assert {trace.devices[device] for device in trace.device[trace.kind == KINDS.index("op")]} == {"NPU"}
     assert trace.memory_before is not None

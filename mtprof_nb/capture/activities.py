@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 from mtprof_nb.errors import warn
+from mtprof_nb.registry import RUNTIMES
 
 
 class ProfilerActivity(Enum):
@@ -21,7 +22,6 @@ class ProfilerActivity(Enum):
 
 
 _EVERY = frozenset(activity.value for activity in ProfilerActivity)
-_RUNTIMES = ("torch", "mindtorch_v2", "candle")
 _OTHER_NAMES = {"PRIVATEUSE1": "NPU", "GPU": "CUDA"}
 
 
@@ -32,7 +32,7 @@ def supported_activities() -> set[ProfilerActivity]:
     if torch is not None and hasattr(torch, "profiler"):
         names = {_OTHER_NAMES.get(one.name.upper(), one.name) for one in torch.profiler.supported_activities()}
         found |= {activity for activity in ProfilerActivity if activity.value in names}
-    for name in _RUNTIMES[1:]:
+    for name in RUNTIMES[1:]:
         npu = getattr(sys.modules.get(name), "npu", None)
         if npu is not None and npu.is_available():
             found.add(ProfilerActivity.NPU)
@@ -74,7 +74,7 @@ def resolve_activities(items: Iterable[Any] | None) -> tuple[frozenset[str], Map
     Before a runtime is imported nobody can tell, and `available` will. A filter may also be torch's
     `ProfilerActivityConfig`; the same activity twice is a `ValueError`, as in torch.
     """
-    is_known = any(name in sys.modules for name in _RUNTIMES)
+    is_known = any(name in sys.modules for name in RUNTIMES)
     supported = frozenset(activity.value for activity in supported_activities()) if is_known else _EVERY
     if items is None:
         return supported, {}

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Protocol
 
-from mtprof_nb.errors import HookError
 from mtprof_nb.trace import Recorded, Trace
 
 
@@ -77,49 +73,3 @@ class Hook(Protocol):
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
         """Record, or leave out, ops of these device types from now on."""
-
-
-@dataclass(frozen=True)
-class HookKind:
-    """A hook's name, the module that must be imported for it, and where it lives here."""
-
-    name: str
-    runtime: str
-    module: str
-    factory: str
-
-    @property
-    def runtime_is_imported(self) -> bool:
-        """Whether the user's program has its runtime loaded."""
-        return self.runtime in sys.modules
-
-    def make(self, request: Request) -> Hook:
-        """A hook ready to start; `HookError` where its runtime cannot be had."""
-        if not self.runtime_is_imported and find_spec(self.runtime) is None:
-            msg = f"hook {self.name!r} needs {self.runtime!r}, which is not installed: install it, or use hook='auto'"
-            raise HookError(msg)
-        hook: Hook = getattr(import_module(self.module), self.factory)(request)
-        return hook
-
-
-HOOK_KINDS = {
-    kind.name: kind
-    for kind in (
-        HookKind("kineto", "torch", "mtprof_nb.capture.kineto", "KinetoHook"),
-        HookKind("dispatch", "torch", "mtprof_nb.capture.dispatch", "DispatchHook"),
-        HookKind("mindtorch_v2", "mindtorch_v2", "mtprof_nb.capture.mindtorch_v2", "MindTorchHook"),
-        HookKind("candle", "candle", "mtprof_nb.capture.candle", "CandleHook"),
-    )
-}
-#: What `auto` hooks, where the runtime is imported.
-AUTO = ("kineto", "mindtorch_v2", "candle")
-
-
-def make_hooks(name: str, request: Request) -> dict[str, Hook]:
-    """The hooks that `name` stands for; for `auto`, one for each runtime imported (perhaps none)."""
-    if name == "auto":
-        return {kind: HOOK_KINDS[kind].make(request) for kind in AUTO if HOOK_KINDS[kind].runtime_is_imported}
-    if name not in HOOK_KINDS:
-        msg = f"unknown hook {name!r}: use 'auto' or one of {', '.join(HOOK_KINDS)}"
-        raise HookError(msg)
-    return {name: HOOK_KINDS[name].make(request)}

@@ -14,13 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from mtprof_nb.capture.distinct import distinct
+from mtprof_nb.registry import HOOK_KINDS
 from mtprof_nb.trace import Bool, Frame, Int32, StackInterner, StackTree
 
 #: Modules and packages whose frames say nothing about the user's program: the profiler, what a runtime puts
 #: between an op and whoever listens, and what a notebook or a thread runs below the user's code.
 _HIDDEN = (
-    *("mtprof_nb", "torch._ops", "torch.utils._python_dispatch", "torch.autograd.profiler"),
-    *("mindtorch_v2._dispatch", "mindtorch_v2.profiler", "candle._dispatch", "candle.profiler"),
+    "mtprof_nb",
+    *(module for kind in HOOK_KINDS.values() for module in kind.hidden_modules),
     *("IPython", "ipykernel", "jupyter_client", "traitlets", "tornado", "debugpy"),
     *("asyncio", "threading", "concurrent.futures", "runpy"),
 )

@@ -9,33 +9,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mtprof_nb.capture.hook import AUTO, HOOK_KINDS, Hook, Request, make_hooks
+from mtprof_nb.capture.hook import Hook, Request
 from mtprof_nb.capture.memory import of_recording
-from mtprof_nb.capture.scopes import ScopesHook
 from mtprof_nb.capture.torch_scope import Together, torch_scope
 from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.errors import warn
 from mtprof_nb.merge import merge
+from mtprof_nb.registry import HOOK_KINDS, SCOPES, default_hooks, hooks_named
 from mtprof_nb.trace import PYTHON, Int64, Trace
 
 if TYPE_CHECKING:
     from mtprof_nb.capture.followed_threads import FollowedThreadsHook
     from mtprof_nb.capture.kineto import KinetoHook
 
-#: Time that recording one event adds, in nanoseconds, as measured on programs of small ops; for an estimate.
-_COST_NS = {"kineto": 600, "dispatch": 18_000, "mindtorch_v2": 1_700, "candle": 1_700, "scopes": 600}
-#: Time that each flag adds to an op with hook `dispatch`.
-_DISPATCH_FLAGS_NS = {
-    "record_shapes": 4_000,
-    "profile_memory": 14_000,
-    "with_stack": 3_000,
-    "with_flops": 7_000,
-    "with_modules": 2_000,
-}
-#: The same for a Python call, which only Kineto records.
+#: An estimate of the time that recording a Python call adds, which only Kineto records, in nanoseconds.
 _PYTHON_CALL_NS = 150
-#: Hooks whose scopes reach others who listen to torch.
-_TELL_TORCH = ("kineto", "dispatch")
 
 
 class Window:
@@ -43,10 +31,8 @@ class Window:
 
     def __init__(self, hook: str, request: Request) -> None:
         self.request = request
-        self.hooks: dict[str, Hook] = make_hooks(hook, request)
+        self.hooks: dict[str, Hook] = {kind.name: kind.make(request) for kind in hooks_named(hook) or [SCOPES]}
         self._follows_imports = hook == "auto"
-        if not self.hooks:
-            self.hooks["scopes"] = ScopesHook(request)
         self._beside: FollowedThreadsHook | None = None
         self._follow_threads()
         self._wall = WallClock(request.clock)
@@ -87,12 +73,12 @@ class Window:
         """Hook the runtimes that were imported since the start, where the hook is `auto`."""
         if not self._follows_imports:
             return
-        for name in AUTO:
-            if name not in self.hooks and HOOK_KINDS[name].runtime_is_imported:
-                hook = HOOK_KINDS[name].make(self.request)
+        for kind in default_hooks():
+            if kind.name not in self.hooks and kind.runtime_is_imported:
+                hook = kind.make(self.request)
                 hook.start()
-                self.hooks[name] = hook
-                if name == "kineto":
+                self.hooks[kind.name] = hook
+                if kind.name == "kineto":
                     self._follow_threads()
                     self.hooks["dispatch"].start()
 
@@ -100,7 +86,8 @@ class Window:
         """A named scope, recorded once: by the first hook. Whoever else listens to torch is told of it as well."""
         first = next(iter(self.hooks))
         scope = self.hooks[first].scope(name, args)
-        theirs = None if first in _TELL_TORCH else torch_scope(name, args)
+        tells_torch = HOOK_KINDS.get(first, SCOPES).tells_torch
+        theirs = None if tells_torch else torch_scope(name, args)
         return scope if theirs is None else Together(scope, theirs)
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
@@ -176,11 +163,6 @@ def _within(trace: Trace, most: int) -> Trace:
 
 def _cost_ns(hook: str, trace: Trace) -> int:
     """An estimate of the time that recording `trace` took."""
-    recorded = trace.recorded
     calls = int(np.count_nonzero(trace.kind == PYTHON))
-    if hook == "dispatch":
-        event_ns = _COST_NS[hook] + sum(ns for flag, ns in _DISPATCH_FLAGS_NS.items() if getattr(recorded, flag))
-    else:
-        flags = recorded.record_shapes + recorded.profile_memory + recorded.with_modules
-        event_ns = _COST_NS[hook] * (2 + flags) // 2
+    event_ns = HOOK_KINDS.get(hook, SCOPES).cost_ns(trace.recorded)
     return (len(trace) - calls) * event_ns + calls * _PYTHON_CALL_NS

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 
-from mtprof_nb.capture.hook import AUTO, HOOK_KINDS
 from mtprof_nb.capture.imports import ImportWatcher
 from mtprof_nb.capture.marks import marker_of
 from mtprof_nb.cell.boundary import Boundary
 from mtprof_nb.cell.progress import RecordingLine, somebody_watches
 from mtprof_nb.errors import HookError, collected_warnings
 from mtprof_nb.profiler import active, last, profile
+from mtprof_nb.registry import default_hooks
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
@@ -54,7 +54,7 @@ class Recording:
         self._prof = prof = self._profile(options)
         self._thread = threading.get_ident()
         self._line = RecordingLine(ip, prof.name, lambda: prof.step_num) if somebody_watches(ip) else None
-        self._watcher = ImportWatcher([HOOK_KINDS[name].runtime for name in AUTO], self._attach)
+        self._watcher = ImportWatcher([kind.runtime for kind in default_hooks()], self._attach)
         self._boundary = Boundary(ip, self._cell, self.end)
         marker = marker_of(ip)
         self._marks = marker.take() if marker is not None else None
@@ -86,7 +86,7 @@ class Recording:
             return
         if self._marks is not None:
             self._marks.start(follow_functions=not self._prof.with_stack)
-        if not any(HOOK_KINDS[name].runtime_is_imported for name in AUTO):
+        if not any(kind.runtime_is_imported for kind in default_hooks()):
             self._watcher.install()
         if self._line is not None:
             self._line.start()

@@ -1,0 +1,122 @@
+"""The hooks there are, and all that the package knows of each. A new hook is its own file and an entry here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from mtprof_nb.errors import HookError
+
+
+@dataclass(frozen=True)
+class HookKind:
+    """What is known of a hook before it is made."""
+
+    name: str
+    #: The module that a program imports to use the hook's runtime.
+    runtime: str
+    #: The hook's class, as "module:class"; it takes a `capture.hook.Request`.
+    factory: str
+    #: An estimate of the time that recording adds to an event, in nanoseconds, measured on programs of small ops.
+    event_ns: int
+    #: What each flag of `Recorded` adds to that.
+    flag_ns: Mapping[str, int] = field(default_factory=dict)
+    #: Whether hook `auto` takes it where its runtime is imported.
+    is_default: bool = True
+    #: Modules that run between an op and the hook: stacks leave their frames out.
+    hidden_modules: tuple[str, ...] = ()
+    #: Whether its scopes reach others who listen to torch, such as torch's own profiler.
+    tells_torch: bool = False
+
+    @property
+    def runtime_is_imported(self) -> bool:
+        """Whether the user's program has its runtime loaded."""
+        return self.runtime in sys.modules
+
+    def make(self, request: Any) -> Any:
+        """A hook ready to start; `HookError` where its runtime cannot be had."""
+        if not self.runtime_is_imported and find_spec(self.runtime) is None:
+            msg = f"hook {self.name!r} needs {self.runtime!r}, which is not installed: install it, or use hook='auto'"
+            raise HookError(msg)
+        module, _, name = self.factory.partition(":")
+        return getattr(import_module(module), name)(request)
+
+    def cost_ns(self, recorded: object) -> int:
+        """The estimate for an event with the flags of `recorded`."""
+        return self.event_ns + sum(ns for flag, ns in self.flag_ns.items() if getattr(recorded, flag))
+
+
+def _half_each(event_ns: int) -> dict[str, int]:
+    return dict.fromkeys(("record_shapes", "profile_memory", "with_modules"), event_ns // 2)
+
+
+_TORCH_MODULES = ("torch._ops", "torch.utils._python_dispatch", "torch.autograd.profiler")
+HOOK_KINDS = {
+    kind.name: kind
+    for kind in (
+        HookKind(
+            "kineto",
+            "torch",
+            "mtprof_nb.capture.kineto:KinetoHook",
+            event_ns=600,
+            flag_ns=_half_each(600),
+            hidden_modules=_TORCH_MODULES,
+            tells_torch=True,
+        ),
+        HookKind(
+            "dispatch",
+            "torch",
+            "mtprof_nb.capture.dispatch:DispatchHook",
+            event_ns=18_000,
+            flag_ns={
+                "record_shapes": 4_000,
+                "profile_memory": 14_000,
+                "with_stack": 3_000,
+                "with_flops": 7_000,
+                "with_modules": 2_000,
+            },
+            is_default=False,
+            hidden_modules=_TORCH_MODULES,
+            tells_torch=True,
+        ),
+        HookKind(
+            "mindtorch_v2",
+            "mindtorch_v2",
+            "mtprof_nb.capture.mindtorch_v2:MindTorchHook",
+            event_ns=1_700,
+            flag_ns=_half_each(1_700),
+            hidden_modules=("mindtorch_v2._dispatch", "mindtorch_v2.profiler"),
+        ),
+        HookKind(
+            "candle",
+            "candle",
+            "mtprof_nb.capture.candle:CandleHook",
+            event_ns=1_700,
+            flag_ns=_half_each(1_700),
+            hidden_modules=("candle._dispatch", "candle.profiler"),
+        ),
+    )
+}
+#: Scopes alone, recorded where no runtime is imported.
+SCOPES = HookKind("scopes", "", "mtprof_nb.capture.scopes:ScopesHook", event_ns=600, flag_ns=_half_each(600))
+#: Modules of the runtimes that can be recorded.
+RUNTIMES = tuple(dict.fromkeys(kind.runtime for kind in HOOK_KINDS.values()))
+
+
+def default_hooks() -> list[HookKind]:
+    """The hooks that `auto` takes, where their runtimes are imported."""
+    return [kind for kind in HOOK_KINDS.values() if kind.is_default]
+
+
+def hooks_named(name: str) -> list[HookKind]:
+    """The hooks that `name` stands for; for `auto`, one for each runtime imported (perhaps none)."""
+    if name == "auto":
+        return [kind for kind in default_hooks() if kind.runtime_is_imported]
+    if name not in HOOK_KINDS:
+        msg = f"unknown hook {name!r}: use 'auto' or one of {', '.join(HOOK_KINDS)}"
+        raise HookError(msg)
+    return [HOOK_KINDS[name]]
