@@ -8,11 +8,9 @@ import sys
 import sysconfig
 from functools import lru_cache
 
-from mtprof_nb.registry import RUNTIMES
-
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-#: Libraries wherever they lie.
-_LIBRARIES = (*RUNTIMES, "mtprof_nb")
+#: Libraries wherever they lie: people run these from their sources.
+_LIBRARIES = ("torch", "mindtorch_v2", "candle", "mtprof_nb")
 _CELLS = ("<ipython-input", "<timed ")
 #: Files that `torch.compile` writes: into its cache, in folders named after two letters of the file, and for debugging.
 _GENERATED = re.compile(r"[/\\]torchinductor_[^/\\]+[/\\](\w\w)[/\\]\w\1\w*\.py$|[/\\]torch_compile_debug[/\\]")

@@ -15,7 +15,7 @@ from mtprof_nb.analysis.costs import event_costs
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.averages import key_averages
 from mtprof_nb.capture.hook import Request
-from mtprof_nb.registry import HOOK_KINDS
+from mtprof_nb.capture.registry import HOOK_KINDS
 from mtprof_nb.trace import KINDS, PHASES, Recorded, Trace
 
 EVERY_FLAG = {

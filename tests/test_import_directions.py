@@ -11,7 +11,18 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "mtprof_nb"
 
-MODEL = {"errors", "columns", "trace", "bookkeeping", "input_values", "intervals", "merge", "source_files"}
+MODEL = {
+    "errors",
+    "schema",
+    "stack_tree",
+    "trace",
+    "device_facts",
+    "bookkeeping",
+    "input_values",
+    "intervals",
+    "merge",
+    "source_files",
+}
 #: torch's surface over `analysis`: siblings, which may use one another.
 SURFACE = {"averages", "event", "events", "lines", "table"}
 ANSWERS = {*MODEL, "analysis", *SURFACE}
@@ -19,13 +30,15 @@ OUTPUTS = {"export", "views"}
 #: A room is a module or folder of the package; it may import itself and what stands here.
 MAY_IMPORT = {
     "errors": set(),
-    "columns": set(),
+    "schema": set(),
+    "stack_tree": {"schema"},
     "input_values": set(),
-    "trace": {"errors", "columns"},
+    "trace": {"errors", "schema", "stack_tree"},
+    "device_facts": {"trace"},
     "bookkeeping": {"errors", "trace"},
     "intervals": {"errors", "trace"},
     "source_files": {"errors"},
-    "merge": {"errors", "trace", "intervals"},
+    "merge": {"errors", "schema", "stack_tree", "trace"},
     "capture": MODEL,
     "analysis": MODEL,
     **dict.fromkeys(SURFACE, ANSWERS),

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from mtprof_nb.capture.registry import HOOK_KINDS
 from mtprof_nb.cell.options import OPTIONS
-from mtprof_nb.registry import HOOK_KINDS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
+from mtprof_nb.capture.registry import RUNTIMES
 from mtprof_nb.errors import warn
-from mtprof_nb.registry import RUNTIMES
 
 
 class ProfilerActivity(Enum):

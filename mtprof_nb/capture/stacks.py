@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mtprof_nb.capture.distinct import distinct
-from mtprof_nb.registry import HOOK_KINDS
+from mtprof_nb.capture.registry import HOOK_KINDS
 from mtprof_nb.trace import Bool, Frame, Int32, StackInterner, StackTree
 
 #: Modules and packages whose frames say nothing about the user's program: the profiler, what a runtime puts

@@ -11,11 +11,11 @@ import numpy as np
 
 from mtprof_nb.capture.hook import Hook, Request
 from mtprof_nb.capture.memory import of_recording
+from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES, default_hooks, hooks_named
 from mtprof_nb.capture.torch_scope import Together, torch_scope
 from mtprof_nb.capture.wall_clock import WallClock
 from mtprof_nb.errors import warn
 from mtprof_nb.merge import merge
-from mtprof_nb.registry import HOOK_KINDS, SCOPES, default_hooks, hooks_named
 from mtprof_nb.trace import PYTHON, Int64, Trace
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import Any
 
 from mtprof_nb import averages
 from mtprof_nb.capture.activities import ProfilerActivity, as_activity
+from mtprof_nb.capture.registry import HOOK_KINDS
 from mtprof_nb.capture.schedule import schedule
-from mtprof_nb.registry import HOOK_KINDS
 from mtprof_nb.table import sort_attribute
 from mtprof_nb.views import rows
 

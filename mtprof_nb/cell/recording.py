@@ -14,11 +14,11 @@ from IPython.core.error import UsageError
 
 from mtprof_nb.capture.imports import ImportWatcher
 from mtprof_nb.capture.marks import marker_of
+from mtprof_nb.capture.registry import default_hooks
 from mtprof_nb.cell.boundary import Boundary
 from mtprof_nb.cell.progress import RecordingLine, somebody_watches
 from mtprof_nb.errors import HookError, collected_warnings
 from mtprof_nb.profiler import active, last, profile
-from mtprof_nb.registry import default_hooks
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionResult, InteractiveShell

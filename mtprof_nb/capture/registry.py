@@ -14,10 +14,10 @@ from mtprof_nb.errors import HookError
 
 @dataclass(frozen=True)
 class HookKind:
-    """What is known of a hook before it is made."""
+    """A hook's name, its runtime, and what else the package knows of it before it is made."""
 
     name: str
-    #: The module that a program imports to use the hook's runtime.
+    #: The module that a program imports to use the hook's runtime; "" where it needs none.
     runtime: str
     #: The hook's class, as "module:class"; it takes a `capture.hook.Request`.
     factory: str
@@ -39,7 +39,7 @@ class HookKind:
 
     def make(self, request: Any) -> Any:
         """A hook ready to start; `HookError` where its runtime cannot be had."""
-        if not self.runtime_is_imported and find_spec(self.runtime) is None:
+        if self.runtime and not self.runtime_is_imported and find_spec(self.runtime) is None:
             msg = f"hook {self.name!r} needs {self.runtime!r}, which is not installed: install it, or use hook='auto'"
             raise HookError(msg)
         module, _, name = self.factory.partition(":")
