@@ -7,7 +7,6 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar, cast
 
 from mtprof_nb.capture import session as sessions
@@ -15,11 +14,11 @@ from mtprof_nb.capture.activities import as_activity, resolve_activities, suppor
 from mtprof_nb.capture.decorated import decorated
 from mtprof_nb.capture.distributed import distributed_info
 from mtprof_nb.capture.execution_trace import observer_from_environment
-from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.finish import finish
+from mtprof_nb.capture.hook import EventTimes, Request
 from mtprof_nb.capture.interrupts import GuardedExit, interrupts_held_back, when_left
 from mtprof_nb.capture.schedule import ProfilerAction, Transitions, as_action, record_always, transitions
 from mtprof_nb.capture.session import Options, Session
-from mtprof_nb.capture.sources import with_sources
 from mtprof_nb.errors import SessionError, check_metadata, warn
 from mtprof_nb.merge import merge
 from mtprof_nb.results import Results
@@ -91,7 +90,7 @@ class profile(Results):
         self.custom_trace_id_callback = custom_trace_id_callback
         self.on_trace_ready = on_trace_ready
         #: Adds to each finished window what was learnt of it elsewhere; set before `start()`.
-        self.annotate: Callable[[Trace], Trace] | None = None
+        self.annotate: Callable[[Trace, EventTimes], Trace] | None = None
         self.schedule: Callable[[int], Any] = schedule or record_always
         self.record_steps = schedule is not None
         self.step_num = 0
@@ -353,8 +352,7 @@ class profile(Results):
                     self._stop_observer()
 
     def _keep_window(self, session: Session) -> None:
-        trace = with_metadata(replace(session.stop(), label=self.name), self._metadata)
-        trace = with_sources(self.annotate(trace) if self.annotate is not None else trace)
+        trace = finish(*session.stop(), label=self.name, metadata=self._metadata, annotate=self.annotate)
         if self.acc_events and self._trace is not None:
             trace = merge([self._trace, trace])
         self._trace = trace

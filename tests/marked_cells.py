@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 
+import numpy as np
 from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 from traces import event, make_trace
 
@@ -109,13 +110,8 @@ class Shell:
 
     def _finish(self, run: Run, marks: Marks) -> None:
         marks.stop()
-        assert marks._buffers is not None
-        perf_ns, wall_ns = marks._buffers.began
-        rows = [
-            event(op.name, op.time_ns - perf_ns + wall_ns, op.time_ns - perf_ns + wall_ns, thread=op.thread)
-            for op in run.ops
-        ]
-        run.trace = marks.apply(make_trace(rows))
+        rows = [event(op.name, op.time_ns, op.time_ns, thread=op.thread) for op in run.ops]
+        run.trace = marks.apply(make_trace(rows), np.asarray)
         run.note = marks.note
         marks.remove()
         self.marks = None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from mtprof_nb.trace import Recorded, Trace
+from mtprof_nb.trace import Int64, Recorded, Trace
+
+#: The times of events at moments of the monotonic clock, `time.perf_counter_ns`.
+EventTimes = Callable[[Int64], Int64]
 
 
 class Clock:

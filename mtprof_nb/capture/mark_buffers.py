@@ -74,8 +74,8 @@ class MarkBuffers:
         self._count = 0
         #: Why marking ended early, "" if it did not.
         self.note = ""
-        self.began = clock_pair()
-        self.ended: tuple[int, int] | None = None
+        #: By `perf_counter_ns`: when the last mark was kept, None while they are.
+        self.ended_ns: int | None = None
         self.cell_thread = threading.get_native_id()
         #: When the profiler itself was at work on the cell's thread: first and last moment.
         self.own: list[tuple[int, int]] = []
@@ -101,7 +101,7 @@ class MarkBuffers:
 
     def stop(self) -> None:
         """Note the time; a second call does nothing."""
-        self.ended = self.ended or clock_pair()
+        self.ended_ns = self.ended_ns or time.perf_counter_ns()
 
     def measure_costs(self) -> None:
         """Measure what a mark costs now."""
@@ -204,12 +204,3 @@ def mark_cost_ns() -> int:
         return lambda: mark.here[-mark, 0]
 
     return cost_ns(marking)
-
-
-def clock_pair() -> tuple[int, int]:
-    """One moment on the monotonic clock and on the wall clock: of several readings the least disturbed."""
-    best = (1 << 62, 0, 0)
-    for _ in range(8):
-        before, wall, after = time.perf_counter_ns(), time.time_ns(), time.perf_counter_ns()
-        best = min(best, (after - before, (before + after) // 2, wall))
-    return best[1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -9,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mtprof_nb.bookkeeping import is_bookkeeping
-from mtprof_nb.capture.mark_buffers import MarkBuffers, ThreadMarks, clock_pair
+from mtprof_nb.capture.hook import EventTimes
+from mtprof_nb.capture.mark_buffers import MarkBuffers, ThreadMarks
 from mtprof_nb.capture.marking import ENTER, LEAVE, Place, Places
 from mtprof_nb.intervals import covered_until
 from mtprof_nb.trace import (
@@ -137,7 +139,9 @@ def own_places(numbers: Int64, places: Places) -> tuple[Int32, Bool]:
     return (numbers[is_own] - places.first).astype(np.int32), is_own
 
 
-def with_marked_lines(trace: Trace, buffers: MarkBuffers, places: Places, files: Sequence[str]) -> Trace:
+def with_marked_lines(
+    trace: Trace, buffers: MarkBuffers, places: Places, files: Sequence[str], times_of: EventTimes
+) -> Trace:
     """`trace` with `line` and `line_stack`: the last mark of the event's own thread before it began.
 
     An event of the backward pass on a thread of the engine's own takes the line that the cell's thread, which
@@ -149,7 +153,7 @@ def with_marked_lines(trace: Trace, buffers: MarkBuffers, places: Places, files:
     marked = {marks.native_id for marks in threads}
     unmarked = [index for index, thread in enumerate(trace.tracks) if thread.native_id not in marked]
     in_engine = np.isin(trace.track, unmarked) & (trace.phase == BACKWARD)
-    clock = _WallClock(buffers, "kineto" in trace.hooks)
+    ended_ns = int(times_of(np.array([buffers.ended_ns or time.perf_counter_ns()], np.int64))[0])
     outside_ns, own_ns = None, trace.own_ns
     for marks in threads:
         own = [index for index, thread in enumerate(trace.tracks) if thread.native_id == marks.native_id]
@@ -157,20 +161,27 @@ def with_marked_lines(trace: Trace, buffers: MarkBuffers, places: Places, files:
         if marks.native_id == buffers.cell_thread:
             rows |= in_engine
         chosen = np.flatnonzero(rows & ~trace.on_device)
-        last = np.searchsorted(clock.unix_ns(marks.time_ns), trace.start_ns[chosen], side="right") - 1
+        last = np.searchsorted(times_of(marks.time_ns), trace.start_ns[chosen], side="right") - 1
         nodes = np.append(replay.nodes(marks.place), np.int32(-1))
         node[chosen] = nodes[last]
         if marks.native_id == buffers.cell_thread and trace.has_all_ops:
             cost_ns = buffers.costs.by_place(places)
-            outside_ns, own_ns = _outside_ops(trace, clock, buffers.own, marks, nodes[:-1], cost_ns)
+            window_ns = trace.began_ns, min(ended_ns, trace.ended_ns)
+            outside_ns, own_ns = _outside_ops(trace, times_of, window_ns, buffers.own, marks, nodes[:-1], cost_ns)
     if buffers.note:
-        node[trace.start_ns > clock.ended_ns] = -1
+        node[trace.start_ns > ended_ns] = -1
     overhead_ns = trace.overhead_ns if trace.overhead_ns < 0 else trace.overhead_ns + own_ns - trace.own_ns
     return replay.onto(replace(trace, own_ns=own_ns, overhead_ns=overhead_ns), node, outside_ns)
 
 
 def _outside_ops(
-    trace: Trace, clock: _WallClock, own: list[tuple[int, int]], marks: _Marks, node: Int32, cost_ns: Int64
+    trace: Trace,
+    times_of: EventTimes,
+    window_ns: tuple[int, int],
+    own: list[tuple[int, int]],
+    marks: _Marks,
+    node: Int32,
+    cost_ns: Int64,
 ) -> tuple[Int64, int]:
     """Of the time from each mark to the next, what lies in the recording and in no op, summed by the mark's node.
 
@@ -178,9 +189,8 @@ def _outside_ops(
     place.
     """
     is_op = (trace.kind == OP) & ~trace.is_async & ~is_bookkeeping(trace)
-    until_ns = min(clock.ended_ns, trace.ended_ns)
     ops = trace.start_ns[is_op], trace.end_ns[is_op]
-    starts, ends = map(np.append, ops, _own_intervals(trace, clock, own, until_ns))
+    starts, ends = map(np.append, ops, _own_intervals(trace, times_of, window_ns, own))
     order = np.argsort(starts, kind="stable")
     no_lines = starts[order], ends[order]
     # The last sum is of the time in no line.
@@ -190,8 +200,8 @@ def _outside_ops(
         last = min(first + _GAPS, gaps)
         # The marks around these gaps; before the first mark and after the last, the recording begins and ends.
         inside, beyond = slice(max(first - 1, 0), last), (int(first == 0), int(last == gaps))
-        moments = np.pad(clock.unix_ns(marks.time_ns[inside]), beyond, constant_values=(trace.began_ns, until_ns))
-        moments = moments.clip(trace.began_ns, until_ns)
+        moments = np.pad(times_of(marks.time_ns[inside]), beyond, constant_values=window_ns)
+        moments = moments.clip(*window_ns)
         left_ns = np.diff(moments - covered_until(*no_lines, moments))
         # One mark's cost lies behind its own reading of the clock, and before it: half is a fair share.
         costs_ns = np.pad(cost_ns[marks.place[inside]], beyond)
@@ -203,26 +213,11 @@ def _outside_ops(
     return spent_ns[:-1], outside_ns - int(spent_ns.sum())
 
 
-def _own_intervals(trace: Trace, clock: _WallClock, own: list[tuple[int, int]], until_ns: int) -> tuple[Int64, Int64]:
+def _own_intervals(
+    trace: Trace, times_of: EventTimes, window_ns: tuple[int, int], own: list[tuple[int, int]]
+) -> tuple[Int64, Int64]:
     """When the profiler was at work in the window: at its start, and whenever its marks noted so."""
-    noted = clock.unix_ns(np.array(own, np.int64).reshape(-1, 2))
+    noted = times_of(np.array(own, np.int64).reshape(-1, 2))
     both = np.append(noted, [[trace.began_ns, trace.began_ns + trace.own_ns]], axis=0)
-    starts, ends = np.clip(both, trace.began_ns, until_ns).T
+    starts, ends = np.clip(both, *window_ns).T
     return starts, ends
-
-
-class _WallClock:
-    """The wall clock's reading at a moment of the monotonic one."""
-
-    def __init__(self, buffers: MarkBuffers, is_stretched: bool) -> None:
-        self._began, wall = buffers.began
-        ended, wall_at_end = buffers.ended or clock_pair()
-        self._offset = wall - self._began
-        drift = (wall_at_end - ended) - self._offset
-        # Where the wall clock is corrected meanwhile, Kineto spreads the difference evenly over its recording.
-        self._rate = drift / max(ended - self._began, 1) if is_stretched else 0.0
-        self.ended_ns = int(self.unix_ns(np.array([ended], np.int64))[0])
-
-    def unix_ns(self, time_ns: Int64) -> Int64:
-        unix = time_ns + self._offset
-        return unix + np.rint((time_ns - self._began) * self._rate).astype(np.int64) if self._rate else unix

@@ -16,6 +16,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from mtprof_nb.capture import unmarking
+from mtprof_nb.capture.hook import EventTimes
 from mtprof_nb.capture.hot_functions import HotFunctions
 from mtprof_nb.capture.mark_buffers import IDLE, MarkBuffers, idle_mark, mark_cost_ns
 from mtprof_nb.capture.mark_lookup import with_marked_lines
@@ -145,13 +146,13 @@ class Marks:
         if self._buffers is not None:
             self._buffers.stop()
 
-    def apply(self, trace: Trace) -> Trace:
+    def apply(self, trace: Trace, times_of: EventTimes) -> Trace:
         """`trace` with the line that each of its events was caused by, where it is known."""
         if self._buffers is None:
             return trace
         if self._left_ns is not None:
             self._buffers.own.append((self._left_ns, time.perf_counter_ns()))
-        trace = with_marked_lines(trace, self._buffers, self._places, [unit.file for unit in self._units])
+        trace = with_marked_lines(trace, self._buffers, self._places, [unit.file for unit in self._units], times_of)
         texts = {unit.file: unit.text for unit in self._units if unit.text}
         return replace(trace, sources={**trace.sources, **texts}, lines_note=self.note)
 

@@ -14,17 +14,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import InitVar, dataclass, field, replace
 from functools import partial
-from typing import Any, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, cast
 
-import numpy as np
-
+from mtprof_nb.capture.finish import Steps, StoppedWindow
 from mtprof_nb.capture.hook import Clock, Request
-from mtprof_nb.capture.interleaving import OpenScopes, current_task, mark_interleaved
+from mtprof_nb.capture.interleaving import OpenScope, OpenScopes, current_task
 from mtprof_nb.capture.torch_scope import is_being_compiled, torch_scope
 from mtprof_nb.capture.torch_steps import advance_count, begin_count, end_count
 from mtprof_nb.capture.window import Window
 from mtprof_nb.errors import SessionError, collected_warnings, warn
-from mtprof_nb.trace import SCOPE, Trace
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -46,6 +44,14 @@ class Owner(Protocol):
 
     def step(self) -> None:
         """Begin the next step."""
+
+
+class Stopped(NamedTuple):
+    """A window that was stopped, and what its session knows of it."""
+
+    window: StoppedWindow
+    steps: Steps
+    interleaved: list[OpenScope]
 
 
 @dataclass
@@ -94,28 +100,16 @@ class Session:
         self.window.start()
         self.is_recording = True
 
-    def stop(self) -> Trace:
-        """The window's trace, each event with its step."""
+    def stop(self) -> Stopped:
+        """Stop the window; `finish` of the result makes its trace."""
         if self.window is None:
             msg = "Profiler must be initialized before stopping trace"
             raise AssertionError(msg)
         self.is_recording = False
         # Where this is interrupted the window is still there to be stopped.
-        window = self.window
-        trace = window.stop()
+        stopped = self.window.stop()
         self.window = None
-        trace = mark_interleaved(_within_window(trace), self.scopes.take_interleaved(), window.placed)
-        step = np.searchsorted(window.placed(self._step_began_ns), trace.start_ns, side="right") - 1
-        return replace(trace, step=np.array(self._step_number, np.int32)[np.maximum(step, 0)])
-
-
-def _within_window(trace: Trace) -> Trace:
-    """`trace` with scopes that were open at its end ended there, and not when the hooks had been stopped."""
-    late = (trace.kind == SCOPE) & (trace.end_ns > trace.ended_ns)
-    if not late.any():
-        return trace
-    until_end = np.maximum(trace.ended_ns - trace.start_ns, 0)
-    return replace(trace, duration_ns=np.where(late, until_end, trace.duration_ns)).sorted()
+        return Stopped(stopped, Steps(self._step_began_ns, self._step_number), self.scopes.take_interleaved())
 
 
 _lock = threading.Lock()

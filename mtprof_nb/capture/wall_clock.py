@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
+import numpy.typing as npt
 
 from mtprof_nb.capture.hook import Clock
 from mtprof_nb.trace import Int64
@@ -69,9 +68,9 @@ class WallClock:
         since_start = (kineto_ns - self.noted_ns[0] - self._ahead_ns[0]) / (self._scale or 1.0)
         return self.noted_ns[0] + since_start.astype(np.int64)
 
-    def among_kineto(self, moments_ns: Sequence[int]) -> Int64:
+    def among_kineto(self, moments_ns: npt.ArrayLike) -> Int64:
         """Moments of the session's clock among Kineto's events, which follow a correction but not a jump."""
-        moments = np.array(moments_ns, np.int64)
+        moments = np.asarray(moments_ns, np.int64)
         if not self.drift_ns or self.has_jumped:
             return moments
         return moments + np.interp(moments, self.noted_ns, self._ahead_ns).astype(np.int64)

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
+from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Hook, Request
-from mtprof_nb.capture.memory import of_recording
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES, default_hooks, hooks_named
 from mtprof_nb.capture.torch_scope import Together, torch_scope
 from mtprof_nb.capture.wall_clock import WallClock
-from mtprof_nb.errors import warn
-from mtprof_nb.merge import merge
-from mtprof_nb.trace import PYTHON, Int64, Trace
+from mtprof_nb.trace import Int64, Trace
 
 if TYPE_CHECKING:
     from mtprof_nb.capture.followed_threads import FollowedThreadsHook
     from mtprof_nb.capture.kineto import KinetoHook
-
-#: An estimate of the time that recording a Python call adds, which only Kineto records, in nanoseconds.
-_PYTHON_CALL_NS = 150
 
 
 class Window:
@@ -65,9 +59,9 @@ class Window:
             raise
         self._start_ns = self.request.clock.now_ns() - self._wall.noted_ns[0]
 
-    def placed(self, moments_ns: Sequence[int]) -> Int64:
+    def placed(self, moments_ns: npt.ArrayLike) -> Int64:
         """Moments of the session's clock among the events: Kineto's follow a wall clock that is being corrected."""
-        return self._wall.among_kineto(moments_ns) if "kineto" in self.hooks else np.array(moments_ns, np.int64)
+        return self._wall.among_kineto(moments_ns) if "kineto" in self.hooks else np.asarray(moments_ns, np.int64)
 
     def attach_new_runtimes(self) -> None:
         """Hook the runtimes that were imported since the start, where the hook is `auto`."""
@@ -96,24 +90,20 @@ class Window:
         for hook in self.hooks.values():
             hook.toggle(enable, activities)
 
-    def stop(self) -> Trace:
-        """The window's trace. What a hook raises is raised after all are stopped."""
+    def stop(self) -> StoppedWindow:
+        """Stop every hook. What one of them raises is raised after all are stopped."""
         self._wall.note()
         traces = self._stop_hooks()
-        noted = self.placed(self._wall.noted_ns).tolist()
-        if set(traces) == {"scopes"}:
-            warn("no tensor runtime is imported, so only scopes were recorded: import torch, mindtorch_v2 or candle")
-        trace = _within(_merged(list(traces.values())), self.request.max_events)
-        return replace(
-            trace,
+        noted_ns = self._wall.noted_ns
+        return StoppedWindow(
+            request=self.request,
+            traces=traces,
             hooks=tuple(name for name, trace in traces.items() if len(trace) or self.hooks[name] is not self._beside),
-            began_ns=noted[0],
-            ended_ns=noted[-1],
-            windows=((noted[0], noted[-1]),),
-            trace_id=self.request.trace_id,
-            is_partial=self._is_partial or trace.is_partial,
-            overhead_ns=sum(_cost_ns(name, trace) for name, trace in traces.items()) + self._start_ns,
-            own_ns=self._start_ns,
+            began_ns=noted_ns[0],
+            ended_ns=noted_ns[-1],
+            start_ns=self._start_ns,
+            is_partial=self._is_partial,
+            placed=self.placed,
         )
 
     def abandon(self) -> None:
@@ -140,29 +130,3 @@ class Window:
         if failure is not None:
             raise failure
         return {name: traces[name] for name in self.hooks}
-
-
-def _merged(traces: list[Trace]) -> Trace:
-    """All hooks' events, and of each device one count of what all runtimes hold there."""
-    trace = merge(traces)
-    with_memory = [one for one in traces if one.allocations is not None and len(one.allocations)]
-    if trace.allocations is None or len(with_memory) < 2:
-        return trace
-    return replace(trace, allocations=of_recording(trace, trace.allocations))
-
-
-def _within(trace: Trace, most: int) -> Trace:
-    """The first `most` events of `trace`: hooks that record beside one another each hold as many at most."""
-    more = len(trace) - most
-    if more <= 0:
-        return trace
-    if not trace.dropped:
-        warn(f"recording stopped at max_events={most:,}: {more:,} events are missing; raise max_events")
-    return replace(trace.take(np.arange(most)), dropped=trace.dropped + more)
-
-
-def _cost_ns(hook: str, trace: Trace) -> int:
-    """An estimate of the time that recording `trace` took."""
-    calls = int(np.count_nonzero(trace.kind == PYTHON))
-    event_ns = HOOK_KINDS.get(hook, SCOPES).cost_ns(trace.recorded)
-    return (len(trace) - calls) * event_ns + calls * _PYTHON_CALL_NS

@@ -5,6 +5,7 @@ import builtins
 import time
 from typing import Any
 
+import numpy as np
 import pytest
 from traces import event, make_trace
 
@@ -47,15 +48,14 @@ def marked_run(clock: FakeClock, text: str) -> Trace:
     buffers = MarkBuffers(callable, lambda _pairs: None)
     buffers.measure_costs()
     began_ns = clock.now_ns
-    # The two clocks are one here, whatever was read first.
-    buffers.began = (0, 0)
     names: dict[str, Any] = {"__builtins__": {**vars(builtins), MARK: buffers.mark}, "work": clock.work}
     exec(compile(tree, "cell", "exec"), names)
     # No marked function is left, in the way of those who look for such.
     names.clear()
-    ended_ns = clock.now_ns
-    buffers.ended = (ended_ns, ended_ns)
-    return with_marked_lines(make_trace([], began_ns=began_ns, ended_ns=ended_ns), buffers, places, ["cell"])
+    buffers.ended_ns = ended_ns = clock.now_ns
+    return with_marked_lines(
+        make_trace([], began_ns=began_ns, ended_ns=ended_ns), buffers, places, ["cell"], np.asarray
+    )
 
 
 def times(trace: Trace) -> dict[int, int]:
@@ -96,9 +96,9 @@ def recording(marks: list[tuple[int, int]], own: list[tuple[int, int]], costs: M
     module = places.add_scope(Function("<module>", 1))
     numbers = {line: places.number(Place(0, line, module, LINE)) for _, line in marks}
     buffers._buffers[0].items.extend(part for time_ns, line in marks for part in (time_ns, numbers[line]))
-    buffers.began, buffers.ended, buffers.own, buffers.costs = (0, 0), (99_000, 99_000), own, costs
+    buffers.ended_ns, buffers.own, buffers.costs = 99_000, own, costs
     ops = [event("a", 5_100, 5_900, thread=buffers.cell_thread)]
-    return with_marked_lines(make_trace(ops, **window), buffers, places, ["cell"])
+    return with_marked_lines(make_trace(ops, **window), buffers, places, ["cell"], np.asarray)
 
 
 @pytest.mark.parametrize("gaps_at_a_time", [1, 2, 3, 4, 5, 100])

@@ -1,0 +1,122 @@
+"""From a stopped window to the finished `Trace`: all that is added to what the hooks recorded, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from mtprof_nb.capture.hook import EventTimes, Request
+from mtprof_nb.capture.interleaving import OpenScope, mark_interleaved
+from mtprof_nb.capture.memory import of_recording
+from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES
+from mtprof_nb.capture.sources import with_sources
+from mtprof_nb.errors import warn
+from mtprof_nb.merge import merge
+from mtprof_nb.trace import PYTHON, SCOPE, Int64, Trace, with_metadata
+
+#: An estimate of the time that recording a Python call adds, which only Kineto records, in nanoseconds.
+_PYTHON_CALL_NS = 150
+
+
+@dataclass(frozen=True)
+class StoppedWindow:
+    """What each hook of a window recorded, and what is known of the window itself."""
+
+    request: Request
+    traces: Mapping[str, Trace]
+    #: Names of the hooks, for the user.
+    hooks: tuple[str, ...]
+    #: By the clock of the session.
+    began_ns: int
+    ended_ns: int
+    #: How long it took to start the hooks.
+    start_ns: int
+    #: Whether activities were left out on purpose.
+    is_partial: bool
+    #: Moments of the session's clock as times of the events.
+    placed: Callable[[npt.ArrayLike], Int64]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """When each step began, by the clock of the session, and its number."""
+
+    began_ns: Sequence[int]
+    number: Sequence[int]
+
+
+def finish(
+    window: StoppedWindow,
+    steps: Steps,
+    interleaved: Sequence[OpenScope],
+    *,
+    label: str = "",
+    metadata: Mapping[str, str] | None = None,
+    annotate: Callable[[Trace, EventTimes], Trace] | None = None,
+) -> Trace:
+    """One trace of all hooks' events, with steps, label, metadata, the lines of `annotate` and source texts."""
+    if set(window.traces) == {SCOPES.name}:
+        warn("no tensor runtime is imported, so only scopes were recorded: import torch, mindtorch_v2 or candle")
+    trace = _within_limit(_merged(list(window.traces.values())), window.request.max_events)
+    began_ns, ended_ns = window.placed([window.began_ns, window.ended_ns]).tolist()
+    trace = replace(
+        trace,
+        hooks=window.hooks,
+        began_ns=began_ns,
+        ended_ns=ended_ns,
+        windows=((began_ns, ended_ns),),
+        trace_id=window.request.trace_id,
+        is_partial=window.is_partial or trace.is_partial,
+        overhead_ns=sum(_cost_ns(name, part) for name, part in window.traces.items()) + window.start_ns,
+        own_ns=window.start_ns,
+        label=label,
+    )
+    trace = mark_interleaved(_within_window(trace), interleaved, window.placed)
+    trace = with_metadata(_with_steps(trace, window.placed(steps.began_ns), steps.number), metadata or {})
+    if annotate is not None:
+        offset_ns = window.request.clock.offset_ns
+        trace = annotate(trace, lambda monotonic_ns: window.placed(monotonic_ns + offset_ns))
+    return with_sources(trace)
+
+
+def _merged(traces: list[Trace]) -> Trace:
+    """All hooks' events, and of each device one count of what all runtimes hold there."""
+    trace = merge(traces)
+    with_memory = [one for one in traces if one.allocations is not None and len(one.allocations)]
+    if trace.allocations is None or len(with_memory) < 2:
+        return trace
+    return replace(trace, allocations=of_recording(trace, trace.allocations))
+
+
+def _within_limit(trace: Trace, most: int) -> Trace:
+    """The first `most` events of `trace`: hooks that record beside one another each hold as many at most."""
+    more = len(trace) - most
+    if more <= 0:
+        return trace
+    if not trace.dropped:
+        warn(f"recording stopped at max_events={most:,}: {more:,} events are missing; raise max_events")
+    return replace(trace.take(np.arange(most)), dropped=trace.dropped + more)
+
+
+def _within_window(trace: Trace) -> Trace:
+    """`trace` with scopes that were open at its end ended there, and not when the hooks had been stopped."""
+    late = (trace.kind == SCOPE) & (trace.end_ns > trace.ended_ns)
+    if not late.any():
+        return trace
+    until_end = np.maximum(trace.ended_ns - trace.start_ns, 0)
+    return replace(trace, duration_ns=np.where(late, until_end, trace.duration_ns)).sorted()
+
+
+def _with_steps(trace: Trace, began_ns: Int64, numbers: Sequence[int]) -> Trace:
+    step = np.searchsorted(began_ns, trace.start_ns, side="right") - 1
+    return replace(trace, step=np.array(numbers, np.int32)[np.maximum(step, 0)])
+
+
+def _cost_ns(hook: str, trace: Trace) -> int:
+    """An estimate of the time that recording `trace` took."""
+    calls = int(np.count_nonzero(trace.kind == PYTHON))
+    event_ns = HOOK_KINDS.get(hook, SCOPES).cost_ns(trace.recorded)
+    return (len(trace) - calls) * event_ns + calls * _PYTHON_CALL_NS
