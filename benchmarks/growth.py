@@ -20,7 +20,7 @@ from benchmarks.profilers import ours, recorded
 from benchmarks.programs import FLAGS, MLP
 from benchmarks.repeated import recording, repeated
 from benchmarks.sampling import Lap, Rounds, Sample, Scale, Way, in_turns
-from mtprof_nb.trace import Trace
+from mtprof_nb.model.trace import Trace
 
 GROUP = "6 growth"
 #: Events of one step of the standard program.
@@ -116,10 +116,10 @@ def _analysis_figures(scale: Scale) -> list[Figure]:
 def _analyse(kept: Trace, folder: Path) -> Sample:
     """Time an event of each analysis, none of which has seen the trace before."""
     from mtprof_nb.analysis.calltree import call_tree
-    from mtprof_nb.analysis.stacks import stack_totals
-    from mtprof_nb.averages import key_averages
+    from mtprof_nb.analysis.stack_metrics import stack_totals
     from mtprof_nb.export import chrome_trace
-    from mtprof_nb.views.blocks import Timeline
+    from mtprof_nb.results.averages import key_averages
+    from mtprof_nb.views.charts.timeline_picture import Timeline
 
     def timed(work: Callable[[Trace], object]) -> float:
         trace = replace(kept)

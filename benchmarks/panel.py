@@ -12,7 +12,7 @@ from unittest import mock
 from benchmarks.figure import Figure, Spread
 from benchmarks.repeated import recording, repeated
 from benchmarks.sampling import Lap, Rounds, Sample, Scale, Way, in_turns
-from mtprof_nb.trace import Trace
+from mtprof_nb.model.trace import Trace
 
 GROUP = "7 panel"
 _MOST = 1_000_000
@@ -53,7 +53,7 @@ def _panel(kept: Trace) -> Sample:
     """A page shows a panel, which asks for plotly.js, then another panel of the same page."""
     from dataclasses import replace
 
-    from mtprof_nb.views.panel import panel
+    from mtprof_nb.views.panel.show_panel import panel
 
     with _sent_bytes() as sent:
         lap = Lap()
@@ -75,7 +75,7 @@ def _figure_widget(kept: Trace) -> Sample:
 
     import plotly.graph_objects as go
 
-    from mtprof_nb.views.timeline import timeline
+    from mtprof_nb.views.charts.timeline_tab import timeline
 
     with _sent_bytes() as sent:
         lap = Lap()

@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.profilers import ours, recorded
 from benchmarks.programs import MLP
-from mtprof_nb.schema import Record, schema_of
-from mtprof_nb.trace import Allocations, Trace
+from mtprof_nb.model.schema import Record, schema_of
+from mtprof_nb.model.trace import Allocations, Trace
 
 
 def recording(steps: int, **flags: Any) -> Trace:

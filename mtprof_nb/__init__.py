@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from mtprof_nb.capture.session import record_function, step, steps
     from mtprof_nb.errors import ExportError, HookError, MtprofError, MtprofWarning, SessionError
     from mtprof_nb.export.tensorboard import tensorboard_trace_handler
+    from mtprof_nb.model.trace import Trace
     from mtprof_nb.profiler import active, last, profile
-    from mtprof_nb.trace import Trace
 
 __version__ = "0.1.0"
 
@@ -46,7 +46,7 @@ _HOME = {
     "ProfilerAction": "capture.schedule",
     "ProfilerActivity": "capture.activities",
     "SessionError": "errors",
-    "Trace": "trace",
+    "Trace": "model.trace",
     "active": "profiler",
     "last": "profiler",
     "profile": "profiler",

@@ -20,9 +20,9 @@ from mtprof_nb.capture.interrupts import GuardedExit, interrupts_held_back, when
 from mtprof_nb.capture.schedule import ProfilerAction, Transitions, as_action, record_always, transitions
 from mtprof_nb.capture.session import Options, Session
 from mtprof_nb.errors import SessionError, check_metadata, warn
-from mtprof_nb.merge import merge
-from mtprof_nb.results import Results
-from mtprof_nb.trace import Recorded, Trace, empty_trace, with_metadata
+from mtprof_nb.model.merge import merge
+from mtprof_nb.model.trace import Recorded, Trace, empty_trace, with_metadata
+from mtprof_nb.results.recording_results import Results
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -17,8 +17,8 @@ import numpy as np
 from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 from traces import event, make_trace
 
-from mtprof_nb.capture.marks import CellMarker, Marks
-from mtprof_nb.trace import SourceLine, Trace
+from mtprof_nb.capture.marks.marked_cell import CellMarker, Marks
+from mtprof_nb.model.trace import SourceLine, Trace
 
 
 @dataclass

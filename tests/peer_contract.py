@@ -13,10 +13,10 @@ import pytest
 
 from mtprof_nb.analysis.costs import event_costs
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.averages import key_averages
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.registry import HOOK_KINDS
-from mtprof_nb.trace import KINDS, PHASES, Recorded, Trace
+from mtprof_nb.model.trace import KINDS, PHASES, Recorded, Trace
+from mtprof_nb.results.averages import key_averages
 
 EVERY_FLAG = {
     "record_shapes": True,

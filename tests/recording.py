@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from mtprof_nb.capture.buffer import OP_FIELDS, Buffer, Lane
-from mtprof_nb.capture.frozen import Vocabulary, freeze
 from mtprof_nb.capture.hook import Clock, Request
-from mtprof_nb.trace import Recorded, Trace, Track
+from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer, Lane
+from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
+from mtprof_nb.model.trace import Recorded, Trace, Track
 
 
 class StillClock(Clock):

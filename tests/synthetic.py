@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mtprof_nb.trace import (
+from mtprof_nb.model.trace import (
     BACKWARD,
     FORWARD,
     OP,

@@ -4,8 +4,8 @@ import json
 
 from traces import event, make_trace
 
-from mtprof_nb.device_facts import collective_of, moved_bytes, with_device_facts
-from mtprof_nb.trace import KINDS, Collective
+from mtprof_nb.model.device_facts import collective_of, moved_bytes, with_device_facts
+from mtprof_nb.model.trace import KINDS, Collective
 
 ALL_REDUCE = {
     "Collective name": "allreduce",

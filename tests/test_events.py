@@ -9,9 +9,9 @@ from enum import Enum
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.event import DeviceName, Event
-from mtprof_nb.events import Events
-from mtprof_nb.trace import empty_trace
+from mtprof_nb.model.trace import empty_trace
+from mtprof_nb.results.event import DeviceName, Event
+from mtprof_nb.results.events import Events
 
 ALWAYS = ["name", "kind", "device_type", "start_ns", "end_ns", "duration_ns", "step", "thread_id", "phase"]
 OF_OPS = ["correlation_id", "runtime_name", "runtime_tid"]

@@ -52,10 +52,10 @@ MAY_IMPORT = {
 }
 #: Upward, yet only when called: lists of averages and of events write themselves to files, as torch's do.
 ON_DEMAND = {
-    ("averages", "mtprof_nb.export.rows"),
+    ("averages", "mtprof_nb.export.averages_files"),
     ("events", "mtprof_nb.export.chrome_trace"),
-    ("events", "mtprof_nb.export.rows"),
-    ("events", "mtprof_nb.export.stacks"),
+    ("events", "mtprof_nb.export.averages_files"),
+    ("events", "mtprof_nb.export.collapsed_stacks"),
 }
 NAMED_ROOM = re.compile(rf"mtprof_nb\.({'|'.join(MAY_IMPORT)})(\.\w+)*(:\w+)?")
 HEAVY = ("torch", "IPython", "ipywidgets", "anywidget", "plotly", "pandas")
@@ -133,15 +133,15 @@ def test_only_the_magic_and_the_public_names_import_the_profiler() -> None:
     [
         "from mtprof_nb.views import panel",
         "from mtprof_nb import views",
-        "import mtprof_nb.views.panel",
+        "import mtprof_nb.views.panel.show_panel",
         "import mtprof_nb",
         "from mtprof_nb import profile",
         "from .. import views",
         "from ..views.panel import Panel",
-        "def show():\n    from mtprof_nb.views.panel import Panel\n    return Panel",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from mtprof_nb.views.panel import Panel",
-        "def show():\n    return import_module('mtprof_nb.views.panel')",
-        "LAZY = {'Panel': 'mtprof_nb.views.panel:Panel'}",
+        "def show():\n    from mtprof_nb.views.panel.show_panel import Panel\n    return Panel",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from mtprof_nb.views.panel.show_panel import Panel",
+        "def show():\n    return import_module('mtprof_nb.views.panel.show_panel')",
+        "LAZY = {'Panel': 'mtprof_nb.views.panel.show_panel:Panel'}",
     ],
 )
 def test_an_upward_import_is_found_however_it_is_written(tmp_path: Path, source: str) -> None:
@@ -153,7 +153,7 @@ def test_an_upward_import_is_found_however_it_is_written(tmp_path: Path, source:
 @pytest.mark.parametrize(
     "source",
     [
-        "from mtprof_nb.trace import Trace",
+        "from mtprof_nb.model.trace import Trace",
         "from ..errors import HookError",
         "from . import hook",
         "from .hook import Hook",

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtprof_nb.intervals import (
+from mtprof_nb.model.intervals import (
     covered,
     covered_until,
     crossing,

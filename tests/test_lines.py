@@ -7,9 +7,9 @@ import pytest
 from marked_cells import new_shell
 from traces import event, make_trace
 
-from mtprof_nb.analysis.parameters import ParameterCost
-from mtprof_nb.lines import LineRow, Lines, file_label
-from mtprof_nb.trace import OutsideOps, SourceLine, Trace
+from mtprof_nb.analysis.lines.parameter_lines import ParameterCost
+from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
+from mtprof_nb.results.line_table import LineRow, Lines, file_label
 
 CELL = "<ipython-input-4-0>"
 SOURCE = "%%mtprofile\n\ny = model(x)\n    loss = y.sum()\nloss.backward()"

@@ -6,9 +6,9 @@ import pytest
 from traces import event, make_trace
 
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.merge import merge
-from mtprof_nb.schema import schema_of
-from mtprof_nb.trace import Allocations, Frame, OutsideOps, SourceLine, StackInterner, Trace, Track
+from mtprof_nb.model.merge import merge
+from mtprof_nb.model.schema import schema_of
+from mtprof_nb.model.trace import Allocations, Frame, OutsideOps, SourceLine, StackInterner, Trace, Track
 
 
 def names(trace):

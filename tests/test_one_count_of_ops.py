@@ -7,14 +7,14 @@ import pytest
 from traces import event, make_trace
 
 import mtprof_nb as mtp
-from mtprof_nb.analysis.averages import group
 from mtprof_nb.analysis.costs import counted_ops, in_ops_ns
-from mtprof_nb.averages import key_averages
-from mtprof_nb.events import Events
-from mtprof_nb.lines import Lines
-from mtprof_nb.trace import OP, Trace
-from mtprof_nb.views.spent import spent_by
-from mtprof_nb.views.summary import summary
+from mtprof_nb.analysis.groups import group
+from mtprof_nb.analysis.spent import spent_by
+from mtprof_nb.analysis.summary import summary
+from mtprof_nb.model.trace import OP, Trace
+from mtprof_nb.results.averages import key_averages
+from mtprof_nb.results.events import Events
+from mtprof_nb.results.line_table import Lines
 
 CELL = "<ipython-input-1-0>"
 
@@ -134,7 +134,7 @@ def test_the_events_are_as_many_as_in_torchs_own_list(record_beside_torch: Calla
 def record_beside_torch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """A program run once under our profiler, and torch's events of the same Kineto result."""
     torch = pytest.importorskip("torch")
-    from mtprof_nb.capture import kineto
+    from mtprof_nb.capture.kineto import kineto_hook as kineto
 
     results: list[Any] = []
     original = kineto.build_trace

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.input_values import to_text
-from mtprof_nb.trace import (
+from mtprof_nb.model.input_values import to_text
+from mtprof_nb.model.trace import (
     KERNEL,
     KINDS,
     PHASES,

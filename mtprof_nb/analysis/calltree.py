@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mtprof_nb.analysis.averages import name_ids
 from mtprof_nb.analysis.costs import averaged_costs
+from mtprof_nb.analysis.groups import name_ids
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.analysis.stacks import with_called
-from mtprof_nb.trace import OP, PYTHON, SCOPE, Bool, Frame, Int32, Int64, StackTree, Trace
+from mtprof_nb.analysis.stack_metrics import with_called
+from mtprof_nb.model.trace import OP, PYTHON, SCOPE, Bool, Frame, Int32, Int64, StackTree, Trace
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from mtprof_nb.input_values import from_text
-from mtprof_nb.trace import KINDS, OP, PHASES, Trace
+from mtprof_nb.model.input_values import from_text
+from mtprof_nb.model.trace import KINDS, OP, PHASES, Trace
 
 
 def field(trace: Trace, position: int, key: str) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.analysis.nesting import nest, nesting
-from mtprof_nb.trace import PYTHON, Bool, Int32, Int64, Trace
+from mtprof_nb.model.trace import PYTHON, Bool, Int32, Int64, Trace
 
 
 class Lane(NamedTuple):

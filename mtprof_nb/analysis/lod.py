@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mtprof_nb.trace import Int8, Int32, Int64
+from mtprof_nb.model.trace import Int8, Int32, Int64
 
 #: A chart stays smooth up to about this many blocks.
 LIMIT = 2_000

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.intervals import in_nesting_order, nest_intervals
-from mtprof_nb.trace import Bool, Int32, Int64, Trace
+from mtprof_nb.model.intervals import in_nesting_order, nest_intervals
+from mtprof_nb.model.trace import Bool, Int32, Int64, Trace
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
-from mtprof_nb.trace import Trace
+from mtprof_nb.model.trace import Trace
 
 P = ParamSpec("P")
 R = TypeVar("R")

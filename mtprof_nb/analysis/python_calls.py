@@ -9,7 +9,7 @@ import numpy as np
 
 from mtprof_nb.analysis.nesting import nest
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.trace import PYTHON, Bool, Int32, Trace
+from mtprof_nb.model.trace import PYTHON, Bool, Int32, Trace
 
 _CALL_OF_MODULE = re.compile(r"nn\.Module: .+_(\d+)")
 

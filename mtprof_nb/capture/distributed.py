@@ -8,7 +8,7 @@ import platform
 import sys
 from typing import Any
 
-from mtprof_nb.trace import Process
+from mtprof_nb.model.trace import Process
 
 
 def this_process() -> Process:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from mtprof_nb.capture.async_scopes import OpenScope, mark_interleaved
 from mtprof_nb.capture.hook import EventTimes, Request
-from mtprof_nb.capture.interleaving import OpenScope, mark_interleaved
-from mtprof_nb.capture.memory import of_recording
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES
+from mtprof_nb.capture.shared.allocator_records import of_recording
 from mtprof_nb.capture.sources import with_sources
 from mtprof_nb.errors import warn
-from mtprof_nb.merge import merge
-from mtprof_nb.trace import PYTHON, SCOPE, Int64, Trace, with_metadata
+from mtprof_nb.model.merge import merge
+from mtprof_nb.model.trace import PYTHON, SCOPE, Int64, Trace, with_metadata
 
 #: An estimate of the time that recording a Python call adds, which only Kineto records, in nanoseconds.
 _PYTHON_CALL_NS = 150

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from mtprof_nb.trace import Int64, Recorded, Trace
+from mtprof_nb.model.trace import Int64, Recorded, Trace
 
 #: The times of events at moments of the monotonic clock, `time.perf_counter_ns`.
 EventTimes = Callable[[Int64], Int64]

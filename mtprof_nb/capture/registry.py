@@ -61,7 +61,7 @@ HOOK_KINDS = {
         HookKind(
             "kineto",
             "torch",
-            "mtprof_nb.capture.kineto:KinetoHook",
+            "mtprof_nb.capture.kineto.kineto_hook:KinetoHook",
             event_ns=600,
             flag_ns=_half_each(600),
             hidden_modules=_TORCH_MODULES,
@@ -70,7 +70,7 @@ HOOK_KINDS = {
         HookKind(
             "dispatch",
             "torch",
-            "mtprof_nb.capture.dispatch:DispatchHook",
+            "mtprof_nb.capture.dispatch.dispatch_hook:DispatchHook",
             event_ns=18_000,
             flag_ns={
                 "record_shapes": 4_000,
@@ -86,7 +86,7 @@ HOOK_KINDS = {
         HookKind(
             "mindtorch_v2",
             "mindtorch_v2",
-            "mtprof_nb.capture.mindtorch_v2:MindTorchHook",
+            "mtprof_nb.capture.eager.mindtorch_v2:MindTorchHook",
             event_ns=1_700,
             flag_ns=_half_each(1_700),
             hidden_modules=("mindtorch_v2._dispatch", "mindtorch_v2.profiler"),
@@ -94,7 +94,7 @@ HOOK_KINDS = {
         HookKind(
             "candle",
             "candle",
-            "mtprof_nb.capture.candle:CandleHook",
+            "mtprof_nb.capture.eager.candle:CandleHook",
             event_ns=1_700,
             flag_ns=_half_each(1_700),
             hidden_modules=("candle._dispatch", "candle.profiler"),
@@ -102,7 +102,9 @@ HOOK_KINDS = {
     )
 }
 #: Scopes alone, recorded where no runtime is imported.
-SCOPES = HookKind("scopes", "", "mtprof_nb.capture.scopes:ScopesHook", event_ns=600, flag_ns=_half_each(600))
+SCOPES = HookKind(
+    "scopes", "", "mtprof_nb.capture.shared.scopes_hook:ScopesHook", event_ns=600, flag_ns=_half_each(600)
+)
 #: Modules of the runtimes that can be recorded.
 RUNTIMES = tuple(dict.fromkeys(kind.runtime for kind in HOOK_KINDS.values()))
 

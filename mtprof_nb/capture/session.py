@@ -16,9 +16,9 @@ from dataclasses import InitVar, dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, cast
 
+from mtprof_nb.capture.async_scopes import OpenScope, OpenScopes, current_task
 from mtprof_nb.capture.finish import Steps, StoppedWindow
 from mtprof_nb.capture.hook import Clock, Request
-from mtprof_nb.capture.interleaving import OpenScope, OpenScopes, current_task
 from mtprof_nb.capture.torch_scope import is_being_compiled, torch_scope
 from mtprof_nb.capture.torch_steps import advance_count, begin_count, end_count
 from mtprof_nb.capture.window import Window

@@ -6,8 +6,8 @@ import linecache
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mtprof_nb.source_files import is_user_file
-from mtprof_nb.trace import Trace
+from mtprof_nb.model.source_files import is_user_file
+from mtprof_nb.model.trace import Trace
 
 #: Larger texts are not source code that somebody reads; they are left on disk.
 _MOST_CHARACTERS = 2_000_000

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Hook, Request
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES, default_hooks, hooks_named
 from mtprof_nb.capture.torch_scope import Together, torch_scope
-from mtprof_nb.capture.wall_clock import WallClock
-from mtprof_nb.trace import Int64, Trace
+from mtprof_nb.model.trace import Int64, Trace
 
 if TYPE_CHECKING:
-    from mtprof_nb.capture.followed_threads import FollowedThreadsHook
-    from mtprof_nb.capture.kineto import KinetoHook
+    from mtprof_nb.capture.dispatch.followed_threads import FollowedThreadsHook
+    from mtprof_nb.capture.kineto.kineto_hook import KinetoHook
 
 
 class Window:
@@ -37,7 +37,7 @@ class Window:
         """Put a hook beside Kineto, which does not always listen to other threads."""
         if "kineto" not in self.hooks:
             return
-        from mtprof_nb.capture.followed_threads import FollowedThreadsHook
+        from mtprof_nb.capture.dispatch.followed_threads import FollowedThreadsHook
 
         self._beside = FollowedThreadsHook(self.request, cast("KinetoHook", self.hooks["kineto"]))
         self.hooks["dispatch"] = self._beside

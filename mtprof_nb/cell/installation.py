@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mtprof_nb.capture.marks import CellMarker, marker_of
+from mtprof_nb.capture.marks.marked_cell import CellMarker, marker_of
 from mtprof_nb.cell import completion
 from mtprof_nb.cell.source import OneLiner, is_profiled, profiled
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.error import UsageError
 
 from mtprof_nb.capture.imports import ImportWatcher
-from mtprof_nb.capture.marks import marker_of
+from mtprof_nb.capture.marks.marked_cell import marker_of
 from mtprof_nb.capture.registry import default_hooks
 from mtprof_nb.cell.boundary import Boundary
 from mtprof_nb.cell.progress import RecordingLine, somebody_watches

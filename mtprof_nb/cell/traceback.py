@@ -7,8 +7,8 @@ from types import TracebackType
 
 from mtprof_nb import capture
 
-_HOOKS = Path(capture.__file__).parent
-#: Modules of the same folder that a user's code calls by itself.
+_CAPTURE = Path(capture.__file__).parent
+#: Modules of that folder that a user's code calls by itself.
 _PUBLIC = frozenset({"activities.py", "schedule.py", "session.py"})
 
 
@@ -34,4 +34,5 @@ def _hide(traceback: TracebackType | None) -> None:
 
 def _is_hook(traceback: TracebackType) -> bool:
     file = Path(traceback.tb_frame.f_code.co_filename)
-    return file.parent == _HOOKS and file.name not in _PUBLIC
+    is_public = file.parent == _CAPTURE and file.name in _PUBLIC
+    return _CAPTURE in file.parents and not is_public

@@ -8,7 +8,7 @@ import numpy as np
 
 from mtprof_nb.export.chrome_lanes import Lanes
 from mtprof_nb.export.fixed_width import beside, choice, constant, digits, microseconds, signed_digits
-from mtprof_nb.trace import Trace
+from mtprof_nb.model.trace import Trace
 
 _CHUNK_ROWS = 1 << 14
 #: c10's numbers of device types, which readers of these events expect.

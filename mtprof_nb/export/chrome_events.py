@@ -12,7 +12,7 @@ from mtprof_nb.export.chrome_lanes import Lanes
 from mtprof_nb.export.chrome_text import Texts, joined, quoted
 from mtprof_nb.export.crossings import crossing_calls, crossing_scopes
 from mtprof_nb.export.fixed_width import Words, beside, constant, digits, microseconds, row_texts
-from mtprof_nb.trace import ENGINE_PREFIX, KINDS, OP, SCOPE, Int64, Trace
+from mtprof_nb.model.trace import ENGINE_PREFIX, KINDS, OP, SCOPE, Int64, Trace
 
 #: Rows made into text at once: enough for whole columns to pay, few enough to stay in the processor's cache.
 _CHUNK_ROWS, _CHUNK_BYTES = 1 << 13, 1 << 26

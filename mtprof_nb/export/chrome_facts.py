@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.analysis.stacks import depths
+from mtprof_nb.analysis.stack_metrics import depths
 from mtprof_nb.export.chrome_inputs import extra_text, shape_text, values_text
 from mtprof_nb.export.chrome_joins import Joins, optional
 from mtprof_nb.export.chrome_text import Column, Texts, quoted, table
 from mtprof_nb.export.fixed_width import Words, choice, constant, digits, signed_digits
-from mtprof_nb.trace import PHASES, PYTHON, Bool, Int32, Int64, StackTree, Trace
+from mtprof_nb.model.trace import PHASES, PYTHON, Bool, Int32, Int64, StackTree, Trace
 
 
 class Facts:

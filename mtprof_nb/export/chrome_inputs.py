@@ -7,8 +7,8 @@ import math
 from typing import Any
 
 from mtprof_nb.export.chrome_text import json_text, quoted
-from mtprof_nb.input_values import from_text
-from mtprof_nb.trace import Shapes
+from mtprof_nb.model.input_values import from_text
+from mtprof_nb.model.trace import Shapes
 
 #: Below this, PyTorch prints a whole double as an integer with a point.
 _LARGEST_WHOLE = 1e10

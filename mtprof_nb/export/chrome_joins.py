@@ -7,7 +7,7 @@ import numpy as np
 from mtprof_nb.analysis.python_calls import numbers_among
 from mtprof_nb.export.chrome_text import Column
 from mtprof_nb.export.fixed_width import Words, choice, constant, digits
-from mtprof_nb.trace import ENGINE_PREFIX, OP, PYTHON, RUNTIME, SCOPE, Bool, Int64, Trace
+from mtprof_nb.model.trace import ENGINE_PREFIX, OP, PYTHON, RUNTIME, SCOPE, Bool, Int64, Trace
 
 
 class Joins:

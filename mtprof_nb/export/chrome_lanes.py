@@ -9,7 +9,7 @@ import numpy as np
 
 from mtprof_nb.export.chrome_text import quoted
 from mtprof_nb.export.fixed_width import Words, choice
-from mtprof_nb.trace import Int32, Int64, Process, Trace, Track
+from mtprof_nb.model.trace import Int32, Int64, Process, Trace, Track
 
 #: Kineto sorts devices behind all processes.
 _FIRST_DEVICE = 5_000_000

@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from mtprof_nb.trace import Trace
+from mtprof_nb.model.trace import Trace
 
 Texts = npt.NDArray[np.object_]
 #: A text for each of the rows at hand, or one that repeats for all of them.

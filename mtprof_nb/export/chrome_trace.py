@@ -14,7 +14,7 @@ from mtprof_nb.export.chrome_allocations import allocation_lines
 from mtprof_nb.export.chrome_events import EventLines
 from mtprof_nb.export.chrome_lanes import Lanes, naming_line
 from mtprof_nb.export.chrome_text import base_ns, json_text, microseconds_text, quoted
-from mtprof_nb.trace import Trace
+from mtprof_nb.model.trace import Trace
 
 #: The stream on which torch puts kernels of CUDA graphs for which no other one is named.
 DEFAULT_STREAM = 7

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.trace import PYTHON, SCOPE, Bool, Int64, Trace
+from mtprof_nb.model.trace import PYTHON, SCOPE, Bool, Int64, Trace
 
 
 def crossing_scopes(trace: Trace) -> Bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mtprof_nb.trace import Bool, Int64
+from mtprof_nb.model.trace import Bool, Int64
 
 #: Words of a row of text (one dimension), or of many rows (two).
 Words = npt.NDArray[np.uint32]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from mtprof_nb.analysis.memory import MemoryDevice, memory_curve, peak, thinned
-from mtprof_nb.analysis.memory_categories import Category
-from mtprof_nb.trace import Int64, Trace
+from mtprof_nb.analysis.memory.memory_categories import Category
+from mtprof_nb.analysis.memory.memory_curve import MemoryDevice, memory_curve, peak, thinned
+from mtprof_nb.model.trace import Int64, Trace
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

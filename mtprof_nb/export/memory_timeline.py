@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mtprof_nb.analysis.blocks import releases
-from mtprof_nb.analysis.memory import MemoryDevice, memory_curve, memory_devices, rows_of_device
-from mtprof_nb.analysis.memory_categories import Category, categories
+from mtprof_nb.analysis.memory.allocation_pairs import releases
+from mtprof_nb.analysis.memory.memory_categories import Category, categories
+from mtprof_nb.analysis.memory.memory_curve import MemoryDevice, memory_curve, memory_devices, rows_of_device
 from mtprof_nb.export.atomic import replacing
-from mtprof_nb.trace import Allocations, Int8, Int64, Trace
+from mtprof_nb.model.trace import Allocations, Int8, Int64, Trace
 
 #: torch's numbers of what happens to a block.
 PREEXISTING, CREATE, DESTROY = 1, 2, 4

@@ -5,8 +5,8 @@ from typing import Any
 
 from traces import event
 
-from mtprof_nb.analysis.lines import LineCosts, line_costs
-from mtprof_nb.trace import SourceLine, Trace
+from mtprof_nb.analysis.lines.line_costs import LineCosts, line_costs
+from mtprof_nb.model.trace import SourceLine, Trace
 
 CELL = "<ipython-input-1-0>"
 ENGINE = "autograd::engine::evaluate_function: "

@@ -4,7 +4,7 @@ import numpy as np
 from traces import event, make_trace
 
 from mtprof_nb.analysis.calltree import CallTree, call_tree
-from mtprof_nb.trace import Trace
+from mtprof_nb.model.trace import Trace
 
 
 def told(trace: Trace, tree: CallTree) -> dict[str, tuple[str, int, int]]:

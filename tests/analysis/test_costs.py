@@ -4,9 +4,9 @@ import pytest
 from traces import event, make_trace
 
 from mtprof_nb.analysis.costs import averaged_costs, event_costs, in_ops_ns, loose_allocations
-from mtprof_nb.analysis.lines import line_costs
-from mtprof_nb.bookkeeping import BOOKKEEPING
-from mtprof_nb.trace import OP, empty_trace
+from mtprof_nb.analysis.lines.line_costs import line_costs
+from mtprof_nb.model.bookkeeping import BOOKKEEPING
+from mtprof_nb.model.trace import OP, empty_trace
 
 
 def allocation(time_ns, nbytes, **facts):

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from traces import event, make_trace
 
-from mtprof_nb.analysis.averages import KEYS, flat_shapes, group, innermost_frames, innermost_scopes
-from mtprof_nb.trace import empty_trace
+from mtprof_nb.analysis.groups import KEYS, flat_shapes, group, innermost_frames, innermost_scopes
+from mtprof_nb.model.trace import empty_trace
 
 
 def names(trace, groups):

@@ -4,7 +4,7 @@ import numpy as np
 from traces import event, make_trace
 
 from mtprof_nb.analysis.lanes import Lane, lanes, packed
-from mtprof_nb.trace import Track
+from mtprof_nb.model.trace import Track
 
 
 def test_each_thread_has_a_lane_and_each_depth_a_row() -> None:

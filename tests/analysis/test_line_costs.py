@@ -3,7 +3,7 @@
 from ops_of_lines import ENGINE, backward, columns, op, times
 from traces import make_trace
 
-from mtprof_nb.analysis.lines import line_costs
+from mtprof_nb.analysis.lines.line_costs import line_costs
 
 
 def test_a_forward_op_costs_the_line_that_ran_it_its_self_time() -> None:

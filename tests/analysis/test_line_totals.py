@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from ops_of_lines import CELL, ENGINE, backward, columns, op, times
 from traces import event, make_trace
 
-from mtprof_nb.analysis.attribution import attribution
 from mtprof_nb.analysis.costs import averaged_costs, counted_ops
-from mtprof_nb.analysis.lines import OpsOfLine, line_costs, ops_of_line
-from mtprof_nb.analysis.user_lines import Chains
-from mtprof_nb.source_files import is_user_file
-from mtprof_nb.trace import BACKWARD, FORWARD, SourceLine, Trace
+from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.lines.line_costs import OpsOfLine, line_costs, ops_of_line
+from mtprof_nb.analysis.lines.user_lines import Chains
+from mtprof_nb.model.source_files import is_user_file
+from mtprof_nb.model.trace import BACKWARD, FORWARD, SourceLine, Trace
 
 
 def lines_running(*lines: int) -> list[tuple[str, int, str]]:

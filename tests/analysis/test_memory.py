@@ -5,10 +5,18 @@ from typing import Any
 import numpy as np
 from traces import event, make_trace
 
-from mtprof_nb.analysis.blocks import releases
-from mtprof_nb.analysis.memory import Block, MemoryDevice, largest_blocks, memory_curve, memory_devices, peak, thinned
-from mtprof_nb.analysis.memory_categories import Category, categories
-from mtprof_nb.trace import Allocations, Recorded, Trace, empty_trace
+from mtprof_nb.analysis.memory.allocation_pairs import releases
+from mtprof_nb.analysis.memory.memory_categories import Category, categories
+from mtprof_nb.analysis.memory.memory_curve import (
+    Block,
+    MemoryDevice,
+    largest_blocks,
+    memory_curve,
+    memory_devices,
+    peak,
+    thinned,
+)
+from mtprof_nb.model.trace import Allocations, Recorded, Trace, empty_trace
 
 CPU = MemoryDevice("CPU", 0)
 

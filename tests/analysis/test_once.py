@@ -6,7 +6,7 @@ import weakref
 from traces import event, make_trace
 
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.trace import Trace
+from mtprof_nb.model.trace import Trace
 
 
 def test_a_result_is_made_once_for_each_trace_and_arguments() -> None:

@@ -8,8 +8,8 @@ from laboratory import Page
 FULL, AGAIN, HOSTILE, BARE, EMPTY, LONG = range(6)
 HOSTILE_NAME = "<img src=x onerror=window.harmed=1><script>window.harmed=1</script>"
 SETUP = f"""
-from mtprof_nb.trace import empty_trace
-from mtprof_nb.views import panel
+from mtprof_nb.model.trace import empty_trace
+from mtprof_nb.views.panel import show_panel as panel
 from synthetic import training_run
 from traces import event, make_trace
 
@@ -28,7 +28,7 @@ hostile = make_trace(
 """
 COUNT_PANELS = """
 from ipywidgets.widgets.widget import _instances
-from mtprof_nb.views.widget import Panel
+from mtprof_nb.views.panel.widget import Panel
 print(sum(isinstance(widget, Panel) for widget in _instances.values()))
 """
 SHOWS = [

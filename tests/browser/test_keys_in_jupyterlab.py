@@ -8,7 +8,7 @@ from laboratory import Laboratory, Page
 from playwright.sync_api import expect
 
 SETUP = """
-from mtprof_nb.views import panel
+from mtprof_nb.views.panel import show_panel as panel
 from synthetic import training_run
 trace = training_run(3_000)
 """

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 HOSTILE = "<img src=x onerror=window.harmed=1>"
 SETUP = f"""
-from mtprof_nb.views import panel
+from mtprof_nb.views.panel import show_panel as panel
 from traces import event, make_trace
 
 CELL = "<ipython-input-9-0>"
@@ -86,7 +86,7 @@ def test_a_line_shows_its_time_split_into_phases(body: Any) -> None:
 
 OUTSIDE = """
 from dataclasses import replace
-from mtprof_nb.trace import OutsideOps, SourceLine
+from mtprof_nb.model.trace import OutsideOps, SourceLine
 times = {3: 0, 20: 90_000, 45: 10_000}
 panel.show(replace(trace, outside={SourceLine(CELL, line): OutsideOps(ns, ns) for line, ns in times.items()}))
 """

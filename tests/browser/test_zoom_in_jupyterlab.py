@@ -7,7 +7,7 @@ import pytest
 from laboratory import Laboratory, Page
 
 SETUP = """
-from mtprof_nb.views import panel
+from mtprof_nb.views.panel import show_panel as panel
 from traces import event, make_trace
 
 trace = make_trace(

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from mtprof_nb.capture.dispatch import DispatchHook
+from mtprof_nb.capture.dispatch.dispatch_hook import DispatchHook
 from mtprof_nb.capture.hook import Request
-from mtprof_nb.trace import KINDS, PHASES, Recorded, Trace
+from mtprof_nb.model.trace import KINDS, PHASES, Recorded, Trace
 
 EVERY_FLAG = {
     "record_shapes": True,

@@ -8,9 +8,9 @@ from standin.minitensor._dispatch import dispatcher
 from standin.minitensor._storage import _CPUUntypedStorage
 from standin.minitensor.profiler import profiler as runtime_profiler
 
-from mtprof_nb.capture.enter_exit import EnterExitHook, Runtime
+from mtprof_nb.capture.eager.eager_hook import EnterExitHook, Runtime
 from mtprof_nb.capture.hook import Request
-from mtprof_nb.trace import KINDS, Recorded, Trace
+from mtprof_nb.model.trace import KINDS, Recorded, Trace
 
 RUNTIME = Runtime(
     "standin.minitensor",

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from mtprof_nb.capture.kineto_events import KinetoColumns, read_columns
+from mtprof_nb.capture.kineto.kineto_events import KinetoColumns, read_columns
 
 ENGINE = "autograd::engine::evaluate_function: "
 

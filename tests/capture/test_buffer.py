@@ -6,8 +6,13 @@ import numpy as np
 from recording import buffer, column, frozen, lane, op, scope
 
 from mtprof_nb.analysis.costs import event_costs
-from mtprof_nb.capture.links import NODE_WITHOUT_NUMBER, NOT_IN_BACKWARD, link_by_node, link_by_sequence_nr
-from mtprof_nb.trace import KINDS, PHASES, Track
+from mtprof_nb.capture.shared.autograd_links import (
+    NODE_WITHOUT_NUMBER,
+    NOT_IN_BACKWARD,
+    link_by_node,
+    link_by_sequence_nr,
+)
+from mtprof_nb.model.trace import KINDS, PHASES, Track
 
 
 def test_ops_and_scopes_are_one_row_each_ordered_by_start_the_outer_first() -> None:

@@ -7,8 +7,8 @@ import pytest
 from traces import event, make_trace
 
 import mtprof_nb as mtp
-from mtprof_nb.capture.closures import with_closures
-from mtprof_nb.trace import PHASES, Trace
+from mtprof_nb.capture.shared.closures import with_closures
+from mtprof_nb.model.trace import PHASES, Trace
 
 
 def _step(start_ns: int, end_ns: int, name: str = "Optimizer.step#SGD.step") -> dict[str, Any]:

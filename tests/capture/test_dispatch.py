@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 from mtprof_nb.errors import MtprofWarning
-from mtprof_nb.trace import PHASES, Trace
+from mtprof_nb.model.trace import PHASES, Trace
 
 
 def test_aten_ops_are_recorded_with_name_overload_and_device() -> None:
@@ -309,7 +309,7 @@ def test_with_every_flag_off_shapes_stacks_and_modules_are_not_read(monkeypatch:
 
     for name in ("tensor_facts.TensorFacts.shapes", "tensor_facts.TensorFacts.flops", "stacks.Stacks.capture"):
         monkeypatch.setattr(f"mtprof_nb.capture.{name}", read)
-    monkeypatch.setattr("mtprof_nb.capture.module_paths.ModulesOnStack.path", read)
+    monkeypatch.setattr("mtprof_nb.capture.shared.module_paths.ModulesOnStack.path", read)
     trace = record(lambda: torch.ones(1))
 
     optional = (trace.shape, trace.stack, trace.memory_before, trace.flops, trace.module, trace.allocations)

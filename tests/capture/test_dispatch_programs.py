@@ -73,9 +73,9 @@ import sys
 import torch
 from torch._dynamo.testing import CompileCounter
 from torch._dynamo.utils import counters
-from mtprof_nb.capture.dispatch import DispatchHook
+from mtprof_nb.capture.dispatch.dispatch_hook import DispatchHook
 from mtprof_nb.capture.hook import Request
-from mtprof_nb.trace import Recorded
+from mtprof_nb.model.trace import Recorded
 
 model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
 flags = dict(record_shapes=True, with_stack=True, profile_memory=True, with_flops=True, with_modules=True)
@@ -116,7 +116,7 @@ def test_a_compiled_function_keeps_its_graphs_and_is_not_compiled_again() -> Non
 def test_the_hook_does_not_import_the_compiler() -> None:
     program = (
         "import sys, torch\n"
-        "from mtprof_nb.capture.dispatch import DispatchHook\n"
+        "from mtprof_nb.capture.dispatch.dispatch_hook import DispatchHook\n"
         "from mtprof_nb.capture.hook import Request\n"
         "hook = DispatchHook(Request())\n"
         "hook.start()\n"
@@ -134,9 +134,9 @@ from standin import npu_device
 
 npu_device.register()
 
-import mtprof_nb.capture.dispatch as dispatch
+import mtprof_nb.capture.dispatch.dispatch_hook as dispatch
 from mtprof_nb.capture.hook import Request
-from mtprof_nb.trace import PHASES, Recorded
+from mtprof_nb.model.trace import PHASES, Recorded
 
 weight = npu_device.on_npu(torch.rand(3, 2)).requires_grad_()
 x = npu_device.on_npu(torch.rand(4, 3))

@@ -7,7 +7,7 @@ import torch
 from dispatch_recording import record, row_of
 from torch.utils.checkpoint import checkpoint
 
-from mtprof_nb.trace import Trace
+from mtprof_nb.model.trace import Trace
 
 
 def _stack(trace: Trace, row: int) -> list[tuple[int, str]]:

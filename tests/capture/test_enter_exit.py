@@ -14,7 +14,7 @@ from standin.minitensor._storage import _CPUUntypedStorage
 from standin.minitensor._tensor import Device
 
 from mtprof_nb.analysis.costs import event_costs
-from mtprof_nb.trace import PHASES, Trace
+from mtprof_nb.model.trace import PHASES, Trace
 
 pytestmark = pytest.mark.usefixtures("nothing_stays_patched")
 

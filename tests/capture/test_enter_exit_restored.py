@@ -15,7 +15,7 @@ from standin.minitensor._autograd import engine
 from standin.minitensor._dispatch import dispatcher
 from standin.minitensor.profiler import profiler as runtime_profiler
 
-from mtprof_nb.capture.enter_exit import EnterExitHook, Runtime
+from mtprof_nb.capture.eager.eager_hook import EnterExitHook, Runtime
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.errors import HookError, MtprofWarning
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mtprof_nb.capture import event_cap
-from mtprof_nb.capture.event_cap import EventCap, Heap, Room
-from mtprof_nb.trace import Recorded
+from mtprof_nb.capture.kineto import event_cap
+from mtprof_nb.capture.kineto.event_cap import EventCap, Heap, Room
+from mtprof_nb.model.trace import Recorded
 
 pytestmark = pytest.mark.skipif(event_cap.heap_reader() is None, reason="the C library does not tell its heap's size")
 

@@ -7,7 +7,7 @@ from traces import event, make_trace
 from mtprof_nb.capture.finish import Steps, StoppedWindow, finish
 from mtprof_nb.capture.hook import Clock, Request
 from mtprof_nb.errors import MtprofWarning
-from mtprof_nb.trace import Trace
+from mtprof_nb.model.trace import Trace
 
 
 class FixedClock(Clock):

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from mtprof_nb.capture.hot_functions import HotFunctions
-from mtprof_nb.capture.marking import ENTER, LEAVE, LINE, Function, Place, Places
-from mtprof_nb.trace import Int64
+from mtprof_nb.capture.marks.hot_functions import HotFunctions
+from mtprof_nb.capture.marks.mark_transform import ENTER, LEAVE, LINE, Function, Place, Places
+from mtprof_nb.model.trace import Int64
 
 #: A mark costs this much.
 MARK_NS = 100

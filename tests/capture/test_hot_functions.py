@@ -10,9 +10,10 @@ import marked_cells
 import pytest
 from marked_cells import Run, Shell, new_shell
 
-from mtprof_nb.capture import mark_buffers, marks
-from mtprof_nb.capture.hot_functions import HotFunctions
-from mtprof_nb.capture.marking import MARK
+from mtprof_nb.capture.marks import mark_buffers
+from mtprof_nb.capture.marks import marked_cell as marks
+from mtprof_nb.capture.marks.hot_functions import HotFunctions
+from mtprof_nb.capture.marks.mark_transform import MARK
 
 #: Nobody's source lines, as those of a runtime are; an op takes as long as ten readings of the clock.
 HELPERS = """

@@ -8,10 +8,10 @@ import pytest
 from traces import event, make_trace
 
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.capture import interleaving
+from mtprof_nb.capture import async_scopes as interleaving
+from mtprof_nb.capture.async_scopes import OpenScope, OpenScopes, mark_interleaved
 from mtprof_nb.capture.hook import Clock
-from mtprof_nb.capture.interleaving import OpenScope, OpenScopes, mark_interleaved
-from mtprof_nb.trace import Trace
+from mtprof_nb.model.trace import Trace
 
 FAR = 1_000_000
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from kineto_made_by_hand import ACCESSORS, Event
 
-from mtprof_nb.capture.kineto_events import read_columns, read_devices
-from mtprof_nb.capture.kineto_tree import FlatTree, indices_of_inputs_on
-from mtprof_nb.trace import KINDS
+from mtprof_nb.capture.kineto.kineto_events import read_columns, read_devices
+from mtprof_nb.capture.kineto.kineto_tree import FlatTree, indices_of_inputs_on
+from mtprof_nb.model.trace import KINDS
 
 
 def at(device: str, device_index: int, **facts: Any) -> Event:

@@ -2,7 +2,7 @@
 
 from kineto_made_by_hand import ACCESSORS, ENGINE, Event, columns_of, node, op
 
-from mtprof_nb.capture.kineto_links import link
+from mtprof_nb.capture.kineto.kineto_links import link
 
 COPY_SLICES = "torch::autograd::CopySlices"
 COPY_BACKWARDS = "torch::autograd::CopyBackwards"

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.capture import mark_buffers, mark_costs, mark_lookup
-from mtprof_nb.capture.mark_buffers import MarkBuffers
-from mtprof_nb.capture.mark_costs import MarkCosts
-from mtprof_nb.capture.mark_lookup import with_marked_lines
-from mtprof_nb.capture.marking import LINE, MARK, Function, Place, Places, mark_tree
-from mtprof_nb.merge import merge
-from mtprof_nb.trace import Trace
+from mtprof_nb.capture.marks import mark_buffers, mark_costs
+from mtprof_nb.capture.marks import mark_replay as mark_lookup
+from mtprof_nb.capture.marks.mark_buffers import MarkBuffers
+from mtprof_nb.capture.marks.mark_costs import MarkCosts
+from mtprof_nb.capture.marks.mark_replay import with_marked_lines
+from mtprof_nb.capture.marks.mark_transform import LINE, MARK, Function, Place, Places, mark_tree
+from mtprof_nb.model.merge import merge
+from mtprof_nb.model.trace import Trace
 
 READING = 200
 

@@ -14,10 +14,10 @@ from marked_cells import Run, Shell, new_shell
 from marked_programs import FAILURES, PROGRAMS
 from traces import event, make_trace
 
-from mtprof_nb.capture import mark_buffers
-from mtprof_nb.capture.mark_buffers import MarkBuffers
-from mtprof_nb.capture.mark_lookup import with_marked_lines
-from mtprof_nb.capture.marking import ENTER, LEAVE, LINE, MARK, Function, Place, Places
+from mtprof_nb.capture.marks import mark_buffers
+from mtprof_nb.capture.marks.mark_buffers import MarkBuffers
+from mtprof_nb.capture.marks.mark_replay import with_marked_lines
+from mtprof_nb.capture.marks.mark_transform import ENTER, LEAVE, LINE, MARK, Function, Place, Places
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +208,7 @@ def test_a_cell_that_cannot_be_marked_runs_unmarked_and_says_so(shell: Shell, mo
     def fail(*args: Any) -> None:
         raise SyntaxError("too many statically nested blocks")
 
-    monkeypatch.setattr("mtprof_nb.capture.marks.mark_tree", fail)
+    monkeypatch.setattr("mtprof_nb.capture.marks.marked_cell.mark_tree", fail)
     run = shell.run("x = op()")
 
     assert run.result.success

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from marked_cells import Shell, new_shell
 
-from mtprof_nb.capture.hot_functions import HotFunctions
-from mtprof_nb.capture.marking import ENTER, LEAVE, LINE, MARK, Function, Place, Places, mark_tree
+from mtprof_nb.capture.marks.hot_functions import HotFunctions
+from mtprof_nb.capture.marks.mark_transform import ENTER, LEAVE, LINE, MARK, Function, Place, Places, mark_tree
 
 LOOPS = """
 for i in range(2):

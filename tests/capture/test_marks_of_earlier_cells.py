@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from marked_cells import Shell, new_shell
 
-from mtprof_nb.capture.hot_functions import HotFunctions
-from mtprof_nb.capture.marking import ENTER, LEAVE, LINE, Function, Place, Places
+from mtprof_nb.capture.marks.hot_functions import HotFunctions
+from mtprof_nb.capture.marks.mark_transform import ENTER, LEAVE, LINE, Function, Place, Places
 
 GENERATOR = "def rounds():\n    yield op()\n    yield op()\nrunning = rounds()\nnext(running)"
 

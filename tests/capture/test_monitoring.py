@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from marked_cells import Shell, new_shell
 
-from mtprof_nb.capture.mark_buffers import MarkBuffers
-from mtprof_nb.capture.marking import Places
-from mtprof_nb.capture.monitoring import LineMonitor
+from mtprof_nb.capture.marks.line_monitoring import LineMonitor
+from mtprof_nb.capture.marks.mark_buffers import MarkBuffers
+from mtprof_nb.capture.marks.mark_transform import Places
 
 python: Any = getattr(sys, "monitoring", None)
 needs_monitoring = pytest.mark.skipif(python is None, reason="Python tells of lines from 3.12 on")
@@ -24,7 +24,7 @@ def shell() -> Iterator[Shell]:
 
 
 def test_an_older_python_has_nothing_to_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mtprof_nb.capture.monitoring._python", None)
+    monkeypatch.setattr("mtprof_nb.capture.marks.line_monitoring._python", None)
     monitor = LineMonitor(Places(), MarkBuffers(print), lambda file: 0)
 
     assert monitor.start() is False

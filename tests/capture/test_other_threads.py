@@ -9,8 +9,8 @@ import warnings
 import pytest
 
 import mtprof_nb as mtp
-from mtprof_nb.capture import other_threads
-from mtprof_nb.capture.other_threads import LeftOpen, Unfinished
+from mtprof_nb.capture.kineto import busy_threads as other_threads
+from mtprof_nb.capture.kineto.busy_threads import LeftOpen, Unfinished
 
 OP, SCOPE = Unfinished(77, "aten::mm", is_scope=False), Unfinished(77, "epoch", is_scope=True)
 

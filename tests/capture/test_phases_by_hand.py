@@ -3,9 +3,9 @@
 import numpy as np
 from kineto_made_by_hand import ACCESSORS, Event, columns_of, node, op, scope
 
-from mtprof_nb.capture.kineto_links import link
-from mtprof_nb.capture.phases import settled, spread_over_outermost
-from mtprof_nb.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, PHASES
+from mtprof_nb.capture.kineto.kineto_links import link
+from mtprof_nb.capture.shared.phases import settled, spread_over_outermost
+from mtprof_nb.model.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, PHASES
 
 
 def phases(*events: Event | list[Event], counter: int = 0) -> dict[str, str]:

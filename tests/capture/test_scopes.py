@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mtprof_nb.capture.hook import Request
-from mtprof_nb.capture.scopes import ScopesHook
-from mtprof_nb.trace import Recorded
+from mtprof_nb.capture.shared.scopes_hook import ScopesHook
+from mtprof_nb.model.trace import Recorded
 
 
 @pytest.mark.parametrize("flag", ["record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules"])

@@ -9,9 +9,9 @@ import pytest
 from recording import column
 
 from mtprof_nb.capture.hook import Request
-from mtprof_nb.capture.scopes import ScopesHook
+from mtprof_nb.capture.shared.scopes_hook import ScopesHook
 from mtprof_nb.errors import MtprofWarning
-from mtprof_nb.trace import Recorded
+from mtprof_nb.model.trace import Recorded
 
 
 def _scopes(max_events: int = 1000, **flags: bool) -> ScopesHook:

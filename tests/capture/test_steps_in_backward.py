@@ -2,8 +2,13 @@
 
 from recording import buffer, frozen, lane, op, scope
 
-from mtprof_nb.capture.links import NODE_WITHOUT_NUMBER, NOT_IN_BACKWARD, link_by_node, link_by_sequence_nr
-from mtprof_nb.trace import PHASES
+from mtprof_nb.capture.shared.autograd_links import (
+    NODE_WITHOUT_NUMBER,
+    NOT_IN_BACKWARD,
+    link_by_node,
+    link_by_sequence_nr,
+)
+from mtprof_nb.model.trace import PHASES
 
 
 def test_of_a_step_and_a_backward_pass_the_inner_one_counts() -> None:

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mtprof_nb.capture.patches import Patches
-from mtprof_nb.capture.storage_memory import StorageMemory
+from mtprof_nb.capture.eager.storage_memory import StorageMemory
+from mtprof_nb.capture.shared.patches import Patches
 
 
 class Storage:

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.capture import other_threads
-from mtprof_nb.capture.other_threads import ThreadsBefore
-from mtprof_nb.capture.unfollowed_threads import not_followed
-from mtprof_nb.trace import Trace
+from mtprof_nb.capture.dispatch.unfollowed_threads import not_followed
+from mtprof_nb.capture.kineto import busy_threads as other_threads
+from mtprof_nb.capture.kineto.busy_threads import ThreadsBefore
+from mtprof_nb.model.trace import Trace
 
 
 @pytest.fixture

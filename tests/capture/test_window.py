@@ -4,7 +4,7 @@ import pytest
 
 import mtprof_nb as mtp
 from mtprof_nb.capture.hook import Request
-from mtprof_nb.capture.scopes import ScopesHook
+from mtprof_nb.capture.shared.scopes_hook import ScopesHook
 from mtprof_nb.capture.window import Window
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from traces import event, make_trace
 
 from mtprof_nb.export import chrome_trace
-from mtprof_nb.trace import Trace
+from mtprof_nb.model.trace import Trace
 
 ENGINE = "autograd::engine::evaluate_function: "
 

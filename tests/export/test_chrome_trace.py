@@ -12,7 +12,7 @@ import pytest
 from traces import event, make_trace
 
 from mtprof_nb.export import chrome_events, chrome_trace
-from mtprof_nb.trace import Trace, empty_trace
+from mtprof_nb.model.trace import Trace, empty_trace
 
 #: Some day, to the nanosecond; Kineto counts from the start of a three-month interval.
 NOON = 1_794_790_055_432_501_123

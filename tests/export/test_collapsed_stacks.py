@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.export import stacks
+from mtprof_nb.export import collapsed_stacks as stacks
 
 MAIN, RUN = ("main.py", 1, "<module>"), ("my file.py", 5, "run;fast")
 

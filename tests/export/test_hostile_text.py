@@ -10,9 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from traces import event, make_trace
 
-from mtprof_nb.averages import key_averages
-from mtprof_nb.export import chrome_trace, stacks
-from mtprof_nb.trace import Trace, Track
+from mtprof_nb.export import chrome_trace
+from mtprof_nb.export import collapsed_stacks as stacks
+from mtprof_nb.model.trace import Trace, Track
+from mtprof_nb.results.averages import key_averages
 
 HOSTILE = [
     "</script><script>alert(1)</script>",

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.analysis.memory_categories import Category
+from mtprof_nb.analysis.memory.memory_categories import Category
 from mtprof_nb.export import memory_timeline
-from mtprof_nb.trace import Recorded, Trace
+from mtprof_nb.model.trace import Recorded, Trace
 
 ALL = Recorded(record_shapes=True, profile_memory=True, with_stack=True)
 NOON = 1_794_790_055_432_501_123

@@ -124,7 +124,7 @@ def test_an_interrupted_statement_has_its_traceback_and_then_the_profile(kernel:
 
 def test_an_interrupt_while_the_panel_is_made_leaves_the_cell_well_and_the_profile_kept(kernel: Kernel) -> None:
     kernel.run(
-        "import mtprof_nb.views.panel as panel, time\n"
+        "import mtprof_nb.views.panel.show_panel as panel, time\n"
         "def slow(*args, **options):\n    print('making', flush=True)\n    time.sleep(60)\n"
         "true_show, panel.show = panel.show, slow"
     )
@@ -143,7 +143,7 @@ def test_an_interrupt_while_the_panel_is_made_leaves_the_cell_well_and_the_profi
 def test_a_panel_that_fails_is_told_in_one_line_and_the_cell_s_status_stands(kernel: Kernel, cell: str) -> None:
     plain = kernel.run(cell)
     kernel.run(
-        "import mtprof_nb.views.panel as panel\n"
+        "import mtprof_nb.views.panel.show_panel as panel\n"
         "def broken(*args, **options):\n    raise RuntimeError('no panel')\n"
         "true_show, panel.show = panel.show, broken"
     )
@@ -162,7 +162,7 @@ def test_a_panel_that_fails_is_told_in_one_line_and_the_cell_s_status_stands(ker
 
 def test_a_recording_that_cannot_be_finished_is_told_in_one_line(kernel: Kernel) -> None:
     kernel.run(
-        "import mtprof_nb.capture.kineto as kineto\n"
+        "import mtprof_nb.capture.kineto.kineto_hook as kineto\n"
         "def broken(*args, **options):\n    raise RuntimeError('no trace')\n"
         "true_build, kineto.build_trace = kineto.build_trace, broken"
     )

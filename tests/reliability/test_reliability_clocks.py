@@ -15,7 +15,7 @@ from reliability_cases import EVERY_FLAG, names
 
 import mtprof_nb as mtp
 from mtprof_nb.capture.hook import Clock, Request
-from mtprof_nb.capture.kineto_trace import Noted, build_trace
+from mtprof_nb.capture.kineto.kineto_build import Noted, build_trace
 
 torch = pytest.importorskip("torch")
 HOUR_NS = 3_600 * 10**9

@@ -16,8 +16,8 @@ import pytest
 from synthetic import training_run
 
 import mtprof_nb as mtp
-from mtprof_nb.results import Results
-from mtprof_nb.trace import Trace
+from mtprof_nb.model.trace import Trace
+from mtprof_nb.results.recording_results import Results
 
 TESTS = Path(__file__).parent.parent
 OLD = b"the old file"

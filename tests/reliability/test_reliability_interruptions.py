@@ -21,18 +21,15 @@ from reliability_cases import (
 )
 
 import mtprof_nb as mtp
-from mtprof_nb.capture import (
-    dispatch,
-    event_cap,
-    kineto,
-    operators,
-    session,
-    thread_stacks,
-    threads,
-    unfollowed_threads,
-    window,
-)
+from mtprof_nb.capture import session, window
+from mtprof_nb.capture.dispatch import dispatch_hook as dispatch
+from mtprof_nb.capture.dispatch import thread_follower as threads
+from mtprof_nb.capture.dispatch import unfollowed_threads
 from mtprof_nb.capture.interrupts import interrupts_held_back
+from mtprof_nb.capture.kineto import event_cap
+from mtprof_nb.capture.kineto import kineto_hook as kineto
+from mtprof_nb.capture.kineto import new_thread_stacks as thread_stacks
+from mtprof_nb.capture.kineto import tensor_operators as operators
 
 torch = pytest.importorskip("torch")
 KINETO = torch.autograd.profiler.profile
@@ -195,7 +192,8 @@ def test_a_callback_that_fails_once_does_not_spoil_the_windows_that_follow() -> 
 def test_a_panel_that_is_interrupted_while_it_is_made_leaves_the_profile_as_it_was(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from mtprof_nb.views import panel, static
+    from mtprof_nb.views.panel import show_panel as panel
+    from mtprof_nb.views.tables import static_page as static
 
     with mtp.profile() as prof:
         work()

@@ -18,9 +18,9 @@ ALLOWED = {
     ("cell/statement.py", "exec"): "the line magic runs the statement that the user typed",
     ("cell/statement.py", "eval"): "the same, for its value",
     ("cell/statement.py", "compile"): "the same",
-    ("capture/kineto_inputs.py", "loads"): "marshal, on bytes made one line above",
-    ("capture/mark_costs.py", "exec"): "statements of its own file that do nothing, to know what a mark costs",
-    ("capture/mark_costs.py", "compile"): "those statements",
+    ("capture/kineto/kineto_inputs.py", "loads"): "marshal, on bytes made one line above",
+    ("capture/marks/mark_costs.py", "exec"): "statements of its own file that do nothing, to know what a mark costs",
+    ("capture/marks/mark_costs.py", "compile"): "those statements",
 }
 REFUSED_IMPORTS = {
     *("pickle", "_pickle", "shelve", "dill", "cloudpickle", "socket", "socketserver", "http", "urllib", "requests"),
@@ -86,7 +86,7 @@ for hook in ("kineto", "dispatch"):
     prof.show()
     prof.key_averages(group_by_input_shape=True, group_by_stack_n=3).table()
     prof.timeline(); prof.sunburst(); prof.icicle(); prof.memory(); prof.operators(); prof.lines()
-    from mtprof_nb.views import panel
+    from mtprof_nb.views.panel import show_panel as panel
     panel.panel(prof.trace)._repr_mimebundle_()
 assert sorted(os.listdir()) == [], os.listdir()
 prof.export_chrome_trace("trace.json")

@@ -13,7 +13,7 @@ import pytest
 from reliability_cases import EVERY_FLAG, IDS, RECORDINGS, assert_next_profile_is_complete, names
 
 import mtprof_nb as mtp
-from mtprof_nb.views.summary import summary
+from mtprof_nb.analysis.summary import summary
 
 torch = pytest.importorskip("torch")
 NEEDS_THE_SLOT = {"hook": "kineto", **EVERY_FLAG}

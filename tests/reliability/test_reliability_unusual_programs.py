@@ -11,7 +11,7 @@ import pytest
 from reliability_cases import EVERY_FLAG, names
 
 import mtprof_nb as mtp
-from mtprof_nb.trace import OP
+from mtprof_nb.model.trace import OP
 
 torch = pytest.importorskip("torch")
 KINETO, DISPATCH = {"hook": "kineto", **EVERY_FLAG}, {"hook": "dispatch", **EVERY_FLAG}

@@ -5,8 +5,8 @@ import textwrap
 from marked_cells import Shell
 
 import mtprof_nb
-from mtprof_nb.lines import Lines
-from mtprof_nb.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, Trace
+from mtprof_nb.model.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, Trace
+from mtprof_nb.results.line_table import Lines
 
 ENGINE = "autograd::engine::evaluate_function: "
 

@@ -11,8 +11,8 @@ from lines_of_cells import CUSTOM_FUNCTION, ENGINE, checkpointed, profile_cell
 from marked_cells import Shell
 
 import mtprof_nb as mtp
-from mtprof_nb.analysis.attribution import attribution
-from mtprof_nb.trace import BACKWARD, OP, Trace
+from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.model.trace import BACKWARD, OP, Trace
 
 torch = pytest.importorskip("torch")
 

@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import mtprof_nb as mtp  # noqa: E402
-from mtprof_nb.capture import kineto  # noqa: E402
+from mtprof_nb.capture.kineto import kineto_hook as kineto  # noqa: E402
 
 Document = dict[str, Any]
 FLAGS = ("record_shapes", "with_stack", "profile_memory", "with_modules", "with_flops")

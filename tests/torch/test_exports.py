@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import mtprof_nb as mtp  # noqa: E402
-from mtprof_nb.analysis.memory_categories import Category, categories  # noqa: E402
+from mtprof_nb.analysis.memory.memory_categories import Category, categories  # noqa: E402
 
 
 def _mlp() -> Callable[[], None]:

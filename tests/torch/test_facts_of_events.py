@@ -8,9 +8,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import mtprof_nb as mtp  # noqa: E402
-from mtprof_nb.capture import kineto  # noqa: E402
-from mtprof_nb.event import Event  # noqa: E402
-from mtprof_nb.merge import merge  # noqa: E402
+from mtprof_nb.capture.kineto import kineto_hook as kineto  # noqa: E402
+from mtprof_nb.model.merge import merge  # noqa: E402
+from mtprof_nb.results.event import Event  # noqa: E402
 
 #: Of torch's attributes, those that a user reads values out of; numbers of threads are torch's own there.
 FACTS = (

@@ -8,8 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 import mtprof_nb as mtp
-from mtprof_nb.capture import kineto, own_python, window
-from mtprof_nb.capture.kineto_events import NO_THREAD
+from mtprof_nb.capture import window
+from mtprof_nb.capture.kineto import kineto_hook as kineto
+from mtprof_nb.capture.kineto import own_python
+from mtprof_nb.capture.kineto.kineto_events import NO_THREAD
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402

@@ -11,8 +11,8 @@ import pytest
 from recorded_rows import names, rows
 
 import mtprof_nb as mtp
-from mtprof_nb.capture import kineto
-from mtprof_nb.trace import PHASES
+from mtprof_nb.capture.kineto import kineto_hook as kineto
+from mtprof_nb.model.trace import PHASES
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
@@ -300,7 +300,7 @@ library.fallback(fallback, "PrivateUse1")
 x, y = wrap(torch.ones(2, 2)), wrap(torch.ones(2, 2))
 
 import mtprof_nb as mtp
-from mtprof_nb.capture import kineto
+from mtprof_nb.capture.kineto import kineto_hook as kineto
 
 with mtp.profile(hook="kineto", record_shapes=True, activities=["cpu"]) as prof:
     torch.add(x, y)

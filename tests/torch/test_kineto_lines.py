@@ -8,8 +8,8 @@ import pytest
 from recorded_rows import names, rows
 
 import mtprof_nb as mtp
-from mtprof_nb.capture.operators import TensorOperators
-from mtprof_nb.trace import PHASES
+from mtprof_nb.capture.kineto.tensor_operators import TensorOperators
+from mtprof_nb.model.trace import PHASES
 
 torch = pytest.importorskip("torch")
 

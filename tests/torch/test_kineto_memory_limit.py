@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import mtprof_nb as mtp
-from mtprof_nb.capture import event_cap
+from mtprof_nb.capture.kineto import event_cap
 
 GIB = 1 << 30
 EVERY_FLAG = {
@@ -125,8 +125,8 @@ LIMITED = """
     import resource, sys, warnings
     import torch
     import mtprof_nb as mtp
-    from mtprof_nb.views import static
-    from mtprof_nb.views.scene import Scene
+    from mtprof_nb.views.tables import static_page as static
+    from mtprof_nb.views.panel.scene import Scene
 
     def taken():
         with open("/proc/self/statm") as file:

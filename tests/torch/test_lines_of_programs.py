@@ -10,8 +10,8 @@ from marked_cells import Shell
 
 from mtprof_nb.analysis.costs import in_ops_ns
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.lines import Lines
-from mtprof_nb.trace import BACKWARD, FORWARD, OP, Trace
+from mtprof_nb.model.trace import BACKWARD, FORWARD, OP, Trace
+from mtprof_nb.results.line_table import Lines
 
 torch = pytest.importorskip("torch")
 

@@ -13,11 +13,12 @@ import pytest
 import torch
 
 import mtprof_nb as mtp
-from mtprof_nb.trace import Trace
-from mtprof_nb.views import static, units
-from mtprof_nb.views.memory import MemoryTab
-from mtprof_nb.views.scene import Scene
-from mtprof_nb.views.summary import peak_bytes, summary
+from mtprof_nb.analysis.summary import peak_bytes, summary
+from mtprof_nb.model.trace import Trace
+from mtprof_nb.views.charts.memory_chart import MemoryTab
+from mtprof_nb.views.panel.scene import Scene
+from mtprof_nb.views.tables import static_page as static
+from mtprof_nb.views.tables import units
 
 MIB = 1 << 20
 KEPT: list[torch.Tensor] = []

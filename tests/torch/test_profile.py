@@ -10,8 +10,8 @@ from recorded_rows import names_of
 
 import mtprof_nb as mtp
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.capture.kineto import _asks_for_all_threads
-from mtprof_nb.trace import KINDS
+from mtprof_nb.capture.kineto.kineto_hook import _asks_for_all_threads
+from mtprof_nb.model.trace import KINDS
 
 torch = pytest.importorskip("torch")
 

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torch_tb_profiler", reason="torch-tb-profiler is not installed")
 
 import mtprof_nb as mtp  # noqa: E402
-from mtprof_nb.capture import kineto  # noqa: E402
+from mtprof_nb.capture.kineto import kineto_hook as kineto  # noqa: E402
 
 
 def _train(steps: int, prof: Any) -> None:

@@ -16,7 +16,7 @@ import torch
 from marked_cells import new_shell
 
 import mtprof_nb as mtp
-from mtprof_nb.capture import kineto
+from mtprof_nb.capture.kineto import kineto_hook as kineto
 
 EVERY_FLAG = dict.fromkeys(("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules"), True)
 WITHOUT_MEMORY = [

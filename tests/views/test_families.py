@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.views.families import FAMILIES, bare_name, families, family
+from mtprof_nb.analysis.families import FAMILIES, bare_name, families, family
 
 #: How eyes without one kind of cones see linear light (Machado and others, 2009).
 EYES = {

@@ -6,14 +6,14 @@ import pytest
 from traces import event, make_trace
 
 from mtprof_nb.analysis.costs import averaged_costs
-from mtprof_nb.analysis.missing_memory import lacks_memory
-from mtprof_nb.lines import Lines
-from mtprof_nb.trace import Recorded, Trace
-from mtprof_nb.views import static
-from mtprof_nb.views.memory import MemoryTab, memory
-from mtprof_nb.views.rows import columns
-from mtprof_nb.views.scene import Scene
-from mtprof_nb.views.summary import peak_bytes, summary
+from mtprof_nb.analysis.memory.missing_memory import lacks_memory
+from mtprof_nb.analysis.operator_rows import columns
+from mtprof_nb.analysis.summary import peak_bytes, summary
+from mtprof_nb.model.trace import Recorded, Trace
+from mtprof_nb.results.line_table import Lines
+from mtprof_nb.views.charts.memory_chart import MemoryTab, memory
+from mtprof_nb.views.panel.scene import Scene
+from mtprof_nb.views.tables import static_page as static
 
 NONE_AT_ALL = "Memory of other threads is not recorded, and the thread that profiles allocated none."
 IN_PART = "Memory of other threads is not recorded: the peak is without it, and operators that ran there count as 0 B."

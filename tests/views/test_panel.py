@@ -14,12 +14,12 @@ import pytest
 from synthetic import training_run
 from traces import event, make_trace
 
-from mtprof_nb.trace import Trace, empty_trace
-from mtprof_nb.views import modules
-from mtprof_nb.views import panel as panels
-from mtprof_nb.views.operators import operators
-from mtprof_nb.views.tabs import TABS
-from mtprof_nb.views.widget import Panel
+from mtprof_nb.model.trace import Trace, empty_trace
+from mtprof_nb.views.panel import bundle as modules
+from mtprof_nb.views.panel import show_panel as panels
+from mtprof_nb.views.panel.tabs import TABS
+from mtprof_nb.views.panel.widget import Panel
+from mtprof_nb.views.tables.operators_tab import operators
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -90,7 +90,7 @@ def test_plotly_comes_out_of_the_installed_package_when_a_page_asks(trace: Trace
 
 def test_a_tab_of_a_long_trace_is_worked_out_when_it_is_opened(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     late = [kind._replace(eager_events=1) if kind.name == "timeline" else kind for kind in TABS]
-    monkeypatch.setattr("mtprof_nb.views.widget.TABS", tuple(late))
+    monkeypatch.setattr("mtprof_nb.views.panel.widget.TABS", tuple(late))
     panel = panels.panel(trace)
     assert "timeline" not in panel.first
 
@@ -102,7 +102,7 @@ def test_a_tab_that_fails_says_why_and_the_others_stand(trace: Trace, monkeypatc
     def fails(tab: object) -> None:
         raise ZeroDivisionError("no time")
 
-    monkeypatch.setattr("mtprof_nb.views.stacks.StacksTab.first", fails)
+    monkeypatch.setattr("mtprof_nb.views.charts.stack_charts.StacksTab.first", fails)
     panel = panels.panel(trace)
 
     assert unpacked(panel.first["stacks"]) == {"empty": "This could not be worked out (ZeroDivisionError: no time)."}
@@ -112,7 +112,7 @@ def test_a_tab_that_fails_says_why_and_the_others_stand(trace: Trace, monkeypatc
 def test_a_tab_that_cannot_be_written_says_why_and_the_others_stand(
     trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mtprof_nb.views.stacks.StacksTab.first", lambda _tab: {"value": float("nan")})
+    monkeypatch.setattr("mtprof_nb.views.charts.stack_charts.StacksTab.first", lambda _tab: {"value": float("nan")})
     panel = panels.panel(trace)
 
     assert unpacked(panel.first["stacks"])["empty"].startswith("This could not be worked out (ValueError: ")

@@ -3,10 +3,10 @@
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb import averages
-from mtprof_nb.table import sorted_rows
-from mtprof_nb.trace import Trace
-from mtprof_nb.views.rows import GROUPINGS, SORT_KEYS, missing_flag, rows, shapes_text, sort_column
+from mtprof_nb.analysis.operator_rows import GROUPINGS, SORT_KEYS, missing_flag, rows, shapes_text, sort_column
+from mtprof_nb.model.trace import Trace
+from mtprof_nb.results import averages
+from mtprof_nb.results.text_table import sorted_rows
 
 
 def told(trace: Trace, grouping: str, sort: str = "self_ns") -> list[tuple[str, str, int, int, int]]:

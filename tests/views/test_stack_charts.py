@@ -7,10 +7,10 @@ from traces import event, make_trace
 
 from mtprof_nb.analysis.calltree import call_tree
 from mtprof_nb.analysis.costs import averaged_costs, in_ops_ns
-from mtprof_nb.trace import Trace, empty_trace
-from mtprof_nb.views.families import FAMILIES
-from mtprof_nb.views.scene import Scene
-from mtprof_nb.views.stacks import StacksTab, icicle, slices, stack_chart, sunburst
+from mtprof_nb.analysis.families import FAMILIES
+from mtprof_nb.model.trace import Trace, empty_trace
+from mtprof_nb.views.charts.stack_charts import StacksTab, icicle, slices, stack_chart, sunburst
+from mtprof_nb.views.panel.scene import Scene
 
 
 @pytest.fixture

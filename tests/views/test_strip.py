@@ -5,9 +5,9 @@ from typing import Any
 
 from traces import event, make_trace
 
-from mtprof_nb.merge import merge
-from mtprof_nb.trace import OutsideOps, SourceLine, Trace, empty_trace
-from mtprof_nb.views.summary import outside_ops_ns, summary
+from mtprof_nb.analysis.summary import outside_ops_ns, summary
+from mtprof_nb.model.merge import merge
+from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace, empty_trace
 
 
 def test_the_figures_of_a_trace() -> None:

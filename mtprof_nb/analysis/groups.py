@@ -1,0 +1,202 @@
+"""Groups of events and what each group cost, in whole columns at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mtprof_nb.analysis.costs import Costs, averaged_costs, averaged_name
+from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.model.trace import SCOPE, Bool, Int32, Int64, Trace
+
+Column = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """One entry a group, in the order in which the groups first appear in the trace."""
+
+    #: The group of each event of the trace, -1 for what averages do not count.
+    of_event: Int32
+    #: The first event of each group, which tells what its members have in common.
+    first: Int64
+    count: Int64
+    total_ns: Int64
+    self_ns: Int64
+    #: Zero where no kernel was recorded.
+    device_ns: Int64
+    self_device_ns: Int64
+    #: Zero where no memory was recorded.
+    cpu_bytes: Int64
+    self_cpu_bytes: Int64
+    device_bytes: Int64
+    self_device_bytes: Int64
+    #: Zero where no formula is known.
+    flops: Int64
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+def group(trace: Trace, *keys: str | Column, costs: Costs | None = None, positions: Int64 | None = None) -> Groups:
+    """The counted events of `trace` that agree in all `keys`: names out of `KEYS`, or integer columns of one's own.
+
+    They cost what `costs` says; by default, what torch's rows say. `positions` chooses events, in the order in which
+    groups first appear; one that it names twice counts twice.
+    """
+    costs = costs or averaged_costs(trace)
+    columns = [KEYS[key](trace) if isinstance(key, str) else np.asarray(key) for key in keys]
+    counted = positions[costs.counted[positions]] if positions is not None else _counted(costs)
+    code = _codes(columns, counted, len(trace))
+    number, first, size = _numbered(code)
+    of_event = number.astype(np.int32)
+    if counted is not None:
+        first = counted[first]
+        of_event = np.full(len(trace), -1, np.int32)
+        of_event[counted] = number
+    return _summed(trace, costs, counted, number, of_event, first, size)
+
+
+def _counted(costs: Costs) -> Int64 | None:
+    """Positions of the counted events, None where all are."""
+    return None if costs.counted.all() else np.flatnonzero(costs.counted)
+
+
+def numbered_alike(columns: list[Column]) -> tuple[Int64, Int64, int]:
+    """A number for each combination of values, by first appearance; where each first appears; how many there are."""
+    return _numbered(_codes(columns, None, len(columns[0])))
+
+
+def _codes(columns: list[Column], counted: Int64 | None, length: int) -> Int64:
+    """One integer for each combination of values, renumbered whenever the range grows past a table's size."""
+    size = length if counted is None else len(counted)
+    code, width = np.zeros(size, np.int64), 1
+    for column in columns:
+        chosen = column if counted is None else column[counted]
+        chosen = np.subtract(chosen, int(chosen.min(initial=0)), dtype=np.int64)
+        reach = int(chosen.max(initial=0)) + 1
+        if width * reach > _table_size(size):
+            code, _, width = _numbered(code)
+            chosen, _, reach = _numbered(chosen)
+        code = code * reach + chosen
+        width *= reach
+    return code
+
+
+def _table_size(count: int) -> int:
+    return 4 * count + 65_536
+
+
+def _numbered(code: Int64) -> tuple[Int64, Int64, int]:
+    """Codes renumbered by first appearance, the position of each number's first appearance, how many there are."""
+    if not len(code):
+        return code.astype(np.int64), np.empty(0, np.int64), 0
+    width = int(code.max()) + 1
+    if width > _table_size(len(code)):
+        _, code = np.unique(code, return_inverse=True)
+        width = int(code.max()) + 1
+    first_of = np.full(width, -1, np.int64)
+    first_of[code[::-1]] = np.arange(len(code) - 1, -1, -1)
+    first = np.sort(first_of[first_of >= 0])
+    number = np.empty(width, np.int64)
+    number[code[first]] = np.arange(len(first))
+    return number[code], first, len(first)
+
+
+def _summed(
+    trace: Trace, costs: Costs, counted: Int64 | None, number: Int64, of_event: Int32, first: Int64, size: int
+) -> Groups:
+    def total(values: Int64 | None) -> Int64:
+        summed = np.zeros(size, np.int64)
+        if values is not None:
+            np.add.at(summed, number, values if counted is None else values[counted])
+        return summed
+
+    memory = costs.memory
+    return Groups(
+        of_event=of_event,
+        first=first,
+        count=np.bincount(number, minlength=size),
+        total_ns=total(costs.total_ns),
+        self_ns=total(costs.self_ns),
+        device_ns=total(costs.device_ns),
+        self_device_ns=total(costs.self_device_ns),
+        cpu_bytes=total(memory.cpu if memory else None),
+        self_cpu_bytes=total(memory.self_cpu if memory else None),
+        device_bytes=total(memory.device if memory else None),
+        self_device_bytes=total(memory.self_device if memory else None),
+        flops=total(None if trace.flops is None else np.maximum(trace.flops, 0)),
+    )
+
+
+def _or_nothing(column: Column | None, trace: Trace) -> Column:
+    return np.full(len(trace), -1, np.int32) if column is None else column
+
+
+def _renumbered(column: Column | None, table: tuple[Any, ...], alike: Callable[[Any], Any], trace: Trace) -> Column:
+    """`column`, with one number for all table entries that `alike` says the same of."""
+    first: dict[Any, int] = {}
+    numbers = np.array([*(first.setdefault(alike(value), index) for index, value in enumerate(table)), -1], np.int32)
+    return numbers[_or_nothing(column, trace)]
+
+
+def name_ids(trace: Trace) -> Column:
+    """For each event a number of its name; all profiler steps have one name."""
+    return _renumbered(trace.name, trace.names, averaged_name, trace)
+
+
+def flat_shapes(shapes: Any) -> tuple[tuple[int, ...], ...]:
+    """Input shapes as torch's averages know them: nothing is told of a list of tensors."""
+    return tuple(() if any(isinstance(size, tuple) for size in shape) else shape for shape in shapes)
+
+
+def innermost_scopes(trace: Trace) -> Int32:
+    """For each event the innermost scope that it ran in (itself, if it is one), or -1."""
+    nested = nesting(trace)
+    scope = np.where(trace.kind == SCOPE, np.arange(len(trace), dtype=np.int32), np.int32(-1))
+    for level in nested.levels()[1:]:
+        inherits = level[scope[level] < 0]
+        scope[inherits] = scope[nested.parent[inherits]]
+    return scope
+
+
+def innermost_frames(trace: Trace, count: int) -> Column:
+    """For each event a number of the `count` innermost frames of its stack, -1 where it has none."""
+    if trace.stack is None or trace.stacks is None or not len(trace.stacks):
+        return np.full(len(trace), -1, np.int32)
+    tree = trace.stacks
+    number, node = np.zeros(len(tree), np.int64), np.arange(len(tree))
+    for _ in range(count):
+        inside: Bool = node >= 0
+        if not inside.any():
+            break
+        frame = np.where(inside, tree.frame[node], -1) + 1
+        number, _, _ = _numbered(number * (len(tree.frames) + 1) + frame)
+        node = np.where(inside, tree.parent[node], -1)
+    return np.append(number, -1)[trace.stack]
+
+
+def _scope_names(trace: Trace) -> Column:
+    return np.append(name_ids(trace), -1)[innermost_scopes(trace)]
+
+
+#: What events can be grouped by. A key that was not recorded holds -1 everywhere, and so divides nothing.
+KEYS: dict[str, Callable[[Trace], Column]] = {
+    "name": name_ids,
+    # A kernel is not to be mixed up with the op of the same name that was called for the same device.
+    "device": lambda trace: trace.device * np.int16(2) + trace.on_device,
+    "annotation": lambda trace: trace.is_user_annotation,
+    "overload": lambda trace: _or_nothing(trace.overload, trace),
+    "shapes": lambda trace: _renumbered(trace.shape, trace.shapes, lambda shapes: shapes, trace),
+    "flat_shapes": lambda trace: _renumbered(trace.shape, trace.shapes, flat_shapes, trace),
+    "line": lambda trace: attribution(trace).line,
+    "module": lambda trace: _or_nothing(trace.module, trace),
+    "scope": _scope_names,
+    "thread": lambda trace: trace.track,
+    "kind": lambda trace: trace.kind,
+}

@@ -1,0 +1,1 @@
+"""Which line caused an event, and what each line cost."""

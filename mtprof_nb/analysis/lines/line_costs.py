@@ -1,0 +1,141 @@
+"""Costs of each source line: forward, backward and optimizer, of its own and with what it called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mtprof_nb.analysis.costs import counted_ops, op_costs
+from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
+from mtprof_nb.analysis.memory.missing_memory import lacks_memory
+from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.model.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, Bool, Int32, Int64, SourceLine, Trace
+
+
+@dataclass(frozen=True, eq=False)
+class LineCosts:
+    """One row a line; the last row, without a line, holds the ops of which none is known.
+
+    The first five columns, and the bytes, sum up to the trace's own totals over all ops that count, to the nanosecond.
+    """
+
+    lines: tuple[SourceLine, ...]
+    forward_ns: Int64
+    backward_ns: Int64
+    optimizer_ns: Int64
+    other_ns: Int64
+    #: Ops that count, one by one, also those that ran inside another one.
+    count: Int64
+    #: With everything that the line called; the rows overlap.
+    total_ns: Int64
+    #: None where no kernel was recorded.
+    device_ns: Int64 | None
+    #: Allocated less released; None where no memory was recorded.
+    memory_bytes: Int64 | None
+    #: Allocated, whatever was released since; None where the allocator told nothing.
+    allocated_bytes: Int64 | None
+    #: Whether some op of the line ran on a thread whose memory was not recorded.
+    lacks_memory: Bool
+
+    @property
+    def self_ns(self) -> Int64:
+        """Self time of the line's own ops, whatever their phase."""
+        return self.forward_ns + self.backward_ns + self.optimizer_ns + self.other_ns
+
+
+@once_a_trace
+def line_costs(trace: Trace) -> LineCosts:
+    """The costs of every line of `trace`."""
+    is_op = counted_ops(trace)
+    costs, found = op_costs(trace), attribution(trace)
+    size = len(found.chains.lines) + 1
+    line = np.where(found.line >= 0, found.line, size - 1)
+
+    def summed(values: Int64, phase: int | None = None) -> Int64:
+        chosen = is_op if phase is None else is_op & (trace.phase == phase)
+        return _sums(line[chosen], values[chosen], size)
+
+    return LineCosts(
+        lines=found.chains.lines,
+        forward_ns=summed(costs.self_ns, FORWARD),
+        backward_ns=summed(costs.self_ns, BACKWARD),
+        optimizer_ns=summed(costs.self_ns, OPTIMIZER),
+        other_ns=summed(costs.self_ns, OTHER),
+        count=summed(np.ones(len(trace), np.int64)),
+        total_ns=_with_callees(trace, costs.self_ns, size),
+        device_ns=None if costs.self_device_ns is None else summed(costs.self_device_ns),
+        memory_bytes=_memory(trace, line, size),
+        allocated_bytes=_allocated(trace, line, size),
+        lacks_memory=np.isin(np.arange(size), line[is_op & lacks_memory(trace)]),
+    )
+
+
+def _memory(trace: Trace, line: Int32 | Int64, size: int) -> Int64 | None:
+    """The bytes of each line's own ops. A record is its own thread's op's, whatever others ran meanwhile."""
+    records, changes = trace.allocations, op_costs(trace).memory
+    is_op = trace.kind == OP
+    if records is not None:
+        rows = np.flatnonzero(records.event >= 0)
+        rows = rows[is_op[records.event[rows]]]
+        return _sums(line[records.event[rows]], records.nbytes[rows], size)
+    if changes is None:
+        return None
+    counted = counted_ops(trace)
+    return _sums(line[counted], (changes.self_cpu + changes.self_device)[counted], size)
+
+
+def _allocated(trace: Trace, line: Int32 | Int64, size: int) -> Int64 | None:
+    own = allocated_bytes(trace)
+    is_op = trace.kind == OP
+    return None if own is None else _sums(line[is_op], own[is_op], size)
+
+
+def _sums(groups: Int32 | Int64, values: Int64, size: int) -> Int64:
+    sums = np.zeros(size, np.int64)
+    np.add.at(sums, groups, values)
+    return sums
+
+
+def _with_callees(trace: Trace, self_ns: Int64, size: int) -> Int64:
+    """Each chain's time to every line on it, once, however often the line called itself."""
+    found, is_op = attribution(trace), counted_ops(trace)
+    none = len(found.chains)
+    chain = np.where(found.chain >= 0, found.chain, none)
+    of_chain = _sums(chain[is_op], self_ns[is_op], none + 1)
+    total = np.zeros(size, np.int64)
+    total[-1] = of_chain[none]
+    for node in np.flatnonzero(of_chain[:none]).tolist():
+        total[list(set(found.chains.innermost_first(node)))] += of_chain[node]
+    return total
+
+
+@dataclass(frozen=True)
+class OpsOfLine:
+    """Ops of one name and phase on one line."""
+
+    name: str
+    phase: int
+    count: int
+    self_ns: int
+    #: Position of the first of them in the trace.
+    event: int
+
+
+def ops_of_line(trace: Trace, line: SourceLine | None) -> list[OpsOfLine]:
+    """Ops that ran on `line`, the dearest first; for None, ops that belong to no line."""
+    found = attribution(trace)
+    lines = found.chains.lines
+    if line is not None and line not in lines:
+        return []
+    rows = np.flatnonzero((found.line == (lines.index(line) if line is not None else -1)) & counted_ops(trace))
+    names_and_phases = np.stack([trace.name[rows], trace.phase[rows]])
+    keys, first, group = np.unique(names_and_phases, axis=1, return_index=True, return_inverse=True)
+    group = group.ravel()
+    count, self_ns = np.bincount(group), _sums(group, op_costs(trace).self_ns[rows], keys.shape[1])
+    ops = [
+        OpsOfLine(trace.names[name], phase, int(count[index]), int(self_ns[index]), int(rows[first[index]]))
+        for index, (name, phase) in enumerate(keys.T.tolist())
+    ]
+    return sorted(ops, key=lambda op: (-op.self_ns, op.name, op.phase))

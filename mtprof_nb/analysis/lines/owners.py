@@ -1,0 +1,43 @@
+"""From an event to what belongs to it: its direct children, the kernels that it launched."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mtprof_nb.analysis.costs import averaged_costs
+from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.model.trace import Int32, Trace
+
+
+class _Belongings:
+    """Events sorted by their owner, so that one owner's are found without looking at the others."""
+
+    def __init__(self, owner: Int32) -> None:
+        self._order = np.argsort(owner, kind="stable").astype(np.int32)
+        self._owner = owner[self._order]
+
+    def of(self, position: int) -> list[int]:
+        first, last = np.searchsorted(self._owner, (position, position + 1))
+        found: list[int] = self._order[first:last].tolist()
+        return found
+
+
+@once_a_trace
+def _by_parent(trace: Trace) -> _Belongings:
+    costs = averaged_costs(trace)
+    return _Belongings(np.where(costs.counted, costs.parent, np.int32(-1)))
+
+
+@once_a_trace
+def _by_launcher(trace: Trace) -> _Belongings:
+    return _Belongings(np.full(len(trace), -1, np.int32) if trace.launcher is None else trace.launcher)
+
+
+def children(trace: Trace, position: int) -> list[int]:
+    """Positions of the counted events that ran directly inside the one at `position`, in order of start."""
+    return _by_parent(trace).of(position)
+
+
+def launched(trace: Trace, position: int) -> list[int]:
+    """Positions of the kernels and runtime calls that the event at `position` launched."""
+    return _by_launcher(trace).of(position)

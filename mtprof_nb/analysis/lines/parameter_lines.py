@@ -1,0 +1,40 @@
+"""Costs of the optimizer for each parameter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mtprof_nb.analysis.costs import counted_ops, op_costs
+from mtprof_nb.model.trace import OPTIMIZER, Bool, Trace
+
+
+@dataclass(frozen=True)
+class ParameterCost:
+    """Ops of optimizers that worked for one parameter; `parameter` is "" where it is not known."""
+
+    parameter: str
+    #: The module that has the parameter, "" where that is not known.
+    module: str
+    self_ns: int
+    count: int
+
+
+def parameter_costs(trace: Trace, among: Bool | None = None) -> list[ParameterCost]:
+    """Costs of the optimizer by parameter, the dearest first; together all that it cost, or cost `among` events.
+
+    What is not known of a parameter comes last; it is everything where shapes were not recorded.
+    """
+    rows = np.flatnonzero((trace.phase == OPTIMIZER) & counted_ops(trace) & (True if among is None else among))
+    known = np.full(len(trace), -1, np.int32) if trace.parameter is None else trace.parameter
+    names = (*trace.parameters, "")
+    self_ns, count = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
+    np.add.at(self_ns, known[rows], op_costs(trace).self_ns[rows])
+    np.add.at(count, known[rows], 1)
+    costs = [
+        ParameterCost(name, name.rpartition(".")[0], int(self_ns[index]), int(count[index]))
+        for index, name in enumerate(names)
+        if count[index]
+    ]
+    return sorted(costs, key=lambda cost: (cost.parameter == "", -cost.self_ns, cost.parameter))

@@ -1,0 +1,169 @@
+"""The user's own lines that were running at each event: from stacks, from marks, or from both."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mtprof_nb.model.source_files import is_user_file
+from mtprof_nb.model.trace import Frame, Int32, Int64, SourceLine, StackTree, Trace
+
+#: Functions of the runtimes that call autograd's engine.
+_CALL_ENGINE = ("_engine_run_backward", "_run_backward")
+
+
+class Chains:
+    """Interned chains of lines, innermost first: a chain is a node with a line and the chain that called it."""
+
+    def __init__(self) -> None:
+        self._lines: dict[SourceLine, int] = {}
+        self._nodes: dict[tuple[int, int], int] = {}
+        self._line_of: list[int] = []
+        self._caller_of: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._line_of)
+
+    @property
+    def lines(self) -> tuple[SourceLine, ...]:
+        """Every line of any chain."""
+        return tuple(self._lines)
+
+    def called_from(self, caller: int, line: SourceLine) -> int:
+        """The chain of `line` on top of the chain `caller` (-1: called from nowhere)."""
+        return self._node(caller, self._lines.setdefault(line, len(self._lines)))
+
+    def _node(self, caller: int, line: int) -> int:
+        node = self._nodes.get((caller, line))
+        if node is None:
+            node = self._nodes[caller, line] = len(self._line_of)
+            self._caller_of.append(caller)
+            self._line_of.append(line)
+        return node
+
+    def line(self, node: int) -> int:
+        """The innermost line of a chain."""
+        return self._line_of[node]
+
+    def innermost_first(self, node: int) -> list[int]:
+        """The lines of a chain."""
+        found = []
+        while node >= 0:
+            found.append(self._line_of[node])
+            node = self._caller_of[node]
+        return found
+
+    def outermost(self, node: int, count: int) -> int:
+        """The chain of the `count` outermost lines of `node`, -1 for none."""
+        for _ in range(len(self.innermost_first(node)) - count):
+            node = self._caller_of[node]
+        return node
+
+    def moved(self, node: int, old_base: int, new_base: int) -> int:
+        """The chain `node` with what it has in common with `old_base` replaced by `new_base`."""
+        common = set()
+        while old_base >= 0:
+            common.add(old_base)
+            old_base = self._caller_of[old_base]
+        lines = []
+        while node >= 0 and node not in common:
+            lines.append(self._line_of[node])
+            node = self._caller_of[node]
+        for line in reversed(lines):
+            new_base = self._node(new_base, line)
+        return new_base
+
+
+def chains_of_events(trace: Trace, chains: Chains) -> Int32:
+    """For each event the chain of user lines that was running on its own thread, -1 where none is known.
+
+    A stack that was lent by a forward op is not the event's own.
+    """
+    stack = _own_stacks(trace)
+    marked = trace.line_stack if trace.line_stack is not None else trace.line
+    marks = np.full(len(trace), -1, np.int64) if marked is None else marked.astype(np.int64)
+    pairs, position = _unique_pairs(stack, marks)
+    reader = _Reader(trace)
+    found = [reader.chain(chains, first, second) for first, second in pairs]
+    return np.array(found, np.int32)[position] if found else np.empty(0, np.int32)
+
+
+def callers_of_engine(trace: Trace, chains: Chains, own: Int32, rows: Int64) -> Int32:
+    """For each event of `rows` the part of its `own` chain that called the engine it runs in, -1 where no stack tells.
+
+    A stack that ends in the engine is that of the call itself, which runs in the engine around it, if in any.
+    """
+    reader = _Reader(trace)
+    pairs, position = _unique_pairs(own[rows].astype(np.int64), _own_stacks(trace)[rows])
+    found = [chains.outermost(chain, reader.lines_around_engine(stack)) for chain, stack in pairs]
+    return np.array(found, np.int32)[position] if found else np.empty(0, np.int32)
+
+
+def _own_stacks(trace: Trace) -> Int64:
+    if trace.stack is None:
+        return np.full(len(trace), -1, np.int64)
+    stack = trace.stack.astype(np.int64)
+    return stack if trace.stack_is_forward is None else np.where(trace.stack_is_forward, -1, stack)
+
+
+def _unique_pairs(first: Int64, second: Int64) -> tuple[list[tuple[int, int]], Int64]:
+    width = int(second.max(initial=-1)) + 2
+    keys, position = np.unique((first + 1) * width + (second + 1), return_inverse=True)
+    return [(int(key) // width - 1, int(key) % width - 1) for key in keys], position
+
+
+class _Reader:
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        marked = trace.line_stacks.frames if trace.line_stacks is not None else ()
+        self._marked_files = {frame.file for frame in marked} | set(trace.sources)
+
+    def chain(self, chains: Chains, stack: int, marks: int) -> int:
+        frames = _joined(self._stack_frames(stack), self._marked_frames(marks))
+        node = -1
+        for frame in reversed(frames):
+            node = chains.called_from(node, SourceLine(frame.file, frame.line))
+        return node
+
+    def lines_around_engine(self, stack: int) -> int:
+        """How many of the user's lines are around the innermost call of the engine that has Python code inside."""
+        frames = self._frames(stack)
+        calls = (index for index, frame in enumerate(frames) if index and self._calls_engine(frame))
+        return sum(map(self._is_users, frames[next(calls, len(frames)) :]))
+
+    def _calls_engine(self, frame: Frame) -> bool:
+        return frame.function in _CALL_ENGINE and not self._is_users(frame)
+
+    def _is_users(self, frame: Frame) -> bool:
+        return frame.file in self._marked_files or is_user_file(frame.file)
+
+    def _stack_frames(self, node: int) -> list[Frame]:
+        return [frame for frame in self._frames(node) if self._is_users(frame)]
+
+    def _frames(self, node: int) -> list[Frame]:
+        return self._trace.stacks.stack(node) if self._trace.stacks is not None else []
+
+    def _marked_frames(self, node: int) -> list[Frame]:
+        tree: StackTree | None = self._trace.line_stacks
+        if node < 0:
+            return []
+        return tree.stack(node) if tree is not None else [Frame(*self._trace.lines[node], "")]
+
+
+def _joined(stack: list[Frame], marks: list[Frame]) -> list[Frame]:
+    """One chain of both, innermost first.
+
+    The stack knows every function; where a mark stands in the same function, it knows the statement better. Marks
+    above the innermost frame of the stack are calls that the stack did not see.
+    """
+    if not stack or not marks:
+        return stack or marks
+    joined: list[Frame] = []
+    left = list(marks)
+    for frame in stack:
+        place = next((index for index, mark in enumerate(left) if mark[::2] == frame[::2]), None)
+        if place is None:
+            joined.append(frame)
+            continue
+        joined += left[: place + 1] if not joined else [left[place]]
+        del left[: place + 1]
+    return joined

@@ -1,0 +1,1 @@
+"""What was held, by whom, and when."""

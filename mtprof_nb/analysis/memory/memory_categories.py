@@ -1,0 +1,150 @@
+"""Category of each block of memory, as far as the recording proves it; the rest is unknown, never guessed.
+
+An input or a parameter cannot be told from the columns of a trace: their blocks are unknown.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import IntEnum
+from math import prod
+
+import numpy as np
+
+from mtprof_nb.analysis.memory.allocation_pairs import releases
+from mtprof_nb.analysis.nesting import Nesting, nesting
+from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, OP, OPTIMIZER, Allocations, Bool, Int8, Int32, Int64, Trace
+
+
+class Category(IntEnum):
+    """Purpose of a block of memory; the numbers are those of torch's memory timelines."""
+
+    PARAMETER = 0
+    OPTIMIZER_STATE = 1
+    INPUT = 2
+    TEMPORARY = 3
+    ACTIVATION = 4
+    GRADIENT = 5
+    AUTOGRAD_DETAIL = 6
+    UNKNOWN = 7
+
+
+#: How autograd's own events begin; an op that runs inside of one is an op of its own.
+_ACCUMULATE = "torch::autograd::AccumulateGrad"
+_ADD = "aten::add_"
+#: Bytes of an element, by the names that the runtimes give to types.
+_ITEM_BYTES = {
+    **dict.fromkeys(("double", "long int", "long", "c10::complex<float>"), 8),
+    **dict.fromkeys(("float", "int"), 4),
+    **dict.fromkeys(("c10::Half", "c10::BFloat16", "short int", "short"), 2),
+    **dict.fromkeys(("unsigned char", "signed char", "bool"), 1),
+    "c10::complex<double>": 16,
+}
+#: Caching allocators of devices hand out multiples of this.
+_DEVICE_BLOCK = 512
+
+
+@once_a_trace
+def categories(trace: Trace) -> Int8:
+    """The `Category` of each allocation; a release has that of the block it ends."""
+    records = trace.allocations
+    if records is None:
+        return np.empty(0, np.int8)
+    category = np.full(len(records), Category.UNKNOWN, np.int8)
+    if not len(trace):
+        return category
+    release = releases(records)
+    nested = nesting(trace)
+    is_block = (records.nbytes > 0) & (records.event >= 0)
+    phase = np.where(records.event >= 0, trace.phase[records.event], -1)
+    in_backward, in_optimizer = is_block & (phase == BACKWARD), is_block & (phase == OPTIMIZER)
+    category[is_block & _inside(_made_nodes(trace), nested, records.event)] = Category.ACTIVATION
+    # Released while the backward pass still ran, and no gradient that was kept.
+    category[in_backward & (release >= 0) & (phase[release] == BACKWARD)] = Category.AUTOGRAD_DETAIL
+    category[_gradients(trace, records, release, in_backward)] = Category.GRADIENT
+    outlives = _outlives(trace, nested, records, release, trace.phase == OPTIMIZER)
+    category[in_optimizer & outlives] = Category.OPTIMIZER_STATE
+    outlives = _outlives(trace, nested, records, release, _is_ordinary_op(trace, nested))
+    category[is_block & ~outlives] = Category.TEMPORARY
+    ends = np.flatnonzero((records.nbytes < 0) & (release >= 0))
+    category[ends] = category[release[ends]]
+    return category
+
+
+def _made_nodes(trace: Trace) -> Bool:
+    """The forward ops whose autograd node took part in a backward pass."""
+    made = np.zeros(len(trace), np.bool_)
+    made[trace.forward[trace.forward >= 0]] = True
+    return made
+
+
+def _inside(chosen: Bool, nested: Nesting, events: Int32) -> Bool:
+    """Whether each of `events` is one of the chosen, or runs inside of one."""
+    inside: Bool = (_outermost(chosen, nested)[events] >= 0) & (events >= 0)
+    return inside
+
+
+def _outermost(chosen: Bool, nested: Nesting) -> Int32:
+    """For each event the outermost chosen one around it or itself, -1 for none."""
+    found = np.where(chosen, np.arange(len(chosen), dtype=np.int32), np.int32(-1))
+    for level in nested.levels()[1:]:
+        above = found[nested.parent[level]]
+        found[level] = np.where(above >= 0, above, found[level])
+    return found
+
+
+def _outlives(trace: Trace, nested: Nesting, records: Allocations, release: Int64, chosen: Bool) -> Bool:
+    """Whether each block is held longer than the outermost chosen event in which it was allocated."""
+    around = np.where(records.event >= 0, _outermost(chosen, nested)[records.event], -1)
+    held_until = np.where(release >= 0, records.time_ns[release], np.iinfo(np.int64).max)
+    outlives: Bool = (around < 0) | (held_until > trace.end_ns[around])
+    return outlives
+
+
+def _is_ordinary_op(trace: Trace, nested: Nesting) -> Bool:
+    """Ops, but for autograd's own events: the engine's, and the node that it runs."""
+    engine = np.array([name.startswith(ENGINE_PREFIX) for name in trace.names] or [False], np.bool_)[trace.name]
+    node = (nested.parent >= 0) & engine[nested.parent]
+    ordinary: Bool = (trace.kind == OP) & ~engine & ~node
+    return ordinary
+
+
+def _gradients(trace: Trace, records: Allocations, release: Int64, in_backward: Bool) -> Int64:
+    """Blocks made in a backward pass and held beyond it, of the very size that autograd then kept as a gradient."""
+    phase = np.where(records.event >= 0, trace.phase[records.event], -1)
+    held = deque(np.flatnonzero(in_backward & ((release < 0) | (phase[release] != BACKWARD))).tolist())
+    waiting: dict[int, list[int]] = {}
+    found: list[int] = []
+    for end_ns, nbytes in _kept_gradients(trace):
+        while held and records.time_ns[held[0]] <= end_ns:
+            row = held.popleft()
+            waiting.setdefault(int(records.nbytes[row]), []).append(row)
+        rounded = -(-nbytes // _DEVICE_BLOCK) * _DEVICE_BLOCK
+        last_made = waiting.get(nbytes) or waiting.get(rounded)
+        if last_made:
+            found.append(last_made.pop())
+    return np.array(found, np.int64)
+
+
+def _kept_gradients(trace: Trace) -> list[tuple[int, int]]:
+    """Moment and bytes of each gradient that autograd kept, in order; not those it added to one already there."""
+    if trace.shape is None or _ACCUMULATE not in trace.names:
+        return []
+    keeps = trace.name == trace.names.index(_ACCUMULATE)
+    if _ADD in trace.names:
+        parents = nesting(trace).parent[trace.name == trace.names.index(_ADD)]
+        keeps[parents[parents >= 0]] = False
+    rows = np.flatnonzero(keeps & (trace.shape >= 0))
+    rows = rows[np.argsort(trace.end_ns[rows], kind="stable")]
+    sizes = {shape: _bytes_of_first(trace, shape) for shape in set(trace.shape[rows].tolist())}
+    moments = zip(trace.end_ns[rows].tolist(), trace.shape[rows].tolist(), strict=True)
+    return [(end_ns, nbytes) for end_ns, shape in moments if (nbytes := sizes[shape]) > 0]
+
+
+def _bytes_of_first(trace: Trace, shape: int) -> int:
+    """Bytes of the first input, 0 where its type is not known."""
+    shapes, dtypes = trace.shapes[shape], trace.dtypes[shape]
+    if not shapes or not dtypes or not all(isinstance(length, int) for length in shapes[0]):
+        return 0
+    return prod(shapes[0]) * _ITEM_BYTES.get(dtypes[0], 0)

@@ -1,0 +1,191 @@
+"""How much a device held at each moment, when most, and in which blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from mtprof_nb.analysis.groups import numbered_alike
+from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.memory.allocation_pairs import releases
+from mtprof_nb.analysis.memory.memory_categories import Category, categories
+from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.model.trace import OP, Allocations, Int32, Int64, Trace
+
+
+@dataclass(frozen=True)
+class MemoryDevice:
+    """A device whose memory was recorded. Its text is torch's: `cpu`, `cuda:0`."""
+
+    name: str
+    index: int
+
+    def __str__(self) -> str:
+        return "cpu" if self.name == "CPU" else f"{self.name.lower()}:{self.index}"
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryCurve:
+    """Bytes held from each of `time_ns` on, and the event that allocated or released then (-1: none is known)."""
+
+    time_ns: Int64
+    allocated: Int64
+    event: Int32
+
+
+class Peak(NamedTuple):
+    """The first moment at which a device held the most, and the event that reached it, or -1."""
+
+    time_ns: int
+    nbytes: int
+    event: int
+
+
+class Block(NamedTuple):
+    """One allocation: `released_ns` is None for what was still held at the end."""
+
+    nbytes: int
+    allocated_ns: int
+    released_ns: int | None
+    event: int
+    category: Category
+
+
+class BlocksAlike(NamedTuple):
+    """Allocations that differ in size and time alone: the largest, how many they are, and their bytes together."""
+
+    largest: Block
+    number: int
+    nbytes: int
+
+
+def memory_devices(trace: Trace) -> list[MemoryDevice]:
+    """The devices of which memory was recorded, in the order of the trace's devices."""
+    if trace.allocations is not None:
+        device, index = trace.allocations.device, trace.allocations.device_index
+    elif trace.memory_before is not None:
+        known = trace.memory_before >= 0
+        device, index = trace.device[known], trace.device_index[known]
+    else:
+        return []
+    numbers = np.unique(np.stack([device, index]), axis=1).T.tolist()
+    return [MemoryDevice(trace.devices[number], position) for number, position in numbers]
+
+
+def memory_curve(trace: Trace, device: MemoryDevice) -> MemoryCurve:
+    """The allocator's own count after each of its events; where a runtime tells only that, around each op."""
+    if trace.allocations is not None:
+        records = trace.allocations
+        rows = rows_of_device(trace, records, device)
+        return MemoryCurve(records.time_ns[rows], records.total[rows], records.event[rows])
+    if trace.memory_before is None or trace.memory_after is None:
+        return MemoryCurve(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))
+    on_device = (trace.device == _number(trace, device)) & (trace.device_index == device.index)
+    rows = np.flatnonzero(on_device & (trace.memory_before >= 0) & (trace.memory_after >= 0))
+    times = np.concatenate([trace.start_ns[rows], trace.end_ns[rows]])
+    order = np.argsort(times, kind="stable")
+    held = np.concatenate([trace.memory_before[rows], trace.memory_after[rows]])
+    return MemoryCurve(times[order], held[order], np.concatenate([rows, rows]).astype(np.int32)[order])
+
+
+def peak(curve: MemoryCurve) -> Peak | None:
+    """When the curve is highest, None where it is empty."""
+    if not len(curve.time_ns):
+        return None
+    top = int(np.argmax(curve.allocated))
+    return Peak(int(curve.time_ns[top]), int(curve.allocated[top]), int(curve.event[top]))
+
+
+def thinned(held: Int64, most: int) -> Int64:
+    """Positions that keep the shape: all, or of each of equal runs the first, the lowest, the highest and the last."""
+    if len(held) <= most:
+        return np.arange(len(held))
+    runs = np.array_split(np.arange(len(held)), most // 4)
+    return np.unique([(run[0], run[held[run].argmin()], run[held[run].argmax()], run[-1]) for run in runs])
+
+
+def allocated_bytes(trace: Trace) -> Int64 | None:
+    """Bytes that each event allocated itself, whatever was released since; None where the allocator told nothing."""
+    records = trace.allocations
+    if records is None:
+        return None
+    rows = np.flatnonzero((records.nbytes > 0) & (records.event >= 0))
+    total = np.zeros(len(trace), np.int64)
+    np.add.at(total, records.event[rows], records.nbytes[rows])
+    return total
+
+
+def largest_blocks(trace: Trace, device: MemoryDevice, count: int = 20) -> list[Block]:
+    """The largest allocations, the largest first; of equal ones the earlier first."""
+    return _blocks(trace, _by_size(trace, device)[:count])
+
+
+def largest_kinds(trace: Trace, device: MemoryDevice, count: int = 20) -> list[BlocksAlike]:
+    """Allocations of one op, called by one op on one line for one purpose; by the largest of each, as above."""
+    rows, records = _by_size(trace, device), trace.allocations
+    if records is None or not len(rows):
+        return []
+    event = records.event[rows]
+    columns = [
+        np.append(trace.name, -1)[event],
+        np.append(trace.name, -1)[callers(trace, event)],
+        np.append(attribution(trace).line, -1)[event],
+        categories(trace)[rows],
+    ]
+    number, first, size = numbered_alike(columns)
+    kept = np.arange(min(size, count))
+    total = np.zeros(size, np.int64)
+    np.add.at(total, number, records.nbytes[rows])
+    counts = np.bincount(number, minlength=size)
+    blocks = _blocks(trace, rows[first[kept]])
+    return [BlocksAlike(block, int(counts[at]), int(total[at])) for at, block in enumerate(blocks)]
+
+
+def callers(trace: Trace, event: Int32) -> Int32:
+    """For each of these events the op that called it, -1 where none did or there is no event."""
+    parent = np.append(nesting(trace).parent, np.int32(-1))
+    kind = np.append(trace.kind, np.int8(OP))
+    found = parent[event]
+    while np.any(looking := kind[found] != OP):
+        found = np.where(looking, parent[found], found)
+    return found
+
+
+def _by_size(trace: Trace, device: MemoryDevice) -> Int64:
+    """The allocations of a device, the largest first; of equal ones the earlier first."""
+    records = trace.allocations
+    if records is None:
+        return np.empty(0, np.int64)
+    rows = rows_of_device(trace, records, device)
+    rows = rows[records.nbytes[rows] > 0]
+    return rows[np.argsort(-records.nbytes[rows], kind="stable")]
+
+
+def _blocks(trace: Trace, rows: Int64) -> list[Block]:
+    records = trace.allocations
+    if records is None:
+        return []
+    released = releases(records)[rows].tolist()
+    category = categories(trace)[rows].tolist()
+    return [
+        Block(
+            nbytes=int(records.nbytes[row]),
+            allocated_ns=int(records.time_ns[row]),
+            released_ns=int(records.time_ns[release]) if release >= 0 else None,
+            event=int(records.event[row]),
+            category=Category(kind),
+        )
+        for row, release, kind in zip(rows.tolist(), released, category, strict=True)
+    ]
+
+
+def rows_of_device(trace: Trace, records: Allocations, device: MemoryDevice) -> Int64:
+    """The allocator's events of one device."""
+    found = (records.device == _number(trace, device)) & (records.device_index == device.index)
+    return np.flatnonzero(found)
+
+
+def _number(trace: Trace, device: MemoryDevice) -> int:
+    return trace.devices.index(device.name) if device.name in trace.devices else -1

@@ -1,0 +1,287 @@
+"""Rows of the operators table: what each group of events cost, under any of the groupings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mtprof_nb.analysis.costs import averaged_costs, averaged_name, op_costs
+from mtprof_nb.analysis.families import SCOPES, families
+from mtprof_nb.analysis.groups import Groups, group, innermost_scopes
+from mtprof_nb.analysis.lanes import thread_title
+from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.memory.missing_memory import has_memory
+from mtprof_nb.analysis.module_rows import events_in_module, with_containers
+from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.analysis.spent import allocated_by, spent_by
+from mtprof_nb.model.trace import PYTHON, RUNTIME, SCOPE, Bool, Int8, Int32, Int64, Trace
+from mtprof_nb.results.text_table import sort_attribute
+from mtprof_nb.views.tables.places import place
+
+
+class Grouping(NamedTuple):
+    """A way to group events: its title, the keys of `analysis.averages`, and how a row's detail reads."""
+
+    title: str
+    keys: tuple[str, ...]
+    #: The flag that records what is grouped by, "" where it is always there.
+    flag: str = ""
+
+
+GROUPINGS = {
+    "op": Grouping("op", ("name", "device", "kind")),
+    "shapes": Grouping("op + shapes", ("name", "device", "kind", "shapes"), "--record-shapes"),
+    "line": Grouping("op + source line", ("name", "device", "kind", "line"), "--with-stack"),
+    "scope": Grouping("scope", ("scope",)),
+    "module": Grouping("module", ("module",), "--with-modules"),
+    "thread": Grouping("thread", ("thread",)),
+}
+#: Groupings whose rows are ops. A row of the others holds all that ran in a scope, or the ops of a module or thread.
+_BY_OP = ("op", "shapes", "line")
+
+
+class Column(NamedTuple):
+    """A column of numbers: what it is called, how it is written, and what it means."""
+
+    key: str
+    title: str
+    unit: str
+    meaning: str
+
+
+_COLUMNS = (
+    Column("count", "Calls", "count", "how often it ran"),
+    Column("self_ns", "Self", "time", "time in it, without what it called"),
+    Column("share", "Share", "share", "self time as a share of all that is listed"),
+    Column("total_ns", "Total", "time", "time in it, with what it called"),
+    Column("average_ns", "Average", "time", "total time of one call"),
+)
+#: How often a module or thread was entered, nobody has recorded.
+_COLUMNS_OF_OPS = (
+    Column("count", "Ops", "count", "ops that ran in it, nested ones too"),
+    Column("self_ns", "Self", "time", "time in its ops"),
+    *_COLUMNS[2:3],
+)
+_WITH_SUBMODULES = Column("total_ns", "Total", "time", "time in its ops and in those of its submodules")
+_DEVICE = Column("device_ns", "Device", "time", "time of the kernels it launched")
+_MEMORY = Column("self_bytes", "Memory", "bytes", "bytes it allocated itself, less those it released")
+_ALLOCATED = Column("allocated_bytes", "Allocated", "bytes", "bytes it allocated, with what it called, released or not")
+_ALLOCATED_IN = Column("allocated_bytes", "Allocated", "bytes", "bytes allocated in it, released or not")
+_FLOPS = Column("flops", "FLOPs", "flops", "floating point operations, where a formula is known")
+#: What takes the place of the column with the same unit, of devices or of memory, where rows are sorted by it.
+_INSTEAD = {
+    column.key: column
+    for column in (
+        Column("self_device_ns", "Self device", "time", "time of kernels it launched itself"),
+        _MEMORY,
+        Column("cpu_bytes", "CPU mem", "bytes", "bytes of the CPU, with what it called, less those released"),
+        Column("self_cpu_bytes", "Self CPU mem", "bytes", "bytes of the CPU, its own, less those released"),
+        Column("device_bytes", "Device mem", "bytes", "bytes of devices, with what it called, less those released"),
+        Column("self_device_bytes", "Self dev mem", "bytes", "bytes of devices, its own, less those released"),
+    )
+}
+_REPLACED = {_DEVICE.key: "time", _MEMORY.key: "bytes", _ALLOCATED.key: "bytes"}
+
+#: torch's names of what rows can be sorted by.
+SORT_KEYS = {
+    "self_cpu_time_total": "self_ns",
+    "cpu_time_total": "total_ns",
+    "cpu_time": "average_ns",
+    "count": "count",
+    "self_device_time_total": "self_device_ns",
+    "device_time_total": "device_ns",
+    "self_cpu_memory_usage": "self_cpu_bytes",
+    "cpu_memory_usage": "cpu_bytes",
+    "self_device_memory_usage": "self_device_bytes",
+    "device_memory_usage": "device_bytes",
+    "flops": "flops",
+    "key": "label",
+    "name": "label",
+}
+
+#: What the columns are called in the panel.
+TITLES = {
+    "self": "self_ns",
+    "total": "total_ns",
+    "average": "average_ns",
+    "calls": "count",
+    "memory": "allocated_bytes",
+}
+
+
+def sort_column(sort: str | None) -> str:
+    """The column that a sort key of torch's, or of ours, means; `AttributeError` that lists them if unknown."""
+    ours = {
+        "self": "self_ns",
+        "total": "total_ns",
+        "average": "average_ns",
+        "memory": "allocated_bytes",
+        "calls": "count",
+    }
+    known = {**SORT_KEYS, **ours, **{column: column for column in (*SORT_KEYS.values(), *ours.values())}}
+    if sort is None:
+        return "self_ns"
+    return known[sort_attribute(sort, tuple(known))]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """One entry a row, in no order; `value[key]` are whole numbers."""
+
+    grouping: str
+    #: The row of each event of the trace, -1 where it belongs to none.
+    of_event: Int32
+    label: list[str]
+    detail: list[str]
+    family: Int8
+    #: The name of the row's first event, as a position in `Trace.names`; -1 for a row without events.
+    name: Int32
+    value: dict[str, Int64]
+    columns: tuple[Column, ...]
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def showing(self, key: str) -> Rows:
+        """These rows with the column `key` in place of the default one of its kind; only rows of ops have it."""
+        instead = _INSTEAD.get(key)
+        if instead is None or self.grouping not in _BY_OP:
+            return self
+        kept = (instead if _REPLACED.get(column.key) == instead.unit else column for column in self.columns)
+        return replace(self, columns=tuple(kept))
+
+    def events_of(self, row: int) -> Bool:
+        """Which events a row stands for; of a module, those of its submodules too."""
+        return events_in_module(self, row) if self.grouping == "module" else self.of_event == row
+
+    def order(self, key: str, descending: bool = True) -> Int64:
+        """Positions of the rows by one column; ties by name."""
+        by_label = np.array(sorted(range(len(self)), key=lambda row: (self.label[row], self.detail[row])), np.int64)
+        if key == "label":
+            return by_label if not descending else by_label[::-1]
+        values = self.value["self_ns" if key == "share" else key][by_label]
+        return by_label[np.argsort(-values if descending else values, kind="stable")]
+
+
+def missing_flag(trace: Trace, grouping: str) -> str:
+    """The flag without which a grouping has nothing to show, "" where nothing is missing."""
+    line = trace.line if trace.line is not None else trace.stack
+    there = {"shapes": trace.shape, "line": line, "module": trace.module}
+    return GROUPINGS[grouping].flag if there.get(grouping, trace.name) is None else ""
+
+
+def columns(trace: Trace, grouping: str = "op") -> tuple[Column, ...]:
+    """The columns that this trace can fill under a grouping."""
+    found = list(_COLUMNS_OF_OPS if grouping in ("module", "thread") else _COLUMNS)
+    if grouping == "module":
+        found.append(_WITH_SUBMODULES)
+    if np.any(trace.on_device):
+        found.append(_DEVICE)
+    if trace.allocations is not None and has_memory(trace):
+        found.append(_ALLOCATED if grouping in _BY_OP else _ALLOCATED_IN)
+    elif trace.allocations is None and trace.recorded.profile_memory:
+        found.append(_MEMORY)
+    if trace.flops is not None:
+        found.append(_FLOPS)
+    return tuple(found)
+
+
+@once_a_trace
+def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
+    """The rows of `trace` under one of `GROUPINGS`; Python frames and runtime calls only with `show_all`."""
+    groups = group(trace, *GROUPINGS[grouping].keys, costs=averaged_costs(trace) if show_all else op_costs(trace))
+    by_op = grouping in _BY_OP
+    spent = spent_by(trace, grouping, groups)
+    count, total_ns = spent.count, spent.total_ns
+    listed = _is_listed(trace, groups, show_all) if by_op else (count > 0) | (groups.self_device_ns > 0)
+    kept = np.flatnonzero(listed)
+    of_event = _with_folded(trace, groups)
+    self_bytes = groups.self_cpu_bytes + groups.self_device_bytes
+    allocated = allocated_by(trace, of_event, len(groups), by_op)
+    number = np.full(len(groups) + 1, -1, np.int32)
+    number[kept] = np.arange(len(kept), dtype=np.int32)
+    first = groups.first[kept]
+    tell, detail = _labellers(trace, grouping)
+    family = families(trace)[first] if by_op else np.full(len(kept), SCOPES, np.int8)
+    found = Rows(
+        grouping=grouping,
+        of_event=number[of_event],
+        label=[tell(event) for event in first.tolist()],
+        detail=[detail(event) for event in first.tolist()],
+        family=family,
+        name=trace.name[first],
+        value={
+            "count": count[kept],
+            "self_ns": spent.self_ns[kept],
+            "total_ns": total_ns[kept],
+            "average_ns": total_ns[kept] // np.maximum(count[kept], 1),
+            "device_ns": groups.device_ns[kept],
+            "self_device_ns": groups.self_device_ns[kept],
+            "self_bytes": self_bytes[kept],
+            "allocated_bytes": (self_bytes if allocated is None else allocated)[kept],
+            "self_cpu_bytes": groups.self_cpu_bytes[kept],
+            "cpu_bytes": groups.cpu_bytes[kept],
+            "self_device_bytes": groups.self_device_bytes[kept],
+            "device_bytes": groups.device_bytes[kept],
+            "flops": groups.flops[kept],
+        },
+        columns=columns(trace, grouping),
+    )
+    return with_containers(found, SCOPES) if grouping == "module" else found
+
+
+def _is_listed(trace: Trace, groups: Groups, show_all: bool) -> Bool:
+    kinds = (SCOPE,) if show_all else (SCOPE, RUNTIME, PYTHON)
+    return np.isin(trace.kind[groups.first], kinds, invert=True)
+
+
+def _with_folded(trace: Trace, groups: Groups) -> Int32:
+    """The group of each event; what averages fold into the event around it belongs to that one's."""
+    parent = averaged_costs(trace).parent
+    folded = (groups.of_event < 0) & (parent >= 0)
+    return np.where(folded, groups.of_event[parent], groups.of_event)
+
+
+def _labellers(trace: Trace, grouping: str) -> tuple[Callable[[int], str], Callable[[int], str]]:
+    """Two functions of a row's first event: the row's label, and the text beside it."""
+
+    def named(event: int) -> str:
+        return averaged_name(trace.names[trace.name[event]])
+
+    def nothing(event: int) -> str:  # noqa: ARG001 - any event
+        return ""
+
+    def looked_up(column: Int32 | None, table: tuple[Any, ...], write: Callable[[Any], str], absent: str) -> Any:
+        return lambda event: write(table[column[event]]) if column is not None and column[event] >= 0 else absent
+
+    if grouping == "shapes":
+        return named, looked_up(trace.shape, trace.shapes, shapes_text, "")
+    if grouping == "line":
+        caused = attribution(trace)
+        return named, looked_up(caused.line, caused.lines, lambda line: place(*line), "")
+    if grouping == "module":
+        return looked_up(trace.module, trace.modules, lambda path: path or "(root)", "(no module)"), nothing
+    if grouping == "thread":
+        return lambda event: thread_title(trace, int(trace.track[event])), nothing
+    if grouping == "scope":
+        return _scope_name(trace), nothing
+    return named, _device_name(trace)
+
+
+def _scope_name(trace: Trace) -> Callable[[int], str]:
+    scope = innermost_scopes(trace)
+    return lambda event: averaged_name(trace.names[trace.name[scope[event]]]) if scope[event] >= 0 else "(no scope)"
+
+
+def _device_name(trace: Trace) -> Callable[[int], str]:
+    """The device, where there is more than one to tell apart."""
+    several = len(trace.devices) > 1
+    return lambda event: trace.devices[trace.device[event]] if several else ""
+
+
+def shapes_text(shapes: Any) -> str:
+    """Shapes as PyTorch writes them: `[64, 256] [256]`."""
+    return " ".join(str(list(shape)).replace("(", "[").replace(",)", "]").replace(")", "]") for shape in shapes)

@@ -1,0 +1,110 @@
+"""Scopes of asyncio tasks that take turns: one that is open while another task runs does not contain its work."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.capture.hook import Clock
+from mtprof_nb.model.trace import SCOPE, Int64, Trace
+
+#: How far a hook's clock may be from the session's.
+_TOLERANCE_NS = 20_000
+
+
+@dataclass(eq=False)
+class OpenScope:
+    """One scope of the user's from its enter on."""
+
+    name: str
+    #: The same for all scopes of a task; a reference that keeps neither it nor its result.
+    task: weakref.ref[Any] | None
+    thread: int
+    entering_ns: int
+    entered_ns: int = 0
+    is_interleaved: bool = False
+
+
+class OpenScopes:
+    """The open scopes of each thread, and all those during which another task opened or closed a scope."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._of_thread = threading.local()
+        self._interleaved: list[OpenScope] = []
+
+    def entering(self, name: str) -> OpenScope:
+        """Note a scope that is about to be entered."""
+        found: list[OpenScope] | None = getattr(self._of_thread, "scopes", None)
+        if found is None:
+            found = self._of_thread.scopes = []
+        scope = OpenScope(name, current_task(), threading.get_ident(), self._clock.now_ns())
+        self._note_suspended(found, scope.task)
+        found.append(scope)
+        return scope
+
+    def _note_suspended(self, opened: list[OpenScope], running: weakref.ref[Any] | None) -> None:
+        """Scopes of tasks other than the running one wait. One outside every task does not: the loop runs inside it."""
+        for one in opened:
+            if one.task is not None and one.task is not running and not one.is_interleaved:
+                one.is_interleaved = True
+                self._interleaved.append(one)
+
+    def take_interleaved(self) -> list[OpenScope]:
+        """Scopes that were found to wait since the last call."""
+        found, self._interleaved = self._interleaved, []
+        return found
+
+    def entered(self, scope: OpenScope) -> None:
+        """Note that it is open now."""
+        scope.entered_ns = self._clock.now_ns()
+
+    def left(self, scope: OpenScope) -> None:
+        """Note that it is closed; one that was opened on another thread stays that thread's."""
+        found: list[OpenScope] = getattr(self._of_thread, "scopes", [])
+        if scope in found:
+            found.remove(scope)
+            self._note_suspended(found, scope.task)
+
+
+def current_task() -> weakref.ref[Any] | None:
+    """The task of asyncio that is running on this thread, if any."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or asyncio._get_running_loop() is None:
+        return None
+    task = asyncio.current_task()
+    return None if task is None else weakref.ref(task)
+
+
+def mark_interleaved(
+    trace: Trace, scopes: Sequence[OpenScope], placed: Callable[[Sequence[int]], Int64] = np.asarray
+) -> Trace:
+    """`trace` with the events of these scopes as asynchronous: nothing counts as nested in them.
+
+    `placed` puts moments of the session's clock among the events.
+    """
+    if not scopes:
+        return trace
+    is_async, is_scope = trace.is_async.copy(), trace.kind == SCOPE
+    position = {name: index for index, name in enumerate(trace.names)}
+    rows = {
+        name: np.flatnonzero(is_scope & (trace.name == position.get(name, -1)))
+        for name in {scope.name for scope in scopes}
+    }
+    starts = {name: trace.start_ns[found] for name, found in rows.items()}
+    first = placed([scope.entering_ns for scope in scopes])
+    last = placed([scope.entered_ns for scope in scopes])
+    for scope, since, until in zip(scopes, first.tolist(), last.tolist(), strict=True):
+        left, right = np.searchsorted(starts[scope.name], [since - _TOLERANCE_NS, until + _TOLERANCE_NS + 1]).tolist()
+        within = rows[scope.name][left:right]
+        within = within[~is_async[within]]
+        if len(within):
+            start_ns = trace.start_ns[within]
+            is_async[within[np.argmin(np.maximum(since - start_ns, start_ns - until).clip(0))]] = True
+    return replace(trace, is_async=is_async)

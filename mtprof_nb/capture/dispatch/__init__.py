@@ -1,0 +1,1 @@
+"""Hook `dispatch`: a `TorchDispatchMode` that runs below autograd."""

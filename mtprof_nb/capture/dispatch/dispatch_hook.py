@@ -1,0 +1,368 @@
+"""Hook `dispatch`: a `TorchDispatchMode`, called for every aten op below autograd, with its arguments."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.capture.dispatch.tensor_facts import TensorFacts, dtype_name
+from mtprof_nb.capture.dispatch.thread_follower import ThreadFollower
+from mtprof_nb.capture.dispatch.unfollowed_threads import UnfollowedThreads, not_followed
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.interrupts import interrupts_held_back
+from mtprof_nb.capture.kineto.kineto_build import device_type_name
+from mtprof_nb.capture.kineto.kineto_memory import CpuAllocations, KinetoMemory
+from mtprof_nb.capture.shared.autograd_links import NODE_WITHOUT_NUMBER, NOT_IN_BACKWARD, link_by_sequence_nr
+from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer
+from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
+from mtprof_nb.capture.shared.garbage_collector import frames_of_others
+from mtprof_nb.capture.shared.module_paths import ModulesOnStack
+from mtprof_nb.capture.torch_scope import Together
+from mtprof_nb.errors import warn
+from mtprof_nb.model.merge import merge
+from mtprof_nb.model.trace import OP, Trace
+
+#: Autograd's number of a node that has none, such as one that accumulates a gradient.
+_LARGEST_NUMBER = 2**62
+
+
+class DispatchHook:
+    """Records the ops of every thread that starts, or is given work of a pool, while the recording lasts.
+
+    A mode belongs to its thread, so that one that began before is left to Kineto.
+    """
+
+    def __init__(self, request: Request, *, only_others: bool = False) -> None:
+        import torch
+
+        self._torch = torch
+        self._request = request
+        #: Whether the thread that starts it is left to another hook, with the CPU's memory.
+        self._only_others = only_others
+        self._recorder = OpRecorder(torch, request)
+        self._mode = _mode_class()(self._recorder)
+        self._threads = ThreadFollower(self._inside)
+        #: The thread on which recording began, until the mode is taken off there.
+        self._started_on: int | None = None
+        self._native_id = 0
+        reads_memory = request.recorded.profile_memory and not only_others
+        self._memory = KinetoMemory(torch, request) if reads_memory else None
+        self._unfollowed = None if only_others else UnfollowedThreads(torch, request)
+
+    def prepare(self) -> None:
+        """Warm up what reads the CPU's allocator."""
+        if self._memory is not None:
+            self._memory.prepare()
+
+    def start(self) -> None:
+        """Record from here on."""
+        if self._memory is not None:
+            self._memory.start()
+        if self._unfollowed is not None:
+            self._unfollowed.start()
+        _keep_compiler_out(self._torch, type(self._mode).__torch_dispatch__.__code__)
+        self._threads.install()
+        if self._only_others:
+            return
+        for mode in _modes(self._torch):
+            if isinstance(mode, type(self._mode)) and mode.is_over:
+                _remove_mode(mode)
+        self._started_on, self._native_id = threading.get_ident(), threading.get_native_id()
+        self._push()
+
+    def stop(self) -> Trace:
+        """The window's trace. Harmless after a failed start."""
+        try:
+            self.remove()
+        finally:
+            try:
+                allocations = self._memory.stop() if self._memory is not None else None
+            finally:
+                unfollowed = self._unfollowed.stop() if self._unfollowed is not None else None
+        if self._started_on in frames_of_others():
+            warn("stopped on another thread, which cannot take the mode off: stop it on the thread that starts it")
+        trace = freeze(self._recorder.buffer, _vocabulary(self._torch))
+        if unfollowed is not None:
+            trace = merge([trace, not_followed(unfollowed, trace)])
+        return trace if allocations is None else self._with_memory(trace, allocations)
+
+    def _with_memory(self, trace: Trace, allocations: CpuAllocations) -> Trace:
+        others = [index for index, thread in enumerate(trace.tracks) if thread.native_id != self._native_id]
+        if np.isin(trace.track[trace.kind == OP], others).any():
+            warn("profile_memory: CPU memory of other threads is missing: torch tells it on the profiling thread alone")
+        return allocations.put_into(trace)
+
+    def abandon(self) -> None:
+        """In a forked child: record no more there, and keep nothing."""
+        self.remove()
+        self._recorder.buffer.lanes.clear()
+        if self._memory is not None:
+            self._memory.abandon()
+        if self._unfollowed is not None:
+            self._unfollowed.abandon()
+
+    def remove(self) -> None:
+        """Record no more; what was recorded stays until `stop`. A second call does nothing."""
+        self._recorder.buffer.is_open = False
+        with interrupts_held_back():
+            self._threads.remove()
+            _remove_mode(self._mode)
+            if self._started_on == threading.get_ident():
+                self._started_on = None
+
+    def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
+        """A scope of the user's, which is recorded here once and reaches whoever else listens to torch."""
+        theirs = self._torch.autograd.profiler.record_function(name, args)
+        return Together(self._recorder.buffer.scope(name), _Unrecorded(theirs, self._recorder.telling))
+
+    def toggle(self, enable: bool, activities: frozenset[str]) -> None:
+        """Record, or leave out, ops on these devices from now on."""
+        enabled = self._recorder.activities
+        self._recorder.activities = enabled | activities if enable else enabled - activities
+        if self._unfollowed is not None:
+            self._unfollowed.toggle(enable, activities)
+
+    def _push(self) -> None:
+        number = self._torch.autograd._get_sequence_nr()
+        # A thread that has just been made is at 0, and has no name to give its lane yet.
+        if number:
+            self._recorder.buffer.local.lane.first_sequence_nr = number
+        self._torch.utils._python_dispatch._push_mode(self._mode)
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        """The mode, on a thread that does not have it yet."""
+        if not self._recorder.buffer.is_open or self._mode in _modes(self._torch):
+            yield
+            return
+        self._push()
+        try:
+            yield
+        finally:
+            _remove_mode(self._mode)
+
+
+class OpRecorder:
+    """Runs an op, measures it and appends."""
+
+    def __init__(self, torch: Any, request: Request) -> None:
+        recorded = request.recorded
+        extra = {
+            "in_python": not recorded.with_stack,
+            "stack": recorded.with_stack,
+            "shapes": recorded.record_shapes,
+            "flops": recorded.with_flops,
+            "module": recorded.with_modules,
+        }
+        memory = ("before", "after") if recorded.profile_memory else ()
+        wanted = tuple(field for field, is_wanted in extra.items() if is_wanted)
+        self.buffer = Buffer(request, (*OP_FIELDS, "counter", "node", "grad", *memory, *wanted))
+        self._modules = ModulesOnStack(torch.nn.Module._call_impl.__code__) if recorded.with_modules else None
+        self.activities = request.activities
+        #: Threads on which a scope of ours, already recorded, is being passed on to torch.
+        self.telling: set[int] = set()
+        self._recorded = recorded
+        self._facts = TensorFacts(torch)
+        self._torch = torch
+        self._next_number = torch.autograd._get_sequence_nr
+        self._is_grad_enabled = torch.is_grad_enabled
+        self._backward_task = torch._C._current_graph_task_id
+        self._backward_node = torch._C._current_autograd_node
+        ops = torch.ops.profiler
+        self._scope_enters = (ops._record_function_enter_new.default, ops._record_function_enter.default)
+        self._scope_exits = (ops._record_function_exit._RecordFunction, ops._record_function_exit.default)
+
+    def run(self, op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Run the op and record it; return or raise as the op does."""
+        if not self.buffer.is_open:
+            return op(*args, **kwargs)
+        if op in self._scope_enters or op in self._scope_exits:
+            return self._run_scope(op, args, kwargs)
+        facts, recorded = self._facts, self._recorded
+        device = facts.device(facts.tensors(args, kwargs))
+        counter, node = self._next_number(), self._running_node()
+        grad = self._is_grad_enabled()
+        in_python = node != NOT_IN_BACKWARD and _is_called_by_python(sys._getframe(1).f_back)
+        shapes = facts.shapes(args, kwargs) if recorded.record_shapes else None
+        stack = None if self.buffer.stacks is None else self.buffer.stacks.capture(sys._getframe(1))
+        module = None if self._modules is None else self._modules.path(sys._getframe(1))
+        before = self._held(device) if recorded.profile_memory else -1
+        result = None
+        start = time.perf_counter_ns()
+        try:
+            result = op(*args, **kwargs)
+        finally:
+            end = time.perf_counter_ns()
+            device = facts.device_of_result(result, kwargs) if device is None else device
+            buffer = self.buffer
+            if self._is_wanted(device) and buffer.number() <= buffer.limit:
+                values = [op, device, start, end, counter, node, grad]
+                if recorded.profile_memory:
+                    values += (before, self._held(device) if before >= 0 else -1)
+                values.append(stack if recorded.with_stack else in_python)
+                if recorded.record_shapes:
+                    values.append(shapes)
+                if recorded.with_flops:
+                    values.append(facts.flops(op, args, kwargs, result))
+                if recorded.with_modules:
+                    values.append(module)
+                buffer.local.ops.extend(values)
+        return result
+
+    def _run_scope(self, op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Torch's `record_function` begins or ends: a scope, no op."""
+        if threading.get_ident() in self.telling:
+            return op(*args, **kwargs)
+        opened = self.buffer.local.lane.runtime_scopes
+        if op in self._scope_exits:
+            if opened:
+                opened.pop().__exit__()
+            return op(*args, **kwargs)
+        result = op(*args, **kwargs)
+        scope = self.buffer.scope(str(args[0]))
+        scope.node = self._running_node()
+        opened.append(scope.__enter__())
+        return result
+
+    def _running_node(self) -> int:
+        task = self._backward_task()
+        if task == -1:
+            return NOT_IN_BACKWARD
+        node = self._backward_node()
+        number = _LARGEST_NUMBER if node is None else node._sequence_nr()
+        return number if number < _LARGEST_NUMBER else NODE_WITHOUT_NUMBER - int(task)
+
+    def _is_wanted(self, device: Any) -> bool:
+        """Whether ops there are recorded. What is no activity of its own, such as `meta`, runs on the host."""
+        if device is self._facts.cpu:
+            return "CPU" in self.activities
+        name = device_type_name(device.type)
+        return (name if name in ("CUDA", "XPU", "NPU") else "CPU") in self.activities
+
+    def _held(self, device: Any) -> int:
+        """Bytes that the device's allocator holds now, -1 where it does not tell."""
+        if device is None or device.type in ("cpu", "meta"):
+            return -1
+        read = getattr(getattr(self._torch, device.type, None), "memory_allocated", None)
+        return -1 if read is None else int(read(device))
+
+
+class _Unrecorded:
+    """Torch's `scope`; `telling` has the thread that enters or leaves it."""
+
+    def __init__(self, scope: AbstractContextManager[Any], telling: set[int]) -> None:
+        self._scope, self._telling = scope, telling
+
+    def __enter__(self) -> None:
+        with self._telling_here():
+            self._scope.__enter__()
+
+    def __exit__(self, *exception: Any) -> None:
+        with self._telling_here():
+            self._scope.__exit__(*exception)
+
+    @contextmanager
+    def _telling_here(self) -> Iterator[None]:
+        here = threading.get_ident()
+        self._telling.add(here)
+        try:
+            yield
+        finally:
+            self._telling.discard(here)
+
+
+@lru_cache(maxsize=1)
+def _mode_class() -> Any:
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class DispatchMode(TorchDispatchMode):  # type: ignore[misc]
+        supports_higher_order_operators = True
+
+        def __init__(self, recorder: OpRecorder) -> None:
+            super().__init__()
+            self._recorder = recorder
+            self._run = recorder.run
+
+        @property
+        def is_over(self) -> bool:
+            """Whether it only passes ops on, being left where another thread could not take it off."""
+            return not self._recorder.buffer.is_open
+
+        @classmethod
+        def ignore_compile_internals(cls) -> bool:
+            """Compiled code is compiled as if nobody listened, and listened to when it runs."""
+            return True
+
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            """Torch's own way to keep the compiler out imports it, whether the program uses it or not."""
+            return False
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return self._run(func, args, kwargs or {})
+
+    return DispatchMode
+
+
+def _keep_compiler_out(torch: Any, code: CodeType) -> None:
+    """Where compiled code falls back to eager, the compiler looks at every frame that follows: not at ours."""
+    frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+    if hasattr(frames, "set_code_exec_strategy"):
+        skip = frames._FrameAction.SKIP
+        frames.set_code_exec_strategy(code, frames._FrameExecStrategy(skip, skip))
+
+
+def _modes(torch: Any) -> list[Any]:
+    """The modes of this thread, the innermost last."""
+    return [torch._C._get_dispatch_stack_at(depth) for depth in range(torch._C._len_torch_dispatch_stack())]
+
+
+def _remove_mode(mode: Any) -> None:
+    """Take `mode` off this thread's stack, wherever in it the user's own modes left it."""
+    import torch
+    from torch.utils._python_dispatch import _pop_mode, _push_mode
+
+    above = []
+    if not any(active is mode for active in _modes(torch)):
+        return
+    while (top := _pop_mode()) is not mode:
+        above.append(top)
+    for other in reversed(above):
+        _push_mode(other)
+
+
+def _vocabulary(torch: Any) -> Vocabulary:
+    return Vocabulary(
+        name=_name,
+        device=lambda device: (device_type_name(device.type), device.index or 0),
+        dtype=dtype_name,
+        link=link_by_sequence_nr,
+        is_engine=_runs_backward,
+        is_module=torch.nn.Module._call_impl.__code__.__eq__,
+        folder=str(Path(torch.__file__).parent),
+    )
+
+
+def _name(op: Any) -> tuple[str, str]:
+    schema = getattr(op, "_schema", None)
+    if schema is None:
+        return f"{getattr(op, 'namespace', 'higher_order')}::{op}", ""
+    return schema.name, schema.overload_name
+
+
+def _is_called_by_python(caller: FrameType | None) -> bool:
+    """Whether Python code called an op of the backward pass, and not autograd's engine itself."""
+    return caller is not None and not _runs_backward(caller.f_code)
+
+
+def _runs_backward(code: CodeType) -> bool:
+    return code.co_name == "_engine_run_backward"

@@ -1,0 +1,70 @@
+"""Ops of other threads beside a Kineto that listens to its own thread alone, as it does where it records memory."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+from mtprof_nb.capture.dispatch.dispatch_hook import DispatchHook
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.kineto.kineto_hook import KinetoHook
+from mtprof_nb.errors import warn
+from mtprof_nb.model.trace import Trace, empty_trace
+
+
+class FollowedThreadsHook:
+    """Hook `dispatch` on other threads: those that start meanwhile, and pools that are given work meanwhile.
+
+    Nothing where Kineto listens to all threads itself.
+    """
+
+    def __init__(self, request: Request, kineto: KinetoHook) -> None:
+        self._request = request
+        self._kineto = kineto
+        self._hook: DispatchHook | None = None
+
+    def prepare(self) -> None:
+        """Nothing to do."""
+
+    def start(self) -> None:
+        """Follow from here on."""
+        if not self._kineto.listens_to_all:
+            self._hook = DispatchHook(self._request, only_others=True)
+            self._hook.start()
+
+    def remove(self) -> None:
+        """Follow no more; what was recorded stays until `stop`."""
+        if self._hook is not None:
+            self._hook.remove()
+
+    def stop(self) -> Trace:
+        """The ops of other threads. Does no harm after a failed start."""
+        if self._hook is None:
+            return empty_trace(recorded=self._request.recorded)
+        trace = self._hook.stop()
+        self._hook = None
+        if not getattr(self._request.experimental_config, "capture_overload_names", False):
+            # Kineto tells overloads only where it is asked to, and one op must not have two names in one recording.
+            trace = replace(trace, overload=None, overloads=())
+        if len(trace):
+            without = " and without their memory" if self._request.recorded.profile_memory else ""
+            warn(
+                f"ops of other threads are recorded as by hook 'dispatch', without composite ops{without}: here Kineto "
+                "listens only to the thread that profiles"
+            )
+        return trace
+
+    def abandon(self) -> None:
+        """In a forked child: record no more there."""
+        if self._hook is not None:
+            self._hook.abandon()
+
+    def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:  # noqa: ARG002 - as every hook
+        """Nothing: on these threads torch's own scopes, which Kineto's are, are recorded."""
+        return nullcontext()
+
+    def toggle(self, enable: bool, activities: frozenset[str]) -> None:
+        """Record, or leave out, ops on these devices from now on."""
+        if self._hook is not None:
+            self._hook.toggle(enable, activities)

@@ -1,0 +1,42 @@
+"""Threads that run while a recording lasts, for a runtime whose listeners belong to one thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from mtprof_nb.capture.shared.patches import Patches
+
+
+class ThreadFollower:
+    """Opens `inside()` around the work of other threads.
+
+    Followed are threads started meanwhile, and what is handed meanwhile to a `concurrent.futures` pool, however
+    old its threads. Another thread that was running before is not: Python 3.11 has no way into it.
+    """
+
+    def __init__(self, inside: Callable[[], AbstractContextManager[Any]]) -> None:
+        self._inside = inside
+        self._patches = Patches()
+
+    def install(self) -> None:
+        """Follow from now on."""
+        from concurrent.futures import thread as pool
+
+        self._patches.replace(threading.Thread, "_bootstrap_inner", self._followed)
+        self._patches.replace(pool._WorkItem, "run", self._followed)
+
+    def remove(self) -> None:
+        """Follow no more; a second call does nothing."""
+        self._patches.undo()
+
+    def _followed(self, original: Callable[[Any], None]) -> Callable[[Any], None]:
+        inside = self._inside
+
+        def run(work: Any) -> None:
+            with inside():
+                original(work)
+
+        return run

@@ -1,0 +1,1 @@
+"""Hooks of runtimes whose dispatcher is Python, or calls it: MindTorch v2 and Candle."""

@@ -1,0 +1,260 @@
+"""MindTorch v2 and Candle: one hook for both, which differ in names and in what is compiled."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from mtprof_nb.capture.dispatch.tensor_facts import dtype_name
+from mtprof_nb.capture.eager.around_ops import follow_modules, follow_optimizers, follow_pipeline, follow_scopes
+from mtprof_nb.capture.eager.dispatcher_points import Points
+from mtprof_nb.capture.eager.eager_autograd import BackwardPasses
+from mtprof_nb.capture.eager.flop_formulas import flops_of
+from mtprof_nb.capture.eager.storage_memory import StorageMemory
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.interrupts import interrupts_held_back
+from mtprof_nb.capture.shared.autograd_links import link_by_node
+from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer
+from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
+from mtprof_nb.capture.shared.module_paths import ModulePaths
+from mtprof_nb.capture.shared.patches import Patches
+from mtprof_nb.errors import HookError
+from mtprof_nb.model.trace import Trace
+
+#: Classes of arguments that are no tensors, and most of the others.
+_NUMBERS = frozenset({int, float, bool, str, type(None)})
+#: Activities that are a device of their own; whatever else there is runs on the host.
+_DEVICES = {"NPU": "npu", "CUDA": "cuda", "XPU": "xpu"}
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Where the parts of one runtime are."""
+
+    package: str
+    engine: str
+    node: str
+    #: The class that keeps a CPU tensor's buffer: its module, and its name.
+    cpu_storage: tuple[str, str]
+    profiler: str = "profiler.profiler"
+    dispatcher: str = "_dispatch.dispatcher"
+
+    def part(self, name: str) -> Any:
+        """One of its modules; `HookError` where this version has none."""
+        try:
+            return import_module(f"{self.package}.{name}" if name else self.package)
+        except ImportError as error:
+            msg = f"{self.package} has no module {name!r}: its version is not one that this hook knows ({error})"
+            raise HookError(msg) from error
+
+
+class EnterExitHook:
+    """Records what the runtime's dispatcher runs, on every thread."""
+
+    def __init__(self, runtime: Runtime, request: Request) -> None:
+        self._runtime = runtime
+        self._request = request
+        self._package = runtime.part("")
+        self._profiler = runtime.part(runtime.profiler)
+        self._points = Points(self._profiler)
+        self._patches = Patches()
+        self._activities = request.activities
+        self._is_recording = False
+        recorded = request.recorded
+        self._memory = StorageMemory(self._package, self._cpu_storage()) if recorded.profile_memory else None
+        self._buffer = Buffer(request, (*OP_FIELDS, *self._fact_fields()))
+        self._modules = ModulePaths(self._buffer) if recorded.with_modules else None
+        self._passes = BackwardPasses(self._buffer, runtime.part(runtime.engine), runtime.part(runtime.node))
+
+    def prepare(self) -> None:
+        """Nothing is slow here."""
+
+    def start(self) -> None:
+        """Record from here on; `HookError` where this version of the runtime lacks something to listen at."""
+        try:
+            self._follow()
+        except AttributeError as error:
+            msg = f"{self._runtime.package} is not a version that this hook knows ({error}): update mtprof_nb"
+            raise HookError(msg) from error
+        self._is_recording = True
+        self._listen()
+
+    def _follow(self) -> None:
+        part, patches, buffer = self._runtime.part, self._patches, self._buffer
+        self._passes.install(patches)
+        follow_pipeline(patches, part(self._runtime.dispatcher)._PendingOp, self._points, buffer)
+        follow_optimizers(patches, part("optim").Optimizer, buffer)
+        follow_scopes(patches, self._profiler._RecordFunction, buffer)
+        if self._memory is not None:
+            self._memory.install(patches)
+        if self._modules is not None:
+            follow_modules(patches, part("nn").Module, self._modules)
+
+    def stop(self) -> Trace:
+        """The window's trace. Harmless after a failed start."""
+        self._remove()
+        vocabulary = Vocabulary(
+            name=_name,
+            device=_device,
+            dtype=dtype_name,
+            link=link_by_node,
+            is_engine=self._passes.is_engine,
+            folder=str(Path(self._package.__file__).parent),
+        )
+        return freeze(self._buffer, vocabulary)
+
+    def abandon(self) -> None:
+        """In a forked child: record no more there, and keep nothing."""
+        self._remove()
+        self._buffer.is_open = False
+        self._buffer.lanes.clear()
+
+    def _remove(self) -> None:
+        """Leave the runtime as it was found; a second call does nothing."""
+        self._is_recording = False
+        with interrupts_held_back():
+            try:
+                self._points.remove()
+            finally:
+                self._patches.undo()
+        if self._memory is not None:
+            self._memory.forget()
+
+    def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:  # noqa: ARG002 - for Kineto alone
+        """A scope of the user's."""
+        return self._buffer.scope(name)
+
+    def toggle(self, enable: bool, activities: frozenset[str]) -> None:
+        """Record, or leave out, ops on these devices from now on."""
+        self._activities = self._activities | activities if enable else self._activities - activities
+        self._points.remove()
+        if self._is_recording:
+            self._listen()
+
+    def _cpu_storage(self) -> Any:
+        module, name = self._runtime.cpu_storage
+        return getattr(self._runtime.part(module), name)
+
+    def _listen(self) -> None:
+        if self._activities:
+            held = self._memory.held if self._memory is not None else None
+            self._points.install(self._buffer, self._left_out(), self._fact_reader(), held)
+
+    def _left_out(self) -> Any:
+        """Device types whose ops are not recorded; nothing, where this machine has none of them."""
+        off = {device for activity, device in _DEVICES.items() if activity not in self._activities}
+        if "CPU" in self._activities:
+            present = [device for device in off if _is_available(self._package, device)]
+            return frozenset(name for device in present for name in (device, *(f"{device}:{n}" for n in range(64))))
+        return _AllBut(frozenset(_DEVICES.values()) - off)
+
+    def _fact_fields(self) -> tuple[str, ...]:
+        recorded = self._request.recorded
+        wanted = {
+            "stack": recorded.with_stack,
+            "shapes": recorded.record_shapes,
+            "flops": recorded.with_flops,
+            "module": recorded.with_modules,
+            "before": recorded.profile_memory,
+            "after": recorded.profile_memory,
+        }
+        return tuple(field for field, is_wanted in wanted.items() if is_wanted)
+
+    def _fact_reader(self) -> Callable[[str, Any, Any, Any], list[Any]] | None:
+        """Reads the fields of `_fact_fields`, all but the last, as an op begins."""
+        recorded, stacks, local, memory = self._request.recorded, self._buffer.stacks, self._buffer.local, self._memory
+        shapes = shape_reader(self._package.Tensor, self._runtime.part("nn").Parameter)
+        with_shapes, with_flops, with_modules = recorded.record_shapes, recorded.with_flops, recorded.with_modules
+        if not self._fact_fields():
+            return None
+
+        def read(name: str, device: Any, args: Any, kwargs: Any) -> list[Any]:
+            facts: list[Any] = []
+            if stacks is not None:
+                facts.append(stacks.capture(sys._getframe(1)))
+            if with_shapes:
+                facts.append(shapes(args, kwargs))
+            if with_flops:
+                facts.append(flops_of(name, args))
+            if with_modules:
+                running = local.lane.modules
+                facts.append(running[-1][1] if running else None)
+            if memory is not None:
+                facts.append(memory.held(device))
+            return facts
+
+        return read
+
+
+class _AllBut:
+    """Every device type but these."""
+
+    def __init__(self, kept: frozenset[str]) -> None:
+        self._kept = kept
+
+    def __contains__(self, device_type: str) -> bool:
+        return device_type.partition(":")[0] not in self._kept
+
+
+def _is_available(package: Any, device: str) -> bool:
+    module = getattr(package, device, None)
+    return module is not None and bool(module.is_available())
+
+
+def shape_reader(*tensors: Any) -> Callable[[Any, Any], tuple[tuple[Any, Any], ...]]:
+    """A function of an op's arguments: shape and element type of each, `((), None)` of one that is no tensor."""
+    exactly = frozenset(tensors)
+    base = tensors[0]
+    nothing = ((), None)
+    # One copy of each: thousands that are alike would be scanned again and again by the collector.
+    known: dict[tuple[Any, ...], tuple[tuple[Any, Any], ...]] = {}
+
+    def read(args: Any, kwargs: Any) -> tuple[tuple[Any, Any], ...]:
+        key: list[Any] = []
+        for value in args:
+            kind = value.__class__
+            if kind in exactly:
+                # An element type is one object as long as the runtime lives.
+                key += (tuple(value.shape), id(value.dtype))
+            else:
+                key.append(nothing if kind in _NUMBERS else entry(value))
+        if kwargs:
+            key += [found for value in kwargs.values() if (found := entry(value)) is not nothing]
+        same = known.get(place := tuple(key))
+        if same is None:
+            same = known[place] = shapes(args, kwargs)
+        return same
+
+    def shapes(args: Any, kwargs: Any) -> tuple[tuple[Any, Any], ...]:
+        named = [found for value in kwargs.values() if (found := entry(value)) is not nothing]
+        return (*map(entry, args), *named)
+
+    def entry(value: Any) -> tuple[Any, Any]:
+        try:
+            if isinstance(value, base):
+                return tuple(value.shape), value.dtype
+            if isinstance(value, list | tuple) and value and isinstance(value[0], base):
+                return tuple(tuple(item.shape) if isinstance(item, base) else () for item in value), value[0].dtype
+        except Exception:  # a class of the user's: its errors are for the op to raise, or not
+            return nothing
+        return nothing
+
+    return read
+
+
+def _name(raw: str) -> tuple[str, str]:
+    return (raw if "::" in raw else f"aten::{raw}"), ""
+
+
+def _device(raw: Any) -> tuple[str, int]:
+    """Type and index of a device, or of text such as `npu:1`."""
+    kind = getattr(raw, "type", None)
+    if kind is not None:
+        return str(kind).upper(), int(raw.index or 0)
+    text, _, index = str(raw or "cpu").partition(":")
+    return text.upper(), int(index) if index.isdigit() else 0

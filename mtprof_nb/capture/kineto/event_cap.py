@@ -1,0 +1,238 @@
+"""Ends a recording of Kineto's, which cannot count: its memory tells how much it holds, and will need to end it."""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from types import FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mtprof_nb.capture.shared.available_memory import available_bytes
+from mtprof_nb.capture.shared.python_stacks import is_in_folder
+from mtprof_nb.errors import warn
+from mtprof_nb.model.trace import PYTHON, Recorded, Trace
+
+#: Bytes that Kineto keeps for one event while it records; more for shapes, and for its allocator's records.
+_BYTES_AN_EVENT, _BYTES_OF_SHAPES, _BYTES_OF_MEMORY = 215, 385, 130
+_BYTES_A_CALL = 25
+#: No event is recorded in less time than this.
+_SECONDS_AN_EVENT = 0.3e-6
+_PAUSE_S = 0.02
+#: The user's memory comes and goes while Kineto's only grows: the smallest of so many readings is Kineto's.
+_READINGS = 8
+#: Memory can run short so soon that there is no time for more than these.
+_LAST_READINGS = 4
+_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S, _READINGS_A_LOOK = 0.005, 0.05, 20
+#: So many bytes that a recording, at its fastest, can come to need while it is watched for one second.
+_NEEDED_A_SECOND = 16 << 30
+#: So often is a better moment waited for, in which none of the runtime's own Python is running.
+_MOST_DELAYS = 20
+#: Bytes that Kineto, and reading it out, take at the end for each byte that it held while it recorded, as measured:
+#: without flags, with shapes or memory, and at most, where it follows Python.
+_GROWTH, _GROWTH_OF_FACTS, _GROWTH_OF_PYTHON = 9, 14, 95
+#: The part of the available memory that the end of a recording may take; and the least that a new part may hold.
+_SHARE, _SMALLEST_PART = 0.5, 4 << 20
+
+
+class _MallocInfo(ctypes.Structure):
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()  # noqa: SIM905
+    )
+
+
+class Heap(NamedTuple):
+    """Bytes of the C heap: in use, and free to be used again."""
+
+    used: int
+    free: int
+
+
+def heap_reader() -> Callable[[], Heap] | None:
+    """A function that tells how large the C heap is, where the C library can say it."""
+    try:
+        mallinfo2 = ctypes.CDLL(None).mallinfo2
+    except (AttributeError, OSError):
+        return None
+    mallinfo2.restype = _MallocInfo
+
+    def read() -> Heap:
+        found = mallinfo2()
+        return Heap(int(found.uordblks), int(found.fordblks))
+
+    return read
+
+
+class Room:
+    """How much Kineto may hold, given what its end will take and the memory that is available."""
+
+    def __init__(self, recorded: Recorded, *, follows_python: bool) -> None:
+        with_facts = recorded.record_shapes or recorded.with_flops or recorded.profile_memory
+        self._growth = _GROWTH_OF_PYTHON if follows_python else _GROWTH_OF_FACTS if with_facts else _GROWTH
+        self._available: int | None = None
+        self._looks = 0
+
+    def is_short(self, held: int, free: int) -> bool:
+        """Whether the end of a recording that holds `held` bytes would take too much; `free` is of the heap."""
+        needed = held * self._growth
+        # Asking the system takes longer than reading the heap.
+        if self._looks % _READINGS_A_LOOK == 0 or self._exceeds(needed * 2, free):
+            self._available = available_bytes()
+        self._looks += 1
+        return self._exceeds(needed, free)
+
+    def pause_s(self) -> float:
+        """How long it may be left unwatched: the less there is, the shorter."""
+        left = available_bytes()
+        return _LONGEST_PAUSE_S if left is None else left * (1 - _SHARE) / _LAST_READINGS / _NEEDED_A_SECOND
+
+    def for_another_part(self) -> bool:
+        """Whether there is so much that a new part would not end at once."""
+        heap = heap_reader()
+        self._looks = 0
+        return heap is not None and not self.is_short(_SMALLEST_PART, heap().free)
+
+    def _exceeds(self, needed: int, free: int) -> bool:
+        # Half of what is free in the heap may lie in pieces that are too small.
+        return self._available is not None and needed > (self._available + free // 2) * _SHARE
+
+
+class EventCap:
+    """Watches a recording from a thread of its own, and has the main thread call `finish` before it grows too large.
+
+    That is at about `max_events`, or where its end would take more memory than there is: then `is_short` is set.
+    Scopes of the runtime's own, such as an optimizer's step, would be cut: while code of `folder` runs, it is put off.
+    """
+
+    def __init__(
+        self, max_events: int, finish: Callable[[], Any], recorded: Recorded, room: Room, folder: str = "<none>"
+    ) -> None:
+        self._max_events = max_events
+        with_shapes = recorded.record_shapes or recorded.with_flops
+        bytes_an_event = _BYTES_AN_EVENT + _BYTES_OF_SHAPES * with_shapes + _BYTES_OF_MEMORY * recorded.profile_memory
+        self._bytes_an_event = bytes_an_event
+        self._grown = 0
+        self._finish = finish
+        self._room = room
+        self._folder = folder
+        self._delays = 0
+        self.is_short = False
+        self._pending: Any = None
+        self._ended, self._finished, self._answered = (threading.Event() for _ in range(3))
+        self._thread: threading.Thread | None = None
+        self._failure: BaseException | None = None
+
+    def start(self) -> None:
+        """Begin to watch; nothing where the C library cannot tell."""
+        heap = heap_reader()
+        if heap is None:
+            return
+        watching = (heap, heap().used)
+        self._thread = threading.Thread(target=self._watch, args=watching, name="mtprof event cap", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End watching. Raises what `finish` raised."""
+        self._ended.set()
+        self._answered.set()
+        if self._thread is not None:
+            self._thread.join()
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def was_mistaken(self, parts: Sequence[Trace]) -> bool:
+        """Whether most of the memory that it saw was not that of `parts`, but the program's own."""
+        events, calls = sum(map(len, parts)), sum(int(np.count_nonzero(part.kind == PYTHON)) for part in parts)
+        held = calls * _BYTES_A_CALL + (events - calls) * self._bytes_an_event
+        return held * 2 < self._grown
+
+    def _watch(self, heap: Callable[[], Heap], before: int) -> None:
+        pause = min(self._max_events * _SECONDS_AN_EVENT / _READINGS, self._room.pause_s())
+        pause = min(max(pause, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
+        most_bytes = self._max_events * self._bytes_an_event
+        readings: deque[int] = deque(maxlen=_READINGS)
+        while not self._ended.wait(pause):
+            now = heap()
+            readings.append(now.used - before)
+            self._grown = min(list(readings)[-_LAST_READINGS:])
+            self.is_short = len(readings) >= _LAST_READINGS and self._room.is_short(self._grown, now.free)
+            if self.is_short or (len(readings) == _READINGS and min(readings) > most_bytes):
+                if not self._call_in_main_thread():
+                    continue
+                # Without waking up in between: Kineto's Python tracer may be stopped and started meanwhile.
+                self._answered.wait()
+                if self._finished.is_set():
+                    self._interrupt_again()
+                    return
+                self._answered.clear()
+
+    def _interrupt_again(self) -> None:
+        """Pass on the user's interrupt of `finish`, a moment after it has returned to C."""
+        if isinstance(self._failure, KeyboardInterrupt) and not self._ended.wait(_PAUSE_S):
+            self._failure = None
+            _thread.interrupt_main()
+
+    def _call_in_main_thread(self) -> bool:
+        """Have the main thread end the recording between two bytecodes; False where its queue of calls is full.
+
+        Kineto can only be stopped in the thread in which it was started.
+        """
+
+        def call(_: int | None) -> int:
+            if self._is_better_put_off():
+                self._answered.set()
+                return 0
+            if not self._ended.is_set():
+                try:
+                    self._finish()
+                # C, which calls this, can pass no exception on, and the user's own op would fail of it.
+                except BaseException as error:
+                    self._failure = error
+            self._finished.set()
+            self._answered.set()
+            return 0
+
+        self._pending = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(call)
+        return int(ctypes.pythonapi.Py_AddPendingCall(self._pending, None)) == 0
+
+    def _is_better_put_off(self) -> bool:
+        """Whether code of the runtime's own is running, unless that was so for long."""
+        self._delays += 1
+        frame: FrameType | None = sys._getframe()
+        while frame is not None and self._delays <= _MOST_DELAYS:
+            if is_in_folder(frame.f_code.co_filename, self._folder):
+                return True
+            frame = frame.f_back
+        return False
+
+
+def within_limits(trace: Trace, most: int, caps: Sequence[EventCap], *, is_full: bool) -> Trace:
+    """At most `most` events of `trace`. Warns where there were more, and where a limit ended it or divided it."""
+    if len(trace) <= most and not is_full:
+        if any(cap.is_short for cap in caps[:-1]):
+            warn(
+                f"recorded {len(trace):,} events in {len(caps)} parts, for Kineto needs more memory to end it at once "
+                "than is available: links between parts, as from backward to forward, are missing, and a scope ends "
+                "with its part; use fewer flags, or a schedule"
+            )
+        return trace
+    if len(trace) < most:
+        cause, remedy = f"memory grew as if by max_events={most:,}", "raise max_events"
+        if caps and caps[-1].is_short:
+            cause = "Kineto needs more memory to end a longer recording than is available"
+            remedy = "use fewer flags, or a schedule"
+        warn(f"recording stopped after {len(trace):,} events, for {cause}; {remedy}")
+        return replace(trace, dropped_exactly=False)
+    dropped = max(len(trace) - most, 0)
+    at_least = "at least " if is_full else ""
+    warn(f"recording stopped at max_events={most:,}: {at_least}{dropped:,} events are missing; raise max_events")
+    kept = trace.take(np.arange(min(len(trace), most)))
+    return replace(kept, dropped=trace.dropped + dropped, dropped_exactly=not is_full)

@@ -1,0 +1,184 @@
+"""Inputs of torch's `_RecordFunctionFast`, which torch itself leaves out where it records all threads.
+
+Compiled code opens such a scope around each of Triton's kernels, and gives it the kernel's arguments and its grid.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mtprof_nb.capture.dispatch.tensor_facts import TensorFacts, dtype_name
+from mtprof_nb.capture.shared.patches import Patches
+from mtprof_nb.model.input_values import plain, to_text
+from mtprof_nb.model.trace import SCOPE, Trace
+
+_SCALARS = (bool, int, float, complex)
+
+
+class Input(NamedTuple):
+    """One positional input as Kineto describes it."""
+
+    shape: tuple[Any, ...] = ()
+    dtype: str = ""
+    strides: tuple[Any, ...] = ()
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class FastScope:
+    """One scope that was entered and left, with the inputs that it was given."""
+
+    native_id: int
+    name: str
+    entered_ns: int
+    inputs: tuple[Input, ...]
+    keywords: Mapping[str, Any]
+
+
+class FastScopes:
+    """Notes the inputs of scopes that are made from `install` to `remove`; one without inputs is torch's own."""
+
+    def __init__(self, torch: Any) -> None:
+        self._module = torch._C._profiler
+        self._tensor = torch.Tensor
+        self._stride = torch.Tensor.stride
+        self._without_overrides = torch._C.DisableTorchFunctionSubclass
+        self._infer_type = torch._C._jit_try_infer_type
+        self._facts = TensorFacts(torch)
+        self._patches = Patches()
+        self.is_noting = False
+        self.left: list[FastScope] = []
+
+    def install(self) -> None:
+        """Have the scopes that are made from here on noted."""
+        self._patches.replace(self._module, "_RecordFunctionFast", self._maker)
+        self.is_noting = True
+
+    def remove(self) -> None:
+        """Put torch's class back; the scopes that were made meanwhile go on unnoted."""
+        self.is_noting = False
+        self._patches.undo()
+
+    def _maker(self, original: Any) -> Any:
+        def make(*args: Any, **kwargs: Any) -> Any:
+            scope = original(*args, **kwargs)
+            return _NotedScope(scope, self, *args, **kwargs) if len(args) + len(kwargs) > 1 else scope
+
+        return make
+
+    def read(self, name: str, values: Sequence[Any], keywords: Mapping[str, Any]) -> FastScope | None:
+        """Describe the inputs of a scope that this thread enters now; no tensor is kept."""
+        try:
+            found = [one for value in values if (one := self._input(value)) is not None]
+            kept = {str(key): _keyword(value) for key, value in keywords.items()}
+        except Exception:  # an input may be anybody's object, and fail at any question
+            return None
+        return FastScope(threading.get_native_id(), name, time.perf_counter_ns(), tuple(found), kept)
+
+    def _input(self, value: Any) -> Input | None:
+        """None for what torch leaves out: a value of which it cannot infer a type."""
+        if isinstance(value, self._tensor):
+            (shape, dtype), *_ = self._facts.shapes((value,), {})
+            return Input(tuple(shape), dtype_name(dtype), self._strides(value))
+        if isinstance(value, list) and value and all(isinstance(item, self._tensor) for item in value):
+            (shapes, _), *_ = self._facts.shapes((value,), {})
+            return Input(tuple(map(tuple, shapes)), "TensorList", tuple(map(self._strides, value)))
+        if type(value) in _SCALARS:
+            return Input(dtype="Scalar", value=value)
+        if not self._infer_type(value).success():
+            return None
+        if isinstance(value, list) and type(value[0]) in _SCALARS:
+            return Input(dtype="ScalarList", value=list(value))
+        return Input()
+
+    def _strides(self, tensor: Any) -> tuple[int, ...]:
+        try:
+            with self._without_overrides():
+                return tuple(step if isinstance(step, int) else -1 for step in self._stride(tensor))
+        except Exception:  # a sparse or nested tensor has none
+            return ()
+
+
+class _NotedScope:
+    """Stands in for a scope of torch's, which it enters and leaves."""
+
+    def __init__(
+        self,
+        scope: Any,
+        noting: FastScopes,
+        name: str,
+        input_values: Sequence[Any] = (),
+        keyword_values: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._scope = scope
+        self._noting = noting
+        self._given = name, input_values, keyword_values or {}
+        self._entered: FastScope | None = None
+
+    def __enter__(self) -> Any:
+        self._entered = self._noting.read(*self._given) if self._noting.is_noting else None
+        return self._scope.__enter__()
+
+    def __exit__(self, *raised: object) -> Any:
+        entered, self._entered = self._entered, None
+        if entered is not None:
+            self._noting.left.append(entered)
+        return self._scope.__exit__(*raised)
+
+
+def _keyword(value: Any) -> Any:
+    """`value` as torch keeps it: None for a list of several types, the text "NULL" for an object of another kind."""
+    is_mixed = isinstance(value, list) and len(set(map(type, value))) > 1
+    kept = None if is_mixed else plain((value,), {})[0][0]
+    return "NULL" if kept is None and not (is_mixed or value is None) else kept
+
+
+def with_inputs(trace: Trace, scopes: Sequence[FastScope]) -> Trace:
+    """`trace` with the inputs of `scopes`; those of a name and a thread are left out where some were not recorded."""
+    groups: dict[tuple[int, str], list[FastScope]] = {}
+    for scope in sorted(scopes, key=attrgetter("entered_ns")):
+        groups.setdefault((scope.native_id, scope.name), []).append(scope)
+    shape, values, kind = trace.shape, trace.values, trace.kind.copy()
+    if shape is None or values is None or not groups:
+        return trace
+    shape, values = shape.copy(), values.copy()
+    described: dict[Any, int] = {}
+    texts = {text: place for place, text in enumerate(trace.value_texts)}
+    for (native_id, name), group in groups.items():
+        rows = _rows_of(trace, native_id, name)
+        if len(rows) != len(group):
+            continue
+        for row, scope in zip(rows.tolist(), group, strict=True):
+            if scope.inputs:
+                forms = tuple(zip(*(one[:3] for one in scope.inputs), strict=True))
+                shape[row] = len(trace.shapes) + described.setdefault(forms, len(described))
+            text = to_text(plain([one.value for one in scope.inputs], {})[0], scope.keywords)
+            values[row] = texts.setdefault(text, len(texts))
+            if scope.keywords.get("scope") == "user_scope":
+                kind[row] = SCOPE
+    return replace(
+        trace,
+        kind=kind,
+        is_user_annotation=trace.is_user_annotation | (kind == SCOPE),
+        shape=shape,
+        shapes=(*trace.shapes, *(forms[0] for forms in described)),
+        dtypes=(*trace.dtypes, *(forms[1] for forms in described)),
+        strides=(*trace.strides, *(forms[2] for forms in described)),
+        values=values,
+        value_texts=tuple(texts),
+    )
+
+
+def _rows_of(trace: Trace, native_id: int, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The events of that name on that thread, ordered by start."""
+    threads = [place for place, thread in enumerate(trace.tracks) if thread.native_id == native_id]
+    named = [place for place, text in enumerate(trace.names) if text == name]
+    rows = np.flatnonzero(np.isin(trace.track, threads) & np.isin(trace.name, named))
+    return rows[np.argsort(trace.start_ns[rows], kind="stable")]

@@ -1,0 +1,295 @@
+"""Kineto's finished events as columns. Only what a flag asks for is read: each accessor costs 100 ns an event."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress, count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mtprof_nb.capture.kineto.busy_threads import Unfinished
+from mtprof_nb.model.intervals import crossing
+from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, RUNTIME, SET, SYNC, Bool, Int8, Int32, Int64, Track
+
+#: Kineto's times as they would be, had the wall clock not been set anew.
+Straighten = Callable[[Int64], Int64]
+#: Kineto's thread of a frame in a thread that slept throughout, as a notebook's kernel has several.
+NO_THREAD = 2**64 - 1
+#: So many events are read at a time.
+PART = 512
+#: Accessors that every recording needs.
+_COLUMNS: dict[str, npt.DTypeLike] = {
+    "name": np.int32,
+    "start_ns": np.int64,
+    # Unsigned in Kineto: what begins on another thread as the recording ends may end before, and is then enormous.
+    "duration_ns": np.uint64,
+    "start_thread_id": np.uint64,
+    "sequence_nr": np.int64,
+    "scope": np.int8,
+}
+#: What starts so long before the recording did not.
+_EARLY_NS = 1_000_000_000
+_USER_SCOPE = 7
+_OP_SCOPE, _BACKWARD_SCOPE = 0, 1
+#: Of the scopes of steps, which begin and end in the midst of others.
+STEP_PREFIX = "ProfilerStep#"
+#: How Kineto's name ends of an activity on a device that is no kernel.
+_KINDS = {"memcpy": COPY, "memset": SET, "_sync": SYNC, "user_annotation": DEVICE_SCOPE}
+
+
+def intern(values: Sequence[Any]) -> tuple[Int32, tuple[Any, ...]]:
+    """Positions into the table of distinct values, in order of first appearance; None becomes -1."""
+    table = dict.fromkeys(values)
+    table.pop(None, None)
+    position = {value: index for index, value in enumerate(table)}
+    position[None] = -1
+    return np.fromiter(map(position.__getitem__, values), np.int32, len(values)), tuple(table)
+
+
+def legible(function: str) -> str:
+    """A function's name, or "?" where Kineto kept the address of one that is gone and read what lies there now."""
+    is_name = function.isidentifier() or (
+        function.startswith("<") and function.endswith(">") and function.isprintable()
+    )
+    return function if is_name else "?"
+
+
+def read_text(accessor: Callable[[Any], str], objects: Sequence[Any]) -> list[str]:
+    """A text of each object. Kineto may hold the name of code that is gone, and then its bytes are no UTF-8."""
+    try:
+        return list(map(accessor, objects))
+    except UnicodeDecodeError:
+        return [_decoded(accessor, one) for one in objects]
+
+
+def _decoded(accessor: Callable[[Any], str], one: Any) -> str:
+    try:
+        return accessor(one)
+    except UnicodeDecodeError as error:
+        return error.object.decode(errors="replace")
+
+
+@dataclass(frozen=True)
+class KinetoColumns:
+    """The events of one Kineto result that are no allocator records, in Kineto's order."""
+
+    events: Sequence[Any]
+    name: Int32
+    names: tuple[str, ...]
+    start_ns: Int64
+    duration_ns: Int64
+    thread: Int32
+    #: A track for each thread; its `number` is Kineto's own.
+    threads: tuple[Track, ...]
+    sequence_nr: Int64
+    is_scope: Bool
+    is_backward_node: Bool
+    is_async: Bool
+    is_python: Bool
+    #: Events that there was no time to read.
+    unread: int
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @property
+    def end_ns(self) -> Int64:
+        """End of each event."""
+        return self.start_ns + self.duration_ns
+
+    def unfinished(self) -> list[Unfinished]:
+        """Ops and scopes that had not ended when the recording did: Kineto ends them there, on no thread."""
+        end_ns = self.end_ns
+        last = np.flatnonzero((end_ns == end_ns.max(initial=0)) & ~self.is_python)
+        return [
+            Unfinished(self.threads[self.thread[row]].native_id, self.names[self.name[row]], bool(self.is_scope[row]))
+            for row in last.tolist()
+            if not self.events[row].end_thread_id()
+        ]
+
+    def where_name(self, accepts: Callable[[str], bool]) -> Bool:
+        """Which events have a name that `accepts` says yes to; asked once a distinct name."""
+        accepted = np.fromiter(map(accepts, self.names), np.bool_, len(self.names))
+        return accepted[self.name] if len(accepted) else np.zeros(len(self), np.bool_)
+
+
+def _read(
+    events: Sequence[Any], kineto_event: Any, columns: dict[str, npt.NDArray[Any]], timeout_s: float | None
+) -> tuple[int, tuple[str, ...]]:
+    """Fill `columns`, the name's with positions in the table that is returned, for as many events as time allows.
+
+    Part by part: an event is large, and what one accessor brought into the cache the next one finds there.
+    """
+    positions: defaultdict[str, int] = defaultdict(count().__next__)
+    done = 0
+    deadline = None if timeout_s is None else time.perf_counter() + timeout_s
+    while done < len(events) and (deadline is None or time.perf_counter() < deadline):
+        part = events[done : done + PART]
+        for accessor, column in columns.items():
+            if accessor == "name":
+                names = map(positions.__getitem__, read_text(kineto_event.name, part))
+                column[done : done + len(part)] = np.fromiter(names, column.dtype, len(part))
+            else:
+                column[done : done + len(part)] = _integers(getattr(kineto_event, accessor), part, column.dtype)
+        done += len(part)
+    return done, tuple(positions)
+
+
+def _integers(accessor: Callable[[Any], int], part: Sequence[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    try:
+        return np.fromiter(map(accessor, part), dtype, len(part))
+    except OverflowError:  # an event that another thread was just beginning is read as it is, which may be anything
+        return np.array([int(accessor(event)) & (2**64 - 1) for event in part], np.uint64).astype(dtype)
+
+
+def _kept(read: dict[str, npt.NDArray[Any]], names: tuple[str, ...], began_ns: int) -> Bool:
+    """Which events are shown: no allocator records, no marks of `record_function`, nothing of sleeping threads.
+
+    Nor what another thread was just beginning, and has no time yet: it would stand where the machine was started.
+    """
+    is_hidden = [name.startswith(("[memory]", "profiler::_record_function")) for name in names]
+    kept: Bool = (read["start_thread_id"] != NO_THREAD) & (read["start_ns"] > began_ns - _EARLY_NS)
+    return kept & ~np.array(is_hidden)[read["name"]] if any(is_hidden) else kept
+
+
+def _is_async(events: Sequence[Any], scope: Int8) -> Bool:
+    """Whether each event ended on another thread, or after its call had returned; only a scope can."""
+    found = np.zeros(len(events), np.bool_)
+    for row in np.flatnonzero((scope != _OP_SCOPE) & (scope != _BACKWARD_SCOPE)).tolist():
+        event = events[row]
+        # What has not ended by the end of the recording has ended on no thread.
+        found[row] = event.is_async() or event.end_thread_id() not in (0, event.start_thread_id())
+    return found
+
+
+def _with_crossing(columns: KinetoColumns) -> KinetoColumns:
+    """`columns` with scopes of one thread that cross, as those of generators that take turns, as asynchronous."""
+    is_async = columns.is_async.copy()
+    nesting = columns.is_scope & ~is_async & ~columns.where_name(lambda name: name.startswith(STEP_PREFIX))
+    for thread in np.unique(columns.thread[nesting]).tolist():
+        here = np.flatnonzero(nesting & (columns.thread == thread))
+        here = here[np.lexsort((-columns.duration_ns[here], columns.start_ns[here]))]
+        is_async[here] = crossing(columns.start_ns[here], columns.end_ns[here])
+    return replace(columns, is_async=is_async)
+
+
+def read_columns(
+    results: Any,
+    kineto_event: Any,
+    *,
+    with_python: bool,
+    thread_names: dict[int, str],
+    timeout_s: float | None = None,
+    began_ns: int = 0,
+    straighten: Straighten | None = None,
+) -> KinetoColumns:
+    """The columns that every recording needs, from `torch._C._autograd._ProfilerResult`."""
+    events = results.events()
+    read = {accessor: np.zeros(len(events), dtype) for accessor, dtype in _COLUMNS.items()}
+    if with_python:
+        read["is_python_function"] = np.zeros(len(events), np.bool_)
+    done, names = _read(events, kineto_event, read, timeout_s)
+    unread, events = len(events) - done, events[:done]
+    read = {accessor: column[:done] for accessor, column in read.items()}
+    kept = _kept(read, names, began_ns)
+    if not kept.all():
+        events = list(compress(events, kept.tolist()))
+        read = {accessor: column[kept] for accessor, column in read.items()}
+        used, read["name"] = np.unique(read["name"], return_inverse=True)
+        names = tuple(names[position] for position in used.tolist())
+    if with_python:
+        names = tuple(one if one.isprintable() else f"{one.partition(': ')[0]}: ?" for one in names)
+    kineto_threads, first, thread = np.unique(read["start_thread_id"], return_index=True, return_inverse=True)
+    native = [events[position].device_resource_id() for position in first.tolist()]
+    start_ns, end_ns = read["start_ns"], read["start_ns"] + read["duration_ns"].view(np.int64)
+    if straighten is not None:
+        start_ns, end_ns = straighten(start_ns), straighten(end_ns)
+    columns = KinetoColumns(
+        events=events,
+        name=read["name"],
+        names=names,
+        start_ns=start_ns,
+        duration_ns=np.maximum(end_ns - start_ns, 0),
+        thread=thread.astype(np.int32),
+        threads=tuple(
+            Track(tid, thread_names.get(tid) or _name_of_native_thread(tid), number=number)
+            for tid, number in zip(native, kineto_threads.tolist(), strict=True)
+        ),
+        sequence_nr=read["sequence_nr"],
+        is_scope=read["scope"] == _USER_SCOPE,
+        is_backward_node=read["scope"] == _BACKWARD_SCOPE,
+        is_async=_is_async(events, read["scope"]),
+        is_python=read.get("is_python_function", np.zeros(len(events), np.bool_)),
+        unread=unread,
+    )
+    return _with_crossing(columns)
+
+
+def _name_of_native_thread(native_id: int) -> str:
+    """The name the system has for a thread that Python did not start, where it has one of its own."""
+    try:
+        name = Path(f"/proc/self/task/{native_id}/comm").read_text().strip()
+        return "" if name == Path("/proc/self/comm").read_text().strip() else name
+    except OSError:
+        return ""
+
+
+@dataclass(frozen=True)
+class DeviceColumns:
+    """Where each event ran, and for what ran on a device, who launched it."""
+
+    device: Int8
+    devices: tuple[str, ...]
+    device_index: Int8
+    kind: Int8
+    #: The op that caused an event, and the runtime call that launched it.
+    launcher: Int32
+    launch: Int32
+    #: The stream of what ran on a device.
+    resource: Int64
+
+
+def read_devices(events: Sequence[Any], kineto_event: Any, device_name: Callable[[str], str]) -> DeviceColumns:
+    """Kinds, devices, streams and launches; only worth its price where more than the CPU is recorded."""
+    device, devices = intern([device_name(event.device_type().name) for event in events])
+    on_cpu = np.array([name == "CPU" for name in devices] or [False], np.bool_)[device]
+    kind = _device_kinds([event.activity_type() for event in events], on_cpu)
+    correlation = np.fromiter(map(kineto_event.correlation_id, events), np.int64, len(events))
+    linked = np.fromiter(map(kineto_event.linked_correlation_id, events), np.int64, len(events))
+    index = np.fromiter(map(kineto_event.device_index, events), np.int64, len(events))
+    return DeviceColumns(
+        device=device.astype(np.int8),
+        devices=devices,
+        # For what ran on the CPU this is the number of the process.
+        device_index=np.where(on_cpu, 0, index).astype(np.int8),
+        kind=kind,
+        launcher=_found(correlation, np.flatnonzero(linked == 0), linked, linked > 0),
+        launch=_found(correlation, np.flatnonzero(kind == RUNTIME), correlation, ~on_cpu & (correlation > 0)),
+        resource=np.fromiter(map(kineto_event.device_resource_id, events), np.int64, len(events)),
+    )
+
+
+def _device_kinds(activities: Sequence[str], on_cpu: Bool) -> Int8:
+    """The kind of each event that ran on a device or drove one, -1 for the others."""
+    distinct = dict.fromkeys(activities)
+    runtime = {name: RUNTIME if name.endswith(("_runtime", "_driver")) else -1 for name in distinct}
+    kinds = {name: next((kind for end, kind in _KINDS.items() if name.endswith(end)), KERNEL) for name in distinct}
+    pairs = zip(activities, on_cpu.tolist(), strict=True)
+    return np.fromiter((runtime[name] if host else kinds[name] for name, host in pairs), np.int8, len(activities))
+
+
+def _found(numbers: Int64, among: Int64, wanted: Int64, has_one: Bool) -> Int32:
+    """For each event the position of the first of `among` that has the number it wants, or -1."""
+    found = np.full(len(numbers), -1, np.int32)
+    among = among[np.argsort(numbers[among], kind="stable")]
+    if len(among):
+        slot = np.minimum(np.searchsorted(numbers[among], wanted), len(among) - 1)
+        there = has_one & (numbers[among[slot]] == wanted)
+        found[there] = among[slot[there]]
+    return found

@@ -1,0 +1,76 @@
+"""Floating point operations by PyTorch's own formulas, each applied once for each distinct op and shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.capture.kineto.kineto_events import KinetoColumns
+from mtprof_nb.capture.kineto.kineto_inputs import ShapeColumns
+from mtprof_nb.model.intervals import nest_intervals
+from mtprof_nb.model.trace import Int64
+
+Formula = Callable[..., int]
+
+
+def formulas() -> dict[str, Formula]:
+    """PyTorch's registered formulas by op name: `aten::mm`."""
+    registry = import_module("torch.utils.flop_counter").flop_registry
+    return {
+        packet._qualified_op_name: formula
+        for packet, formula in registry.items()
+        if hasattr(packet, "_qualified_op_name")
+    }
+
+
+def kineto_flops(torch: Any, columns: KinetoColumns, shapes: ShapeColumns) -> Int64:
+    """Operations of each event, -1 where there is no formula for it.
+
+    Kineto has some of its own, for `aten::add` and `aten::mul` and for `aten::conv2d`, which has the others' number.
+    """
+    known = formulas()
+    kineto_event = torch._C._autograd._KinetoEvent
+    flops = np.fromiter(map(kineto_event.flops, columns.events), np.int64, len(columns))
+    flops[flops == 0] = -1
+    counted: dict[Any, int] = {}
+    for row in np.flatnonzero(columns.where_name(known.__contains__) & (shapes.shape >= 0)).tolist():
+        name, inputs = columns.names[columns.name[row]], shapes.shapes[shapes.shape[row]]
+        scalars = columns.events[row].concrete_inputs()
+        key = (name, shapes.shape[row], str(scalars))
+        if key not in counted:
+            counted[key] = _count(torch, name, known[name], inputs, scalars)
+        flops[row] = counted[key]
+    flops[_inside_another(columns, np.flatnonzero(flops >= 0))] = -1
+    return flops
+
+
+def _inside_another(columns: KinetoColumns, rows: Int64) -> Int64:
+    """Positions among `rows` that ran inside another one, whose formula has counted them."""
+    inner = [np.empty(0, np.int64)]
+    end_ns = columns.end_ns
+    for thread in np.unique(columns.thread[rows]).tolist():
+        here = rows[columns.thread[rows] == thread]
+        here = here[np.lexsort((-end_ns[here], columns.start_ns[here]))]
+        parents, _ = nest_intervals(columns.start_ns[here], end_ns[here])
+        inner.append(here[parents >= 0])
+    return np.concatenate(inner)
+
+
+def _count(torch: Any, name: str, formula: Formula, inputs: Sequence[Any], scalars: Sequence[Any]) -> int:
+    """The formula applied to meta tensors of these shapes, -1 where it does not take them."""
+    try:
+        arguments = [
+            torch.empty(shape, device="meta") if scalar is None and shape else scalar
+            for shape, scalar in zip(inputs, scalars, strict=True)
+        ]
+        op = getattr(torch.ops.aten, name.removeprefix("aten::")).default
+        by_name = {spec.name: value for spec, value in zip(op._schema.arguments, arguments, strict=False)}
+        keywords = {spec.name for spec in op._schema.arguments if spec.kwarg_only}
+        positional = [value for key, value in by_name.items() if key not in keywords]
+        result = op(*positional, **{key: by_name[key] for key in keywords & by_name.keys()})
+        return int(formula(*positional, out_val=result))
+    except Exception:  # a formula is PyTorch's or a library's: where it fails there is no number
+        return -1

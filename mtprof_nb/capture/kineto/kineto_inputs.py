@@ -1,0 +1,77 @@
+"""Inputs of Kineto's events: shapes, strides, element types and values, each distinct one once."""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.capture.kineto.kineto_events import PART
+from mtprof_nb.model.input_values import plain, to_text
+from mtprof_nb.model.trace import Bool, Int32, Shapes
+
+
+@dataclass(frozen=True)
+class ShapeColumns:
+    """For each event a position in the tables of input shapes, element types and strides; -1 where it has none."""
+
+    shape: Int32
+    shapes: tuple[Shapes, ...]
+    dtypes: tuple[tuple[str, ...], ...]
+    strides: tuple[Shapes, ...] = ()
+
+
+def read_shapes(events: Sequence[Any], kineto_event: Any, has_inputs: Bool, *, with_strides: bool) -> ShapeColumns:
+    """Shapes of the inputs of the chosen events, tensor lists nested, with element types and strides beside."""
+    accessors = [kineto_event.structured_input_shapes, kineto_event.dtypes]
+    if with_strides:
+        accessors.append(kineto_event.structured_input_strides)
+    shape, table = _interned(events, has_inputs, *accessors)
+    columns = [_nested_tuple([answer[place] for answer in table]) for place in range(len(accessors))]
+    return ShapeColumns(shape, *columns)
+
+
+@dataclass(frozen=True)
+class ValueColumns:
+    """Positions into a table of values of inputs, -1 where an event has none; see `input_values`."""
+
+    values: Int32
+    texts: tuple[str, ...]
+
+
+def read_values(events: Sequence[Any], kineto_event: Any, has_inputs: Bool) -> ValueColumns:
+    """Values of the inputs of the chosen events that are no tensors."""
+    positions, table = _interned(events, has_inputs, kineto_event.concrete_inputs, kineto_event.kwinputs)
+    texts: dict[str, int] = {}
+    moved = [texts.setdefault(to_text(*plain(*one)), len(texts)) if any(one) else -1 for one in table]
+    return ValueColumns(np.array([*moved, -1], np.int32)[positions], tuple(texts))
+
+
+def _interned(events: Sequence[Any], chosen: Bool, *accessors: Any) -> tuple[Int32, list[tuple[Any, ...]]]:
+    """For each chosen event a position in the list of distinct answers of `accessors`; -1 for the others."""
+    table: dict[bytes, int] = {}
+    found = np.full(len(events), -1, np.int32)
+    rows = np.flatnonzero(chosen)
+    for first in range(0, len(rows), PART):
+        part = rows[first : first + PART]
+        answers = zip(*(map(accessor, [events[row] for row in part.tolist()]) for accessor in accessors), strict=True)
+        found[part] = [table.setdefault(_key(answer), len(table)) for answer in answers]
+    return found, [marshal.loads(key) for key in table]  # noqa: S302 - the bytes were made in the line above
+
+
+def _key(answer: tuple[Any, ...]) -> bytes:
+    """A hashable key, made several times faster than nested tuples would be.
+
+    Version 2 of marshal's format depends on values alone, not on who shares them.
+    """
+    try:
+        return marshal.dumps(answer, 2)
+    except ValueError:  # a keyword may hold any object, a tensor too, which must not be kept
+        return marshal.dumps(plain(*answer), 2)
+
+
+def _nested_tuple(value: Any) -> Any:
+    return tuple(map(_nested_tuple, value)) if isinstance(value, list | tuple) else value

@@ -1,0 +1,167 @@
+"""Links read from Kineto's columns: the phase of each event, and the forward event behind one of the backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.capture.kineto.kineto_events import KinetoColumns
+from mtprof_nb.capture.shared.closures import OF_OPTIMIZER
+from mtprof_nb.capture.shared.phases import settled, spread_over_outermost
+from mtprof_nb.model.intervals import covered, in_nesting_order, innermost, nest_intervals
+from mtprof_nb.model.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, Bool, Int8, Int32, Int64
+
+_ENGINE_PREFIX = "autograd::engine::evaluate_function: "
+#: How the name begins of the Python call of a module.
+_MODULE_PREFIX = "nn.Module: "
+#: The node above several roots, which `backward` makes, and the node of a function in C++, which need be no op.
+_GRAPH_ROOT, _IN_CPP = "torch::autograd::GraphRoot", "torch::autograd::CppNode"
+
+
+@dataclass(frozen=True)
+class Links:
+    """Phase and forward event of each event, and the autograd node (an event) that it ran under, or -1."""
+
+    phase: Int8
+    forward: Int32
+    node: Int32
+
+
+def link(columns: KinetoColumns, kineto_event: Any, counters: Mapping[int, int] = MappingProxyType({})) -> Links:
+    """Phases by enclosing scope and by what autograd recorded; forward events by thread and sequence number.
+
+    `counters` has autograd's next number at the end of the recording, by native thread, as far as it is known.
+
+    A number is only a peek: whatever ran before the node was made carries it too, so the forward op is the
+    last-starting one with it that is no autograd node itself. An op that makes several nodes, as a write into a view
+    does, carries the number of the first, and no op carries the others': each is of the op with the largest number
+    below. A node that is older than the recording has a number below all of its thread's. Ops of a backward pass have
+    numbers only where they make nodes: under a checkpoint, which runs its function again, and for gradients of
+    gradients.
+    """
+    is_engine = columns.where_name(lambda name: name.startswith(_ENGINE_PREFIX)) | columns.is_backward_node
+    is_optimizer = columns.is_scope & columns.where_name(lambda name: name.startswith(OF_OPTIMIZER))
+    is_loader = columns.is_scope & columns.where_name(lambda name: name.startswith("enumerate(DataLoader)"))
+    node = _enclosing(columns, is_engine)
+    forward_of_node = _forward_of_nodes(columns, is_engine, kineto_event)
+    is_op = ~columns.is_scope & ~columns.is_python
+    recorded = _recorded_by_autograd(columns, is_op & ~is_engine, forward_of_node, counters)
+    phase = np.where(recorded, FORWARD, OTHER).astype(np.int8)
+    in_loader = _inside(columns, is_loader)
+    phase[in_loader] = OTHER
+    # A step may run inside a node, in a hook of it, and a pass inside a step, by its closure: the inner one counts.
+    around = _enclosing(columns, is_engine | is_optimizer)
+    in_step = (around >= 0) & is_optimizer[around]
+    phase[around >= 0] = BACKWARD
+    phase[in_step] = OPTIMIZER
+    phase[_inside(columns, _root_gradients(columns, is_engine))] = BACKWARD
+    in_module = _inside(columns, columns.is_python & columns.where_name(lambda name: name.startswith(_MODULE_PREFIX)))
+    phase = settled(phase, is_op & ~in_loader & (phase == OTHER), in_module)
+    forward = np.where((node >= 0) & ~in_step, forward_of_node[node], -1).astype(np.int32)
+    return Links(phase, forward, node)
+
+
+def _recorded_by_autograd(
+    columns: KinetoColumns, is_op: Bool, forward_of_node: Int32, counters: Mapping[int, int]
+) -> Bool:
+    """Ops for which autograd made a node, and all that is around or inside one, up to the outermost op.
+
+    Of the ops with one number the last made the node, if the number of the next op is larger.
+    """
+    made = np.zeros(len(columns), np.bool_)
+    made[forward_of_node[forward_of_node >= 0]] = True
+    of_roots = columns.sequence_nr[_is_node_of(columns, _GRAPH_ROOT)]
+    end_ns = columns.end_ns
+    for thread, rows in _rows_by_thread(columns, is_op):
+        makers = rows[columns.sequence_nr[rows] >= 0]
+        numbers = columns.sequence_nr[makers]
+        following = np.append(numbers[1:], counters.get(columns.threads[thread].native_id, 0))
+        made[makers] |= (following > numbers) & ~np.isin(numbers, of_roots)
+        made[rows] = spread_over_outermost(columns.start_ns[rows], end_ns[rows], made[rows])
+    return made
+
+
+def _rows_by_thread(columns: KinetoColumns, mask: Bool) -> list[tuple[int, Int64]]:
+    """For each thread, the chosen rows sorted by start, the longer first."""
+    threads = np.unique(columns.thread[mask]).tolist()
+    return [(thread, _in_order(columns, np.flatnonzero(mask & (columns.thread == thread)))) for thread in threads]
+
+
+def _in_order(columns: KinetoColumns, rows: Int64) -> Int64:
+    """`rows` sorted by start, the longer first: as Kineto gives them nearly always."""
+    starts, durations = columns.start_ns[rows], columns.duration_ns[rows]
+    return rows if in_nesting_order(starts, starts + durations) else rows[np.lexsort((-durations, starts))]
+
+
+def _inside(columns: KinetoColumns, mask: Bool) -> Bool:
+    inside = np.zeros(len(columns), np.bool_)
+    end_ns = columns.end_ns
+    for thread, rows in _rows_by_thread(columns, mask):
+        here = np.flatnonzero(columns.thread == thread)
+        inside[here] = covered(columns.start_ns[rows], end_ns[rows], columns.start_ns[here])
+    return inside | mask
+
+
+def _root_gradients(columns: KinetoColumns, is_engine: Bool) -> Bool:
+    """The `ones_like` that `backward()` makes for a scalar: no op stands between it and the first autograd node."""
+    roots = np.zeros(len(columns), np.bool_)
+    candidates = columns.where_name("aten::ones_like".__eq__)
+    if not candidates.any() or not is_engine.any():
+        return roots
+    is_op = ~columns.is_scope & ~columns.is_python
+    end_ns = columns.end_ns
+    for thread, rows in _rows_by_thread(columns, candidates):
+        ops = _in_order(columns, np.flatnonzero(is_op & (columns.thread == thread)))
+        following = np.searchsorted(columns.start_ns[ops], end_ns[rows], side="left")
+        has_next = following < len(ops)
+        roots[rows[has_next]] = is_engine[ops[following[has_next]]]
+    return roots
+
+
+def _enclosing(columns: KinetoColumns, mask: Bool) -> Int32:
+    """The innermost event of `mask` that each event started in (itself, if it is one), or -1."""
+    node = np.full(len(columns), -1, np.int32)
+    end_ns = columns.end_ns
+    for thread, rows in _rows_by_thread(columns, mask):
+        parents, _ = nest_intervals(columns.start_ns[rows], end_ns[rows])
+        here = np.flatnonzero(columns.thread == thread)
+        found = innermost(columns.start_ns[rows], end_ns[rows], parents, columns.start_ns[here])
+        node[here] = np.where(found >= 0, rows[found], -1)
+    own = np.flatnonzero(mask)
+    node[own] = own
+    return node
+
+
+def _is_node_of(columns: KinetoColumns, kind: str) -> Bool:
+    """Events of nodes whose name begins with `kind`, and the engine's events around them."""
+    return columns.where_name(lambda name: name.removeprefix(_ENGINE_PREFIX).startswith(kind))
+
+
+def _forward_of_nodes(columns: KinetoColumns, is_engine: Bool, kineto_event: Any) -> Int32:
+    forward = np.full(len(columns) + 1, -1, np.int32)
+    nodes = np.flatnonzero(is_engine & (columns.sequence_nr >= 0))
+    makers = np.flatnonzero(~is_engine & (columns.sequence_nr >= 0) & ~columns.is_scope & ~columns.is_python)
+    if not len(nodes) or not len(makers):
+        return forward
+    kineto_threads = np.array([thread.number for thread in columns.threads])
+    forward_thread = np.fromiter(
+        (kineto_event.fwd_thread_id(columns.events[row]) for row in nodes.tolist()),
+        np.int64,
+        len(nodes),
+    )
+    width = int(columns.sequence_nr.max()) + 1
+    maker_key = kineto_threads[columns.thread[makers]] * width + columns.sequence_nr[makers]
+    order = np.lexsort((columns.start_ns[makers], maker_key))
+    makers, maker_key = makers[order], maker_key[order]
+    node_key = forward_thread * width + columns.sequence_nr[nodes]
+    last = np.maximum(np.searchsorted(maker_key, node_key, side="right") - 1, 0)
+    found = maker_key[last] == node_key
+    below = (maker_key[last] < node_key) & (maker_key[last] // width == forward_thread)
+    found |= below & ~_is_node_of(columns, _IN_CPP)[nodes]
+    found &= ~_is_node_of(columns, _GRAPH_ROOT)[nodes]
+    forward[nodes[found]] = makers[last[found]]
+    return forward

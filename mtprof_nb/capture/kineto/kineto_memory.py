@@ -1,0 +1,100 @@
+"""The CPU's allocator for hook `dispatch`: torch tells of it in Python only through Kineto, so that runs underneath."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.capture.clock import WallClock
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.kineto.kineto_hook import KinetoHook
+from mtprof_nb.capture.shared.allocator_records import held_around, innermost_events, of_recording
+from mtprof_nb.errors import warn
+from mtprof_nb.model.trace import OP, Allocations, Recorded, Trace, Track
+
+
+class _MemoryHook(KinetoHook):
+    """Kineto for its allocator records alone."""
+
+    def _warn_of_jump(self) -> None:
+        warn(f"profile_memory: {self._wall.jump}: some CPU memory may stand at a neighbouring op, record again")
+
+    def _warn_of_missing_threads(self, trace: Trace) -> None:
+        """Nothing: its threads are another hook's."""
+
+
+class KinetoMemory:
+    """Allocator records of one window, or none, with a warning, where this torch cannot tell."""
+
+    def __init__(self, torch: Any, request: Request) -> None:
+        self._request = replace(request, activities=frozenset({"CPU"}), recorded=Recorded(profile_memory=True))
+        self._hook: _MemoryHook | None = None
+        self._wall = WallClock(request.clock)
+        if torch.profiler.kineto_available():
+            self._hook = _MemoryHook(self._request)
+
+    def prepare(self) -> None:
+        """Warm Kineto up."""
+        if self._hook is None:
+            warn("profile_memory: this build of PyTorch has no Kineto and tells nothing of CPU memory")
+        else:
+            self._hook.prepare()
+
+    def start(self) -> None:
+        """Record from here on."""
+        self._wall.note()
+        if self._hook is not None:
+            self._hook.start()
+
+    def abandon(self) -> None:
+        """In a forked child: record no more there."""
+        if self._hook is not None:
+            self._hook.abandon()
+
+    def stop(self) -> CpuAllocations | None:
+        """End the recording and return the CPU allocator's records. Harmless after a failed start."""
+        if self._hook is None:
+            return None
+        self._wall.note()
+        trace = self._hook.stop()
+        records = trace.allocations
+        if records is None:
+            return None
+        if not self._wall.has_jumped:  # the hook itself has seen to a jump
+            records = replace(records, time_ns=self._wall.of_session(records.time_ns))
+        return CpuAllocations(records, trace.tracks)
+
+
+@dataclass(frozen=True)
+class CpuAllocations:
+    """Records that still need their owners."""
+
+    records: Allocations
+    threads: tuple[Track, ...]
+
+    def put_into(self, trace: Trace) -> Trace:
+        """`trace` with these records, each of the innermost event that was running, and CPU ops' readings."""
+        thread = self._positions(trace)
+        records = self._owned(trace, thread)
+        ops = (trace.kind == OP) & (trace.device == trace.devices.index("CPU")) & np.isin(trace.track, thread)
+        before, after = held_around(trace, records, ops)
+        held = trace.memory_before, trace.memory_after
+        if held[0] is not None and held[1] is not None:
+            before, after = np.where(before >= 0, before, held[0]), np.where(after >= 0, after, held[1])
+        parts = [records] if trace.allocations is None else [trace.allocations, records]
+        return replace(trace, memory_before=before, memory_after=after, allocations=Allocations.joined(parts))
+
+    def _positions(self, trace: Trace) -> list[int]:
+        """For each of the threads whose memory was recorded its position in `trace`, or -1."""
+        positions = {thread.native_id: index for index, thread in enumerate(trace.tracks)}
+        return [positions.get(thread.native_id, -1) for thread in self.threads]
+
+    def _owned(self, trace: Trace, positions: list[int]) -> Allocations:
+        """The records of the threads that `trace` has, by their `positions` in it."""
+        thread = np.array([*positions, -1], np.int32)[self.records.track]
+        kept = np.flatnonzero(thread >= 0)
+        cpu = np.full(len(kept), trace.devices.index("CPU"), np.int8)
+        owned = replace(self.records.take(kept), track=thread[kept], device=cpu)
+        return of_recording(trace, replace(owned, event=innermost_events(trace, owned)))

@@ -1,0 +1,305 @@
+"""Kineto's event tree: Python calls with their exact lines, modules, and the allocator's records."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+import sys
+from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mtprof_nb.capture.clock import WallClock
+from mtprof_nb.capture.kineto.kineto_events import NO_THREAD, PART, legible, read_text
+from mtprof_nb.capture.kineto.module_names import CalledModule
+from mtprof_nb.capture.shared.python_stacks import is_hidden_file
+from mtprof_nb.model.intervals import innermost, nest_intervals
+from mtprof_nb.model.trace import Allocations, Frame, Int32, Int64, StackInterner
+
+_TORCH_OP, _ALLOCATION, _PY_CALL, _PY_C_CALL = 0, 3, 5, 6
+
+
+@dataclass(frozen=True)
+class FlatTree:
+    """The nodes of the tree, parents first; `parent` is a position, -1 at a root."""
+
+    nodes: list[Any]
+    tag: Int64
+    parent: Int64
+    #: Given where the wall clock was set anew during the recording.
+    jumped: WallClock | None = None
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether later nodes come first, so that no node is where it belongs."""
+        return self.jumped is not None and self.jumped.has_turned
+
+    def straightened(self, times_ns: Int64) -> Int64:
+        """Times of nodes as they would be, had the wall clock not been set anew."""
+        return times_ns if self.jumped is None else self.jumped.of_session(times_ns)
+
+    def rows(self, *tags: int) -> Int64:
+        """Positions of the nodes with one of these tags."""
+        return np.flatnonzero(np.isin(self.tag, tags))
+
+    def columns(self, rows: Int64, **attributes: npt.DTypeLike) -> list[npt.NDArray[Any]]:
+        """Integer attributes of the nodes at `rows`, each with its dtype."""
+        found = [np.empty(len(rows), dtype) for dtype in attributes.values()]
+        for first in range(0, len(rows), PART):
+            part = [self.nodes[row] for row in rows[first : first + PART].tolist()]
+            for attribute, column in zip(attributes, found, strict=True):
+                column[first : first + PART] = np.fromiter(map(attrgetter(attribute), part), column.dtype, len(part))
+        return found
+
+
+def flatten(results: Any, jumped: WallClock | None = None) -> FlatTree:
+    """Level by level, and part by part, so that a node's second accessor finds it still in the cache."""
+    level = results.experimental_event_tree()
+    nodes: list[Any] = []
+    tags: list[int] = []
+    parents = [np.full(len(level), -1, np.int64)]
+    while level:
+        first = len(nodes)
+        nodes += level
+        below: list[Any] = []
+        counts: list[int] = []
+        for begin in range(0, len(level), PART):
+            part = level[begin : begin + PART]
+            tags += map(attrgetter("tag.value"), part)
+            children = list(map(attrgetter("children"), part))
+            counts += map(len, children)
+            below += chain.from_iterable(children)
+        parents.append(np.repeat(np.arange(first, len(nodes)), counts))
+        level = below
+    return FlatTree(nodes, np.array(tags, np.int64), np.concatenate(parents), jumped)
+
+
+@dataclass(frozen=True)
+class PythonCalls:
+    """Python calls of one Kineto thread, sorted by start: the stack that each was made from."""
+
+    start_ns: Int64
+    end_ns: Int64
+    parent: Int64
+    stack: Int32
+    module: Int32
+    #: The position of each in the tree.
+    node: Int64
+
+    def at(self, times: Int64) -> Int64:
+        """The innermost call that was running at each of `times`, or -1."""
+        return innermost(self.start_ns, self.end_ns, self.parent, times)
+
+    def innermost_module(self) -> Int32:
+        """For each call, the module that it runs in (its own, if it is a module's), or -1."""
+        module = self.module.copy()
+        above = self.parent.copy()
+        while True:
+            climbing = np.flatnonzero((module < 0) & (above >= 0))
+            if not len(climbing):
+                return module
+            module[climbing] = self.module[above[climbing]]
+            above[climbing] = self.parent[above[climbing]]
+
+
+@dataclass(frozen=True)
+class PythonSide:
+    """All Python calls by Kineto thread, the stacks they were made from, and the modules among them."""
+
+    threads: dict[int, PythonCalls]
+    stacks: StackInterner
+    modules: tuple[CalledModule, ...]
+
+
+class _Paths:
+    """Full paths for Kineto's, which it cuts at the entries of `sys.path`.
+
+    Kineto keeps the address of a name. Where the code is gone, as after `importlib.reload` or `exec`, any text may lie
+    there: only the name of a file or cell that is there is taken for one.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, str | None] = {}
+
+    def frame(self, file: str, line: int, function: str) -> Frame | None:
+        """A frame of Kineto's; None for one that is hidden, or whose file nobody knows."""
+        if file not in self._known:
+            self._known[file] = self._look_up(file)
+        full = self._known[file]
+        return None if full is None or is_hidden_file(full) else Frame(full, line, legible(function))
+
+    @staticmethod
+    def _look_up(file: str) -> str | None:
+        if file.startswith("<"):
+            return file if file.isprintable() else None
+        folders = [""] if Path(file).is_absolute() else sys.path
+        candidates = (str(Path(folder, file).absolute()) for folder in folders if file)
+        return next(filter(_is_there, candidates), None)
+
+
+def _is_there(path: str) -> bool:
+    """Whether a file, a cell or a module in an archive has this path; False for what cannot be a path."""
+    around = (path, *map(str, Path(path).parents))
+    return path in linecache.cache or any(map(os.path.isfile, around))  # `Path.is_file` fails where a name is too long
+
+
+def python_side(tree: FlatTree, *, with_modules: bool) -> PythonSide:
+    """The Python calls of a recording `with_stack`."""
+    rows = tree.rows(_PY_CALL, _PY_C_CALL) if not tree.is_turned else np.empty(0, np.int64)
+    thread, start_ns, end_ns = tree.columns(rows, start_tid=np.uint64, start_time_ns=np.int64, end_time_ns=np.int64)
+    awake = thread != NO_THREAD
+    rows, thread = rows[awake], thread[awake]
+    start_ns, end_ns = tree.straightened(start_ns[awake]), tree.straightened(end_ns[awake])
+    stack, stacks = _stacks(tree, rows)
+    module, modules = _modules(tree, rows) if with_modules else (np.full(len(rows), -1, np.int32), ())
+    threads = {}
+    for tid in np.unique(thread).tolist():
+        here = np.flatnonzero(thread == tid)
+        here = here[np.lexsort((-end_ns[here], start_ns[here]))]
+        parents, _ = nest_intervals(start_ns[here], end_ns[here])
+        threads[tid] = PythonCalls(start_ns[here], end_ns[here], parents, stack[here], module[here], rows[here])
+    return PythonSide(threads, stacks, modules)
+
+
+def _stacks(tree: FlatTree, rows: Int64) -> tuple[Int32, StackInterner]:
+    """For each Python call, the stack of the place it was called from.
+
+    A root call has no caller of its own: Kineto names the call itself there.
+    """
+    interner = StackInterner()
+    enclosing = _nearest_python(tree, rows)
+    place, frames = _call_sites(tree, rows)
+    is_root_call = (enclosing < 0) & (tree.tag[rows] == _PY_CALL)
+    place[is_root_call] = len(frames)
+    frames.append(None)
+    # One place more than there are nodes: the stack of a call that has no caller, which is at position -1.
+    made_from = [-1] * (len(tree.nodes) + 1)
+    known: dict[tuple[int, int], int] = {}
+    # A builtin that calls back has no frame: whoever called it is the caller of what it calls as well.
+    site_of = np.full(len(tree.nodes) + 1, -1, np.int32)
+    site_of[rows] = place
+    is_callback = (tree.tag[rows] == _PY_CALL) & (enclosing >= 0) & (tree.tag[enclosing] == _PY_C_CALL)
+    is_callback &= site_of[enclosing] == place
+    columns = (rows.tolist(), enclosing.tolist(), place.tolist(), is_callback.tolist())
+    for row, outer, site, called_back in zip(*columns, strict=True):
+        node, frame = made_from[outer], frames[site]
+        if frame is not None and not called_back:
+            key = (node, site)
+            if key not in known:
+                known[key] = interner.child(node, frame)
+            node = known[key]
+        made_from[row] = node
+    return np.array(made_from, np.int32)[rows], interner
+
+
+def running_stacks(tree: FlatTree, side: PythonSide, calls: PythonCalls, at: Int64) -> Int32:
+    """The stack of what ran directly in each of the calls `at`: of a builtin its call's, of a function its own.
+
+    Torch may be called from C, as by `map` or `partial`: then the line is not known, and the function's first stands
+    for it.
+    """
+    used, of_used = np.unique(at, return_inverse=True)
+    stack = calls.stack[used]
+    functions = np.flatnonzero((tree.tag[calls.node[used]] == _PY_CALL) & (calls.parent[used] >= 0))
+    names = read_text(attrgetter("name"), [tree.nodes[node] for node in calls.node[used[functions]].tolist()])
+    paths = _Paths()
+    frames = {name: _function(name, paths) for name in set(names)}
+    for index, name in zip(functions.tolist(), names, strict=True):
+        if (frame := frames[name]) is not None:
+            stack[index] = side.stacks.child(int(stack[index]), frame)
+    return stack[of_used]
+
+
+def _function(name: str, paths: _Paths) -> Frame | None:
+    """The frame of a call that Kineto names `file(line): function`; None for a hidden one, and for other names."""
+    match = re.fullmatch(r"(.+)\((\d+)\): (.+)", name) if name.isprintable() else None
+    return None if match is None else paths.frame(match[1], int(match[2]), match[3])
+
+
+def _call_sites(tree: FlatTree, rows: Int64) -> tuple[Int32, list[Frame | None]]:
+    """Where each Python call was called from, as a position in the list of frames; None for a hidden one."""
+    paths = _Paths()
+    sites: dict[tuple[str, int, str], int] = {}
+    site = np.empty(len(rows), np.int32)
+    for first in range(0, len(rows), PART):
+        callers = [tree.nodes[row].extra_fields.caller for row in rows[first : first + PART].tolist()]
+        files = read_text(attrgetter("file_name"), callers)
+        functions = read_text(attrgetter("function_name"), callers)
+        places = zip(files, map(attrgetter("line_number"), callers), functions, strict=True)
+        site[first : first + PART] = [sites.setdefault(place, len(sites)) for place in places]
+    return site, [paths.frame(*place) for place in sites]
+
+
+def _nearest_python(tree: FlatTree, rows: Int64) -> Int64:
+    """The nearest Python call above each of `rows` in the tree, as a node's position, or -1."""
+    is_python = np.zeros(len(tree.nodes) + 1, np.bool_)
+    is_python[rows] = True
+    above = tree.parent[rows]
+    while True:
+        climbing = np.flatnonzero((above >= 0) & ~is_python[above])
+        if not len(climbing):
+            return above
+        above[climbing] = tree.parent[above[climbing]]
+
+
+def _modules(tree: FlatTree, rows: Int64) -> tuple[Int32, tuple[CalledModule, ...]]:
+    table: dict[CalledModule, int] = {}
+    found = np.full(len(rows), -1, np.int32)
+    # One place more than there are nodes: what runs outside of all calls is at position -1.
+    running = [-1] * (len(tree.nodes) + 1)
+    columns = (rows.tolist(), _nearest_python(tree, rows).tolist(), (tree.tag[rows] == _PY_CALL).tolist())
+    for index, (row, outer, is_function) in enumerate(zip(*columns, strict=True)):
+        running[row] = running[outer]
+        module = tree.nodes[row].extra_fields.module if is_function else None
+        if module is not None:
+            called = CalledModule(module.self_ptr, module.cls_name, running[outer])
+            running[row] = found[index] = table.setdefault(called, len(table))
+    return found, tuple(table)
+
+
+def allocations(tree: FlatTree, kineto_threads: list[int]) -> tuple[Allocations, tuple[str, ...]]:
+    """The allocator's records in order of time, not yet owned by events, and the names of their devices."""
+    rows = tree.rows(_ALLOCATION)
+    time_ns, tid = tree.columns(rows, start_time_ns=np.int64, start_tid=np.uint64)
+    time_ns = tree.straightened(time_ns)
+    facts = [tree.nodes[row].extra_fields for row in rows.tolist()]
+    devices: dict[str, int] = {"cpu": 0}
+    device = [devices.setdefault(fact.device.type, len(devices)) for fact in facts]
+    position = {kineto_thread: index for index, kineto_thread in enumerate(kineto_threads)}
+    order = np.argsort(time_ns, kind="stable")
+    reserved = np.array([fact.total_reserved for fact in facts], np.int64)[order]
+    return (
+        Allocations(
+            time_ns=time_ns[order],
+            nbytes=np.array([fact.alloc_size for fact in facts], np.int64)[order],
+            total=np.array([fact.total_allocated for fact in facts], np.int64)[order],
+            address=np.array([fact.ptr for fact in facts], np.uint64).view(np.int64)[order],
+            event=np.full(len(rows), -1, np.int32),
+            track=np.array([position.get(one, -1) for one in tid.tolist()], np.int32)[order],
+            device=np.array(device, np.int8)[order],
+            device_index=np.array([max(fact.device.index or 0, 0) for fact in facts], np.int8)[order],
+            reserved=reserved if reserved.any() else None,
+        ),
+        tuple(devices),
+    )
+
+
+def indices_of_inputs_on(tree: FlatTree, device_type: str) -> dict[int, int]:
+    """For each op that has a tensor of this type of device among its inputs, by correlation id, which device it is."""
+    nodes = (tree.nodes[row] for row in tree.rows(_TORCH_OP).tolist())
+    found = ((node.correlation_id, _index_on(node.extra_fields.inputs, device_type)) for node in nodes)
+    return {correlation: index for correlation, index in found if index is not None}
+
+
+def _index_on(value: Any, device_type: str) -> int | None:
+    """The index of the first tensor's device that is of this type; None where there is no such tensor."""
+    if isinstance(value, list):
+        return next((index for item in value if (index := _index_on(item, device_type)) is not None), None)
+    device = getattr(value, "device", None)
+    return max(device.index or 0, 0) if device is not None and device.type == device_type else None

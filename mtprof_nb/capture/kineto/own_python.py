@@ -1,0 +1,68 @@
+"""Python calls of this package among those that Kineto recorded, and what they themselves call."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from mtprof_nb.capture.kineto.kineto_events import KinetoColumns
+from mtprof_nb.capture.shared.python_stacks import is_in_folder, is_standard_library
+from mtprof_nb.model.intervals import nest_intervals
+from mtprof_nb.model.trace import Bool, Int64
+
+_PACKAGE = str(Path(__file__).parents[2])
+#: Calls from these are never the user's: torch's profiler, its compiler where it is asked for, and imports.
+_CLOSED = (
+    "torch/autograd/profiler.py(",
+    "torch/profiler/",
+    "torch/compiler/",
+    "torch/distributed/",
+    "<frozen importlib",
+    "__import__",
+)
+
+
+def own_python(columns: KinetoColumns) -> Bool:
+    """Which events are calls of this package, or of others on its behalf. The user's own, whoever called, are not."""
+    own = columns.where_name(is_own_name) & columns.is_python
+    serving = columns.where_name(is_serving_name)
+    closed = columns.where_name(is_closed_name)
+    for thread in np.unique(columns.thread[own]).tolist():
+        rows = np.flatnonzero(columns.is_python & (columns.thread == thread))
+        rows = rows[np.lexsort((-columns.duration_ns[rows], columns.start_ns[rows]))]
+        parents, _ = nest_intervals(columns.start_ns[rows], columns.end_ns[rows])
+        own[rows] = _with_servants(parents, own[rows], serving[rows], closed[rows])
+    return own
+
+
+def _with_servants(parents: Int64, hidden: Bool, serving: Bool, closed: Bool) -> Bool:
+    sealed = np.zeros(len(hidden), np.bool_)
+    while True:
+        is_below = (parents >= 0) & hidden[parents] & ~hidden
+        sealed |= (parents >= 0) & hidden[parents] & (sealed | closed)[parents]
+        more = is_below & (serving | closed | sealed)
+        if not more.any():
+            return hidden
+        hidden = hidden | more
+
+
+def is_own_name(name: str) -> bool:
+    """Whether a Python call, as Kineto names it (`file(line): function`), is this package's."""
+    return name.startswith("mtprof_nb/") or is_in_folder(name, _PACKAGE)
+
+
+def is_closed_name(name: str) -> bool:
+    """Whether all that it calls serves the same end."""
+    return any(part in name for part in _CLOSED)
+
+
+def is_serving_name(name: str) -> bool:
+    """Whether it is a function of C or of the standard library, which may call back into the user's code."""
+    if name.startswith(("<built-in", "<method", "<frozen ", "<string>(")):
+        return True
+    file = name.partition("(")[0]
+    if Path(file).is_absolute():
+        return is_standard_library(file)
+    return file.partition("/")[0].removesuffix(".py") in sys.stdlib_module_names

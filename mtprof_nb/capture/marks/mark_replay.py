@@ -1,0 +1,223 @@
+"""From marks to columns: the lines that were running when each event of a trace began."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from mtprof_nb.capture.hook import EventTimes
+from mtprof_nb.capture.marks.mark_buffers import MarkBuffers, ThreadMarks
+from mtprof_nb.capture.marks.mark_transform import ENTER, LEAVE, Place, Places
+from mtprof_nb.model.bookkeeping import is_bookkeeping
+from mtprof_nb.model.intervals import covered_until
+from mtprof_nb.model.trace import (
+    BACKWARD,
+    OP,
+    Bool,
+    Frame,
+    Int32,
+    Int64,
+    OutsideOps,
+    SourceLine,
+    StackInterner,
+    Trace,
+)
+
+#: Marks that are followed at a time, and gaps between marks that are summed at a time.
+_PART = 1 << 16
+_GAPS = 1 << 18
+
+
+class Replay:
+    """Follows marks through calls and returns: after each, which lines are running, as a node of a stack tree."""
+
+    def __init__(self, places: Places, file_of_unit: Callable[[int], str]) -> None:
+        self._places = places.table
+        self._functions = places.functions
+        self._file_of_unit = file_of_unit
+        self._interner = StackInterner()
+        self._place: dict[int, Place] = {}
+        self._parent: dict[int, int] = {}
+        self._known: dict[tuple[int, int], int] = {}
+
+    def nodes(self, places: Int32 | Int64) -> Int32:
+        """The node after each mark of one thread, -1 where no marked line is running; by indices of the places."""
+        known, node, found = self._known, -1, np.empty(len(places), np.int32)
+        # In parts: as Python's integers, millions of marks take many times the memory.
+        for first in range(0, len(places), _PART):
+            part = []
+            for index in places[first : first + _PART].tolist():
+                following = known.get((node, index))
+                if following is None:
+                    following = known[node, index] = self._after(node, index)
+                node = following
+                part.append(node)
+            found[first : first + len(part)] = part
+        return found
+
+    def place(self, node: int) -> Place:
+        """A place at the line that is running innermost at `node`."""
+        return self._place[node]
+
+    def callers(self, scopes: set[int]) -> Iterator[Place]:
+        """Places at the lines, outside `scopes`, that were seen to call into them."""
+        for node, place in self._place.items():
+            parent = self._parent[node]
+            if place.scope in scopes and parent >= 0 and self._place[parent].scope not in scopes:
+                yield self._place[parent]
+
+    def _after(self, node: int, index: int) -> int:
+        place = self._places[index]
+        if place.kind == ENTER:
+            return self._line(node, index)
+        same = node
+        while same >= 0 and self._place[same].scope != place.scope:
+            same = self._parent[same]
+        if place.kind == LEAVE:
+            # One who was not seen to enter, or has left already, leaves nothing.
+            return self._parent[same] if same >= 0 else node
+        # Calls below it have ended, by an exception; where it is nowhere on the stack, it goes on after waiting.
+        return self._line(self._parent[same] if same >= 0 else node, index)
+
+    def _line(self, parent: int, index: int) -> int:
+        place = self._places[index]
+        frame = Frame(self._file_of_unit(place.unit), place.line, self._functions[place.scope].name)
+        node = self._interner.child(parent, frame)
+        self._place[node], self._parent[node] = place, parent
+        return node
+
+    def onto(self, trace: Trace, node: Int32, outside_ns: Int64 | None) -> Trace:
+        """`trace` with its columns filled from these nodes, and what was spent at each node outside ops."""
+        tree = self._interner.tree()
+        lines: dict[SourceLine, int] = {}
+        of_frame = [lines.setdefault(SourceLine(frame.file, frame.line), len(lines)) for frame in tree.frames]
+        of_node = np.array(of_frame, np.int32)[tree.frame] if of_frame else np.empty(0, np.int32)
+        line = np.full(len(node), -1, np.int32)
+        known = node >= 0
+        line[known] = of_node[node[known]]
+        outside = None if outside_ns is None else self._by_line(outside_ns.tolist(), of_node.tolist(), tuple(lines))
+        return replace(trace, line=line, lines=tuple(lines), line_stack=node, line_stacks=tree, outside=outside)
+
+    def _by_line(
+        self, spent_ns: list[int], of_node: list[int], lines: tuple[SourceLine, ...]
+    ) -> dict[SourceLine, OutsideOps]:
+        own, total = [0] * len(lines), [0] * len(lines)
+        for node, time_ns in enumerate(spent_ns):
+            own[of_node[node]] += time_ns
+            called_by, above = set(), node
+            while above >= 0:
+                called_by.add(of_node[above])
+                above = self._parent[above]
+            for line in called_by:
+                total[line] += time_ns
+        return {line: OutsideOps(*times) for line, *times in zip(lines, own, total, strict=True)}
+
+
+class _Marks(NamedTuple):
+    """The marks of one thread: when, and the index of the place."""
+
+    native_id: int
+    time_ns: Int64
+    place: Int32
+
+
+def _own_marks(marks: ThreadMarks, places: Places) -> _Marks:
+    place, is_own = own_places(marks.number, places)
+    return _Marks(marks.native_id, marks.time_ns if is_own.all() else marks.time_ns[is_own], place)
+
+
+def own_places(numbers: Int64, places: Places) -> tuple[Int32, Bool]:
+    """The index in `places` of each mark that was made for it, and which marks those are.
+
+    Others are of code that an earlier recording marked and that runs on: they say nothing about this one.
+    """
+    is_own = (numbers >= places.first) & (numbers < places.first + len(places.table))
+    return (numbers[is_own] - places.first).astype(np.int32), is_own
+
+
+def with_marked_lines(
+    trace: Trace, buffers: MarkBuffers, places: Places, files: Sequence[str], times_of: EventTimes
+) -> Trace:
+    """`trace` with `line` and `line_stack`: the last mark of the event's own thread before it began.
+
+    An event of the backward pass on a thread of the engine's own takes the line that the cell's thread, which
+    waits for it, was at.
+    """
+    replay = Replay(places, files.__getitem__)
+    node = np.full(len(trace), -1, np.int32)
+    threads = [_own_marks(marks, places) for marks in buffers.threads()]
+    marked = {marks.native_id for marks in threads}
+    unmarked = [index for index, thread in enumerate(trace.tracks) if thread.native_id not in marked]
+    in_engine = np.isin(trace.track, unmarked) & (trace.phase == BACKWARD)
+    ended_ns = int(times_of(np.array([buffers.ended_ns or time.perf_counter_ns()], np.int64))[0])
+    outside_ns, own_ns = None, trace.own_ns
+    for marks in threads:
+        own = [index for index, thread in enumerate(trace.tracks) if thread.native_id == marks.native_id]
+        rows = np.isin(trace.track, own)
+        if marks.native_id == buffers.cell_thread:
+            rows |= in_engine
+        chosen = np.flatnonzero(rows & ~trace.on_device)
+        last = np.searchsorted(times_of(marks.time_ns), trace.start_ns[chosen], side="right") - 1
+        nodes = np.append(replay.nodes(marks.place), np.int32(-1))
+        node[chosen] = nodes[last]
+        if marks.native_id == buffers.cell_thread and trace.has_all_ops:
+            cost_ns = buffers.costs.by_place(places)
+            window_ns = trace.began_ns, min(ended_ns, trace.ended_ns)
+            outside_ns, own_ns = _outside_ops(trace, times_of, window_ns, buffers.own, marks, nodes[:-1], cost_ns)
+    if buffers.note:
+        node[trace.start_ns > ended_ns] = -1
+    overhead_ns = trace.overhead_ns if trace.overhead_ns < 0 else trace.overhead_ns + own_ns - trace.own_ns
+    return replay.onto(replace(trace, own_ns=own_ns, overhead_ns=overhead_ns), node, outside_ns)
+
+
+def _outside_ops(
+    trace: Trace,
+    times_of: EventTimes,
+    window_ns: tuple[int, int],
+    own: list[tuple[int, int]],
+    marks: _Marks,
+    node: Int32,
+    cost_ns: Int64,
+) -> tuple[Int64, int]:
+    """Of the time from each mark to the next, what lies in the recording and in no op, summed by the mark's node.
+
+    The profiler's own part of that time, and the cost of the marks, are no line's: they come second. `cost_ns` is by
+    place.
+    """
+    is_op = (trace.kind == OP) & ~trace.is_async & ~is_bookkeeping(trace)
+    ops = trace.start_ns[is_op], trace.end_ns[is_op]
+    starts, ends = map(np.append, ops, _own_intervals(trace, times_of, window_ns, own))
+    order = np.argsort(starts, kind="stable")
+    no_lines = starts[order], ends[order]
+    # The last sum is of the time in no line.
+    spent_ns, outside_ns, gaps = np.zeros(int(node.max(initial=-1)) + 2, np.int64), 0, len(node) + 1
+    # In parts: each step below makes a column.
+    for first in range(0, gaps, _GAPS):
+        last = min(first + _GAPS, gaps)
+        # The marks around these gaps; before the first mark and after the last, the recording begins and ends.
+        inside, beyond = slice(max(first - 1, 0), last), (int(first == 0), int(last == gaps))
+        moments = np.pad(times_of(marks.time_ns[inside]), beyond, constant_values=window_ns)
+        moments = moments.clip(*window_ns)
+        left_ns = np.diff(moments - covered_until(*no_lines, moments))
+        # One mark's cost lies behind its own reading of the clock, and before it: half is a fair share.
+        costs_ns = np.pad(cost_ns[marks.place[inside]], beyond)
+        left_ns -= np.where(left_ns > 0, (costs_ns[:-1] + costs_ns[1:]) // 2, 0)
+        np.add.at(spent_ns, np.pad(node[inside], beyond, constant_values=-1)[:-1], left_ns)
+        outside_ns += int(np.diff(moments - covered_until(*ops, moments)).sum())
+    # Of the sums and not of each gap: some marks cost less than usual, and others more.
+    spent_ns = spent_ns.clip(0)
+    return spent_ns[:-1], outside_ns - int(spent_ns.sum())
+
+
+def _own_intervals(
+    trace: Trace, times_of: EventTimes, window_ns: tuple[int, int], own: list[tuple[int, int]]
+) -> tuple[Int64, Int64]:
+    """When the profiler was at work in the window: at its start, and whenever its marks noted so."""
+    noted = times_of(np.array(own, np.int64).reshape(-1, 2))
+    both = np.append(noted, [[trace.began_ns, trace.began_ns + trace.own_ns]], axis=0)
+    starts, ends = np.clip(both, *window_ns).T
+    return starts, ends

@@ -1,0 +1,306 @@
+"""Which line of a cell was running when: marks are taken while the cell runs and looked up once, when it has."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import linecache
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from mtprof_nb.capture.hook import EventTimes
+from mtprof_nb.capture.marks import unmarking
+from mtprof_nb.capture.marks.hot_functions import HotFunctions
+from mtprof_nb.capture.marks.line_monitoring import LineMonitor, told_cost_ns
+from mtprof_nb.capture.marks.mark_buffers import IDLE, MarkBuffers, idle_mark, mark_cost_ns
+from mtprof_nb.capture.marks.mark_eligibility import reader_of_functions, transparent_decorators
+from mtprof_nb.capture.marks.mark_replay import with_marked_lines
+from mtprof_nb.capture.marks.mark_transform import MARK, Places, mark_tree
+from mtprof_nb.capture.session import active
+from mtprof_nb.model.trace import Int64, Trace
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+
+#: Functions that are named in a note.
+_NAMED = 3
+#: The method of IPython's shell that compiles each statement of a cell alone.
+_COMPILES_IN_PARTS = "run_cell_async"
+
+
+@dataclass
+class Unit:
+    """Code whose lines are known: the cell, what a magic inside it runs, or a file that Python tells of."""
+
+    #: The file name it was compiled under, and its text; known when it begins to run.
+    file: str = ""
+    text: str = ""
+    #: None for a file without marks.
+    plain: ast.Module | None = None
+    marked: ast.Module | None = None
+
+
+class Marks:
+    """The marks of one recording: `mark` the code, `start`, run it, `stop`, `apply` to the trace, `remove`."""
+
+    def __init__(self, ip: InteractiveShell) -> None:
+        self._ip = ip
+        self._thread = threading.get_ident()
+        self._places = Places()
+        self._units: list[Unit] = []
+        self._notes: dict[str, None] = {}
+        self._buffers: MarkBuffers | None = None
+        self._hot: HotFunctions | None = None
+        self._plain_codes: dict[int, dict[CodeType, CodeType]] = {}
+        #: Names of functions that were unmarked while the cell ran.
+        self._unmarked: dict[str, None] = {}
+        self._monitor: LineMonitor | None = None
+        self._follows_functions = True
+        self._is_installed = False
+        #: By `perf_counter_ns`: when the recording began, and when the code of the cell had run.
+        self._began_ns = 0
+        self._left_ns: int | None = None
+
+    @property
+    def note(self) -> str:
+        """Why some lines are not marked, "" where all are."""
+        limit = self._buffers.note if self._buffers is not None else ""
+        return "; ".join(filter(None, [*self._notes, self._note_of_unmarked(), limit]))
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether marks made by this thread are kept now."""
+        mark = self._buffers.mark if self._buffers is not None else None
+        return mark is not None and builtins.__dict__.get(MARK) is mark and threading.get_ident() == self._thread
+
+    @property
+    def has_code(self) -> bool:
+        """Whether any code was marked."""
+        return bool(self._units)
+
+    def mark(self, tree: ast.Module, skip: int = 0, is_compiled_in_parts: bool = False) -> ast.Module:
+        """`tree` with marks after its first `skip` statements; `tree` itself, and a note, where that cannot be."""
+        marked = copy.deepcopy(tree)
+        try:
+            reader = reader_of_functions(tree, self._ip.user_ns)
+            transparent = None if reader else transparent_decorators(tree)
+            mark_tree(marked, self._places, len(self._units), transparent, skip, is_compiled_in_parts)
+            unmarking.compile_each(marked, "<marks>", self._ip.compile.flags)
+        except Exception as error:
+            # Whatever is wrong with the cell itself, it will say so better without marks.
+            self._note(f"the cell runs without line marks ({type(error).__name__}: {error})")
+            return tree
+        has_functions = any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in ast.walk(tree))
+        if reader and has_functions:
+            self._follows_functions = False
+            self._note(
+                f"no line marks inside functions, because the cell uses {reader!r}: see the lines that call them"
+            )
+        self._units.append(Unit(plain=tree, marked=marked))
+        return marked
+
+    def idle(self) -> None:
+        """Let marked code run where nothing is recorded."""
+        if MARK not in builtins.__dict__:
+            builtins.__dict__[MARK] = idle_mark(self._open)
+            self._is_installed = True
+
+    def start(self, follow_functions: bool = True) -> None:
+        """Keep marks from now on; called by the thread that runs the cell.
+
+        `follow_functions`: also in functions without marks, where Python can tell of their lines.
+        """
+        self._thread = threading.get_ident()
+        self._began_ns = time.perf_counter_ns()
+        self._buffers = MarkBuffers(self._open, self._look)
+        builtins.__dict__[MARK] = self._buffers.mark
+        self._is_installed = True
+        monitor = LineMonitor(self._places, self._buffers, self._unit_of_file)
+        if follow_functions and self._follows_functions and monitor.start():
+            self._monitor = monitor
+        told_ns = told_cost_ns() if self._monitor else 0
+        self._hot = HotFunctions(self._places, self._unmark, mark_cost_ns(), told_ns)
+        self._buffers.costs.told_ns = told_ns
+        self._buffers.measure_costs()
+        self._buffers.own.append((self._began_ns, time.perf_counter_ns()))
+
+    def leave(self) -> None:
+        """The code of the cell has run: time from now on is the profiler's."""
+        if self._buffers is not None and self._left_ns is None:
+            self._left_ns = time.perf_counter_ns()
+
+    def stop(self) -> None:
+        """Keep no more marks: the marked code runs on, and its marks do nothing."""
+        if self._monitor is not None:
+            self._monitor.stop()
+        if self._buffers is not None and builtins.__dict__.get(MARK) is self._buffers.mark:
+            builtins.__dict__[MARK] = IDLE
+        if self._buffers is not None:
+            self._buffers.stop()
+
+    def apply(self, trace: Trace, times_of: EventTimes) -> Trace:
+        """`trace` with the line that each of its events was caused by, where it is known."""
+        if self._buffers is None:
+            return trace
+        if self._left_ns is not None:
+            self._buffers.own.append((self._left_ns, time.perf_counter_ns()))
+        trace = with_marked_lines(trace, self._buffers, self._places, [unit.file for unit in self._units], times_of)
+        texts = {unit.file: unit.text for unit in self._units if unit.text}
+        return replace(trace, sources={**trace.sources, **texts}, lines_note=self.note)
+
+    def remove(self) -> None:
+        """Give functions that the cell left behind their plain code, take the mark away, and forget everything."""
+        self.stop()
+        if not self._is_installed:
+            return
+        self._is_installed = False
+        unmarking.restore(self._plain_code())
+        self._buffers, self._monitor, self._hot, self._units, self._plain_codes = None, None, None, [], {}
+
+    def _plain_code(self) -> dict[CodeType, CodeType]:
+        """For the code of every function that was marked, the same without marks."""
+        for number, unit in enumerate(self._units):
+            if number not in self._plain_codes and unit.file and unit.plain is not None and unit.marked is not None:
+                codes = unmarking.plain_code(unit.marked, unit.plain, unit.file, self._ip.compile.flags)
+                self._plain_codes[number] = codes
+        return {code: plain for codes in self._plain_codes.values() for code, plain in codes.items()}
+
+    def _look(self, pairs: Int64) -> None:
+        session = active()
+        # While a schedule waits, ops are not recorded, and faster.
+        if self._hot is not None and (session is None or session.is_recording):
+            self._hot.look(pairs)
+
+    def _unmark(self, scopes: set[int]) -> None:
+        """Take the marks from functions while the cell runs, as far as they are found."""
+        functions = self._places.functions
+        others = (function for scope, function in enumerate(functions) if scope not in scopes)
+        # What cannot be told apart keeps its marks: two functions of one name on one line.
+        wanted = {functions[scope] for scope in scopes}.difference(others)
+        for function in unmarking.unmarked(self._ip.user_ns, wanted, self._plain_code()):
+            self._unmarked[function.__qualname__] = None
+            if self._monitor is not None:
+                self._monitor.never_follow(function.__code__)
+        if self._monitor is not None:
+            self._unmarked |= dict.fromkeys(self._monitor.leave_out(scopes))
+
+    def _note_of_unmarked(self) -> str:
+        names = list(self._unmarked)
+        if not names:
+            return ""
+        rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        reason = (
+            "called often and hardly ever with an op, so that what happens there now counts for the line that calls it"
+        )
+        return f"no line marks any more inside {', '.join(names[:_NAMED])}{rest}: {reason}"
+
+    def _note(self, reason: str) -> None:
+        self._notes[reason] = None
+
+    def _open(self, number: int) -> None:
+        """A unit begins to run: note what it is called, and what it says."""
+        # Before the first one runs, it is the profiler and the shell that do.
+        is_first = not any(unit.file for unit in self._units)
+        began_ns = self._began_ns if is_first else time.perf_counter_ns()
+        unit = self._units[number]
+        unit.file = sys._getframe(1).f_code.co_filename
+        unit.text = self._text(unit.file) or _unparsed(unit.plain)
+        # It will be needed, and takes long in the middle of the cell.
+        self._plain_code()
+        if self._buffers is not None:
+            self._buffers.own.append((began_ns, time.perf_counter_ns()))
+
+    def _unit_of_file(self, file: str) -> int:
+        """The number of a unit without marks."""
+        known = next((index for index, unit in enumerate(self._units) if unit.file == file), None)
+        if known is not None:
+            return known
+        is_cell = file in linecache.cache and not Path(file).exists()
+        self._units.append(Unit(file, "".join(linecache.getlines(file)).rstrip("\n") if is_cell else ""))
+        return len(self._units) - 1
+
+    def _text(self, file: str) -> str:
+        """The cell as it was typed, or as it was compiled where the lines of the two differ."""
+        lines = [line.rstrip("\n") for line in linecache.getlines(file)]
+        if not lines:
+            return ""
+        running = self._ip.displayhook.exec_result
+        compiled = (getattr(running.info, "transformed_cell", None) or "") if running is not None else ""
+        if compiled.splitlines() != lines:
+            return "\n".join(lines)
+        typed = running.info.raw_cell.splitlines()
+        if lines[-1].startswith("get_ipython().run_cell_magic("):
+            # An inner cell magic took the rest of the cell into its call.
+            typed = typed[: len(lines)]
+        # A line may have been added at the end.
+        return "\n".join(typed if len(typed) <= len(lines) <= len(typed) + 1 else lines)
+
+
+def _unparsed(tree: ast.Module | None) -> str:
+    """The statements of `tree`, each on its line, where the text itself is not to be had."""
+    lines: dict[int, str] = {}
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.stmt):
+            lines.setdefault(node.lineno, ast.unparse(node).split("\n", 1)[0])
+    return "\n".join(lines.get(number, "") for number in range(1, max(lines, default=0) + 1))
+
+
+class CellMarker:
+    """The AST transformer of a shell: marks each cell that begins a recording, and what is run inside it."""
+
+    def __init__(self, ip: InteractiveShell, is_profiled: Callable[[ast.Module], bool]) -> None:
+        self._ip = ip
+        self._is_profiled = is_profiled
+        self._pending: Marks | None = None
+        self._current: Marks | None = None
+
+    def install(self) -> None:
+        """Look at every cell from now on."""
+        self._ip.ast_transformers.append(self)
+
+    def remove(self) -> None:
+        """Look at no cell any more."""
+        if self in self._ip.ast_transformers:
+            self._ip.ast_transformers.remove(self)
+
+    def visit(self, tree: Any) -> Any:
+        """Return the tree of a cell with marks, or as it is. IPython calls this for each cell."""
+        if not isinstance(tree, ast.Module) or not tree.body:
+            return tree
+        is_profiled = self._is_profiled(tree)
+        # Who asks IPython to transform the tree is who compiles it.
+        compiler = sys._getframe(2).f_code.co_name
+        if self._current is not None and self._current.is_recording:
+            if not self._is_to_be_marked(tree, compiler):
+                return tree
+            return self._current.mark(tree, int(is_profiled), compiler == _COMPILES_IN_PARTS)
+        if is_profiled:
+            self._pending = Marks(self._ip)
+            return self._pending.mark(tree, 1, compiler == _COMPILES_IN_PARTS)
+        return tree
+
+    def take(self) -> Marks:
+        """The marks of the recording that begins now; inside another one, marks that will do nothing."""
+        marks, self._pending = self._pending or Marks(self._ip), None
+        if self._current is None or not self._current.is_recording:
+            self._current = marks
+        return marks
+
+    def _is_to_be_marked(self, tree: ast.Module, compiler: str) -> bool:
+        """Not what `%timeit` runs, which would time the marks; not a magic's argument on one line of the cell."""
+        is_timed = compiler == "timeit"
+        is_one_line = (tree.body[-1].end_lineno or 1) == 1
+        return not is_timed and not (is_one_line and self._current is not None and self._current.has_code)
+
+
+def marker_of(ip: InteractiveShell) -> CellMarker | None:
+    """The transformer that is installed in `ip`."""
+    return next((one for one in ip.ast_transformers if isinstance(one, CellMarker)), None)

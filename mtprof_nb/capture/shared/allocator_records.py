@@ -1,0 +1,182 @@
+"""An allocator's records, or its counter read around every op: who changed it, by how much, in this recording alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mtprof_nb.model.intervals import innermost, nest_intervals
+from mtprof_nb.model.trace import OP, PYTHON, Allocations, Bool, Int32, Int64, Trace
+
+
+def of_recording(trace: Trace, records: Allocations) -> Allocations:
+    """`records` without releases of blocks that were there before, and totals that begin at zero.
+
+    An allocator counts on from one recording to the next, and PyTorch's goes on counting what was released while
+    nobody recorded. A later release at such an address may even be another block's, so it says nothing that is sure.
+    A block at whose address another one is allocated is gone: a thread that is not recorded has released it.
+    """
+    held: dict[tuple[int, int, int], int] = {}
+    is_own = np.ones(len(records), np.bool_)
+    reused: list[tuple[int, int]] = []
+    columns = (records.device.tolist(), records.device_index.tolist(), records.address.tolist())
+    for row, (block, nbytes) in enumerate(zip(zip(*columns, strict=True), records.nbytes.tolist(), strict=True)):
+        if nbytes > 0:
+            if block[2] and block in held:
+                reused.append((held[block], row))
+            held[block] = row
+        elif block in held:
+            del held[block]
+        else:
+            is_own[row] = block[2] == 0
+    own = _with_unseen_releases(trace, records, np.flatnonzero(is_own), np.array(reused, np.int64).reshape(-1, 2))
+    return replace(own, total=_running_totals(own))
+
+
+def _with_unseen_releases(trace: Trace, records: Allocations, own: Int64, reused: Int64) -> Allocations:
+    """The records at `own`, and a release for each pair of allocations in `reused`, which have one address.
+
+    The release is no op's: it comes before the op that allocates again, unless that op made the earlier block too.
+    """
+    earlier, later = reused.T
+    outside = _starts_of_outermost_ops(trace, records, later) - 1
+    moment = np.where(outside > records.time_ns[earlier], outside, records.time_ns[later])
+    rows = np.concatenate((own, later))
+    found = replace(
+        records.take(rows),
+        time_ns=np.concatenate((records.time_ns[own], moment)),
+        nbytes=np.concatenate((records.nbytes[own], -records.nbytes[earlier])),
+        event=np.concatenate((records.event[own], np.full(len(later), -1, np.int32))),
+    )
+    # Of one moment, a release comes right before the allocation that proves it.
+    is_unseen = np.arange(len(rows)) >= len(own)
+    return found.take(np.lexsort((2 * rows - is_unseen, found.time_ns)))
+
+
+def _starts_of_outermost_ops(trace: Trace, records: Allocations, rows: Int64) -> Int64:
+    """For each of `rows` of `records` when the outermost op began that its thread was running, or its own time."""
+    found = records.time_ns[rows].copy()
+    for thread in np.unique(records.track[rows]).tolist():
+        ops = np.flatnonzero((trace.kind == OP) & (trace.track == thread) & ~trace.is_async)
+        starts, ends = trace.start_ns[ops], trace.end_ns[ops]
+        is_outermost = np.append(True, starts[1:] >= np.maximum.accumulate(ends)[:-1])[: len(ops)]
+        starts, ends = starts[is_outermost], ends[is_outermost]
+        here = np.flatnonzero(records.track[rows] == thread)
+        last = np.searchsorted(starts, found[here], side="right") - 1
+        inside = (last >= 0) & (found[here] <= np.append(ends, 0)[last])
+        found[here] = np.where(inside, np.append(starts, 0)[last], found[here])
+    return found
+
+
+def _running_totals(records: Allocations) -> Int64:
+    """The sum of each device's records so far."""
+    total = np.zeros(len(records), np.int64)
+    key = records.device.astype(np.int16) * 256 + records.device_index
+    for place in np.unique(key).tolist():
+        here = np.flatnonzero(key == place)
+        total[here] = np.cumsum(records.nbytes[here])
+    return total
+
+
+def with_own_memory(trace: Trace) -> Trace:
+    """`trace` with its allocator's records, and what its ops found allocated, as of this recording alone."""
+    if trace.allocations is None:
+        return trace
+    records = of_recording(trace, trace.allocations)
+    before, after = held_around(trace, records, trace.kind == OP)
+    return replace(trace, allocations=records, memory_before=before, memory_after=after)
+
+
+def with_readings(trace: Trace, before: Int64, after: Int64) -> Trace:
+    """`trace` with the bytes its devices held before and after each op (-1: not read), and every change between.
+
+    A change between two readings is the innermost op's that was running, so that an op's own memory is the sum of
+    its rows, and the rows of a device add up to the counter. A device's own counter includes what was there before:
+    that is taken off, as far as it can be told.
+    """
+    has_reading = (before >= 0) & (after >= 0)
+    before, after = np.where(has_reading, before, -1), np.where(has_reading, after, -1)
+    parts = []
+    for device, index in _places(trace, has_reading):
+        here = has_reading & (trace.device == device) & (trace.device_index == index)
+        parts.append(_changes(trace, here, before, after, counts_from_start=trace.devices[device] == "CPU"))
+    return replace(trace, memory_before=before, memory_after=after, allocations=Allocations.joined(parts))
+
+
+def _places(trace: Trace, chosen: Bool) -> list[tuple[int, int]]:
+    """Types and indices of the devices of the chosen events, in order."""
+    # One column of small integers is sorted many times faster than pairs are.
+    key = trace.device[chosen].astype(np.int16) * 256 + trace.device_index[chosen]
+    return [((number + 128) // 256, (number + 128) % 256 - 128) for number in np.unique(key).tolist()]
+
+
+def _changes(trace: Trace, mask: Bool, before: Int64, after: Int64, *, counts_from_start: bool) -> Allocations:
+    """The changes of one device's counter. Writes to `before` and `after` what of them is of this recording."""
+    rows = np.flatnonzero(mask)
+    moment = np.concatenate((trace.start_ns[rows], trace.end_ns[rows]))
+    held = np.concatenate((before[rows], after[rows]))
+    event = np.concatenate((_parents(trace, rows), rows))
+    reader = np.concatenate((rows, rows))
+    # At one moment, what ends there was read before what begins there; an op without length begins first.
+    begins = np.arange(len(moment)) < len(rows)
+    is_instant = np.concatenate((trace.duration_ns[rows], trace.duration_ns[rows])) == 0
+    order = np.lexsort((np.where(is_instant, 2 + ~begins, begins), moment))
+    if not counts_from_start:
+        # A counter below its first reading has lost what was there before, at least so much of it.
+        held[order] -= np.minimum.accumulate(held[order])
+        before[rows], after[rows] = held[: len(rows)], held[len(rows) :]
+    nbytes = np.diff(held[order], prepend=0)
+    changed = order[nbytes != 0]
+    reader = reader[changed]
+    return Allocations(
+        # A change that an op found as it began came before it, and is not the op's.
+        time_ns=np.maximum.accumulate(moment[changed] - begins[changed]),
+        nbytes=nbytes[nbytes != 0],
+        total=held[changed],
+        address=np.zeros(len(changed), np.int64),
+        event=event[changed],
+        track=trace.track[reader],
+        device=trace.device[reader],
+        device_index=trace.device_index[reader],
+    )
+
+
+def _parents(trace: Trace, rows: Int64) -> Int64:
+    """For each of `rows`, the one of them on the same thread that it ran in, or -1."""
+    found = np.full(len(rows), -1, np.int64)
+    for thread in np.unique(trace.track[rows]).tolist():
+        here = np.flatnonzero(trace.track[rows] == thread)
+        parents, _ = nest_intervals(trace.start_ns[rows[here]], trace.end_ns[rows[here]])
+        found[here] = np.where(parents >= 0, rows[here][parents], -1)
+    return found
+
+
+def innermost_events(trace: Trace, records: Allocations) -> Int32:
+    """For each record the innermost op or scope that its thread was running then, or -1."""
+    owner = np.full(len(records), -1, np.int32)
+    owns = ~trace.on_device & (trace.kind != PYTHON) & ~trace.is_async
+    for thread in np.unique(records.track).tolist():
+        rows = np.flatnonzero(owns & (trace.track == thread))
+        if not len(rows):
+            continue
+        rows = rows[np.lexsort((-trace.duration_ns[rows], trace.start_ns[rows]))]
+        starts, ends = trace.start_ns[rows], trace.end_ns[rows]
+        parents, _ = nest_intervals(starts, ends)
+        here = np.flatnonzero(records.track == thread)
+        found = innermost(starts, ends, parents, records.time_ns[here])
+        owner[here] = np.where(found >= 0, rows[found], -1)
+    return owner
+
+
+def held_around(trace: Trace, records: Allocations, ops: Bool) -> tuple[Int64, Int64]:
+    """Bytes that the allocator of each of `ops` held on the op's own device when it began and when it ended."""
+    before, after = np.full(len(trace), -1, np.int64), np.full(len(trace), -1, np.int64)
+    for device, index in _places(trace, ops):
+        rows = np.flatnonzero(ops & (trace.device == device) & (trace.device_index == index))
+        here = (records.device == device) & (records.device_index == index)
+        times, totals = records.time_ns[here], records.total[here]
+        held = np.concatenate(([totals[0] - records.nbytes[here][0] if len(totals) else 0], totals))
+        before[rows] = held[np.searchsorted(times, trace.start_ns[rows], side="left")]
+        after[rows] = held[np.searchsorted(times, trace.end_ns[rows], side="right")]
+    return before, after

@@ -1,0 +1,179 @@
+"""Which forward op made the autograd node that an op of the backward pass belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.capture.shared.buffered_rows import Rows
+from mtprof_nb.model.intervals import covered, innermost, nest_intervals
+from mtprof_nb.model.trace import Bool, Int32, Int64
+
+#: Values of the field `node` that are no sequence number; of the second, the number of the backward pass is taken off.
+NOT_IN_BACKWARD = -1
+NODE_WITHOUT_NUMBER = -2
+#: Nodes that a write into a view makes when it is done: one of the base, and one of the view.
+_OF_WRITE = 2
+
+
+@dataclass(frozen=True)
+class Links:
+    """For each row: whether it ran in the backward pass, its autograd number, and its forward row, or -1."""
+
+    is_backward: Bool
+    #: The node or the pass that was running as the row began: equal numbers for one, -1 for none.
+    running: Int64
+    sequence_nr: Int64
+    forward: Int32
+
+
+def no_links(rows: Rows) -> Links:
+    """For a recording without autograd."""
+    nothing = np.full(len(rows), -1, np.int64)
+    return Links(np.zeros(len(rows), np.bool_), nothing, nothing, nothing.astype(np.int32))
+
+
+def link_by_sequence_nr(rows: Rows) -> Links:
+    """From autograd's own numbers: `counter`, the next one as each op began, and `node`, that of the running node.
+
+    An op that made a node has moved the counter. An in-place op on a view makes two more when it is done, which the
+    next op finds on the counter.
+    """
+    counter = rows.of_ops(np.array(rows.ops["counter"], np.int64), -1)
+    node = rows.of_ops(np.array(rows.ops["node"], np.int64), NOT_IN_BACKWARD)
+    is_backward = node != NOT_IN_BACKWARD
+    sequence_nr = np.where(node >= 0, node, -1)
+    lanes = rows.by_lane(rows.is_op)
+    for here in lanes:
+        before = np.concatenate(([rows.lanes[rows.lane[here[0]]].first_sequence_nr], counter[here][:-1]))
+        made = (counter[here] > before) & ~is_backward[here]
+        sequence_nr[here[made]] = counter[here[made]] - 1
+    forward = np.full(len(rows), -1, np.int32)
+    wanted = np.flatnonzero(node >= 0)
+    # Numbers run on every thread by themselves: one that its own thread has used, even before, is taken to be its own.
+    is_own = node[wanted] < counter[wanted]
+    ways = np.zeros(len(wanted), np.int64)
+    for here in lanes:
+        first = rows.lanes[rows.lane[here[0]]].first_sequence_nr
+        maker = _maker_by_counter(counter[here], _is_in_place(rows, here), node[wanted])
+        usable = (maker >= 0) & (node[wanted] >= first) & (is_own == (rows.lane[wanted] == rows.lane[here[0]]))
+        usable &= rows.start[here[np.maximum(maker, 0)]] < rows.start[wanted]
+        forward[wanted[usable]] = here[maker[usable]]
+        ways += usable
+    # One that several other threads used tells nothing.
+    forward[wanted[ways > 1]] = -1
+    running = node.copy()
+    running[~rows.is_op] = np.array(rows.scopes["node"], np.int64)[rows.scope[~rows.is_op]]
+    for here in lanes:
+        roots = _root_gradients(rows, here, is_backward)
+        is_backward[roots] = True
+        running[roots] = running[here[np.searchsorted(here, roots) + 1]]
+    return Links(is_backward, running, sequence_nr, forward)
+
+
+def _root_gradients(rows: Rows, here: Int64, is_backward: Bool) -> Int64:
+    """The `ones_like` that `backward()` makes for a scalar: no op stands between it and the first of the pass."""
+    before = here[:-1][~is_backward[here[:-1]] & is_backward[here[1:]]]
+    names = (str(rows.ops["name"][op]) for op in rows.op[before].tolist())
+    return before[np.fromiter((name == "aten.ones_like.default" for name in names), np.bool_, len(before))]
+
+
+def _is_in_place(rows: Rows, here: Int64) -> Bool:
+    """Which ops write into their first input: their names end in one underscore, as `aten.mul_.Tensor`."""
+    known: dict[Any, bool] = {}
+    names = [rows.ops["name"][op] for op in rows.op[here].tolist()]
+    for name in set(names):
+        known[name] = f".{name}".split(".")[-2 if "." in str(name) else -1].endswith("_")
+    return np.array([known[name] for name in names], np.bool_)
+
+
+def _maker_by_counter(counter: Int64, is_in_place: Bool, numbers: Int64) -> Int64:
+    """The first op with more than each number on its counter, or the write into a view before it."""
+    at = np.searchsorted(counter, numbers, side="right")
+    before, found = np.maximum(at - 1, 0), np.minimum(at, len(counter) - 1)
+    nodes_between = counter[found] - counter[before]
+    of_write = (at > 0) & is_in_place[before] & (nodes_between >= _OF_WRITE) & (numbers < counter[before] + _OF_WRITE)
+    maker: Int64 = np.where(of_write | (at == len(counter)), at - 1, at)
+    return maker
+
+
+def link_by_node(rows: Rows) -> Links:
+    """From the identity of nodes: when each was made, and when its backward began. Numbers are by age."""
+    running = np.full(len(rows), -1, np.int64)
+    is_backward = np.zeros(len(rows), np.bool_)
+    made_at, made_by = _makers(rows)
+    newest = _newest_node_of_run(rows, made_at)
+    sequence_nr = np.full(len(rows), -1, np.int64)
+    forward = np.full(len(rows), -1, np.int32)
+    sequence_nr[made_by[made_by >= 0]] = np.flatnonzero(made_by >= 0)
+    for number, lane in enumerate(rows.lanes):
+        here = np.flatnonzero(rows.lane == number)
+        began, ended = _pairs(lane.backward)
+        order = np.argsort(began, kind="stable")
+        began, ended = began[order], ended[order]
+        is_backward[here] = covered(began, ended, rows.start[here])
+        running[here] = innermost(began, ended, nest_intervals(began, ended)[0], rows.start[here])
+        _, ran_at = _pairs(lane.ran)
+        run = np.searchsorted(ran_at, rows.start[here], side="right") - 1
+        passed = np.searchsorted(began, rows.start[here], side="right") - 1
+        known = is_backward[here] & (run >= 0) & rows.is_op[here]
+        known[known] = ran_at[run[known]] >= began[passed[known]]
+        node = newest[number][run[known]]
+        here = here[known]
+        sequence_nr[here] = node
+        forward[here] = np.where(node >= 0, made_by[node] if len(made_by) else -1, -1)
+    return Links(is_backward, running, sequence_nr, forward)
+
+
+def _pairs(flat: list[int]) -> tuple[Int64, Int64]:
+    values = np.array(flat[: len(flat) // 2 * 2], np.int64)
+    return values[::2], values[1::2]
+
+
+def _makers(rows: Rows) -> tuple[list[tuple[int, int]], Int64]:
+    """(time, identity) of every node by age, and the op that made it: the last one to end before, or around it."""
+    made: list[tuple[int, int, int]] = []
+    for number, lane in enumerate(rows.lanes):
+        here = np.flatnonzero((rows.lane == number) & rows.is_op)
+        identity, time = _pairs(lane.made)
+        maker = _last_ended(rows, here, time)
+        made += zip(time.tolist(), identity.tolist(), maker.tolist(), strict=True)
+    made.sort()
+    return [(time, identity) for time, identity, _ in made], np.array([maker for *_, maker in made], np.int64)
+
+
+def _last_ended(rows: Rows, here: Int64, times: Int64) -> Int64:
+    if not len(here):
+        return np.full(len(times), -1, np.int64)
+    start, end = rows.start[here], rows.end[here]
+    by_end = np.argsort(end, kind="stable")
+    last = np.searchsorted(end[by_end], times, side="right") - 1
+    ended = np.where(last >= 0, by_end[last], -1)
+    parents, _ = nest_intervals(start, end)
+    around = innermost(start, end, parents, times)
+    # An op in whose course the node was made counts, unless one inside it, under another name, did the work.
+    names = [rows.ops["name"][op] for op in rows.op[here].tolist()]
+    is_inside = (ended >= 0) & (around >= 0) & (start[ended] >= start[around])
+    same = np.array([names[a] == names[b] for a, b in zip(around.tolist(), ended.tolist(), strict=True)], np.bool_)
+    found = np.where((around >= 0) & (~is_inside | same), around, ended)
+    return np.where(found >= 0, here[found], -1)
+
+
+def _newest_node_of_run(rows: Rows, made_at: list[tuple[int, int]]) -> list[Int64]:
+    """For each lane's runs, the node that ran: the newest of that identity; -1 for one made before the window."""
+    found = [np.full(len(lane.ran) // 2, -1, np.int64) for lane in rows.lanes]
+    runs = [
+        (time, 1, identity, lane, position)
+        for lane, record in enumerate(rows.lanes)
+        for position, (identity, time) in enumerate(zip(*(part.tolist() for part in _pairs(record.ran)), strict=True))
+    ]
+    births = [(time, 0, identity, 0, node) for node, (time, identity) in enumerate(made_at)]
+    newest: dict[int, int] = {}
+    for _, is_run, identity, lane, position in sorted(runs + births):
+        if is_run:
+            found[lane][position] = newest.get(identity, -1)
+        else:
+            newest[identity] = position
+    return found

@@ -1,0 +1,121 @@
+"""Buffers that a Python hook appends to while it records: flat lists, one set a thread, without a lock."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+import time
+from typing import Any
+
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.shared.python_stacks import StackEntry, Stacks
+from mtprof_nb.model.trace import Track
+
+#: What every op has, in the order in which a hook appends it to `Lane.ops`; a hook may add more behind.
+OP_FIELDS = ("name", "device", "start", "end")
+SCOPE_FIELDS = ("name", "start", "end", "stack", "is_async", "node")
+
+
+class Lane:
+    """The records of one thread. Each list is flat: a fixed number of values for each record."""
+
+    def __init__(self) -> None:
+        ident = threading.get_ident()
+        native = threading.get_native_id()
+        # `current_thread` would add a dummy to the process for good where the thread is not Python's own.
+        names = (thread.name for thread in threading.enumerate() if thread.ident == ident)
+        self.track = Track(native, next(names, f"thread {native}"))
+        self.ops: list[Any] = []
+        self.scopes: list[Any] = []
+        #: When the runtime's backward pass began and ended.
+        self.backward: list[int] = []
+        #: Identity of an autograd node, and when it was made.
+        self.made: list[int] = []
+        #: Identity of an autograd node, and when its backward began.
+        self.ran: list[int] = []
+        #: Autograd's next sequence number on this thread when recording began here.
+        self.first_sequence_nr = 0
+        self.open_scopes: list[Scope] = []
+        #: Those that a runtime's own `record_function` opened.
+        self.runtime_scopes: list[Scope] = []
+        #: Paths of the modules whose forward is running, the innermost last.
+        self.modules: list[tuple[Any, str]] = []
+
+
+class _Local(threading.local):
+    """The calling thread's lane, and its busiest lists at hand."""
+
+    def __init__(self, lanes: list[Lane]) -> None:
+        self.lane = Lane()
+        self.ops = self.lane.ops
+        self.made = self.lane.made
+        self.ran = self.lane.ran
+        lanes.append(self.lane)
+
+
+class Buffer:
+    """All records of one window. Times are `time.perf_counter_ns()`."""
+
+    def __init__(self, request: Request, fields: tuple[str, ...] = OP_FIELDS) -> None:
+        self.request = request
+        self.fields = fields
+        self.lanes: list[Lane] = []
+        self.local = _Local(self.lanes)
+        self.stacks = Stacks() if request.recorded.with_stack else None
+        #: The next event's number, from 1; an event whose number is beyond `limit` is not recorded.
+        self.number = itertools.count(1).__next__
+        self.limit = request.max_events
+        self.is_open = True
+        self.began = time.perf_counter_ns()
+        self.ended = self.began
+
+    def scope(self, name: str) -> Scope:
+        """A context manager that records itself; nothing once the buffer is closed."""
+        return Scope(self, name)
+
+    def close(self) -> int:
+        """No new event from now on; how many were left out because of `max_events`."""
+        self.is_open = False
+        self.ended = time.perf_counter_ns()
+        return max(self.number() - 1 - self.limit, 0)
+
+
+class Scope:
+    """One named scope of the user's or a library's code."""
+
+    __slots__ = ("_buffer", "_lane", "_stack", "_start", "name", "node")
+
+    def __init__(self, buffer: Buffer, name: str) -> None:
+        self._buffer = buffer
+        self._lane: Lane | None = None
+        self._stack: StackEntry | None = None
+        self._start = 0
+        self.name = name
+        #: The autograd node that was running as the scope began, as a hook's field `node` has it; -1 for none.
+        self.node = -1
+
+    def __enter__(self) -> Scope:
+        buffer = self._buffer
+        if buffer.is_open and buffer.number() <= buffer.limit:
+            self._lane = buffer.local.lane
+            if buffer.stacks is not None:
+                self._stack = buffer.stacks.capture(sys._getframe(1))
+            self._lane.open_scopes.append(self)
+            self._start = time.perf_counter_ns()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        lane, self._lane = self._lane, None
+        if lane is None:
+            return
+        end = time.perf_counter_ns()
+        # One that ends on another thread has no place in either thread's nesting.
+        ends_elsewhere = threading.get_native_id() != lane.track.native_id
+        lane.scopes.extend(self.record(end, ends_elsewhere))
+        if self in lane.open_scopes:
+            lane.open_scopes.remove(self)
+
+    def record(self, end: int, is_async: bool) -> tuple[Any, ...]:
+        """The scope's values in the order of `SCOPE_FIELDS`."""
+        return self.name, self._start, end, self._stack, is_async, self.node

@@ -1,0 +1,232 @@
+"""From the records of a Python hook to a `Trace`. Each optional column is made only where its flag asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.capture.distributed import this_process
+from mtprof_nb.capture.kineto.kineto_events import STEP_PREFIX, intern
+from mtprof_nb.capture.shared import python_stacks as stacks
+from mtprof_nb.capture.shared.allocator_records import with_readings
+from mtprof_nb.capture.shared.autograd_links import Links, no_links
+from mtprof_nb.capture.shared.buffer import Buffer
+from mtprof_nb.capture.shared.buffered_rows import Rows, describe, read_rows
+from mtprof_nb.capture.shared.closures import OF_OPTIMIZER, with_closures
+from mtprof_nb.capture.shared.garbage_collector import collector_paused
+from mtprof_nb.capture.shared.phases import settled, spread_over_outermost
+from mtprof_nb.errors import warn
+from mtprof_nb.model.intervals import crossing, nest_intervals
+from mtprof_nb.model.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, SCOPE, Bool, Int8, Trace
+
+_IN_BACKGROUND = "enumerate(DataLoader)"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """How one runtime's own objects read, asked once for each object when the recording is over."""
+
+    #: (name, overload) of what a hook recorded as `name`.
+    name: Callable[[Any], tuple[str, str]] = lambda raw: (str(raw), "")
+    #: (device type, index) of what it recorded as `device`.
+    device: Callable[[Any], tuple[str, int]] = lambda raw: (str(raw), 0)
+    dtype: Callable[[Any], str] = str
+    link: Callable[[Rows], Links] = no_links
+    #: Whether a frame of this code runs the backward pass, so that what it calls is autograd's.
+    is_engine: Callable[[CodeType], bool] = lambda _code: False
+    #: Whether a frame of this code calls a module.
+    is_module: Callable[[CodeType], bool] = lambda _code: False
+    #: The folder of the runtime's own Python.
+    folder: str = "<none>"
+
+
+def freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
+    """Everything recorded in `buffer`, which this closes. Warns where `max_events` was reached."""
+    dropped = buffer.close()
+    with collector_paused():
+        trace = _freeze(buffer, vocabulary)
+    buffer.lanes.clear()
+    if dropped:
+        warn(
+            f"recording stopped at max_events={buffer.limit:,}, {dropped:,} more events were dropped: "
+            "profile less, use a schedule, or raise max_events"
+        )
+    return replace(trace, dropped=dropped)
+
+
+def _freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
+    rows = read_rows(buffer)
+    links = vocabulary.link(rows)
+    phase, undecided = _phase(rows, links)
+    is_of_step = links.is_backward & (phase == OPTIMIZER)
+    offset = buffer.request.clock.offset_ns
+    op_name, op_names = describe(rows.ops["name"], vocabulary.name)
+    scope_name, scope_names = intern(rows.scopes["name"])
+    all_names = [*(name for name, _ in op_names), *scope_names]
+    table_position, names = intern(all_names)
+    op_device, devices = describe(rows.ops["device"], vocabulary.device)
+    device_position, device_types = intern(["CPU", *(kind for kind, _ in devices)])
+    is_op = rows.is_op
+    name = np.full(len(rows), -1, np.int32)
+    name[is_op] = table_position[op_name[rows.op[is_op]]] if len(op_names) else 0
+    name[~is_op] = table_position[len(op_names) + scope_name[rows.scope[~is_op]]] if scope_names else 0
+    trace = Trace(
+        name=name,
+        names=names,
+        kind=np.where(is_op, OP, SCOPE),
+        device=rows.of_ops(device_position[1:][op_device], 0),
+        device_index=rows.of_ops(np.array([index for _, index in devices], np.int8)[op_device], 0),
+        devices=device_types,
+        start_ns=rows.start + offset,
+        duration_ns=rows.end - rows.start,
+        track=rows.lane,
+        tracks=tuple(lane.track for lane in rows.lanes),
+        phase=settled(phase, undecided, np.zeros(len(rows), np.bool_)),
+        correlation_id=np.where(is_op, np.cumsum(is_op), 0),
+        sequence_nr=np.where(is_of_step, -1, links.sequence_nr),
+        forward=np.where(is_of_step, np.int32(-1), links.forward),
+        step=np.zeros(len(rows), np.int32),
+        is_user_annotation=~is_op,
+        is_async=_is_async(rows),
+        recorded=buffer.request.recorded,
+        began_ns=buffer.began + offset,
+        ended_ns=buffer.ended + offset,
+        processes=(this_process(),),
+        trace_id=buffer.request.trace_id,
+    )
+    overload, overloads = intern([overload or None for _, overload in op_names])
+    if overloads:
+        trace = replace(trace, overload=rows.of_ops(overload[op_name], -1), overloads=overloads)
+    return _with_facts(with_closures(trace), rows, vocabulary, undecided)
+
+
+def _with_facts(trace: Trace, rows: Rows, vocabulary: Vocabulary, undecided: Bool) -> Trace:
+    recorded = trace.recorded
+    if "in_python" in rows.ops:
+        in_python = rows.of_ops(np.array(rows.ops["in_python"], np.bool_), False)
+        trace = replace(trace, is_python_backward=in_python & (trace.phase == BACKWARD))
+    if recorded.record_shapes:
+        trace = _with_shapes(trace, rows, vocabulary)
+    if recorded.with_stack:
+        trace = _with_stacks(trace, rows, vocabulary, undecided)
+    if recorded.with_flops:
+        trace = replace(trace, flops=_flops(rows))
+    if recorded.with_modules:
+        module, modules = intern(rows.ops["module"])
+        module = rows.of_ops(module, -1)
+        trace = replace(trace, phase=settled(trace.phase, undecided, module >= 0))
+        trace = replace(trace, module=np.where(_is_lent(trace, module >= 0), module[trace.forward], module))
+        trace = replace(trace, modules=modules)
+    if "before" in rows.ops:
+        before, after = (rows.of_ops(np.array(rows.ops[side], np.int64), -1) for side in ("before", "after"))
+        trace = with_readings(trace, before, after)
+    return trace
+
+
+def _phase(rows: Rows, links: Links) -> tuple[Int8, Bool]:
+    """Phases, and the ops outside backward and optimizers that autograd did not record, which are other so far."""
+    recorded = _recorded_by_autograd(rows, links)
+    in_loader = rows.inside(_is_scope_of(rows, _IN_BACKGROUND))
+    step = rows.innermost(_is_scope_of(rows, OF_OPTIMIZER))
+    # A step may run inside a node, in a hook of it, and a pass inside a step, by its closure: the inner one counts.
+    is_inner = links.running == links.running[step]
+    is_backward = links.is_backward & ~((step >= 0) & is_inner)
+    phase = np.where(recorded & ~in_loader, FORWARD, OTHER)
+    phase = np.select([is_backward, step >= 0], [BACKWARD, OPTIMIZER], phase).astype(np.int8)
+    return phase, rows.is_op & ~in_loader & (phase == OTHER)
+
+
+def _is_scope_of(rows: Rows, prefix: str) -> Bool:
+    found = np.zeros(len(rows), np.bool_)
+    matches = np.array([name.startswith(prefix) for name in rows.scopes["name"]], np.bool_)
+    found[~rows.is_op] = matches[rows.scope[~rows.is_op]]
+    return found
+
+
+def _recorded_by_autograd(rows: Rows, links: Links) -> Bool:
+    """Ops for which autograd made a node, and all that is around or inside one, up to the outermost op."""
+    made: Bool = (links.sequence_nr >= 0) & ~links.is_backward & rows.is_op
+    with_autograd = rows.of_ops(np.array(rows.ops.get("grad", [True] * len(rows.ops["name"])), np.bool_), True)
+    for here in rows.by_lane(rows.is_op):
+        made[here] = _with_functions(made[here], ~with_autograd[here] & ~links.is_backward[here])
+        made[here] = spread_over_outermost(rows.start[here], rows.end[here], made[here])
+    return made
+
+
+def _with_functions(made: Bool, is_without: Bool) -> Bool:
+    """`made`, with what follows a node made with autograd off: the forward of an `autograd.Function` runs so."""
+    began = np.maximum.accumulate(np.where(~is_without, np.arange(len(made)), -1))
+    last_made = np.maximum.accumulate(np.where(made, np.arange(len(made)), -1))
+    inside: Bool = made | (is_without & (last_made > began))
+    return inside
+
+
+def _is_async(rows: Rows) -> Bool:
+    """Scopes that ended on another thread, and those of one thread that cross, as interleaved tasks' do."""
+    found = np.zeros(len(rows), np.bool_)
+    is_scope = ~rows.is_op
+    found[is_scope] = np.array(rows.scopes["is_async"], np.bool_)[rows.scope[is_scope]]
+    is_step = np.array([name.startswith(STEP_PREFIX) for name in rows.scopes["name"]], np.bool_)
+    for here in rows.by_lane(is_scope & ~found):
+        here = here[~is_step[rows.scope[here]]]
+        found[here] = crossing(rows.start[here], rows.end[here])
+    return found
+
+
+def _with_shapes(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
+    dtypes: dict[Any, str] = {}
+
+    def read(raw: tuple[tuple[Any, Any], ...]) -> tuple[Any, tuple[str, ...]]:
+        for _, dtype in raw:
+            if dtype not in dtypes:
+                dtypes[dtype] = "" if dtype is None else vocabulary.dtype(dtype)
+        return tuple(_plain(shape) for shape, _ in raw), tuple(dtypes[dtype] for _, dtype in raw)
+
+    # Equal ones first: every op has read its own.
+    shape, distinct = intern(rows.ops["shapes"])
+    described, table = intern([read(raw) for raw in distinct])
+    return replace(
+        trace,
+        shape=rows.of_ops(described[shape] if distinct else shape, -1),
+        shapes=tuple(shapes for shapes, _ in table),
+        dtypes=tuple(types for _, types in table),
+    )
+
+
+def _plain(shape: Any) -> tuple[Any, ...]:
+    """A runtime's own kind of sizes as tuples and integers."""
+    return tuple(_plain(size) if isinstance(size, tuple | list) else int(size) for size in shape)
+
+
+def _with_stacks(trace: Trace, rows: Rows, vocabulary: Vocabulary, undecided: Bool) -> Trace:
+    entries = rows.ops["stack"] + rows.scopes["stack"]
+    found = stacks.freeze(entries, vocabulary.is_engine, vocabulary.is_module, vocabulary.folder)
+    trace = replace(trace, phase=settled(trace.phase, undecided, rows.of_all(found.is_in_module)))
+    own = rows.of_all(found.stack)
+    lent = _is_lent(trace, rows.of_all(found.has_own_backward))
+    # The forward op may itself be of a backward pass, with a stack lent by another.
+    lender = trace.forward.copy()
+    while (again := lent & lent[lender] & (trace.forward[lender] >= 0)).any():
+        lender[again] = trace.forward[lender[again]]
+    stack = np.where(lent, own[lender], own)
+    in_python = rows.of_all(found.has_own_backward) & rows.is_op & (trace.phase == BACKWARD)
+    return replace(trace, stack=stack, stacks=found.tree, stack_is_forward=lent, is_python_backward=in_python)
+
+
+def _is_lent(trace: Trace, has_own: Bool) -> Bool:
+    """Ops of the backward pass that take a fact from their forward op, having none of their own."""
+    lent: Bool = (trace.phase == BACKWARD) & (trace.forward >= 0) & ~has_own
+    return lent
+
+
+def _flops(rows: Rows) -> Any:
+    """Operations of each op; the outer one's, where an op and one inside it both have a formula."""
+    flops = rows.of_ops(np.array(rows.ops["flops"], np.int64), -1)
+    for here in rows.by_lane(flops >= 0):
+        parents, _ = nest_intervals(rows.start[here], rows.end[here])
+        flops[here[parents >= 0]] = -1
+    return flops

@@ -1,0 +1,174 @@
+"""The Python stack at an op: exact lines, interned while recording, turned into text only when it is frozen."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType, FrameType, ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from mtprof_nb.capture.registry import HOOK_KINDS
+from mtprof_nb.capture.shared.interning import distinct
+from mtprof_nb.model.trace import Bool, Frame, Int32, StackInterner, StackTree
+
+#: Modules and packages whose frames say nothing about the user's program: the profiler, what a runtime puts
+#: between an op and whoever listens, and what a notebook or a thread runs below the user's code.
+_HIDDEN = (
+    "mtprof_nb",
+    *(module for kind in HOOK_KINDS.values() for module in kind.hidden_modules),
+    *("IPython", "ipykernel", "jupyter_client", "traitlets", "tornado", "debugpy"),
+    *("asyncio", "threading", "concurrent.futures", "runpy"),
+)
+_STANDARD_LIBRARY = sysconfig.get_path("stdlib")
+_SITE_PACKAGES = ("site-packages", "dist-packages")
+#: The outermost file of a kernel, which runs as `__main__` and is no module that could be looked up.
+_LAUNCHER = "ipykernel_launcher.py"
+
+
+@lru_cache(maxsize=65536)
+def is_hidden_file(filename: str) -> bool:
+    """Whether frames of this file are the profiler's or the notebook's own, and left out of every stack."""
+    if filename.startswith("<frozen ") or filename.endswith(_LAUNCHER):
+        return True
+    return any(_lies_in(filename, sys.modules.get(name)) for name in _HIDDEN)
+
+
+def is_in_folder(filename: str, folder: str) -> bool:
+    """Whether this file lies in `folder` or below it; one of `torchvision` does not lie in `torch`."""
+    return filename.startswith(f"{folder}{os.sep}")
+
+
+def is_standard_library(filename: str) -> bool:
+    """Whether this file is Python's own. Installed packages are not, which may lie in a folder inside its folder."""
+    return is_in_folder(filename, _STANDARD_LIBRARY) and not any(part in filename for part in _SITE_PACKAGES)
+
+
+def _lies_in(filename: str, module: ModuleType | None) -> bool:
+    place: str | None = getattr(module, "__file__", None)
+    if not place:
+        return False
+    if hasattr(module, "__path__"):
+        return Path(place).parent in Path(filename).parents
+    return filename == place
+
+
+class StackEntry:
+    """One frame of an interned stack. Entries form a tree whose root is the innermost end of every stack."""
+
+    __slots__ = ("callers", "code", "inner", "instruction", "is_outermost")
+
+    def __init__(self, code: CodeType | None, instruction: int, inner: StackEntry | None) -> None:
+        self.code = code
+        self.instruction = instruction
+        self.inner = inner
+        self.callers: dict[int, StackEntry] = {}
+        self.is_outermost = code is not None and _is_cell_runner(code)
+
+
+class Stacks:
+    """Stacks of one recording. `capture` may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._root = StackEntry(None, -1, None)
+
+    def capture(self, frame: FrameType | None) -> StackEntry:
+        """The stack from `frame` outwards. Keeps code objects, never a frame, so no local stays alive."""
+        entry = self._root
+        while frame is not None:
+            code = frame.f_code
+            instruction = frame.f_lasti
+            # CPython keeps the instructions inside the code object: the sum is an address, unique while it lives.
+            place = id(code) + instruction
+            try:
+                caller = entry.callers[place]
+            except KeyError:
+                caller = entry.callers.setdefault(place, StackEntry(code, instruction, entry))
+            if caller.is_outermost:
+                return caller
+            entry = caller
+            frame = frame.f_back
+        return entry
+
+
+def _is_cell_runner(code: CodeType) -> bool:
+    """Whether this is IPython's function that runs a cell: nothing of the user's lies below it."""
+    return code.co_name == "run_code" and Path(code.co_filename).name == "interactiveshell.py"
+
+
+class FrozenStacks(NamedTuple):
+    """Nodes of a `StackTree` for each event, -1 where there is none."""
+
+    stack: Int32
+    tree: StackTree
+    #: Whether Python of the user's stood between autograd's engine and the op: then the stack is the op's own.
+    has_own_backward: Bool
+    #: Whether a module's call stood on the stack.
+    is_in_module: Bool
+
+
+def freeze(
+    entries: Sequence[StackEntry | None],
+    is_engine: Callable[[CodeType], bool],
+    is_module: Callable[[CodeType], bool],
+    runtime_folder: str,
+) -> FrozenStacks:
+    """Interned text of the captured stacks.
+
+    `is_engine` knows the frame below which the backward pass begins, `is_module` those that call a module.
+    """
+    interner = StackInterner()
+    position, once = distinct(entries)
+    nodes = [-1 if entry is None else interner.stack(frames_of(entry)) for entry in once]
+    own = [entry is not None and _has_own_backward(entry, is_engine, runtime_folder) for entry in once]
+    inside = [entry is not None and any(is_module(_code(one)) for one in _outermost_first(entry)) for entry in once]
+    return FrozenStacks(
+        is_in_module=np.array(inside, np.bool_)[position],
+        stack=np.array(nodes, np.int32)[position],
+        tree=interner.tree(),
+        has_own_backward=np.array(own, np.bool_)[position],
+    )
+
+
+def frames_of(entry: StackEntry) -> list[Frame]:
+    """The frames of a captured stack, outermost first, without the hidden ones."""
+    return [_frame(one) for one in _outermost_first(entry) if not is_hidden_file(_code(one).co_filename)]
+
+
+def _outermost_first(entry: StackEntry) -> Iterator[StackEntry]:
+    while entry.inner is not None:
+        yield entry
+        entry = entry.inner
+
+
+def _has_own_backward(entry: StackEntry, is_engine: Callable[[CodeType], bool], runtime_folder: str) -> bool:
+    codes = [_code(one) for one in _outermost_first(entry)]
+    last_engine = max((row for row, code in enumerate(codes) if is_engine(code)), default=-1)
+    return any(
+        not is_hidden_file(code.co_filename) and not is_in_folder(code.co_filename, runtime_folder)
+        for code in codes[last_engine + 1 :]
+    )
+
+
+def _frame(entry: StackEntry) -> Frame:
+    code = _code(entry)
+    return Frame(code.co_filename, _line(code, entry.instruction), code.co_name)
+
+
+def _code(entry: StackEntry) -> CodeType:
+    if entry.code is None:
+        msg = "the root of the stacks stands for no frame"
+        raise ValueError(msg)
+    return entry.code
+
+
+def _line(code: CodeType, instruction: int) -> int:
+    for first, end, line in code.co_lines():
+        if first <= instruction < end and line is not None:
+            return line
+    return code.co_firstlineno

@@ -1,0 +1,45 @@
+"""Scopes alone: what is recorded while no runtime is imported."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer
+from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
+from mtprof_nb.model.trace import Trace
+
+#: The columns of the ops that there are none of, whatever is asked for.
+_FIELDS = (*OP_FIELDS, "shapes", "stack", "flops", "module")
+
+
+class ScopesHook:
+    """Records the scopes of the user's code, and no ops."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._buffer = Buffer(request, _FIELDS)
+
+    def prepare(self) -> None:
+        """Nothing to do."""
+
+    def start(self) -> None:
+        """Record from here on."""
+        self._buffer = Buffer(self._request, _FIELDS)
+
+    def stop(self) -> Trace:
+        """The scopes so far."""
+        return freeze(self._buffer, Vocabulary())
+
+    def abandon(self) -> None:
+        """In a forked child: keep nothing."""
+        self._buffer.is_open = False
+        self._buffer.lanes.clear()
+
+    def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:  # noqa: ARG002 - for Kineto alone
+        """A scope."""
+        return self._buffer.scope(name)
+
+    def toggle(self, enable: bool, activities: frozenset[str]) -> None:
+        """Scopes are the user's own and stay."""

@@ -1,0 +1,50 @@
+"""Rows of averages as files: a chrome trace with an event a row, and collapsed stacks."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+
+from mtprof_nb.analysis.stack_metrics import METRICS
+from mtprof_nb.export.atomic import replacing
+from mtprof_nb.export.collapsed_stacks import collapsed_frame
+from mtprof_nb.results.averages import FunctionEventAvg
+from mtprof_nb.results.event import Event
+
+
+def write_chrome_trace(rows: Sequence[FunctionEventAvg], path: str | os.PathLike[str]) -> None:
+    """One `X` event a row on a lane of its own, as long as the row's total time."""
+    events = [
+        {
+            "name": row.key,
+            "cat": "user_annotation" if row.is_user_annotation else "cpu_op" if row.kind == "op" else row.kind,
+            "ph": "X",
+            "ts": 0.0,
+            "dur": row.cpu_time_total or row.device_time_total,
+            "pid": os.getpid(),
+            "tid": lane,
+            "args": {
+                "count": row.count,
+                "self_cpu_time_total": row.self_cpu_time_total,
+                "cpu_time_total": row.cpu_time_total,
+            },
+        }
+        for lane, row in enumerate(rows)
+    ]
+    with replacing(path) as file:
+        file.write(json.dumps({"traceEvents": events}).encode())
+
+
+def write_stacks(rows: Sequence[FunctionEventAvg | Event], path: str | os.PathLike[str], metric: str) -> None:
+    """A line a row that has a stack and a whole microsecond of the metric: frames root first, then the number."""
+    if metric not in METRICS:
+        msg = f"metric should be one of: {list(METRICS)}"
+        raise ValueError(msg)
+    attribute = "self_cpu_time_total" if metric == "self_cpu_time_total" else "self_device_time_total"
+    with replacing(path) as file:
+        for row in rows:
+            value = int(getattr(row, attribute))
+            if row.stack and value > 0:
+                frames = ";".join(map(collapsed_frame, reversed(row.stack)))
+                file.write(f"{frames} {value}\n".encode())

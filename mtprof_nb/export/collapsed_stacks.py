@@ -1,0 +1,43 @@
+"""Collapsed stacks, a line each: frames root first, then whole microseconds. For flamegraph.pl and speedscope."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+
+from mtprof_nb.analysis.stack_metrics import StackTotals, stack_totals
+from mtprof_nb.export.atomic import replacing
+from mtprof_nb.model.trace import Trace
+
+#: Frames end at `;`, the last one at a blank, a stack at the end of its line: none may be inside of a frame.
+_SEPARATORS = str.maketrans(dict.fromkeys(" ;\t\n\r\x00\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", "_"))
+
+
+def write(trace: Trace, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+    """Write the stacks on which at least a microsecond of `metric` was spent.
+
+    `ValueError` for an unknown metric, or where the recording has no stacks.
+    """
+    totals = stack_totals(trace, metric)
+    with replacing(path) as file:
+        for line in _lines(totals):
+            file.write(line.encode("utf-8"))
+
+
+def collapsed_frame(frame: str) -> str:
+    """`frame` as a collapsed stack can hold it: one word, valid as UTF-8."""
+    return frame.translate(_SEPARATORS).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _lines(totals: StackTotals) -> Iterator[str]:
+    frames = [collapsed_frame(str(frame)) for frame in totals.tree.frames]
+    frame, parent = totals.tree.frame.tolist(), totals.tree.parent.tolist()
+    for node in np.flatnonzero(totals.self_value >= 1000).tolist():
+        microseconds = int(totals.self_value[node]) // 1000
+        path = []
+        while node >= 0:
+            path.append(frames[frame[node]])
+            node = parent[node]
+        yield f"{';'.join(reversed(path))} {microseconds}\n"

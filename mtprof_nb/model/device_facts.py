@@ -1,0 +1,79 @@
+"""Bytes of copies and facts of collectives, read from the metadata that Kineto keeps for such events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.model.trace import COLLECTIVE, KERNEL, Collective, Trace
+
+#: Bytes of one element, by the names that PyTorch gives to types.
+_ELEMENT_BYTES = {"bool": 1, "byte": 1, "char": 1, "short": 2, "half": 2, "bfloat16": 2, "int": 4, "float": 4}
+_ELEMENT_BYTES |= {"long": 8, "double": 8, "complexfloat": 8, "complexdouble": 16}
+_ELEMENT_BYTES |= {"float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1}
+#: How the names of kernels begin in which processes exchange data.
+_KERNELS_OF_COLLECTIVES = ("nccl", "rccl", "hccl", "hcom", "oneccl")
+
+
+def with_device_facts(trace: Trace) -> Trace:
+    """`trace` with `moved_bytes`, `collective` and the kind of collectives, from its `extras` and names."""
+    said = [_parsed(text) for text in trace.extras]
+    facts = [collective_of(one) for one in said]
+    collectives = tuple(dict.fromkeys(fact for fact in facts if fact is not None))
+    position = np.array([-1 if fact is None else collectives.index(fact) for fact in facts] + [-1], np.int32)
+    moved = np.array([moved_bytes(one) for one in said] + [-1], np.int64)
+    extra = np.full(len(trace), -1, np.int32) if trace.extra is None else trace.extra
+    is_named = [name.lower().startswith(_KERNELS_OF_COLLECTIVES) for name in trace.names]
+    exchanges = (position[extra] >= 0) | np.array([*is_named, False], np.bool_)[trace.name]
+    return replace(
+        trace,
+        kind=np.where(exchanges & (trace.kind == KERNEL), np.int8(COLLECTIVE), trace.kind),
+        moved_bytes=moved[extra] if (moved >= 0).any() else None,
+        collective=position[extra] if collectives else None,
+        collectives=collectives,
+    )
+
+
+def collective_of(metadata: Mapping[str, Any]) -> Collective | None:
+    """The collective that an event's metadata describes; None where it describes none."""
+    name = metadata.get("Collective name")
+    if not isinstance(name, str):
+        return None
+    return Collective(
+        name,
+        group=str(metadata.get("Process Group Name", "")),
+        group_size=_number(metadata.get("Group size")),
+        dtype=str(metadata.get("dtype", "")),
+        in_elements=_number(metadata.get("In msg nelems")),
+        out_elements=_number(metadata.get("Out msg nelems")),
+    )
+
+
+def moved_bytes(metadata: Mapping[str, Any]) -> int:
+    """Bytes that a copy or set wrote; of a collective, the larger of a process's input and output; -1 if unknown."""
+    collective = collective_of(metadata)
+    if collective is None:
+        return _number(metadata.get("bytes"))
+    elements = max(collective.in_elements, collective.out_elements)
+    size = _ELEMENT_BYTES.get(collective.dtype.lower())
+    return -1 if size is None or elements < 0 else elements * size
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    """An entry of `Trace.extras`, whose values are JSON texts themselves."""
+    return {key: _value(value) for key, value in json.loads(text).items()}
+
+
+def _value(text: Any) -> Any:
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return text
+
+
+def _number(value: Any) -> int:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else -1

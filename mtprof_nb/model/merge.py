@@ -1,0 +1,119 @@
+"""Several traces as one: of several runtimes, or of several windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.model.schema import Column, Int32, concatenated, schema_of
+from mtprof_nb.model.stack_tree import StackInterner, StackTree
+from mtprof_nb.model.trace import OP, Allocations, Process, Trace, Track, empty_trace
+
+
+def merge(traces: Sequence[Trace]) -> Trace:
+    """All events of `traces`, tables joined. The schema of `Trace` says how each other field is joined."""
+    tell = (trace for trace in traces if len(trace) or trace.allocations is not None or trace.dropped)
+    parts = list(tell) or list(traces[:1])
+    if not parts:
+        return empty_trace()
+    if len(parts) == 1:
+        return parts[0]
+    merged = _Merger(parts).merged()
+    is_op = merged.kind == OP
+    return replace(merged, correlation_id=np.cumsum(is_op) * is_op)
+
+
+class _Merger:
+    def __init__(self, parts: Sequence[Trace]) -> None:
+        self._parts = _with_same_processes(parts)
+        self._first_event = np.cumsum([0, *map(len, parts)]).tolist()
+        #: For each table and part, the positions of the part's entries in the joined table.
+        self._moved: dict[str, list[Int32]] = {}
+
+    def merged(self) -> Trace:
+        schema = schema_of(Trace)
+        changed: dict[str, Any] = {}
+        for table in schema.tables:
+            changed |= (
+                self._stacks(table) if table in _STACK_TREES else self._table(table, schema.beside.get(table, ()))
+            )
+        moved = [self._follow(part, number) for number, part in enumerate(self._parts)]
+        changed |= concatenated(Trace, moved)
+        found = [(part.allocations, number) for number, part in enumerate(self._parts) if part.allocations is not None]
+        if found:
+            changed["allocations"] = Allocations.joined(self._follow(records, number) for records, number in found)
+        for name, how in schema.joins.items():
+            changed[name] = how([getattr(part, name) for part in self._parts])
+        return replace(self._parts[0], **changed).sorted()
+
+    def _table(self, name: str, beside: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+        """The distinct entries of a table, and of the tables beside it."""
+        joined: dict[Any, int] = {}
+        self._moved[name] = []
+        for part in self._parts:
+            entries = getattr(part, name)
+            others = [getattr(part, other) or ((),) * len(entries) for other in beside]
+            numbers = [joined.setdefault(entry, len(joined)) for entry in zip(entries, *others, strict=True)]
+            self._moved[name].append(np.array(numbers, np.int32))
+        known = [name, *(other for other in beside if any(getattr(part, other) for part in self._parts))]
+        return {
+            one: tuple(entry[column] for entry in joined) for column, one in enumerate([name, *beside]) if one in known
+        }
+
+    def _stacks(self, name: str) -> dict[str, StackTree | None]:
+        interner = StackInterner()
+        self._moved[name] = []
+        trees: list[StackTree | None] = [getattr(part, name) for part in self._parts]
+        for tree in trees:
+            nodes: list[int] = []
+            if tree is not None:
+                for frame, parent in zip(tree.frame.tolist(), tree.parent.tolist(), strict=True):
+                    nodes.append(interner.child(nodes[parent] if parent >= 0 else -1, tree.frames[frame]))
+            self._moved[name].append(np.array(nodes, np.int32))
+        return {name: None if all(tree is None for tree in trees) else interner.tree()}
+
+    def _follow(self, record: Any, number: int) -> Any:
+        """The columns of part `number`, pointing to where entries and events are in the joined trace."""
+        schema = schema_of(type(record)).columns
+        changed = {name: self._followed(schema[name], column, number) for name, column in record.columns.items()}
+        return replace(record, **changed)
+
+    def _followed(self, column: Column, values: Any, number: int) -> Any:
+        if column.points_to_event:
+            return np.where(values >= 0, values + self._first_event[number], -1)
+        if column.table and len(moved := self._moved[column.table][number]):
+            return np.where(values >= 0, moved[values], -1)
+        return values
+
+
+_STACK_TREES = ("stacks", "line_stacks")
+
+
+def _with_same_processes(parts: Sequence[Trace]) -> list[Trace]:
+    """`parts` with one table of processes for all, and with equal numbers on equal tracks."""
+    metadata: dict[Process, dict[str, str]] = {}
+    numbers: dict[Track, int] = {}
+    tracks: list[list[Track]] = []
+    for part in parts:
+        own = [process._replace(metadata=()) for process in part.processes]
+        for process, (*_, said) in zip(own, part.processes, strict=True):
+            if process != Process() or part.tracks:
+                metadata.setdefault(process, {}).update(said)
+        position = {process: number for number, process in enumerate(metadata)}
+        moved = [track._replace(process=position[own[track.process]]) for track in part.tracks]
+        for track in moved:
+            if track.number >= 0:
+                numbers.setdefault(track._replace(number=-1), track.number)
+        tracks.append([track._replace(number=-1) for track in moved])
+    processes = tuple(process._replace(metadata=tuple(said.items())) for process, said in metadata.items())
+    return [
+        replace(
+            part,
+            processes=processes or (Process(),),
+            tracks=tuple(track._replace(number=numbers.get(track, -1)) for track in own_tracks),
+        )
+        for part, own_tracks in zip(parts, tracks, strict=True)
+    ]

@@ -1,0 +1,344 @@
+"""`Trace`: the one model of a finished recording. Frozen numpy columns and the tables they point into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mtprof_nb.model.schema import POINTS_TO_EVENT, Absent, Beside, Joined, PointsInto, Record, concatenated, schema_of
+from mtprof_nb.model.schema import Bool as Bool
+from mtprof_nb.model.schema import Int8 as Int8
+from mtprof_nb.model.schema import Int32 as Int32
+from mtprof_nb.model.schema import Int64 as Int64
+from mtprof_nb.model.stack_tree import Frame as Frame
+from mtprof_nb.model.stack_tree import StackInterner as StackInterner
+from mtprof_nb.model.stack_tree import StackTree as StackTree
+
+#: What ran on the host comes first, then what ran on a device: its work, then what waits there or only names a span.
+KINDS = ("op", "scope", "python", "runtime", "kernel", "copy", "set", "collective", "sync", "device_scope")
+OP, SCOPE, PYTHON, RUNTIME, KERNEL, COPY, SET, COLLECTIVE, SYNC, DEVICE_SCOPE = range(10)
+PHASES = ("forward", "backward", "optimizer", "other")
+FORWARD, BACKWARD, OPTIMIZER, OTHER = range(4)
+#: How the name begins of the event that autograd's engine wraps around each node.
+ENGINE_PREFIX = "autograd::engine::evaluate_function: "
+
+#: Shapes of one op's inputs: a tuple per tensor, a tuple of tuples per tensor list, () otherwise.
+Shapes = tuple[Any, ...]
+
+
+class Process(NamedTuple):
+    """One recorded process. Two are the same where all but `metadata` is."""
+
+    pid: int = 0
+    #: Its rank in a distributed job, -1 where it is in none.
+    rank: int = -1
+    host: str = ""
+    label: str = ""
+    #: The user's: pairs of key and JSON text.
+    metadata: tuple[tuple[str, str], ...] = ()
+
+
+class Track(NamedTuple):
+    """Events that ran one inside another or one after another: those of a thread, or of a stream of a device.
+
+    Two tracks are the same where all but `number` is.
+    """
+
+    native_id: int
+    name: str = ""
+    #: "thread", "stream", or "async" for spans that overlap.
+    kind: str = "thread"
+    #: Position in `Trace.processes`.
+    process: int = 0
+    #: The device of a stream, as "CUDA:0"; "" for a thread.
+    device: str = ""
+    #: The number that the runtime itself gives a thread, -1 where it gives none.
+    number: int = -1
+
+
+class Collective(NamedTuple):
+    """A call in which all processes of a group take part; "" and -1 stand for what the runtime does not tell."""
+
+    name: str = ""
+    group: str = ""
+    group_size: int = -1
+    dtype: str = ""
+    in_elements: int = -1
+    out_elements: int = -1
+
+
+class SourceLine(NamedTuple):
+    """One line of a file, or of a notebook cell (then `file` is the cell's compiled file name)."""
+
+    file: str
+    line: int
+
+
+class OutsideOps(NamedTuple):
+    """Time in which no op ran, on any thread: while a line was the innermost one, and with the lines that it called."""
+
+    own_ns: int
+    total_ns: int
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Which optional facts this recording was asked for."""
+
+    record_shapes: bool = False
+    profile_memory: bool = False
+    with_stack: bool = False
+    with_flops: bool = False
+    with_modules: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Allocations(Record):
+    """Allocator events in order of time: a release has negative `nbytes`."""
+
+    time_ns: Int64
+    nbytes: Int64
+    #: Bytes held on that device after the event, of those that were allocated in the same recording.
+    total: Int64
+    #: Identifies the block; 0 where the runtime does not tell.
+    address: Int64
+    #: The innermost event of the same thread during which it happened, or -1.
+    event: Annotated[Int32, POINTS_TO_EVENT]
+    track: Annotated[Int32, PointsInto("tracks")]
+    device: Annotated[Int8, PointsInto("devices")]
+    device_index: Int8
+    #: Bytes the allocator had reserved of its device after the event; None where it reserves nothing.
+    reserved: Int64 | None = None
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    def take(self, rows: npt.ArrayLike) -> Allocations:
+        """The records at positions `rows`."""
+        order = np.asarray(rows)
+        return replace(self, **{name: column[order] for name, column in self.columns.items()})
+
+    @classmethod
+    def joined(cls, parts: Iterable[Allocations]) -> Allocations:
+        """The records of all parts in order of time; of one moment, those of the earlier part first."""
+        whole = cls(**concatenated(cls, list(parts)))
+        return whole.take(np.argsort(whole.time_ns, kind="stable"))
+
+
+def _of_all(parts: list[Iterable[Any]]) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(entry for part in parts for entry in part))
+
+
+def _in_order(parts: list[Iterable[Any]]) -> tuple[Any, ...]:
+    return tuple(sorted({entry for part in parts for entry in part}))
+
+
+def _updated(parts: list[Mapping[Any, Any]]) -> dict[Any, Any]:
+    return {key: value for part in parts for key, value in part.items()}
+
+
+def _overhead_ns(parts: list[int]) -> int:
+    return -1 if min(parts) < 0 else sum(parts)
+
+
+def _outside(parts: list[Mapping[SourceLine, OutsideOps] | None]) -> dict[SourceLine, OutsideOps] | None:
+    """The sums of each line over all parts; None where one does not know them."""
+    found: dict[SourceLine, OutsideOps] = {}
+    for part in parts:
+        if part is None:
+            return None
+        for line, (own_ns, total_ns) in part.items():
+            known = found.get(line, OutsideOps(0, 0))
+            found[line] = OutsideOps(known.own_ns + own_ns, known.total_ns + total_ns)
+    return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trace(Record):
+    """A finished recording: one row an event, ordered by start, then by length (an outer event first).
+
+    Columns are read-only. An optional column is None when its flag was off. A column that points into a
+    table holds -1 where there is nothing to point at.
+    """
+
+    name: Annotated[Int32, PointsInto("names")]
+    kind: Int8
+    device: Annotated[Int8, PointsInto("devices")]
+    start_ns: Int64
+    duration_ns: Int64
+    track: Annotated[Int32, PointsInto("tracks")]
+    phase: Int8
+    #: Unique and rising over ops, 0 for what is not an op.
+    correlation_id: Int64
+    #: Autograd's number, -1 where there is none.
+    sequence_nr: Int64
+    #: For an event of the backward pass, the forward event that made its autograd node, or -1.
+    forward: Annotated[Int32, POINTS_TO_EVENT]
+    #: The profiler step in which the event started.
+    step: Int32
+    is_user_annotation: Bool
+    is_async: Bool
+    device_index: Int8
+
+    names: tuple[str, ...]
+    devices: tuple[str, ...]
+    tracks: tuple[Track, ...]
+
+    #: For what ran on a device and for a runtime call, the op that caused it, or -1. None where no device was recorded.
+    launcher: Annotated[Int32 | None, POINTS_TO_EVENT] = None
+    #: For what ran on a device, the runtime call that launched it, or -1. None where no device was recorded.
+    launch: Annotated[Int32 | None, POINTS_TO_EVENT] = None
+    #: Bytes that a copy, a set or a collective moved, -1 where unknown.
+    moved_bytes: Annotated[Int64 | None, Absent(-1)] = None
+    #: For a collective, on a device or on the host, a position in `collectives`.
+    collective: Annotated[Int32 | None, PointsInto("collectives")] = None
+    overload: Annotated[Int32 | None, PointsInto("overloads")] = None
+    shape: Annotated[Int32 | None, PointsInto("shapes")] = None
+    #: Values of inputs that are no tensors, a position in `value_texts`.
+    values: Annotated[Int32 | None, PointsInto("value_texts")] = None
+    #: The number that torch's execution trace knows the call by, 0 where none was being made. None where nowhere.
+    record_function: Int64 | None = None
+    #: Metadata of a collective or of a device, a position in `extras`. None where no event has any.
+    extra: Annotated[Int32 | None, PointsInto("extras")] = None
+    stack: Annotated[Int32 | None, PointsInto("stacks")] = None
+    #: True where `stack` is the forward op's, lent to an event of the backward pass.
+    stack_is_forward: Bool | None = None
+    #: True for an op that Python code ran inside the backward pass. None where events of autograd nodes tell.
+    is_python_backward: Bool | None = None
+    #: Bytes of the event's own device around it, -1 where unknown.
+    memory_before: Annotated[Int64 | None, Absent(-1)] = None
+    memory_after: Annotated[Int64 | None, Absent(-1)] = None
+    #: Floating point operations, -1 where no formula is known.
+    flops: Annotated[Int64 | None, Absent(-1)] = None
+    module: Annotated[Int32 | None, PointsInto("modules")] = None
+    #: The marked line that was running; the one that caused the event is told by `analysis.attribution`.
+    line: Annotated[Int32 | None, PointsInto("lines")] = None
+    #: The marked lines that were running, innermost first: a node of `line_stacks`.
+    line_stack: Annotated[Int32 | None, PointsInto("line_stacks")] = None
+    #: For an op of an optimizer, the parameter that it works for. None where shapes were not recorded.
+    parameter: Annotated[Int32 | None, PointsInto("parameters")] = None
+
+    processes: tuple[Process, ...] = (Process(),)
+    collectives: tuple[Collective, ...] = ()
+    overloads: tuple[str, ...] = ()
+    shapes: tuple[Shapes, ...] = ()
+    #: Element types beside `shapes`: one string per input, "" for a non-tensor.
+    dtypes: Annotated[tuple[tuple[str, ...], ...], Beside("shapes")] = ()
+    #: Strides beside `shapes`, in the same form; () where the runtime does not tell them.
+    strides: Annotated[tuple[Shapes, ...], Beside("shapes")] = ()
+    #: JSON: a value per positional input, null for a tensor, then pairs of key and value (see `input_values`).
+    value_texts: tuple[str, ...] = ()
+    #: JSON objects, the values as Kineto spells them.
+    extras: tuple[str, ...] = ()
+    stacks: StackTree | None = None
+    modules: tuple[str, ...] = ()
+    lines: tuple[SourceLine, ...] = ()
+    parameters: tuple[str, ...] = ()
+    line_stacks: StackTree | None = None
+    #: Why lines are missing, or coarser than they could be; "" where nothing is wrong.
+    lines_note: Annotated[str, Joined(lambda notes: "; ".join(filter(None, dict.fromkeys(notes))))] = ""
+    allocations: Allocations | None = None
+    #: For each marked line that ran, the time while no op did. None where no line was marked, or ops are missing.
+    outside: Annotated[Mapping[SourceLine, OutsideOps] | None, Joined(_outside)] = None
+    #: Source text by file name as the recording ended: of notebook cells, and of the user's files.
+    sources: Annotated[Mapping[str, str], Joined(_updated)] = field(default_factory=dict)
+
+    recorded: Recorded = field(default_factory=Recorded)
+    #: The recording's own window, Unix nanoseconds.
+    began_ns: Annotated[int, Joined(min)] = 0
+    ended_ns: Annotated[int, Joined(max)] = 0
+    #: Begin and end of each recorded window: several where a schedule, or a profile started again, recorded in parts.
+    windows: Annotated[tuple[tuple[int, int], ...], Joined(_in_order)] = ()
+    label: str = ""
+    hooks: Annotated[tuple[str, ...], Joined(_of_all)] = ()
+    trace_id: str = ""
+    #: Events beyond `max_events`; `dropped_exactly` is False when this is only a lower bound.
+    dropped: Annotated[int, Joined(sum)] = 0
+    dropped_exactly: Annotated[bool, Joined(all)] = True
+    #: Whether some ops were left out on purpose: of devices that were not asked for, or switched off for a time.
+    is_partial: Annotated[bool, Joined(any)] = False
+    #: Estimated time that recording itself added, `own_ns` with it, or -1.
+    overhead_ns: Annotated[int, Joined(_overhead_ns)] = -1
+    #: Of the window and in no op, the time that the profiler took to start, to stop and for its line marks.
+    own_ns: Annotated[int, Joined(sum)] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("sources", "outside"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @property
+    def has_all_ops(self) -> bool:
+        """Whether every op that ran in the window is there, as far as is known."""
+        return not self.dropped and self.dropped_exactly and not self.is_partial
+
+    def __repr__(self) -> str:
+        threads = sum(track.kind == "thread" for track in self.tracks)
+        return f"<Trace of {len(self):,} events, {threads} threads>"
+
+    @property
+    def on_device(self) -> Bool:
+        """Which events ran on a device rather than on the host that drives it."""
+        return self.kind >= KERNEL
+
+    @property
+    def is_device_work(self) -> Bool:
+        """Which events kept a device busy: kernels, copies, sets and collectives."""
+        return (self.kind >= KERNEL) & (self.kind <= COLLECTIVE)
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """The user's metadata of all processes: key to JSON text."""
+        return MappingProxyType({key: text for process in self.processes for key, text in process.metadata})
+
+    @property
+    def end_ns(self) -> Int64:
+        """End of each event."""
+        return self.start_ns + self.duration_ns
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the columns, tables of strings not counted."""
+        owners = [owner for owner in (self, self.allocations, self.stacks, self.line_stacks) if owner is not None]
+        return sum(column.nbytes for owner in owners for column in owner.columns.values())
+
+    def sorted(self) -> Trace:
+        """Return the trace with its events in the order this class promises; references between events follow."""
+        later, longer = np.diff(self.start_ns), np.diff(self.duration_ns)
+        if np.all((later > 0) | ((later == 0) & (longer <= 0))):
+            return self
+        return self.take(np.lexsort((-self.duration_ns, self.start_ns)))
+
+    def take(self, order: npt.ArrayLike) -> Trace:
+        """The events at positions `order`, in that order; references to an event left out become -1."""
+        order = np.asarray(order, np.int64)
+        where = np.full(len(self) + 1, -1, np.int32)
+        where[order] = np.arange(len(order), dtype=np.int32)
+        columns, schema = self.columns, schema_of(Trace).columns
+        changed: dict[str, Any] = {name: column[order] for name, column in columns.items()}
+        changed |= {name: where[changed[name]] for name in columns if schema[name].points_to_event}
+        if self.allocations is not None:
+            changed["allocations"] = replace(self.allocations, event=where[self.allocations.event])
+        return replace(self, **changed)
+
+
+def with_metadata(trace: Trace, metadata: Mapping[str, str]) -> Trace:
+    """`trace` with metadata of its first process added: key to JSON text."""
+    first, *others = trace.processes
+    known = tuple({**dict(first.metadata), **metadata}.items())
+    return replace(trace, processes=(first._replace(metadata=known), *others))
+
+
+def empty_trace(**scalars: Any) -> Trace:
+    """A trace without events; `scalars` are any of `Trace`'s fields that are not columns."""
+    columns: dict[str, Any] = concatenated(Trace, [])
+    return Trace(**columns, **{"names": (), "devices": ("CPU",), "tracks": (), **scalars})

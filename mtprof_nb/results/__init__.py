@@ -1,0 +1,1 @@
+"""Answers about a recording: events, averages, lines, and their text tables."""

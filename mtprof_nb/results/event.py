@@ -1,0 +1,361 @@
+"""One event of a trace as a view: it reads as a mapping, and by torch's attribute names."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from mtprof_nb.analysis.costs import averaged_costs, averaged_name
+from mtprof_nb.analysis.fields import (
+    extra,
+    field,
+    input_shapes,
+    input_strides,
+    input_values,
+    keys,
+    stack,
+    thread_id,
+)
+from mtprof_nb.analysis.lines.owners import children, launched
+from mtprof_nb.analysis.python_calls import python_numbers
+from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, PYTHON, SCOPE, Trace
+from mtprof_nb.results.text_table import FormattedTimes
+
+_FUNCTION_SCOPE, _BACKWARD_SCOPE, _USER_SCOPE = 0, 1, 7
+_ACTIVITY_TYPES = ("cpu_op", "user_annotation", "python_function", "runtime", "kernel")
+
+
+class Interval(NamedTuple):
+    """Microseconds since the recording began."""
+
+    start: float
+    end: float
+
+    def elapsed_us(self) -> float:
+        """Length of the interval."""
+        return self.end - self.start
+
+
+class Kernel(NamedTuple):
+    """A kernel that an op launched: its name, the index of its device, microseconds."""
+
+    name: str
+    device: int
+    duration: float
+
+
+class DeviceName(str):
+    """The name of a device type, which also equals torch's enum member for it."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):
+            return str.__eq__(self, other)
+        name = getattr(other, "name", None)
+        return str.__eq__(self, "NPU" if name == "PrivateUse1" else str(name))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+def used_device(trace: Trace) -> str | None:
+    """The device beside the CPU that a trace tells of, in torch's spelling."""
+    return next((device.lower() for device in trace.devices if device != "CPU"), None)
+
+
+class Event(FormattedTimes, Mapping[str, Any]):
+    """One event. Its keys are what was recorded of it; its attributes are those, and torch's `FunctionEvent`'s.
+
+    Attributes of torch's that were not recorded are empty or zero, as in torch; times are in microseconds.
+    """
+
+    __slots__ = ("_position", "_trace")
+
+    count = 1
+    node_id = -1
+    is_remote = False
+    is_legacy = False
+    #: What no recording has: torch's values for events without it.
+    flow_id = flow_type = 0
+    flow_start = False
+    self_cpu_percent = total_cpu_percent = total_device_percent = -1
+    metadata = None
+
+    def __init__(self, trace: Trace, position: int) -> None:
+        self._trace = trace
+        self._position = position
+
+    def __getitem__(self, key: str) -> Any:
+        return field(self._trace, self._position, key)
+
+    def __iter__(self) -> Iterator[str]:
+        return keys(self._trace, self._position)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __getattr__(self, name: str) -> Any:
+        # A private name is no key; asked of an event that is only being copied, it would ask for itself.
+        if not name.startswith("_"):
+            with suppress(KeyError):
+                return self[name]
+        msg = f"'Event' object has no attribute {name!r}: it was not recorded of this event, or is no key of any"
+        raise AttributeError(msg)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Event):
+            return self._trace is other._trace and self._position == other._position
+        return Mapping.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        return hash((id(self._trace), self._position))
+
+    def __repr__(self) -> str:
+        return f"<Event {self.id} {self.name!r} {self.kind} {self.device_type} {self.duration_ns} ns>"
+
+    @property
+    def id(self) -> int:
+        """Position of the event in the trace."""
+        return self._position
+
+    @property
+    def trace(self) -> Trace:
+        """The recording that the event is of."""
+        return self._trace
+
+    @property
+    def key(self) -> str:
+        """The name that the event is averaged under."""
+        return averaged_name(self["name"])
+
+    @property
+    def trace_name(self) -> str:
+        """The name as recorded."""
+        name: str = self["name"]
+        return name
+
+    @property
+    def overload_name(self) -> str:
+        """The overload of an op where it was recorded."""
+        overload = -1 if self._trace.overload is None else self._trace.overload.item(self._position)
+        return self._trace.overloads[overload] if overload >= 0 else ""
+
+    @property
+    def device_type(self) -> DeviceName:
+        """The device that the event ran on, or was called for."""
+        return DeviceName(self["device_type"])
+
+    @property
+    def device_index(self) -> int:
+        """Which of several devices."""
+        return self._trace.device_index.item(self._position)
+
+    @property
+    def device_resource_id(self) -> int:
+        """The native thread, or a device's stream."""
+        return thread_id(self._trace, self._position)
+
+    @property
+    def thread(self) -> int:
+        """The native thread, or a device's stream."""
+        return thread_id(self._trace, self._position)
+
+    @property
+    def fwd_thread(self) -> int:
+        """The thread of the forward event behind one of the backward pass; 0, as in torch, where there is none."""
+        forward = self._trace.forward.item(self._position)
+        return thread_id(self._trace, forward) if forward >= 0 else 0
+
+    @property
+    def time_range(self) -> Interval:
+        """From start to end since the recording began."""
+        began_ns = self._trace.began_ns
+        return Interval((self["start_ns"] - began_ns) / 1000, (self["end_ns"] - began_ns) / 1000)
+
+    @property
+    def sequence_nr(self) -> int:
+        """Autograd's number, -1 where there is none."""
+        return self._trace.sequence_nr.item(self._position)
+
+    @property
+    def input_shapes(self) -> list[Any]:
+        """A list per input; empty unless shapes were recorded."""
+        return input_shapes(self._trace, self._position)
+
+    structured_input_shapes = input_shapes
+
+    @property
+    def input_dtypes(self) -> list[str]:
+        """The element type of each input, "" for what is no tensor; empty unless shapes were recorded."""
+        shape = -1 if self._trace.shape is None else self._trace.shape.item(self._position)
+        return list(self._trace.dtypes[shape]) if shape >= 0 else []
+
+    @property
+    def structured_input_strides(self) -> list[Any]:
+        """A list of strides per input; empty unless shapes were recorded."""
+        return input_strides(self._trace, self._position)
+
+    @property
+    def concrete_inputs(self) -> list[Any]:
+        """The value of each input that is no tensor, None for one; empty unless shapes were recorded."""
+        return input_values(self._trace, self._position)[0]
+
+    @property
+    def kwinputs(self) -> dict[str, Any]:
+        """Values by keyword that `_RecordFunctionFast` was given; empty unless shapes were recorded."""
+        return input_values(self._trace, self._position)[1]
+
+    @property
+    def python_id(self) -> int:
+        """The number of a Python call, from 1 on; -1 for anything else."""
+        return python_numbers(self._trace).own.item(self._position)
+
+    @property
+    def python_parent_id(self) -> int:
+        """The number of the Python call around a Python call, -1 where there is none."""
+        return python_numbers(self._trace).parent.item(self._position)
+
+    @property
+    def python_module_id(self) -> int:
+        """Which of the modules of its class a call of a module is for, -1 for anything else."""
+        return python_numbers(self._trace).module.item(self._position)
+
+    @property
+    def linked_correlation_id(self) -> int:
+        """The `correlation_id` of the op that launched it, 0 for what no op launched."""
+        launcher = -1 if self._trace.launcher is None else self._trace.launcher.item(self._position)
+        return self._trace.correlation_id.item(launcher) if launcher >= 0 else 0
+
+    @property
+    def external_id(self) -> int:
+        """The `correlation_id` of the op that it is, or that launched it; 0 for anything else."""
+        return self._trace.correlation_id.item(self._position) or self.linked_correlation_id
+
+    @property
+    def metadata_json(self) -> str:
+        """Deprecated: the inside of a JSON object, with `Ev Idx` as in a Chrome trace.
+
+        After it comes what a collective or a device said of the event.
+        """
+        warnings.warn("`metadata_json` is deprecated. Use `event_metadata` instead.", FutureWarning, stacklevel=2)
+        said = {"Ev Idx": self._position, **extra(self._trace, self._position)}
+        return ", ".join(f'"{key}": {value}' for key, value in said.items())
+
+    @property
+    def event_metadata(self) -> Any:
+        """Torch's `EventMetadata` of what a collective or a device said of the event; None where nothing was said."""
+        said = extra(self._trace, self._position)
+        return import_module("torch.autograd.profiler_util")._build_metadata(said) if said else None
+
+    @property
+    def stack(self) -> list[str]:
+        """Frames, innermost first; empty unless stacks were recorded."""
+        return stack(self._trace, self._position)
+
+    @property
+    def flops(self) -> int:
+        """Floating point operations, 0 where no formula is known."""
+        return max(self._trace.flops.item(self._position), 0) if self._trace.flops is not None else 0
+
+    @property
+    def scope(self) -> int:
+        """Torch's record scope: 7 for what a user named, 1 for a node of the backward pass, else 0."""
+        if self._trace.kind.item(self._position) == SCOPE:
+            return _USER_SCOPE
+        is_node = self._trace.phase.item(self._position) == BACKWARD and ENGINE_PREFIX + self.name in self._trace.names
+        return _BACKWARD_SCOPE if is_node else _FUNCTION_SCOPE
+
+    @property
+    def use_device(self) -> str | None:
+        """The device beside the CPU that was recorded."""
+        return used_device(self._trace)
+
+    @property
+    def is_async(self) -> bool:
+        """Whether it ended on another thread than it started on."""
+        return self._trace.is_async.item(self._position)
+
+    @property
+    def is_user_annotation(self) -> bool:
+        """Whether a user or a library named it by `record_function`."""
+        return self._trace.is_user_annotation.item(self._position)
+
+    @property
+    def is_python_function(self) -> bool:
+        """Whether it is a call of a Python function."""
+        return self._trace.kind.item(self._position) == PYTHON
+
+    @property
+    def activity_type(self) -> str:
+        """Kineto's word for its kind."""
+        return _ACTIVITY_TYPES[self._trace.kind.item(self._position)]
+
+    @property
+    def cpu_parent(self) -> Event | None:
+        """The event of the same thread that it ran directly in."""
+        parent = averaged_costs(self._trace).parent.item(self._position)
+        return Event(self._trace, parent) if parent >= 0 else None
+
+    @property
+    def cpu_children(self) -> list[Event]:
+        """The events of the same thread that ran directly in it."""
+        return [Event(self._trace, child) for child in children(self._trace, self._position)]
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """The kernels that it launched."""
+        found = [Event(self._trace, position) for position in launched(self._trace, self._position)]
+        kernels = [event for event in found if event["kind"] == "kernel"]
+        return [Kernel(event.name, event.device_index, event.duration_ns / 1000) for event in kernels]
+
+    @property
+    def cpu_time_total(self) -> float:
+        """Time on the host."""
+        return averaged_costs(self._trace).total_ns.item(self._position) / 1000
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Time on the host less that of its children."""
+        return averaged_costs(self._trace).self_ns.item(self._position) / 1000
+
+    @property
+    def device_time_total(self) -> float:
+        """Time of the kernels that it and its children launched, or its own if it is one."""
+        device_ns = averaged_costs(self._trace).device_ns
+        return 0.0 if device_ns is None else device_ns.item(self._position) / 1000
+
+    @property
+    def self_device_time_total(self) -> float:
+        """Time of the kernels that it launched itself, or its own if it is one."""
+        device_ns = averaged_costs(self._trace).self_device_ns
+        return 0.0 if device_ns is None else device_ns.item(self._position) / 1000
+
+    @property
+    def cpu_memory_usage(self) -> int:
+        """Bytes of the host allocated less released meanwhile."""
+        return self._bytes("cpu")
+
+    @property
+    def self_cpu_memory_usage(self) -> int:
+        """Bytes of the host allocated less released meanwhile, without those of its children."""
+        return self._bytes("self_cpu")
+
+    @property
+    def device_memory_usage(self) -> int:
+        """Bytes of devices allocated less released meanwhile."""
+        return self._bytes("device")
+
+    @property
+    def self_device_memory_usage(self) -> int:
+        """Bytes of devices allocated less released meanwhile, without those of its children."""
+        return self._bytes("self_device")
+
+    def _bytes(self, column: str) -> int:
+        memory = averaged_costs(self._trace).memory
+        return 0 if memory is None else int(getattr(memory, column)[self._position])

@@ -1,0 +1,211 @@
+"""The events of a trace as a list of views, which answers as torch's list of events does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, MutableSequence
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+
+import numpy as np
+
+from mtprof_nb.analysis.costs import averaged_costs
+from mtprof_nb.analysis.stack_metrics import METRICS
+from mtprof_nb.model.merge import merge
+from mtprof_nb.model.trace import Int64, Trace
+from mtprof_nb.results.event import Event
+from mtprof_nb.results.text_table import build_table
+
+if TYPE_CHECKING:
+    from mtprof_nb.results.averages import EventList, FunctionEventAvg
+
+
+class Events(MutableSequence[Event]):
+    """A list of events, at first all of a trace that count, by start. Every answer is about the events that it holds.
+
+    As in torch's list, bookkeeping of the runtime is left out, and an event whose only child has its name stands for
+    both: so many events, and so much time, are in the rows of `key_averages()` too.
+    Event objects are made when they are asked for, and all of them when the list is changed.
+    """
+
+    def __init__(self, trace: Trace, held: Iterable[Event] | None = None) -> None:
+        self._trace = trace
+        #: Positions of the trace's events that count; nobody asks for them once `_held` has the events.
+        self._positions = _counted(trace) if held is None else []
+        #: None while the list holds the trace's events as they are.
+        self._held = None if held is None else [_checked(event) for event in held]
+
+    def _changeable(self) -> list[Event]:
+        if self._held is None:
+            self._held = list(self)
+        return self._held
+
+    def __len__(self) -> int:
+        return len(self._positions) if self._held is None else len(self._held)
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> Events: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> Event | Events:
+        if isinstance(index, slice):
+            if self._held is not None:
+                return Events(self._trace, self._held[index])
+            return Events(self._trace, (Event(self._trace, position) for position in self._positions[index]))
+        return Event(self._trace, self._positions[index]) if self._held is None else self._held[index]
+
+    @overload
+    def __setitem__(self, index: SupportsIndex, value: Event) -> None: ...
+    @overload
+    def __setitem__(self, index: slice, value: Iterable[Event]) -> None: ...
+    def __setitem__(self, index: Any, value: Any) -> None:
+        checked = [_checked(event) for event in value] if isinstance(index, slice) else _checked(value)
+        self._changeable()[index] = checked
+
+    def __delitem__(self, index: SupportsIndex | slice) -> None:
+        del self._changeable()[index]
+
+    def insert(self, index: SupportsIndex, value: Event) -> None:
+        """Put an event before the one at `index`; `TypeError` for anything else than an event."""
+        self._changeable().insert(index, _checked(value))
+
+    def sort(self, *, key: Callable[[Event], Any], reverse: bool = False) -> None:
+        """Order the events by what `key` says of each."""
+        self._changeable().sort(key=key, reverse=reverse)
+
+    def reverse(self) -> None:
+        """Turn the order around."""
+        self._changeable().reverse()
+
+    def clear(self) -> None:
+        """Hold no event."""
+        self._held = []
+
+    def copy(self) -> Events:
+        """Another list of the same events."""
+        return Events(self._trace, self._held)
+
+    def __add__(self, other: Iterable[Event]) -> Events:
+        return Events(self._trace, [*self, *other])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Events | list):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == its for mine, its in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # as a list
+
+    def __iter__(self) -> Iterator[Event]:
+        trace = self._trace
+        return iter(self._held) if self._held is not None else (Event(trace, at) for at in self._positions)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        return f"<Events: {len(self):,}>"
+
+    def _chosen(self) -> dict[Trace, Int64]:
+        """Positions of the events in the list, for each recording that they are of."""
+        found: dict[Trace, list[int]] = {} if self._held else {self._trace: []}
+        for event in self._held or ():
+            found.setdefault(event.trace, []).append(event.id)
+        return {trace: np.array(positions, np.int64) for trace, positions in found.items()}
+
+    @property
+    def function_events(self) -> Events:
+        """The list itself: torch's low-level profiler has its events under this name."""
+        return self
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Microseconds of the host in all events; no moment of a thread counts twice."""
+        return self.key_averages(include_python_functions=True).self_cpu_time_total
+
+    def key_averages(
+        self,
+        group_by_input_shapes: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+        include_python_functions: bool = False,
+    ) -> EventList:
+        """The events grouped by name and device, and by what else is asked for; Python calls only where asked for."""
+        from mtprof_nb.results.averages import key_averages
+
+        by = (group_by_input_shapes, group_by_stack_n, group_by_overload_name, include_python_functions)
+        if self._held is None:
+            return key_averages(self._trace, *by)
+        first, *others = [key_averages(trace, *by, positions=chosen) for trace, chosen in self._chosen().items()]
+        rows = first.like(row for averages in (first, *others) for row in averages)
+        return rows.key_averages(*by) if others else rows
+
+    def total_average(self) -> FunctionEventAvg:
+        """All events in one row, whose key is `Total`."""
+        return self.key_averages(include_python_functions=True).total_average()
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int | None = 100,
+        max_src_column_width: int | None = 75,
+        max_name_column_width: int | None = 55,
+        max_shapes_column_width: int | None = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
+        """A text table with a row an event; options as for `EventList.table`."""
+        from mtprof_nb.results.averages import SORT_KEYS
+
+        recorded = [trace.recorded for trace in ((self._trace,) if self._held is None else self._chosen())]
+        return build_table(
+            self,
+            attributes=SORT_KEYS,
+            sort_by=sort_by,
+            row_limit=row_limit,
+            max_src_column_width=max_src_column_width,
+            max_name_column_width=max_name_column_width,
+            max_shapes_column_width=max_shapes_column_width,
+            header=header,
+            profile_memory=any(one.profile_memory for one in recorded),
+            with_flops=any(one.with_flops for one in recorded),
+            top_level_events_only=top_level_events_only,
+            time_unit=time_unit,
+        )
+
+    def supported_export_stacks_metrics(self) -> list[str]:
+        """The metrics that `export_stacks` takes."""
+        return list(METRICS)
+
+    def export_stacks(self, path: str | PathLike[str], metric: str = "self_cpu_time_total") -> None:
+        """Write collapsed stacks for flamegraph.pl or speedscope."""
+        from mtprof_nb.export.averages_files import write_stacks
+        from mtprof_nb.export.collapsed_stacks import write
+
+        if self._held is None:
+            write(self._trace, path, metric)
+        else:
+            write_stacks(self, path, metric)
+
+    def export_chrome_trace(self, path: str | PathLike[str]) -> None:
+        """Write the events for Perfetto, chrome://tracing or HolisticTraceAnalysis: `.json` or `.json.gz`."""
+        from mtprof_nb.export.chrome_trace import write
+
+        write(self._trace if self._held is None else self._recording(), path)
+
+    def _recording(self) -> Trace:
+        """A recording of the events in the list alone, each once."""
+        parts = [trace.take(np.unique(positions)) for trace, positions in self._chosen().items()]
+        return merge([replace(part, allocations=None) for part in parts])
+
+
+def _counted(trace: Trace) -> range | list[int]:
+    counted = averaged_costs(trace).counted
+    return range(len(trace)) if counted.all() else np.flatnonzero(counted).tolist()
+
+
+def _checked(value: object) -> Event:
+    if not isinstance(value, Event):
+        msg = f"a list of events holds events of a profile, not {value!r}: take them out of events()"
+        raise TypeError(msg)
+    return value

@@ -1,0 +1,273 @@
+"""`Lines`: what each source line cost, as rows, as text and as a DataFrame."""
+
+from __future__ import annotations
+
+import linecache
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+
+from mtprof_nb.analysis.lines.line_costs import LineCosts, OpsOfLine, line_costs, ops_of_line
+from mtprof_nb.analysis.lines.parameter_lines import ParameterCost, parameter_costs
+from mtprof_nb.model.trace import Int64, OutsideOps, SourceLine, Trace
+from mtprof_nb.results.text_table import data_frame, format_memory, format_share, format_time
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNATTRIBUTED = "(unattributed)"
+_SOURCE_WIDTH = 60
+_NO_TIME = OutsideOps(0, 0)
+_NOTHING_RECORDED = "no lines were recorded: profile with_stack=True, or in a notebook with %%mtprofile"
+
+
+@dataclass(frozen=True)
+class LineRow:
+    """The cost of one source line. `self_ns` is the sum of the four phases.
+
+    `total_ns` adds what the line called and, where it is known, the time outside ops.
+    """
+
+    #: The file, or the name under which a cell was compiled; "" for what belongs to no line.
+    file: str
+    #: How a reader knows the file: `Cell [3]`, or its name.
+    where: str
+    line: int
+    source: str
+    forward_ns: int
+    backward_ns: int
+    optimizer_ns: int
+    other_ns: int
+    self_ns: int
+    total_ns: int
+    #: Ops that ran on the line, over all its executions.
+    count: int
+    #: Kernels that the line launched; None where none was recorded.
+    device_ns: int | None = None
+    #: Allocated less released; None where memory was not recorded, or an op of the line ran on a thread without it.
+    memory_bytes: int | None = None
+    #: Allocated, whatever was released since; None as above, and where the allocator told nothing.
+    allocated_bytes: int | None = None
+    #: Time while the line ran and no op did, on any thread: Python code, also of functions without lines here, waiting,
+    #: input. None where it is not known: it is of a cell with `%%mtprofile`, all of whose ops were recorded.
+    outside_ns: int | None = None
+    #: Whether an op ran on the line, or on one that it called.
+    has_ops: bool = True
+
+    @property
+    def time_ns(self) -> int:
+        """Its own ops, whenever they ran, and the time outside ops: over all lines, what they took together."""
+        return self.self_ns + (self.outside_ns or 0)
+
+
+#: The fields that say which line it is: the first ones.
+_PLACE = ("file", "where", "line", "source")
+_COLUMNS = tuple(part.name for part in fields(LineRow) if part.name != "has_ops")
+
+
+class Lines(Sequence[LineRow]):
+    """The lines of a trace, the dearest first. Their sums are the trace's totals, to the nanosecond.
+
+    Lines that ran without an op come after those with, ops of which no line is known are one row, the last.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._rows = _rows(trace, line_costs(trace))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> LineRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[LineRow]: ...
+    def __getitem__(self, index: int | slice) -> LineRow | list[LineRow]:
+        return self._rows[index]
+
+    def __iter__(self) -> Iterator[LineRow]:
+        return iter(self._rows)
+
+    def __repr__(self) -> str:
+        return self.table("self_ns" if self._trace.outside is None else "time_ns", row_limit=30)
+
+    @property
+    def note(self) -> str:
+        """Why lines are missing or coarse, "" where nothing is wrong."""
+        trace = self._trace
+        if self._rows and trace.stack is None and trace.line is None and trace.line_stack is None:
+            return trace.lines_note or _NOTHING_RECORDED
+        return trace.lines_note
+
+    def ops(self, row: LineRow) -> list[OpsOfLine]:
+        """The ops of one row by name and phase, the dearest first."""
+        return ops_of_line(self._trace, SourceLine(row.file, row.line) if row.file else None)
+
+    def parameters(self) -> list[ParameterCost]:
+        """Cost of the optimizer for each parameter, the dearest first. Needs `record_shapes`."""
+        return parameter_costs(self._trace)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row a line, the largest `time_ns` first; a column for each field of `LineRow` that was recorded.
+
+        `time_ns` is the panel's *Time*: the line's own ops and its time outside ops. Needs pandas.
+        """
+        rows = [{**asdict(row), "time_ns": row.time_ns} for row in self.by_time()]
+        frame = data_frame(rows, columns=[*_PLACE, "time_ns", *_COLUMNS[len(_PLACE) :]])
+        optional = ("device_ns", "memory_bytes", "allocated_bytes", "outside_ns")
+        absent = [name for name in optional if frame[name].isna().all()]
+        return frame.drop(columns=absent)
+
+    def by_time(self) -> list[LineRow]:
+        """The rows by what they took, in ops or outside; what has no line comes last."""
+        return _sorted(self._rows, "time_ns")
+
+    def table(self, sort_by: str = "self_ns", row_limit: int | None = 100) -> str:
+        """The rows as aligned text, the largest `sort_by` first; -1 or None shows them all."""
+        rows = _sorted(self._rows, sort_by)
+        shown = rows if row_limit is None or row_limit < 0 else rows[:row_limit]
+        table = _Text(self._rows).lines(shown)
+        if len(shown) < len(rows):
+            table.append(f"showing {len(shown)} of {len(rows)} lines")
+        total_ns, count = sum(row.self_ns for row in rows), sum(row.count for row in rows)
+        table.append(f"Total: {format_time(total_ns / 1e3)}  Count: {count}")
+        return "\n".join([*table, *([f"Note: {self.note}"] if self.note else [])]) + "\n"
+
+
+def _sorted(rows: list[LineRow], key: str) -> list[LineRow]:
+    if key not in (known := (*_COLUMNS, "time_ns")):
+        msg = f"unknown sort key {key!r}: use one of {', '.join(known)}"
+        raise AttributeError(msg)
+    if key in _PLACE:
+        return sorted(rows, key=lambda row: (row.file == "", getattr(row, key), row.file, row.line))
+    return sorted(rows, key=lambda row: (row.file == "", -(getattr(row, key) or 0), -row.time_ns, row.file, row.line))
+
+
+def _rows(trace: Trace, costs: LineCosts) -> list[LineRow]:
+    outside = dict(trace.outside or {})
+    places = enumerate((*costs.lines, None))
+    with_ops = [(index, place) for index, place in places if costs.count[index] or costs.total_ns[index]]
+    times = [outside.pop(place, _NO_TIME) if place else _NO_TIME for _, place in with_ops]
+    rows = [_row(trace, costs, *where, time) for where, time in zip(with_ops, times, strict=True)]
+    without = [_row(trace, costs, None, place, time) for place, time in outside.items() if time.total_ns]
+    # What runs after the last line of a cell is not the user's.
+    return _sorted(rows + [row for row in without if row.source], "self_ns")
+
+
+def _row(trace: Trace, costs: LineCosts, index: int | None, place: SourceLine | None, outside: OutsideOps) -> LineRow:
+    """The row at `index` of `costs`, where it has one."""
+
+    def cost(column: Int64) -> int:
+        return int(column[index]) if index is not None else 0
+
+    def nbytes(column: Int64 | None) -> int | None:
+        is_missing = index is not None and costs.lacks_memory[index]
+        return None if column is None or is_missing else cost(column)
+
+    phases = [cost(column) for column in (costs.forward_ns, costs.backward_ns, costs.optimizer_ns, costs.other_ns)]
+    return LineRow(
+        file=place.file if place else "",
+        where=file_label(place.file) if place else "",
+        line=place.line if place else 0,
+        source=source_of(trace, place) if place else UNATTRIBUTED,
+        forward_ns=phases[0],
+        backward_ns=phases[1],
+        optimizer_ns=phases[2],
+        other_ns=phases[3],
+        self_ns=sum(phases),
+        total_ns=cost(costs.total_ns) + outside.total_ns,
+        count=cost(costs.count),
+        device_ns=None if costs.device_ns is None else cost(costs.device_ns),
+        memory_bytes=nbytes(costs.memory_bytes),
+        allocated_bytes=nbytes(costs.allocated_bytes),
+        outside_ns=None if trace.outside is None else outside.own_ns,
+        has_ops=index is not None,
+    )
+
+
+def source_of(trace: Trace, place: SourceLine) -> str:
+    """The text of a line, without its indentation; "" where it is not to be had."""
+    lines = source_lines(trace, place.file)
+    return lines[place.line - 1].strip() if 0 < place.line <= len(lines) else ""
+
+
+def source_lines(trace: Trace, file: str) -> list[str]:
+    """The text of a cell or file by lines; none where it is not to be had."""
+    text = trace.sources.get(file)
+    if text is not None:
+        return [_MAGIC.sub(_as_typed, line) for line in text.split("\n")]
+    try:
+        return [line.rstrip("\n") for line in linecache.getlines(file)]
+    except ValueError:  # no name that a file could have
+        return []
+
+
+#: What IPython makes of a magic, or of a command, where its text needs no escape.
+_MAGIC = re.compile(
+    r"get_ipython\(\)\.(?:run_(?P<kind>line|cell)_magic\('(?P<name>\w+)', |(?P<system>system)\()"
+    r"'(?P<text>[^'\\]*)'(?:, None)?\)"
+)
+
+
+def _as_typed(call: re.Match[str]) -> str:
+    if call["system"]:
+        return f"!{call['text']}"
+    return f"{'%' if call['kind'] == 'line' else '%%'}{call['name']} {call['text']}".rstrip()
+
+
+def file_label(file: str) -> str:
+    """`Cell [3]` for a cell of the running notebook, the file's name otherwise."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    label = shell.compile.format_code_name(file) if shell is not None else None
+    if label is None:
+        return file if file.startswith("<") else Path(file).name
+    return f"{label[0]} {label[1].removeprefix('In')}"
+
+
+class _Text:
+    """The columns that a table has, by what was recorded."""
+
+    def __init__(self, rows: list[LineRow]) -> None:
+        self._total_ns = sum(row.self_ns for row in rows)
+        self._has_other = any(row.other_ns for row in rows)
+        self._has_device = any(row.device_ns is not None for row in rows)
+        self._has_memory = any(row.memory_bytes is not None for row in rows)
+        self._has_allocated = any(row.allocated_bytes is not None for row in rows)
+        self._has_outside = any(row.outside_ns is not None for row in rows)
+
+    def lines(self, rows: list[LineRow]) -> list[str]:
+        header = ["Line", "Source", "Self %", "Self", "Forward", "Backward", "Optimizer"]
+        header += ["Other"] * self._has_other + ["Outside ops"] * self._has_outside + ["Total", "# of Ops"]
+        header += ["Device"] * self._has_device + ["Memory"] * self._has_memory
+        header += ["Allocated"] * self._has_allocated
+        cells = [header, *(self._cells(row) for row in rows)]
+        widths = [max(len(line[column]) for line in cells) for column in range(len(header))]
+        texts = ["  ".join(_aligned(line, widths)).rstrip() for line in cells]
+        rule = "  ".join("-" * width for width in widths)
+        return [rule, texts[0], rule, *texts[1:], rule]
+
+    def _cells(self, row: LineRow) -> list[str]:
+        times = [row.self_ns, row.forward_ns, row.backward_ns, row.optimizer_ns]
+        times += [row.other_ns] * self._has_other + [row.outside_ns or 0] * self._has_outside + [row.total_ns]
+        source = row.source if len(row.source) <= _SOURCE_WIDTH else f"{row.source[: _SOURCE_WIDTH - 3]}..."
+        cells = [f"{row.where}:{row.line}" if row.file else "", source, format_share(row.self_ns, self._total_ns or 1)]
+        cells += [format_time(time / 1e3) for time in times] + [str(row.count)]
+        cells += [format_time((row.device_ns or 0) / 1e3)] * self._has_device
+        cells += [_memory_text(row.memory_bytes)] * self._has_memory
+        return cells + [_memory_text(row.allocated_bytes)] * self._has_allocated
+
+
+def _memory_text(nbytes: int | None) -> str:
+    return "" if nbytes is None else format_memory(nbytes)
+
+
+def _aligned(cells: list[str], widths: list[int]) -> list[str]:
+    """The place and the source on the left, numbers on the right."""
+    return [
+        f"{cell:<{width}}" if column < 2 else f"{cell:>{width}}"
+        for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]

@@ -1,0 +1,132 @@
+"""Results of a finished profile: each method is a function of its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from mtprof_nb.model.trace import Trace
+
+if TYPE_CHECKING:
+    from mtprof_nb.results.averages import EventList
+    from mtprof_nb.results.events import Events
+    from mtprof_nb.results.line_table import Lines
+
+Path = str | PathLike[str]
+
+
+class Results:
+    """Tables, charts and files of `self.trace`."""
+
+    #: Points of the last memory timeline that was exported, None before.
+    mem_tl: Any = None
+
+    @property
+    def trace(self) -> Trace:
+        """The finished recording."""
+        raise NotImplementedError
+
+    def events(self) -> Events:
+        """Every event that counts, ordered by start."""
+        from mtprof_nb.results.events import Events
+
+        return Events(self.trace)
+
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+        include_python_functions: bool = False,
+    ) -> EventList:
+        """Events grouped by name and device, and by shapes, innermost frames or overload where asked.
+
+        Calls of Python functions, which `with_stack` records, have rows only with `include_python_functions`.
+        """
+        from mtprof_nb.results.averages import key_averages
+
+        return key_averages(
+            self.trace, group_by_input_shape, group_by_stack_n, group_by_overload_name, include_python_functions
+        )
+
+    def lines(self) -> Lines:
+        """Cost per source line, forward, backward and optimizer apart."""
+        from mtprof_nb.results.line_table import Lines
+
+        return Lines(self.trace)
+
+    def export_chrome_trace(
+        self,
+        path: Path,
+        use_python_export: bool = False,  # noqa: ARG002 - torch's
+        cuda_graph_annotations: Mapping[int, Any] | None = None,
+        graph_lanes: str = "none",
+        default_stream: int = 7,
+    ) -> None:
+        """Write the trace for Perfetto, chrome://tracing or HolisticTraceAnalysis: `.json` or `.json.gz`.
+
+        `use_python_export` changes nothing: it chooses between two writers of torch's, which write the same events;
+        the one writer here adds the metadata of both. The last three options are about kernels of CUDA graphs, whose
+        nodes are not recorded. `cuda_graph_annotations` is a `ValueError` where there are kernels to annotate, and
+        `graph_lanes="all"` is one without annotations. `default_stream` is where `graph_lanes="all"` puts kernels:
+        another value than 7 without it is a warning.
+        """
+        from mtprof_nb.export import chrome_trace
+
+        chrome_trace.check_graph_lanes(self.trace, cuda_graph_annotations, graph_lanes, default_stream)
+        chrome_trace.write(self.trace, path)
+
+    def wait_for_exports(self) -> None:
+        """Return at once: an export is written before its method returns, and none is put off."""
+
+    def take_pending_cuspy_export(self) -> None:
+        """None, as in torch without the backend `cuspy`: no export is put off."""
+
+    def export_stacks(self, path: Path, metric: str = "self_cpu_time_total") -> None:
+        """Write collapsed stacks for flamegraph.pl or speedscope."""
+        from mtprof_nb.export import collapsed_stacks as stacks
+
+        stacks.write(self.trace, path, metric)
+
+    def export_memory_timeline(self, path: Path, device: str | None = None) -> None:
+        """Write memory over time by category: `.json`, `.json.gz`, `.raw.json.gz` or `.html`."""
+        from mtprof_nb.export import memory_timeline
+
+        self.mem_tl = memory_timeline.write(self.trace, path, device)
+
+    def show(self, **options: Any) -> None:
+        """Show the panel under the cell."""
+        from mtprof_nb.views.panel import show_panel as panel
+
+        panel.show(self.trace, **options)
+
+    def timeline(self) -> Any:
+        """The timeline as a plotly figure."""
+        from mtprof_nb.views.charts import timeline_tab as timeline
+
+        return timeline.timeline(self.trace)
+
+    def sunburst(self, **options: Any) -> Any:
+        """The stacks as a plotly sunburst."""
+        from mtprof_nb.views.charts import stack_charts as stacks
+
+        return stacks.sunburst(self.trace, **options)
+
+    def icicle(self, **options: Any) -> Any:
+        """The stacks as a plotly icicle."""
+        from mtprof_nb.views.charts import stack_charts as stacks
+
+        return stacks.icicle(self.trace, **options)
+
+    def memory(self) -> Any:
+        """Allocated bytes over time as a plotly figure."""
+        from mtprof_nb.views.charts import memory_chart as memory
+
+        return memory.memory(self.trace)
+
+    def operators(self) -> Any:
+        """The interactive table of operators alone."""
+        from mtprof_nb.views.tables import operators_tab as operators
+
+        return operators.operators(self.trace)

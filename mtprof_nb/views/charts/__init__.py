@@ -1,0 +1,1 @@
+"""Drawings: timeline, stacks, memory."""

@@ -1,0 +1,34 @@
+"""Which tabs a panel has. A new tab is one Python module, one ES module in `views/web`, and one line here."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import NamedTuple
+
+from mtprof_nb.views.panel.scene import Scene, Tab
+
+
+class TabKind(NamedTuple):
+    """A tab's name, which is also its ES module's, its title, and the class that answers for it ("module:class")."""
+
+    name: str
+    title: str
+    factory: str
+    #: With more events than this it is worked out when it is first opened, and not before the panel is shown.
+    eager_events: int = 300_000
+
+    def make(self, scene: Scene) -> Tab:
+        """The tab of one panel."""
+        module, _, name = self.factory.partition(":")
+        tab: Tab = getattr(import_module(module), name)(scene)
+        return tab
+
+
+TABS = (
+    TabKind("operators", "Operators", "mtprof_nb.views.tables.operators_tab:OperatorsTab", sys.maxsize),
+    TabKind("lines", "Lines", "mtprof_nb.views.tables.lines_tab:LinesTab", 1_000_000),
+    TabKind("timeline", "Timeline", "mtprof_nb.views.charts.timeline_tab:TimelineTab", 2_000_000),
+    TabKind("stacks", "Stacks", "mtprof_nb.views.charts.stack_charts:StacksTab", 2_000_000),
+    TabKind("memory", "Memory", "mtprof_nb.views.charts.memory_chart:MemoryTab"),
+)

@@ -1,0 +1,133 @@
+"""The panel as a widget: it sends what each tab draws first, and answers what the page asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from secrets import token_hex
+from threading import Lock
+from typing import Any
+
+import anywidget
+import traitlets
+
+from mtprof_nb.analysis.summary import Summary
+from mtprof_nb.views.panel import bundle as modules
+from mtprof_nb.views.panel import wire
+from mtprof_nb.views.panel.frontend import is_unattended, running_shell
+from mtprof_nb.views.panel.scene import Scene, Tab
+from mtprof_nb.views.panel.tabs import TABS
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+# JupyterLab writes an error where a widget is gone, and never takes the HTML of the same output instead. Therefore the
+# page hides the widget that follows it as long as that shows no panel: it is gone, or it is loading. A widget is the
+# one kind of output whose element names no mime type.
+_PAGE_STYLE = (
+    "<style>.jp-OutputArea-child:has(> .jp-RenderedHTML > [data-mtprof-page]) + "
+    ".jp-OutputArea-child:has(> .jp-OutputArea-output:not([data-mime-type])):not(:has(.mtprof)){display:none}</style>"
+)
+
+
+class Panel(anywidget.AnyWidget):
+    """One profile under its cell. Renders also as HTML without scripts, and as text."""
+
+    _esm = modules.script(tuple(kind.name for kind in TABS))
+    _css = modules.style()
+    #: Name and title of each tab.
+    tabs: traitlets.List[Any] = traitlets.List().tag(sync=True)
+    #: The strip on top; empty where only a table is shown.
+    strip = traitlets.Dict().tag(sync=True)
+    #: What each tab draws first, packed. It is saved with the notebook; a tab that is missing here was never opened.
+    first = traitlets.Dict().tag(sync=True)
+    #: Names the page without scripts that is displayed beside this panel; the panel hides it while it is shown.
+    page = traitlets.Unicode().tag(sync=True)
+
+    def __init__(
+        self, scene: Scene, tabs: Iterable[str], strip: Summary | None, static_html: str, static_text: str
+    ) -> None:
+        kinds = [kind for kind in TABS if kind.name in set(tabs)]
+        self._tabs: dict[str, Tab] = {kind.name: kind.make(scene) for kind in kinds}
+        # A frontend may deliver messages on a thread of its own while a cell runs.
+        self._lock = Lock()
+        self._static = (static_html, static_text)
+        eager = [kind for kind in kinds if len(scene.trace) <= kind.eager_events]
+        super().__init__(
+            tabs=[{"name": kind.name, "title": kind.title} for kind in kinds],
+            strip=_written(strip) if strip else {},
+            first={kind.name: _first(self._tabs[kind.name]) for kind in eager},
+            page=token_hex(8),
+        )
+        self.on_msg(self._on_message)
+
+    def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        found = super()._repr_mimebundle_(**options)
+        if found is None:
+            return None
+        bundle, metadata = found if isinstance(found, tuple) else (found, {})
+        html, text = self._static
+        shown = {} if is_unattended(running_shell()) else bundle
+        return {**shown, "text/html": html, "text/plain": text}, metadata
+
+    def _ipython_display_(self) -> None:
+        """Display the page without scripts and, as an output of its own, the widget.
+
+        A notebook that is opened again without the state of its widgets then shows the page.
+        """
+        shell = running_shell()
+        if not hasattr(shell, "kernel") or is_unattended(shell):
+            raise NotImplementedError  # IPython then takes the mime bundle
+        from IPython.display import display
+
+        html, text = self._static
+        page = f'<div data-mtprof-page="{self.page}">{_PAGE_STYLE}{html}</div>'
+        display({"text/html": page, "text/plain": text}, raw=True)
+        found = super()._repr_mimebundle_()
+        bundle = found[0] if isinstance(found, tuple) else found
+        display({VIEW: (bundle or {})[VIEW], "text/plain": ""}, raw=True)
+
+    def close(self) -> None:
+        """Close the panel, and the layout that every widget has beside it."""
+        layout = self.layout
+        super().close()
+        layout.close()
+
+    def __repr__(self) -> str:
+        return self._static[1]
+
+    def _on_message(self, _: Any, question: dict[str, Any], __: list[Any]) -> None:
+        number = question.get("number")
+        try:
+            answer, buffers = self._answer(question)
+        except Exception as error:
+            answer, buffers = {"error": f"{type(error).__name__}: {error}"}, []
+        self.send({"number": number, **answer}, buffers)
+
+    def _answer(self, question: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        ask = question.get("ask")
+        if ask == "plotly":
+            return {}, [wire.plotly_script()]
+        if ask == "hello":
+            return {}, []
+        with self._lock:
+            tab = self._tabs[question["tab"]]
+            if ask == "first":
+                self.first = {**self.first, question["tab"]: _first(tab)}
+                return {}, []
+            return {}, [wire.packed(tab.answer(question))]
+
+
+def _first(tab: Tab) -> bytes:
+    """The first content of a tab, packed. A tab that fails shows its error, and the other tabs are not affected."""
+    try:
+        return wire.packed(tab.first())
+    except Exception as error:
+        return wire.packed({"empty": f"This could not be worked out ({type(error).__name__}: {error})."})
+
+
+def _written(strip: Summary) -> dict[str, Any]:
+    return {
+        "title": strip.title,
+        "figures": [figure._asdict() for figure in strip.figures],
+        "phases": [share._asdict() for share in strip.phases],
+        "whole": strip.whole,
+        "notes": list(strip.notes),
+    }

@@ -1,0 +1,225 @@
+"""The lines tab: source with the cost of each line, split into forward, backward and optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.lines.parameter_lines import parameter_costs
+from mtprof_nb.model.trace import OP, PHASES, SourceLine, Trace
+from mtprof_nb.results.line_table import UNATTRIBUTED, LineRow, Lines
+from mtprof_nb.views.panel.scene import Answer, Question, Scene
+from mtprof_nb.views.tables import units
+from mtprof_nb.views.tables.escaped_text import escaped, shown
+from mtprof_nb.views.tables.listing import ListedFile, listed_files
+
+#: Lines whose ops are saved with the notebook, and ops of a line.
+_LINES_WITH_OPS, _MOST_OPS = 60, 12
+_STATIC_ROWS = 10
+NO_OPS = "No op ran, so that no line has a cost."
+NO_LINES = "No op ran on a line of the cell: add --with-stack for functions elsewhere."
+NOT_RECORDED = "No source line is known: profile a cell with %%mtprofile, or add --with-stack for functions elsewhere."
+HINT = "--with-stack adds the lines of functions that these lines call"
+_CELL = "padding:1px 6px;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
+_CODE = "padding:1px 8px;text-align:left;max-width:27em;overflow:hidden;text-overflow:ellipsis;white-space:pre"
+
+
+class LinesTab:
+    """Answers the listing: the ops of a line, the line of an event, and which line is selected."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    def first(self) -> Answer:
+        """The source of everything with a cost, and the ops of the dearest lines."""
+        trace = self._scene.trace
+        lines = Lines(trace)
+        if not any(row.file for row in lines):
+            return {"empty": _no_lines(trace)}
+        numbers = self._numbers()
+        rest = [row for row in lines if not row.file]
+        dearest = [row for row in lines if row.count][:_LINES_WITH_OPS]
+        return {
+            "note": shown(lines.note),
+            "hint": "" if _knows_functions(trace) else HINT,
+            "whole_ns": sum(row.time_ns for row in lines),
+            "largest_ns": max(row.time_ns for row in lines if row.file),
+            "knows_outside": trace.outside is not None,
+            "memory": _memory_column(lines),
+            "has_device": any(row.device_ns is not None for row in lines),
+            "phases": [PHASES[phase] for phase in phases_of(lines)],
+            "files": [self._written(file, numbers) for file in listed_files(trace)],
+            "rest": [_cost(row, -1, UNATTRIBUTED) for row in rest],
+            "ops": {self._number(row, numbers): self._ops(lines, row) for row in dearest},
+        }
+
+    def answer(self, question: Question) -> Answer:
+        """`ops` of a line; `line_of` an event; `select` a line, or nothing; lines `lit` by what is selected."""
+        trace = self._scene.trace
+        if question["ask"] == "lit":
+            lit = self._scene.chosen
+            return {"ids": [] if lit is None else sorted(set(attribution(trace).line[lit].tolist()))}
+        if question["ask"] == "line_of":
+            return {"id": int(attribution(trace).line[int(question["event"])])}
+        chosen = question.get("id")
+        if question["ask"] == "select":
+            is_there = None if chosen is None else (attribution(trace).line == int(chosen)) & (trace.kind == OP)
+            self._scene.chosen = is_there
+            return {}
+        lines, numbers = Lines(trace), self._numbers()
+        with_ops = (row for row in lines if row.has_ops)
+        row = next((row for row in with_ops if self._number(row, numbers) == int(question["id"])), None)
+        return {"ops": self._ops(lines, row) if row is not None else []}
+
+    def _numbers(self) -> dict[SourceLine, int]:
+        """Each line by the number under which the page knows it; what has no line is -1."""
+        return {line: number for number, line in enumerate(attribution(self._scene.trace).lines)}
+
+    @staticmethod
+    def _number(row: LineRow, numbers: dict[SourceLine, int]) -> int:
+        return numbers[SourceLine(row.file, row.line)] if row.file else -1
+
+    def _written(self, file: ListedFile, numbers: dict[SourceLine, int]) -> Answer:
+        return {
+            "title": shown(file.title),
+            "self_ns": file.self_ns,
+            "outside_ns": file.outside_ns,
+            "lines": [
+                None
+                if line is None
+                else {"line": line.number, "text": shown(line.text.expandtabs(4)), **_times(line.row)}
+                if line.row is None or not line.row.has_ops
+                else {"line": line.number, **_cost(line.row, self._number(line.row, numbers), line.text.expandtabs(4))}
+                for line in file.lines
+            ],
+        }
+
+    def _ops(self, lines: Lines, row: LineRow) -> list[Answer]:
+        ops = lines.ops(row)
+        return (
+            [
+                {
+                    "name": int(self._scene.trace.name[op.event]),
+                    "label": shown(op.name),
+                    "phase": PHASES[op.phase],
+                    "count": op.count,
+                    "self_ns": op.self_ns,
+                    "event": op.event,
+                }
+                for op in ops[:_MOST_OPS]
+            ]
+            + ([{"more": len(ops) - _MOST_OPS}] if len(ops) > _MOST_OPS else [])
+            + self._parameters(row)
+        )
+
+    def _parameters(self, row: LineRow) -> list[Answer]:
+        """Costs of an optimizer's line, one entry for each parameter that it updated."""
+        trace = self._scene.trace
+        if not row.optimizer_ns or trace.parameter is None:
+            return []
+        on_line = attribution(trace).line == self._number(row, self._numbers())
+        costs = [cost for cost in parameter_costs(trace, on_line) if cost.parameter]
+        shares = [
+            {"parameter": shown(cost.parameter), "count": cost.count, "self_ns": cost.self_ns}
+            for cost in costs[:_MOST_OPS]
+        ]
+        return shares + ([{"more": len(costs) - _MOST_OPS}] if len(costs) > _MOST_OPS else [])
+
+
+def _no_lines(trace: Trace) -> str:
+    """Why there is no line with a cost."""
+    if not np.any(trace.kind == OP):
+        return NO_OPS
+    return " ".join(filter(None, [NO_LINES if trace.line is not None else NOT_RECORDED, shown(trace.lines_note)]))
+
+
+def _knows_functions(trace: Trace) -> bool:
+    """Whether lines of functions outside the cell could be there: of stacks, or of files that Python told of."""
+    marked = trace.line_stacks.frames if trace.line_stacks is not None else ()
+    return trace.stack is not None or len({frame.file for frame in marked}) > 1
+
+
+def _memory_column(lines: Lines) -> Answer | None:
+    """Title and meaning of the column of bytes; None where no row has any."""
+    if any(row.allocated_bytes is not None for row in lines):
+        return {"title": "Allocated", "meaning": "bytes that its ops allocated, whatever was released since"}
+    if any(row.memory_bytes is not None for row in lines):
+        return {"title": "Memory", "meaning": "bytes that its ops allocated, less those they released"}
+    return None
+
+
+def self_by_phase(row: LineRow) -> tuple[int, int, int, int]:
+    """The self time of a row by phase, in the order of `PHASES`."""
+    return row.forward_ns, row.backward_ns, row.optimizer_ns, row.other_ns
+
+
+def _cost(row: LineRow, number: int, text: str) -> Answer:
+    return {
+        "id": number,
+        "text": shown(text),
+        "place": shown(f"{row.where}:{row.line}") if row.file else "",
+        "phases": dict(zip(PHASES, self_by_phase(row), strict=True)),
+        **_times(row),
+        "count": row.count,
+        "bytes": row.memory_bytes if row.allocated_bytes is None else row.allocated_bytes,
+        "device_ns": row.device_ns,
+    }
+
+
+def line_titles(trace: Trace, phases: Sequence[int]) -> list[str]:
+    """The titles of `line_cells`."""
+    own, outside = ("Self", []) if trace.outside is None else ("Time", ["Outside ops"])
+    return [own, "Share", *(PHASES[phase].capitalize() for phase in phases), *outside, "Total", "Ops"]
+
+
+def line_cells(row: LineRow, whole_ns: int, phases: Sequence[int]) -> list[str]:
+    """The numbers of a line: what it took and its share, the phases, outside ops if that is known, total, ops."""
+    times = [*(self_by_phase(row)[phase] for phase in phases), *([] if row.outside_ns is None else [row.outside_ns])]
+    return [
+        units.duration(row.time_ns),
+        units.share(row.time_ns, whole_ns),
+        *(units.duration(time) if time else "–" for time in times),
+        units.duration(row.total_ns),
+        units.number(row.count) if row.has_ops else "–",
+    ]
+
+
+def phases_of(lines: Lines) -> list[int]:
+    """The phases that any line spent time in."""
+    return [phase for phase in range(len(PHASES)) if any(self_by_phase(row)[phase] for row in lines)]
+
+
+def _times(row: LineRow | None) -> Answer:
+    """Times of a line; empty for a line that did not run."""
+    if row is None:
+        return {}
+    return {"time_ns": row.time_ns, "outside_ns": row.outside_ns, "total_ns": row.total_ns}
+
+
+def lines_html(trace: Trace) -> str:
+    """The dearest lines as a table that needs no script; "" where no line is known."""
+    lines = Lines(trace)
+    if not any(row.file for row in lines):
+        return ""
+    whole, phases = sum(row.time_ns for row in lines), phases_of(lines)
+    head = "".join(f'<th style="{_CELL}">{title}</th>' for title in line_titles(trace, phases))
+    body = "".join(_row_html(row, whole, phases) for row in lines.by_time()[:_STATIC_ROWS])
+    note = f"<div>{escaped(lines.note)}</div>" if lines.note else ""
+    count = units.plural(len(lines), "line")
+    return (
+        '<table style="border-collapse:collapse;margin:6px 0">'
+        f'<thead><tr><th style="{_CODE}">Line</th>{head}</tr></thead><tbody>{body}</tbody></table>{note}'
+        f'<div style="opacity:0.65">showing {units.number(min(len(lines), _STATIC_ROWS))} of {count}</div>'
+    )
+
+
+def _row_html(row: LineRow, whole_ns: int, phases: Sequence[int]) -> str:
+    where = f"{row.where}:{row.line}" if row.file else ""
+    cells = line_cells(row, whole_ns, phases)
+    where, source = escaped(where), escaped(row.source, 80)
+    code = f'<span style="font-family:monospace">{source}</span>'
+    name = f'<td style="{_CODE}"><span style="opacity:0.65">{where}</span> {code}</td>'
+    numbers = "".join(f'<td style="{_CELL}">{escaped(cell)}</td>' for cell in cells)
+    return f"<tr>{name}{numbers}</tr>"

@@ -1,0 +1,86 @@
+"""Source text beside its cost: the cells and files of a trace, the dearest first, each with the lines that matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mtprof_nb.model.trace import Trace
+from mtprof_nb.results.line_table import LineRow, Lines, source_lines
+from mtprof_nb.views.tables.places import place
+
+#: A stretch up to this long, from the first line with a cost to the last, is listed whole.
+WHOLE_LINES = 40
+#: Lines before the first and after the last with a cost, and around each in a longer stretch.
+AROUND = 3
+#: Lines of a listing, over all files.
+MOST_LINES = 1_500
+
+
+@dataclass(frozen=True)
+class ListedLine:
+    """One line of source. `row` is its cost; None for a line that did not run, or of which nothing is known."""
+
+    number: int
+    text: str
+    row: LineRow | None
+
+
+@dataclass(frozen=True)
+class ListedFile:
+    """A cell or file: its title, what its own lines cost together, and its lines; None stands for lines left out."""
+
+    file: str
+    title: str
+    self_ns: int
+    outside_ns: int
+    lines: tuple[ListedLine | None, ...]
+
+
+def listed_files(trace: Trace) -> list[ListedFile]:
+    """Every cell and file with a cost, the dearest first, cut where the listing would be too long."""
+    by_file: dict[str, list[LineRow]] = {}
+    for row in Lines(trace):
+        if row.file:
+            by_file.setdefault(row.file, []).append(row)
+    files = sorted(by_file, key=lambda file: (-sum(row.time_ns for row in by_file[file]), file))
+    listed, left = [], MOST_LINES
+    for file in files:
+        if left <= 0:
+            break
+        found = _listed(trace, file, by_file[file], left)
+        listed.append(found)
+        left -= len(found.lines)
+    return listed
+
+
+def _listed(trace: Trace, file: str, rows: list[LineRow], most: int) -> ListedFile:
+    text = source_lines(trace, file)
+    cost = {row.line: row for row in rows}
+    first, last = min(cost), max(cost)
+    costly = list(range(first, last + 1)) if last - first < WHOLE_LINES else sorted(cost)
+    written = max((number for number, line in enumerate(text, 1) if line.strip()), default=0)
+    numbers = list(_near(costly, max(written, last)))
+    lines = tuple(
+        None if number is None else ListedLine(number, _at(text, number), cost.get(number)) for number in numbers[:most]
+    )
+    title = place(file, 0).removesuffix(":0")
+    self_ns, outside_ns = sum(row.self_ns for row in rows), sum(row.outside_ns or 0 for row in rows)
+    return ListedFile(file, title, self_ns, outside_ns, lines)
+
+
+def _near(costly: list[int], last: int) -> Iterator[int | None]:
+    """The lines around costly ones, a None where lines before, between or after them are left out."""
+    shown = 0
+    for number in costly:
+        first = max(shown + 1, number - AROUND)
+        if first > shown + 1:
+            yield None
+        yield from range(first, min(number + AROUND, last) + 1)
+        shown = max(shown, min(number + AROUND, last))
+    if shown < last:
+        yield None
+
+
+def _at(text: list[str], number: int) -> str:
+    return text[number - 1] if number <= len(text) else ""

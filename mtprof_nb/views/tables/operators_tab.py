@@ -1,0 +1,114 @@
+"""The operators tab: a table that sorts, filters, groups and selects."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.analysis.families import FAMILIES
+from mtprof_nb.analysis.operator_rows import GROUPINGS, Rows, missing_flag, rows
+from mtprof_nb.analysis.summary import why_empty
+from mtprof_nb.model.trace import Int64, Trace
+from mtprof_nb.views.panel.scene import Answer, Question, Scene
+from mtprof_nb.views.tables.escaped_text import shown
+
+#: Rows that are saved with the notebook, and rows of an answer to a live panel.
+_FIRST_ROWS, _MOST_ROWS = 400, 2_000
+
+
+class OperatorsTab:
+    """Answers the table: rows of a grouping, the row of an event, and which row is selected."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    def first(self) -> Answer:
+        """The rows by op, with all that the table needs to know of groupings and columns."""
+        if not len(self._scene.trace):
+            return {"empty": why_empty(self._scene.trace)}
+        return {
+            "groupings": [
+                {"key": key, "title": grouping.title, "flag": missing_flag(self._scene.trace, key)}
+                for key, grouping in GROUPINGS.items()
+            ],
+            "limit": self._scene.limit,
+            "families": [family._asdict() for family in FAMILIES],
+            **self._table("op", self._scene.sort, limit=_FIRST_ROWS),
+        }
+
+    def answer(self, question: Question) -> Answer:
+        """`rows` of a grouping, sorted and filtered; `row_of` an event; `select` a row, or nothing."""
+        if question["ask"] == "rows":
+            wanted = (question["grouping"], question["sort"], bool(question.get("descending", True)))
+            return self._table(*wanted, str(question.get("filter", "")), bool(question.get("regex")))
+        grouped = self._rows(question["grouping"])
+        if question["ask"] == "row_of":
+            row = int(grouped.of_event[int(question["event"])])
+            return {"row": row, "rows": _written(grouped, np.array([row] if row >= 0 else [], np.int64))}
+        selected = question.get("row")
+        self._scene.chosen = None if selected is None else grouped.events_of(int(selected))
+        return {}
+
+    def _rows(self, grouping: str) -> Rows:
+        return rows(self._scene.trace, grouping, self._scene.show_all).showing(self._scene.sort)
+
+    def _table(
+        self,
+        grouping: str,
+        sort: str,
+        descending: bool = True,
+        text: str = "",
+        regex: bool = False,
+        limit: int = _MOST_ROWS,
+    ) -> Answer:
+        grouped = self._rows(grouping)
+        order = grouped.order(sort, descending)
+        found = order[_matches(grouped, order, text, regex)] if text else order
+        return {
+            "grouping": grouping,
+            "sort": sort,
+            "descending": descending,
+            "columns": [column._asdict() for column in grouped.columns],
+            "rows": _written(grouped, found[:limit]),
+            "found": len(found),
+            "total": len(grouped),
+            "whole_ns": int(grouped.value["self_ns"].sum()),
+        }
+
+
+def _matches(grouped: Rows, order: Int64, text: str, regex: bool) -> Any:
+    """Which rows hold `text`; a regular expression that does not compile matches nothing."""
+    try:
+        pattern = re.compile(text if regex else re.escape(text), re.IGNORECASE)
+    except re.error:
+        return np.zeros(len(order), np.bool_)
+    label, detail = grouped.label, grouped.detail
+    return np.array(
+        [bool(pattern.search(label[row]) or pattern.search(detail[row])) for row in order.tolist()], np.bool_
+    )
+
+
+def _written(grouped: Rows, order: Int64) -> Answer:
+    """Columns of the rows at `order`, as lists."""
+    positions = order.tolist()
+    return {
+        "id": positions,
+        "label": [shown(grouped.label[row]) for row in positions],
+        "detail": [shown(grouped.detail[row]) for row in positions],
+        "family": grouped.family[order].tolist(),
+        "name": grouped.name[order].tolist(),
+        "value": {
+            column.key: grouped.value[column.key][order].tolist()
+            for column in grouped.columns
+            if column.key in grouped.value
+        },
+    }
+
+
+def operators(trace: Trace) -> Any:
+    """The table alone, as a widget."""
+    from mtprof_nb.views.panel.show_panel import panel
+
+    return panel(trace, tabs=("operators",))
