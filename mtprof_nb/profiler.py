@@ -21,7 +21,7 @@ from mtprof_nb.capture.schedule import ProfilerAction, Transitions, as_action, r
 from mtprof_nb.capture.session import Options, Session
 from mtprof_nb.errors import SessionError, check_metadata, warn
 from mtprof_nb.model.merge import merge
-from mtprof_nb.model.trace import Recorded, Trace, empty_trace, with_metadata
+from mtprof_nb.model.trace import STEP_PREFIX, Recorded, Trace, empty_trace, with_metadata
 from mtprof_nb.results.recording_results import Results
 
 P = ParamSpec("P")
@@ -374,7 +374,7 @@ class profile(Results):
     def _enter_step(self) -> None:
         session = self._session
         if self.record_steps and session is not None and session.window is not None and session.is_recording:
-            self._step_scope = session.window.scope(f"ProfilerStep#{self.step_num}")
+            self._step_scope = session.window.scope(f"{STEP_PREFIX}{self.step_num}")
             self._step_scope.__enter__()
 
     def _leave_step(self) -> None:

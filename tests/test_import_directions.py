@@ -11,89 +11,101 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "mtprof_nb"
 
-MODEL = {
-    "errors",
-    "schema",
-    "stack_tree",
-    "trace",
-    "device_facts",
-    "bookkeeping",
-    "input_values",
-    "intervals",
-    "merge",
-    "source_files",
+#: Who a room may import, beside itself and rooms inside it. A room is a folder of the package, or a module on its own.
+BASE = {"errors", "model"}
+#: Modules of `capture` that its own folders build on.
+OF_CAPTURE = {
+    f"capture.{name}"
+    for name in ("activities", "clock", "distributed", "hook", "interrupts", "registry", "torch_scope")
 }
-#: torch's surface over `analysis`: siblings, which may use one another.
-SURFACE = {"averages", "event", "events", "lines", "table"}
-ANSWERS = {*MODEL, "analysis", *SURFACE}
-OUTPUTS = {"export", "views"}
-#: A room is a module or folder of the package; it may import itself and what stands here.
+HOOKS = {*BASE, *OF_CAPTURE, "capture.shared"}
+ANALYSIS = {"analysis", "analysis.lines", "analysis.memory"}
+ANSWERS = {*BASE, *ANALYSIS, "results"}
+OUTPUTS = {"export", "views", "views.charts", "views.tables", "views.static", "views.panel"}
+CAPTURE = {"capture", *OF_CAPTURE, "capture.marks"}
 MAY_IMPORT = {
     "errors": set(),
-    "schema": set(),
-    "stack_tree": {"schema"},
-    "input_values": set(),
-    "trace": {"errors", "schema", "stack_tree"},
-    "device_facts": {"trace"},
-    "bookkeeping": {"errors", "trace"},
-    "intervals": {"errors", "trace"},
-    "source_files": {"errors"},
-    "merge": {"errors", "schema", "stack_tree", "trace"},
-    "capture": MODEL,
-    "analysis": MODEL,
-    **dict.fromkeys(SURFACE, ANSWERS),
+    "model": {"errors"},
+    **{module: {*BASE, *OF_CAPTURE} for module in OF_CAPTURE},
+    # It names the hooks, and imports one when it is made.
+    "capture.registry": {*BASE, "capture.shared", "capture.kineto", "capture.dispatch", "capture.eager"},
+    "capture.shared": {*BASE, *OF_CAPTURE},
+    "capture.kineto": HOOKS,
+    # It follows threads that Kineto does not.
+    "capture.dispatch": {*HOOKS, "capture.kineto"},
+    "capture.eager": HOOKS,
+    "capture.marks": {*HOOKS, "capture"},
+    "capture": {*HOOKS, "capture.kineto", "capture.dispatch", "capture.eager"},
+    **{room: {*BASE, *ANALYSIS} for room in ANALYSIS},
+    "results": ANSWERS,
     "export": ANSWERS,
     "views": ANSWERS,
-    "results": {*ANSWERS, *OUTPUTS},
-    "profiler": {*ANSWERS, *OUTPUTS, "results", "capture"},
-    "cell": {*ANSWERS, *OUTPUTS, "results", "capture", "profiler"},
-    "magic": {*ANSWERS, *OUTPUTS, "results", "capture", "profiler", "cell", "__init__"},
-    "__init__": {*ANSWERS, *OUTPUTS, "results", "capture", "profiler", "cell", "magic"},
+    "views.tables": {*ANSWERS, "views"},
+    "views.charts": {*ANSWERS, "views"},
+    "views.static": {*ANSWERS, "views", "views.tables", "views.charts"},
+    "views.panel": {*ANSWERS, *OUTPUTS},
+    "profiler": {*ANSWERS, *OUTPUTS, *CAPTURE},
+    "cell": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler"},
+    "magic": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "cell", "__init__"},
+    "__init__": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "cell", "magic"},
 }
-#: Upward, yet only when called: lists of averages and of events write themselves to files, as torch's do.
+#: Upward, yet only when called: results write and show themselves.
 ON_DEMAND = {
-    ("averages", "mtprof_nb.export.averages_files"),
-    ("events", "mtprof_nb.export.chrome_trace"),
-    ("events", "mtprof_nb.export.averages_files"),
-    ("events", "mtprof_nb.export.collapsed_stacks"),
+    ("results", "export"),
+    ("results", "views.charts"),
+    ("results", "views.panel"),
+    ("results", "views.tables"),
+    ("views.tables", "views.panel"),
 }
-NAMED_ROOM = re.compile(rf"mtprof_nb\.({'|'.join(MAY_IMPORT)})(\.\w+)*(:\w+)?")
+NAMED_ROOM = re.compile(rf"mtprof_nb\.({'|'.join(map(re.escape, MAY_IMPORT))})(\.\w+)*(:\w+)?")
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 HEAVY = ("torch", "IPython", "ipywidgets", "anywidget", "plotly", "pandas")
 
 
 def _rooms(package: Path) -> set[str]:
-    return {path.stem for path in package.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    """The folders of the package, and the modules on its top floor."""
+    modules = {path.stem for path in package.glob("*.py")}
+    folders = {path.parent.relative_to(package) for path in package.rglob("*/__init__.py")} - {Path()}
+    return modules | {".".join(folder.parts) for folder in folders}
 
 
-def _imported(tree: ast.AST, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
-    """Line and dotted name of whatever is imported anywhere in `tree`, or named in a string as a room is."""
+def _room_of(module: str) -> str:
+    """The innermost room of the table that a module, by its name below the package, is in."""
+    parts = module.split(".")
+    names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((name for name in names if name in MAY_IMPORT), "__init__")
+
+
+def _imported(tree: ast.AST, module: str, is_package: bool) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+    """Place and dotted name of whatever is imported anywhere in `tree`, or named in a string as a room is."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
+            yield from ((node, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
                 above = module.split(".")[: len(module.split(".")) - node.level + is_package]
                 base = ".".join([*above, *filter(None, [node.module])])
-            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+            yield from ((node, f"{base}.{alias.name}") for alias in node.names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and NAMED_ROOM.fullmatch(node.value):
             # import_module("…"), and tables of names that are imported when first used.
-            yield node.lineno, node.value.replace(":", ".")
+            yield node, node.value.replace(":", ".")
 
 
 def _edges(package: Path) -> Iterator[tuple[str, str, str]]:
     """(where, importing room, imported room) for every import of one room by another."""
-    rooms = _rooms(package) | set(MAY_IMPORT)
     for path in sorted(package.rglob("*.py")):
         names = path.relative_to(package.parent).with_suffix("").parts
         module = ".".join(name for name in names if name != "__init__")
-        for line, target in _imported(ast.parse(path.read_text()), module, path.stem == "__init__"):
+        room = _room_of(module.partition(".")[2] or "__init__")
+        tree = ast.parse(path.read_text())
+        on_demand = {id(node) for scope in ast.walk(tree) if isinstance(scope, FUNCTIONS) for node in ast.walk(scope)}
+        for node, target in _imported(tree, module, path.stem == "__init__"):
             root, _, inner = target.partition(".")
-            first = inner.partition(".")[0]
-            imported = first if first in rooms else "__init__"
-            is_on_demand = (names[1], target.rpartition(".")[0]) in ON_DEMAND
-            if root == package.name and imported != names[1] and not is_on_demand:
-                yield f"{path.relative_to(package.parent)}:{line}", names[1], imported
+            imported = _room_of(inner)
+            is_on_demand = id(node) in on_demand and (room, imported) in ON_DEMAND
+            if root == package.name and imported != room and not is_on_demand:
+                yield f"{path.relative_to(package.parent)}:{node.lineno}", room, imported
 
 
 def _upward(package: Path) -> list[str]:
@@ -164,7 +176,7 @@ def test_an_upward_import_is_found_however_it_is_written(tmp_path: Path, source:
     ],
 )
 def test_a_downward_import_is_not_taken_for_an_upward_one(tmp_path: Path, source: str) -> None:
-    package = _package(tmp_path, **{"capture/session": source, "capture/hook": "", "trace": "", "errors": ""})
+    package = _package(tmp_path, **{"capture/session": source, "capture/hook": "", "model/trace": "", "errors": ""})
 
     assert _upward(package) == []
 

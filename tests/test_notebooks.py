@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.views.panel.scene import Scene
-from mtprof_nb.views.tables import static_page as static
+from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.static import static_page as static
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))

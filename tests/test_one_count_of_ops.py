@@ -10,11 +10,11 @@ import mtprof_nb as mtp
 from mtprof_nb.analysis.costs import counted_ops, in_ops_ns
 from mtprof_nb.analysis.groups import group
 from mtprof_nb.analysis.spent import spent_by
-from mtprof_nb.analysis.summary import summary
 from mtprof_nb.model.trace import OP, Trace
 from mtprof_nb.results.averages import key_averages
 from mtprof_nb.results.events import Events
 from mtprof_nb.results.line_table import Lines
+from mtprof_nb.views.strip import strip_of
 
 CELL = "<ipython-input-1-0>"
 
@@ -22,7 +22,7 @@ CELL = "<ipython-input-1-0>"
 def counts(trace: Trace) -> dict[str, int]:
     """How many ops there are, by everyone who says so."""
     lines, events = Lines(trace), Events(trace)
-    strip = {figure.title: figure.text for figure in summary(trace).figures}
+    strip = {figure.title: figure.text for figure in strip_of(trace).figures}
     averages, threads = key_averages(trace), group(trace, "thread")
     others = sum(row.count for row in averages if row.key in no_ops(trace))
     return {
@@ -44,7 +44,7 @@ def no_ops(trace: Trace) -> set[str]:
 def times(trace: Trace) -> dict[str, float]:
     """Microseconds in ops, by everyone who says so."""
     lines, events = Lines(trace), Events(trace)
-    phases = [share for share in summary(trace).phases if share.phase in ("forward", "backward", "optimizer", "other")]
+    phases = [share for share in strip_of(trace).phases if share.phase in ("forward", "backward", "optimizer", "other")]
     return {
         "figure": in_ops_ns(trace) / 1e3,
         "phases": sum(share.ns for share in phases) / 1e3,

@@ -10,10 +10,9 @@ from mtprof_nb.analysis.memory.missing_memory import lacks_memory
 from mtprof_nb.analysis.nesting import Nesting, nest, nesting
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.bookkeeping import is_bookkeeping
-from mtprof_nb.model.trace import OP, PYTHON, Allocations, Bool, Int32, Int64, Trace
+from mtprof_nb.model.trace import OP, PYTHON, STEP_PREFIX, Allocations, Bool, Int32, Int64, Trace
 
 #: How the scope of a step begins, which there is under a schedule.
-STEP_PREFIX = "ProfilerStep#"
 
 
 def averaged_name(name: str) -> str:

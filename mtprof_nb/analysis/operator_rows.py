@@ -17,9 +17,8 @@ from mtprof_nb.analysis.memory.missing_memory import has_memory
 from mtprof_nb.analysis.module_rows import events_in_module, with_containers
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.spent import allocated_by, spent_by
+from mtprof_nb.model.source_files import place
 from mtprof_nb.model.trace import PYTHON, RUNTIME, SCOPE, Bool, Int8, Int32, Int64, Trace
-from mtprof_nb.results.text_table import sort_attribute
-from mtprof_nb.views.tables.places import place
 
 
 class Grouping(NamedTuple):
@@ -84,47 +83,6 @@ _INSTEAD = {
     )
 }
 _REPLACED = {_DEVICE.key: "time", _MEMORY.key: "bytes", _ALLOCATED.key: "bytes"}
-
-#: torch's names of what rows can be sorted by.
-SORT_KEYS = {
-    "self_cpu_time_total": "self_ns",
-    "cpu_time_total": "total_ns",
-    "cpu_time": "average_ns",
-    "count": "count",
-    "self_device_time_total": "self_device_ns",
-    "device_time_total": "device_ns",
-    "self_cpu_memory_usage": "self_cpu_bytes",
-    "cpu_memory_usage": "cpu_bytes",
-    "self_device_memory_usage": "self_device_bytes",
-    "device_memory_usage": "device_bytes",
-    "flops": "flops",
-    "key": "label",
-    "name": "label",
-}
-
-#: What the columns are called in the panel.
-TITLES = {
-    "self": "self_ns",
-    "total": "total_ns",
-    "average": "average_ns",
-    "calls": "count",
-    "memory": "allocated_bytes",
-}
-
-
-def sort_column(sort: str | None) -> str:
-    """The column that a sort key of torch's, or of ours, means; `AttributeError` that lists them if unknown."""
-    ours = {
-        "self": "self_ns",
-        "total": "total_ns",
-        "average": "average_ns",
-        "memory": "allocated_bytes",
-        "calls": "count",
-    }
-    known = {**SORT_KEYS, **ours, **{column: column for column in (*SORT_KEYS.values(), *ours.values())}}
-    if sort is None:
-        return "self_ns"
-    return known[sort_attribute(sort, tuple(known))]
 
 
 @dataclass(frozen=True, eq=False)

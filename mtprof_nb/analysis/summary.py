@@ -1,108 +1,76 @@
-"""The strip on top: the key figures of a trace, and how its time divides into phases."""
+"""The key figures of a recording: wall time, time in ops and outside, phases, steps, peak memory."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
-from mtprof_nb.analysis.costs import STEP_PREFIX, averaged_name, counted_ops, in_ops_ns, op_costs
+from mtprof_nb.analysis.costs import averaged_name, counted_ops, in_ops_ns, op_costs
 from mtprof_nb.analysis.memory.memory_curve import memory_curve, memory_devices, peak
-from mtprof_nb.analysis.memory.missing_memory import has_memory, lacks_memory
+from mtprof_nb.analysis.memory.missing_memory import has_memory
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.model.trace import OP, PHASES, SCOPE, Trace
-from mtprof_nb.views.tables import units
-
-#: What of the wall time is in no op.
-OUTSIDE = "outside ops"
-#: The profiler's own part of the wall time: its start and its line marks. Its end comes after the wall time.
-PROFILER = "profiler, outside ops"
-_WALL = "from the start of the recording to its end"
-_WALL_OF_PARTS = "the recorded parts together, without the time between them"
-#: A note says so where that is a large share, and more than the start of a recording takes.
-_NOTED_SHARE, _NOTED_NS = 1 / 3, 10_000_000
-#: Why there is no memory, where ops ran on other threads than the one that profiles.
-NO_MEMORY = "Memory of other threads is not recorded, and the thread that profiles allocated none."
-_NOTHING = "Nothing was recorded: no op ran, or no tensor runtime was imported."
-_NOTHING_LEFT = "Nothing was recorded: another profiler emptied the recording, or the activities that ran were off."
-_MEMORY_IN_PART = (
-    "Memory of other threads is not recorded: the peak is without it, and operators that ran there count as 0 B."
-)
-
-
-class Figure(NamedTuple):
-    """One number of the strip, written out, and what it means."""
-
-    title: str
-    text: str
-    meaning: str
-
-
-class Share(NamedTuple):
-    """One phase: the self time of its ops, or what of the recording ran outside ops; and how much of all that is."""
-
-    phase: str
-    ns: int
-    text: str
+from mtprof_nb.model.trace import OP, PHASES, SCOPE, STEP_PREFIX, Trace
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Content of the strip above the tabs."""
+    """The key figures of a recording, in nanoseconds and bytes; None for what is not known or was not recorded."""
 
-    title: str
-    figures: tuple[Figure, ...]
-    phases: tuple[Share, ...]
-    #: What the shares are shares of.
-    whole: str
-    #: What went wrong or is missing, one line each.
-    notes: tuple[str, ...]
+    label: str
+    #: Recorded time, without the time between windows.
+    wall_ns: int
+    #: Self time of all ops, all threads together.
+    in_ops_ns: int
+    #: Wall time in no op and not the profiler's; None where ops ran at once, or some are missing.
+    outside_ns: int | None
+    #: Wall time in no op that the profiler itself took.
+    profiler_ns: int
+    #: An estimate of all that recording added, `profiler_ns` with it.
+    overhead_ns: int | None
+    #: Self time of the ops of each phase.
+    phases_ns: dict[str, int]
+    #: Calls of ops, nested ones too.
+    ops: int
+    #: Profiler steps with ops, None where the program told of none.
+    steps: int | None
+    #: Threads with ops or scopes.
+    threads: int
+    #: Time of all kernels, copies, sets and collectives; None where no device was recorded.
+    device_ns: int | None
+    #: The most bytes held at once, of one device.
+    peak_bytes: int | None
 
-    @property
-    def line(self) -> str:
-        """The figures in one line of text."""
-        return ", ".join(f"{figure.title} {figure.text}" for figure in self.figures)
-
-
-def summary(trace: Trace, name: str | None = None, status: str | None = None) -> Summary:
-    """The strip of `trace`; `status` says how the recorded program ended, where it did not end well."""
-    title = name or trace.label or "profile"
-    whole = "Time in ops" if outside_ops_ns(trace) is None else "Wall time"
-    return Summary(title, _figures(trace), phase_shares(trace), whole, _notes(trace, status))
+    def to_dict(self) -> dict[str, Any]:
+        """The figures by name, as JSON takes them."""
+        return asdict(self)
 
 
 @once_a_trace
-def _figures(trace: Trace) -> tuple[Figure, ...]:
-    is_op = counted_ops(trace)
+def summary(trace: Trace) -> Summary:
+    """The key figures of `trace`."""
+    costs, is_op = op_costs(trace), counted_ops(trace)
+    phases_ns = np.zeros(len(PHASES), np.int64)
+    np.add.at(phases_ns, trace.phase[is_op], costs.self_ns[is_op])
     # Stacks hold Python frames of threads that ran no op, and of the moments after the last step.
     runs = (trace.kind == OP) | (trace.kind == SCOPE)
-    found = [
-        Figure("wall", units.duration(wall_ns(trace)), _WALL_OF_PARTS if len(trace.windows) > 1 else _WALL),
-        Figure("in ops", units.duration(in_ops_ns(trace)), "time in ops, all threads together"),
-        Figure("ops", units.number(int(is_op.sum())), "calls of ops, nested ones too, as in the table of operators"),
-    ]
-    if has_steps(trace):
+    work = trace.is_device_work
+    return Summary(
+        label=trace.label,
+        wall_ns=wall_ns(trace),
+        in_ops_ns=in_ops_ns(trace),
+        outside_ns=outside_ops_ns(trace),
+        profiler_ns=trace.own_ns,
+        overhead_ns=trace.overhead_ns if trace.overhead_ns >= 0 else None,
+        phases_ns=dict(zip(PHASES, phases_ns.tolist(), strict=True)),
+        ops=int(is_op.sum()),
         # A data loader's last look for a batch that is not there is a scope of a step without ops.
-        steps = np.unique(trace.step[trace.kind == OP])
-        found.append(Figure("steps", units.number(len(steps)), "profiler steps with ops"))
-    found += [
-        Figure("threads", units.number(len(np.unique(trace.track[runs]))), "threads with ops or scopes"),
-    ]
-    if np.any(trace.is_device_work):
-        kernels_ns = int(trace.duration_ns[trace.is_device_work].sum())
-        found.append(Figure("on device", units.duration(kernels_ns), "time of all kernels"))
-    if (peak := peak_bytes(trace)) is not None:
-        found.append(Figure("peak memory", units.nbytes(peak), "most bytes held at once, of one device"))
-    if trace.overhead_ns >= 0:
-        found.append(
-            Figure(
-                "profiler",
-                f"≈ {units.duration(trace.overhead_ns)}",
-                "its start and line marks, as measured, and an estimate for each event; not its end, after the wall",
-            )
-        )
-    return tuple(found)
+        steps=len(np.unique(trace.step[trace.kind == OP])) if has_steps(trace) else None,
+        threads=len(np.unique(trace.track[runs])),
+        device_ns=int(trace.duration_ns[work].sum()) if work.any() else None,
+        peak_bytes=peak_bytes(trace),
+    )
 
 
 def wall_ns(trace: Trace) -> int:
@@ -157,44 +125,3 @@ def peak_bytes(trace: Trace) -> int | None:
         return None
     peaks = (peak(memory_curve(trace, device)) for device in memory_devices(trace))
     return max((found.nbytes for found in peaks if found is not None), default=0)
-
-
-@once_a_trace
-def phase_shares(trace: Trace) -> tuple[Share, ...]:
-    """The self time of ops by phase, in the order in which a step runs, then what ran outside ops; nothing empty."""
-    costs, is_op = op_costs(trace), counted_ops(trace)
-    time = np.zeros(len(PHASES), np.int64)
-    np.add.at(time, trace.phase[is_op], costs.self_ns[is_op])
-    parts = [*zip(PHASES, time.tolist(), strict=True), (OUTSIDE, outside_ops_ns(trace) or 0)]
-    if outside_ops_ns(trace) is not None:
-        parts.append((PROFILER, trace.own_ns))
-    whole = sum(ns for _, ns in parts)
-    return tuple(Share(phase, ns, units.share(ns, whole)) for phase, ns in parts if ns and time.any())
-
-
-def why_empty(trace: Trace) -> str:
-    """Why a trace without events has none."""
-    return _NOTHING_LEFT if trace.is_partial else _NOTHING
-
-
-def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
-    notes = [status] if status else []
-    if not len(trace):
-        notes.append(why_empty(trace))
-    outside_ns, whole_ns = outside_ops_ns(trace) or 0, wall_ns(trace)
-    if len(trace) and outside_ns >= max(whole_ns * _NOTED_SHARE, _NOTED_NS):
-        where = "the lines tell where" if trace.outside else "the times of ops and lines are without it"
-        cost_ns = min(max(trace.overhead_ns - trace.own_ns, 0), outside_ns)
-        # Recording in C++ takes its time inside the ops; recording in Python, between them.
-        recording = "" if "dispatch" not in trace.hooks else f"recording itself (≈ {units.duration(cost_ns)}), "
-        notes.append(
-            f"{units.duration(outside_ns)} of {units.duration(whole_ns)} passed outside ops, in {recording}"
-            f"Python code, waiting or input: {where}."
-        )
-    if lacks_memory(trace).any():
-        notes.append(_MEMORY_IN_PART if has_memory(trace) else NO_MEMORY)
-    if trace.dropped:
-        exactly = "" if trace.dropped_exactly else "At least "
-        dropped = units.plural(trace.dropped, "event")
-        notes.append(f"{exactly}{dropped} dropped: the recording was full. Raise max_events to keep them.")
-    return tuple(notes)

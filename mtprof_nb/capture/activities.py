@@ -123,3 +123,8 @@ def with_cuda(activities: Iterable[Any] | None, use_cuda: bool | None) -> Iterab
         chosen = {as_activity(name) for name in resolve_activities(None)[0]}
     cuda = as_activity("CUDA")
     return (chosen | {cuda}) if use_cuda else (chosen - {cuda})
+
+
+def device_type_name(torch_name: str) -> str:
+    """The contract's name of a torch device type: CPU, CUDA, NPU for a renamed PrivateUse1, …"""
+    return "NPU" if torch_name.lower() in ("privateuse1", "privateuseone", "npu") else torch_name.upper()

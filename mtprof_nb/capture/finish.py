@@ -23,7 +23,7 @@ _PYTHON_CALL_NS = 150
 
 @dataclass(frozen=True)
 class StoppedWindow:
-    """What each hook of a window recorded, and what is known of the window itself."""
+    """The traces of a window's hooks, and what is known of the window itself."""
 
     request: Request
     traces: Mapping[str, Trace]

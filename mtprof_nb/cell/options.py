@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mtprof_nb.analysis import operator_rows as rows
+from mtprof_nb.analysis import sort_keys
+from mtprof_nb.analysis.sort_keys import sort_attribute
 from mtprof_nb.capture.activities import ProfilerActivity, as_activity
 from mtprof_nb.capture.registry import HOOK_KINDS
 from mtprof_nb.capture.schedule import schedule
 from mtprof_nb.results import averages
-from mtprof_nb.results.text_table import sort_attribute
 
 RECORD_FLAGS = ("with_stack", "record_shapes", "profile_memory", "with_flops", "with_modules")
 SCHEDULE_KEYS = ("wait", "warmup", "active", "repeat", "skip_first", "skip_first_wait")
@@ -28,7 +28,7 @@ TEXT_KEYS = {
     "memory": "cpu_memory_usage",
 }
 #: What both the panel and the text table can be sorted by.
-SORT_KEYS = (*TEXT_KEYS, *(key for key in rows.SORT_KEYS if key in averages.SORT_KEYS))
+SORT_KEYS = (*TEXT_KEYS, *(key for key in sort_keys.SORT_KEYS if key in averages.SORT_KEYS))
 
 
 def _positive(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Whose a source file is: the user's own, a library's, or a notebook cell's."""
+"""Whose a source file is, and what its reader calls it: the user's own, a library's, or a notebook cell's."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import sys
 import sysconfig
 from functools import lru_cache
+from pathlib import Path
 
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 #: Libraries wherever they lie: people run these from their sources.
@@ -16,6 +17,9 @@ _CELLS = ("<ipython-input", "<timed ")
 _GENERATED = re.compile(r"[/\\]torchinductor_[^/\\]+[/\\](\w\w)[/\\]\w\1\w*\.py$|[/\\]torch_compile_debug[/\\]")
 #: Names without a folder that `torch.compile` gives to code it makes.
 _GENERATED_NAMES = tuple(f"{name}/" for name in _LIBRARIES)
+
+#: What stands before the name of an installed package, or of a module of Python's own.
+_LIBRARY = re.compile(r".*[/\\](?:site-packages|dist-packages|lib[/\\]python3\.\d+)[/\\]")
 
 
 @lru_cache(maxsize=65536)
@@ -38,3 +42,19 @@ def _library_folders() -> tuple[str, ...]:
     cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
     generated = os.path.abspath(cache) if cache else None  # noqa: PTH100 - compared as text
     return tuple(folder + os.sep for folder in (*runtimes, *standard, generated) if folder)
+
+
+def file_label(file: str) -> str:
+    """`Cell [3]` for a cell of the running notebook, the file's name otherwise."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    label = shell.compile.format_code_name(file) if shell is not None else None
+    if label is None:
+        return file if file.startswith("<") else Path(file).name
+    return f"{label[0]} {label[1].removeprefix('In')}"
+
+
+def place(file: str, line: int) -> str:
+    """`Cell [3]:4`; `torch/nn/functional.py:12` of an installed package; any other file with its whole path."""
+    label = file_label(file)
+    return f"{label if label.startswith('Cell [') else _LIBRARY.sub('', file, count=1)}:{line}"

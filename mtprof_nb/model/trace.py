@@ -26,6 +26,8 @@ PHASES = ("forward", "backward", "optimizer", "other")
 FORWARD, BACKWARD, OPTIMIZER, OTHER = range(4)
 #: How the name begins of the event that autograd's engine wraps around each node.
 ENGINE_PREFIX = "autograd::engine::evaluate_function: "
+#: How the name begins of the scope of a profiler step.
+STEP_PREFIX = "ProfilerStep#"
 
 #: Shapes of one op's inputs: a tuple per tensor, a tuple of tuples per tensor list, () otherwise.
 Shapes = tuple[Any, ...]

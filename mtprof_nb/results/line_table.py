@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import linecache
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from mtprof_nb.analysis.lines.line_costs import LineCosts, OpsOfLine, line_costs, ops_of_line
 from mtprof_nb.analysis.lines.parameter_lines import ParameterCost, parameter_costs
+from mtprof_nb.model.source_files import file_label
 from mtprof_nb.model.trace import Int64, OutsideOps, SourceLine, Trace
 from mtprof_nb.results.text_table import data_frame, format_memory, format_share, format_time
 
@@ -216,16 +215,6 @@ def _as_typed(call: re.Match[str]) -> str:
     if call["system"]:
         return f"!{call['text']}"
     return f"{'%' if call['kind'] == 'line' else '%%'}{call['name']} {call['text']}".rstrip()
-
-
-def file_label(file: str) -> str:
-    """`Cell [3]` for a cell of the running notebook, the file's name otherwise."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    label = shell.compile.format_code_name(file) if shell is not None else None
-    if label is None:
-        return file if file.startswith("<") else Path(file).name
-    return f"{label[0]} {label[1].removeprefix('In')}"
 
 
 class _Text:

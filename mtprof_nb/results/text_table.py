@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mtprof_nb.analysis.sort_keys import sort_attribute
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -16,7 +18,6 @@ Row = Any
 
 _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
 _FLOPS_UNITS = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
-_ALIASES = {"cpu_time_avg": "cpu_time", "device_time_avg": "device_time", "self_cpu_time": "self_cpu_time_total"}
 _COLUMN_WIDTH = 12
 _SPACING = "  "
 
@@ -97,20 +98,6 @@ class FormattedTimes:
     self_cuda_time_total = _deprecated("self_cuda_time_total")
     cuda_memory_usage = _deprecated("cuda_memory_usage")
     self_cuda_memory_usage = _deprecated("self_cuda_memory_usage")
-
-
-def sort_attribute(sort_by: str, attributes: Sequence[str]) -> str:
-    """The row attribute that a sort key means; `AttributeError` that lists them all for an unknown key."""
-    by_device = sort_by
-    for device in ("cuda", "xpu", "privateuse1", "npu"):
-        by_device = by_device.replace(device, "device")
-    for name in (sort_by, by_device):
-        attribute = _ALIASES.get(name, name)
-        if attribute in attributes:
-            return attribute
-    known = ", ".join(sorted({*attributes, *_ALIASES}))
-    msg = f"'FunctionEventAvg' object has no attribute {sort_by!r}: sort by one of {known}"
-    raise AttributeError(msg)
 
 
 def sorted_rows(rows: Sequence[Row], attribute: str) -> list[Row]:

@@ -11,9 +11,9 @@ from playwright.sync_api import expect
 from synthetic import training_run
 from traces import event, make_trace
 
+from mtprof_nb.views import units
 from mtprof_nb.views.panel import show_panel as panels
 from mtprof_nb.views.panel.widget import Panel
-from mtprof_nb.views.tables import units
 
 VIEWS = Path(panels.__file__).parent
 IMPORT = "source => import(URL.createObjectURL(new Blob([source], { type: 'text/javascript' })))"

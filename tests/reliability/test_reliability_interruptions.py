@@ -193,7 +193,7 @@ def test_a_panel_that_is_interrupted_while_it_is_made_leaves_the_profile_as_it_w
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from mtprof_nb.views.panel import show_panel as panel
-    from mtprof_nb.views.tables import static_page as static
+    from mtprof_nb.views.static import static_page as static
 
     with mtp.profile() as prof:
         work()

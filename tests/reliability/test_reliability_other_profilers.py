@@ -13,7 +13,7 @@ import pytest
 from reliability_cases import EVERY_FLAG, IDS, RECORDINGS, assert_next_profile_is_complete, names
 
 import mtprof_nb as mtp
-from mtprof_nb.analysis.summary import summary
+from mtprof_nb.views.strip import strip_of
 
 torch = pytest.importorskip("torch")
 NEEDS_THE_SLOT = {"hook": "kineto", **EVERY_FLAG}
@@ -227,7 +227,7 @@ def test_a_torch_profiler_started_inside_and_stopped_after_leaves_nothing_of_its
     inner.stop()
     assert names(prof) == []
     assert prof.trace.is_partial
-    assert summary(prof.trace).notes == (
+    assert strip_of(prof.trace).notes == (
         "Nothing was recorded: another profiler emptied the recording, or the activities that ran were off.",
     )
     assert_next_profile_is_complete()

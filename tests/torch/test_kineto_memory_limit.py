@@ -125,8 +125,8 @@ LIMITED = """
     import resource, sys, warnings
     import torch
     import mtprof_nb as mtp
-    from mtprof_nb.views.tables import static_page as static
-    from mtprof_nb.views.panel.scene import Scene
+    from mtprof_nb.views.static import static_page as static
+    from mtprof_nb.views.scene import Scene
 
     def taken():
         with open("/proc/self/statm") as file:

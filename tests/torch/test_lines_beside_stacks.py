@@ -11,9 +11,10 @@ from marked_cells import Shell
 
 from mtprof_nb.analysis.costs import counted_ops, in_ops_ns
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.analysis.summary import outside_ops_ns, phase_shares, wall_ns
+from mtprof_nb.analysis.summary import outside_ops_ns, wall_ns
 from mtprof_nb.model.trace import OP, Trace
 from mtprof_nb.results.line_table import Lines
+from mtprof_nb.views.strip import phase_shares
 
 torch = pytest.importorskip("torch")
 

@@ -13,12 +13,13 @@ import pytest
 import torch
 
 import mtprof_nb as mtp
-from mtprof_nb.analysis.summary import peak_bytes, summary
+from mtprof_nb.analysis.summary import peak_bytes
 from mtprof_nb.model.trace import Trace
+from mtprof_nb.views import units
 from mtprof_nb.views.charts.memory_chart import MemoryTab
-from mtprof_nb.views.panel.scene import Scene
-from mtprof_nb.views.tables import static_page as static
-from mtprof_nb.views.tables import units
+from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.static import static_page as static
+from mtprof_nb.views.strip import strip_of
 
 MIB = 1 << 20
 KEPT: list[torch.Tensor] = []
@@ -166,7 +167,7 @@ def test_memory_of_a_pool_is_absent_and_not_zero(hook: str) -> None:
     prof = recorded(hook, program, with_stack=True)
     assert peak_bytes(prof.trace) is None
     assert {row.allocated_bytes for row in prof.lines() if row.count} == {None}
-    assert any(note.startswith("Memory of other threads is not recorded") for note in summary(prof.trace).notes)
+    assert any(note.startswith("Memory of other threads is not recorded") for note in strip_of(prof.trace).notes)
 
 
 @pytest.mark.parametrize("hook", ["kineto", "dispatch"])

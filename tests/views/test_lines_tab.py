@@ -11,9 +11,9 @@ from traces import event, make_trace
 
 from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
 from mtprof_nb.views.panel import show_panel as panel
-from mtprof_nb.views.panel.scene import Scene
+from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.static import static_page as static
 from mtprof_nb.views.tables import listing
-from mtprof_nb.views.tables import static_page as static
 from mtprof_nb.views.tables.lines_tab import NOT_RECORDED, LinesTab, lines_html
 from mtprof_nb.views.tables.listing import listed_files
 

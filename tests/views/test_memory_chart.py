@@ -10,7 +10,7 @@ from traces import event, make_trace
 from mtprof_nb.analysis.memory.memory_curve import MemoryCurve
 from mtprof_nb.model.trace import Trace, empty_trace
 from mtprof_nb.views.charts.memory_chart import MemoryTab, byte_ticks, memory, outline
-from mtprof_nb.views.panel.scene import Scene
+from mtprof_nb.views.scene import Scene
 
 
 @pytest.fixture

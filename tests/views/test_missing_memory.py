@@ -8,12 +8,13 @@ from traces import event, make_trace
 from mtprof_nb.analysis.costs import averaged_costs
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
 from mtprof_nb.analysis.operator_rows import columns
-from mtprof_nb.analysis.summary import peak_bytes, summary
+from mtprof_nb.analysis.summary import peak_bytes
 from mtprof_nb.model.trace import Recorded, Trace
 from mtprof_nb.results.line_table import Lines
 from mtprof_nb.views.charts.memory_chart import MemoryTab, memory
-from mtprof_nb.views.panel.scene import Scene
-from mtprof_nb.views.tables import static_page as static
+from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.static import static_page as static
+from mtprof_nb.views.strip import strip_of
 
 NONE_AT_ALL = "Memory of other threads is not recorded, and the thread that profiles allocated none."
 IN_PART = "Memory of other threads is not recorded: the peak is without it, and operators that ran there count as 0 B."
@@ -37,7 +38,7 @@ def titles(trace: Trace) -> list[str]:
 
 def test_nothing_is_shown_where_all_memory_was_other_threads() -> None:
     trace = recorded([on_other_thread(0, 10)], [])
-    strip = summary(trace)
+    strip = strip_of(trace)
     assert peak_bytes(trace) is None
     assert "peak memory" not in strip.line
     assert strip.notes == (NONE_AT_ALL,)
@@ -63,7 +64,7 @@ def test_the_peak_of_this_thread_is_shown_with_a_note_and_lines_of_others_are_em
     )
     assert lacks_memory(trace).tolist() == [False, True, True, True]
     assert peak_bytes(trace) == 4096
-    assert summary(trace).notes == (IN_PART,)
+    assert strip_of(trace).notes == (IN_PART,)
     assert "Allocated" in titles(trace)
     found = averaged_costs(trace).memory
     assert found is not None
@@ -88,5 +89,5 @@ def test_lines_of_this_thread_keep_their_bytes_beside_empty_ones() -> None:
 def test_a_thread_that_was_recorded_and_allocated_nothing_has_a_peak_of_zero() -> None:
     trace = recorded([on_this_thread(0, 0)], [])
     assert peak_bytes(trace) == 0
-    assert summary(trace).notes == ()
+    assert strip_of(trace).notes == ()
     assert [row.allocated_bytes for row in Lines(trace)] == [0]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mtprof_nb.views.tables.places import place
+from mtprof_nb.model.source_files import place
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,6 @@ def test_a_library_is_named_from_its_package_on_and_any_other_file_by_its_whole_
 
 
 def test_a_cell_of_the_notebook_is_named_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mtprof_nb.views.tables.places.file_label", lambda file: "Cell [3]")
+    monkeypatch.setattr("mtprof_nb.model.source_files.file_label", lambda file: "Cell [3]")
 
     assert place("cell compiled under some name", 4) == "Cell [3]:4"

@@ -3,7 +3,8 @@
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.analysis.operator_rows import GROUPINGS, SORT_KEYS, missing_flag, rows, shapes_text, sort_column
+from mtprof_nb.analysis.operator_rows import GROUPINGS, missing_flag, rows, shapes_text
+from mtprof_nb.analysis.sort_keys import SORT_KEYS, sort_column
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.results import averages
 from mtprof_nb.results.text_table import sorted_rows

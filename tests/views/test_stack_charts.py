@@ -10,7 +10,7 @@ from mtprof_nb.analysis.costs import averaged_costs, in_ops_ns
 from mtprof_nb.analysis.families import FAMILIES
 from mtprof_nb.model.trace import Trace, empty_trace
 from mtprof_nb.views.charts.stack_charts import StacksTab, icicle, slices, stack_chart, sunburst
-from mtprof_nb.views.panel.scene import Scene
+from mtprof_nb.views.scene import Scene
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from synthetic import training_run
 from traces import event, make_trace
 
 from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace, empty_trace
-from mtprof_nb.views.charts.svg import round_ticks, stacks_svg, timeline_svg
-from mtprof_nb.views.panel.scene import Scene
-from mtprof_nb.views.tables import static_page as static
+from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.static import static_page as static
+from mtprof_nb.views.static.svg import round_ticks, stacks_svg, timeline_svg
 
 HARMLESS = {"div", "span", "b", "table", "thead", "tbody", "tr", "th", "td", "img"}
 HARMLESS_IN_PICTURES = {f"{{http://www.w3.org/2000/svg}}{tag}" for tag in ("svg", "g", "rect", "text")}

@@ -5,9 +5,10 @@ from typing import Any
 
 from traces import event, make_trace
 
-from mtprof_nb.analysis.summary import outside_ops_ns, summary
+from mtprof_nb.analysis.summary import outside_ops_ns
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace, empty_trace
+from mtprof_nb.views.strip import strip_of
 
 
 def test_the_figures_of_a_trace() -> None:
@@ -23,7 +24,7 @@ def test_the_figures_of_a_trace() -> None:
         ended_ns=100_000,
         overhead_ns=4_000,
     )
-    strip = summary(trace, "Cell [3]")
+    strip = strip_of(trace, "Cell [3]")
 
     assert strip.title == "Cell [3]"
     assert {figure.title: figure.text for figure in strip.figures} == {
@@ -46,7 +47,7 @@ def test_the_figures_of_a_trace() -> None:
 def test_kernels_have_a_figure_and_are_no_thread() -> None:
     trace = make_trace([event("mm", 0, 9_000), event("k", 5_000, 7_000, kind="kernel", device="CUDA", thread=5)])
 
-    figures = {figure.title: figure.text for figure in summary(trace).figures}
+    figures = {figure.title: figure.text for figure in strip_of(trace).figures}
     assert figures["on device"] == "2.00 µs"
     assert figures["threads"] == "1"
 
@@ -55,26 +56,26 @@ def test_dropped_events_and_a_bad_end_are_said_in_a_line_each() -> None:
     exactly = make_trace([event("mm", 0, 1)], dropped=1_200)
     at_least = make_trace([event("mm", 0, 1)], dropped=1, dropped_exactly=False)
 
-    assert summary(exactly, status="The cell was interrupted.").notes == (
+    assert strip_of(exactly, status="The cell was interrupted.").notes == (
         "The cell was interrupted.",
         "1,200 events dropped: the recording was full. Raise max_events to keep them.",
     )
-    assert summary(at_least).notes[0].startswith("At least 1 event dropped")
+    assert strip_of(at_least).notes[0].startswith("At least 1 event dropped")
 
 
 def test_an_empty_profile_says_so() -> None:
-    assert summary(empty_trace()).notes == ("Nothing was recorded: no op ran, or no tensor runtime was imported.",)
+    assert strip_of(empty_trace()).notes == ("Nothing was recorded: no op ran, or no tensor runtime was imported.",)
 
 
 def test_python_frames_make_neither_a_step_nor_a_thread() -> None:
     trace = make_trace([event("mm", 0, 9_000), event("wait", 10_000, 20_000, kind="python", thread=2, step=1)])
 
-    figures = {figure.title: figure.text for figure in summary(trace).figures}
+    figures = {figure.title: figure.text for figure in strip_of(trace).figures}
     assert (figures.get("steps"), figures["threads"]) == (None, "1")
 
 
 def phases(trace: Trace) -> list[tuple[str, int, str]]:
-    return [tuple(share) for share in summary(trace).phases]
+    return [tuple(share) for share in strip_of(trace).phases]
 
 
 def test_the_wall_time_of_a_recording_in_parts_is_without_the_time_between_them() -> None:
@@ -85,7 +86,7 @@ def test_the_wall_time_of_a_recording_in_parts_is_without_the_time_between_them(
 
     both = merge([first, second])
 
-    figures = {figure.title: figure for figure in summary(both).figures}
+    figures = {figure.title: figure for figure in strip_of(both).figures}
     assert figures["wall"].text == "50.0 µs"
     assert figures["wall"].meaning == "the recorded parts together, without the time between them"
     assert outside_ops_ns(both) == 35_000
@@ -103,7 +104,7 @@ def test_what_ops_leave_of_the_wall_time_is_a_share_of_it() -> None:
         ("backward", 20_000, "20.0 %"),
         ("outside ops", 60_000, "60.0 %"),
     ]
-    assert (summary(trace).whole, sum(share.ns for share in summary(trace).phases)) == ("Wall time", 100_000)
+    assert (strip_of(trace).whole, sum(share.ns for share in strip_of(trace).phases)) == ("Wall time", 100_000)
 
 
 def test_threads_that_take_turns_share_the_wall_time_and_those_that_do_not_have_no_part_of_it() -> None:
@@ -117,7 +118,7 @@ def test_threads_that_take_turns_share_the_wall_time_and_those_that_do_not_have_
     assert [phase for phase, *_ in phases(at_once)] == ["forward"]
     assert [phase for phase, *_ in phases(covered)] == ["forward"]
     assert [phase for phase, *_ in phases(changing)] == ["forward"]
-    assert summary(at_once).whole == "Time in ops"
+    assert strip_of(at_once).whole == "Time in ops"
 
 
 def test_what_ran_between_the_windows_of_a_schedule_is_not_told() -> None:
@@ -127,13 +128,13 @@ def test_what_ran_between_the_windows_of_a_schedule_is_not_told() -> None:
     ]
     trace = make_trace([*rows, event("mm", 210, 240, step=2)], began_ns=200, ended_ns=100_000_000)
 
-    assert (phases(trace), summary(trace).notes) == ([("forward", 30, "100.0 %")], ())
+    assert (phases(trace), strip_of(trace).notes) == ([("forward", 30, "100.0 %")], ())
 
 
 def test_a_note_says_when_much_passed_outside_ops() -> None:
     def notes(in_ops_ms: int, wall_ms: int, **facts: Any) -> tuple[str, ...]:
         ops = [event("mm", 0, in_ops_ms * 1_000_000)]
-        return summary(make_trace(ops, began_ns=0, ended_ns=wall_ms * 1_000_000, **facts)).notes
+        return strip_of(make_trace(ops, began_ns=0, ended_ns=wall_ms * 1_000_000, **facts)).notes
 
     assert notes(29, 223) == (
         "194 ms of 223 ms passed outside ops, in Python code, waiting or input: the times of ops and lines are "
@@ -153,7 +154,7 @@ def test_steps_are_those_with_ops_and_are_not_told_where_the_program_told_of_non
     last_look = event("enumerate(DataLoader)", 300, 310, kind="scope", step=3)
 
     def steps(rows: list[dict[str, Any]]) -> list[str]:
-        return [figure.text for figure in summary(make_trace(rows)).figures if figure.title == "steps"]
+        return [figure.text for figure in strip_of(make_trace(rows)).figures if figure.title == "steps"]
 
     assert steps([*batches, last_look]) == ["3"]
     assert steps(batches[:1]) == []
@@ -172,7 +173,7 @@ def test_the_profilers_own_time_is_told_apart_from_the_programs() -> None:
 def test_with_a_hook_in_python_the_note_says_what_recording_took_outside_ops() -> None:
     trace = make_trace([event("mm", 0, 20_000_000)], began_ns=0, ended_ns=100_000_000, overhead_ns=30_000_000)
 
-    assert summary(replace(trace, hooks=("dispatch",))).notes == (
+    assert strip_of(replace(trace, hooks=("dispatch",))).notes == (
         "80.0 ms of 100 ms passed outside ops, in recording itself (≈ 30.0 ms), Python code, waiting or input: "
         "the times of ops and lines are without it.",
     )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtprof_nb.views.tables.escaped_text import LONGEST, escaped, fitted, hover, short_name, shown
+from mtprof_nb.views.escaped_text import LONGEST, escaped, fitted, hover, short_name, shown
 
 
 def test_unprintable_characters_are_shown_as_such() -> None:

@@ -11,7 +11,7 @@ from mtprof_nb.analysis.families import FAMILIES
 from mtprof_nb.analysis.lod import LIMIT
 from mtprof_nb.model.trace import Trace, empty_trace
 from mtprof_nb.views.charts.timeline_tab import TimelineTab, arranged, busy_shares, timeline
-from mtprof_nb.views.panel.scene import Scene
+from mtprof_nb.views.scene import Scene
 
 BLUE, GREY = FAMILIES[0].colour, FAMILIES[9].colour
 

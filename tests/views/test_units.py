@@ -2,7 +2,7 @@
 
 import pytest
 
-from mtprof_nb.views.tables import units
+from mtprof_nb.views import units
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ import numpy as np
 from mtprof_nb.analysis.lines.user_lines import Chains, callers_of_engine, chains_of_events
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.model.source_files import place
 from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, Bool, Int32, Int64, SourceLine, Trace
 
 _ACCUMULATE = "AccumulateGrad"
@@ -177,3 +178,10 @@ class _Attributor:
         found = np.full(len(self._trace), -1, np.int32)
         found[order] = before
         return found[asking]
+
+
+def place_of(trace: Trace, event: int) -> str:
+    """Where the line stands that caused an event, "" for no event and where the line is not known."""
+    caused = attribution(trace)
+    line = int(caused.line[event]) if event >= 0 else -1
+    return place(*caused.lines[line]) if line >= 0 else ""

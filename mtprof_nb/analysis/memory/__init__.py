@@ -1,1 +1,1 @@
-"""What was held, by whom, and when."""
+"""Memory: how much was held when, and by whom."""

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mtprof_nb.capture.dispatch.tensor_facts import TensorFacts, dtype_name
 from mtprof_nb.capture.shared.patches import Patches
+from mtprof_nb.capture.shared.tensor_facts import TensorFacts, dtype_name
 from mtprof_nb.model.input_values import plain, to_text
 from mtprof_nb.model.trace import SCOPE, Trace
 

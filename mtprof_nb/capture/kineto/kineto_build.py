@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.distributed import this_process
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto import kineto_tree
 from mtprof_nb.capture.kineto.busy_threads import Unfinished
 from mtprof_nb.capture.kineto.fast_scopes import FastScopes, with_inputs
-from mtprof_nb.capture.kineto.kineto_events import KinetoColumns, intern, read_columns, read_devices
+from mtprof_nb.capture.kineto.kineto_events import KinetoColumns, read_columns, read_devices
 from mtprof_nb.capture.kineto.kineto_flops import kineto_flops
 from mtprof_nb.capture.kineto.kineto_inputs import read_shapes, read_values
 from mtprof_nb.capture.kineto.kineto_links import Links, link
@@ -25,6 +26,7 @@ from mtprof_nb.capture.kineto.own_python import own_python
 from mtprof_nb.capture.shared.allocator_records import innermost_events
 from mtprof_nb.capture.shared.closures import with_closures
 from mtprof_nb.capture.shared.garbage_collector import collector_paused
+from mtprof_nb.capture.shared.interning import intern
 from mtprof_nb.capture.shared.python_stacks import frames_of
 from mtprof_nb.errors import warn
 from mtprof_nb.model.device_facts import with_device_facts
@@ -124,11 +126,6 @@ def _build(results: Any, torch: Any, request: Request, noted: Noted, jumped: Wal
 def _numbered(trace: Trace) -> Trace:
     is_op = trace.kind == OP
     return replace(trace, correlation_id=np.cumsum(is_op) * is_op)
-
-
-def device_type_name(torch_name: str) -> str:
-    """The contract's name of a torch device type: CPU, CUDA, NPU for a renamed PrivateUse1, …"""
-    return "NPU" if torch_name.lower() in ("privateuse1", "privateuseone", "npu") else torch_name.upper()
 
 
 def _with_devices(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> Trace:

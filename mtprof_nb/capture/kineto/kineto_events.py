@@ -14,8 +14,22 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.capture.kineto.busy_threads import Unfinished
+from mtprof_nb.capture.shared.interning import intern
 from mtprof_nb.model.intervals import crossing
-from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, RUNTIME, SET, SYNC, Bool, Int8, Int32, Int64, Track
+from mtprof_nb.model.trace import (
+    COPY,
+    DEVICE_SCOPE,
+    KERNEL,
+    RUNTIME,
+    SET,
+    STEP_PREFIX,
+    SYNC,
+    Bool,
+    Int8,
+    Int32,
+    Int64,
+    Track,
+)
 
 #: Kineto's times as they would be, had the wall clock not been set anew.
 Straighten = Callable[[Int64], Int64]
@@ -37,19 +51,8 @@ _COLUMNS: dict[str, npt.DTypeLike] = {
 _EARLY_NS = 1_000_000_000
 _USER_SCOPE = 7
 _OP_SCOPE, _BACKWARD_SCOPE = 0, 1
-#: Of the scopes of steps, which begin and end in the midst of others.
-STEP_PREFIX = "ProfilerStep#"
 #: How Kineto's name ends of an activity on a device that is no kernel.
 _KINDS = {"memcpy": COPY, "memset": SET, "_sync": SYNC, "user_annotation": DEVICE_SCOPE}
-
-
-def intern(values: Sequence[Any]) -> tuple[Int32, tuple[Any, ...]]:
-    """Positions into the table of distinct values, in order of first appearance; None becomes -1."""
-    table = dict.fromkeys(values)
-    table.pop(None, None)
-    position = {value: index for index, value in enumerate(table)}
-    position[None] = -1
-    return np.fromiter(map(position.__getitem__, values), np.int32, len(values)), tuple(table)
 
 
 def legible(function: str) -> str:

@@ -13,9 +13,8 @@ from mtprof_nb.capture.kineto.kineto_events import KinetoColumns
 from mtprof_nb.capture.shared.closures import OF_OPTIMIZER
 from mtprof_nb.capture.shared.phases import settled, spread_over_outermost
 from mtprof_nb.model.intervals import covered, in_nesting_order, innermost, nest_intervals
-from mtprof_nb.model.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, Bool, Int8, Int32, Int64
+from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, FORWARD, OPTIMIZER, OTHER, Bool, Int8, Int32, Int64
 
-_ENGINE_PREFIX = "autograd::engine::evaluate_function: "
 #: How the name begins of the Python call of a module.
 _MODULE_PREFIX = "nn.Module: "
 #: The node above several roots, which `backward` makes, and the node of a function in C++, which need be no op.
@@ -43,7 +42,7 @@ def link(columns: KinetoColumns, kineto_event: Any, counters: Mapping[int, int] 
     numbers only where they make nodes: under a checkpoint, which runs its function again, and for gradients of
     gradients.
     """
-    is_engine = columns.where_name(lambda name: name.startswith(_ENGINE_PREFIX)) | columns.is_backward_node
+    is_engine = columns.where_name(lambda name: name.startswith(ENGINE_PREFIX)) | columns.is_backward_node
     is_optimizer = columns.is_scope & columns.where_name(lambda name: name.startswith(OF_OPTIMIZER))
     is_loader = columns.is_scope & columns.where_name(lambda name: name.startswith("enumerate(DataLoader)"))
     node = _enclosing(columns, is_engine)
@@ -138,7 +137,7 @@ def _enclosing(columns: KinetoColumns, mask: Bool) -> Int32:
 
 def _is_node_of(columns: KinetoColumns, kind: str) -> Bool:
     """Events of nodes whose name begins with `kind`, and the engine's events around them."""
-    return columns.where_name(lambda name: name.removeprefix(_ENGINE_PREFIX).startswith(kind))
+    return columns.where_name(lambda name: name.removeprefix(ENGINE_PREFIX).startswith(kind))
 
 
 def _forward_of_nodes(columns: KinetoColumns, is_engine: Bool, kineto_event: Any) -> Int32:

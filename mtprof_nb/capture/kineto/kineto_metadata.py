@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.capture.kineto.kineto_events import KinetoColumns, intern
+from mtprof_nb.capture.kineto.kineto_events import KinetoColumns
+from mtprof_nb.capture.shared.interning import intern
 from mtprof_nb.model.trace import RUNTIME, Int32, Int64, Trace
 
 #: The op whose inputs describe a collective.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mtprof_nb.capture.kineto.kineto_events import intern
 from mtprof_nb.capture.shared.buffer import SCOPE_FIELDS, Buffer, Lane
-from mtprof_nb.capture.shared.interning import distinct
 from mtprof_nb.model.intervals import covered, innermost, nest_intervals
 from mtprof_nb.model.trace import Bool, Int32, Int64
 
@@ -111,10 +109,3 @@ def _append(columns: dict[str, list[Any]], flat: list[Any]) -> int:
     for position, column in enumerate(columns.values()):
         column += flat[position : count * width : width]
     return count
-
-
-def describe(raw: Sequence[Any], read: Callable[[Any], Any]) -> tuple[Int32, tuple[Any, ...]]:
-    """Positions in the table of what `read` makes of each object, called once for each; None becomes -1."""
-    position, objects = distinct(raw)
-    described, table = intern([read(one) for one in objects])
-    return described[position], table

@@ -1,19 +1,28 @@
-"""Each of many objects once: by identity, without hashing or comparing them."""
+"""Tables of distinct values, and the positions in them of many."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
-from mtprof_nb.model.trace import Int64
+from mtprof_nb.model.trace import Int32, Int64
 
 T = TypeVar("T")
 
 
+def intern(values: Sequence[Any]) -> tuple[Int32, tuple[Any, ...]]:
+    """Positions into the table of distinct values, in order of first appearance; None becomes -1."""
+    table = dict.fromkeys(values)
+    table.pop(None, None)
+    position = {value: index for index, value in enumerate(table)}
+    position[None] = -1
+    return np.fromiter(map(position.__getitem__, values), np.int32, len(values)), tuple(table)
+
+
 def distinct(objects: Sequence[T]) -> tuple[Int64, list[T]]:
-    """The distinct objects in order of first appearance, and for each of `objects` its position among them."""
+    """For each object a position in the list that follows: each object once, by identity, in order of appearance."""
     if not objects:
         return np.empty(0, np.int64), []
     identity = np.fromiter(map(id, objects), np.int64, len(objects))
@@ -22,3 +31,10 @@ def distinct(objects: Sequence[T]) -> tuple[Int64, list[T]]:
     rank = np.empty_like(by_appearance)
     rank[by_appearance] = np.arange(len(by_appearance))
     return rank[inverse], [objects[index] for index in first[by_appearance].tolist()]
+
+
+def describe(raw: Sequence[Any], read: Callable[[Any], Any]) -> tuple[Int32, tuple[Any, ...]]:
+    """Positions in the table of what `read` makes of each object, called once for each; None becomes -1."""
+    position, objects = distinct(raw)
+    described, table = intern([read(one) for one in objects])
+    return described[position], table

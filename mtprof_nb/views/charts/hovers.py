@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mtprof_nb.analysis.costs import op_costs
+from mtprof_nb.analysis.lines.attribution import place_of
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.operator_rows import shapes_text
 from mtprof_nb.analysis.summary import has_steps
 from mtprof_nb.model.trace import PHASES, Trace
-from mtprof_nb.views.panel.kept import OfTrace
-from mtprof_nb.views.tables.escaped_text import hover
-from mtprof_nb.views.tables.places import place_of
-from mtprof_nb.views.tables.units import duration, plural
+from mtprof_nb.views.escaped_text import hover
+from mtprof_nb.views.kept import OfTrace
+from mtprof_nb.views.units import duration, plural
 
 
 class Hovers(OfTrace):

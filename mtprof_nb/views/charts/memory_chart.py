@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.analysis.families import FAMILIES, REDUCTION
+from mtprof_nb.analysis.lines.attribution import place_of
 from mtprof_nb.analysis.memory.memory_categories import Category
 from mtprof_nb.analysis.memory.memory_curve import (
     Block,
@@ -19,14 +20,14 @@ from mtprof_nb.analysis.memory.memory_curve import (
 )
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
 from mtprof_nb.analysis.operator_rows import Column
-from mtprof_nb.analysis.summary import NO_MEMORY, span_ns
+from mtprof_nb.analysis.summary import span_ns
 from mtprof_nb.model.trace import Int64, Trace
+from mtprof_nb.views import units
 from mtprof_nb.views.charts.stack_charts import translucent
 from mtprof_nb.views.charts.timeline_picture import time_axis
-from mtprof_nb.views.panel.scene import Answer, Question, Scene
-from mtprof_nb.views.tables import units
-from mtprof_nb.views.tables.escaped_text import hover, shown
-from mtprof_nb.views.tables.places import place_of
+from mtprof_nb.views.escaped_text import hover, shown
+from mtprof_nb.views.scene import Answer, Question, Scene
+from mtprof_nb.views.strip import NO_MEMORY
 
 Figure = Any
 

@@ -12,7 +12,7 @@ from mtprof_nb.analysis.lanes import Lanes
 from mtprof_nb.analysis.lod import Blocks, Levels
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.model.trace import OP, PHASES, Int8, Int64, Trace
-from mtprof_nb.views.tables.units import duration
+from mtprof_nb.views.units import duration
 
 #: Room above a lane, in rows, and how much of it is filled.
 ROOM, _HEIGHT = 0.85, 0.66

@@ -14,14 +14,12 @@ from mtprof_nb.analysis.costs import Costs, averaged_costs, averaged_name, op_co
 from mtprof_nb.analysis.families import DARK_INK, FAMILIES, SCOPES, Family, families
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.model.source_files import is_user_file
+from mtprof_nb.model.source_files import file_label, is_user_file, place
 from mtprof_nb.model.trace import Bool, Frame, Int64, Trace
-from mtprof_nb.results.line_table import file_label
-from mtprof_nb.views.panel.kept import OfTrace
-from mtprof_nb.views.panel.scene import Answer, Question, Scene
-from mtprof_nb.views.tables import units
-from mtprof_nb.views.tables.escaped_text import hover, short_name
-from mtprof_nb.views.tables.places import place
+from mtprof_nb.views import units
+from mtprof_nb.views.escaped_text import hover, short_name
+from mtprof_nb.views.kept import OfTrace
+from mtprof_nb.views.scene import Answer, Question, Scene
 
 Figure = Any
 

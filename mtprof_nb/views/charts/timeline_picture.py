@@ -14,9 +14,9 @@ from mtprof_nb.model.trace import Bool, Int32, Int64, Trace
 from mtprof_nb.views.charts import ribbon
 from mtprof_nb.views.charts.hovers import Hovers
 from mtprof_nb.views.charts.ribbon import PhaseRibbon
-from mtprof_nb.views.panel.kept import OfTrace
-from mtprof_nb.views.tables.escaped_text import fitted, hover, short_name
-from mtprof_nb.views.tables.units import number
+from mtprof_nb.views.escaped_text import fitted, hover, short_name
+from mtprof_nb.views.kept import OfTrace
+from mtprof_nb.views.units import number
 
 Picture = dict[str, Any]
 

@@ -12,8 +12,8 @@ from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.views.charts.ribbon import outermost_ops
 from mtprof_nb.views.charts.timeline_picture import Timeline
-from mtprof_nb.views.panel.scene import Answer, Question, Scene
-from mtprof_nb.views.tables.escaped_text import shown
+from mtprof_nb.views.escaped_text import shown
+from mtprof_nb.views.scene import Answer, Question, Scene
 
 Figure = Any
 

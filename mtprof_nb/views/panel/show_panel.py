@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from mtprof_nb.analysis.operator_rows import sort_column
-from mtprof_nb.analysis.summary import summary
+from mtprof_nb.analysis.sort_keys import sort_column
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.views.panel.frontend import is_unattended, running_shell
-from mtprof_nb.views.panel.scene import Scene
+from mtprof_nb.views.escaped_text import shown
+from mtprof_nb.views.frontend import is_unattended, running_shell
 from mtprof_nb.views.panel.tabs import TABS
-from mtprof_nb.views.tables import static_page as static
-from mtprof_nb.views.tables.escaped_text import shown
+from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.static import static_page as static
+from mtprof_nb.views.strip import strip_of
 
 if TYPE_CHECKING:
     from mtprof_nb.views.panel.widget import Panel
@@ -72,7 +72,7 @@ def _panel(scene: Scene, tabs: tuple[str, ...] | None = None) -> Panel:
     return Panel(
         scene,
         tabs or (tuple(kind.name for kind in TABS) if len(scene.trace) else lines_alone),
-        None if table_alone else summary(scene.trace, scene.name, scene.status),
+        None if table_alone else strip_of(scene.trace, scene.name, scene.status),
         static.html(scene, charts=not table_alone),
         static.text(scene),
     )

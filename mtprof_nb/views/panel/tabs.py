@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 from typing import NamedTuple
 
-from mtprof_nb.views.panel.scene import Scene, Tab
+from mtprof_nb.views.scene import Scene, Tab
 
 
 class TabKind(NamedTuple):

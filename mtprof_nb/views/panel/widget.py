@@ -10,12 +10,12 @@ from typing import Any
 import anywidget
 import traitlets
 
-from mtprof_nb.analysis.summary import Summary
+from mtprof_nb.views.frontend import is_unattended, running_shell
 from mtprof_nb.views.panel import bundle as modules
 from mtprof_nb.views.panel import wire
-from mtprof_nb.views.panel.frontend import is_unattended, running_shell
-from mtprof_nb.views.panel.scene import Scene, Tab
 from mtprof_nb.views.panel.tabs import TABS
+from mtprof_nb.views.scene import Scene, Tab
+from mtprof_nb.views.strip import Strip
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 # JupyterLab writes an error where a widget is gone, and never takes the HTML of the same output instead. Therefore the
@@ -42,7 +42,7 @@ class Panel(anywidget.AnyWidget):
     page = traitlets.Unicode().tag(sync=True)
 
     def __init__(
-        self, scene: Scene, tabs: Iterable[str], strip: Summary | None, static_html: str, static_text: str
+        self, scene: Scene, tabs: Iterable[str], strip: Strip | None, static_html: str, static_text: str
     ) -> None:
         kinds = [kind for kind in TABS if kind.name in set(tabs)]
         self._tabs: dict[str, Tab] = {kind.name: kind.make(scene) for kind in kinds}
@@ -123,7 +123,7 @@ def _first(tab: Tab) -> bytes:
         return wire.packed({"empty": f"This could not be worked out ({type(error).__name__}: {error})."})
 
 
-def _written(strip: Summary) -> dict[str, Any]:
+def _written(strip: Strip) -> dict[str, Any]:
     return {
         "title": strip.title,
         "figures": [figure._asdict() for figure in strip.figures],

@@ -10,9 +10,9 @@ from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.lines.parameter_lines import parameter_costs
 from mtprof_nb.model.trace import OP, PHASES, SourceLine, Trace
 from mtprof_nb.results.line_table import UNATTRIBUTED, LineRow, Lines
-from mtprof_nb.views.panel.scene import Answer, Question, Scene
-from mtprof_nb.views.tables import units
-from mtprof_nb.views.tables.escaped_text import escaped, shown
+from mtprof_nb.views import units
+from mtprof_nb.views.escaped_text import escaped, shown
+from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.tables.listing import ListedFile, listed_files
 
 #: Lines whose ops are saved with the notebook, and ops of a line.

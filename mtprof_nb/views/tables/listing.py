@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mtprof_nb.model.source_files import place
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.results.line_table import LineRow, Lines, source_lines
-from mtprof_nb.views.tables.places import place
 
 #: A stretch up to this long, from the first line with a cost to the last, is listed whole.
 WHOLE_LINES = 40

@@ -9,10 +9,10 @@ import numpy as np
 
 from mtprof_nb.analysis.families import FAMILIES
 from mtprof_nb.analysis.operator_rows import GROUPINGS, Rows, missing_flag, rows
-from mtprof_nb.analysis.summary import why_empty
 from mtprof_nb.model.trace import Int64, Trace
-from mtprof_nb.views.panel.scene import Answer, Question, Scene
-from mtprof_nb.views.tables.escaped_text import shown
+from mtprof_nb.views.escaped_text import shown
+from mtprof_nb.views.scene import Answer, Question, Scene
+from mtprof_nb.views.strip import why_empty
 
 #: Rows that are saved with the notebook, and rows of an answer to a live panel.
 _FIRST_ROWS, _MOST_ROWS = 400, 2_000

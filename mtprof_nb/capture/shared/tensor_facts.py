@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from mtprof_nb.capture.eager.flop_formulas import elementwise
+from mtprof_nb.capture.shared.flop_formulas import elementwise
 
 #: Element types by the names that Kineto gives them.
 _KINETO_DTYPES = {

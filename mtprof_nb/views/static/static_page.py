@@ -6,13 +6,13 @@ import numpy as np
 
 from mtprof_nb.analysis.families import FAMILIES
 from mtprof_nb.analysis.operator_rows import Column, Rows, rows
-from mtprof_nb.analysis.summary import Summary, summary
 from mtprof_nb.model.trace import Int64, Trace
 from mtprof_nb.results.line_table import Lines
-from mtprof_nb.views.charts.svg import image, stacks_svg, timeline_svg
-from mtprof_nb.views.panel.scene import Scene
-from mtprof_nb.views.tables import units
-from mtprof_nb.views.tables.escaped_text import escaped, fitted, shown
+from mtprof_nb.views import units
+from mtprof_nb.views.escaped_text import escaped, fitted, shown
+from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.static.svg import image, stacks_svg, timeline_svg
+from mtprof_nb.views.strip import Strip, strip_of
 from mtprof_nb.views.tables.lines_tab import line_cells, line_titles, lines_html, phases_of
 
 DEFAULT_ROWS = 10
@@ -26,7 +26,7 @@ _NAME = f"{_CELL};text-align:left;max-width:26em;overflow:hidden;text-overflow:e
 
 def text(scene: Scene) -> str:
     """The key figures, the dearest lines and the top rows as plain text."""
-    strip = summary(scene.trace, scene.name, scene.status)
+    strip = strip_of(scene.trace, scene.name, scene.status)
     lines = [shown(strip.title), *map(shown, strip.notes)]
     if not len(scene.trace):
         return "\n".join(lines + _lines_text(scene))
@@ -73,7 +73,7 @@ def _lines_text(scene: Scene) -> list[str]:
 def html(scene: Scene, charts: bool = True) -> str:
     """The key figures, the top rows, and small pictures of timeline and stacks, as HTML that needs no script."""
     trace, show_all = scene.trace, scene.show_all
-    parts = [_strip_html(summary(trace, scene.name, scene.status))]
+    parts = [_strip_html(strip_of(trace, scene.name, scene.status))]
     if charts:
         parts.append(_titled("Lines by time", lines_html(trace)))
     if len(trace):
@@ -123,7 +123,7 @@ def _aligned(table: list[list[str]], texts: tuple[int, ...] = (0,)) -> list[str]
     return [lines[0], "-" * len(lines[0]), *lines[1:]]
 
 
-def _strip_html(strip: Summary) -> str:
+def _strip_html(strip: Strip) -> str:
     figures = " &nbsp; ".join(
         f'<span title="{escaped(figure.meaning)}"><span style="opacity:0.65">{escaped(figure.title)}</span> '
         f"<b>{escaped(figure.text)}</b></span>"

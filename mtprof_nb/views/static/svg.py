@@ -9,11 +9,11 @@ from collections import defaultdict
 
 from mtprof_nb.analysis.families import FAMILIES, Family
 from mtprof_nb.model.trace import Trace
+from mtprof_nb.views import units
 from mtprof_nb.views.charts.stack_charts import Slices, slices, stack_chart
 from mtprof_nb.views.charts.timeline_picture import ROW_PIXELS
 from mtprof_nb.views.charts.timeline_tab import arranged
-from mtprof_nb.views.tables import units
-from mtprof_nb.views.tables.escaped_text import escaped, fitted, short_name, shown
+from mtprof_nb.views.escaped_text import escaped, fitted, short_name, shown
 
 WIDTH = 860
 _GUTTER = 96

@@ -1,0 +1,53 @@
+"""Keys that rows can be sorted by: torch's names, and the titles of our columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_ALIASES = {"cpu_time_avg": "cpu_time", "device_time_avg": "device_time", "self_cpu_time": "self_cpu_time_total"}
+#: torch's names of what rows can be sorted by.
+SORT_KEYS = {
+    "self_cpu_time_total": "self_ns",
+    "cpu_time_total": "total_ns",
+    "cpu_time": "average_ns",
+    "count": "count",
+    "self_device_time_total": "self_device_ns",
+    "device_time_total": "device_ns",
+    "self_cpu_memory_usage": "self_cpu_bytes",
+    "cpu_memory_usage": "cpu_bytes",
+    "self_device_memory_usage": "self_device_bytes",
+    "device_memory_usage": "device_bytes",
+    "flops": "flops",
+    "key": "label",
+    "name": "label",
+}
+
+_OURS = {
+    "self": "self_ns",
+    "total": "total_ns",
+    "average": "average_ns",
+    "memory": "allocated_bytes",
+    "calls": "count",
+}
+
+
+def sort_column(sort: str | None) -> str:
+    """The column that a sort key of torch's, or of ours, means; `AttributeError` that lists them if unknown."""
+    known = {**SORT_KEYS, **_OURS, **{column: column for column in (*SORT_KEYS.values(), *_OURS.values())}}
+    if sort is None:
+        return "self_ns"
+    return known[sort_attribute(sort, tuple(known))]
+
+
+def sort_attribute(sort_by: str, attributes: Sequence[str]) -> str:
+    """The row attribute that a sort key means; `AttributeError` that lists them all for an unknown key."""
+    by_device = sort_by
+    for device in ("cuda", "xpu", "privateuse1", "npu"):
+        by_device = by_device.replace(device, "device")
+    for name in (sort_by, by_device):
+        attribute = _ALIASES.get(name, name)
+        if attribute in attributes:
+            return attribute
+    known = ", ".join(sorted({*attributes, *_ALIASES}))
+    msg = f"'FunctionEventAvg' object has no attribute {sort_by!r}: sort by one of {known}"
+    raise AttributeError(msg)

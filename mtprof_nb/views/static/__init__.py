@@ -1,0 +1,1 @@
+"""The panel without scripts: a page, small pictures, and text."""

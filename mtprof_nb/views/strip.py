@@ -1,0 +1,130 @@
+"""The strip on top: the key figures of a trace in words, and how its time divides into phases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from mtprof_nb.analysis.memory.missing_memory import has_memory, lacks_memory
+from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.analysis.summary import summary
+from mtprof_nb.model.trace import Trace
+from mtprof_nb.views import units
+
+#: What of the wall time is in no op.
+OUTSIDE = "outside ops"
+#: The profiler's own part of the wall time: its start and its line marks. Its end comes after the wall time.
+PROFILER = "profiler, outside ops"
+_PROFILER_MEANS = "its start and line marks, as measured, and an estimate for each event; not its end, after the wall"
+_WALL = "from the start of the recording to its end"
+_WALL_OF_PARTS = "the recorded parts together, without the time between them"
+#: A note says so where that is a large share, and more than the start of a recording takes.
+_NOTED_SHARE, _NOTED_NS = 1 / 3, 10_000_000
+#: Why there is no memory, where ops ran on other threads than the one that profiles.
+NO_MEMORY = "Memory of other threads is not recorded, and the thread that profiles allocated none."
+_NOTHING = "Nothing was recorded: no op ran, or no tensor runtime was imported."
+_NOTHING_LEFT = "Nothing was recorded: another profiler emptied the recording, or the activities that ran were off."
+_MEMORY_IN_PART = (
+    "Memory of other threads is not recorded: the peak is without it, and operators that ran there count as 0 B."
+)
+
+
+class Figure(NamedTuple):
+    """One number of the strip, written out, and what it means."""
+
+    title: str
+    text: str
+    meaning: str
+
+
+class Share(NamedTuple):
+    """One phase: the self time of its ops, or what of the recording ran outside ops; and how much of all that is."""
+
+    phase: str
+    ns: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Content of the strip above the tabs."""
+
+    title: str
+    figures: tuple[Figure, ...]
+    phases: tuple[Share, ...]
+    #: What the shares are shares of.
+    whole: str
+    #: What went wrong or is missing, one line each.
+    notes: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        """The figures in one line of text."""
+        return ", ".join(f"{figure.title} {figure.text}" for figure in self.figures)
+
+
+def strip_of(trace: Trace, name: str | None = None, status: str | None = None) -> Strip:
+    """The strip of `trace`; `status` says how the recorded program ended, where it did not end well."""
+    title = name or trace.label or "profile"
+    whole = "Time in ops" if summary(trace).outside_ns is None else "Wall time"
+    return Strip(title, _figures(trace), phase_shares(trace), whole, _notes(trace, status))
+
+
+@once_a_trace
+def _figures(trace: Trace) -> tuple[Figure, ...]:
+    of = summary(trace)
+    found = [
+        Figure("wall", units.duration(of.wall_ns), _WALL_OF_PARTS if len(trace.windows) > 1 else _WALL),
+        Figure("in ops", units.duration(of.in_ops_ns), "time in ops, all threads together"),
+        Figure("ops", units.number(of.ops), "calls of ops, nested ones too, as in the table of operators"),
+    ]
+    if of.steps is not None:
+        found.append(Figure("steps", units.number(of.steps), "profiler steps with ops"))
+    found.append(Figure("threads", units.number(of.threads), "threads with ops or scopes"))
+    if of.device_ns is not None:
+        found.append(Figure("on device", units.duration(of.device_ns), "time of all kernels"))
+    if of.peak_bytes is not None:
+        found.append(Figure("peak memory", units.nbytes(of.peak_bytes), "most bytes held at once, of one device"))
+    if of.overhead_ns is not None:
+        found.append(Figure("profiler", f"≈ {units.duration(of.overhead_ns)}", _PROFILER_MEANS))
+    return tuple(found)
+
+
+@once_a_trace
+def phase_shares(trace: Trace) -> tuple[Share, ...]:
+    """The self time of ops by phase, in the order in which a step runs, then what ran outside ops; nothing empty."""
+    of = summary(trace)
+    parts = [*of.phases_ns.items(), (OUTSIDE, of.outside_ns or 0)]
+    if of.outside_ns is not None:
+        parts.append((PROFILER, of.profiler_ns))
+    whole = sum(ns for _, ns in parts)
+    return tuple(Share(phase, ns, units.share(ns, whole)) for phase, ns in parts if ns and any(of.phases_ns.values()))
+
+
+def why_empty(trace: Trace) -> str:
+    """Why a trace without events has none."""
+    return _NOTHING_LEFT if trace.is_partial else _NOTHING
+
+
+def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
+    notes = [status] if status else []
+    if not len(trace):
+        notes.append(why_empty(trace))
+    of = summary(trace)
+    outside_ns, whole_ns = of.outside_ns or 0, of.wall_ns
+    if len(trace) and outside_ns >= max(whole_ns * _NOTED_SHARE, _NOTED_NS):
+        where = "the lines tell where" if trace.outside else "the times of ops and lines are without it"
+        cost_ns = min(max(trace.overhead_ns - trace.own_ns, 0), outside_ns)
+        # Recording in C++ takes its time inside the ops; recording in Python, between them.
+        recording = "" if "dispatch" not in trace.hooks else f"recording itself (≈ {units.duration(cost_ns)}), "
+        notes.append(
+            f"{units.duration(outside_ns)} of {units.duration(whole_ns)} passed outside ops, in {recording}"
+            f"Python code, waiting or input: {where}."
+        )
+    if lacks_memory(trace).any():
+        notes.append(_MEMORY_IN_PART if has_memory(trace) else NO_MEMORY)
+    if trace.dropped:
+        exactly = "" if trace.dropped_exactly else "At least "
+        dropped = units.plural(trace.dropped, "event")
+        notes.append(f"{exactly}{dropped} dropped: the recording was full. Raise max_events to keep them.")
+    return tuple(notes)
