@@ -54,11 +54,8 @@ ON_DEMAND = {
     ("results", "export"),
     ("results", "views.charts"),
     ("results", "views.panel"),
-    ("results", "views.tables"),
-    ("views.tables", "views.panel"),
 }
 NAMED_ROOM = re.compile(rf"mtprof_nb\.({'|'.join(map(re.escape, MAY_IMPORT))})(\.\w+)*(:\w+)?")
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 HEAVY = ("torch", "IPython", "ipywidgets", "anywidget", "plotly", "pandas")
 
 
@@ -92,6 +89,13 @@ def _imported(tree: ast.AST, module: str, is_package: bool) -> Iterator[tuple[as
             yield node, node.value.replace(":", ".")
 
 
+def _is_put_off(node: ast.AST) -> bool:
+    """Whether imports inside `node` wait for a call, or are for types alone."""
+    if isinstance(node, ast.If):
+        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+
+
 def _edges(package: Path) -> Iterator[tuple[str, str, str]]:
     """(where, importing room, imported room) for every import of one room by another."""
     for path in sorted(package.rglob("*.py")):
@@ -99,7 +103,7 @@ def _edges(package: Path) -> Iterator[tuple[str, str, str]]:
         module = ".".join(name for name in names if name != "__init__")
         room = _room_of(module.partition(".")[2] or "__init__")
         tree = ast.parse(path.read_text())
-        on_demand = {id(node) for scope in ast.walk(tree) if isinstance(scope, FUNCTIONS) for node in ast.walk(scope)}
+        on_demand = {id(node) for scope in ast.walk(tree) if _is_put_off(scope) for node in ast.walk(scope)}
         for node, target in _imported(tree, module, path.stem == "__init__"):
             root, _, inner = target.partition(".")
             imported = _room_of(inner)

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any
 from mtprof_nb.model.trace import Trace
 
 if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from mtprof_nb.analysis.summary import Summary
     from mtprof_nb.results.averages import EventList
     from mtprof_nb.results.events import Events
     from mtprof_nb.results.line_table import Lines
+    from mtprof_nb.views.panel.widget import Panel
 
 Path = str | PathLike[str]
 
@@ -85,9 +89,9 @@ class Results:
 
     def export_stacks(self, path: Path, metric: str = "self_cpu_time_total") -> None:
         """Write collapsed stacks for flamegraph.pl or speedscope."""
-        from mtprof_nb.export import collapsed_stacks as stacks
+        from mtprof_nb.export import collapsed_stacks
 
-        stacks.write(self.trace, path, metric)
+        collapsed_stacks.write(self.trace, path, metric)
 
     def export_memory_timeline(self, path: Path, device: str | None = None) -> None:
         """Write memory over time by category: `.json`, `.json.gz`, `.raw.json.gz` or `.html`."""
@@ -95,38 +99,56 @@ class Results:
 
         self.mem_tl = memory_timeline.write(self.trace, path, device)
 
-    def show(self, **options: Any) -> None:
-        """Show the panel under the cell."""
-        from mtprof_nb.views.panel import show_panel as panel
+    def summary(self) -> Summary:
+        """The key figures: wall time, time in ops and outside, phases, steps, peak memory."""
+        from mtprof_nb.analysis.summary import summary
 
-        panel.show(self.trace, **options)
+        return summary(self.trace)
 
-    def timeline(self) -> Any:
-        """The timeline as a plotly figure."""
-        from mtprof_nb.views.charts import timeline_tab as timeline
+    def show(
+        self,
+        *,
+        name: str | None = None,
+        sort: str | None = None,
+        limit: int | None = None,
+        status: str | None = None,
+        show_all: bool = False,
+    ) -> None:
+        """Show the panel under the cell: in a notebook the widget, in a terminal the text.
 
-        return timeline.timeline(self.trace)
+        `name` is its title, `sort` a column of the operators or one of torch's sort keys, `limit` the most rows of the
+        table, `status` a line that says how the program ended. `show_all` adds Python frames and runtime calls.
+        """
+        from mtprof_nb.views.panel import show_panel
 
-    def sunburst(self, **options: Any) -> Any:
-        """The stacks as a plotly sunburst."""
-        from mtprof_nb.views.charts import stack_charts as stacks
+        show_panel.show(self.trace, name=name, sort=sort, limit=limit, status=status, show_all=show_all)
 
-        return stacks.sunburst(self.trace, **options)
+    def timeline(self, *, python: bool = False) -> Figure:
+        """The timeline as a plotly figure; `python` adds Python frames."""
+        from mtprof_nb.views.charts import timeline_tab
 
-    def icicle(self, **options: Any) -> Any:
-        """The stacks as a plotly icicle."""
-        from mtprof_nb.views.charts import stack_charts as stacks
+        return timeline_tab.timeline(self.trace, python)
 
-        return stacks.icicle(self.trace, **options)
+    def sunburst(self, metric: str = "self") -> Figure:
+        """The stacks as a plotly sunburst, sized by `metric`: self, count, memory or device."""
+        from mtprof_nb.views.charts import stack_charts
 
-    def memory(self) -> Any:
-        """Allocated bytes over time as a plotly figure."""
-        from mtprof_nb.views.charts import memory_chart as memory
+        return stack_charts.sunburst(self.trace, metric)
 
-        return memory.memory(self.trace)
+    def icicle(self, metric: str = "self") -> Figure:
+        """The stacks as a plotly icicle, sized by `metric`: self, count, memory or device."""
+        from mtprof_nb.views.charts import stack_charts
 
-    def operators(self) -> Any:
-        """The interactive table of operators alone."""
-        from mtprof_nb.views.tables import operators_tab as operators
+        return stack_charts.icicle(self.trace, metric)
 
-        return operators.operators(self.trace)
+    def memory(self) -> Figure:
+        """Allocated bytes over time as a plotly figure; `ValueError` where none were recorded."""
+        from mtprof_nb.views.charts import memory_chart
+
+        return memory_chart.memory(self.trace)
+
+    def operators(self) -> Panel:
+        """The interactive table of operators alone, as a widget."""
+        from mtprof_nb.views.panel.show_panel import panel
+
+        return panel(self.trace, tabs=("operators",))

@@ -19,7 +19,6 @@ from mtprof_nb.views.panel import bundle as modules
 from mtprof_nb.views.panel import show_panel as panels
 from mtprof_nb.views.panel.tabs import TABS
 from mtprof_nb.views.panel.widget import Panel
-from mtprof_nb.views.tables.operators_tab import operators
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -200,7 +199,7 @@ def test_an_empty_profile_has_a_panel_that_says_so_and_no_empty_tabs() -> None:
 
 
 def test_the_table_alone_has_one_tab_and_no_strip(trace: Trace) -> None:
-    table = operators(trace)
+    table = panels.panel(trace, tabs=("operators",))
 
     assert [tab["name"] for tab in table.tabs] == ["operators"]
     assert table.strip == {}

@@ -9,7 +9,7 @@ import numpy as np
 
 from mtprof_nb.analysis.families import FAMILIES
 from mtprof_nb.analysis.operator_rows import GROUPINGS, Rows, missing_flag, rows
-from mtprof_nb.model.trace import Int64, Trace
+from mtprof_nb.model.trace import Int64
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.strip import why_empty
@@ -105,10 +105,3 @@ def _written(grouped: Rows, order: Int64) -> Answer:
             if column.key in grouped.value
         },
     }
-
-
-def operators(trace: Trace) -> Any:
-    """The table alone, as a widget."""
-    from mtprof_nb.views.panel.show_panel import panel
-
-    return panel(trace, tabs=("operators",))
