@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.analysis.costs import Costs, averaged_costs, averaged_name
+from mtprof_nb.analysis.lanes import thread_title
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.model.trace import SCOPE, Bool, Int32, Int64, Trace
+from mtprof_nb.model.trace import KINDS, SCOPE, Bool, Int32, Int64, Trace
 
 Column = npt.NDArray[Any]
 
@@ -39,8 +40,16 @@ class Groups:
     #: Zero where no formula is known.
     flops: Int64
 
+    #: The names of the keys that the events were grouped by.
+    keys: tuple[str, ...] = ()
+
     def __len__(self) -> int:
         return len(self.first)
+
+    def values(self, trace: Trace) -> list[tuple[Hashable, ...]]:
+        """What the events of each group have in common: a value for each key, the same in every recording."""
+        readers = [KEYS[key].values(trace) for key in self.keys]
+        return [tuple(read(event) for read in readers) for event in self.first.tolist()]
 
 
 def group(trace: Trace, *keys: str | Column, costs: Costs | None = None, positions: Int64 | None = None) -> Groups:
@@ -50,7 +59,7 @@ def group(trace: Trace, *keys: str | Column, costs: Costs | None = None, positio
     groups first appear; one that it names twice counts twice.
     """
     costs = costs or averaged_costs(trace)
-    columns = [KEYS[key](trace) if isinstance(key, str) else np.asarray(key) for key in keys]
+    columns = [KEYS[key].numbers(trace) if isinstance(key, str) else np.asarray(key) for key in keys]
     counted = positions[costs.counted[positions]] if positions is not None else _counted(costs)
     code = _codes(columns, counted, len(trace))
     number, first, size = _numbered(code)
@@ -59,7 +68,8 @@ def group(trace: Trace, *keys: str | Column, costs: Costs | None = None, positio
         first = counted[first]
         of_event = np.full(len(trace), -1, np.int32)
         of_event[counted] = number
-    return _summed(trace, costs, counted, number, of_event, first, size)
+    summed = _summed(trace, costs, counted, number, of_event, first, size)
+    return replace(summed, keys=tuple(key for key in keys if isinstance(key, str)))
 
 
 def _counted(costs: Costs) -> Int64 | None:
@@ -185,18 +195,50 @@ def _scope_names(trace: Trace) -> Column:
     return np.append(name_ids(trace), -1)[innermost_scopes(trace)]
 
 
+class Key(NamedTuple):
+    """A way to tell events apart."""
+
+    #: A number for each event: events with equal numbers are alike.
+    numbers: Callable[[Trace], Column]
+    #: A function of an event that gives what its number stands for: a value that other recordings have too.
+    values: Callable[[Trace], Callable[[int], Hashable]]
+
+
+def _entry(column: Column | None, table: Sequence[Any], write: Callable[[Any], Any] = lambda entry: entry) -> Any:
+    """A function of an event that looks up its entry in a table; None where it has none."""
+    return lambda event: None if column is None or column[event] < 0 else write(table[column.item(event)])
+
+
+def _line(trace: Trace) -> Any:
+    caused = attribution(trace)
+    return _entry(caused.line, caused.lines)
+
+
+def _scope(trace: Trace) -> Any:
+    return _entry(_scope_names(trace), trace.names, averaged_name)
+
+
 #: What events can be grouped by. A key that was not recorded holds -1 everywhere, and so divides nothing.
-KEYS: dict[str, Callable[[Trace], Column]] = {
-    "name": name_ids,
+KEYS = {
+    "name": Key(name_ids, lambda trace: _entry(trace.name, trace.names, averaged_name)),
     # A kernel is not to be mixed up with the op of the same name that was called for the same device.
-    "device": lambda trace: trace.device * np.int16(2) + trace.on_device,
-    "annotation": lambda trace: trace.is_user_annotation,
-    "overload": lambda trace: _or_nothing(trace.overload, trace),
-    "shapes": lambda trace: _renumbered(trace.shape, trace.shapes, lambda shapes: shapes, trace),
-    "flat_shapes": lambda trace: _renumbered(trace.shape, trace.shapes, flat_shapes, trace),
-    "line": lambda trace: attribution(trace).line,
-    "module": lambda trace: _or_nothing(trace.module, trace),
-    "scope": _scope_names,
-    "thread": lambda trace: trace.track,
-    "kind": lambda trace: trace.kind,
+    "device": Key(
+        lambda trace: trace.device * np.int16(2) + trace.on_device, lambda trace: _entry(trace.device, trace.devices)
+    ),
+    "kind": Key(lambda trace: trace.kind, lambda trace: _entry(trace.kind, KINDS)),
+    "overload": Key(
+        lambda trace: _or_nothing(trace.overload, trace), lambda trace: _entry(trace.overload, trace.overloads)
+    ),
+    "shapes": Key(
+        lambda trace: _renumbered(trace.shape, trace.shapes, lambda shapes: shapes, trace),
+        lambda trace: _entry(trace.shape, trace.shapes),
+    ),
+    "flat_shapes": Key(
+        lambda trace: _renumbered(trace.shape, trace.shapes, flat_shapes, trace),
+        lambda trace: _entry(trace.shape, trace.shapes, flat_shapes),
+    ),
+    "line": Key(lambda trace: attribution(trace).line, _line),
+    "module": Key(lambda trace: _or_nothing(trace.module, trace), lambda trace: _entry(trace.module, trace.modules)),
+    "scope": Key(_scope_names, _scope),
+    "thread": Key(lambda trace: trace.track, lambda trace: lambda event: thread_title(trace, int(trace.track[event]))),
 }

@@ -31,6 +31,7 @@ def with_containers(found: Rows, family: int) -> Rows:
     value["total_ns"][len(found) :] = list(total_ns.values())
     return replace(
         found,
+        key=[*found.key, *((path,) for path in total_ns)],
         label=[*found.label, *total_ns],
         detail=[*found.detail, *("" for _ in total_ns)],
         family=np.concatenate((found.family, np.full(len(total_ns), family, np.int8))),

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mtprof_nb.analysis.costs import averaged_costs, averaged_name, op_costs
+from mtprof_nb.analysis.costs import averaged_costs, op_costs
 from mtprof_nb.analysis.families import SCOPES, families
-from mtprof_nb.analysis.groups import Groups, group, innermost_scopes
-from mtprof_nb.analysis.lanes import thread_title
-from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.groups import Groups, group
 from mtprof_nb.analysis.memory.missing_memory import has_memory
 from mtprof_nb.analysis.module_rows import events_in_module, with_containers
 from mtprof_nb.analysis.once import once_a_trace
@@ -92,6 +89,8 @@ class Rows:
     grouping: str
     #: The row of each event of the trace, -1 where it belongs to none.
     of_event: Int32
+    #: What each row stands for, a value for each key of its grouping: rows of two recordings are alike where it is.
+    key: list[tuple[Any, ...]]
     label: list[str]
     detail: list[str]
     family: Int8
@@ -162,13 +161,15 @@ def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
     number = np.full(len(groups) + 1, -1, np.int32)
     number[kept] = np.arange(len(kept), dtype=np.int32)
     first = groups.first[kept]
-    tell, detail = _labellers(trace, grouping)
+    keys = groups.values(trace)
+    texts = [_texts(trace, grouping, keys[row]) for row in kept.tolist()]
     family = families(trace)[first] if by_op else np.full(len(kept), SCOPES, np.int8)
     found = Rows(
         grouping=grouping,
         of_event=number[of_event],
-        label=[tell(event) for event in first.tolist()],
-        detail=[detail(event) for event in first.tolist()],
+        key=[keys[row] for row in kept.tolist()],
+        label=[label for label, _ in texts],
+        detail=[detail for _, detail in texts],
         family=family,
         name=trace.name[first],
         value={
@@ -203,41 +204,19 @@ def _with_folded(trace: Trace, groups: Groups) -> Int32:
     return np.where(folded, groups.of_event[parent], groups.of_event)
 
 
-def _labellers(trace: Trace, grouping: str) -> tuple[Callable[[int], str], Callable[[int], str]]:
-    """Two functions of a row's first event: the row's label, and the text beside it."""
-
-    def named(event: int) -> str:
-        return averaged_name(trace.names[trace.name[event]])
-
-    def nothing(event: int) -> str:  # noqa: ARG001 - any event
-        return ""
-
-    def looked_up(column: Int32 | None, table: tuple[Any, ...], write: Callable[[Any], str], absent: str) -> Any:
-        return lambda event: write(table[column[event]]) if column is not None and column[event] >= 0 else absent
-
-    if grouping == "shapes":
-        return named, looked_up(trace.shape, trace.shapes, shapes_text, "")
-    if grouping == "line":
-        caused = attribution(trace)
-        return named, looked_up(caused.line, caused.lines, lambda line: place(*line), "")
+def _texts(trace: Trace, grouping: str, key: tuple[Any, ...]) -> tuple[str, str]:
+    """The label of the row with this key, and the text beside it."""
+    first, last = key[0], key[-1]
     if grouping == "module":
-        return looked_up(trace.module, trace.modules, lambda path: path or "(root)", "(no module)"), nothing
-    if grouping == "thread":
-        return lambda event: thread_title(trace, int(trace.track[event])), nothing
-    if grouping == "scope":
-        return _scope_name(trace), nothing
-    return named, _device_name(trace)
-
-
-def _scope_name(trace: Trace) -> Callable[[int], str]:
-    scope = innermost_scopes(trace)
-    return lambda event: averaged_name(trace.names[trace.name[scope[event]]]) if scope[event] >= 0 else "(no scope)"
-
-
-def _device_name(trace: Trace) -> Callable[[int], str]:
-    """The device, where there is more than one to tell apart."""
-    several = len(trace.devices) > 1
-    return lambda event: trace.devices[trace.device[event]] if several else ""
+        return "(no module)" if first is None else first or "(root)", ""
+    if grouping in ("scope", "thread"):
+        return first or "(no scope)", ""
+    if grouping == "shapes":
+        return first, "" if last is None else shapes_text(last)
+    if grouping == "line":
+        return first, "" if last is None else place(*last)
+    # The device is told where there is more than one.
+    return first, key[1] if len(trace.devices) > 1 else ""
 
 
 def shapes_text(shapes: Any) -> str:

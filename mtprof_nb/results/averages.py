@@ -275,7 +275,7 @@ def key_averages(
     `include_python_functions` asks for them; what they cost is never added to the rows around them. `positions`
     chooses events, and the order.
     """
-    keys: list[str | Column] = ["name", "device", "annotation", trace.kind == PYTHON]
+    keys: list[str | Column] = ["name", "device", "kind"]
     if group_by_overload_name:
         keys.append("overload")
     if group_by_input_shape:

@@ -84,7 +84,6 @@ def test_a_kernel_is_not_in_the_group_of_the_op_of_its_name():
 @pytest.mark.parametrize(
     ("key", "facts"),
     [
-        ("annotation", [{"is_user_annotation": True}, {"is_user_annotation": False}]),
         ("overload", [{"overload": "Tensor"}, {"overload": "out"}]),
         ("shapes", [{"shapes": ((2, 3),)}, {"shapes": ((3, 2),)}]),
         ("flat_shapes", [{"shapes": ((2, 3),)}, {"shapes": ((3, 2),)}]),
@@ -201,3 +200,17 @@ def test_groups_are_those_of_a_dictionary(rows):
 
     assert groups.count.tolist() == [len(durations) for durations in expected.values()]
     assert groups.total_ns.tolist() == [sum(durations) for durations in expected.values()]
+
+
+def test_a_group_tells_what_its_events_have_in_common_in_any_recording():
+    def recorded(*rows):
+        return make_trace([event("other", 0, 1, module="Other"), *rows])
+
+    first = recorded(event("mm", 5, 9, shapes=((2, 3),), module="Net.fc", line=("m.py", 7)))
+    second = recorded(event("mm", 50, 60, shapes=((2, 3),), module="Net.fc", line=("m.py", 7)))
+    keys = ("name", "device", "kind", "shapes", "module", "line")
+
+    (_, one), (_, two) = (group(trace, *keys).values(trace) for trace in (first, second))
+
+    assert one == two == ("mm", "CPU", "op", ((2, 3),), "Net.fc", ("m.py", 7))
+    assert group(first, "thread", "scope", "overload").values(first) == [("thread 1", None, None)]
