@@ -12,7 +12,7 @@ import mtprof_nb
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "mtprof_nb"
-TEXT = {".py", ".js", ".css", ".md", ".toml", ".yml", ".cfg", ".ipynb", ".html"}
+TEXT = {".py", ".js", ".ts", ".css", ".md", ".toml", ".yml", ".cfg", ".ipynb", ".html"}
 FOLDERS = ("mtprof_nb", "tests", "scripts", "benchmarks", "notebooks", "docs")
 
 LONGEST_FILE = 400
@@ -86,7 +86,7 @@ def _dangers(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def test_no_file_of_the_package_is_too_long() -> None:
-    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in _sources(".py", ".js", ".css")}
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in _sources(".py", ".js", ".ts", ".css")}
 
     assert {
         path.name: length for path, length in lengths.items() if length > SHORTER.get(path.name, LONGEST_FILE)
@@ -130,7 +130,7 @@ def test_model_eval_is_not_taken_for_the_builtin() -> None:
 
 
 def test_the_javascript_runs_no_text_as_code_and_asks_no_server() -> None:
-    scripts = _sources(".js", ".css")
+    scripts = _sources(".js", ".ts", ".css")
 
     assert _found(LIVE_CODE_IN_JS, scripts) + _found(URL_IN_JS, scripts) == []
 

@@ -3,20 +3,29 @@
 import { sketch } from "./sketch.js";
 import { colours } from "./theme.js";
 
+/**
+ * @import { Axis, Picture } from "./messages"
+ * @import { Plotly, PlotlyEvents, PlotlyListeners, Plotted } from "./surroundings"
+ * @import { Colours } from "./theme.js"
+ */
+
 const CONFIG = { displayModeBar: false, displaylogo: false, doubleClick: false, scrollZoom: false, showTips: false };
 
 export class Chart {
   #host;
   #wire;
+  /** @type {Plotly | null} */
   #plotly = null;
+  /** @type {PlotlyListeners} */
   #listeners = {};
   #drawing = Promise.resolve();
+  /** @type {Picture | null} */
   #picture = null;
   #observer;
 
   /** @param {HTMLElement} host @param {import("./wire.js").Wire} wire */
   constructor(host, wire) {
-    this.#host = host;
+    this.#host = /** @type {Plotted} */ (host);
     this.#wire = wire;
     let width = 0;
     this.#observer = new ResizeObserver(() => {
@@ -31,12 +40,20 @@ export class Chart {
     return this.#host.clientWidth;
   }
 
-  /** Listens to an event of plotly's. */
+  /**
+   * Listens to an event of plotly's.
+   * @template {keyof PlotlyEvents} Name
+   * @param {Name} event
+   * @param {PlotlyListeners[Name]} listener
+   */
   on(event, listener) {
     this.#listeners[event] = listener;
   }
 
-  /** Draws `picture` ({ data, layout }) in the place of what is there. */
+  /**
+   * Draws `picture` in the place of what is there.
+   * @param {Picture} picture
+   */
   draw(picture) {
     this.#picture = picture;
     return this.#redraw();
@@ -54,7 +71,7 @@ export class Chart {
   }
 
   #redraw() {
-    if (!this.#host.clientWidth) return this.#drawing;
+    if (!this.#picture || !this.#host.clientWidth) return this.#drawing;
     if (this.#plotly) {
       // One after the other: plotly must not be asked to draw while it draws.
       this.#drawing = this.#drawing.then(() => this.#react());
@@ -74,19 +91,23 @@ export class Chart {
     // A picture that arrives while the user draws a zoom box would take the box away.
     while (this.#host._dragging) await new Promise((resolve) => setTimeout(resolve, 40));
     const picture = this.#picture;
-    if (!picture || !this.#host.isConnected) return;
+    if (!picture || !this.#plotly || !this.#host.isConnected) return;
     const fresh = !this.#host.classList.contains("js-plotly-plot");
-    const layout = themed(picture.layout, colours(this.#host));
-    layout.width = this.#host.clientWidth;
-    layout.height = picture.layout.height ?? this.#host.clientHeight;
+    const { clientWidth: width, clientHeight } = this.#host;
+    const layout = { ...themed(picture.layout, colours(this.#host)), width, height: picture.layout.height ?? clientHeight };
     await this.#plotly.react(this.#host, picture.data, layout, CONFIG);
     if (!fresh) return;
     for (const [event, listener] of Object.entries(this.#listeners)) this.#host.on(event, listener);
-    this.#listeners.plotly_afterplot?.();
+    this.#listeners.plotly_afterplot?.(undefined);
   }
 }
 
+/**
+ * @param {Picture["layout"]} layout
+ * @param {Colours} theme
+ */
 function themed(layout, theme) {
+  /** @param {Axis} own */
   const axis = (own) => ({
     gridcolor: theme.grid,
     linecolor: theme.line,
@@ -96,8 +117,11 @@ function themed(layout, theme) {
     // Plotly writes a zoom into the array that it was given.
     range: [...own.range],
   });
-  const complete = {
+  // A chart without axes must not have even an empty one.
+  const axes = "xaxis" in layout ? { xaxis: axis(layout.xaxis), yaxis: axis(layout.yaxis) } : {};
+  return {
     ...layout,
+    ...axes,
     autosize: false,
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
@@ -105,7 +129,4 @@ function themed(layout, theme) {
     hoverlabel: { bgcolor: theme.raised, bordercolor: theme.quiet, align: "left", font: { color: theme.text, family: theme.font, size: 12 } },
     annotations: (layout.annotations ?? []).map((note) => ({ ...note, font: { ...note.font, color: theme.quiet } })),
   };
-  // A chart without axes must not have even an empty one.
-  for (const name of ["xaxis", "yaxis"]) if (layout[name]) complete[name] = axis(layout[name]);
-  return complete;
 }

@@ -3,33 +3,58 @@
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
- * @param {Element} element
- * @param {Record<string, any>} attributes `on…` adds a listener, `text` sets the text, null leaves an attribute out
- * @param {(Node | string | null | undefined)[]} children
+ * @import { Attributes, SvgAttributes } from "./surroundings"
+ * @import { Family } from "./messages"
+ * @typedef {Node | string | null | undefined} Child
+ */
+
+/**
+ * @template {Element} Made
+ * @param {Made} element
+ * @param {Attributes | SvgAttributes} attributes
+ * @param {Child[]} children
  */
 function furnish(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name === "text") element.textContent = value;
+    if (typeof value === "function") element.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
+    else if (name === "text") element.textContent = String(value);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
   element.append(...children.filter((child) => child !== null && child !== undefined));
   return element;
 }
 
-/** @returns {HTMLElement} */
+/**
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Attributes} attributes
+ * @param {Child[]} children
+ */
 export function h(tag, attributes = {}, ...children) {
   return furnish(document.createElement(tag), attributes, children);
 }
 
-/** @returns {SVGElement} */
+/**
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {SvgAttributes} attributes
+ * @param {Child[]} children
+ */
 export function svg(tag, attributes = {}, ...children) {
   return furnish(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/** A row of buttons of which one is pressed. */
+/**
+ * A row of buttons of which one is pressed.
+ * @template {string} Key
+ * @param {string} label
+ * @param {{ key: Key, title: string }[]} options
+ * @param {Key} chosen
+ * @param {(key: Key) => void} onchoose
+ */
 export function choice(label, options, chosen, onchoose) {
+  /** @type {HTMLButtonElement[]} */
   const buttons = options.map(({ key, title }) =>
     h("button", {
       type: "button",
@@ -46,7 +71,10 @@ export function choice(label, options, chosen, onchoose) {
   return h("div", { class: "mtprof-choice", role: "group", "aria-label": label }, ...buttons);
 }
 
-/** The colours of the op families that a chart shows. */
+/**
+ * The colours of the op families that a chart shows.
+ * @param {Family[]} families
+ */
 export function legend(families) {
   const entries = families.map(({ title, colour }) =>
     h("span", { class: "mtprof-legend-entry" }, h("span", { class: "mtprof-swatch", style: `background:${colour}` }), title),
@@ -54,11 +82,15 @@ export function legend(families) {
   return h("div", { class: "mtprof-legend", role: "note", "aria-label": "Colours of op families" }, ...entries);
 }
 
-/** Calls `act` once no further call has come for `wait` milliseconds. */
+/**
+ * Calls `act` once no further call has come for `wait` milliseconds.
+ * @param {() => void} act
+ * @param {number} wait
+ */
 export function settled(act, wait) {
   let timer = 0;
-  return (...values) => {
+  return () => {
     clearTimeout(timer);
-    timer = setTimeout(() => act(...values), wait);
+    timer = setTimeout(act, wait);
   };
 }

@@ -1,8 +1,12 @@
 // Numbers as people read them: three significant digits and a unit, as the Python side writes them.
 
 const MINUS = "\u2212";
+/** @typedef {[scale: number, unit: string][]} Scales the units of a quantity, the smallest first */
+/** @type {Scales} */
 const TIMES = [[1e3, "µs"], [1e6, "ms"], [1e9, "s"]];
+/** @type {Scales} */
 const BYTES = [[1, "B"], [2 ** 10, "KiB"], [2 ** 20, "MiB"], [2 ** 30, "GiB"], [2 ** 40, "TiB"]];
+/** @type {Scales} */
 const FLOPS = [[1, "FLOP"], [1e3, "kFLOP"], [1e6, "MFLOP"], [1e9, "GFLOP"], [1e12, "TFLOP"], [1e15, "PFLOP"]];
 
 /** @param {number} value @returns {string} */
@@ -14,6 +18,7 @@ export function digits(value) {
   return value.toFixed(2 - magnitude);
 }
 
+/** @param {number} value @param {Scales} units */
 function scaled(value, units) {
   const size = Math.abs(value);
   const [scale, unit] = units.find(([step]) => size / step < 999.5) ?? units[units.length - 1];
@@ -21,24 +26,33 @@ function scaled(value, units) {
   return `${value < 0 ? MINUS : ""}${written} ${unit}`;
 }
 
+/** @param {number} count */
 export const number = (count) => count.toLocaleString("en-US", { maximumFractionDigits: 0 });
+/** @param {number} ns */
 export const duration = (ns) => scaled(ns, TIMES);
+/** @param {number} count */
 export const nbytes = (count) => scaled(count, BYTES);
+/** @param {number} count */
 export const flops = (count) => (count ? scaled(count, FLOPS) : "–");
 
-/** @returns {string} */
+/** @param {number} part @param {number} whole @returns {string} */
 export function share(part, whole) {
   if (!whole) return "–";
   const percent = (100 * part) / whole;
   return percent === 0 ? "0 %" : percent < 0.05 ? "<0.1 %" : `${percent.toFixed(1)} %`;
 }
 
+/** @param {number} ns */
 const held = (ns) => (Number.isFinite(ns) ? duration(ns) : "to the end");
 
 export const writers = { time: duration, bytes: nbytes, flops, count: number, held };
 
-/** One line of CSV. A text that a spreadsheet would take for a formula is kept a text. */
+/**
+ * One line of CSV. A text that a spreadsheet would take for a formula is kept a text.
+ * @param {(string | number | null)[]} cells
+ */
 export function csvLine(cells) {
+  /** @param {string | number | null} cell */
   const safe = (cell) => (typeof cell === "string" && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : String(cell));
   return cells.map((cell) => (/[",\n\r]/.test(safe(cell)) ? `"${safe(cell).replaceAll('"', '""')}"` : safe(cell))).join(",");
 }
@@ -52,8 +66,9 @@ export function csvLine(cells) {
 export function timeTicks(begin, end, most) {
   const rough = Math.max((end - begin) / Math.max(most, 1), 1e-9);
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough * 0.999);
+  const step = [1, 2, 5].map((factor) => factor * power).find((candidate) => candidate >= rough * 0.999) ?? 10 * power;
   const first = Math.ceil(begin / step - 1e-6);
+  /** @type {number[]} */
   const values = [];
   for (let index = first; index * step <= end + step * 1e-6; index++) values.push(index * step);
   const apart = step < end / 2000;
@@ -66,9 +81,17 @@ export function timeTicks(begin, end, most) {
   return { values, text };
 }
 
-/** A moment in the unit that suits the window, with as many decimals as the step needs. */
+/** @type {Scales} */
+const SECONDS = [[1e-6, "µs"], [1e-3, "ms"], [1, "s"]];
+
+/**
+ * A moment in the unit that suits the window, with as many decimals as the step needs.
+ * @param {number} seconds
+ * @param {number} step
+ * @param {number} reach
+ */
 function plainTime(seconds, step, reach) {
-  const [scale, unit] = [[1e-6, "µs"], [1e-3, "ms"], [1, "s"]].findLast(([size]) => reach >= size) ?? [1e-6, "µs"];
+  const [scale, unit] = SECONDS.findLast(([size]) => reach >= size) ?? SECONDS[0];
   const decimals = Math.max(0, Math.ceil(-Math.log10(step / scale) - 1e-9));
   return `${(seconds / scale).toFixed(decimals)} ${unit}`;
 }

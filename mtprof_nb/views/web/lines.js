@@ -4,9 +4,17 @@ import { h } from "./dom.js";
 import { duration, nbytes, number, share } from "./format.js";
 import { phaseClass } from "./strip.js";
 
+/**
+ * @import { CostOfOps, LinesFirst, ListedFile, ListedLine, OpOfLine, Times } from "./messages"
+ * @import { Selection, TabContext, TabView } from "./surroundings"
+ * @typedef {CostOfOps & { line: number | "" }} CostLine a line that ran ops, or what belongs to no line
+ * @typedef {Times & Partial<CostOfOps>} Cost
+ * @typedef {{ title: string, text: (cost: Cost) => string, meaning?: string }} LineColumn
+ */
+
 const OUTSIDE = "outside ops";
 
-/** @param {{ host: HTMLElement, first: any, wire: any, store: any }} context */
+/** @param {TabContext<LinesFirst>} context @returns {TabView} */
 export function mount({ host, first, wire, store }) {
   const listing = new Listing({ first, wire, store });
   const keys = [...first.phases, ...(first.knows_outside ? [OUTSIDE] : [])].map((phase) =>
@@ -31,19 +39,29 @@ export function mount({ host, first, wire, store }) {
 }
 
 class Listing {
-  /** Rows with a cost, in their order on the page. */
+  /**
+   * Rows with a cost, in their order on the page.
+   * @type {{ line: CostLine, element: HTMLElement }[]}
+   */
   #rows = [];
   #cursor = 0;
-  /** The list of ops that is open, and the place of its line. */
+  /**
+   * The list of ops that is open, and the place of its line.
+   * @type {HTMLElement | null}
+   */
   #opened = null;
   #openedAt = -1;
+  #titles;
   #asked = 0;
 
+  /** @param {Omit<TabContext<LinesFirst>, "host">} context */
   constructor({ first, wire, store }) {
     this.first = first;
     this.wire = wire;
     this.store = store;
+    /** @type {LineColumn} */
     const outside = { title: "Outside", text: (cost) => (cost.outside_ns ? duration(cost.outside_ns) : "–"), meaning: "time on the line while no op ran: Python code, waiting, input" };
+    /** @type {LineColumn[]} */
     this.columns = [
       first.knows_outside
         ? { title: "Time", text: (cost) => duration(cost.time_ns), meaning: "its own ops, with what they cost backward, and the time outside ops" }
@@ -51,10 +69,10 @@ class Listing {
       { title: "Share", text: (cost) => share(cost.time_ns, first.whole_ns), meaning: "of all lines" },
       ...(first.knows_outside ? [outside] : []),
       { title: "Total", text: (cost) => duration(cost.total_ns), meaning: "with everything that the line called" },
-      { title: "Ops", text: (cost) => (cost.id === undefined ? "–" : number(cost.count)) },
+      { title: "Ops", text: (cost) => (cost.count === undefined ? "–" : number(cost.count)) },
     ];
     if (first.has_device) this.columns.push({ title: "Device", text: (cost) => (cost.id === undefined ? "–" : duration(cost.device_ns ?? 0)) });
-    if (first.memory) this.columns.push({ ...first.memory, text: (cost) => (cost.id === undefined || cost.bytes === null ? "–" : nbytes(cost.bytes)) });
+    if (first.memory) this.columns.push({ ...first.memory, text: (cost) => (typeof cost.bytes === "number" ? nbytes(cost.bytes) : "–") });
     this.element = h("div", {
       class: "mtprof-listing",
       role: "grid",
@@ -63,10 +81,12 @@ class Listing {
       style: `--mtprof-line-columns:${this.columns.length}`,
       onkeydown: (event) => this.#key(event),
     });
-    this.element.append(this.#head(), ...first.files.flatMap((file) => this.#file(file)));
-    for (const cost of first.rest) this.element.append(this.#line({ line: "", ...cost }, "mtprof-line-rest"));
+    this.#titles = this.#head();
+    this.element.append(this.#titles, ...first.files.flatMap((file) => this.#file(file)));
+    for (const cost of first.rest) this.element.append(this.#line({ line: /** @type {const} */ (""), ...cost }, "mtprof-line-rest"));
     this.element.addEventListener("click", (event) => {
-      const row = event.target.closest("[data-row]");
+      /** @type {HTMLElement | null} */
+      const row = /** @type {Element} */ (event.target).closest("[data-row]");
       if (row) this.#choose(Number(row.dataset.row));
     });
   }
@@ -77,31 +97,35 @@ class Listing {
     return h("div", { class: "mtprof-line mtprof-line-head", role: "row" }, ...names, h("div", { role: "columnheader" }), ...titles);
   }
 
+  /** @param {ListedFile} file */
   #file(file) {
     const title = h("div", { class: "mtprof-line-file", role: "row" }, h("span", { role: "gridcell" }, h("b", { text: file.title }), this.#spent(file)));
     return [title, ...file.lines.map((line) => (line === null ? h("div", { class: "mtprof-line-gap", text: "⋯" }) : this.#line(line)))];
   }
 
+  /** @param {ListedFile} file */
   #spent({ self_ns, outside_ns }) {
     const shared = share(self_ns + outside_ns, this.first.whole_ns);
     return outside_ns ? ` ${duration(self_ns)} in ops, ${duration(outside_ns)} outside, ${shared}` : ` ${duration(self_ns)}, ${shared}`;
   }
 
+  /** @param {ListedLine | CostLine} line */
   #line(line, kind = "") {
     const at = h("div", { class: "mtprof-line-at", role: "gridcell", text: String(line.line) });
     const text = h("div", { class: "mtprof-line-text", role: "gridcell", text: line.text, title: line.text.trim() });
-    const isFree = line.id === undefined;
-    if (isFree && !line.time_ns && !line.total_ns) return h("div", { class: "mtprof-line mtprof-line-free", role: "row" }, at, text);
-    const numbers = this.columns.map((column) => h("div", { class: "mtprof-line-number", role: "gridcell", text: column.text(line) }));
-    const hot = line.id !== -1 && line.time_ns === this.first.largest_ns ? " mtprof-line-hot" : "";
-    const busy = line.time_ns >= this.first.whole_ns / 100 ? " mtprof-line-busy" : "";
-    if (isFree) return h("div", { class: `mtprof-line mtprof-line-free${busy}${hot}`, role: "row" }, at, text, this.#bar(line), ...numbers);
+    if (line.id === undefined && !line.time_ns && !line.total_ns) return h("div", { class: "mtprof-line mtprof-line-free", role: "row" }, at, text);
+    const cost = /** @type {Cost} */ (line);
+    const numbers = this.columns.map((column) => h("div", { class: "mtprof-line-number", role: "gridcell", text: column.text(cost) }));
+    const hot = cost.id !== -1 && cost.time_ns === this.first.largest_ns ? " mtprof-line-hot" : "";
+    const busy = cost.time_ns >= this.first.whole_ns / 100 ? " mtprof-line-busy" : "";
+    if (line.id === undefined) return h("div", { class: `mtprof-line mtprof-line-free${busy}${hot}`, role: "row" }, at, text, this.#bar(cost), ...numbers);
     const row = this.#rows.length;
     const element = h("div", { class: `mtprof-line mtprof-line-cost${hot} ${kind}`, role: "row", "data-row": String(row), "aria-selected": "false" }, at, text, this.#bar(line), ...numbers);
     this.#rows.push({ line, element });
     return element;
   }
 
+  /** @param {Cost} line */
   #bar(line) {
     const spent = Object.entries({ ...line.phases, [OUTSIDE]: line.outside_ns ?? 0 }).filter(([, ns]) => ns > 0);
     const spoken = spent.map(([phase, ns]) => `${phase} ${duration(ns)}`).join(", ");
@@ -111,7 +135,10 @@ class Listing {
     return h("div", { class: "mtprof-line-bars", role: "gridcell", title: spoken, "aria-label": spoken || "nothing of its own" }, bar);
   }
 
-  /** Marks what is selected: a line, which then shows its ops, or the lines that ran an op; null closes and unmarks. */
+  /**
+   * Marks what is selected: a line, which then shows its ops, or the lines that ran an op; null closes and unmarks.
+   * @param {Selection | null} selection
+   */
   async mark(selection) {
     const number = ++this.#asked;
     const id = selection?.grouping === "source" ? selection.row : null;
@@ -126,13 +153,17 @@ class Listing {
     return this.#open(place);
   }
 
-  /** The lines that ran what is selected. Without Python only the dearest lines' ops are known. */
+  /**
+   * The lines that ran what is selected. Without Python only the dearest lines' ops are known.
+   * @param {Selection} selection
+   */
   async #linesOf(selection) {
     if (this.wire.live) return (await this.wire.ask({ tab: "lines", ask: "lit" })).ids;
-    const ran = Object.entries(this.first.ops).filter(([, ops]) => ops.some(({ name }) => name === selection.name));
+    const ran = Object.entries(this.first.ops).filter(([, ops]) => ops.some((op) => "name" in op && op.name === selection.name));
     return ran.map(([id]) => Number(id));
   }
 
+  /** @param {number[]} ids @param {number} number of the question that they answer */
   #light(ids, number) {
     if (number !== this.#asked) return;
     const wanted = new Set(ids);
@@ -143,6 +174,7 @@ class Listing {
     this.#move(this.#rows.indexOf(dearest));
   }
 
+  /** @param {number} place */
   async #open(place) {
     this.#opened?.remove();
     this.#opened = null;
@@ -157,9 +189,10 @@ class Listing {
     opened.append(h("div", { role: "gridcell" }, ...ops.map((op) => this.#op(op))));
   }
 
+  /** @param {OpOfLine} op */
   #op(op) {
-    if (op.parameter) return h("div", { class: "mtprof-line-op" }, "parameter ", h("span", { class: "mtprof-line-op-name", text: op.parameter }), ` ${number(op.count)} ×, ${duration(op.self_ns)}`);
-    if (op.more) return h("div", { class: "mtprof-line-op", text: `and ${number(op.more)} more` });
+    if ("parameter" in op) return h("div", { class: "mtprof-line-op" }, "parameter ", h("span", { class: "mtprof-line-op-name", text: op.parameter }), ` ${number(op.count)} ×, ${duration(op.self_ns)}`);
+    if ("more" in op) return h("div", { class: "mtprof-line-op", text: `and ${number(op.more)} more` });
     return h(
       "button",
       { type: "button", class: "mtprof-line-op", title: "Find this op in the other tabs", onclick: () => this.store.pick(op.event, op.name) },
@@ -169,7 +202,10 @@ class Listing {
     );
   }
 
-  /** Brings the line of an event that was clicked in a chart into view. */
+  /**
+   * Brings the line of an event that was clicked in a chart into view.
+   * @param {number} id
+   */
   point(id) {
     const place = this.#rows.findIndex(({ line }) => line.id === id);
     if (place >= 0) this.#move(place);
@@ -179,10 +215,11 @@ class Listing {
     const hot = this.element.querySelector(".mtprof-line-hot");
     this.#move(Math.max(this.#rows.findIndex(({ element }) => element === hot), 0));
     // What comes after it says more than what stands before it, such as a setup.
-    const [list, row] = [this.element, hot].map((element) => element?.getBoundingClientRect());
+    const [list, row] = [this.element.getBoundingClientRect(), hot?.getBoundingClientRect()];
     if (row) this.element.scrollTop += row.top - list.top - list.height / 4;
   }
 
+  /** @param {number} place */
   #move(place) {
     this.#rows[this.#cursor]?.element.classList.remove("mtprof-cursor");
     this.#cursor = place;
@@ -195,24 +232,29 @@ class Listing {
     const element = this.#rows[this.#cursor]?.element;
     if (!element) return;
     const [list, row] = [this.element.getBoundingClientRect(), element.getBoundingClientRect()];
-    const head = this.element.firstElementChild.offsetHeight;
+    const head = this.#titles.offsetHeight;
     if (row.top >= list.top + head && row.bottom <= list.bottom) return;
     this.element.scrollTop += row.top - list.top - (list.height - row.height) / 2;
   }
 
+  /** @param {number} place */
   #choose(place) {
     const { line } = this.#rows[place];
     if (place === this.#openedAt) this.store.select(null);
     else {
+      /** @type {import("./messages").SelectQuestion} */
       const question = { tab: "lines", ask: "select", id: line.id };
       this.store.select({ grouping: "source", row: line.id, label: line.place || line.text, detail: line.text.trim(), name: -1, question });
     }
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
     if (event.target !== this.element) return;
     const last = this.#rows.length - 1;
-    const to = { ArrowDown: this.#cursor + 1, ArrowUp: this.#cursor - 1, Home: 0, End: last }[event.key];
+    /** @type {Record<string, number>} */
+    const targets = { ArrowDown: this.#cursor + 1, ArrowUp: this.#cursor - 1, Home: 0, End: last };
+    const to = targets[event.key];
     if (to !== undefined) this.#move(Math.min(Math.max(to, 0), last));
     else if (event.key === "Enter" || event.key === " ") this.#choose(this.#cursor);
     else if (event.key === "Escape" && this.store.selection) this.store.select(null);

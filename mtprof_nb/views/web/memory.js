@@ -6,14 +6,20 @@ import { timeTicks } from "./format.js";
 import { escaped, fitted, plain } from "./label.js";
 import { Table, sorted } from "./table.js";
 
+/**
+ * @import { MemoryFirst, MemoryWindow, PlaneTrace } from "./messages"
+ * @import { TabContext, TabView } from "./surroundings"
+ */
+
 const HELP = "Drag to zoom, double-click or key 0 for all";
 /** What stands between a peak and its name, and the name and the axis. */
 const PEAK_PIXELS = 12;
 
-/** @param {{ host: HTMLElement, first: any, wire: any, store: any }} context */
+/** @param {TabContext<MemoryFirst>} context @returns {TabView} */
 export function mount({ host, first, wire, store }) {
   const whole = first.picture.layout.xaxis.range;
   let view = whole;
+  /** @type {MemoryWindow} */
   let shown = first;
   let asked = 0;
   const place = h("div", {
@@ -50,8 +56,8 @@ export function mount({ host, first, wire, store }) {
 
   const chart = new Chart(place, wire);
   chart.on("plotly_relayout", (change) => {
-    const window = change["xaxis.range"] ?? [change["xaxis.range[0]"], change["xaxis.range[1]"]];
-    if (window[0] !== undefined) go(window);
+    const [begin, end] = change["xaxis.range"] ?? [change["xaxis.range[0]"], change["xaxis.range[1]"]];
+    if (begin !== undefined && end !== undefined) go([begin, end]);
   });
   chart.on("plotly_doubleclick", () => go(whole));
 
@@ -60,6 +66,7 @@ export function mount({ host, first, wire, store }) {
     table.show(sorted(table, first.largest, table.sort));
   }
 
+  /** @param {[number, number]} window */
   function go(window) {
     view = window;
     draw();
@@ -78,8 +85,8 @@ export function mount({ host, first, wire, store }) {
   function draw() {
     const { margin } = shown.picture.layout;
     const ticks = timeTicks(...view, Math.max((chart.width - margin.l - margin.r) / 110, 2));
-    const layout = { ...shown.picture.layout };
-    layout.xaxis = { ...layout.xaxis, range: view, tickvals: ticks.values, ticktext: ticks.text, tickformat: "", ticksuffix: "" };
+    const times = { range: view, tickvals: ticks.values, ticktext: ticks.text, tickformat: "", ticksuffix: "" };
+    const layout = { ...shown.picture.layout, xaxis: { ...shown.picture.layout.xaxis, ...times } };
     return chart.draw({ data: shown.picture.data.map(fitting), layout });
   }
 
@@ -89,9 +96,13 @@ export function mount({ host, first, wire, store }) {
     note.hidden = still;
   });
 
-  /** The name of a peak on the side where there is room, cut where even that is too narrow. */
+  /**
+   * The name of a peak on the side where there is room, cut where even that is too narrow.
+   * @param {PlaneTrace} trace
+   * @returns {PlaneTrace}
+   */
   function fitting(trace) {
-    if (!trace.textposition) return trace;
+    if (trace.type !== "scatter" || trace.mode !== "markers+text") return trace;
     const { l, r } = shown.picture.layout.margin;
     const width = chart.width - l - r;
     const left = ((trace.x[0] - view[0]) / (view[1] - view[0])) * width;

@@ -4,12 +4,19 @@ import { h, settled } from "./dom.js";
 import { csvLine, number } from "./format.js";
 import { Table, sorted } from "./table.js";
 
+/**
+ * @import { OperatorRows, OperatorsFirst, OperatorsTable } from "./messages"
+ * @import { Selection, TabContext, TabView } from "./surroundings"
+ */
+
 /** So long the table says that it was copied. */
 const COPIED_MS = 2000;
 
-/** @param {{ host: HTMLElement, first: any, wire: any, store: any }} context */
+/** @param {TabContext<OperatorsFirst>} context @returns {TabView} */
 export function mount({ host, first, wire, store }) {
+  /** @type {OperatorsTable & { filtered?: boolean }} */
   let answer = first;
+  /** @type {number[]} */
   let order = [];
   let filter = { text: "", regex: false };
   let bad = "";
@@ -75,6 +82,7 @@ export function mount({ host, first, wire, store }) {
   const group = h("label", { class: "mtprof-field" }, h("span", { class: "mtprof-word", text: "by " }), grouping);
   host.append(h("div", { class: "mtprof-tools" }, input, regex, group, count, all, copy), h("div", { class: "mtprof-stage" }, table.element));
 
+  /** @param {number} id @param {number} row @returns {Selection} */
   function described(id, row) {
     return { grouping: store.grouping, row: id, label: answer.rows.label[row], detail: answer.rows.detail[row], name: answer.rows.name[row] };
   }
@@ -82,9 +90,11 @@ export function mount({ host, first, wire, store }) {
   /** Whether Python holds rows that are not here. */
   const partial = () => answer.total > answer.rows.id.length || answer.filtered;
 
+  /** @returns {(row: number) => boolean} */
   function matcher() {
     bad = "";
     if (!filter.text) return () => true;
+    /** @param {number} row */
     const texts = (row) => [answer.rows.label[row], answer.rows.detail[row]];
     const part = filter.text.toLowerCase();
     if (!filter.regex) return (row) => texts(row).some((text) => text.toLowerCase().includes(part));
@@ -92,14 +102,14 @@ export function mount({ host, first, wire, store }) {
       const pattern = new RegExp(filter.text, "i");
       return (row) => texts(row).some((text) => pattern.test(text));
     } catch (error) {
-      bad = String(error.message).split(": ").pop();
+      bad = String(/** @type {SyntaxError} */ (error).message).split(": ").pop() ?? "";
       return () => true;
     }
   }
 
   function list() {
     const matches = matcher();
-    table.fill(answer.columns, answer.rows, { share: answer.whole_ns });
+    table.fill(answer.columns, answer.rows, answer.whole_ns);
     const matching = sorted(table, answer.rows, table.sort).filter(matches);
     order = matching.slice(0, most);
     all.hidden = order.length === matching.length;
@@ -122,13 +132,17 @@ export function mount({ host, first, wire, store }) {
   }
   const refreshSoon = settled(refresh, 80);
 
-  /** Rows of the chosen grouping; null where others were asked for meanwhile. */
+  /**
+   * Rows of the chosen grouping; null where others were asked for meanwhile.
+   * @param {{ sort: string, descending?: boolean, filter?: string, regex?: boolean }} wanted
+   */
   async function latest(wanted) {
     const number = ++asked;
     const rows = await wire.ask({ tab: "operators", ask: "rows", grouping: grouping.value, ...wanted });
     return number === asked ? rows : null;
   }
 
+  /** @param {OperatorsTable} rows */
   function take(rows, filtered = false) {
     answer = { ...answer, ...rows, filtered };
     store.grouping = rows.grouping;
@@ -179,8 +193,10 @@ export function mount({ host, first, wire, store }) {
     store.select(described(answer.rows.id[row], row));
   });
 
+  /** @param {OperatorRows} rows */
   function append(rows) {
-    for (const key of ["id", "label", "detail", "family", "name"]) answer.rows[key].push(...rows[key]);
+    for (const key of /** @type {const} */ (["id", "family", "name"])) answer.rows[key].push(...rows[key]);
+    for (const key of /** @type {const} */ (["label", "detail"])) answer.rows[key].push(...rows[key]);
     for (const key of Object.keys(answer.rows.value)) answer.rows.value[key].push(...rows.value[key]);
     list();
     return answer.rows.id.length - 1;
@@ -195,6 +211,7 @@ export function mount({ host, first, wire, store }) {
   return {};
 }
 
+/** @param {string} text */
 async function toClipboard(text) {
   try {
     await navigator.clipboard.writeText(text);

@@ -7,13 +7,18 @@ import { stripOf } from "./strip.js";
 import { watchTheme } from "./theme.js";
 import { Wire, unpacked } from "./wire.js";
 
+/**
+ * @import { Empty, Firsts, TabName } from "./messages"
+ * @import { Model, TabModule, TabView } from "./surroundings"
+ */
+
 const PATIENCE_MS = 2500;
 const ABSENT = "The kernel is gone or busy: what needs it is greyed out. Run the cell again if it stays so.";
 let panels = 0;
 
 /**
- * @param {{ model: any, el: HTMLElement }} context as anywidget gives it
- * @param {Record<string, { mount: Function }>} kinds the tabs' modules by name
+ * @param {{ model: Model, el: HTMLElement }} context as anywidget gives it
+ * @param {Record<TabName, TabModule>} kinds the tabs' modules by name
  */
 export async function render({ model, el }, kinds) {
   const wire = new Wire(model);
@@ -47,6 +52,7 @@ export async function render({ model, el }, kinds) {
   if (model.get("page")) root.append(hiding(model.get("page")));
   el.replaceChildren(root);
 
+  /** @param {PanelTab} tab */
   const open = (tab) => {
     for (const other of tabs) other.turn(other === tab);
     return tab.open({ model, wire, store, mount: kinds[tab.name].mount });
@@ -54,7 +60,9 @@ export async function render({ model, el }, kinds) {
   for (const tab of tabs) tab.button.addEventListener("click", () => open(tab));
   list.addEventListener("keydown", (event) => {
     const at = tabs.findIndex((tab) => tab.button === document.activeElement);
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+    /** @type {Record<string, number>} */
+    const targets = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 };
+    const to = targets[event.key];
     if (to === undefined) return;
     event.preventDefault();
     event.stopPropagation();
@@ -75,7 +83,10 @@ export async function render({ model, el }, kinds) {
   };
 }
 
-/** A style that hides the page without scripts, and the row of its output, for as long as the panel is in the document. */
+/**
+ * A style that hides the page without scripts, and the row of its output, for as long as the panel is in the document.
+ * @param {string} page
+ */
 function hiding(page) {
   const own = `[data-mtprof-page="${page}"]`;
   const rows = `.jp-OutputArea-child:has(> .jp-RenderedHTML > ${own}), .output_area:has(> .output_html > ${own})`;
@@ -83,23 +94,31 @@ function hiding(page) {
 }
 
 class PanelTab {
+  /** @type {TabView | null} */
+  view = null;
+  /** @type {Promise<void> | null} */
+  opened = null;
+
+  /** @param {TabName} name @param {string} title @param {string} prefix of the ids of its elements */
   constructor(name, title, prefix) {
     this.name = name;
     this.title = title;
-    this.view = null;
-    this.opened = null;
     const [button, host] = [`${prefix}-tab-${name}`, `${prefix}-${name}`];
     this.button = h("button", { type: "button", class: "mtprof-tab", role: "tab", id: button, "aria-controls": host, text: title });
     this.host = h("div", { class: `mtprof-body mtprof-${name}`, role: "tabpanel", id: host, "aria-labelledby": button, hidden: true });
   }
 
-  /** In front, or behind. */
+  /**
+   * In front, or behind.
+   * @param {boolean} front
+   */
   turn(front) {
     this.host.hidden = !front;
     this.button.setAttribute("aria-selected", String(front));
     this.button.tabIndex = front ? 0 : -1;
   }
 
+  /** @param {{ model: Model, wire: Wire, store: Store, mount: TabModule["mount"] }} parts of the panel */
   async open({ model, wire, store, mount }) {
     if (this.opened) {
       this.view?.shown?.();
@@ -107,29 +126,45 @@ class PanelTab {
     }
     this.opened = this.#fill(model, wire).then((first) => {
       this.host.replaceChildren();
-      if (first.empty) this.host.append(h("p", { class: "mtprof-empty", text: first.empty }));
-      else this.view = mount({ host: this.host, first, wire, store });
+      if ("empty" in first) this.host.append(h("p", { class: "mtprof-empty", text: first.empty }));
+      else this.view = mount({ host: this.host, first: /** @type {never} */ (first), wire, store });
     });
     return this.opened;
   }
 
-  /** What the tab draws first: sent with the panel, or worked out by Python now. */
+  /**
+   * What the tab draws first: sent with the panel, or worked out by Python now.
+   * @param {Model} model
+   * @param {Wire} wire
+   * @returns {Promise<Firsts[TabName] | Empty>}
+   */
   async #fill(model, wire) {
-    if (model.get("first")[this.name] === undefined) {
-      const waiting = h("p", { class: "mtprof-empty", role: "status", text: "Working it out …" });
-      this.host.replaceChildren(waiting);
-      const late = setTimeout(() => {
-        const gone = `${this.title} was not opened while the kernel ran: run the cell again to see it.`;
-        waiting.textContent = wire.live ? "The kernel is busy; this appears as soon as it is free." : gone;
-      }, PATIENCE_MS);
-      const arrived = new Promise((resolve) => {
-        const look = () => model.get("first")[this.name] !== undefined && resolve();
-        model.on("change:first", look);
+    const sent = model.get("first")[this.name];
+    return unpacked(sent ?? (await this.#arrival(model, wire)));
+  }
+
+  /**
+   * @param {Model} model
+   * @param {Wire} wire
+   * @returns {Promise<DataView<ArrayBuffer>>}
+   */
+  async #arrival(model, wire) {
+    const waiting = h("p", { class: "mtprof-empty", role: "status", text: "Working it out …" });
+    this.host.replaceChildren(waiting);
+    const late = setTimeout(() => {
+      const gone = `${this.title} was not opened while the kernel ran: run the cell again to see it.`;
+      waiting.textContent = wire.live ? "The kernel is busy; this appears as soon as it is free." : gone;
+    }, PATIENCE_MS);
+    /** @type {Promise<DataView<ArrayBuffer>>} */
+    const arrived = new Promise((resolve) => {
+      model.on("change:first", () => {
+        const sent = model.get("first")[this.name];
+        if (sent !== undefined) resolve(sent);
       });
-      wire.raw({ tab: this.name, ask: "first" });
-      await arrived;
-      clearTimeout(late);
-    }
-    return unpacked(model.get("first")[this.name]);
+    });
+    wire.raw({ tab: this.name, ask: "first" });
+    const sent = await arrived;
+    clearTimeout(late);
+    return sent;
   }
 }

@@ -5,6 +5,12 @@ import { choice, h, settled } from "./dom.js";
 import { escaped, fitted, plain } from "./label.js";
 import { colours } from "./theme.js";
 
+/**
+ * @import { StackChart, StacksFirst, TreeLayout, TreeShape, TreeTrace } from "./messages"
+ * @import { ClickedPoint, Plotted, TabContext, TabView } from "./surroundings"
+ */
+
+/** @type {{ key: TreeShape, title: string }[]} */
 const SHAPES = [
   { key: "icicle", title: "Icicle" },
   { key: "sunburst", title: "Sunburst" },
@@ -12,10 +18,12 @@ const SHAPES = [
 const FONT_PIXELS = 11;
 /** What plotly leaves free beside a name. */
 const INSET = 10;
+/** @param {TreeLayout} layout */
 const margins = ({ margin }) => margin.l + margin.r;
 
-/** @param {{ host: HTMLElement, first: any, wire: any, store: any }} context */
+/** @param {TabContext<StacksFirst>} context @returns {TabView} */
 export function mount({ host, first, wire, store }) {
+  /** @type {StackChart} */
   let shown = first;
   let wanted = { metric: first.metric, shape: first.shape };
   let asked = 0;
@@ -33,6 +41,7 @@ export function mount({ host, first, wire, store }) {
   );
 
   const chart = new Chart(place, wire);
+  /** @param {{ points: ClickedPoint[] }} event */
   const clicked = ({ points }) => {
     const [event, name] = points[0].customdata ?? [-1, -1];
     if (event >= 0) store.pick(event, name);
@@ -42,6 +51,7 @@ export function mount({ host, first, wire, store }) {
   // Slices are wider now, or narrower.
   chart.on("plotly_animated", () => draw());
 
+  /** @param {{ metric?: string, shape?: TreeShape }} change */
   function want(change) {
     wanted = { ...wanted, ...change };
     // The same slices in the other shape need no answer.
@@ -49,6 +59,7 @@ export function mount({ host, first, wire, store }) {
     ask();
   }
 
+  /** @param {TreeShape} shape */
   function reshape(shape) {
     const data = shown.picture.data.map((trace) => ({ ...trace, type: shape }));
     shown = { ...shown, picture: { ...shown.picture, data } };
@@ -63,14 +74,17 @@ export function mount({ host, first, wire, store }) {
     return chart.draw({ data: data.map(dressed), layout: { ...layout, uniformtext, uirevision: shown.metric } });
   }
 
-  /** In the colours of the page, with names that fit: plotly leaves a name out where it is a little too long. */
+  /**
+   * In the colours of the page, with names that fit: plotly leaves a name out where it is a little too long.
+   * @param {TreeTrace} trace
+   */
   function dressed(trace) {
     const theme = colours(place);
     const marker = { ...trace.marker, line: { ...trace.marker.line, color: theme.paper } };
     const names = trace.labels.map((label) => plain(label, ""));
     const font = `${FONT_PIXELS}px ${theme.font}`;
-    const drawn = place._fullData?.[0];
-    const top = Math.max(drawn?.uirevision === shown.metric ? trace.ids.indexOf(drawn.level) : 0, 0);
+    const drawn = /** @type {Plotted} */ (place)._fullData?.[0];
+    const top = Math.max(drawn && drawn.uirevision === shown.metric ? trace.ids.indexOf(drawn.level) : 0, 0);
     const scale = (chart.width - margins(shown.picture.layout)) / trace.values[top];
     const text = trace.type === "icicle" ? names.map((name, at) => fitted(name, Math.min(trace.values[at], trace.values[top]) * scale - INSET, font)) : names;
     return { ...trace, marker, text: text.map(escaped), textinfo: "text" };
@@ -87,7 +101,7 @@ export function mount({ host, first, wire, store }) {
   wire.onchange(() => {
     const still = wire.silent && !wire.hasPlotly;
     note.textContent = first.note || (still ? "" : "Click to zoom, click the root to go back");
-    for (const button of shapes.children) button.disabled = still;
+    for (const button of shapes.querySelectorAll("button")) button.disabled = still;
     metric.disabled = wire.silent;
     if (wire.silent) metric.value = shown.metric;
   });

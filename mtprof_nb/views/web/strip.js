@@ -2,10 +2,15 @@
 
 import { h } from "./dom.js";
 
-/** The pattern of a phase: of "outside ops" and "profiler, outside ops", the first word. */
+/** @import { PhaseShare, Strip } from "./messages" */
+
+/**
+ * The pattern of a phase: of "outside ops" and "profiler, outside ops", the first word.
+ * @param {string} phase
+ */
 export const phaseClass = (phase) => `mtprof-phase-${phase.split(/[ ,]/)[0]}`;
 
-/** @param {{ title: string, figures: any[], phases: any[], whole: string, notes: string[] }} strip */
+/** @param {Strip} strip */
 export function stripOf(strip) {
   const figures = strip.figures.map(({ title, text, meaning }) =>
     h("div", { class: "mtprof-figure", role: "listitem", title: meaning }, h("div", { class: "mtprof-figure-title", text: title }), h("div", { class: "mtprof-figure-text", text })),
@@ -20,11 +25,14 @@ export function stripOf(strip) {
   );
 }
 
+/** @param {Strip} strip */
 function phaseBar({ phases, whole: of }) {
   const whole = phases.reduce((sum, { ns }) => sum + ns, 0);
   const spoken = phases.map(({ phase, text }) => `${phase} ${text}`).join(", ");
+  /** @param {PhaseShare} share */
   const part = ({ phase, ns, text }) =>
     h("div", { class: `mtprof-phase ${phaseClass(phase)}`, style: `flex-grow:${ns / whole}`, title: `${phase} ${text}` });
+  /** @param {PhaseShare} share */
   const key = ({ phase, text }) =>
     h("span", { class: "mtprof-phase-key" }, h("span", { class: `mtprof-phase-swatch ${phaseClass(phase)}` }), `${phase} `, h("b", { text }));
   return h(

@@ -3,6 +3,7 @@
 /** @param {Element} element a part of the panel */
 export function colours(element) {
   const style = getComputedStyle(element);
+  /** @param {string} name */
   const read = (name) => style.getPropertyValue(name).trim();
   return {
     text: read("--mtprof-text"),
@@ -16,7 +17,14 @@ export function colours(element) {
   };
 }
 
-/** Calls `changed` when the notebook or the system turns light or dark. */
+/** @typedef {ReturnType<typeof colours>} Colours */
+
+/**
+ * Calls `changed` when the notebook or the system turns light or dark.
+ * @param {Element} element
+ * @param {() => void} changed
+ * @param {AbortSignal} signal ends it
+ */
 export function watchTheme(element, changed, signal) {
   let before = JSON.stringify(colours(element));
   const look = () => {

@@ -4,13 +4,21 @@ import { Chart } from "./chart.js";
 import { h, legend, settled, svg } from "./dom.js";
 import { duration, number, timeTicks } from "./format.js";
 
+/**
+ * @import { BarTrace, MarkTrace, NameTrace, PlaneLayout, PlaneTrace, TimelineFirst, TimelineWindow } from "./messages"
+ * @import { BoundElement, Plotted, TabContext, TabView } from "./surroundings"
+ * @typedef {[begin: number, end: number]} Window in seconds since the recording began
+ */
+
 const SHORTEST_S = 50e-9;
 const TALLEST_ROW = 30;
 const HELP = "Drag to zoom, double-click for all, Ctrl + wheel zooms, Shift + wheel pans; keys: arrows, + and -, 0 for all";
 
-/** @param {{ host: HTMLElement, first: any, wire: any, store: any }} context */
+/** @param {TabContext<TimelineFirst>} context @returns {TabView & { state(): object }} */
 export function mount({ host, first, wire, store }) {
+  /** @type {Window} */
   const whole = [0, first.whole_s];
+  /** @type {TimelineWindow} */
   let shown = first;
   let view = whole;
   let asked = 0;
@@ -19,6 +27,7 @@ export function mount({ host, first, wire, store }) {
   const scroll = h("div", { class: "mtprof-stage mtprof-scroll", role: "group", tabindex: "0", "aria-label": `Timeline. ${HELP}` }, place);
   const status = h("span", { class: "mtprof-count", role: "status" });
   const overview = new Overview(first.busy, whole, (window) => go(window));
+  /** @param {string} text @param {string} label @param {() => void} act */
   const button = (text, label, act) =>
     h("button", { type: "button", class: "mtprof-button", "aria-label": label, title: label, text, onclick: act });
   let dragging = "zoom";
@@ -49,15 +58,16 @@ export function mount({ host, first, wire, store }) {
 
   const chart = new Chart(place, wire);
   chart.on("plotly_relayout", (change) => {
-    const window = change["xaxis.range"] ?? [change["xaxis.range[0]"], change["xaxis.range[1]"]];
-    if (window[0] !== undefined) go(window);
+    const [begin, end] = change["xaxis.range"] ?? [change["xaxis.range[0]"], change["xaxis.range[1]"]];
+    if (begin !== undefined && end !== undefined) go([begin, end]);
   });
   chart.on("plotly_doubleclick", () => go(whole));
   chart.on("plotly_click", ({ points }) => {
     const [event, name] = points[0].customdata ?? [];
-    if (event !== undefined) store.pick(event, name);
+    if (event !== undefined && name !== undefined) store.pick(event, name);
   });
 
+  /** @param {Window} window */
   function go([begin, end]) {
     const length = Math.min(Math.max(end - begin, SHORTEST_S), whole[1]);
     const from = Math.min(Math.max(begin, 0), whole[1] - length);
@@ -66,10 +76,12 @@ export function mount({ host, first, wire, store }) {
     askSoon();
   }
 
+  /** @param {number} factor */
   function zoom(factor, at = (view[0] + view[1]) / 2) {
     go([at - (at - view[0]) * factor, at + (view[1] - at) * factor]);
   }
 
+  /** @param {number} part of the window's length */
   const pan = (part) => go([view[0] + (view[1] - view[0]) * part, view[1] + (view[1] - view[0]) * part]);
 
   async function ask() {
@@ -87,9 +99,16 @@ export function mount({ host, first, wire, store }) {
     // Until the answer comes, a window that reaches beyond what is here is drawn from the picture of the whole.
     if (view[0] < shown.drawn_s[0] || view[1] > shown.drawn_s[1]) shown = first;
     const ticks = timeTicks(...view, Math.max(room() / 90, 2));
-    const layout = { ...shown.picture.layout, dragmode: dragging, height };
-    layout.yaxis = { ...layout.yaxis, range: [rows, 0] };
-    layout.xaxis = { ...layout.xaxis, range: view, tickvals: ticks.values, ticktext: ticks.text, tickformat: "", ticksuffix: "" };
+    const { xaxis, yaxis } = shown.picture.layout;
+    const times = { range: view, tickvals: ticks.values, ticktext: ticks.text, tickformat: "", ticksuffix: "" };
+    /** @type {PlaneLayout} */
+    const layout = {
+      ...shown.picture.layout,
+      dragmode: dragging,
+      height,
+      yaxis: { ...yaxis, range: [rows, 0] },
+      xaxis: { ...xaxis, ...times },
+    };
     overview.show(view);
     const span = h("span", { class: "mtprof-word", text: `${duration((view[1] - view[0]) * 1e9)}: ` });
     const blocks = h("span", { class: "mtprof-word", text: `, ${number(shown.drawn)} blocks` });
@@ -100,29 +119,41 @@ export function mount({ host, first, wire, store }) {
 
   const room = () => Math.max(chart.width - margin.l - margin.r, 100);
 
-  /** Names were cut for a width; where the chart is narrower they would run into each other. */
+  /**
+   * Names were cut for a width; where the chart is narrower they would run into each other.
+   * @param {PlaneTrace[]} data
+   */
   function fitting(data) {
     const scale = room() / (view[1] - view[0]);
-    return scale > 0.9 * shown.pixels_per_s ? data : data.filter((trace) => trace.mode !== "text");
+    return scale > 0.9 * shown.pixels_per_s ? data : data.filter((trace) => trace.type === "bar" || trace.mode !== "text");
   }
 
-  /** Without Python a block is known by its longest event alone. As in Python's pictures, only lit blocks are named. */
+  /**
+   * Without Python a block is known by its longest event alone. As in Python's pictures, only lit blocks are named.
+   * @param {PlaneTrace[]} data
+   */
   function dimmed(data) {
-    if (!(store.selection?.name >= 0)) return data;
-    const events = data.find((trace) => trace.customdata);
-    const lit = events.customdata.map(([, name]) => name === store.selection.name);
+    const selected = store.selection?.name ?? -1;
+    const events = /** @type {BarTrace | undefined} */ (data.find((trace) => "customdata" in trace));
+    if (selected < 0 || !events?.customdata) return data;
+    const lit = events.customdata.map(([, name]) => name === selected);
+    /** @param {number} x @param {number} y */
     const named = (x, y) =>
       lit.some((is, at) => is && events.base[at] <= x && x <= events.base[at] + events.x[at] && Math.abs(events.y[at] - y) < 0.5);
     return data.map((trace) => {
       if (trace === events) return { ...trace, marker: { ...trace.marker, opacity: lit.map((is) => (is ? 1 : 0.16)) } };
-      return trace.name.startsWith("phase") ? trace : chosen(trace, trace.x.map((x, at) => named(x, trace.y[at])));
+      if (trace.name.startsWith("phase")) return trace;
+      const marks = /** @type {NameTrace | MarkTrace} */ (trace);
+      return chosen(marks, marks.x.map((x, at) => named(x, marks.y[at])));
     });
   }
 
   chart.on("plotly_afterplot", () => {
-    exact(place);
+    exact(/** @type {Plotted} */ (place));
     // Lane titles are cut to fit; the whole name shows on hover.
-    place.querySelectorAll(".yaxislayer-above .ytick text").forEach((tick, at) => {
+    /** @type {NodeListOf<SVGTextElement>} */
+    const titles = place.querySelectorAll(".yaxislayer-above .ytick text");
+    titles.forEach((tick, at) => {
       tick.style.pointerEvents = "all";
       tick.append(svg("title", { text: first.lanes[at] ?? "" }));
     });
@@ -143,6 +174,7 @@ export function mount({ host, first, wire, store }) {
     { passive: false },
   );
   scroll.addEventListener("keydown", (event) => {
+    /** @type {Record<string, () => void>} */
     const acts = {
       ArrowLeft: () => pan(-0.2),
       ArrowRight: () => pan(0.2),
@@ -181,25 +213,46 @@ export function mount({ host, first, wire, store }) {
   };
 }
 
-/** A trace of names, or of marks, with only some of them. */
+/**
+ * A trace of names, or of marks, with only some of them.
+ * @param {NameTrace | MarkTrace} trace
+ * @param {boolean[]} kept
+ * @returns {NameTrace | MarkTrace}
+ */
 function chosen(trace, kept) {
+  /**
+   * @template Item
+   * @param {Item[]} column
+   */
   const some = (column) => column.filter((_, at) => kept[at]);
-  const coloured = (own) => ({ ...own, color: some(own.color) });
-  const parts = { ...trace, x: some(trace.x), y: some(trace.y) };
-  if (trace.mode === "text") return { ...parts, text: some(trace.text), textfont: coloured(trace.textfont) };
-  return { ...parts, marker: { ...trace.marker, line: coloured(trace.marker.line) } };
+  const [x, y] = [some(trace.x), some(trace.y)];
+  if (trace.mode === "markers") {
+    const line = { ...trace.marker.line, color: some(trace.marker.line.color) };
+    return { ...trace, x, y, marker: { ...trace.marker, line } };
+  }
+  const textfont = { ...trace.textfont, color: some(trace.textfont.color ?? []) };
+  return { ...trace, x, y, text: some(trace.text), textfont };
 }
 
-/** Plotly makes thin bars a pixel wide; here every bar gets the extent that it has. */
+/**
+ * Plotly makes thin bars a pixel wide; here every bar gets the extent that it has.
+ * @param {Plotted} place
+ */
 function exact(place) {
   const { xaxis, yaxis } = place._fullLayout;
+  /** @param {number} value */
   const x = (value) => ((value - xaxis.range[0]) / (xaxis.range[1] - xaxis.range[0])) * xaxis._length;
+  /** @param {number} value */
   const y = (value) => ((value - yaxis.range[1]) / (yaxis.range[0] - yaxis.range[1])) * yaxis._length;
-  place.querySelectorAll(".barlayer .trace.bars").forEach((group) => {
-    const trace = place.data[group.__data__?.[0]?.trace?.index];
+  /** @type {NodeListOf<BoundElement>} */
+  const groups = place.querySelectorAll(".barlayer .trace.bars");
+  groups.forEach((group) => {
+    const trace = place.data[group.__data__?.[0]?.trace?.index ?? -1];
     if (!trace) return;
-    for (const point of group.querySelectorAll("g.point")) {
-      const at = point.__data__.i;
+    /** @type {NodeListOf<BoundElement>} */
+    const points = group.querySelectorAll("g.point");
+    for (const point of points) {
+      const at = point.__data__?.i ?? -1;
       const high = (Array.isArray(trace.width) ? trace.width[at] : trace.width) / 2;
       const [left, right] = [x(trace.base[at]), x(trace.base[at] + trace.x[at])];
       const [top, bottom] = [y(trace.y[at] - high), y(trace.y[at] + high)];
@@ -212,9 +265,13 @@ function exact(place) {
 class Overview {
   #whole;
   #window;
+  /** @type {Window} */
+  view;
 
+  /** @param {number[]} busy @param {Window} whole @param {(window: Window) => void} go */
   constructor(busy, whole, go) {
     this.#whole = whole;
+    this.view = whole;
     const outline = busy.map((part, at) => `L${at},${(1 - part).toFixed(3)}L${at + 1},${(1 - part).toFixed(3)}`).join("");
     const path = svg("path", { d: `M0,1${outline}L${busy.length},1Z`, class: "mtprof-busy" });
     this.#window = svg("rect", { y: 0, height: 1, class: "mtprof-window" });
@@ -225,6 +282,7 @@ class Overview {
       this.#window,
     );
     this.bins = busy.length;
+    /** @param {PointerEvent} event */
     const move = (event) => {
       const box = this.element.getBoundingClientRect();
       const at = ((event.clientX - box.left) / box.width) * whole[1];
@@ -238,6 +296,7 @@ class Overview {
     this.element.addEventListener("pointermove", (event) => event.buttons && move(event));
   }
 
+  /** @param {Window} view */
   show(view) {
     this.view = view;
     const scale = this.bins / this.#whole[1];

@@ -1,25 +1,38 @@
 // The panel's line to Python: questions with a number, answers that come back under it, and plotly.js once a page.
 
+/**
+ * @import { AnswerTo, Question, Reply, Request } from "./messages"
+ * @import { Model, Plotly } from "./surroundings"
+ * @typedef {{ plotly: Plotly | null, askedAt: number, waiting: ((plotly: Plotly) => void)[] }} Page
+ */
+
+/** @type {Record<symbol, Page>} */
+const shared = /** @type {typeof globalThis & Record<symbol, Page>} */ (globalThis);
 /** What all panels of the page share. */
-const page = (globalThis[Symbol.for("mtprof_nb page")] ??= { plotly: null, askedAt: 0, waiting: [] });
+const page = (shared[Symbol.for("mtprof_nb page")] ??= { plotly: null, askedAt: 0, waiting: [] });
 const PATIENCE_MS = 2500;
 const PLOTLY_PATIENCE_MS = 4000;
 
-/** @param {DataView} buffer compressed bytes */
+/** @param {DataView<ArrayBuffer>} buffer compressed bytes */
 function inflated(buffer) {
   return new Response(new Blob([buffer]).stream().pipeThrough(new DecompressionStream("deflate")));
 }
 
-/** The plain value in a packed message. */
+/**
+ * The plain value in a packed message.
+ * @param {DataView<ArrayBuffer>} buffer
+ */
 export const unpacked = (buffer) => inflated(buffer).json();
 
 export class Wire {
   #model;
+  /** @type {Map<string, (buffers: DataView<ArrayBuffer>[]) => void>} */
   #waiting = new Map();
   #number = 0;
   #wantsPlotly = false;
   /** Two views of one panel hear each other's answers. */
   #view = Math.random().toString(36).slice(2);
+  /** @type {(() => void)[]} */
   #changed = [];
   /** Whether Python answers: a saved panel without its kernel never hears a word. */
   live = false;
@@ -28,12 +41,16 @@ export class Wire {
   /** @type {((problem: string) => void) | null} called where Python could not answer; its question stays open. */
   onerror = null;
 
+  /** @param {Model} model */
   constructor(model) {
     this.#model = model;
     model.on("msg:custom", (message, buffers) => this.#receive(message, buffers));
   }
 
-  /** Calls `listener` whenever Python falls silent or is heard again, and when plotly has come. */
+  /**
+   * Calls `listener` whenever Python falls silent or is heard again, and when plotly has come.
+   * @param {() => void} listener
+   */
   onchange(listener) {
     this.#changed.push(listener);
     listener();
@@ -50,6 +67,7 @@ export class Wire {
     setTimeout(() => this.live || this.#turn(false), PATIENCE_MS);
   }
 
+  /** @param {boolean} live */
   #turn(live) {
     if (this.live === live && this.silent === !live) return;
     this.live = live;
@@ -57,6 +75,7 @@ export class Wire {
     for (const listener of this.#changed) listener();
   }
 
+  /** @param {Reply} message @param {DataView<ArrayBuffer>[]} buffers */
   #receive(message, buffers) {
     this.#turn(true);
     const waiting = this.#waiting.get(message.number);
@@ -65,7 +84,11 @@ export class Wire {
     else waiting?.(buffers);
   }
 
-  /** Sends a question; resolves to the raw buffers of the answer, never where there is no kernel or no answer. */
+  /**
+   * Sends a question; resolves to the raw buffers of the answer, never where there is no kernel or no answer.
+   * @param {Question | Request} question
+   * @returns {Promise<DataView<ArrayBuffer>[]>}
+   */
   raw(question) {
     const number = `${this.#view}-${++this.#number}`;
     const answer = new Promise((resolve) => this.#waiting.set(number, resolve));
@@ -78,13 +101,21 @@ export class Wire {
     return answer;
   }
 
-  /** Asks a tab's Python side. */
+  /**
+   * Asks a tab's Python side.
+   * @template {Question} Asked
+   * @param {Asked} question
+   * @returns {Promise<AnswerTo<Asked>>}
+   */
   async ask(question) {
     const [buffer] = await this.raw(question);
     return unpacked(buffer);
   }
 
-  /** plotly.js, loaded once a page whichever panel asks first. */
+  /**
+   * plotly.js, loaded once a page whichever panel asks first.
+   * @returns {Promise<Plotly>}
+   */
   plotly() {
     if (page.plotly) return Promise.resolve(page.plotly);
     if (!this.#wantsPlotly) {
@@ -92,7 +123,9 @@ export class Wire {
       // Another panel has asked its kernel; that may be busy, or gone: after a while ours is asked too.
       setTimeout(() => page.plotly || this.#askForPlotly(), Math.max(page.askedAt + PLOTLY_PATIENCE_MS - Date.now(), 0));
     }
-    return new Promise((resolve) => page.waiting.push(resolve)).then((plotly) => {
+    /** @type {Promise<Plotly>} */
+    const loaded = new Promise((resolve) => page.waiting.push(resolve));
+    return loaded.then((plotly) => {
       for (const listener of this.#changed) listener();
       return plotly;
     });
@@ -105,6 +138,7 @@ export class Wire {
   }
 }
 
+/** @param {DataView<ArrayBuffer>} buffer */
 async function load(buffer) {
   if (page.plotly) return;
   const source = await inflated(buffer).text();
@@ -114,8 +148,8 @@ async function load(buffer) {
   const url = URL.createObjectURL(blob);
   await import(url);
   URL.revokeObjectURL(url);
-  page.plotly ??= globalThis.Plotly;
+  const plotly = (page.plotly ??= globalThis.Plotly ?? null);
   globalThis.Plotly = before;
   if (before === undefined) delete globalThis.Plotly;
-  for (const resolve of page.waiting.splice(0)) resolve(page.plotly);
+  if (plotly) for (const resolve of page.waiting.splice(0)) resolve(plotly);
 }

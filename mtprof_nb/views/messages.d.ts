@@ -1,0 +1,388 @@
+// Messages between the page and Python, tab by tab. Beside each stands the Python function that reads or writes it.
+// Times are whole nanoseconds, but for pictures: their axes are in seconds since the recording began.
+
+export type TabName = "operators" | "lines" | "timeline" | "stacks" | "memory";
+export type Phase = "forward" | "backward" | "optimizer" | "other";
+export type Unit = "count" | "time" | "share" | "bytes" | "flops" | "held";
+
+/** The state of the widget: `widget.Panel`. */
+export interface PanelState {
+  tabs: { name: TabName; title: string }[];
+  strip: Strip | NoStrip;
+  /** What each tab draws first, packed; a tab that is missing was never opened. */
+  first: Partial<Record<TabName, DataView<ArrayBuffer>>>;
+  page: string;
+}
+
+/** `widget._written`. */
+export interface Strip {
+  title: string;
+  figures: { title: string; text: string; meaning: string }[];
+  phases: PhaseShare[];
+  whole: string;
+  notes: string[];
+}
+
+export interface PhaseShare {
+  phase: string;
+  ns: number;
+  text: string;
+}
+
+/** A table alone has no strip. */
+export interface NoStrip {
+  title?: undefined;
+}
+
+/** What comes with the buffers of an answer: `widget.Panel._on_message`. */
+export interface Reply {
+  number: string;
+  error?: string;
+}
+
+/** A tab without data says why. */
+export interface Empty {
+  empty: string;
+}
+
+/** What each tab draws first: `first` of its Python class, where it is not `Empty`. */
+export interface Firsts {
+  operators: OperatorsFirst;
+  lines: LinesFirst;
+  timeline: TimelineFirst;
+  stacks: StacksFirst;
+  memory: MemoryFirst;
+}
+
+/** Answers of the tabs by what was asked: `answer` of each tab's Python class. */
+export interface Answers {
+  operators: { rows: OperatorsTable; row_of: RowOfEvent; select: Record<string, never> };
+  lines: { ops: LineOps; line_of: { id: number }; lit: { ids: number[] }; select: Record<string, never> };
+  timeline: { window: TimelineWindow };
+  stacks: { chart: StackChart };
+  memory: { window: MemoryWindow };
+}
+
+export type Question =
+  | RowsQuestion
+  | { tab: "operators"; ask: "row_of"; grouping: string; event: number }
+  | SelectQuestion
+  | { tab: "lines"; ask: "ops"; id: number }
+  | { tab: "lines"; ask: "line_of"; event: number }
+  | { tab: "lines"; ask: "lit" }
+  | { tab: "timeline"; ask: "window"; begin_ns: number; end_ns: number; pixels: number }
+  | { tab: "stacks"; ask: "chart"; metric: string; shape: TreeShape }
+  | { tab: "memory"; ask: "window"; begin_ns: number; end_ns: number };
+
+export type AnswerTo<Asked extends Question> = Asked extends { tab: infer Tab extends keyof Answers; ask: infer Ask }
+  ? Ask extends keyof Answers[Tab]
+    ? Answers[Tab][Ask]
+    : never
+  : never;
+
+/** Questions that are answered by no packed value. */
+export type Request = { ask: "hello" } | { ask: "plotly" } | { tab: TabName; ask: "first" };
+
+export type SelectQuestion =
+  | { tab: "operators"; ask: "select"; grouping: string; row: number | null }
+  | { tab: "lines"; ask: "select"; id: number | null };
+
+// The operators tab: operators.py.
+
+export interface Family {
+  title: string;
+  colour: string;
+  ink: string;
+}
+
+export interface Column {
+  key: string;
+  title: string;
+  unit: Unit;
+  meaning: string;
+}
+
+/** Columns of rows; a row is a position in each of them. A value that is null has no end. */
+export interface Rows {
+  id: number[];
+  label: string[];
+  detail: string[];
+  family?: number[];
+  value: Record<string, (number | null)[]>;
+}
+
+/** `operators._written`. */
+export interface OperatorRows extends Rows {
+  family: number[];
+  name: number[];
+}
+
+export interface RowsQuestion {
+  tab: "operators";
+  ask: "rows";
+  grouping: string;
+  sort: string;
+  descending?: boolean;
+  filter?: string;
+  regex?: boolean;
+}
+
+/** `OperatorsTab._table`. */
+export interface OperatorsTable {
+  grouping: string;
+  sort: string;
+  descending: boolean;
+  columns: Column[];
+  rows: OperatorRows;
+  found: number;
+  total: number;
+  whole_ns: number;
+}
+
+export interface OperatorsFirst extends OperatorsTable {
+  groupings: { key: string; title: string; flag: string }[];
+  limit: number | null;
+  families: Family[];
+}
+
+export interface RowOfEvent {
+  /** -1 where the event belongs to no row. */
+  row: number;
+  rows: OperatorRows;
+}
+
+// The lines tab: lines.py.
+
+export interface LinesFirst {
+  note: string;
+  hint: string;
+  whole_ns: number;
+  largest_ns: number;
+  knows_outside: boolean;
+  memory: { title: string; meaning: string } | null;
+  has_device: boolean;
+  phases: Phase[];
+  files: ListedFile[];
+  rest: CostOfOps[];
+  /** Ops of the dearest lines, by the id of the line. */
+  ops: Record<number, OpOfLine[]>;
+}
+
+/** `LinesTab._written`. */
+export interface ListedFile {
+  title: string;
+  self_ns: number;
+  outside_ns: number;
+  /** null stands for lines that are left out. */
+  lines: (ListedLine | null)[];
+}
+
+/** A line of source: with ops, with time outside ops alone, or with nothing. */
+export type ListedLine = { line: number } & (CostOfOps | (Partial<Times> & { id?: undefined; text: string }));
+
+/** `lines._times`. */
+export interface Times {
+  time_ns: number;
+  outside_ns: number | null;
+  total_ns: number;
+}
+
+/** `lines._cost`. */
+export interface CostOfOps extends Times {
+  /** The number of the line, -1 for what belongs to no line. */
+  id: number;
+  text: string;
+  place: string;
+  phases: Record<Phase, number>;
+  count: number;
+  bytes: number | null;
+  device_ns: number | null;
+}
+
+/** `LinesTab._ops`. */
+export interface LineOps {
+  ops: OpOfLine[];
+}
+
+export type OpOfLine =
+  | { name: number; label: string; phase: Phase; count: number; self_ns: number; event: number }
+  | { parameter: string; count: number; self_ns: number }
+  | { more: number };
+
+// The timeline tab: timeline.py and blocks.py.
+
+/** `TimelineTab._drawn`. */
+export interface TimelineWindow {
+  picture: PlanePicture;
+  drawn: number;
+  held: number;
+  pixels_per_s: number;
+  drawn_s: [number, number];
+}
+
+export interface TimelineFirst extends TimelineWindow {
+  whole_s: number;
+  busy: number[];
+  lanes: string[];
+  legend: Family[];
+  picture: PlanePicture & { layout: { height: number } };
+}
+
+// The stacks tab: stacks.py.
+
+export type TreeShape = "icicle" | "sunburst";
+
+/** `StacksTab._drawn`. */
+export interface StackChart {
+  metric: string;
+  shape: TreeShape;
+  picture: TreePicture;
+}
+
+export interface StacksFirst extends StackChart {
+  metrics: { key: string; title: string }[];
+  note: string;
+}
+
+// The memory tab: memory.py.
+
+export interface MemoryWindow {
+  picture: PlanePicture;
+}
+
+export interface MemoryFirst extends MemoryWindow {
+  largest: LargestAllocations;
+}
+
+/** `memory.largest_allocations`. */
+export interface LargestAllocations extends Rows {
+  event: number[];
+  name: number[];
+  columns: Column[];
+}
+
+// Pictures: figures of plotly, of which the page reads what is named here.
+
+export type Picture = PlanePicture | TreePicture;
+
+export interface PlanePicture {
+  data: PlaneTrace[];
+  layout: PlaneLayout;
+}
+
+export interface TreePicture {
+  data: TreeTrace[];
+  layout: TreeLayout;
+}
+
+export type PlaneTrace = BarTrace | NameTrace | MarkTrace | CurveTrace | PeakTrace;
+
+/** `Timeline._bars`, and `ribbon._bars` for the phases. */
+export interface BarTrace {
+  type: "bar";
+  name: string;
+  base: number[];
+  x: number[];
+  y: number[];
+  width: number | number[];
+  marker: { color: string | string[]; opacity?: number[]; pattern?: { shape: string[] } };
+  /** Event and name of each bar. */
+  customdata?: [number, number][];
+  hovertext: string[];
+}
+
+/** `Timeline._labels`, and `ribbon._names` for the phases. */
+export interface NameTrace {
+  type: "scatter";
+  mode: "text";
+  name: string;
+  x: number[];
+  y: number[];
+  text: string[];
+  textfont: { size: number; color?: string[] };
+  textposition?: undefined;
+}
+
+/** `Timeline._ticks`. */
+export interface MarkTrace {
+  type: "scatter";
+  mode: "markers";
+  name: string;
+  x: number[];
+  y: number[];
+  marker: { symbol: string; size: number; line: { width: number; color: string[] } };
+  hovertext?: undefined;
+}
+
+/** `MemoryChart._line`. */
+export interface CurveTrace {
+  type: "scatter";
+  mode: "lines";
+  name: string;
+  x: number[];
+  y: number[];
+  line: { shape: string; width: number; color: string };
+  fillcolor: string;
+  hovertext: string[];
+}
+
+/** `MemoryChart._peak`. */
+export interface PeakTrace {
+  type: "scatter";
+  mode: "markers+text";
+  name: string;
+  x: number[];
+  y: number[];
+  text: string[];
+  textfont?: undefined;
+  textposition: "top left" | "top right";
+  marker: { symbol: string; size: number; color: string };
+  hovertext: string[];
+}
+
+/** `StackChart.picture`. */
+export interface TreeTrace {
+  type: TreeShape;
+  ids: string[];
+  parents: string[];
+  labels: string[];
+  values: number[];
+  marker: { colors: string[]; line: { width: number; color: string } };
+  insidetextfont: { color: string[] };
+  customdata: [number, number][];
+  hovertext: string[];
+}
+
+export interface Margin {
+  l: number;
+  r: number;
+  t: number;
+  b: number;
+}
+
+export interface Axis {
+  range: [number, number];
+  tickvals?: number[];
+  ticktext?: string[];
+  tickformat?: string;
+  ticksuffix?: string;
+}
+
+/** `Timeline._layout` and `MemoryChart._layout`. */
+export interface PlaneLayout {
+  height?: number;
+  margin: Margin;
+  dragmode: string;
+  xaxis: Axis;
+  yaxis: Axis & { tickvals: number[]; ticktext: string[] };
+  annotations?: { text: string; font?: { size: number; color?: string } }[];
+}
+
+export interface TreeLayout {
+  height?: undefined;
+  margin: Margin;
+  uniformtext: { minsize: number; mode: string };
+  /** While it stays the same, plotly keeps what the user zoomed to. */
+  uirevision?: string;
+  annotations?: undefined;
+}

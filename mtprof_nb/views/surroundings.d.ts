@@ -1,0 +1,120 @@
+// The page around a panel: anywidget's model, plotly.js, and what a tab is given and gives.
+
+import type { Axis, PanelState, Reply } from "./messages";
+import type { Store } from "./store.js";
+import type { Wire } from "./wire.js";
+
+/** The widget's end on the page, as anywidget gives it. */
+export interface Model {
+  get<Key extends keyof PanelState>(key: Key): PanelState[Key];
+  on(event: "msg:custom", listener: (message: Reply, buffers: DataView<ArrayBuffer>[]) => void): void;
+  on(event: "change:first", listener: () => void): void;
+  send(content: object): void;
+}
+
+/** What a tab's module is mounted with. */
+export interface TabContext<First> {
+  host: HTMLElement;
+  first: First;
+  wire: Wire;
+  store: Store;
+}
+
+/** What a mounted tab can be told. */
+export interface TabView {
+  /** The theme has changed. */
+  restyle?(): unknown;
+  /** The tab has come to the front again. */
+  shown?(): unknown;
+  destroy?(): void;
+}
+
+/** A module of a tab. Which `first` it takes, its name decides. */
+export interface TabModule {
+  mount(context: TabContext<never>): TabView;
+}
+
+/** A row, or a line, that is selected. */
+export interface Selection {
+  grouping: string;
+  row: number;
+  label: string;
+  detail: string;
+  /** The position of its name among the trace's names, -1 where it has none. */
+  name: number;
+  question?: import("./messages").SelectQuestion;
+}
+
+/** plotly.js, as far as charts use it. */
+export interface Plotly {
+  react(host: HTMLElement, data: object[], layout: object, config: object): Promise<unknown>;
+  purge(host: HTMLElement): void;
+}
+
+/** Events of plotly's that charts listen to, and what each says. */
+export interface PlotlyEvents {
+  plotly_relayout: RangeChange;
+  plotly_doubleclick: undefined;
+  plotly_click: { points: ClickedPoint[] };
+  plotly_icicleclick: { points: ClickedPoint[] };
+  plotly_sunburstclick: { points: ClickedPoint[] };
+  plotly_animated: undefined;
+  plotly_afterplot: undefined;
+}
+
+export type PlotlyListeners = { [Name in keyof PlotlyEvents]?: (event: PlotlyEvents[Name]) => void };
+
+export interface RangeChange {
+  "xaxis.range"?: [number, number];
+  "xaxis.range[0]"?: number;
+  "xaxis.range[1]"?: number;
+}
+
+export interface ClickedPoint {
+  customdata?: [number, number];
+}
+
+/** An element that plotly draws into, with what plotly keeps on it. */
+export interface Plotted extends HTMLDivElement {
+  data: { base: number[]; x: number[]; y: number[]; width: number | number[] }[];
+  on(event: string, listener: unknown): void;
+  _dragging?: boolean;
+  _fullData?: { uirevision?: string; level: string }[];
+  _fullLayout: Record<"xaxis" | "yaxis", Axis & { _length: number }>;
+}
+
+/** Elements of plotly's bars carry what d3 bound to them. */
+export interface BoundElement extends Element {
+  __data__?: { i: number } & { [at: number]: { trace?: { index: number } } };
+}
+
+type AttributeValue = string | number | boolean | null | undefined;
+
+/** Attributes of an element: `on…` adds a listener, `text` sets the text, null leaves an attribute out. */
+export type Attributes = {
+  [Name in keyof HTMLElementEventMap as `on${Name}`]?: (event: HTMLElementEventMap[Name]) => void;
+} & {
+  [Name in
+    | "class"
+    | "disabled"
+    | "hidden"
+    | "id"
+    | "placeholder"
+    | "role"
+    | "spellcheck"
+    | "style"
+    | "tabindex"
+    | "text"
+    | "title"
+    | "type"
+    | "value"]?: AttributeValue;
+} & {
+  [name: `aria-${string}` | `data-${string}`]: AttributeValue;
+};
+
+export type SvgAttributes = Record<string, AttributeValue>;
+
+declare global {
+  /** plotly.js sets it, and whoever else has loaded plotly.js before. */
+  var Plotly: Plotly | undefined;
+}
