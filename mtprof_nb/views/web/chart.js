@@ -94,7 +94,11 @@ export class Chart {
     if (!picture || !this.#plotly || !this.#host.isConnected) return;
     const fresh = !this.#host.classList.contains("js-plotly-plot");
     const { clientWidth: width, clientHeight } = this.#host;
-    const layout = { ...themed(picture.layout, colours(this.#host)), width, height: picture.layout.height ?? clientHeight };
+    const layout = {
+      ...themed(picture.layout, colours(this.#host)),
+      width,
+      height: picture.layout.height ?? clientHeight,
+    };
     await this.#plotly.react(this.#host, picture.data, layout, CONFIG);
     if (!fresh) return;
     for (const [event, listener] of Object.entries(this.#listeners)) this.#host.on(event, listener);
@@ -126,7 +130,12 @@ function themed(layout, theme) {
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { color: theme.text, family: theme.font, size: 11 },
-    hoverlabel: { bgcolor: theme.raised, bordercolor: theme.quiet, align: "left", font: { color: theme.text, family: theme.font, size: 12 } },
+    hoverlabel: {
+      bgcolor: theme.raised,
+      bordercolor: theme.quiet,
+      align: "left",
+      font: { color: theme.text, family: theme.font, size: 12 },
+    },
     annotations: (layout.annotations ?? []).map((note) => ({ ...note, font: { ...note.font, color: theme.quiet } })),
   };
 }

@@ -77,7 +77,12 @@ export function choice(label, options, chosen, onchoose) {
  */
 export function legend(families) {
   const entries = families.map(({ title, colour }) =>
-    h("span", { class: "mtprof-legend-entry" }, h("span", { class: "mtprof-swatch", style: `background:${colour}` }), title),
+    h(
+      "span",
+      { class: "mtprof-legend-entry" },
+      h("span", { class: "mtprof-swatch", style: `background:${colour}` }),
+      title,
+    ),
   );
   return h("div", { class: "mtprof-legend", role: "note", "aria-label": "Colours of op families" }, ...entries);
 }

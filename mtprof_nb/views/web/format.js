@@ -3,11 +3,28 @@
 const MINUS = "\u2212";
 /** @typedef {[scale: number, unit: string][]} Scales the units of a quantity, the smallest first */
 /** @type {Scales} */
-const TIMES = [[1e3, "µs"], [1e6, "ms"], [1e9, "s"]];
+const TIMES = [
+  [1e3, "µs"],
+  [1e6, "ms"],
+  [1e9, "s"],
+];
 /** @type {Scales} */
-const BYTES = [[1, "B"], [2 ** 10, "KiB"], [2 ** 20, "MiB"], [2 ** 30, "GiB"], [2 ** 40, "TiB"]];
+const BYTES = [
+  [1, "B"],
+  [2 ** 10, "KiB"],
+  [2 ** 20, "MiB"],
+  [2 ** 30, "GiB"],
+  [2 ** 40, "TiB"],
+];
 /** @type {Scales} */
-const FLOPS = [[1, "FLOP"], [1e3, "kFLOP"], [1e6, "MFLOP"], [1e9, "GFLOP"], [1e12, "TFLOP"], [1e15, "PFLOP"]];
+const FLOPS = [
+  [1, "FLOP"],
+  [1e3, "kFLOP"],
+  [1e6, "MFLOP"],
+  [1e9, "GFLOP"],
+  [1e12, "TFLOP"],
+  [1e15, "PFLOP"],
+];
 
 /** @param {number} value @returns {string} */
 export function digits(value) {
@@ -54,7 +71,9 @@ export const writers = { time: duration, bytes: nbytes, flops, count: number, he
 export function csvLine(cells) {
   /** @param {string | number | null} cell */
   const safe = (cell) => (typeof cell === "string" && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : String(cell));
-  return cells.map((cell) => (/[",\n\r]/.test(safe(cell)) ? `"${safe(cell).replaceAll('"', '""')}"` : safe(cell))).join(",");
+  return cells
+    .map((cell) => (/[",\n\r]/.test(safe(cell)) ? `"${safe(cell).replaceAll('"', '""')}"` : safe(cell)))
+    .join(",");
 }
 
 /**
@@ -82,7 +101,11 @@ export function timeTicks(begin, end, most) {
 }
 
 /** @type {Scales} */
-const SECONDS = [[1e-6, "µs"], [1e-3, "ms"], [1, "s"]];
+const SECONDS = [
+  [1e-6, "µs"],
+  [1e-3, "ms"],
+  [1, "s"],
+];
 
 /**
  * A moment in the unit that suits the window, with as many decimals as the step needs.

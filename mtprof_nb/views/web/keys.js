@@ -37,7 +37,8 @@ export function keepKeys(root, signal) {
   // that element itself tells it to let the key be.
   /** @param {KeyboardEvent} event */
   const mark = (event) => {
-    if (event.target instanceof Element && root.contains(event.target)) event.target.toggleAttribute(SUPPRESS, !passes(event));
+    if (event.target instanceof Element && root.contains(event.target))
+      event.target.toggleAttribute(SUPPRESS, !passes(event));
   };
   window.addEventListener("keydown", mark, { capture: true, signal });
   for (const kind of /** @type {const} */ (["keydown", "keypress", "keyup"])) {

@@ -20,9 +20,22 @@ export function mount({ host, first, wire, store }) {
   const keys = [...first.phases, ...(first.knows_outside ? [OUTSIDE] : [])].map((phase) =>
     h("span", { class: "mtprof-phase-key" }, h("span", { class: `mtprof-phase-swatch ${phaseClass(phase)}` }), phase),
   );
-  const hottest = h("button", { type: "button", class: "mtprof-button", text: "Hottest line", title: "Bring the line that took longest into view", onclick: () => listing.revealHottest() });
-  const tools = h("div", { class: "mtprof-tools" }, hottest, h("div", { class: "mtprof-line-keys", "aria-label": "Phases" }, ...keys));
-  tools.append(h("span", { class: "mtprof-count", text: ["Click a line for its ops", first.hint].filter(Boolean).join("; ") }));
+  const hottest = h("button", {
+    type: "button",
+    class: "mtprof-button",
+    text: "Hottest line",
+    title: "Bring the line that took longest into view",
+    onclick: () => listing.revealHottest(),
+  });
+  const tools = h(
+    "div",
+    { class: "mtprof-tools" },
+    hottest,
+    h("div", { class: "mtprof-line-keys", "aria-label": "Phases" }, ...keys),
+  );
+  tools.append(
+    h("span", { class: "mtprof-count", text: ["Click a line for its ops", first.hint].filter(Boolean).join("; ") }),
+  );
   host.append(tools);
   if (first.note) host.append(h("div", { class: "mtprof-line-note", role: "note", text: first.note }));
   host.append(h("div", { class: "mtprof-stage" }, listing.element));
@@ -60,19 +73,39 @@ class Listing {
     this.wire = wire;
     this.store = store;
     /** @type {LineColumn} */
-    const outside = { title: "Outside", text: (cost) => (cost.outside_ns ? duration(cost.outside_ns) : "–"), meaning: "time on the line while no op ran: Python code, waiting, input" };
+    const outside = {
+      title: "Outside",
+      text: (cost) => (cost.outside_ns ? duration(cost.outside_ns) : "–"),
+      meaning: "time on the line while no op ran: Python code, waiting, input",
+    };
     /** @type {LineColumn[]} */
     this.columns = [
       first.knows_outside
-        ? { title: "Time", text: (cost) => duration(cost.time_ns), meaning: "its own ops, with what they cost backward, and the time outside ops" }
-        : { title: "Self", text: (cost) => duration(cost.time_ns), meaning: "its own ops, with what they cost backward" },
+        ? {
+            title: "Time",
+            text: (cost) => duration(cost.time_ns),
+            meaning: "its own ops, with what they cost backward, and the time outside ops",
+          }
+        : {
+            title: "Self",
+            text: (cost) => duration(cost.time_ns),
+            meaning: "its own ops, with what they cost backward",
+          },
       { title: "Share", text: (cost) => share(cost.time_ns, first.whole_ns), meaning: "of all lines" },
       ...(first.knows_outside ? [outside] : []),
       { title: "Total", text: (cost) => duration(cost.total_ns), meaning: "with everything that the line called" },
       { title: "Ops", text: (cost) => (cost.count === undefined ? "–" : number(cost.count)) },
     ];
-    if (first.has_device) this.columns.push({ title: "Device", text: (cost) => (cost.id === undefined ? "–" : duration(cost.device_ns ?? 0)) });
-    if (first.memory) this.columns.push({ ...first.memory, text: (cost) => (typeof cost.bytes === "number" ? nbytes(cost.bytes) : "–") });
+    if (first.has_device)
+      this.columns.push({
+        title: "Device",
+        text: (cost) => (cost.id === undefined ? "–" : duration(cost.device_ns ?? 0)),
+      });
+    if (first.memory)
+      this.columns.push({
+        ...first.memory,
+        text: (cost) => (typeof cost.bytes === "number" ? nbytes(cost.bytes) : "–"),
+      });
     this.element = h("div", {
       class: "mtprof-listing",
       role: "grid",
@@ -83,7 +116,8 @@ class Listing {
     });
     this.#titles = this.#head();
     this.element.append(this.#titles, ...first.files.flatMap((file) => this.#file(file)));
-    for (const cost of first.rest) this.element.append(this.#line({ line: /** @type {const} */ (""), ...cost }, "mtprof-line-rest"));
+    for (const cost of first.rest)
+      this.element.append(this.#line({ line: /** @type {const} */ (""), ...cost }, "mtprof-line-rest"));
     this.element.addEventListener("click", (event) => {
       /** @type {HTMLElement | null} */
       const row = /** @type {Element} */ (event.target).closest("[data-row]");
@@ -92,35 +126,80 @@ class Listing {
   }
 
   #head() {
-    const titles = this.columns.map(({ title, meaning }) => h("div", { class: "mtprof-line-number", role: "columnheader", text: title, title: meaning ?? null }));
-    const names = [h("div", { role: "columnheader", class: "mtprof-line-at", text: "Line" }), h("div", { role: "columnheader", class: "mtprof-line-text", text: "Source" })];
-    return h("div", { class: "mtprof-line mtprof-line-head", role: "row" }, ...names, h("div", { role: "columnheader" }), ...titles);
+    const titles = this.columns.map(({ title, meaning }) =>
+      h("div", { class: "mtprof-line-number", role: "columnheader", text: title, title: meaning ?? null }),
+    );
+    const names = [
+      h("div", { role: "columnheader", class: "mtprof-line-at", text: "Line" }),
+      h("div", { role: "columnheader", class: "mtprof-line-text", text: "Source" }),
+    ];
+    return h(
+      "div",
+      { class: "mtprof-line mtprof-line-head", role: "row" },
+      ...names,
+      h("div", { role: "columnheader" }),
+      ...titles,
+    );
   }
 
   /** @param {ListedFile} file */
   #file(file) {
-    const title = h("div", { class: "mtprof-line-file", role: "row" }, h("span", { role: "gridcell" }, h("b", { text: file.title }), this.#spent(file)));
-    return [title, ...file.lines.map((line) => (line === null ? h("div", { class: "mtprof-line-gap", text: "⋯" }) : this.#line(line)))];
+    const title = h(
+      "div",
+      { class: "mtprof-line-file", role: "row" },
+      h("span", { role: "gridcell" }, h("b", { text: file.title }), this.#spent(file)),
+    );
+    return [
+      title,
+      ...file.lines.map((line) =>
+        line === null ? h("div", { class: "mtprof-line-gap", text: "⋯" }) : this.#line(line),
+      ),
+    ];
   }
 
   /** @param {ListedFile} file */
   #spent({ self_ns, outside_ns }) {
     const shared = share(self_ns + outside_ns, this.first.whole_ns);
-    return outside_ns ? ` ${duration(self_ns)} in ops, ${duration(outside_ns)} outside, ${shared}` : ` ${duration(self_ns)}, ${shared}`;
+    return outside_ns
+      ? ` ${duration(self_ns)} in ops, ${duration(outside_ns)} outside, ${shared}`
+      : ` ${duration(self_ns)}, ${shared}`;
   }
 
   /** @param {ListedLine | CostLine} line */
   #line(line, kind = "") {
     const at = h("div", { class: "mtprof-line-at", role: "gridcell", text: String(line.line) });
     const text = h("div", { class: "mtprof-line-text", role: "gridcell", text: line.text, title: line.text.trim() });
-    if (line.id === undefined && !line.time_ns && !line.total_ns) return h("div", { class: "mtprof-line mtprof-line-free", role: "row" }, at, text);
+    if (line.id === undefined && !line.time_ns && !line.total_ns)
+      return h("div", { class: "mtprof-line mtprof-line-free", role: "row" }, at, text);
     const cost = /** @type {Cost} */ (line);
-    const numbers = this.columns.map((column) => h("div", { class: "mtprof-line-number", role: "gridcell", text: column.text(cost) }));
+    const numbers = this.columns.map((column) =>
+      h("div", { class: "mtprof-line-number", role: "gridcell", text: column.text(cost) }),
+    );
     const hot = cost.id !== -1 && cost.time_ns === this.first.largest_ns ? " mtprof-line-hot" : "";
     const busy = cost.time_ns >= this.first.whole_ns / 100 ? " mtprof-line-busy" : "";
-    if (line.id === undefined) return h("div", { class: `mtprof-line mtprof-line-free${busy}${hot}`, role: "row" }, at, text, this.#bar(cost), ...numbers);
+    if (line.id === undefined)
+      return h(
+        "div",
+        { class: `mtprof-line mtprof-line-free${busy}${hot}`, role: "row" },
+        at,
+        text,
+        this.#bar(cost),
+        ...numbers,
+      );
     const row = this.#rows.length;
-    const element = h("div", { class: `mtprof-line mtprof-line-cost${hot} ${kind}`, role: "row", "data-row": String(row), "aria-selected": "false" }, at, text, this.#bar(line), ...numbers);
+    const element = h(
+      "div",
+      {
+        class: `mtprof-line mtprof-line-cost${hot} ${kind}`,
+        role: "row",
+        "data-row": String(row),
+        "aria-selected": "false",
+      },
+      at,
+      text,
+      this.#bar(line),
+      ...numbers,
+    );
     this.#rows.push({ line, element });
     return element;
   }
@@ -129,10 +208,16 @@ class Listing {
   #bar(line) {
     const spent = Object.entries({ ...line.phases, [OUTSIDE]: line.outside_ns ?? 0 }).filter(([, ns]) => ns > 0);
     const spoken = spent.map(([phase, ns]) => `${phase} ${duration(ns)}`).join(", ");
-    const parts = spent.map(([phase, ns]) => h("div", { class: `mtprof-phase ${phaseClass(phase)}`, style: `flex-grow:${ns}` }));
+    const parts = spent.map(([phase, ns]) =>
+      h("div", { class: `mtprof-phase ${phaseClass(phase)}`, style: `flex-grow:${ns}` }),
+    );
     const width = Math.min(line.time_ns / Math.max(this.first.largest_ns, 1), 1) * 100;
     const bar = h("div", { class: "mtprof-line-bar", style: `width:${width.toFixed(2)}%` }, ...parts);
-    return h("div", { class: "mtprof-line-bars", role: "gridcell", title: spoken, "aria-label": spoken || "nothing of its own" }, bar);
+    return h(
+      "div",
+      { class: "mtprof-line-bars", role: "gridcell", title: spoken, "aria-label": spoken || "nothing of its own" },
+      bar,
+    );
   }
 
   /**
@@ -159,7 +244,9 @@ class Listing {
    */
   async #linesOf(selection) {
     if (this.wire.live) return (await this.wire.ask({ tab: "lines", ask: "lit" })).ids;
-    const ran = Object.entries(this.first.ops).filter(([, ops]) => ops.some((op) => "name" in op && op.name === selection.name));
+    const ran = Object.entries(this.first.ops).filter(([, ops]) =>
+      ops.some((op) => "name" in op && op.name === selection.name),
+    );
     return ran.map(([id]) => Number(id));
   }
 
@@ -182,20 +269,34 @@ class Listing {
     if (place < 0) return;
     this.#move(place);
     const { id } = this.#rows[place].line;
-    const opened = (this.#opened = h("div", { class: "mtprof-line-ops", role: "row" }));
+    const opened = h("div", { class: "mtprof-line-ops", role: "row" });
+    this.#opened = opened;
     this.#rows[place].element.after(opened);
-    if (!this.first.ops[id] && this.wire.silent) opened.append(h("div", { class: "mtprof-line-op", role: "gridcell", text: "Its ops were not saved." }));
+    if (!this.first.ops[id] && this.wire.silent)
+      opened.append(h("div", { class: "mtprof-line-op", role: "gridcell", text: "Its ops were not saved." }));
     const ops = this.first.ops[id] ?? (await this.wire.ask({ tab: "lines", ask: "ops", id })).ops;
     opened.append(h("div", { role: "gridcell" }, ...ops.map((op) => this.#op(op))));
   }
 
   /** @param {OpOfLine} op */
   #op(op) {
-    if ("parameter" in op) return h("div", { class: "mtprof-line-op" }, "parameter ", h("span", { class: "mtprof-line-op-name", text: op.parameter }), ` ${number(op.count)} ×, ${duration(op.self_ns)}`);
+    if ("parameter" in op)
+      return h(
+        "div",
+        { class: "mtprof-line-op" },
+        "parameter ",
+        h("span", { class: "mtprof-line-op-name", text: op.parameter }),
+        ` ${number(op.count)} ×, ${duration(op.self_ns)}`,
+      );
     if ("more" in op) return h("div", { class: "mtprof-line-op", text: `and ${number(op.more)} more` });
     return h(
       "button",
-      { type: "button", class: "mtprof-line-op", title: "Find this op in the other tabs", onclick: () => this.store.pick(op.event, op.name) },
+      {
+        type: "button",
+        class: "mtprof-line-op",
+        title: "Find this op in the other tabs",
+        onclick: () => this.store.pick(op.event, op.name),
+      },
       h("span", { class: `mtprof-phase-swatch mtprof-phase-${op.phase}`, title: op.phase }),
       h("span", { class: "mtprof-line-op-name", text: op.label }),
       ` ${op.phase}, ${number(op.count)} ×, ${duration(op.self_ns)}`,
@@ -213,7 +314,12 @@ class Listing {
 
   revealHottest() {
     const hot = this.element.querySelector(".mtprof-line-hot");
-    this.#move(Math.max(this.#rows.findIndex(({ element }) => element === hot), 0));
+    this.#move(
+      Math.max(
+        this.#rows.findIndex(({ element }) => element === hot),
+        0,
+      ),
+    );
     // What comes after it says more than what stands before it, such as a setup.
     const [list, row] = [this.element.getBoundingClientRect(), hot?.getBoundingClientRect()];
     if (row) this.element.scrollTop += row.top - list.top - list.height / 4;
@@ -244,7 +350,14 @@ class Listing {
     else {
       /** @type {import("./messages").SelectQuestion} */
       const question = { tab: "lines", ask: "select", id: line.id };
-      this.store.select({ grouping: "source", row: line.id, label: line.place || line.text, detail: line.text.trim(), name: -1, question });
+      this.store.select({
+        grouping: "source",
+        row: line.id,
+        label: line.place || line.text,
+        detail: line.text.trim(),
+        name: -1,
+        question,
+      });
     }
   }
 

@@ -47,7 +47,13 @@ export function mount({ host, first, wire, store }) {
     },
   });
   table.sort = { key: "nbytes", descending: true };
-  const all = h("button", { type: "button", class: "mtprof-button", text: "All", title: "Show the whole recording", onclick: () => go(whole) });
+  const all = h("button", {
+    type: "button",
+    class: "mtprof-button",
+    text: "All",
+    title: "Show the whole recording",
+    onclick: () => go(whole),
+  });
   const note = h("span", { class: "mtprof-count", text: HELP, title: HELP });
   host.append(
     h("div", { class: "mtprof-tools" }, all, note),

@@ -18,7 +18,7 @@ export function mount({ host, first, wire, store }) {
   let answer = first;
   /** @type {number[]} */
   let order = [];
-  let filter = { text: "", regex: false };
+  const filter = { text: "", regex: false };
   let bad = "";
   let most = first.limit ?? Infinity;
   let asked = 0;
@@ -67,7 +67,12 @@ export function mount({ host, first, wire, store }) {
       h("option", { value: key, disabled: flag !== "", text: flag ? `${title} (${flag})` : title }),
     ),
   );
-  const copy = h("button", { type: "button", class: "mtprof-button", title: "Copy the listed rows as CSV", onclick: () => copyRows() }, h("span", { class: "mtprof-word", text: "Copy " }), "CSV");
+  const copy = h(
+    "button",
+    { type: "button", class: "mtprof-button", title: "Copy the listed rows as CSV", onclick: () => copyRows() },
+    h("span", { class: "mtprof-word", text: "Copy " }),
+    "CSV",
+  );
   const all = h("button", {
     type: "button",
     class: "mtprof-button",
@@ -80,11 +85,20 @@ export function mount({ host, first, wire, store }) {
   });
   const count = h("span", { class: "mtprof-count", role: "status" });
   const group = h("label", { class: "mtprof-field" }, h("span", { class: "mtprof-word", text: "by " }), grouping);
-  host.append(h("div", { class: "mtprof-tools" }, input, regex, group, count, all, copy), h("div", { class: "mtprof-stage" }, table.element));
+  host.append(
+    h("div", { class: "mtprof-tools" }, input, regex, group, count, all, copy),
+    h("div", { class: "mtprof-stage" }, table.element),
+  );
 
   /** @param {number} id @param {number} row @returns {Selection} */
   function described(id, row) {
-    return { grouping: store.grouping, row: id, label: answer.rows.label[row], detail: answer.rows.detail[row], name: answer.rows.name[row] };
+    return {
+      grouping: store.grouping,
+      row: id,
+      label: answer.rows.label[row],
+      detail: answer.rows.detail[row],
+      name: answer.rows.name[row],
+    };
   }
 
   /** Whether Python holds rows that are not here. */
@@ -102,7 +116,10 @@ export function mount({ host, first, wire, store }) {
       const pattern = new RegExp(filter.text, "i");
       return (row) => texts(row).some((text) => pattern.test(text));
     } catch (error) {
-      bad = String(/** @type {SyntaxError} */ (error).message).split(": ").pop() ?? "";
+      bad =
+        String(/** @type {SyntaxError} */ (error).message)
+          .split(": ")
+          .pop() ?? "";
       return () => true;
     }
   }
@@ -116,7 +133,9 @@ export function mount({ host, first, wire, store }) {
     input.setAttribute("aria-invalid", String(bad !== ""));
     count.classList.toggle("mtprof-bad", bad !== "");
     const shows = h("span", { class: "mtprof-word", text: "showing " });
-    count.replaceChildren(...(bad ? [`not a regular expression: ${bad}`] : [shows, `${number(order.length)} of ${number(answer.total)}`]));
+    count.replaceChildren(
+      ...(bad ? [`not a regular expression: ${bad}`] : [shows, `${number(order.length)} of ${number(answer.total)}`]),
+    );
     count.title = count.textContent;
     table.show(order, `No name holds “${filter.text}”.`);
     table.select(store.selection?.grouping === store.grouping ? store.selection.row : null, false);
@@ -126,7 +145,12 @@ export function mount({ host, first, wire, store }) {
     list();
     if (!partial() || bad) return;
     // More rows than were sent: Python sorts and filters all of them.
-    const wanted = { sort: table.sort.key, descending: table.sort.descending, filter: filter.text, regex: filter.regex };
+    const wanted = {
+      sort: table.sort.key,
+      descending: table.sort.descending,
+      filter: filter.text,
+      regex: filter.regex,
+    };
     const rows = await latest(wanted);
     if (rows) take(rows, wanted.filter !== "");
   }

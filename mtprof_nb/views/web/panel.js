@@ -29,10 +29,18 @@ export async function render({ model, el }, kinds) {
   const strip = model.get("strip");
   const root = h("section", { class: "mtprof", "aria-label": strip.title ? `Profile of ${strip.title}` : "Operators" });
 
-  const chip = h("button", { type: "button", class: "mtprof-chip", hidden: true, title: "Clear the selection", onclick: () => store.select(null) });
+  const chip = h("button", {
+    type: "button",
+    class: "mtprof-chip",
+    hidden: true,
+    title: "Clear the selection",
+    onclick: () => store.select(null),
+  });
   store.onselect((selection) => {
     chip.hidden = selection === null;
-    chip.replaceChildren(...(selection ? [h("span", { class: "mtprof-chip-label", text: selection.label }), " ×"] : []));
+    chip.replaceChildren(
+      ...(selection ? [h("span", { class: "mtprof-chip-label", text: selection.label }), " ×"] : []),
+    );
     chip.setAttribute("aria-label", selection ? `Selected: ${selection.label}. Clear the selection` : "");
   });
   const problem = h("div", { class: "mtprof-problem", role: "alert", hidden: true });
@@ -44,7 +52,11 @@ export async function render({ model, el }, kinds) {
   const absent = h("div", { class: "mtprof-absent", role: "status", text: ABSENT });
   wire.onchange(() => (absent.hidden = !wire.silent));
 
-  const list = h("div", { class: "mtprof-tabs", role: "tablist", "aria-label": "Views of the profile" }, ...tabs.map((tab) => tab.button));
+  const list = h(
+    "div",
+    { class: "mtprof-tabs", role: "tablist", "aria-label": "Views of the profile" },
+    ...tabs.map((tab) => tab.button),
+  );
   const bar = h("div", { class: "mtprof-bar" }, list, chip);
   if (strip.title) root.append(stripOf(strip));
   root.append(bar, problem, absent, ...tabs.map((tab) => tab.host));
@@ -71,7 +83,10 @@ export async function render({ model, el }, kinds) {
     open(tab);
   });
   keepKeys(root, ending.signal);
-  watchTheme(root, () => tabs.forEach((tab) => tab.view?.restyle?.()), ending.signal);
+  const restyle = () => {
+    for (const tab of tabs) tab.view?.restyle?.();
+  };
+  watchTheme(root, restyle, ending.signal);
 
   wire.hello();
   // Lines alone are of a cell without ops: nothing can be selected there.
@@ -104,8 +119,21 @@ class PanelTab {
     this.name = name;
     this.title = title;
     const [button, host] = [`${prefix}-tab-${name}`, `${prefix}-${name}`];
-    this.button = h("button", { type: "button", class: "mtprof-tab", role: "tab", id: button, "aria-controls": host, text: title });
-    this.host = h("div", { class: `mtprof-body mtprof-${name}`, role: "tabpanel", id: host, "aria-labelledby": button, hidden: true });
+    this.button = h("button", {
+      type: "button",
+      class: "mtprof-tab",
+      role: "tab",
+      id: button,
+      "aria-controls": host,
+      text: title,
+    });
+    this.host = h("div", {
+      class: `mtprof-body mtprof-${name}`,
+      role: "tabpanel",
+      id: host,
+      "aria-labelledby": button,
+      hidden: true,
+    });
   }
 
   /**

@@ -53,18 +53,31 @@ function plane({ data, layout }, width, height) {
     }
   }
   // What is beside the window in view must not run over the axes.
-  const clip = svg("clipPath", { id: prefix }, svg("rect", { x: l, y: 0, width: Math.max(width - l - r, 0), height: height - b }));
+  const clip = svg(
+    "clipPath",
+    { id: prefix },
+    svg("rect", { x: l, y: 0, width: Math.max(width - l - r, 0), height: height - b }),
+  );
   const parts = [svg("g", { "clip-path": `url(#${prefix})` }, ...inside), svg("defs", {}, clip, ...hatches(prefix))];
   const times = timeTicks(x0, x1, (width - l - r) / 110);
-  times.values.forEach((value, at) => parts.push(label(x(value), height - b + 18, times.text[at], x(value) > width - 24 ? "end" : "middle")));
-  layout.yaxis.tickvals.forEach((value, at) => parts.push(label(l - 8, y(value) + 4, plain(layout.yaxis.ticktext[at] ?? nbytes(value)), "end")));
+  for (const [at, value] of times.values.entries()) {
+    parts.push(label(x(value), height - b + 18, times.text[at], x(value) > width - 24 ? "end" : "middle"));
+  }
+  const { tickvals, ticktext } = layout.yaxis;
+  for (const [at, value] of tickvals.entries()) {
+    parts.push(label(l - 8, y(value) + 4, plain(ticktext[at] ?? nbytes(value)), "end"));
+  }
   return parts;
 }
 
 /** @param {string} prefix */
 function hatches(prefix) {
   return Object.values(HATCHES).map((path, at) =>
-    svg("pattern", { id: `${prefix}-${at}`, width: 5, height: 5, patternUnits: "userSpaceOnUse" }, svg("path", { d: path, stroke: "#8a9199", "stroke-width": 1 })),
+    svg(
+      "pattern",
+      { id: `${prefix}-${at}`, width: 5, height: 5, patternUnits: "userSpaceOnUse" },
+      svg("path", { d: path, stroke: "#8a9199", "stroke-width": 1 }),
+    ),
   );
 }
 
@@ -75,9 +88,14 @@ function bars(trace, x, y, rows, prefix) {
     const width = Math.max(x(base + trace.x[at]) - x(base), 0);
     const high = (Array.isArray(trace.width) ? trace.width[at] : trace.width) * rows;
     const place = { x: x(base), y: y(trace.y[at]) - high / 2, width, height: high };
-    const block = titled(svg("rect", { ...place, fill: colour, opacity: trace.marker.opacity?.[at] }), trace.hovertext[at]);
+    const block = titled(
+      svg("rect", { ...place, fill: colour, opacity: trace.marker.opacity?.[at] }),
+      trace.hovertext[at],
+    );
     const hatch = Object.keys(HATCHES).indexOf(trace.marker.pattern?.shape[at] ?? "");
-    return hatch < 0 ? [block] : [block, svg("rect", { ...place, fill: `url(#${prefix}-${hatch})`, "pointer-events": "none" })];
+    return hatch < 0
+      ? [block]
+      : [block, svg("rect", { ...place, fill: `url(#${prefix}-${hatch})`, "pointer-events": "none" })];
   });
 }
 
@@ -88,7 +106,11 @@ function markers(trace, x, y) {
   const bar = `m0,${-half}v${2 * half}`;
   return trace.x.map((value, at) => {
     const colour = "line" in trace.marker ? trace.marker.line.color[at] : trace.marker.color;
-    const shape = svg("path", { d: `M${x(value)},${y(trace.y[at])}${trace.marker.symbol === "diamond" ? diamond : bar}`, fill: colour, stroke: colour });
+    const shape = svg("path", {
+      d: `M${x(value)},${y(trace.y[at])}${trace.marker.symbol === "diamond" ? diamond : bar}`,
+      fill: colour,
+      stroke: colour,
+    });
     return titled(shape, trace.hovertext?.[at]);
   });
 }
@@ -108,7 +130,7 @@ function texts(trace, x, y) {
 /** @param {CurveTrace} trace @param {Scale} x @param {Scale} y */
 function curve(trace, x, y) {
   let path = `M${x(trace.x[0])},${y(0)}`;
-  trace.x.forEach((value, at) => (path += `${at ? `H${x(value)}` : ""}V${y(trace.y[at])}`));
+  for (const [at, value] of trace.x.entries()) path += `${at ? `H${x(value)}` : ""}V${y(trace.y[at])}`;
   path += `V${y(0)}Z`;
   return svg("path", { d: path, fill: trace.fillcolor, stroke: trace.line.color, "stroke-width": 1 });
 }
@@ -117,13 +139,19 @@ function curve(trace, x, y) {
 function icicle(trace, width, height) {
   /** @type {Map<string, number[]>} */
   const callees = new Map();
-  trace.parents.forEach((parent, at) => callees.set(parent, [...(callees.get(parent) ?? []), at]));
+  for (const [at, parent] of trace.parents.entries()) callees.set(parent, [...(callees.get(parent) ?? []), at]);
   /** @type {SVGElement[]} */
   const parts = [];
   /** @param {number} at @param {number} level @param {number} left */
   const place = (at, level, left) => {
     const size = (trace.values[at] / trace.values[0]) * width;
-    const rectangle = svg("rect", { x: left, y: level * 22, width: Math.max(size - 1, 0), height: 21, fill: trace.marker.colors[at] });
+    const rectangle = svg("rect", {
+      x: left,
+      y: level * 22,
+      width: Math.max(size - 1, 0),
+      height: 21,
+      fill: trace.marker.colors[at],
+    });
     parts.push(titled(rectangle, trace.hovertext[at]));
     const name = fitted(plain(trace.labels[at], ""), size - 9, FONT);
     if (name) {
@@ -132,7 +160,9 @@ function icicle(trace, width, height) {
       parts.push(written);
     }
     let from = left;
-    for (const callee of (callees.get(trace.ids[at]) ?? []).sort((one, other) => trace.values[other] - trace.values[one])) {
+    for (const callee of (callees.get(trace.ids[at]) ?? []).sort(
+      (one, other) => trace.values[other] - trace.values[one],
+    )) {
       if ((level + 2) * 22 < height) place(callee, level + 1, from);
       from += (trace.values[callee] / trace.values[0]) * width;
     }
@@ -143,5 +173,13 @@ function icicle(trace, width, height) {
 
 /** @param {number} x @param {number} y @param {string} text @param {string} anchor */
 function label(x, y, text, anchor) {
-  return svg("text", { x, y, "text-anchor": anchor, "font-size": 11, fill: "currentColor", "pointer-events": "none", text });
+  return svg("text", {
+    x,
+    y,
+    "text-anchor": anchor,
+    "font-size": 11,
+    fill: "currentColor",
+    "pointer-events": "none",
+    text,
+  });
 }

@@ -36,7 +36,13 @@ export function mount({ host, first, wire, store }) {
   const note = h("span", { class: "mtprof-count", title: first.note });
   const place = h("div", { class: "mtprof-plot mtprof-fill", role: "img", "aria-label": "Stacks: who called whom" });
   host.append(
-    h("div", { class: "mtprof-tools" }, shapes, h("label", { class: "mtprof-field" }, h("span", { class: "mtprof-word", text: "by " }), metric), note),
+    h(
+      "div",
+      { class: "mtprof-tools" },
+      shapes,
+      h("label", { class: "mtprof-field" }, h("span", { class: "mtprof-word", text: "by " }), metric),
+      note,
+    ),
     h("div", { class: "mtprof-stage" }, place),
   );
 
@@ -70,7 +76,8 @@ export function mount({ host, first, wire, store }) {
   function draw() {
     const { data, layout } = shown.picture;
     // Names of an icicle are cut to fit, so that none need be smaller for another's sake.
-    const uniformtext = data[0].type === "icicle" ? { ...layout.uniformtext, minsize: FONT_PIXELS } : layout.uniformtext;
+    const uniformtext =
+      data[0].type === "icicle" ? { ...layout.uniformtext, minsize: FONT_PIXELS } : layout.uniformtext;
     return chart.draw({ data: data.map(dressed), layout: { ...layout, uniformtext, uirevision: shown.metric } });
   }
 
@@ -86,7 +93,10 @@ export function mount({ host, first, wire, store }) {
     const drawn = /** @type {Plotted} */ (place)._fullData?.[0];
     const top = Math.max(drawn && drawn.uirevision === shown.metric ? trace.ids.indexOf(drawn.level) : 0, 0);
     const scale = (chart.width - margins(shown.picture.layout)) / trace.values[top];
-    const text = trace.type === "icicle" ? names.map((name, at) => fitted(name, Math.min(trace.values[at], trace.values[top]) * scale - INSET, font)) : names;
+    const text =
+      trace.type === "icicle"
+        ? names.map((name, at) => fitted(name, Math.min(trace.values[at], trace.values[top]) * scale - INSET, font))
+        : names;
     return { ...trace, marker, text: text.map(escaped), textinfo: "text" };
   }
 
@@ -111,7 +121,10 @@ export function mount({ host, first, wire, store }) {
     stale = false;
     ask();
   };
-  store.onselect(() => (host.hidden ? (stale = true) : renew()));
+  store.onselect(() => {
+    if (host.hidden) stale = true;
+    else renew();
+  });
   draw();
   if (store.selection) renew();
   new ResizeObserver(settled(() => host.hidden || draw(), 200)).observe(place);

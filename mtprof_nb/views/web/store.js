@@ -40,7 +40,9 @@ export class Store {
     this.selection = selection;
     const row = selection?.row ?? null;
     // Who selects something that is no row of the operators table says what Python is to be asked.
-    this.#wire.raw(selection?.question ?? { tab: "operators", ask: "select", grouping: selection?.grouping ?? this.grouping, row });
+    this.#wire.raw(
+      selection?.question ?? { tab: "operators", ask: "select", grouping: selection?.grouping ?? this.grouping, row },
+    );
     for (const listener of this.#selectListeners) listener(selection);
   }
 

@@ -13,7 +13,12 @@ export const phaseClass = (phase) => `mtprof-phase-${phase.split(/[ ,]/)[0]}`;
 /** @param {Strip} strip */
 export function stripOf(strip) {
   const figures = strip.figures.map(({ title, text, meaning }) =>
-    h("div", { class: "mtprof-figure", role: "listitem", title: meaning }, h("div", { class: "mtprof-figure-title", text: title }), h("div", { class: "mtprof-figure-text", text })),
+    h(
+      "div",
+      { class: "mtprof-figure", role: "listitem", title: meaning },
+      h("div", { class: "mtprof-figure-title", text: title }),
+      h("div", { class: "mtprof-figure-text", text }),
+    ),
   );
   return h(
     "header",
@@ -31,10 +36,20 @@ function phaseBar({ phases, whole: of }) {
   const spoken = phases.map(({ phase, text }) => `${phase} ${text}`).join(", ");
   /** @param {PhaseShare} share */
   const part = ({ phase, ns, text }) =>
-    h("div", { class: `mtprof-phase ${phaseClass(phase)}`, style: `flex-grow:${ns / whole}`, title: `${phase} ${text}` });
+    h("div", {
+      class: `mtprof-phase ${phaseClass(phase)}`,
+      style: `flex-grow:${ns / whole}`,
+      title: `${phase} ${text}`,
+    });
   /** @param {PhaseShare} share */
   const key = ({ phase, text }) =>
-    h("span", { class: "mtprof-phase-key" }, h("span", { class: `mtprof-phase-swatch ${phaseClass(phase)}` }), `${phase} `, h("b", { text }));
+    h(
+      "span",
+      { class: "mtprof-phase-key" },
+      h("span", { class: `mtprof-phase-swatch ${phaseClass(phase)}` }),
+      `${phase} `,
+      h("b", { text }),
+    );
   return h(
     "div",
     { class: "mtprof-phases", role: "img", "aria-label": `${of}: ${spoken}` },

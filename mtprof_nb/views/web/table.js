@@ -76,8 +76,14 @@ export class Table {
     this.#columns = columns;
     this.#rows = rows;
     this.whole = whole;
-    this.#lay("wide", columns.map((column) => WIDTHS[column.unit]));
-    this.#lay("narrow", columns.map((column) => Math.round(WIDTHS[column.unit] * 0.86)));
+    this.#lay(
+      "wide",
+      columns.map((column) => WIDTHS[column.unit]),
+    );
+    this.#lay(
+      "narrow",
+      columns.map((column) => Math.round(WIDTHS[column.unit] * 0.86)),
+    );
     this.#largest = Math.max(...(rows.value.self_ns ?? []).map((ns) => ns ?? 0), 1);
     this.#drawHead();
   }
@@ -89,7 +95,10 @@ export class Table {
    */
   #lay(kind, widths) {
     const style = this.element.style;
-    style.setProperty(`--mtprof-${kind}-columns`, `minmax(${NAME_PIXELS}px, 1fr) ${widths.map((width) => `${width}px`).join(" ")}`);
+    style.setProperty(
+      `--mtprof-${kind}-columns`,
+      `minmax(${NAME_PIXELS}px, 1fr) ${widths.map((width) => `${width}px`).join(" ")}`,
+    );
     style.setProperty(`--mtprof-${kind}-least`, `${widths.reduce((sum, width) => sum + width, NAME_PIXELS)}px`);
   }
 
@@ -141,7 +150,10 @@ export class Table {
   }
 
   #drawHead() {
-    const columns = [{ key: "label", title: this.options.nameTitle, unit: "name", meaning: "by name" }, ...this.#columns];
+    const columns = [
+      { key: "label", title: this.options.nameTitle, unit: "name", meaning: "by name" },
+      ...this.#columns,
+    ];
     this.head.replaceChildren(
       ...columns.map((column) => {
         const sorted = column.key === this.sort.key;
@@ -157,7 +169,11 @@ export class Table {
             "data-key": column.key,
             onclick: () => this.options.onsort?.(column.key),
           },
-          h("button", { type: "button", class: "mtprof-sort", tabindex: this.options.onsort ? "0" : "-1" }, column.title),
+          h(
+            "button",
+            { type: "button", class: "mtprof-sort", tabindex: this.options.onsort ? "0" : "-1" },
+            column.title,
+          ),
           h("span", { class: "mtprof-arrow", "aria-hidden": "true", text: arrow }),
         );
       }),
@@ -195,7 +211,11 @@ export class Table {
     );
     const cells = this.#columns.map((column) => {
       const nothing = this.number(column.key, row) === 0 ? " mtprof-nothing" : "";
-      const cell = h("div", { class: `mtprof-cell mtprof-in-${column.unit}${nothing}`, role: "gridcell", text: this.text(column, row) });
+      const cell = h("div", {
+        class: `mtprof-cell mtprof-in-${column.unit}${nothing}`,
+        role: "gridcell",
+        text: this.text(column, row),
+      });
       if (column.unit === "share" && this.whole) {
         const part = Math.max(this.number("share", row) / this.#largest, 0);
         cell.style.setProperty("--mtprof-part", part.toFixed(4));
@@ -266,8 +286,11 @@ const difference = (one, other) => (one === other ? 0 : one - other);
 export function sorted(table, rows, { key, descending }) {
   const turn = descending ? -1 : 1;
   /** @param {number} one @param {number} other */
-  const named = (one, other) => (rows.label[one] < rows.label[other] ? -1 : rows.label[one] > rows.label[other] ? 1 : 0);
+  const named = (one, other) =>
+    rows.label[one] < rows.label[other] ? -1 : rows.label[one] > rows.label[other] ? 1 : 0;
   const order = rows.label.map((_, row) => row);
   if (key === "label") return order.sort((one, other) => turn * named(one, other));
-  return order.sort((one, other) => turn * difference(table.number(key, one), table.number(key, other)) || named(one, other));
+  return order.sort(
+    (one, other) => turn * difference(table.number(key, one), table.number(key, other)) || named(one, other),
+  );
 }

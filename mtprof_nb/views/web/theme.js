@@ -33,7 +33,9 @@ export function watchTheme(element, changed, signal) {
     before = now;
   };
   // The new style sheet arrives a little after the attribute.
-  const later = () => [0, 150, 600].forEach((wait) => setTimeout(look, wait));
+  const later = () => {
+    for (const wait of [0, 150, 600]) setTimeout(look, wait);
+  };
   const observer = new MutationObserver(later);
   const themed = ["data-jp-theme-light", "data-jp-theme-name", "class", "data-vscode-theme-kind", "theme"];
   observer.observe(document.body, { attributes: true, attributeFilter: themed });

@@ -12,7 +12,8 @@ import { duration, number, timeTicks } from "./format.js";
 
 const SHORTEST_S = 50e-9;
 const TALLEST_ROW = 30;
-const HELP = "Drag to zoom, double-click for all, Ctrl + wheel zooms, Shift + wheel pans; keys: arrows, + and -, 0 for all";
+const HELP =
+  "Drag to zoom, double-click for all, Ctrl + wheel zooms, Shift + wheel pans; keys: arrows, + and -, 0 for all";
 
 /** @param {TabContext<TimelineFirst>} context @returns {TabView & { state(): object }} */
 export function mount({ host, first, wire, store }) {
@@ -24,7 +25,11 @@ export function mount({ host, first, wire, store }) {
   let asked = 0;
 
   const place = h("div", { class: "mtprof-plot" });
-  const scroll = h("div", { class: "mtprof-stage mtprof-scroll", role: "group", tabindex: "0", "aria-label": `Timeline. ${HELP}` }, place);
+  const scroll = h(
+    "div",
+    { class: "mtprof-stage mtprof-scroll", role: "group", tabindex: "0", "aria-label": `Timeline. ${HELP}` },
+    place,
+  );
   const status = h("span", { class: "mtprof-count", role: "status" });
   const overview = new Overview(first.busy, whole, (window) => go(window));
   /** @param {string} text @param {string} label @param {() => void} act */
@@ -125,7 +130,9 @@ export function mount({ host, first, wire, store }) {
    */
   function fitting(data) {
     const scale = room() / (view[1] - view[0]);
-    return scale > 0.9 * shown.pixels_per_s ? data : data.filter((trace) => trace.type === "bar" || trace.mode !== "text");
+    return scale > 0.9 * shown.pixels_per_s
+      ? data
+      : data.filter((trace) => trace.type === "bar" || trace.mode !== "text");
   }
 
   /**
@@ -139,12 +146,18 @@ export function mount({ host, first, wire, store }) {
     const lit = events.customdata.map(([, name]) => name === selected);
     /** @param {number} x @param {number} y */
     const named = (x, y) =>
-      lit.some((is, at) => is && events.base[at] <= x && x <= events.base[at] + events.x[at] && Math.abs(events.y[at] - y) < 0.5);
+      lit.some(
+        (is, at) =>
+          is && events.base[at] <= x && x <= events.base[at] + events.x[at] && Math.abs(events.y[at] - y) < 0.5,
+      );
     return data.map((trace) => {
       if (trace === events) return { ...trace, marker: { ...trace.marker, opacity: lit.map((is) => (is ? 1 : 0.16)) } };
       if (trace.name.startsWith("phase")) return trace;
       const marks = /** @type {NameTrace | MarkTrace} */ (trace);
-      return chosen(marks, marks.x.map((x, at) => named(x, marks.y[at])));
+      return chosen(
+        marks,
+        marks.x.map((x, at) => named(x, marks.y[at])),
+      );
     });
   }
 
@@ -198,12 +211,21 @@ export function mount({ host, first, wire, store }) {
     if (wire.live) ask();
     else draw();
   };
-  store.onselect(() => (host.hidden ? (stale = true) : renew()));
+  store.onselect(() => {
+    if (host.hidden) stale = true;
+    else renew();
+  });
   fill();
   draw();
   // The first picture was made for a width that is seldom ours.
   ask();
-  new ResizeObserver(settled(() => host.hidden || (fill(), draw(), ask()), 200)).observe(scroll);
+  const refill = () => {
+    if (host.hidden) return;
+    fill();
+    draw();
+    ask();
+  };
+  new ResizeObserver(settled(refill, 200)).observe(scroll);
   return {
     restyle: () => chart.restyle(),
     shown: () => (stale ? renew() : chart.restyle()),
@@ -272,12 +294,20 @@ class Overview {
   constructor(busy, whole, go) {
     this.#whole = whole;
     this.view = whole;
-    const outline = busy.map((part, at) => `L${at},${(1 - part).toFixed(3)}L${at + 1},${(1 - part).toFixed(3)}`).join("");
+    const outline = busy
+      .map((part, at) => `L${at},${(1 - part).toFixed(3)}L${at + 1},${(1 - part).toFixed(3)}`)
+      .join("");
     const path = svg("path", { d: `M0,1${outline}L${busy.length},1Z`, class: "mtprof-busy" });
     this.#window = svg("rect", { y: 0, height: 1, class: "mtprof-window" });
     this.element = svg(
       "svg",
-      { class: "mtprof-overview", viewBox: `0 0 ${busy.length} 1`, preserveAspectRatio: "none", role: "img", "aria-label": "How busy the recording was, and the part in view" },
+      {
+        class: "mtprof-overview",
+        viewBox: `0 0 ${busy.length} 1`,
+        preserveAspectRatio: "none",
+        role: "img",
+        "aria-label": "How busy the recording was, and the part in view",
+      },
       path,
       this.#window,
     );

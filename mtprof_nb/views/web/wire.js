@@ -9,7 +9,9 @@
 /** @type {Record<symbol, Page>} */
 const shared = /** @type {typeof globalThis & Record<symbol, Page>} */ (globalThis);
 /** What all panels of the page share. */
-const page = (shared[Symbol.for("mtprof_nb page")] ??= { plotly: null, askedAt: 0, waiting: [] });
+const KEY = Symbol.for("mtprof_nb page");
+shared[KEY] ??= { plotly: null, askedAt: 0, waiting: [] };
+const page = shared[KEY];
 const PATIENCE_MS = 2500;
 const PLOTLY_PATIENCE_MS = 4000;
 
@@ -121,7 +123,10 @@ export class Wire {
     if (!this.#wantsPlotly) {
       this.#wantsPlotly = true;
       // Another panel has asked its kernel; that may be busy, or gone: after a while ours is asked too.
-      setTimeout(() => page.plotly || this.#askForPlotly(), Math.max(page.askedAt + PLOTLY_PATIENCE_MS - Date.now(), 0));
+      setTimeout(
+        () => page.plotly || this.#askForPlotly(),
+        Math.max(page.askedAt + PLOTLY_PATIENCE_MS - Date.now(), 0),
+      );
     }
     /** @type {Promise<Plotly>} */
     const loaded = new Promise((resolve) => page.waiting.push(resolve));
@@ -144,11 +149,14 @@ async function load(buffer) {
   const source = await inflated(buffer).text();
   const before = globalThis.Plotly;
   // plotly.js looks for module loaders; hidden from it, they cannot take it for one of their own.
-  const blob = new Blob(["const define = undefined, module = undefined, exports = undefined;\n", source], { type: "text/javascript" });
+  const blob = new Blob(["const define = undefined, module = undefined, exports = undefined;\n", source], {
+    type: "text/javascript",
+  });
   const url = URL.createObjectURL(blob);
   await import(url);
   URL.revokeObjectURL(url);
-  const plotly = (page.plotly ??= globalThis.Plotly ?? null);
+  page.plotly ??= globalThis.Plotly ?? null;
+  const { plotly } = page;
   globalThis.Plotly = before;
   if (before === undefined) delete globalThis.Plotly;
   if (plotly) for (const resolve of page.waiting.splice(0)) resolve(plotly);
