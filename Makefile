@@ -13,9 +13,16 @@ TORCH := $(shell sed -n 's/.*"torch==\([^"]*\)".*/\1/p' pyproject.toml)
 PYTEST = $(BIN)/python -m pytest --junitxml=$(REPORTS)/$@.xml
 #: An environment for each pair that `compat` is asked for.
 COMPAT = build/compat/python$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')-$(TORCH)
-STAGES := lint types unit kernel notebooks browser
+#: The tools of package.json, installed anew whenever it changes.
+NODE_TOOLS = { [ node_modules/.ready -nt package.json ] || { npm install --loglevel=error && touch node_modules/.ready; }; }
+STAGES := lint types web unit kernel notebooks browser
 #: $(call when-present,FILES,COMMAND): a stage without its files says so in the summary instead of passing in silence.
 when-present = $(if $(wildcard $(1)),$(2),mkdir -p $(REPORTS) && echo "no $(1)" | tee $(REPORTS)/$@.absent)
+#: $(call missing,PROGRAMS): those of them that are not installed.
+missing = $(strip $(foreach program,$(1),$(if $(shell command -v $(program)),,$(program))))
+#: $(call when-installed,PROGRAMS,COMMAND): as when-present, for programs.
+when-installed = $(if $(call missing,$(1)),mkdir -p $(REPORTS) && echo "no $(call missing,$(1))" \
+	| tee $(REPORTS)/$@.absent,$(2))
 
 ##@ Two commands to begin with
 .PHONY: demo
@@ -23,7 +30,7 @@ demo: $(READY) ## profile a small training run, execute the quickstart, leave a 
 	@$(BIN)/python scripts/demo.py
 
 .PHONY: test
-test: $(READY) ## everything: lint, types, unit, kernel, notebook and browser tests; then what was skipped
+test: $(READY) ## everything: lint, types, the JavaScript, unit, kernel, notebook and browser tests; then what was skipped
 	@rm -rf $(REPORTS); failed=; \
 	for stage in $(STAGES); do \
 		echo; echo "== $$stage"; began=$$SECONDS; \
@@ -54,6 +61,10 @@ lint: $(READY) ## ruff: rules and format
 .PHONY: types
 types: $(READY) ## mypy, strict
 	@$(BIN)/mypy
+
+.PHONY: web
+web: ## the panel's JavaScript: tsc, biome, and its unit tests; needs node and npm
+	@$(call when-installed,node npm,$(NODE_TOOLS) && npm run --silent check && npm run --silent lint && npm test --silent)
 
 .PHONY: unit
 unit: $(READY) ## tests in this process: hand-made traces and real runtimes
@@ -102,13 +113,14 @@ soak: $(READY) ## faults, hostile input and long runs at full size
 
 ##@ The work tree
 .PHONY: fmt
-fmt: $(READY) ## format, and fix what ruff can fix
+fmt: $(READY) ## format, and fix what ruff and biome can fix
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+	@$(if $(call missing,node npm),,$(NODE_TOOLS) && npm run --silent fmt)
 
 .PHONY: clean
 clean: ## remove the environment, caches and what was built
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find mtprof_nb tests scripts benchmarks notebooks -depth \
 		\( -name __pycache__ -o -name .ipynb_checkpoints \) -exec rm -rf {} + 2>/dev/null || true
 

@@ -1,11 +1,15 @@
 """The last words of `make test`."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = Path(__file__).parent.parent / "scripts" / "summary.py"
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SCRIPT = ROOT / "scripts" / "summary.py"
 UNIT = """<testsuites><testsuite>
   <testcase classname="tests.test_a" name="test_one"/>
   <testcase classname="tests.test_a" name="test_two"><failure message="no"/></testcase>
@@ -56,3 +60,25 @@ def test_the_summary_of_a_clean_run_says_that_nothing_was_skipped(tmp_path: Path
 
     assert code == 0
     assert lines[-3:] == ["nothing was skipped", "", "all stages passed"]
+
+
+def test_the_stage_of_the_javascript_says_which_program_is_missing(tmp_path: Path) -> None:
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("no make here")
+    programs, reports = tmp_path / "bin", tmp_path / "reports"
+    programs.mkdir()
+    for program in ("mkdir", "tee", "sed", "npm"):
+        (programs / program).symlink_to(shutil.which(program) or "/bin/true")
+
+    ran = subprocess.run(
+        [make, "web", f"REPORTS={reports}"],
+        cwd=ROOT,
+        env={"PATH": str(programs)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "no node\n", "")
+    assert _summary(reports)[1][2:4] == ["skipped, and why:", "  web: the whole stage: no node"]
