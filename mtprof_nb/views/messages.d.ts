@@ -1,5 +1,7 @@
 // Messages between the page and Python, tab by tab. Beside each stands the Python function that reads or writes it.
-// Times are whole nanoseconds, but for pictures: their axes are in seconds since the recording began.
+// Times are whole nanoseconds.
+
+import type { PlanePicture, TreePicture, TreeShape } from "./pictures";
 
 export type TabName = "operators" | "lines" | "timeline" | "stacks" | "memory";
 export type Phase = "forward" | "backward" | "optimizer" | "other";
@@ -56,8 +58,8 @@ export interface Firsts {
 
 /** Answers of the tabs by what was asked: `answer` of each tab's Python class. */
 export interface Answers {
-  operators: { rows: OperatorsTable; row_of: RowOfEvent; select: Record<string, never> };
-  lines: { ops: LineOps; line_of: { id: number }; lit: { ids: number[] }; select: Record<string, never> };
+  operators: { rows: OperatorsTable; row_of: RowOfEvent };
+  lines: { ops: LineOps; line_of: { id: number }; lit: { ids: number[] } };
   timeline: { window: TimelineWindow };
   stacks: { chart: StackChart };
   memory: { window: MemoryWindow };
@@ -66,12 +68,11 @@ export interface Answers {
 export type Question =
   | RowsQuestion
   | { tab: "operators"; ask: "row_of"; grouping: string; event: number }
-  | SelectQuestion
   | { tab: "lines"; ask: "ops"; id: number }
   | { tab: "lines"; ask: "line_of"; event: number }
-  | { tab: "lines"; ask: "lit" }
-  | { tab: "timeline"; ask: "window"; begin_ns: number; end_ns: number; pixels: number }
-  | { tab: "stacks"; ask: "chart"; metric: string; shape: TreeShape }
+  | { tab: "lines"; ask: "lit"; selected: Selected | null }
+  | { tab: "timeline"; ask: "window"; begin_ns: number; end_ns: number; pixels: number; selected: Selected | null }
+  | { tab: "stacks"; ask: "chart"; metric: string; shape: TreeShape; selected: Selected | null }
   | { tab: "memory"; ask: "window"; begin_ns: number; end_ns: number };
 
 export type AnswerTo<Asked extends Question> = Asked extends { tab: infer Tab extends keyof Answers; ask: infer Ask }
@@ -83,9 +84,11 @@ export type AnswerTo<Asked extends Question> = Asked extends { tab: infer Tab ex
 /** Questions that are answered by no packed value. */
 export type Request = { ask: "hello" } | { ask: "plotly" } | { tab: TabName; ask: "first" };
 
-export type SelectQuestion =
-  | { tab: "operators"; ask: "select"; grouping: string; row: number | null }
-  | { tab: "lines"; ask: "select"; id: number | null };
+/** What the view that asks has selected: a row under a grouping, or under "source" a line. `selection.py`. */
+export interface Selected {
+  grouping: string;
+  row: number;
+}
 
 // The operators tab: operators.py.
 
@@ -230,8 +233,6 @@ export interface TimelineFirst extends TimelineWindow {
 
 // The stacks tab: stacks.py.
 
-export type TreeShape = "icicle" | "sunburst";
-
 /** `StacksTab._drawn`. */
 export interface StackChart {
   metric: string;
@@ -259,130 +260,4 @@ export interface LargestAllocations extends Rows {
   event: number[];
   name: number[];
   columns: Column[];
-}
-
-// Pictures: figures of plotly, of which the page reads what is named here.
-
-export type Picture = PlanePicture | TreePicture;
-
-export interface PlanePicture {
-  data: PlaneTrace[];
-  layout: PlaneLayout;
-}
-
-export interface TreePicture {
-  data: TreeTrace[];
-  layout: TreeLayout;
-}
-
-export type PlaneTrace = BarTrace | NameTrace | MarkTrace | CurveTrace | PeakTrace;
-
-/** `Timeline._bars`, and `ribbon._bars` for the phases. */
-export interface BarTrace {
-  type: "bar";
-  name: string;
-  base: number[];
-  x: number[];
-  y: number[];
-  width: number | number[];
-  marker: { color: string | string[]; opacity?: number[]; pattern?: { shape: string[] } };
-  /** Event and name of each bar. */
-  customdata?: [number, number][];
-  hovertext: string[];
-}
-
-/** `Timeline._labels`, and `ribbon._names` for the phases. */
-export interface NameTrace {
-  type: "scatter";
-  mode: "text";
-  name: string;
-  x: number[];
-  y: number[];
-  text: string[];
-  textfont: { size: number; color?: string[] };
-  textposition?: undefined;
-}
-
-/** `Timeline._ticks`. */
-export interface MarkTrace {
-  type: "scatter";
-  mode: "markers";
-  name: string;
-  x: number[];
-  y: number[];
-  marker: { symbol: string; size: number; line: { width: number; color: string[] } };
-  hovertext?: undefined;
-}
-
-/** `MemoryChart._line`. */
-export interface CurveTrace {
-  type: "scatter";
-  mode: "lines";
-  name: string;
-  x: number[];
-  y: number[];
-  line: { shape: string; width: number; color: string };
-  fillcolor: string;
-  hovertext: string[];
-}
-
-/** `MemoryChart._peak`. */
-export interface PeakTrace {
-  type: "scatter";
-  mode: "markers+text";
-  name: string;
-  x: number[];
-  y: number[];
-  text: string[];
-  textfont?: undefined;
-  textposition: "top left" | "top right";
-  marker: { symbol: string; size: number; color: string };
-  hovertext: string[];
-}
-
-/** `StackChart.picture`. */
-export interface TreeTrace {
-  type: TreeShape;
-  ids: string[];
-  parents: string[];
-  labels: string[];
-  values: number[];
-  marker: { colors: string[]; line: { width: number; color: string } };
-  insidetextfont: { color: string[] };
-  customdata: [number, number][];
-  hovertext: string[];
-}
-
-export interface Margin {
-  l: number;
-  r: number;
-  t: number;
-  b: number;
-}
-
-export interface Axis {
-  range: [number, number];
-  tickvals?: number[];
-  ticktext?: string[];
-  tickformat?: string;
-  ticksuffix?: string;
-}
-
-/** `Timeline._layout` and `MemoryChart._layout`. */
-export interface PlaneLayout {
-  height?: number;
-  margin: Margin;
-  dragmode: string;
-  xaxis: Axis;
-  yaxis: Axis & { tickvals: number[]; ticktext: string[] };
-  annotations?: { text: string; font?: { size: number; color?: string } }[];
-}
-
-export interface TreeLayout {
-  height?: undefined;
-  margin: Margin;
-  uniformtext: { minsize: number; mode: string };
-  /** While it stays the same, plotly keeps what the user zoomed to. */
-  uirevision?: string;
-  annotations?: undefined;
 }

@@ -1,4 +1,4 @@
-"""State that the tabs of one panel share: the trace, the options, and which events are selected."""
+"""Facts that the tabs of one panel share: the trace, and the options for showing it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mtprof_nb.model.trace import Bool, Trace
+from mtprof_nb.model.trace import Trace
 
 #: What a tab is asked and what it answers: plain values, lists and dicts, as JSON has them.
 Question = Mapping[str, Any]
 Answer = dict[str, Any]
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Scene:
     """One panel's view of a trace."""
 
@@ -28,8 +28,6 @@ class Scene:
     limit: int | None = None
     #: Whether Python frames are shown, IPython's included.
     show_all: bool = False
-    #: The selected events, None where everything is equal.
-    chosen: Bool | None = None
 
 
 class Tab(Protocol):

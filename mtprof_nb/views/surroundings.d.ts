@@ -1,6 +1,7 @@
 // The page around a panel: anywidget's model, plotly.js, and what a tab is given and gives.
 
-import type { Axis, PanelState, Reply } from "./messages";
+import type { PanelState, Reply, Selected } from "./messages";
+import type { Axis } from "./pictures";
 import type { Store } from "./store.js";
 import type { Wire } from "./wire.js";
 
@@ -35,14 +36,11 @@ export interface TabModule {
 }
 
 /** A row, or a line, that is selected. */
-export interface Selection {
-  grouping: string;
-  row: number;
+export interface Selection extends Selected {
   label: string;
   detail: string;
   /** The position of its name among the trace's names, -1 where it has none. */
   name: number;
-  question?: import("./messages").SelectQuestion;
 }
 
 /** plotly.js, as far as charts use it. */

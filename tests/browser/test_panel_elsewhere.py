@@ -1,6 +1,8 @@
 """The panel's modules in a plain page: numbers written as Python writes them, and colours of the system's theme."""
 
 import json
+import re
+import zlib
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,6 +93,10 @@ def test_a_text_is_no_formula_in_a_spreadsheet(page: Any) -> None:
     )
 
     assert line == '\'=1+1,"a""b,c",-3'
+
+
+def unpacked(message: bytes) -> Any:
+    return json.loads(zlib.decompress(message))
 
 
 def render(page: Any, panel: Panel, kernel: bool = True) -> None:
@@ -213,7 +219,8 @@ def test_a_sketch_keeps_its_blocks_off_the_axes_and_names_only_what_is_lit(page:
 
     window = page.evaluate("document.querySelector('.mtprof-timeline clipPath rect').getAttribute('x')")
     assert float(window) > 80
-    assert inside.evaluate("group => getComputedStyle(group).clipPath").startswith("url")
+    # It is drawn once more when its size is known.
+    expect(inside).to_have_css("clip-path", re.compile("^url"))
     assert inside.locator("text", has_text="MainThread").count() == 0
     assert {name.rstrip("…") for name in inside.locator("text").all_text_contents()} <= {
         *("addmm", "addm", "add", "forward", "backward", "optimizer", "other")
@@ -271,3 +278,22 @@ def test_a_notebook_that_sees_keys_before_the_panel_is_told_to_let_them_be(page:
     assert page.evaluate("window.seen") == [
         *(["m", True], ["Control", True], ["b", False], ["d", True], ["Escape", False])
     ]
+
+
+def test_a_question_carries_what_its_view_has_selected(page: Any) -> None:
+    panel = panels.panel(training_run(500))
+    render(page, panel)
+    for title in ("Timeline", "Stacks"):
+        page.get_by_role("tab", name=title).click()
+        page.locator(f".mtprof-{title.lower()} .mtprof-sketch").wait_for()
+    page.get_by_role("tab", name="Operators").click()
+    page.locator(".mtprof-row", has_text="aten::addmm").first.click()
+    for title in ("Timeline", "Stacks"):
+        page.get_by_role("tab", name=title).click()
+    asked = page.evaluate("window.asked")
+
+    rows = unpacked(panel.first["operators"])["rows"]
+    selected = {"grouping": "op", "row": rows["id"][rows["label"].index("aten::addmm")]}
+    windows, (chart,) = ([one["selected"] for one in asked if one["ask"] == ask] for ask in ("window", "chart"))
+    assert (windows[0], windows[-1], chart) == (None, selected, selected)
+    assert {question["ask"] for question in asked} <= {"hello", "plotly", "window", "chart"}

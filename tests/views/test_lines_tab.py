@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from traces import event, make_trace
 
 from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
 from mtprof_nb.views.panel import show_panel as panel
 from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.selection import selected_events
 from mtprof_nb.views.static import static_page as static
 from mtprof_nb.views.tables import listing
 from mtprof_nb.views.tables.lines_tab import NOT_RECORDED, LinesTab, lines_html
@@ -126,15 +126,13 @@ def test_an_optimizers_line_says_what_it_spent_on_each_parameter() -> None:
     assert ops[1] == {"parameter": "Net.w", "count": 1, "self_ns": 10}
 
 
-def test_a_selected_line_is_the_selection_of_every_tab(trace: Trace) -> None:
-    scene = Scene(trace)
-    tab = LinesTab(scene)
+def test_a_selected_line_stands_for_the_ops_that_it_caused(trace: Trace) -> None:
+    line = selected_events(Scene(trace), {"selected": {"grouping": "source", "row": 0}})
 
-    tab.answer({"ask": "select", "id": 0})
-    assert scene.chosen is not None
-    assert scene.chosen.tolist() == [True, False, True, False, False]
-    tab.answer({"ask": "select", "id": None})
-    assert scene.chosen is None
+    assert line is not None
+    assert line.tolist() == [True, False, True, False, False]
+    assert selected_events(Scene(trace), {"selected": None}) is None
+    assert selected_events(Scene(trace), {}) is None
 
 
 def test_the_line_of_an_event_is_the_one_that_caused_it(trace: Trace) -> None:
@@ -144,12 +142,11 @@ def test_the_line_of_an_event_is_the_one_that_caused_it(trace: Trace) -> None:
 
 
 def test_the_lines_of_what_is_selected_are_lit(trace: Trace) -> None:
-    scene = Scene(trace)
-    tab = LinesTab(scene)
+    tab = LinesTab(Scene(trace))
 
-    assert tab.answer({"ask": "lit"}) == {"ids": []}
-    scene.chosen = np.array([False, True, False, True, True])
-    assert tab.answer({"ask": "lit"}) == {"ids": [-1, 1, 3]}
+    assert tab.answer({"ask": "lit", "selected": None}) == {"ids": []}
+    rows = [tab.answer({"ask": "lit", "selected": {"grouping": "op", "row": row}})["ids"] for row in range(4)]
+    assert rows == [[0], [1], [-1], [3]]
 
 
 def test_without_lines_the_tab_says_how_to_get_them() -> None:

@@ -160,22 +160,66 @@ def test_a_hundred_thousand_names_are_sent_in_part_and_counted_whole() -> None:
     assert set(first["rows"]["value"]["self_ns"]) == {8}
 
 
+def opacities(panel: Panel, selected: dict[str, Any] | None) -> list[float]:
+    """How strong each event of the whole timeline is drawn."""
+    whole = {"begin_ns": 0, "end_ns": 60_000, "pixels": 800}
+    answer = answered(panel, tab="timeline", ask="window", **whole, selected=selected)
+    strengths: list[float] = answer["picture"]["data"][2]["marker"]["opacity"]
+    return strengths
+
+
+def faded(panel: Panel, selected: dict[str, Any] | None) -> list[bool]:
+    """Which slices of the stacks are faded; the first is the root."""
+    answer = answered(panel, tab="stacks", ask="chart", metric="self", shape="icicle", selected=selected)
+    return [colour.endswith("0.15)") for colour in answer["picture"]["data"][0]["marker"]["colors"]]
+
+
 def test_selecting_a_row_lights_its_events_and_a_click_finds_the_row(trace: Trace) -> None:
     panel = panels.panel(trace)
     row = answered(panel, tab="operators", ask="row_of", grouping="op", event=1)
+    selected = {"grouping": "op", "row": row["row"]}
+
     assert row["rows"]["label"] == ["aten::add"]
+    assert opacities(panel, selected) == [0.16, 1.0]
+    assert faded(panel, selected) == [False, True, False]
+    assert opacities(panel, None) == [1.0, 1.0]
 
-    answered(panel, tab="operators", ask="select", grouping="op", row=row["row"])
-    window = {"tab": "timeline", "ask": "window", "begin_ns": 0, "end_ns": 60_000, "pixels": 800}
-    lit = answered(panel, **window)["picture"]["data"][2]["marker"]["opacity"]
-    faded = answered(panel, tab="stacks", ask="chart", metric="self", shape="icicle")["picture"]["data"][0]["marker"][
-        "colors"
+
+def test_two_views_of_a_panel_with_their_own_selections_get_their_own_answers() -> None:
+    cell = "<ipython-input-1-0>"
+    trace = make_trace(
+        [event("aten::mm", 0, 40_000, line=(cell, 1)), event("aten::add", 50_000, 60_000, line=(cell, 2))],
+        sources={cell: "x @ y\nx + y"},
+    )
+    panel = panels.panel(trace)
+    table, listing = {"grouping": "op", "row": 0}, {"grouping": "source", "row": 1}
+
+    assert [opacities(panel, view) for view in (table, listing, table, None)] == [
+        [1.0, 0.16],
+        [0.16, 1.0],
+        [1.0, 0.16],
+        [1.0, 1.0],
     ]
-    assert lit == [0.16, 1.0]
-    assert [colour.endswith("0.15)") for colour in faded] == [False, True, False]
+    assert [faded(panel, view) for view in (listing, None, table)] == [
+        [False, True, False],
+        [False, False, False],
+        [False, False, True],
+    ]
+    lit = [answered(panel, tab="lines", ask="lit", selected=view)["ids"] for view in (table, listing, None)]
+    assert lit == [[0], [1], []]
 
-    answered(panel, tab="operators", ask="select", grouping="op", row=None)
-    assert answered(panel, **window)["picture"]["data"][2]["marker"]["opacity"] == [1.0, 1.0]
+
+def test_a_tab_that_is_opened_late_is_drawn_for_every_view_without_a_selection(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = [kind._replace(eager_events=1) if kind.name == "timeline" else kind for kind in TABS]
+    monkeypatch.setattr("mtprof_nb.views.widget.TABS", tuple(late))
+    panel = panels.panel(trace)
+
+    answered(panel, tab="stacks", ask="chart", metric="self", shape="icicle", selected={"grouping": "op", "row": 1})
+    asked(panel, tab="timeline", ask="first")
+
+    assert unpacked(panel.first["timeline"])["picture"]["data"][2]["marker"]["opacity"] == [1.0, 1.0]
 
 
 def test_a_question_that_cannot_be_answered_gets_an_answer_that_says_so(trace: Trace) -> None:

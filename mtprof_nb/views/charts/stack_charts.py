@@ -20,6 +20,7 @@ from mtprof_nb.views import units
 from mtprof_nb.views.escaped_text import hover, short_name
 from mtprof_nb.views.kept import OfTrace
 from mtprof_nb.views.scene import Answer, Question, Scene
+from mtprof_nb.views.selection import selected_events
 
 Figure = Any
 
@@ -318,10 +319,10 @@ class StacksTab:
         }
 
     def answer(self, question: Question) -> Answer:
-        """The chart of a metric in a shape."""
-        return self._drawn(question["metric"], question["shape"])
+        """The chart of a metric in a shape, with what is selected lit."""
+        return self._drawn(question["metric"], question["shape"], selected_events(self._scene, question))
 
-    def _drawn(self, metric: str, shape: str) -> Answer:
+    def _drawn(self, metric: str, shape: str, chosen: Bool | None = None) -> Answer:
         chart = stack_chart(self._scene.trace, self._scene.show_all)
-        picture = chart.picture(metric, shape, self._scene.chosen)
+        picture = chart.picture(metric, shape, chosen)
         return {"metric": metric, "shape": shape, "picture": picture}

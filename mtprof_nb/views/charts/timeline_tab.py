@@ -9,11 +9,12 @@ import numpy as np
 from mtprof_nb.analysis.families import FAMILIES
 from mtprof_nb.analysis.lod import LIMIT
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.model.trace import Trace
+from mtprof_nb.model.trace import Bool, Trace
 from mtprof_nb.views.charts.ribbon import outermost_ops
 from mtprof_nb.views.charts.timeline_picture import Timeline
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Scene
+from mtprof_nb.views.selection import selected_events
 
 Figure = Any
 
@@ -77,18 +78,25 @@ class TimelineTab:
         }
 
     def answer(self, question: Question) -> Answer:
-        """A window, in nanoseconds since the first event, drawn for so many pixels."""
+        """A window, in nanoseconds since the first event, drawn for so many pixels, with what is selected lit."""
         first, last = self._chart.whole_ns
         begin, end = first + int(question["begin_ns"]), first + int(question["end_ns"])
         pixels = min(max(int(question["pixels"]), 100), 4_000)
         beyond = round((end - begin) * _BEYOND)
         wider = max(begin - beyond, first), min(end + beyond, last)
-        return self._drawn(*wider, round(pixels * (wider[1] - wider[0]) / max(end - begin, 1)), (begin, end))
+        wider_pixels = round(pixels * (wider[1] - wider[0]) / max(end - begin, 1))
+        return self._drawn(*wider, wider_pixels, (begin, end), chosen=selected_events(self._scene, question))
 
     def _drawn(
-        self, begin: int, end: int, pixels: int, window: tuple[int, int] | None = None, most: int = LIMIT
+        self,
+        begin: int,
+        end: int,
+        pixels: int,
+        window: tuple[int, int] | None = None,
+        most: int = LIMIT,
+        chosen: Bool | None = None,
     ) -> Answer:
-        picture = self._chart.picture(begin, end, pixels, self._scene.chosen, window, most)
+        picture = self._chart.picture(begin, end, pixels, chosen, window, most)
         blocks = picture.pop("blocks")
         return {
             "picture": picture,

@@ -13,6 +13,7 @@ from mtprof_nb.results.line_table import UNATTRIBUTED, LineRow, Lines
 from mtprof_nb.views import units
 from mtprof_nb.views.escaped_text import escaped, shown
 from mtprof_nb.views.scene import Answer, Question, Scene
+from mtprof_nb.views.selection import selected_events
 from mtprof_nb.views.tables.listing import ListedFile, listed_files
 
 #: Lines whose ops are saved with the notebook, and ops of a line.
@@ -27,7 +28,7 @@ _CODE = "padding:1px 8px;text-align:left;max-width:27em;overflow:hidden;text-ove
 
 
 class LinesTab:
-    """Answers the listing: the ops of a line, the line of an event, and which line is selected."""
+    """Answers the listing: the ops of a line, the line of an event, and the lines of what is selected."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -56,18 +57,13 @@ class LinesTab:
         }
 
     def answer(self, question: Question) -> Answer:
-        """`ops` of a line; `line_of` an event; `select` a line, or nothing; lines `lit` by what is selected."""
+        """`ops` of a line; `line_of` an event; lines `lit` by what is selected."""
         trace = self._scene.trace
         if question["ask"] == "lit":
-            lit = self._scene.chosen
+            lit = selected_events(self._scene, question)
             return {"ids": [] if lit is None else sorted(set(attribution(trace).line[lit].tolist()))}
         if question["ask"] == "line_of":
             return {"id": int(attribution(trace).line[int(question["event"])])}
-        chosen = question.get("id")
-        if question["ask"] == "select":
-            is_there = None if chosen is None else (attribution(trace).line == int(chosen)) & (trace.kind == OP)
-            self._scene.chosen = is_there
-            return {}
         lines, numbers = Lines(trace), self._numbers()
         with_ops = (row for row in lines if row.has_ops)
         row = next((row for row in with_ops if self._number(row, numbers) == int(question["id"])), None)

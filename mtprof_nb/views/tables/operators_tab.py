@@ -19,7 +19,7 @@ _FIRST_ROWS, _MOST_ROWS = 400, 2_000
 
 
 class OperatorsTab:
-    """Answers the table: rows of a grouping, the row of an event, and which row is selected."""
+    """Answers the table: rows of a grouping, and the row of an event."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -39,17 +39,13 @@ class OperatorsTab:
         }
 
     def answer(self, question: Question) -> Answer:
-        """`rows` of a grouping, sorted and filtered; `row_of` an event; `select` a row, or nothing."""
+        """`rows` of a grouping, sorted and filtered; `row_of` an event."""
         if question["ask"] == "rows":
             wanted = (question["grouping"], question["sort"], bool(question.get("descending", True)))
             return self._table(*wanted, str(question.get("filter", "")), bool(question.get("regex")))
         grouped = self._rows(question["grouping"])
-        if question["ask"] == "row_of":
-            row = int(grouped.of_event[int(question["event"])])
-            return {"row": row, "rows": _written(grouped, np.array([row] if row >= 0 else [], np.int64))}
-        selected = question.get("row")
-        self._scene.chosen = None if selected is None else grouped.events_of(int(selected))
-        return {}
+        row = int(grouped.of_event[int(question["event"])])
+        return {"row": row, "rows": _written(grouped, np.array([row] if row >= 0 else [], np.int64))}
 
     def _rows(self, grouping: str) -> Rows:
         return rows(self._scene.trace, grouping, self._scene.show_all).showing(self._scene.sort)

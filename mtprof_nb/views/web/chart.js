@@ -4,7 +4,7 @@ import { sketch } from "./sketch.js";
 import { colours } from "./theme.js";
 
 /**
- * @import { Axis, Picture } from "./messages"
+ * @import { Axis, Picture } from "./pictures"
  * @import { Plotly, PlotlyEvents, PlotlyListeners, Plotted } from "./surroundings"
  * @import { Colours } from "./theme.js"
  */

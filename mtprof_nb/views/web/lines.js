@@ -243,7 +243,7 @@ class Listing {
    * @param {Selection} selection
    */
   async #linesOf(selection) {
-    if (this.wire.live) return (await this.wire.ask({ tab: "lines", ask: "lit" })).ids;
+    if (this.wire.live) return (await this.wire.ask({ tab: "lines", ask: "lit", selected: this.store.selected })).ids;
     const ran = Object.entries(this.first.ops).filter(([, ops]) =>
       ops.some((op) => "name" in op && op.name === selection.name),
     );
@@ -348,15 +348,12 @@ class Listing {
     const { line } = this.#rows[place];
     if (place === this.#openedAt) this.store.select(null);
     else {
-      /** @type {import("./messages").SelectQuestion} */
-      const question = { tab: "lines", ask: "select", id: line.id };
       this.store.select({
         grouping: "source",
         row: line.id,
         label: line.place || line.text,
         detail: line.text.trim(),
         name: -1,
-        question,
       });
     }
   }

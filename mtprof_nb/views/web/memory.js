@@ -7,7 +7,8 @@ import { escaped, fitted, plain } from "./label.js";
 import { Table, sorted } from "./table.js";
 
 /**
- * @import { MemoryFirst, MemoryWindow, PlaneTrace } from "./messages"
+ * @import { MemoryFirst, MemoryWindow } from "./messages"
+ * @import { PlaneTrace } from "./pictures"
  * @import { TabContext, TabView } from "./surroundings"
  */
 

@@ -22,7 +22,7 @@ let panels = 0;
  */
 export async function render({ model, el }, kinds) {
   const wire = new Wire(model);
-  const store = new Store(wire);
+  const store = new Store();
   const ending = new AbortController();
   const prefix = `mtprof-${++panels}`;
   const tabs = model.get("tabs").map(({ name, title }) => new PanelTab(name, title, prefix));

@@ -5,7 +5,7 @@ import { nbytes, timeTicks } from "./format.js";
 import { fitted, plain } from "./label.js";
 
 /**
- * @import { BarTrace, CurveTrace, MarkTrace, NameTrace, PeakTrace, Picture, PlanePicture, TreePicture, TreeTrace } from "./messages"
+ * @import { BarTrace, CurveTrace, MarkTrace, NameTrace, PeakTrace, Picture, PlanePicture, TreePicture, TreeTrace } from "./pictures"
  * @typedef {(value: number) => number} Scale from a value of an axis to a pixel
  */
 

@@ -6,7 +6,8 @@ import { escaped, fitted, plain } from "./label.js";
 import { colours } from "./theme.js";
 
 /**
- * @import { StackChart, StacksFirst, TreeLayout, TreeShape, TreeTrace } from "./messages"
+ * @import { StackChart, StacksFirst } from "./messages"
+ * @import { TreeLayout, TreeShape, TreeTrace } from "./pictures"
  * @import { ClickedPoint, Plotted, TabContext, TabView } from "./surroundings"
  */
 
@@ -102,7 +103,7 @@ export function mount({ host, first, wire, store }) {
 
   async function ask() {
     const number = ++asked;
-    const answer = await wire.ask({ tab: "stacks", ask: "chart", ...wanted });
+    const answer = await wire.ask({ tab: "stacks", ask: "chart", ...wanted, selected: store.selected });
     if (number !== asked) return;
     shown = answer;
     draw();

@@ -1,12 +1,12 @@
 // What the tabs of one panel tell each other: which row is selected, and which event was picked in a chart.
 
 /**
+ * @import { Selected } from "./messages"
  * @import { Selection } from "./surroundings"
  * @typedef {{ event: number, name: number }} Picked an event, and the position of its name
  */
 
 export class Store {
-  #wire;
   /** @type {((selection: Selection | null) => void)[]} */
   #selectListeners = [];
   /** @type {((picked: Picked) => void)[]} */
@@ -15,11 +15,6 @@ export class Store {
   grouping = "op";
   /** @type {Selection | null} */
   selection = null;
-
-  /** @param {import("./wire.js").Wire} wire */
-  constructor(wire) {
-    this.#wire = wire;
-  }
 
   /** @param {(selection: Selection | null) => void} listener */
   onselect(listener) {
@@ -32,17 +27,20 @@ export class Store {
   }
 
   /**
-   * Selects a row of the table, or nothing. Python hears of it before the charts ask how to draw it.
+   * The selection as a question carries it. Python keeps none, so that views of one panel do not disturb each other.
+   * @returns {Selected | null}
+   */
+  get selected() {
+    return this.selection && { grouping: this.selection.grouping, row: this.selection.row };
+  }
+
+  /**
+   * Selects a row of the table, or a line, or nothing.
    * @param {Selection | null} selection
    */
   select(selection) {
     if (selection === null && this.selection === null) return;
     this.selection = selection;
-    const row = selection?.row ?? null;
-    // Who selects something that is no row of the operators table says what Python is to be asked.
-    this.#wire.raw(
-      selection?.question ?? { tab: "operators", ask: "select", grouping: selection?.grouping ?? this.grouping, row },
-    );
     for (const listener of this.#selectListeners) listener(selection);
   }
 

@@ -5,7 +5,8 @@ import { h, legend, settled, svg } from "./dom.js";
 import { duration, number, timeTicks } from "./format.js";
 
 /**
- * @import { BarTrace, MarkTrace, NameTrace, PlaneLayout, PlaneTrace, TimelineFirst, TimelineWindow } from "./messages"
+ * @import { TimelineFirst, TimelineWindow } from "./messages"
+ * @import { BarTrace, MarkTrace, NameTrace, PlaneLayout, PlaneTrace } from "./pictures"
  * @import { BoundElement, Plotted, TabContext, TabView } from "./surroundings"
  * @typedef {[begin: number, end: number]} Window in seconds since the recording began
  */
@@ -93,7 +94,14 @@ export function mount({ host, first, wire, store }) {
     const number = ++asked;
     const [begin_ns, end_ns] = view.map((second) => Math.round(second * 1e9));
     const pixels = Math.round(room());
-    const answer = await wire.ask({ tab: "timeline", ask: "window", begin_ns, end_ns, pixels });
+    const answer = await wire.ask({
+      tab: "timeline",
+      ask: "window",
+      begin_ns,
+      end_ns,
+      pixels,
+      selected: store.selected,
+    });
     if (number !== asked) return;
     shown = answer;
     draw();

@@ -1,0 +1,23 @@
+"""Events that a page has selected. Each question carries the selection of the view that asks it: Python keeps none."""
+
+from __future__ import annotations
+
+from mtprof_nb.analysis.attribution import attribution
+from mtprof_nb.trace import OP, Bool
+from mtprof_nb.views.rows import rows
+from mtprof_nb.views.scene import Question, Scene
+
+#: Stands in place of a grouping where a source line is selected; the row is the line's number.
+_SOURCE = "source"
+
+
+def selected_events(scene: Scene, question: Question) -> Bool | None:
+    """Which events the row or source line in the question's `selected` stands for; None where nothing is selected."""
+    selected = question.get("selected")
+    if selected is None:
+        return None
+    grouping, row = selected["grouping"], int(selected["row"])
+    if grouping == _SOURCE:
+        caused: Bool = (attribution(scene.trace).line == row) & (scene.trace.kind == OP)
+        return caused
+    return rows(scene.trace, grouping, scene.show_all).events_of(row)
