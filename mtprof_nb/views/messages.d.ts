@@ -161,7 +161,8 @@ export interface LinesFirst {
   hint: string;
   whole_ns: number;
   largest_ns: number;
-  knows_outside: boolean;
+  /** What the time outside ops is called, null where nothing is known of it. */
+  outside: string | null;
   memory: { title: string; meaning: string } | null;
   has_device: boolean;
   phases: Phase[];
@@ -227,6 +228,8 @@ export interface TimelineFirst extends TimelineWindow {
   whole_s: number;
   busy: number[];
   lanes: string[];
+  /** How much of its colour an event keeps while others are selected. */
+  dimmed: number;
   legend: Family[];
   picture: PlanePicture & { layout: { height: number } };
 }

@@ -65,7 +65,7 @@ def test_time_outside_ops_stands_on_its_line_also_where_no_op_ran(trace: Trace) 
     first = tab.first()
     lines = first["files"][0]["lines"]
 
-    assert (first["knows_outside"], first["largest_ns"], first["whole_ns"]) == (True, 30_000, 8_850 + 30_400)
+    assert (first["outside"], first["largest_ns"], first["whole_ns"]) == ("outside ops", 30_000, 8_850 + 30_400)
     assert (first["files"][0]["self_ns"], first["files"][0]["outside_ns"]) == (8_500, 30_400)
     assert lines[1] == {"line": 2, "text": ""}
     assert lines[3] == {"line": 4, "text": "for i in y:", "time_ns": 30_000, "outside_ns": 30_000, "total_ns": 30_400}
@@ -97,7 +97,7 @@ def test_the_first_answer_knows_its_totals_and_what_belongs_to_no_line(trace: Tr
     first = LinesTab(Scene(trace)).first()
 
     assert (first["whole_ns"], first["largest_ns"], first["note"]) == (8_850, 7_000, "")
-    assert (first["memory"], first["has_device"], first["knows_outside"]) == (None, False, False)
+    assert (first["memory"], first["has_device"], first["outside"]) == (None, False, None)
     assert first["phases"] == ["forward", "backward"]
     assert [(cost["id"], cost["text"], cost["time_ns"]) for cost in first["rest"]] == [(-1, "(unattributed)", 250)]
 

@@ -25,7 +25,8 @@ ROW_PIXELS = 18
 MARGIN = {"l": 92, "r": 12, "t": 20, "b": 34}
 _ROW_HEIGHT = 0.88
 _LANE_GAP = 0.7
-_DIMMED = 0.16
+#: How much of its colour an event keeps while others are selected.
+DIMMED = 0.16
 #: Families of one block that are drawn apart, where it holds more than a few events.
 _MOST_PARTS, _FEW_EVENTS = 4, 8
 _CHARACTER_PIXELS = 6.4
@@ -138,7 +139,7 @@ class Timeline(OfTrace):
             "width": height.round(4).tolist(),
             "marker": {
                 "color": [FAMILIES[code].colour for code in parts.code.tolist()],
-                "opacity": np.where(lit, 1.0, _DIMMED)[parts.block].tolist(),
+                "opacity": np.where(lit, 1.0, DIMMED)[parts.block].tolist(),
                 "line": {"width": 0},
             },
             "customdata": np.stack([parts.event, self.trace.name[parts.event]], axis=1).tolist(),

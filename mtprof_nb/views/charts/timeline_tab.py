@@ -11,7 +11,7 @@ from mtprof_nb.analysis.lod import LIMIT
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.trace import Bool, Trace
 from mtprof_nb.views.charts.ribbon import outermost_ops
-from mtprof_nb.views.charts.timeline_picture import Timeline
+from mtprof_nb.views.charts.timeline_picture import DIMMED, Timeline
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.selection import selected_events
@@ -74,6 +74,7 @@ class TimelineTab:
             "whole_s": (end - begin) / 1e9,
             "busy": busy_shares(self._scene.trace, begin, end),
             "lanes": [shown(lane.title) for lane in self._chart.lanes.lanes],
+            "dimmed": DIMMED,
             "legend": [FAMILIES[code]._asdict() for code in families],
         }
 

@@ -14,6 +14,7 @@ from mtprof_nb.views import units
 from mtprof_nb.views.escaped_text import escaped, shown
 from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.selection import selected_events
+from mtprof_nb.views.strip import OUTSIDE
 from mtprof_nb.views.tables.listing import ListedFile, listed_files
 
 #: Lines whose ops are saved with the notebook, and ops of a line.
@@ -47,7 +48,7 @@ class LinesTab:
             "hint": "" if _knows_functions(trace) else HINT,
             "whole_ns": sum(row.time_ns for row in lines),
             "largest_ns": max(row.time_ns for row in lines if row.file),
-            "knows_outside": trace.outside is not None,
+            "outside": None if trace.outside is None else OUTSIDE,
             "memory": _memory_column(lines),
             "has_device": any(row.device_ns is not None for row in lines),
             "phases": [PHASES[phase] for phase in phases_of(lines)],

@@ -12,12 +12,10 @@ import { phaseClass } from "./strip.js";
  * @typedef {{ title: string, text: (cost: Cost) => string, meaning?: string }} LineColumn
  */
 
-const OUTSIDE = "outside ops";
-
 /** @param {TabContext<LinesFirst>} context @returns {TabView} */
 export function mount({ host, first, wire, store }) {
   const listing = new Listing({ first, wire, store });
-  const keys = [...first.phases, ...(first.knows_outside ? [OUTSIDE] : [])].map((phase) =>
+  const keys = [...first.phases, ...(first.outside === null ? [] : [first.outside])].map((phase) =>
     h("span", { class: "mtprof-phase-key" }, h("span", { class: `mtprof-phase-swatch ${phaseClass(phase)}` }), phase),
   );
   const hottest = h("button", {
@@ -80,7 +78,7 @@ class Listing {
     };
     /** @type {LineColumn[]} */
     this.columns = [
-      first.knows_outside
+      first.outside !== null
         ? {
             title: "Time",
             text: (cost) => duration(cost.time_ns),
@@ -92,7 +90,7 @@ class Listing {
             meaning: "its own ops, with what they cost backward",
           },
       { title: "Share", text: (cost) => share(cost.time_ns, first.whole_ns), meaning: "of all lines" },
-      ...(first.knows_outside ? [outside] : []),
+      ...(first.outside === null ? [] : [outside]),
       { title: "Total", text: (cost) => duration(cost.total_ns), meaning: "with everything that the line called" },
       { title: "Ops", text: (cost) => (cost.count === undefined ? "–" : number(cost.count)) },
     ];
@@ -206,7 +204,9 @@ class Listing {
 
   /** @param {Cost} line */
   #bar(line) {
-    const spent = Object.entries({ ...line.phases, [OUTSIDE]: line.outside_ns ?? 0 }).filter(([, ns]) => ns > 0);
+    const { outside } = this.first;
+    const times = Object.entries({ ...line.phases, ...(outside === null ? {} : { [outside]: line.outside_ns ?? 0 }) });
+    const spent = times.filter(([, ns]) => ns > 0);
     const spoken = spent.map(([phase, ns]) => `${phase} ${duration(ns)}`).join(", ");
     const parts = spent.map(([phase, ns]) =>
       h("div", { class: `mtprof-phase ${phaseClass(phase)}`, style: `flex-grow:${ns}` }),

@@ -5,14 +5,13 @@ import { keepKeys } from "./keys.js";
 import { Store } from "./store.js";
 import { stripOf } from "./strip.js";
 import { watchTheme } from "./theme.js";
-import { Wire, unpacked } from "./wire.js";
+import { PATIENCE_MS, Wire, unpacked } from "./wire.js";
 
 /**
  * @import { Empty, Firsts, TabName } from "./messages"
  * @import { Model, TabModule, TabView } from "./surroundings"
  */
 
-const PATIENCE_MS = 2500;
 const ABSENT = "The kernel is gone or busy: what needs it is greyed out. Run the cell again if it stays so.";
 let panels = 0;
 

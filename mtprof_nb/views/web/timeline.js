@@ -159,7 +159,8 @@ export function mount({ host, first, wire, store }) {
           is && events.base[at] <= x && x <= events.base[at] + events.x[at] && Math.abs(events.y[at] - y) < 0.5,
       );
     return data.map((trace) => {
-      if (trace === events) return { ...trace, marker: { ...trace.marker, opacity: lit.map((is) => (is ? 1 : 0.16)) } };
+      if (trace === events)
+        return { ...trace, marker: { ...trace.marker, opacity: lit.map((is) => (is ? 1 : first.dimmed)) } };
       if (trace.name.startsWith("phase")) return trace;
       const marks = /** @type {NameTrace | MarkTrace} */ (trace);
       return chosen(

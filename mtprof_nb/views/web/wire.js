@@ -12,7 +12,8 @@ const shared = /** @type {typeof globalThis & Record<symbol, Page>} */ (globalTh
 const KEY = Symbol.for("mtprof_nb page");
 shared[KEY] ??= { plotly: null, askedAt: 0, waiting: [] };
 const page = shared[KEY];
-const PATIENCE_MS = 2500;
+/** So long an answer is waited for before the page says that none came. */
+export const PATIENCE_MS = 2500;
 const PLOTLY_PATIENCE_MS = 4000;
 
 /** @param {DataView<ArrayBuffer>} buffer compressed bytes */
