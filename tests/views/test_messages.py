@@ -1,0 +1,126 @@
+"""messages.d.ts and pictures.d.ts name the very fields that Python sends to the page."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from traces import event, make_trace
+
+import mtprof_nb.views
+from mtprof_nb.trace import OutsideOps, SourceLine, Trace
+from mtprof_nb.views import panel as panels
+from mtprof_nb.views.lines import LinesTab
+from mtprof_nb.views.memory import MemoryTab
+from mtprof_nb.views.operators import OperatorsTab
+from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.stacks import StacksTab
+from mtprof_nb.views.timeline import TimelineTab
+
+CELL = "<ipython-input-1-0>"
+(VIEWS,) = mtprof_nb.views.__path__
+INTERFACE = re.compile(r"^export interface (\w+)(?: extends (\w+))? \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+FIELD = re.compile(r"^  (\w+)(\??):", re.MULTILINE)
+
+
+def _interfaces() -> Iterator[tuple[str, str, str]]:
+    for path in sorted(Path(VIEWS).rglob("*.d.ts")):
+        yield from INTERFACE.findall(path.read_text(encoding="utf-8"))
+
+
+DECLARED = {name: (parent, dict(FIELD.findall(body))) for name, parent, body in _interfaces()}
+
+
+def fields(name: str) -> set[str]:
+    """Fields that every value of an interface has, those it inherits included."""
+    parent, own = DECLARED[name]
+    return {field for field, optional in own.items() if not optional} | (fields(parent) if parent else set())
+
+
+@pytest.fixture
+def trace() -> Trace:
+    made = make_trace(
+        [
+            event("aten::mm", 0, 2_000, line=(CELL, 1)),
+            event("aten::add", 2_000, 3_000, phase="backward", line=(CELL, 2)),
+            event("aten::fill_", 3_000, 3_100),
+        ],
+        sources={CELL: "x @ y\nx + y\npass"},
+        allocations=[{"time_ns": 10, "nbytes": 64, "event": 0}],
+    )
+    return replace(made, outside={SourceLine(CELL, 3): OutsideOps(500, 500)})
+
+
+@pytest.fixture
+def scene(trace: Trace) -> Scene:
+    return Scene(trace)
+
+
+def test_the_state_of_the_panel_and_its_strip(trace: Trace) -> None:
+    panel = panels.panel(trace)
+
+    assert {"tabs", "strip", "first", "page"} == fields("PanelState")
+    assert set(panel.strip) == fields("Strip")
+    assert set(panel.strip["phases"][0]) == fields("PhaseShare")
+
+
+def test_the_operators(scene: Scene) -> None:
+    tab = OperatorsTab(scene)
+    first = tab.first()
+    found = tab.answer({"ask": "row_of", "grouping": "op", "event": 0})
+
+    assert set(first) == fields("OperatorsFirst")
+    assert set(tab.answer({"ask": "rows", "grouping": "op", "sort": "self_ns"})) == fields("OperatorsTable")
+    assert set(first["rows"]) == fields("OperatorRows")
+    assert set(first["columns"][0]) == fields("Column")
+    assert set(first["families"][0]) == fields("Family")
+    assert (set(found), set(found["rows"])) == (fields("RowOfEvent"), fields("OperatorRows"))
+
+
+def test_the_lines(scene: Scene) -> None:
+    tab = LinesTab(scene)
+    first = tab.first()
+    cost, _, outside = first["files"][0]["lines"]
+
+    assert set(first) == fields("LinesFirst")
+    assert set(first["files"][0]) == fields("ListedFile")
+    assert set(cost) == {"line", *fields("CostOfOps")}
+    assert set(outside) == {"line", "text", *fields("Times")}
+    assert set(first["rest"][0]) == fields("CostOfOps")
+    assert set(tab.answer({"ask": "ops", "id": 0})) == fields("LineOps")
+
+
+def test_the_timeline(scene: Scene) -> None:
+    tab = TimelineTab(scene)
+    window = tab.answer({"ask": "window", "begin_ns": 0, "end_ns": 3_100, "pixels": 800, "selected": None})
+
+    assert set(tab.first()) == fields("TimelineFirst")
+    assert set(window) == fields("TimelineWindow")
+    assert lacking(window["picture"], ["BarTrace", "NameTrace", "BarTrace", "MarkTrace", "NameTrace"]) == []
+
+
+def test_the_stacks(scene: Scene) -> None:
+    tab = StacksTab(scene)
+    chart = tab.answer({"ask": "chart", "metric": "self", "shape": "sunburst", "selected": None})
+
+    assert set(tab.first()) == fields("StacksFirst")
+    assert set(chart) == fields("StackChart")
+    assert lacking(chart["picture"], ["TreeTrace"], "TreeLayout") == []
+
+
+def test_the_memory(scene: Scene) -> None:
+    tab = MemoryTab(scene)
+    first = tab.first()
+
+    assert set(first) == fields("MemoryFirst")
+    assert set(first["largest"]) == fields("LargestAllocations")
+    assert set(tab.answer({"ask": "window", "begin_ns": 0, "end_ns": 3_100})) == fields("MemoryWindow")
+    assert lacking(first["picture"], ["CurveTrace", "PeakTrace"]) == []
+
+
+def lacking(picture: dict[str, Any], traces: list[str], layout: str = "PlaneLayout") -> list[str]:
+    """Fields that the page reads of a picture, and that are not there. Plotly reads others, which no type names."""
+    parts = [*zip(picture["data"], traces, strict=True), (picture["layout"], layout)]
+    return [f"{name}.{field}" for part, name in parts for field in sorted(fields(name) - set(part))]
