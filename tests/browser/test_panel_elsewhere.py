@@ -297,3 +297,17 @@ def test_a_question_carries_what_its_view_has_selected(page: Any) -> None:
     windows, (chart,) = ([one["selected"] for one in asked if one["ask"] == ask] for ask in ("window", "chart"))
     assert (windows[0], windows[-1], chart) == (None, selected, selected)
     assert {question["ask"] for question in asked} <= {"hello", "plotly", "window", "chart"}
+
+
+def test_the_line_that_the_keys_move_to_is_told_to_a_screen_reader(page: Any) -> None:
+    cell = "<ipython-input-1-0>"
+    ops = [event("aten::mm", at * 100, at * 100 + 90 - at, line=(cell, at + 1)) for at in range(3)]
+    render(page, panels.panel(make_trace(ops, sources={cell: "a @ b\nb @ c\nc @ d"})))
+    page.get_by_role("tab", name="Lines").click()
+    listing = page.get_by_role("grid", name="Cost of source lines")
+    cursor = listing.locator(".mtprof-cursor")
+
+    for key, line in (("Home", "1"), ("ArrowDown", "2"), ("End", "3")):
+        listing.press(key)
+        expect(cursor.locator(".mtprof-line-at")).to_have_text(line)
+        assert listing.get_attribute("aria-activedescendant") == cursor.get_attribute("id") != ""

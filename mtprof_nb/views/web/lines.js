@@ -12,6 +12,8 @@ import { phaseClass } from "./strip.js";
  * @typedef {{ title: string, text: (cost: Cost) => string, meaning?: string }} LineColumn
  */
 
+let listings = 0;
+
 /** @param {TabContext<LinesFirst>} context @returns {TabView} */
 export function mount({ host, first, wire, store }) {
   const listing = new Listing({ first, wire, store });
@@ -63,6 +65,7 @@ class Listing {
   #opened = null;
   #openedAt = -1;
   #titles;
+  #prefix = `mtprof-listing-${++listings}`;
   #asked = 0;
 
   /** @param {Omit<TabContext<LinesFirst>, "host">} context */
@@ -190,6 +193,7 @@ class Listing {
       {
         class: `mtprof-line mtprof-line-cost${hot} ${kind}`,
         role: "row",
+        id: `${this.#prefix}-${row}`,
         "data-row": String(row),
         "aria-selected": "false",
       },
@@ -329,7 +333,11 @@ class Listing {
   #move(place) {
     this.#rows[this.#cursor]?.element.classList.remove("mtprof-cursor");
     this.#cursor = place;
-    this.#rows[place]?.element.classList.add("mtprof-cursor");
+    const element = this.#rows[place]?.element;
+    if (element) {
+      element.classList.add("mtprof-cursor");
+      this.element.setAttribute("aria-activedescendant", element.id);
+    }
     this.reveal();
   }
 
