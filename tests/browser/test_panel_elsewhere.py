@@ -43,7 +43,7 @@ RENDER = f"""async ([script, style, state, packed, kernel]) => {{
   }};
   document.head.append(Object.assign(document.createElement("style"), {{ textContent: style }}));
   const el = document.body.appendChild(document.createElement("div"));
-  await widget.render({{ model, el }});
+  window.leave = await widget.render({{ model, el }});
 }}"""
 
 
@@ -311,3 +311,23 @@ def test_the_line_that_the_keys_move_to_is_told_to_a_screen_reader(page: Any) ->
         listing.press(key)
         expect(cursor.locator(".mtprof-line-at")).to_have_text(line)
         assert listing.get_attribute("aria-activedescendant") == cursor.get_attribute("id") != ""
+
+
+def test_a_panel_that_goes_watches_no_size_any_more(page: Any) -> None:
+    page.evaluate(
+        """() => {
+          window.watching = new Set();
+          window.ResizeObserver = class extends ResizeObserver {
+            observe(element) { window.watching.add(this); super.observe(element); }
+            disconnect() { window.watching.delete(this); super.disconnect(); }
+          };
+        }"""
+    )
+    render(page, panels.panel(training_run(500)))
+    for title in ("Lines", "Timeline", "Stacks", "Memory"):
+        page.get_by_role("tab", name=title).click()
+    page.locator(".mtprof-memory .mtprof-row").first.wait_for()
+
+    assert page.evaluate("window.watching.size") == 8
+    page.evaluate("window.leave()")
+    assert page.evaluate("window.watching.size") == 0

@@ -121,10 +121,15 @@ export function mount({ host, first, wire, store }) {
 
   list();
   draw();
-  new ResizeObserver(settled(() => host.hidden || draw(), 200)).observe(place);
+  const observer = new ResizeObserver(settled(() => host.hidden || draw(), 200));
+  observer.observe(place);
   return {
     restyle: () => chart.restyle(),
     shown: () => chart.restyle(),
-    destroy: () => chart.destroy(),
+    destroy: () => {
+      observer.disconnect();
+      chart.destroy();
+      table.destroy();
+    },
   };
 }

@@ -232,7 +232,7 @@ export function mount({ host, first, wire, store }) {
     if (wire.silent) grouping.value = store.grouping;
   });
   refresh();
-  return {};
+  return { destroy: () => table.destroy() };
 }
 
 /** @param {string} text */

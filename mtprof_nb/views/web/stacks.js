@@ -128,10 +128,14 @@ export function mount({ host, first, wire, store }) {
   });
   draw();
   if (store.selection) renew();
-  new ResizeObserver(settled(() => host.hidden || draw(), 200)).observe(place);
+  const observer = new ResizeObserver(settled(() => host.hidden || draw(), 200));
+  observer.observe(place);
   return {
     restyle: () => draw(),
     shown: () => (stale ? renew() : draw()),
-    destroy: () => chart.destroy(),
+    destroy: () => {
+      observer.disconnect();
+      chart.destroy();
+    },
   };
 }

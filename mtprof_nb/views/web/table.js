@@ -39,6 +39,7 @@ export class Table {
    * @param {string} text
    */
   #fit = (text) => text;
+  #observer = new ResizeObserver(() => this.#draw());
   #prefix = `mtprof-table-${++tables}`;
 
   /** @param {TableOptions} options */
@@ -68,7 +69,11 @@ export class Table {
       const row = /** @type {Element} */ (event.target).closest("[data-place]");
       if (row) this.#choose(Number(row.dataset.place));
     });
-    new ResizeObserver(() => this.#draw()).observe(this.element);
+    this.#observer.observe(this.element);
+  }
+
+  destroy() {
+    this.#observer.disconnect();
   }
 
   /** @param {Column[]} columns @param {Rows} rows @param {number} whole what shares are shares of */

@@ -234,11 +234,15 @@ export function mount({ host, first, wire, store }) {
     draw();
     ask();
   };
-  new ResizeObserver(settled(refill, 200)).observe(scroll);
+  const observer = new ResizeObserver(settled(refill, 200));
+  observer.observe(scroll);
   return {
     restyle: () => chart.restyle(),
     shown: () => (stale ? renew() : chart.restyle()),
-    destroy: () => chart.destroy(),
+    destroy: () => {
+      observer.disconnect();
+      chart.destroy();
+    },
     /** For tests: what is drawn at present. */
     state: () => ({ view, drawn: shown.drawn, held: shown.held }),
   };
