@@ -14,7 +14,8 @@ PYTEST = $(BIN)/python -m pytest --junitxml=$(REPORTS)/$@.xml
 #: An environment for each pair that `compat` is asked for.
 COMPAT = build/compat/python$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')-$(TORCH)
 #: The tools of package.json, installed anew whenever it changes.
-NODE_TOOLS = { [ node_modules/.ready -nt package.json ] || { npm install --loglevel=error && touch node_modules/.ready; }; }
+NODE_TOOLS = { [ node_modules/.ready -nt package.json ] \
+	|| { npm install --loglevel=error && touch node_modules/.ready; }; }
 STAGES := lint types web unit kernel notebooks browser
 #: $(call when-present,FILES,COMMAND): a stage without its files says so in the summary instead of passing in silence.
 when-present = $(if $(wildcard $(1)),$(2),mkdir -p $(REPORTS) && echo "no $(1)" | tee $(REPORTS)/$@.absent)
