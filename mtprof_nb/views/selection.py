@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mtprof_nb.analysis.attribution import attribution
-from mtprof_nb.trace import OP, Bool
-from mtprof_nb.views.rows import rows
+from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.operator_rows import rows
+from mtprof_nb.model.trace import OP, Bool
 from mtprof_nb.views.scene import Question, Scene
 
 #: Stands in place of a grouping where a source line is selected; the row is the line's number.

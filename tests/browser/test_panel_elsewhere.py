@@ -17,7 +17,7 @@ from mtprof_nb.views import units
 from mtprof_nb.views.panel import show_panel as panels
 from mtprof_nb.views.panel.widget import Panel
 
-VIEWS = Path(panels.__file__).parent
+WEB = Path(panels.__file__).parents[1] / "web"
 IMPORT = "source => import(URL.createObjectURL(new Blob([source], { type: 'text/javascript' })))"
 #: A model as anywidget gives it, of a panel whose kernel is there and answers when the test does, or is not there.
 RENDER = f"""async ([script, style, state, packed, kernel]) => {{
@@ -62,7 +62,7 @@ def test_the_page_writes_numbers_as_python_does(page: Any) -> None:
           const format = await ({IMPORT})(source);
           return [ns.map(format.duration), counts.map(format.nbytes), counts.map((count) => format.share(count, 3000))];
         }}""",
-        [(VIEWS / "format.js").read_text(), ns, counts],
+        [(WEB / "format.js").read_text(), ns, counts],
     )
 
     assert written[0] == [units.duration(value) for value in ns]
@@ -76,7 +76,7 @@ def test_ticks_say_where_a_window_is_however_small_it_is(page: Any) -> None:
           const {{ timeTicks }} = await ({IMPORT})(source);
           return [[0, 0.02, 5], [1.2345670, 1.2345682, 4], [0, 3, 6]].map((window) => timeTicks(...window).text);
         }}""",
-        [(VIEWS / "format.js").read_text()],
+        [(WEB / "format.js").read_text()],
     )
 
     assert texts == [
@@ -87,7 +87,7 @@ def test_ticks_say_where_a_window_is_however_small_it_is(page: Any) -> None:
 
 
 def test_a_text_is_no_formula_in_a_spreadsheet(page: Any) -> None:
-    source = (VIEWS / "format.js").read_text()
+    source = (WEB / "format.js").read_text()
     line = page.evaluate(
         f"async ([source, cells]) => (await ({IMPORT})(source)).csvLine(cells)", [source, ["=1+1", 'a"b,c', -3]]
     )
@@ -241,7 +241,7 @@ def test_a_name_that_is_too_long_is_cut_so_that_it_fits(page: Any) -> None:
           const cut = [fitted(name, room, font), fitted(name, 9, font), fitted("mm", room, font)];
           return [...cut, fittedMiddle(name, room, font), fittedMiddle("mm", room, font)];
         }}""",
-        [(VIEWS / "label.js").read_text()],
+        [(WEB / "label.js").read_text()],
     )
 
     assert cut == ["native_la…", "", "mm", "nativ…ward", "mm"]

@@ -10,14 +10,14 @@ import pytest
 from traces import event, make_trace
 
 import mtprof_nb.views
-from mtprof_nb.trace import OutsideOps, SourceLine, Trace
-from mtprof_nb.views import panel as panels
-from mtprof_nb.views.lines import LinesTab
-from mtprof_nb.views.memory import MemoryTab
-from mtprof_nb.views.operators import OperatorsTab
+from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
+from mtprof_nb.views.charts.memory_chart import MemoryTab
+from mtprof_nb.views.charts.stack_charts import StacksTab
+from mtprof_nb.views.charts.timeline_tab import TimelineTab
+from mtprof_nb.views.panel import show_panel as panels
 from mtprof_nb.views.scene import Scene
-from mtprof_nb.views.stacks import StacksTab
-from mtprof_nb.views.timeline import TimelineTab
+from mtprof_nb.views.tables.lines_tab import LinesTab
+from mtprof_nb.views.tables.operators_tab import OperatorsTab
 
 CELL = "<ipython-input-1-0>"
 (VIEWS,) = mtprof_nb.views.__path__

@@ -4,8 +4,8 @@ import { sketch } from "./sketch.js";
 import { colours } from "./theme.js";
 
 /**
- * @import { Axis, Picture } from "./pictures"
- * @import { Plotly, PlotlyEvents, PlotlyListeners, Plotted } from "./surroundings"
+ * @import { Axis, Picture } from "./types/pictures"
+ * @import { Plotly, PlotlyEvents, PlotlyListeners, Plotted } from "./types/surroundings"
  * @import { Colours } from "./theme.js"
  */
 

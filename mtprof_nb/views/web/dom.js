@@ -3,8 +3,8 @@
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
- * @import { Attributes, SvgAttributes } from "./surroundings"
- * @import { Family } from "./messages"
+ * @import { Attributes, SvgAttributes } from "./types/surroundings"
+ * @import { Family } from "./types/messages"
  * @typedef {Node | string | null | undefined} Child
  */
 

@@ -5,8 +5,8 @@ import { duration, nbytes, number, share } from "./format.js";
 import { phaseClass } from "./strip.js";
 
 /**
- * @import { CostOfOps, LinesFirst, ListedFile, ListedLine, OpOfLine, Times } from "./messages"
- * @import { Selection, TabContext, TabView } from "./surroundings"
+ * @import { CostOfOps, LinesFirst, ListedFile, ListedLine, OpOfLine, Times } from "./types/messages"
+ * @import { Selection, TabContext, TabView } from "./types/surroundings"
  * @typedef {CostOfOps & { line: number | "" }} CostLine a line that ran ops, or what belongs to no line
  * @typedef {Times & Partial<CostOfOps>} Cost
  * @typedef {{ title: string, text: (cost: Cost) => string, meaning?: string }} LineColumn

@@ -7,9 +7,9 @@ import { escaped, fitted, plain } from "./label.js";
 import { Table, sorted } from "./table.js";
 
 /**
- * @import { MemoryFirst, MemoryWindow } from "./messages"
- * @import { PlaneTrace } from "./pictures"
- * @import { TabContext, TabView } from "./surroundings"
+ * @import { MemoryFirst, MemoryWindow } from "./types/messages"
+ * @import { PlaneTrace } from "./types/pictures"
+ * @import { TabContext, TabView } from "./types/surroundings"
  */
 
 const HELP = "Drag to zoom, double-click or key 0 for all";

@@ -5,8 +5,8 @@ import { csvLine, number } from "./format.js";
 import { Table, sorted } from "./table.js";
 
 /**
- * @import { OperatorRows, OperatorsFirst, OperatorsTable } from "./messages"
- * @import { Selection, TabContext, TabView } from "./surroundings"
+ * @import { OperatorRows, OperatorsFirst, OperatorsTable } from "./types/messages"
+ * @import { Selection, TabContext, TabView } from "./types/surroundings"
  */
 
 /** So long the table says that it was copied. */

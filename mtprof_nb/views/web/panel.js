@@ -8,8 +8,8 @@ import { watchTheme } from "./theme.js";
 import { PATIENCE_MS, Wire, unpacked } from "./wire.js";
 
 /**
- * @import { Empty, Firsts, TabName } from "./messages"
- * @import { Model, TabModule, TabView } from "./surroundings"
+ * @import { Empty, Firsts, TabName } from "./types/messages"
+ * @import { Model, TabModule, TabView } from "./types/surroundings"
  */
 
 const ABSENT = "The kernel is gone or busy: what needs it is greyed out. Run the cell again if it stays so.";

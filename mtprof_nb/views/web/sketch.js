@@ -5,7 +5,7 @@ import { nbytes, timeTicks } from "./format.js";
 import { fitted, plain } from "./label.js";
 
 /**
- * @import { BarTrace, CurveTrace, MarkTrace, NameTrace, PeakTrace, Picture, PlanePicture, TreePicture, TreeTrace } from "./pictures"
+ * @import { BarTrace, CurveTrace, MarkTrace, NameTrace, PeakTrace, Picture, PlanePicture, TreePicture, TreeTrace } from "./types/pictures"
  * @typedef {(value: number) => number} Scale from a value of an axis to a pixel
  */
 

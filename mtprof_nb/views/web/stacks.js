@@ -6,9 +6,9 @@ import { escaped, fitted, plain } from "./label.js";
 import { colours } from "./theme.js";
 
 /**
- * @import { StackChart, StacksFirst } from "./messages"
- * @import { TreeLayout, TreeShape, TreeTrace } from "./pictures"
- * @import { ClickedPoint, Plotted, TabContext, TabView } from "./surroundings"
+ * @import { StackChart, StacksFirst } from "./types/messages"
+ * @import { TreeLayout, TreeShape, TreeTrace } from "./types/pictures"
+ * @import { ClickedPoint, Plotted, TabContext, TabView } from "./types/surroundings"
  */
 
 /** @type {{ key: TreeShape, title: string }[]} */

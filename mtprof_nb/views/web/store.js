@@ -1,8 +1,8 @@
 // What the tabs of one panel tell each other: which row is selected, and which event was picked in a chart.
 
 /**
- * @import { Selected } from "./messages"
- * @import { Selection } from "./surroundings"
+ * @import { Selected } from "./types/messages"
+ * @import { Selection } from "./types/surroundings"
  * @typedef {{ event: number, name: number }} Picked an event, and the position of its name
  */
 

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 
-/** @import { PhaseShare, Strip } from "./messages" */
+/** @import { PhaseShare, Strip } from "./types/messages" */
 
 /**
  * The pattern of a phase: of "outside ops" and "profiler, outside ops", the first word.

@@ -13,7 +13,7 @@ const WIDTHS = { count: 72, time: 82, share: 96, bytes: 88, flops: 98, held: 92 
 let tables = 0;
 
 /**
- * @import { Column, Family, Rows } from "./messages"
+ * @import { Column, Family, Rows } from "./types/messages"
  * @typedef {{ key: string, descending: boolean }} Sort
  * @typedef {object} TableOptions
  * @property {string} label

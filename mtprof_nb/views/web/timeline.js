@@ -5,9 +5,9 @@ import { h, legend, settled, svg } from "./dom.js";
 import { duration, number, timeTicks } from "./format.js";
 
 /**
- * @import { TimelineFirst, TimelineWindow } from "./messages"
- * @import { BarTrace, MarkTrace, NameTrace, PlaneLayout, PlaneTrace } from "./pictures"
- * @import { BoundElement, Plotted, TabContext, TabView } from "./surroundings"
+ * @import { TimelineFirst, TimelineWindow } from "./types/messages"
+ * @import { BarTrace, MarkTrace, NameTrace, PlaneLayout, PlaneTrace } from "./types/pictures"
+ * @import { BoundElement, Plotted, TabContext, TabView } from "./types/surroundings"
  * @typedef {[begin: number, end: number]} Window in seconds since the recording began
  */
 

@@ -1,8 +1,8 @@
 // The panel's line to Python: questions with a number, answers that come back under it, and plotly.js once a page.
 
 /**
- * @import { AnswerTo, Question, Reply, Request } from "./messages"
- * @import { Model, Plotly } from "./surroundings"
+ * @import { AnswerTo, Question, Reply, Request } from "./types/messages"
+ * @import { Model, Plotly } from "./types/surroundings"
  * @typedef {{ plotly: Plotly | null, askedAt: number, waiting: ((plotly: Plotly) => void)[] }} Page
  */
 

@@ -2,8 +2,8 @@
 
 import type { PanelState, Reply, Selected } from "./messages";
 import type { Axis } from "./pictures";
-import type { Store } from "./store.js";
-import type { Wire } from "./wire.js";
+import type { Store } from "../store.js";
+import type { Wire } from "../wire.js";
 
 /** The widget's end on the page, as anywidget gives it. */
 export interface Model {
