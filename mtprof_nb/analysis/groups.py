@@ -47,7 +47,7 @@ class Groups:
         return len(self.first)
 
     def values(self, trace: Trace) -> list[tuple[Hashable, ...]]:
-        """What the events of each group have in common: a value for each key, the same in every recording."""
+        """For each group a value for each key: what its events have in common, as other recordings would tell it."""
         readers = [KEYS[key].values(trace) for key in self.keys]
         return [tuple(read(event) for read in readers) for event in self.first.tolist()]
 

@@ -213,7 +213,7 @@ def test_a_tab_that_is_opened_late_is_drawn_for_every_view_without_a_selection(
     trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late = [kind._replace(eager_events=1) if kind.name == "timeline" else kind for kind in TABS]
-    monkeypatch.setattr("mtprof_nb.views.widget.TABS", tuple(late))
+    monkeypatch.setattr("mtprof_nb.views.panel.widget.TABS", tuple(late))
     panel = panels.panel(trace)
 
     answered(panel, tab="stacks", ask="chart", metric="self", shape="icicle", selected={"grouping": "op", "row": 1})
