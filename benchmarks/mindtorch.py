@@ -33,7 +33,7 @@ def figures(scale: Scale) -> list[Figure]:
     folder = os.environ.get(PEERS)
     if folder and folder not in sys.path:
         sys.path.append(folder)
-    if find_spec("mindtorch_v2") is None or find_spec("mtprof_nb.capture.eager.mindtorch_v2") is None:
+    if find_spec("mindtorch_v2") is None or find_spec("mtprof_nb.capture.eager.runtimes") is None:
         return []
     # What is there already is not searched for garbage again before each sample.
     gc.freeze()

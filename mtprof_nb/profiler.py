@@ -6,7 +6,8 @@ import json
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
 from mtprof_nb.capture import session as sessions
@@ -16,7 +17,7 @@ from mtprof_nb.capture.distributed import distributed_info
 from mtprof_nb.capture.execution_trace import observer_from_environment
 from mtprof_nb.capture.finish import finish
 from mtprof_nb.capture.hook import EventTimes, Request
-from mtprof_nb.capture.interrupts import GuardedExit, interrupts_held_back, when_left
+from mtprof_nb.capture.interrupts import GuardedExit, interrupts_held_back, run_all, when_left
 from mtprof_nb.capture.schedule import ProfilerAction, Transitions, as_action, record_always, transitions
 from mtprof_nb.capture.session import Options, Session
 from mtprof_nb.errors import SessionError, check_metadata, warn
@@ -272,12 +273,11 @@ class profile(Results):
         if self._session is None or self._session.window is None:
             msg = "Profiler must be initialized before stopping trace"
             raise AssertionError(msg)
-        with ExitStack() as whatever_fails:
-            if not self._is_started:
-                whatever_fails.callback(self._close_session)
-            whatever_fails.callback(self._keep_window, self._session)
-            if self._session.is_recording:
-                self._stop_observer()
+        run_all(
+            self._stop_observer if self._session.is_recording else None,
+            partial(self._keep_window, self._session),
+            None if self._is_started else self._close_session,
+        )
 
     def _end_window(self) -> None:
         """Call `stop_trace`, unless the user has called it already, or an interrupted `stop()` has."""
@@ -344,12 +344,11 @@ class profile(Results):
             session, self._session = self._session, None
             if session is None:
                 return
-            with ExitStack() as whatever_fails:
-                whatever_fails.callback(sessions.deactivate, session)
-                if session.window is not None:
-                    whatever_fails.callback(session.stop)
-                if session.is_recording:
-                    self._stop_observer()
+            run_all(
+                self._stop_observer if session.is_recording else None,
+                session.stop if session.window is not None else None,
+                partial(sessions.deactivate, session),
+            )
 
     def _keep_window(self, session: Session) -> None:
         trace = finish(*session.stop(), label=self.name, metadata=self._metadata, annotate=self.annotate)

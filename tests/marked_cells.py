@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 
@@ -70,6 +70,7 @@ class Shell:
     marks: Marks | None = None
     #: Whether Python is asked for the lines of functions without marks.
     follow_functions: bool = False
+    records_ops: Callable[[], bool] = lambda: True
 
     def __post_init__(self) -> None:
         self.marker = CellMarker(self.ip, lambda tree: bool(tree.body) and ast.unparse(tree.body[0]) == "begin()")
@@ -88,7 +89,7 @@ class Shell:
         """Stands for the call in a profiled cell's first line."""
         if self.marker in self.ip.ast_transformers:
             self.marks = self.marker.take()
-            self.marks.start(follow_functions=self.follow_functions)
+            self.marks.start(follow_functions=self.follow_functions, records_ops=self.records_ops)
 
     def run(self, cell: str, *, marked: bool = True) -> Run:
         """Run `cell` below a first line `begin()`; line numbers are those of `cell`, counted from 2."""

@@ -34,7 +34,7 @@ MAY_IMPORT = {
     # It follows threads that Kineto does not.
     "capture.dispatch": {*HOOKS, "capture.kineto"},
     "capture.eager": HOOKS,
-    "capture.marks": {*HOOKS, "capture"},
+    "capture.marks": HOOKS,
     "capture": {*HOOKS, "capture.kineto", "capture.dispatch", "capture.eager"},
     **{room: {*BASE, *ANALYSIS} for room in ANALYSIS},
     "results": ANSWERS,

@@ -1,4 +1,4 @@
-"""Interrupts at the worst moments: while hooks come and go, and between a block and its `__exit__`."""
+"""Clean ends whatever fails: every step of an end runs, and interrupts wait while hooks are installed or removed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,24 @@ from types import FrameType
 from typing import Any
 
 
+def run_all(*steps: Callable[[], Any] | None) -> None:
+    """Call every step in order, also after one that fails, then raise the first failure. A step of None is skipped."""
+    failure: BaseException | None = None
+    for step in steps:
+        try:
+            if step is not None:
+                step()
+        except BaseException as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
+
+
 @contextmanager
 def interrupts_held_back() -> Iterator[None]:
-    """An interrupt that comes inside arrives at the end, as it would have: whoever handles them is asked then.
+    """Delay SIGINT to the end of the block, where its handler is called as usual.
 
-    Nothing in threads other than the main one, where Python never delivers signals.
+    Outside the main thread this does nothing, for Python delivers no signals there.
     """
     handler = signal.getsignal(signal.SIGINT)
     # `current_thread` would add a dummy to the process for good where the thread is not Python's own.
@@ -32,7 +45,7 @@ def interrupts_held_back() -> Iterator[None]:
     try:
         yield
     finally:
-        # What the block itself installed is the user's own.
+        # A handler that was installed inside the block is the user's.
         if signal.getsignal(signal.SIGINT) is hold:
             signal.signal(signal.SIGINT, handler)
         if held:
@@ -40,10 +53,11 @@ def interrupts_held_back() -> Iterator[None]:
 
 
 class GuardedExit:
-    """An `__exit__` that is made up for where an interrupt leaves the block before `__exit__` has run a line.
+    """An `__exit__` whose work is done even if a signal arrives between the `with` body and its first line.
 
     A signal that comes during `a @ b` at the end of a block is raised when `__exit__` is entered. But a `with`
-    statement looks `__exit__` up first, and lets go of what it was given however the block ends: that is noticed.
+    statement looks `__exit__` up when it begins, and releases that callable however the block ends: `when_left`
+    reacts to the release.
     """
 
     def __init__(self, leave: Callable[..., Any]) -> None:
@@ -52,13 +66,13 @@ class GuardedExit:
     def __get__(self, manager: Any, kind: type | None = None) -> Callable[..., Any]:
         if manager is None:
             return self._leave
-        # No function of Python's own, for a traceback would keep that.
+        # A `partial`, because a traceback would keep a Python function alive.
         call = partial(self._leave, manager)
         manager.looked_up_exit = weakref.ref(call)
         return call
 
 
 def when_left(exit_call: weakref.ref[Any] | None, act: Callable[[], Any]) -> weakref.ref[Any] | None:
-    """A reference that has `act` called, as long as it is kept, when the block that looked up `exit_call` is left."""
+    """A weak reference to `exit_call`; as long as you keep it, `act` is called when the `with` block is left."""
     call = exit_call() if exit_call is not None else None
     return None if call is None else weakref.ref(call, lambda _: act())

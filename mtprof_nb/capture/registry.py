@@ -86,7 +86,7 @@ HOOK_KINDS = {
         HookKind(
             "mindtorch_v2",
             "mindtorch_v2",
-            "mtprof_nb.capture.eager.mindtorch_v2:MindTorchHook",
+            "mtprof_nb.capture.eager.runtimes:MindTorchHook",
             event_ns=1_700,
             flag_ns=_half_each(1_700),
             hidden_modules=("mindtorch_v2._dispatch", "mindtorch_v2.profiler"),
@@ -94,7 +94,7 @@ HOOK_KINDS = {
         HookKind(
             "candle",
             "candle",
-            "mtprof_nb.capture.eager.candle:CandleHook",
+            "mtprof_nb.capture.eager.runtimes:CandleHook",
             event_ns=1_700,
             flag_ns=_half_each(1_700),
             hidden_modules=("candle._dispatch", "candle.profiler"),

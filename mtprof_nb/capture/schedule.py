@@ -29,9 +29,12 @@ class ProfilerAction(Enum):
         return hash(self.name)  # as of every enum's member
 
 
+#: Actions of steps whose ops are recorded.
+RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 Schedule = Callable[[int], ProfilerAction]
-Deeds = list[Callable[[], Any]]
-Transitions = dict[tuple[ProfilerAction, ProfilerAction | None], Deeds]
+Calls = list[Callable[[], Any]]
+#: The calls of a transition, by the action of the step that ends and of the step that begins (None at stop).
+Transitions = dict[tuple[ProfilerAction, ProfilerAction | None], Calls]
 
 
 def schedule(
@@ -99,10 +102,10 @@ def transitions(
 ) -> Transitions:
     """The calls for each pair of actions: of the step that ends, and of the one that begins, or None at stop."""
     none, warmup, record, save, stopped = ProfilerAction
-    begin: Deeds = [prepare, start]
-    finish: Deeds = [stop, deliver]
-    cut: Deeds = [partial(_warn_of_schedule, "RECORD is not followed by RECORD_AND_SAVE"), stop]
-    unused: Deeds = [partial(_warn_of_schedule, "WARMUP is not followed by RECORD"), discard]
+    begin: Calls = [prepare, start]
+    finish: Calls = [stop, deliver]
+    cut: Calls = [partial(_warn_of_schedule, "RECORD is not followed by RECORD_AND_SAVE"), stop]
+    unused: Calls = [partial(_warn_of_schedule, "WARMUP is not followed by RECORD"), discard]
     to_idle: Transitions = {
         (none, none): [],
         (none, warmup): [prepare],
@@ -114,9 +117,9 @@ def transitions(
         (save, warmup): [*finish, prepare],
     }
     to_recording: Transitions = {
-        (previous, current): deeds
-        for current in (record, save)
-        for previous, deeds in ((none, begin), (warmup, [start]), (record, []), (save, finish + begin))
+        (previous, current): calls
+        for current in RECORDING
+        for previous, calls in ((none, begin), (warmup, [start]), (record, []), (save, finish + begin))
     }
     at_stop: Transitions = {(none, None): [], (warmup, None): [discard], (record, None): finish, (save, None): finish}
     device_stopped: Transitions = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Hook, Request
+from mtprof_nb.capture.interrupts import run_all
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES, default_hooks, hooks_named
 from mtprof_nb.capture.torch_scope import Together, torch_scope
 from mtprof_nb.model.trace import Int64, Trace
@@ -114,19 +116,12 @@ class Window:
 
     def _stop_hooks(self) -> dict[str, Trace]:
         traces: dict[str, Trace] = {}
-        failure: BaseException | None = None
-        try:
-            if self._beside is not None:
-                self._beside.remove()
-        except BaseException as error:
-            failure = error
+
+        def stop(name: str) -> None:
+            traces[name] = self.hooks[name].stop()
+
         # Kineto may follow Python: it ends before what was recorded beside it is read out.
         beside = [name for name, hook in self.hooks.items() if hook is self._beside]
-        for name in [*(name for name in reversed(self.hooks) if name not in beside), *beside]:
-            try:
-                traces[name] = self.hooks[name].stop()
-            except BaseException as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
+        order = [*(name for name in reversed(self.hooks) if name not in beside), *beside]
+        run_all(self._beside.remove if self._beside is not None else None, *(partial(stop, name) for name in order))
         return {name: traces[name] for name in self.hooks}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from traceback import walk_stack
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.error import UsageError
 
 from mtprof_nb.capture.imports import ImportWatcher
+from mtprof_nb.capture.interrupts import run_all
 from mtprof_nb.capture.marks.marked_cell import marker_of
 from mtprof_nb.capture.registry import default_hooks
+from mtprof_nb.capture.schedule import RECORDING
 from mtprof_nb.cell.boundary import Boundary
 from mtprof_nb.cell.progress import RecordingLine, somebody_watches
 from mtprof_nb.errors import HookError, collected_warnings
@@ -85,7 +87,7 @@ class Recording:
                 self._marks.idle()
             return
         if self._marks is not None:
-            self._marks.start(follow_functions=not self._prof.with_stack)
+            self._marks.start(not self._prof.with_stack, lambda: self._prof.current_action in RECORDING)
         if not any(kind.runtime_is_imported for kind in default_hooks()):
             self._watcher.install()
         if self._line is not None:
@@ -115,14 +117,13 @@ class Recording:
 
     def _leave(self) -> None:
         """Stop everything that runs; a second call does what the first one did not get to."""
-        with ExitStack() as whatever_fails:
-            if self._line is not None:
-                whatever_fails.callback(self._line.stop)
-            if self._marks is not None:
-                whatever_fails.callback(self._marks.stop)
-            whatever_fails.callback(self._stop)
-            whatever_fails.callback(self._watcher.remove)
-            whatever_fails.callback(self._boundary.remove)
+        run_all(
+            self._boundary.remove,
+            self._watcher.remove,
+            self._stop,
+            self._marks.stop if self._marks is not None else None,
+            self._line.stop if self._line is not None else None,
+        )
 
     def _stop(self) -> None:
         if active() is not self._prof:

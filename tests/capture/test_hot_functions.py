@@ -11,7 +11,6 @@ import pytest
 from marked_cells import Run, Shell, new_shell
 
 from mtprof_nb.capture.marks import mark_buffers
-from mtprof_nb.capture.marks import marked_cell as marks
 from mtprof_nb.capture.marks.hot_functions import HotFunctions
 from mtprof_nb.capture.marks.mark_transform import MARK
 
@@ -249,9 +248,9 @@ def test_what_a_handler_of_the_users_raises_meanwhile_is_raised(shell: Shell, mo
         run(shell, "for i in range(1000):\n    op()")
 
 
-def test_nothing_is_judged_while_a_schedule_waits(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_judged_while_a_schedule_waits(shell: Shell) -> None:
     session = SimpleNamespace(is_recording=False)
-    monkeypatch.setattr(marks, "active", lambda: session)
+    shell.records_ops = lambda: session.is_recording
     shell.ip.user_ns["session"] = session
     run(
         shell,

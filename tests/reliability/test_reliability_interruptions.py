@@ -21,7 +21,7 @@ from reliability_cases import (
 )
 
 import mtprof_nb as mtp
-from mtprof_nb.capture import session, window
+from mtprof_nb.capture import finish, window
 from mtprof_nb.capture.dispatch import dispatch_hook as dispatch
 from mtprof_nb.capture.dispatch import thread_follower as threads
 from mtprof_nb.capture.dispatch import unfollowed_threads
@@ -105,9 +105,9 @@ STEPS: list[tuple[str, Any, str]] = [
     ("dispatch", dispatch.DispatchHook, "_push"),
     ("dispatch", dispatch, "freeze"),
     ("dispatch", KINETO, "_start_trace"),
-    *((hook, window, "merge") for hook in ("kineto", "dispatch")),
+    *((hook, finish, "merge") for hook in ("kineto", "dispatch")),
     *((hook, window.Window, "prepare") for hook in ("kineto", "dispatch")),
-    *((hook, session, "mark_interleaved") for hook in ("kineto", "dispatch")),
+    *((hook, finish, "mark_interleaved") for hook in ("kineto", "dispatch")),
 ]
 
 

@@ -23,7 +23,6 @@ from mtprof_nb.capture.marks.mark_buffers import IDLE, MarkBuffers, idle_mark, m
 from mtprof_nb.capture.marks.mark_eligibility import reader_of_functions, transparent_decorators
 from mtprof_nb.capture.marks.mark_replay import with_marked_lines
 from mtprof_nb.capture.marks.mark_transform import MARK, Places, mark_tree
-from mtprof_nb.capture.session import active
 from mtprof_nb.model.trace import Int64, Trace
 
 if TYPE_CHECKING:
@@ -64,6 +63,7 @@ class Marks:
         self._unmarked: dict[str, None] = {}
         self._monitor: LineMonitor | None = None
         self._follows_functions = True
+        self._records_ops: Callable[[], bool] = lambda: True
         self._is_installed = False
         #: By `perf_counter_ns`: when the recording began, and when the code of the cell had run.
         self._began_ns = 0
@@ -113,11 +113,13 @@ class Marks:
             builtins.__dict__[MARK] = idle_mark(self._open)
             self._is_installed = True
 
-    def start(self, follow_functions: bool = True) -> None:
+    def start(self, follow_functions: bool = True, records_ops: Callable[[], bool] = lambda: True) -> None:
         """Keep marks from now on; called by the thread that runs the cell.
 
-        `follow_functions`: also in functions without marks, where Python can tell of their lines.
+        `follow_functions`: also mark functions of other files and cells, with `sys.monitoring` (Python 3.12).
+        `records_ops` tells whether ops are recorded now: a schedule may wait.
         """
+        self._records_ops = records_ops
         self._thread = threading.get_ident()
         self._began_ns = time.perf_counter_ns()
         self._buffers = MarkBuffers(self._open, self._look)
@@ -174,9 +176,8 @@ class Marks:
         return {code: plain for codes in self._plain_codes.values() for code, plain in codes.items()}
 
     def _look(self, pairs: Int64) -> None:
-        session = active()
         # While a schedule waits, ops are not recorded, and faster.
-        if self._hot is not None and (session is None or session.is_recording):
+        if self._hot is not None and self._records_ops():
             self._hot.look(pairs)
 
     def _unmark(self, scopes: set[int]) -> None:
