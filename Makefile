@@ -13,6 +13,10 @@ TORCH := $(shell sed -n 's/.*"torch==\([^"]*\)".*/\1/p' pyproject.toml)
 PYTEST = $(BIN)/python -m pytest --junitxml=$(REPORTS)/$@.xml
 #: An environment for each pair that `compat` is asked for.
 COMPAT = build/compat/python$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')-$(TORCH)
+#: An environment for `docs` alone, made anew whenever pyproject.toml changes.
+DOCS := build/docs
+#: $(call requirements,EXTRA): prints what an extra of pyproject.toml needs, one requirement a line.
+requirements = sed -n '/^$(1) = \[/,/^]/s/^ *"\([^"]*\)".*/\1/p' pyproject.toml
 #: The tools of package.json, installed anew whenever it changes.
 NODE_TOOLS = { [ node_modules/.ready -nt package.json ] \
 	|| { npm install --loglevel=error && touch node_modules/.ready; }; }
@@ -100,7 +104,7 @@ compat: ## unit and kernel tests with another Python and torch: make compat PYTH
 		&& $(PYTHON) -m venv --clear $(COMPAT) \
 		&& $(COMPAT)/bin/pip install -q --disable-pip-version-check --no-deps "torch==$(TORCH)" \
 			$(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) \
-		&& sed -n '/^dev = \[/,/^]/s/^ *"\([^"]*\)".*/\1/p' pyproject.toml | grep -v '^torch==' > $(COMPAT)/dev.txt \
+		&& $(call requirements,dev) | grep -v '^torch==' > $(COMPAT)/dev.txt \
 		&& $(COMPAT)/bin/pip install -q --disable-pip-version-check "torch==$(TORCH)" -r $(COMPAT)/dev.txt -e . \
 		&& touch $(COMPAT)/.ready; }
 	@failed=; export OMP_NUM_THREADS=1; \
@@ -111,6 +115,19 @@ compat: ## unit and kernel tests with another Python and torch: make compat PYTH
 .PHONY: soak
 soak: $(READY) ## faults, hostile input and long runs at full size
 	@MTPROF_SOAK=1 OMP_NUM_THREADS=1 $(PYTEST) -s -m soak -o faulthandler_timeout=1800 tests
+
+##@ Documentation
+.PHONY: docs
+docs: $(DOCS)/.ready ## the pages of docs/ and the reference as a site in build/site
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/python -m mkdocs build --strict --quiet
+	@echo "open build/site/index.html"
+
+$(DOCS)/.ready: pyproject.toml
+	@echo "making the environment in $(DOCS)"
+	@$(PYTHON) -m venv --clear $(DOCS)
+	@$(call requirements,docs) > $(DOCS)/requirements.txt
+	@$(DOCS)/bin/pip install -q --disable-pip-version-check -r $(DOCS)/requirements.txt
+	@touch $@
 
 ##@ The work tree
 .PHONY: fmt

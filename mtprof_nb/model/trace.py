@@ -168,105 +168,139 @@ class Trace(Record):
     table holds -1 where there is nothing to point at.
     """
 
+    #: Position in `names`.
     name: Annotated[Int32, PointsInto("names")]
+    #: Position in `KINDS`: op, scope, Python call, runtime call, or one of six kinds of device event.
     kind: Int8
+    #: Device type, a position in `devices`.
     device: Annotated[Int8, PointsInto("devices")]
+    #: Unix nanoseconds.
     start_ns: Int64
+    #: Never negative.
     duration_ns: Int64
+    #: The thread or device stream that ran the event, a position in `tracks`.
     track: Annotated[Int32, PointsInto("tracks")]
+    #: Position in `PHASES`: forward, backward, optimizer or other.
     phase: Int8
-    #: Unique and rising over ops, 0 for what is not an op.
+    #: Unique and increasing over ops, 0 for other events.
     correlation_id: Int64
-    #: Autograd's number, -1 where there is none.
+    #: Autograd's sequence number, -1 if there is none.
     sequence_nr: Int64
-    #: For an event of the backward pass, the forward event that made its autograd node, or -1.
+    #: For an event of the backward pass, the forward event that created its autograd node, or -1.
     forward: Annotated[Int32, POINTS_TO_EVENT]
-    #: The profiler step in which the event started.
+    #: Number of the profiler step in which the event started.
     step: Int32
+    #: True for scopes that the user or a library opened with `record_function`.
     is_user_annotation: Bool
+    #: True for scopes that ended on another thread, or that overlap other scopes of their track.
     is_async: Bool
+    #: Index among devices of one type, as the 1 of "cuda:1".
     device_index: Int8
 
+    #: Names of events.
     names: tuple[str, ...]
+    #: Device types: "CPU", "CUDA", "NPU", …
     devices: tuple[str, ...]
+    #: Threads and device streams.
     tracks: tuple[Track, ...]
 
-    #: For what ran on a device and for a runtime call, the op that caused it, or -1. None where no device was recorded.
+    #: For device events and runtime calls, the op that caused them, or -1. None if no device was recorded.
     launcher: Annotated[Int32 | None, POINTS_TO_EVENT] = None
-    #: For what ran on a device, the runtime call that launched it, or -1. None where no device was recorded.
+    #: For device events, the runtime call that launched them, or -1. None if no device was recorded.
     launch: Annotated[Int32 | None, POINTS_TO_EVENT] = None
-    #: Bytes that a copy, a set or a collective moved, -1 where unknown.
+    #: Bytes that a copy, a set or a collective moved, -1 if unknown.
     moved_bytes: Annotated[Int64 | None, Absent(-1)] = None
     #: For a collective, on a device or on the host, a position in `collectives`.
     collective: Annotated[Int32 | None, PointsInto("collectives")] = None
+    #: Overload of the op, a position in `overloads`.
     overload: Annotated[Int32 | None, PointsInto("overloads")] = None
+    #: Shapes of the inputs, a position in `shapes`. None without `record_shapes`.
     shape: Annotated[Int32 | None, PointsInto("shapes")] = None
-    #: Values of inputs that are no tensors, a position in `value_texts`.
+    #: Values of the inputs that are not tensors, a position in `value_texts`.
     values: Annotated[Int32 | None, PointsInto("value_texts")] = None
-    #: The number that torch's execution trace knows the call by, 0 where none was being made. None where nowhere.
+    #: Number of the call in torch's execution trace, 0 if none was being written. None if no event has one.
     record_function: Int64 | None = None
-    #: Metadata of a collective or of a device, a position in `extras`. None where no event has any.
+    #: Metadata of a collective or of a device, a position in `extras`. None if no event has any.
     extra: Annotated[Int32 | None, PointsInto("extras")] = None
+    #: Python stack of the event, a node of `stacks`. None without `with_stack`.
     stack: Annotated[Int32 | None, PointsInto("stacks")] = None
-    #: True where `stack` is the forward op's, lent to an event of the backward pass.
+    #: True where `stack` is the stack of the forward op, shown for an event of the backward pass.
     stack_is_forward: Bool | None = None
-    #: True for an op that Python code ran inside the backward pass. None where events of autograd nodes tell.
+    #: True for an op that Python code ran inside the backward pass. None if events of autograd nodes show that.
     is_python_backward: Bool | None = None
-    #: Bytes of the event's own device around it, -1 where unknown.
+    #: Bytes held on the event's device before it, -1 if unknown. None without `profile_memory`.
     memory_before: Annotated[Int64 | None, Absent(-1)] = None
+    #: Bytes held on the event's device after it, as `memory_before`.
     memory_after: Annotated[Int64 | None, Absent(-1)] = None
-    #: Floating point operations, -1 where no formula is known.
+    #: Floating point operations, -1 if no formula is known. None without `with_flops`.
     flops: Annotated[Int64 | None, Absent(-1)] = None
+    #: Path of the `nn.Module` that was being called, a position in `modules`. None without `with_modules`.
     module: Annotated[Int32 | None, PointsInto("modules")] = None
-    #: The marked line that was running; the one that caused the event is told by `analysis.attribution`.
+    #: The marked line that was running. `analysis.lines.attribution` finds the line that caused the event.
     line: Annotated[Int32 | None, PointsInto("lines")] = None
     #: The marked lines that were running, innermost first: a node of `line_stacks`.
     line_stack: Annotated[Int32 | None, PointsInto("line_stacks")] = None
-    #: For an op of an optimizer, the parameter that it works for. None where shapes were not recorded.
+    #: For an op of an optimizer, the parameter that it updates. None if shapes were not recorded.
     parameter: Annotated[Int32 | None, PointsInto("parameters")] = None
 
+    #: Recorded processes.
     processes: tuple[Process, ...] = (Process(),)
+    #: Collective calls.
     collectives: tuple[Collective, ...] = ()
+    #: Names of overloads.
     overloads: tuple[str, ...] = ()
+    #: Shapes of one op's inputs each: a tuple per tensor, a tuple of tuples per tensor list, () otherwise.
     shapes: tuple[Shapes, ...] = ()
     #: Element types beside `shapes`: one string per input, "" for a non-tensor.
     dtypes: Annotated[tuple[tuple[str, ...], ...], Beside("shapes")] = ()
-    #: Strides beside `shapes`, in the same form; () where the runtime does not tell them.
+    #: Strides beside `shapes`, in the same form; () if the runtime does not report them.
     strides: Annotated[tuple[Shapes, ...], Beside("shapes")] = ()
-    #: JSON: a value per positional input, null for a tensor, then pairs of key and value (see `input_values`).
+    #: JSON: a value per positional input, null for a tensor, then pairs of key and value (see `model.input_values`).
     value_texts: tuple[str, ...] = ()
-    #: JSON objects, the values as Kineto spells them.
+    #: JSON objects with metadata of events, spelled as Kineto spells them.
     extras: tuple[str, ...] = ()
+    #: Python stacks.
     stacks: StackTree | None = None
+    #: Paths of modules, such as "net.layers.0".
     modules: tuple[str, ...] = ()
+    #: Marked lines.
     lines: tuple[SourceLine, ...] = ()
+    #: Names of parameters.
     parameters: tuple[str, ...] = ()
+    #: Stacks of marked lines.
     line_stacks: StackTree | None = None
-    #: Why lines are missing, or coarser than they could be; "" where nothing is wrong.
+    #: Why lines are missing or inexact; "" if they are complete.
     lines_note: Annotated[str, Joined(lambda notes: "; ".join(filter(None, dict.fromkeys(notes))))] = ""
+    #: Allocator events. None without `profile_memory`.
     allocations: Allocations | None = None
-    #: For each marked line that ran, the time while no op did. None where no line was marked, or ops are missing.
+    #: For each marked line that ran, the time during which no op ran. None if no line was marked, or ops are missing.
     outside: Annotated[Mapping[SourceLine, OutsideOps] | None, Joined(_outside)] = None
-    #: Source text by file name as the recording ended: of notebook cells, and of the user's files.
+    #: Source text of notebook cells and of the user's files when the recording ended, by file name.
     sources: Annotated[Mapping[str, str], Joined(_updated)] = field(default_factory=dict)
 
+    #: Flags of the recording.
     recorded: Recorded = field(default_factory=Recorded)
-    #: The recording's own window, Unix nanoseconds.
+    #: Start of the recording, Unix nanoseconds.
     began_ns: Annotated[int, Joined(min)] = 0
+    #: End of the recording, Unix nanoseconds.
     ended_ns: Annotated[int, Joined(max)] = 0
-    #: Begin and end of each recorded window: several where a schedule, or a profile started again, recorded in parts.
+    #: Start and end of each recorded window: several if a schedule repeats, or a profile was started again.
     windows: Annotated[tuple[tuple[int, int], ...], Joined(_in_order)] = ()
+    #: `name` of the profile.
     label: str = ""
+    #: Names of the hooks that recorded.
     hooks: Annotated[tuple[str, ...], Joined(_of_all)] = ()
+    #: Identifier of the recording, as torch writes it into its exports.
     trace_id: str = ""
-    #: Events beyond `max_events`; `dropped_exactly` is False when this is only a lower bound.
+    #: Number of events beyond `max_events`, which were not kept.
     dropped: Annotated[int, Joined(sum)] = 0
+    #: False if `dropped` is only a lower bound.
     dropped_exactly: Annotated[bool, Joined(all)] = True
-    #: Whether some ops were left out on purpose: of devices that were not asked for, or switched off for a time.
+    #: True if ops are missing: CPU was not requested or was switched off, or another profiler emptied the recording.
     is_partial: Annotated[bool, Joined(any)] = False
-    #: Estimated time that recording itself added, `own_ns` with it, or -1.
+    #: Estimated time that recording added, including `own_ns`; -1 if unknown.
     overhead_ns: Annotated[int, Joined(_overhead_ns)] = -1
-    #: Of the window and in no op, the time that the profiler took to start, to stop and for its line marks.
+    #: Time of the window, outside ops, that the profiler took to start, to stop and for its line marks.
     own_ns: Annotated[int, Joined(sum)] = 0
 
     def __post_init__(self) -> None:

@@ -1,0 +1,97 @@
+"""The documentation names what there is: pages, objects, parameters, and sections of the README."""
+
+import ast
+import inspect
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import mtprof_nb
+from mtprof_nb.model.schema import schema_of
+from mtprof_nb.model.trace import Trace
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+SITE = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+DOCUMENTED = re.compile(r"^::: (\S+)$", re.MULTILINE)
+SECTION = re.compile(r'^--8<-- "README\.md:(\w+)"$', re.MULTILINE)
+LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
+#: Public names that IPython calls, and users do not.
+CALLED_BY_IPYTHON = {"load_ipython_extension", "unload_ipython_extension"}
+
+
+def _text(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def _pages_of(nav: Any) -> list[str]:
+    """The paths of a `nav`, however it is nested."""
+    if isinstance(nav, str):
+        return [nav]
+    return [page for entry in (nav.values() if isinstance(nav, dict) else nav) for page in _pages_of(entry)]
+
+
+def _documented() -> list[str]:
+    return [name for page in PAGES for name in DOCUMENTED.findall(_text(page))]
+
+
+def _object(name: str) -> Any:
+    module, _, attribute = name.rpartition(".")
+    return getattr(import_module(module), attribute)
+
+
+def test_the_navigation_has_every_page_once() -> None:
+    assert sorted(_pages_of(SITE["nav"])) == [page.relative_to(DOCS).as_posix() for page in PAGES]
+
+
+@pytest.mark.parametrize("name", _documented())
+def test_a_documented_object_exists_and_has_a_docstring(name: str) -> None:
+    assert inspect.getdoc(_object(name))
+
+
+def test_no_object_is_documented_twice() -> None:
+    assert len(_documented()) == len(set(_documented()))
+
+
+def test_every_public_name_is_documented() -> None:
+    documented = {id(_object(name)) for name in _documented()}
+    public = {name for name in mtprof_nb.__all__ if id(getattr(mtprof_nb, name)) not in documented}
+
+    assert public == CALLED_BY_IPYTHON
+
+
+def test_the_parameters_of_profile_are_all_described_with_their_defaults() -> None:
+    section = _text(DOCS / "api" / "profile.md").split("\n## ")[1]
+    rows = [re.split(r" *\| *", line.strip("| ")) for line in section.splitlines() if line.startswith("| `")]
+    described = {row[0].strip("`"): row[1].strip("`") for row in rows}
+    accepted = inspect.signature(mtprof_nb.profile).parameters
+    defaults = {name: parameter.default for name, parameter in accepted.items()}
+
+    assert list(described) == list(defaults)
+    literal = {name: ast.literal_eval(text) for name, text in described.items() if defaults[name] is not None}
+    assert literal == {name: default for name, default in defaults.items() if default is not None}
+
+
+def test_every_field_of_a_trace_has_a_comment() -> None:
+    fields = [line for line in inspect.getsource(Trace).splitlines() if re.match(r"    \w+: ", line)]
+    lines = inspect.getsource(Trace).splitlines()
+    uncommented = [field for field in fields if not lines[lines.index(field) - 1].startswith("    #: ")]
+
+    assert len(fields) > len(schema_of(Trace).columns)
+    assert uncommented == []
+
+
+@pytest.mark.parametrize("page", [page.relative_to(DOCS).as_posix() for page in PAGES])
+def test_a_page_points_at_nothing_that_is_missing(page: str) -> None:
+    path = DOCS / page
+    targets = [target.partition("#")[0] for target in LINK.findall(_text(path))]
+    sections = SECTION.findall(_text(path))
+    readme = _text(ROOT / "README.md")
+
+    assert [target for target in targets if not (path.parent / target).exists()] == []
+    assert [name for name in sections if f"[start:{name}]" not in readme or f"[end:{name}]" not in readme] == []
