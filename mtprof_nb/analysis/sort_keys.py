@@ -1,12 +1,12 @@
-"""Keys that rows can be sorted by: torch's names, and the titles of our columns."""
+"""Keys that rows can be sorted by: torch's names, and the titles of the panel's columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 _ALIASES = {"cpu_time_avg": "cpu_time", "device_time_avg": "device_time", "self_cpu_time": "self_cpu_time_total"}
-#: torch's names of what rows can be sorted by.
-SORT_KEYS = {
+#: torch's sort keys, and the column of the operators table that each means.
+TORCH_KEYS = {
     "self_cpu_time_total": "self_ns",
     "cpu_time_total": "total_ns",
     "cpu_time": "average_ns",
@@ -19,23 +19,26 @@ SORT_KEYS = {
     "device_memory_usage": "device_bytes",
     "flops": "flops",
     "key": "label",
-    "name": "label",
 }
-
-_OURS = {
-    "self": "self_ns",
-    "total": "total_ns",
-    "average": "average_ns",
-    "memory": "allocated_bytes",
-    "calls": "count",
+#: Titles of the panel's columns: torch's key for the text table, and the column of the operators table.
+TITLES = {
+    "self": ("self_cpu_time_total", "self_ns"),
+    "total": ("cpu_time_total", "total_ns"),
+    "average": ("cpu_time", "average_ns"),
+    "calls": ("count", "count"),
+    "memory": ("cpu_memory_usage", "allocated_bytes"),
+    "name": ("key", "label"),
 }
+#: Keys that both the panel and the text table can be sorted by.
+SORT_KEYS = (*TITLES, *TORCH_KEYS)
 
 
 def sort_column(sort: str | None) -> str:
-    """The column that a sort key of torch's, or of ours, means; `AttributeError` that lists them if unknown."""
-    known = {**SORT_KEYS, **_OURS, **{column: column for column in (*SORT_KEYS.values(), *_OURS.values())}}
+    """The column of the operators table that a key, or a column, names; `AttributeError` where it is unknown."""
     if sort is None:
         return "self_ns"
+    keys = TORCH_KEYS | {title: column for title, (_, column) in TITLES.items()}
+    known = keys | {column: column for column in keys.values()}
     return known[sort_attribute(sort, tuple(known))]
 
 

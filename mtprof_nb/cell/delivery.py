@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mtprof_nb.analysis.sort_keys import TITLES
 from mtprof_nb.cell.flags import Flags
-from mtprof_nb.cell.options import TEXT_KEYS
 from mtprof_nb.cell.recording import Ending, tell
 from mtprof_nb.export.atomic import replacing
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from mtprof_nb.profiler import profile
-
-DEFAULT_SORT = "self_cpu_time_total"
 
 
 def deliver(ip: InteractiveShell, flags: Flags, prof: profile, ending: Ending) -> None:
@@ -49,8 +47,8 @@ def _attempt(what: str, act: Callable[[], None]) -> None:
 
 def _write_table(prof: profile, flags: Flags, path: Path) -> None:
     rows = flags.limit if flags.limit is not None else -1
-    sort = flags.sort or DEFAULT_SORT
-    table = prof.key_averages().table(sort_by=TEXT_KEYS.get(sort, sort), row_limit=rows)
+    sort = flags.sort or "self"
+    table = prof.key_averages().table(sort_by=TITLES[sort][0] if sort in TITLES else sort, row_limit=rows)
     with replacing(path) as file:
         file.write(table.encode())
 

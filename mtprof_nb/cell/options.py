@@ -8,27 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mtprof_nb.analysis import sort_keys
-from mtprof_nb.analysis.sort_keys import sort_attribute
+from mtprof_nb.analysis.sort_keys import SORT_KEYS, sort_attribute
 from mtprof_nb.capture.activities import ProfilerActivity, as_activity
 from mtprof_nb.capture.registry import HOOK_KINDS
 from mtprof_nb.capture.schedule import schedule
-from mtprof_nb.results import averages
 
 RECORD_FLAGS = ("with_stack", "record_shapes", "profile_memory", "with_flops", "with_modules")
 SCHEDULE_KEYS = ("wait", "warmup", "active", "repeat", "skip_first", "skip_first_wait")
 ACTIVITIES = tuple(activity.value.lower() for activity in ProfilerActivity)
 DUMP_SUFFIXES = (".json", ".json.gz")
-#: Columns of the panel by their titles, and what the text table, which is torch's, calls them.
-TEXT_KEYS = {
-    "self": "self_cpu_time_total",
-    "total": "cpu_time_total",
-    "average": "cpu_time",
-    "calls": "count",
-    "memory": "cpu_memory_usage",
-}
-#: What both the panel and the text table can be sorted by.
-SORT_KEYS = (*TEXT_KEYS, *(key for key in sort_keys.SORT_KEYS if key in averages.SORT_KEYS))
 
 
 def _positive(text: str) -> int:

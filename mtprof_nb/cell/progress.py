@@ -17,18 +17,6 @@ if TYPE_CHECKING:
 INTERVAL_S = 1.0
 
 
-def somebody_watches(ip: InteractiveShell) -> bool:
-    """Whether the cell was sent by a frontend with a person before it.
-
-    nbconvert, `jupyter execute`, nbval and papermill say in the request that nobody can answer a question; a
-    terminal has no request at all.
-    """
-    if not hasattr(ip, "get_parent"):
-        return False
-    request = ip.get_parent().get("content", {})
-    return bool(request.get("allow_stdin", False))
-
-
 class RecordingLine:
     """Shown after the first second, rewritten every second, emptied by `stop`."""
 

@@ -18,9 +18,10 @@ from mtprof_nb.capture.marks.marked_cell import marker_of
 from mtprof_nb.capture.registry import default_hooks
 from mtprof_nb.capture.schedule import RECORDING
 from mtprof_nb.cell.boundary import Boundary
-from mtprof_nb.cell.progress import RecordingLine, somebody_watches
+from mtprof_nb.cell.progress import RecordingLine
 from mtprof_nb.errors import HookError, collected_warnings
 from mtprof_nb.profiler import active, last, profile
+from mtprof_nb.views.frontend import has_user
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
@@ -55,7 +56,7 @@ class Recording:
         self._notes: list[str] = []
         self._prof = prof = self._profile(options)
         self._thread = threading.get_ident()
-        self._line = RecordingLine(ip, prof.name, lambda: prof.step_num) if somebody_watches(ip) else None
+        self._line = RecordingLine(ip, prof.name, lambda: prof.step_num) if has_user(ip) else None
         self._watcher = ImportWatcher([kind.runtime for kind in default_hooks()], self._attach)
         self._boundary = Boundary(ip, self._cell, self.end)
         marker = marker_of(ip)

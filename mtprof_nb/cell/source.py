@@ -92,4 +92,7 @@ class OneLiner:
 
 def is_profiled(tree: ast.Module) -> bool:
     """Whether a cell, parsed after the rewriting, begins a recording."""
-    return bool(tree.body) and ast.unparse(tree.body[0]).startswith(_BEGIN)
+    match tree.body:
+        case [ast.Expr(ast.Call(ast.Attribute(attr="run_cell_magic"), [ast.Constant(name), *_])), *_]:
+            return bool(name == MAGIC)
+    return False

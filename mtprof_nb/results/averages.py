@@ -13,7 +13,7 @@ from mtprof_nb.analysis.groups import Column, Groups, flat_shapes, group, innerm
 from mtprof_nb.analysis.stack_metrics import METRICS
 from mtprof_nb.model.trace import PYTHON, Int64, Trace
 from mtprof_nb.results.event import DeviceName, Event, used_device
-from mtprof_nb.results.text_table import FormattedTimes, build_table, data_frame, self_cpu_time
+from mtprof_nb.results.text_table import FormattedTimes, TextTable, data_frame, self_cpu_time
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,8 +143,10 @@ DATAFRAME_COLUMNS = (
 )
 
 
-class EventList(list[FunctionEventAvg]):
-    """A list of rows. Every answer is about the rows that it holds when asked."""
+class EventList(TextTable, list[FunctionEventAvg]):
+    """A list of rows. Every method answers for the rows that the list holds when it is called."""
+
+    _sort_keys = SORT_KEYS
 
     def __init__(
         self,
@@ -184,32 +186,8 @@ class EventList(list[FunctionEventAvg]):
         """Microseconds of the host in all rows; no moment of a thread counts twice."""
         return self_cpu_time(self)
 
-    def table(
-        self,
-        sort_by: str | None = None,
-        row_limit: int | None = 100,
-        max_src_column_width: int | None = 75,
-        max_name_column_width: int | None = 55,
-        max_shapes_column_width: int | None = 80,
-        header: str | None = None,
-        top_level_events_only: bool = False,
-        time_unit: str | None = None,
-    ) -> str:
-        """An aligned text table, empty without rows. Sorted the largest first by any of `SORT_KEYS`."""
-        return build_table(
-            self,
-            attributes=SORT_KEYS,
-            sort_by=sort_by,
-            row_limit=row_limit,
-            max_src_column_width=max_src_column_width,
-            max_name_column_width=max_name_column_width,
-            max_shapes_column_width=max_shapes_column_width,
-            header=header,
-            profile_memory=self._profile_memory,
-            with_flops=self._with_flops,
-            top_level_events_only=top_level_events_only,
-            time_unit=time_unit,
-        )
+    def _recorded_columns(self) -> tuple[bool, bool]:
+        return self._profile_memory, self._with_flops
 
     def key_averages(
         self,

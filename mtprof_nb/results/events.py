@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, MutableSequence
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
@@ -13,20 +13,20 @@ from mtprof_nb.analysis.costs import averaged_costs
 from mtprof_nb.analysis.stack_metrics import METRICS
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Int64, Trace
+from mtprof_nb.results.averages import SORT_KEYS, EventList, FunctionEventAvg, key_averages
 from mtprof_nb.results.event import Event
-from mtprof_nb.results.text_table import build_table
-
-if TYPE_CHECKING:
-    from mtprof_nb.results.averages import EventList, FunctionEventAvg
+from mtprof_nb.results.text_table import TextTable
 
 
-class Events(MutableSequence[Event]):
+class Events(TextTable, MutableSequence[Event]):
     """A list of events, at first all of a trace that count, by start. Every answer is about the events that it holds.
 
     As in torch's list, bookkeeping of the runtime is left out, and an event whose only child has its name stands for
     both: so many events, and so much time, are in the rows of `key_averages()` too.
     Event objects are made when they are asked for, and all of them when the list is changed.
     """
+
+    _sort_keys = SORT_KEYS
 
     def __init__(self, trace: Trace, held: Iterable[Event] | None = None) -> None:
         self._trace = trace
@@ -130,8 +130,6 @@ class Events(MutableSequence[Event]):
         include_python_functions: bool = False,
     ) -> EventList:
         """The events grouped by name and device, and by what else is asked for; Python calls only where asked for."""
-        from mtprof_nb.results.averages import key_averages
-
         by = (group_by_input_shapes, group_by_stack_n, group_by_overload_name, include_python_functions)
         if self._held is None:
             return key_averages(self._trace, *by)
@@ -143,35 +141,9 @@ class Events(MutableSequence[Event]):
         """All events in one row, whose key is `Total`."""
         return self.key_averages(include_python_functions=True).total_average()
 
-    def table(
-        self,
-        sort_by: str | None = None,
-        row_limit: int | None = 100,
-        max_src_column_width: int | None = 75,
-        max_name_column_width: int | None = 55,
-        max_shapes_column_width: int | None = 80,
-        header: str | None = None,
-        top_level_events_only: bool = False,
-        time_unit: str | None = None,
-    ) -> str:
-        """A text table with a row an event; options as for `EventList.table`."""
-        from mtprof_nb.results.averages import SORT_KEYS
-
+    def _recorded_columns(self) -> tuple[bool, bool]:
         recorded = [trace.recorded for trace in ((self._trace,) if self._held is None else self._chosen())]
-        return build_table(
-            self,
-            attributes=SORT_KEYS,
-            sort_by=sort_by,
-            row_limit=row_limit,
-            max_src_column_width=max_src_column_width,
-            max_name_column_width=max_name_column_width,
-            max_shapes_column_width=max_shapes_column_width,
-            header=header,
-            profile_memory=any(one.profile_memory for one in recorded),
-            with_flops=any(one.with_flops for one in recorded),
-            top_level_events_only=top_level_events_only,
-            time_unit=time_unit,
-        )
+        return any(one.profile_memory for one in recorded), any(one.with_flops for one in recorded)
 
     def supported_export_stacks_metrics(self) -> list[str]:
         """The metrics that `export_stacks` takes."""

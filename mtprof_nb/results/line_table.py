@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, overload
 
 from mtprof_nb.analysis.lines.line_costs import LineCosts, OpsOfLine, line_costs, ops_of_line
 from mtprof_nb.analysis.lines.parameter_lines import ParameterCost, parameter_costs
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.source_files import file_label
 from mtprof_nb.model.trace import Int64, OutsideOps, SourceLine, Trace
 from mtprof_nb.results.text_table import data_frame, format_memory, format_share, format_time
@@ -75,7 +76,7 @@ class Lines(Sequence[LineRow]):
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._rows = _rows(trace, line_costs(trace))
+        self._rows = _rows(trace)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -145,7 +146,9 @@ def _sorted(rows: list[LineRow], key: str) -> list[LineRow]:
     return sorted(rows, key=lambda row: (row.file == "", -(getattr(row, key) or 0), -row.time_ns, row.file, row.line))
 
 
-def _rows(trace: Trace, costs: LineCosts) -> list[LineRow]:
+@once_a_trace
+def _rows(trace: Trace) -> list[LineRow]:
+    costs = line_costs(trace)
     outside = dict(trace.outside or {})
     places = enumerate((*costs.lines, None))
     with_ops = [(index, place) for index, place in places if costs.count[index] or costs.total_ns[index]]

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mtprof_nb.analysis.sort_keys import sort_attribute
 
@@ -113,7 +113,7 @@ def sorted_rows(rows: Sequence[Row], attribute: str) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class Column:
+class TextColumn:
     """One column: its header, and what it says of a row."""
 
     header: str
@@ -122,59 +122,72 @@ class Column:
     align: str = ">"
 
 
-def build_table(
-    rows: Sequence[Row],
-    *,
-    attributes: Sequence[str],
-    sort_by: str | None = None,
-    row_limit: int | None = 100,
-    max_src_column_width: int | None = 75,
-    max_name_column_width: int | None = 55,
-    max_shapes_column_width: int | None = 80,
-    header: str | None = None,
-    profile_memory: bool = False,
-    with_flops: bool = False,
-    top_level_events_only: bool = False,
-    time_unit: str | None = None,
-) -> str:
-    """The table of `rows`, empty without any. A negative `row_limit`, or None, shows all."""
-    if time_unit is not None and time_unit not in _UNITS:
-        msg = f"time_unit should be one of: {', '.join(_UNITS)}, not {time_unit!r}"
-        raise ValueError(msg)
-    attribute = sort_attribute(sort_by, attributes) if sort_by is not None else None
-    if not rows:
-        return ""
-    if attribute is not None:
-        rows = sorted_rows(rows, attribute)
-    columns = [
-        *_name_columns(rows, max_name_column_width),
-        *_time_columns(rows, time_unit),
-        *_memory_columns(rows, profile_memory),
-        Column("# of Calls", lambda row: str(row.count)),
-        *_shapes_column(rows, max_shapes_column_width),
-        *_flops_column(rows, with_flops),
-    ]
-    source = _source_column(rows, max_src_column_width)
-    shown = [row for row in rows if row.cpu_parent is None] if top_level_events_only else list(rows)
-    shown = shown if row_limit is None or row_limit < 0 else shown[:row_limit]
-    body = _Body([*columns, source] if source else columns, shown)
-    lines = ["=" * body.line_length, header] if header is not None else []
-    if top_level_events_only:
-        lines += ["=" * body.line_length, "This report only display top-level ops statistics"]
-    lines += [body.rule, body.line([column.header for column in body.columns]), body.rule]
-    for row, cells in zip(shown, body.cells, strict=True):
-        lines.append(body.line(cells))
-        if source:
-            blank = [""] * len(columns)
-            lines += [body.line([*blank, cut_front(entry, source.width)]) for entry in (*(row.stack or ())[1:], "")]
-    lines += [body.rule, *_totals(rows, time_unit)]
-    return "\n".join(lines) + "\n"
+class TextTable:
+    """Gives a list of rows torch's `table()`."""
+
+    __slots__ = ()
+
+    #: Attributes of a row that `table` can sort by.
+    _sort_keys: ClassVar[Sequence[str]]
+
+    def _recorded_columns(self) -> tuple[bool, bool]:
+        """Whether memory and FLOPs were recorded: each has columns of its own."""
+        raise NotImplementedError
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int | None = 100,
+        max_src_column_width: int | None = 75,
+        max_name_column_width: int | None = 55,
+        max_shapes_column_width: int | None = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
+        """Return the rows as aligned text, "" without rows.
+
+        `sort_by` is an attribute of the rows, the largest first. A negative `row_limit`, or None, shows all rows.
+        """
+        if time_unit is not None and time_unit not in _UNITS:
+            msg = f"time_unit should be one of: {', '.join(_UNITS)}, not {time_unit!r}"
+            raise ValueError(msg)
+        attribute = sort_attribute(sort_by, self._sort_keys) if sort_by is not None else None
+        rows: list[Row] = list(self)  # type: ignore[call-overload]
+        if not rows:
+            return ""
+        if attribute is not None:
+            rows = sorted_rows(rows, attribute)
+        with_memory, with_flops = self._recorded_columns()
+        columns = [
+            *_name_columns(rows, max_name_column_width),
+            *_time_columns(rows, time_unit),
+            *_memory_columns(rows, with_memory),
+            TextColumn("# of Calls", lambda row: str(row.count)),
+            *_shapes_column(rows, max_shapes_column_width),
+            *_flops_column(rows, with_flops),
+        ]
+        source = _source_column(rows, max_src_column_width)
+        shown = [row for row in rows if row.cpu_parent is None] if top_level_events_only else rows
+        shown = shown if row_limit is None or row_limit < 0 else shown[:row_limit]
+        body = _Body([*columns, source] if source else columns, shown)
+        lines = ["=" * body.line_length, header] if header is not None else []
+        if top_level_events_only:
+            lines += ["=" * body.line_length, "This report only display top-level ops statistics"]
+        lines += [body.rule, body.line([column.header for column in body.columns]), body.rule]
+        for row, cells in zip(shown, body.cells, strict=True):
+            lines.append(body.line(cells))
+            if source:
+                blank = [""] * len(columns)
+                lines += [body.line([*blank, cut_front(entry, source.width)]) for entry in (*(row.stack or ())[1:], "")]
+        lines += [body.rule, *_totals(rows, time_unit)]
+        return "\n".join(lines) + "\n"
 
 
 class _Body:
-    """Cells of the shown rows, in columns as wide as torch's, or wider where something would not fit."""
+    """Cells of the shown rows, in columns as wide as torch's, or wider where a cell would not fit."""
 
-    def __init__(self, columns: list[Column], rows: Sequence[Row]) -> None:
+    def __init__(self, columns: list[TextColumn], rows: Sequence[Row]) -> None:
         self.columns = columns
         self.cells = [[column.text(row) for column in columns] for row in rows]
         self._widths = [
@@ -206,33 +219,33 @@ def cut_front(text: str, width: int) -> str:
     return text if len(text) <= width else "..."[:width] + text[len(text) - width + 3 :]
 
 
-def _name_columns(rows: Sequence[Row], limit: int | None) -> list[Column]:
+def _name_columns(rows: Sequence[Row], limit: int | None) -> list[TextColumn]:
     width = _limited(max(len(row.key) for row in rows) + 4, limit)
 
     def cut(name: str) -> str:
         return f"{name[: limit - 3]}..." if limit is not None and len(name) >= limit - 3 else name
 
-    columns = [Column("Name", lambda row: cut(row.key), width)]
+    columns = [TextColumn("Name", lambda row: cut(row.key), width)]
     if any(row.overload_name for row in rows):
-        columns.append(Column("Overload Name", lambda row: cut(row.overload_name or ""), width))
+        columns.append(TextColumn("Overload Name", lambda row: cut(row.overload_name or ""), width))
     return columns
 
 
-def _time_columns(rows: Sequence[Row], unit: str | None) -> list[Column]:
+def _time_columns(rows: Sequence[Row], unit: str | None) -> list[TextColumn]:
     cpu_us, device_us = self_cpu_time(rows), self_device_time(rows)
     columns = [
-        Column("Self CPU %", lambda row: format_share(row.self_cpu_time_total, cpu_us)),
-        Column("Self CPU", lambda row: format_time(row.self_cpu_time_total, unit)),
-        Column("CPU total %", lambda row: "0" if row.is_async else format_share(row.cpu_time_total, cpu_us)),
-        Column("CPU total", lambda row: format_time(row.cpu_time_total, unit)),
-        Column("CPU time avg", lambda row: format_time(row.cpu_time, unit)),
+        TextColumn("Self CPU %", lambda row: format_share(row.self_cpu_time_total, cpu_us)),
+        TextColumn("Self CPU", lambda row: format_time(row.self_cpu_time_total, unit)),
+        TextColumn("CPU total %", lambda row: "0" if row.is_async else format_share(row.cpu_time_total, cpu_us)),
+        TextColumn("CPU total", lambda row: format_time(row.cpu_time_total, unit)),
+        TextColumn("CPU time avg", lambda row: format_time(row.cpu_time, unit)),
     ]
     if device := _device_with_time(rows):
         columns += [
-            Column(f"Self {device}", lambda row: format_time(row.self_device_time_total, unit)),
-            Column(f"Self {device} %", lambda row: format_share(row.self_device_time_total, device_us)),
-            Column(f"{device} total", lambda row: format_time(row.device_time_total, unit)),
-            Column(f"{device} time avg", lambda row: format_time(row.device_time, unit)),
+            TextColumn(f"Self {device}", lambda row: format_time(row.self_device_time_total, unit)),
+            TextColumn(f"Self {device} %", lambda row: format_share(row.self_device_time_total, device_us)),
+            TextColumn(f"{device} total", lambda row: format_time(row.device_time_total, unit)),
+            TextColumn(f"{device} time avg", lambda row: format_time(row.device_time, unit)),
         ]
     return columns
 
@@ -260,30 +273,30 @@ def self_device_time(rows: Sequence[Row]) -> float:
     return total
 
 
-def _memory_columns(rows: Sequence[Row], profile_memory: bool) -> list[Column]:
+def _memory_columns(rows: Sequence[Row], profile_memory: bool) -> list[TextColumn]:
     if not profile_memory:
         return []
     columns = [
-        Column("CPU Mem", lambda row: format_memory(row.cpu_memory_usage)),
-        Column("Self CPU Mem", lambda row: format_memory(row.self_cpu_memory_usage)),
+        TextColumn("CPU Mem", lambda row: format_memory(row.cpu_memory_usage)),
+        TextColumn("Self CPU Mem", lambda row: format_memory(row.self_cpu_memory_usage)),
     ]
     if any(row.self_device_memory_usage > 0 for row in rows):
         device = _device_name(rows)
         columns += [
-            Column(f"{device} Mem", lambda row: format_memory(row.device_memory_usage)),
-            Column(f"Self {device} Mem", lambda row: format_memory(row.self_device_memory_usage)),
+            TextColumn(f"{device} Mem", lambda row: format_memory(row.device_memory_usage)),
+            TextColumn(f"Self {device} Mem", lambda row: format_memory(row.self_device_memory_usage)),
         ]
     return columns
 
 
-def _shapes_column(rows: Sequence[Row], limit: int | None) -> list[Column]:
+def _shapes_column(rows: Sequence[Row], limit: int | None) -> list[TextColumn]:
     if not any(row.input_shapes for row in rows):
         return []
     width = _limited(max(len(str(row.input_shapes)) for row in rows) + 4, limit)
-    return [Column("Input Shapes", lambda row: str(row.input_shapes)[:width], width)]
+    return [TextColumn("Input Shapes", lambda row: str(row.input_shapes)[:width], width)]
 
 
-def _flops_column(rows: Sequence[Row], with_flops: bool) -> list[Column]:
+def _flops_column(rows: Sequence[Row], with_flops: bool) -> list[TextColumn]:
     """In the unit that suits the smallest number."""
     known = [row.flops for row in rows if with_flops and row.flops and row.flops > 0]
     if not known:
@@ -291,16 +304,16 @@ def _flops_column(rows: Sequence[Row], with_flops: bool) -> list[Column]:
     thousands = min(int(math.log10(min(known)) / 3), len(_FLOPS_UNITS) - 1)
     scale = 1000.0**thousands
     return [
-        Column(f"Total {_FLOPS_UNITS[thousands]}", lambda row: f"{row.flops / scale:8.3f}" if row.flops else "--"),
+        TextColumn(f"Total {_FLOPS_UNITS[thousands]}", lambda row: f"{row.flops / scale:8.3f}" if row.flops else "--"),
     ]
 
 
-def _source_column(rows: Sequence[Row], limit: int | None) -> Column | None:
+def _source_column(rows: Sequence[Row], limit: int | None) -> TextColumn | None:
     stacks = [row.stack for row in rows if row.stack]
     if not stacks:
         return None
     width = _limited(max(len(entry) for stack in stacks for entry in stack) + 4, limit)
-    return Column("Source Location", lambda row: cut_front(row.stack[0], width) if row.stack else "", width, "<")
+    return TextColumn("Source Location", lambda row: cut_front(row.stack[0], width) if row.stack else "", width, "<")
 
 
 def _totals(rows: Sequence[Row], unit: str | None) -> list[str]:

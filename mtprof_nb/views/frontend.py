@@ -1,4 +1,4 @@
-"""Who asked for what is shown: a page with a person before it, or a program that executes notebooks."""
+"""Who sent the running cell: a frontend with a person before it, or a program that executes notebooks."""
 
 from __future__ import annotations
 
@@ -12,10 +12,16 @@ def running_shell() -> Any:
     return ipython.get_ipython() if ipython is not None else None
 
 
-def is_unattended(shell: Any) -> bool:
-    """Whether nbconvert, `jupyter execute`, nbval or papermill runs the cell: they say that nobody can be asked.
+def has_user(shell: Any) -> bool | None:
+    """Whether a person sits at the frontend that sent the running cell; None where it does not say, as in a terminal.
 
-    What they leave is read without a kernel, and of a widget and a page a converter takes the widget.
+    nbconvert, `jupyter execute`, nbval and papermill say in their request that nobody can answer a question.
     """
     request = shell.get_parent() if hasattr(shell, "get_parent") else {}
-    return request.get("content", {}).get("allow_stdin") is False
+    answer: bool | None = request.get("content", {}).get("allow_stdin")
+    return answer
+
+
+def is_unattended(shell: Any) -> bool:
+    """Whether a program executes the notebook: its output is read without a kernel, where a widget does not work."""
+    return has_user(shell) is False

@@ -6,7 +6,7 @@ from typing import Any
 from traces import event
 
 from mtprof_nb.analysis.lines.line_costs import LineCosts, line_costs
-from mtprof_nb.model.trace import SourceLine, Trace
+from mtprof_nb.model.trace import Int64, SourceLine, Trace
 
 CELL = "<ipython-input-1-0>"
 ENGINE = "autograd::engine::evaluate_function: "
@@ -23,12 +23,17 @@ def backward(name: str, start: int, end: int, **facts: Any) -> dict[str, Any]:
     return op(name, start, end, **{"line": 9, "phase": "backward", **facts})
 
 
+def self_ns(costs: LineCosts) -> Int64:
+    """The self time of each line's own ops, all phases together."""
+    return costs.forward_ns + costs.backward_ns + costs.optimizer_ns + costs.other_ns
+
+
 def columns(costs: LineCosts, *names: str) -> dict[int | None, tuple[int, ...]]:
     """The chosen columns by line number, None for what belongs to no line; rows of zeros left out."""
-    places: Iterable[SourceLine | None] = (*costs.lines, None)
+    lines: Iterable[SourceLine | None] = (*costs.lines, None)
+    chosen = [self_ns(costs) if name == "self_ns" else getattr(costs, name) for name in names]
     rows = {
-        place.line if place else None: tuple(int(getattr(costs, name)[index]) for name in names)
-        for index, place in enumerate(places)
+        line.line if line else None: tuple(int(column[index]) for column in chosen) for index, line in enumerate(lines)
     }
     return {line: row for line, row in rows.items() if any(row)}
 

@@ -9,8 +9,9 @@ from mtprof_nb.analysis.memory.allocation_pairs import releases
 from mtprof_nb.analysis.memory.memory_categories import Category, categories
 from mtprof_nb.analysis.memory.memory_curve import (
     Block,
+    BlocksAlike,
     MemoryDevice,
-    largest_blocks,
+    largest_kinds,
     memory_curve,
     memory_devices,
     peak,
@@ -85,7 +86,7 @@ def test_without_memory_there_is_no_device_and_no_curve() -> None:
 
     assert memory_devices(trace) == []
     assert memory_curve(trace, CPU).time_ns.tolist() == []
-    assert largest_blocks(trace, CPU) == []
+    assert largest_kinds(trace, CPU) == []
     assert categories(trace).tolist() == []
 
 
@@ -119,7 +120,7 @@ def test_the_largest_blocks_come_first_with_their_lives() -> None:
     rows = [event("aten::empty", 0, 10), event("aten::mm", 20, 30)]
     trace = make_trace(rows, [_taken(1, 10, 8, 0), _taken(21, 50, 16, 1), _taken(40, -50, 16), _taken(50, 50, 24)])
 
-    assert largest_blocks(trace, CPU, 2) == [
+    assert [alike.largest for alike in largest_kinds(trace, CPU, 2)] == [
         (50, 21, 40, 1, Category.UNKNOWN),
         (50, 50, None, -1, Category.UNKNOWN),
     ]
@@ -232,7 +233,7 @@ def test_a_block_taken_while_nothing_was_recorded_is_unknown() -> None:
     trace = empty_trace(allocations=held, recorded=Recorded(profile_memory=True))
 
     assert _names(trace) == ["UNKNOWN", "UNKNOWN"]
-    assert largest_blocks(trace, CPU) == [Block(4096, 5, 9, -1, Category.UNKNOWN)]
+    assert largest_kinds(trace, CPU) == [BlocksAlike(Block(4096, 5, 9, -1, Category.UNKNOWN), 1, 4096)]
 
 
 def test_a_long_curve_keeps_its_ends_its_peaks_and_its_lows_in_fewer_points() -> None:

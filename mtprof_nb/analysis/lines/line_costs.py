@@ -39,11 +39,6 @@ class LineCosts:
     #: Whether some op of the line ran on a thread whose memory was not recorded.
     lacks_memory: Bool
 
-    @property
-    def self_ns(self) -> Int64:
-        """Self time of the line's own ops, whatever their phase."""
-        return self.forward_ns + self.backward_ns + self.optimizer_ns + self.other_ns
-
 
 @once_a_trace
 def line_costs(trace: Trace) -> LineCosts:

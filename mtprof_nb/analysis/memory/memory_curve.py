@@ -117,13 +117,8 @@ def allocated_bytes(trace: Trace) -> Int64 | None:
     return total
 
 
-def largest_blocks(trace: Trace, device: MemoryDevice, count: int = 20) -> list[Block]:
-    """The largest allocations, the largest first; of equal ones the earlier first."""
-    return _blocks(trace, _by_size(trace, device)[:count])
-
-
 def largest_kinds(trace: Trace, device: MemoryDevice, count: int = 20) -> list[BlocksAlike]:
-    """Allocations of one op, called by one op on one line for one purpose; by the largest of each, as above."""
+    """Allocations of one op, called by one op on one line for one purpose; the largest first."""
     rows, records = _by_size(trace, device), trace.allocations
     if records is None or not len(rows):
         return []
