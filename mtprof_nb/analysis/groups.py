@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.analysis.costs import Costs, averaged_costs, averaged_name
-from mtprof_nb.analysis.lanes import thread_title
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.model.trace import KINDS, SCOPE, Bool, Int32, Int64, Trace
 
-Column = npt.NDArray[Any]
+Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +51,7 @@ class Groups:
         return [tuple(read(event) for read in readers) for event in self.first.tolist()]
 
 
-def group(trace: Trace, *keys: str | Column, costs: Costs | None = None, positions: Int64 | None = None) -> Groups:
+def group(trace: Trace, *keys: str | Array, costs: Costs | None = None, positions: Int64 | None = None) -> Groups:
     """The counted events of `trace` that agree in all `keys`: names out of `KEYS`, or integer columns of one's own.
 
     They cost what `costs` says; by default, what torch's rows say. `positions` chooses events, in the order in which
@@ -77,12 +76,12 @@ def _counted(costs: Costs) -> Int64 | None:
     return None if costs.counted.all() else np.flatnonzero(costs.counted)
 
 
-def numbered_alike(columns: list[Column]) -> tuple[Int64, Int64, int]:
+def numbered_alike(columns: list[Array]) -> tuple[Int64, Int64, int]:
     """A number for each combination of values, by first appearance; where each first appears; how many there are."""
     return _numbered(_codes(columns, None, len(columns[0])))
 
 
-def _codes(columns: list[Column], counted: Int64 | None, length: int) -> Int64:
+def _codes(columns: list[Array], counted: Int64 | None, length: int) -> Int64:
     """One integer for each combination of values, renumbered whenever the range grows past a table's size."""
     size = length if counted is None else len(counted)
     code, width = np.zeros(size, np.int64), 1
@@ -144,18 +143,18 @@ def _summed(
     )
 
 
-def _or_nothing(column: Column | None, trace: Trace) -> Column:
+def _or_nothing(column: Array | None, trace: Trace) -> Array:
     return np.full(len(trace), -1, np.int32) if column is None else column
 
 
-def _renumbered(column: Column | None, table: tuple[Any, ...], alike: Callable[[Any], Any], trace: Trace) -> Column:
+def _renumbered(column: Array | None, table: tuple[Any, ...], alike: Callable[[Any], Any], trace: Trace) -> Array:
     """`column`, with one number for all table entries that `alike` says the same of."""
     first: dict[Any, int] = {}
     numbers = np.array([*(first.setdefault(alike(value), index) for index, value in enumerate(table)), -1], np.int32)
     return numbers[_or_nothing(column, trace)]
 
 
-def name_ids(trace: Trace) -> Column:
+def name_ids(trace: Trace) -> Array:
     """For each event a number of its name; all profiler steps have one name."""
     return _renumbered(trace.name, trace.names, averaged_name, trace)
 
@@ -175,7 +174,7 @@ def innermost_scopes(trace: Trace) -> Int32:
     return scope
 
 
-def innermost_frames(trace: Trace, count: int) -> Column:
+def innermost_frames(trace: Trace, count: int) -> Array:
     """For each event a number of the `count` innermost frames of its stack, -1 where it has none."""
     if trace.stack is None or trace.stacks is None or not len(trace.stacks):
         return np.full(len(trace), -1, np.int32)
@@ -191,7 +190,7 @@ def innermost_frames(trace: Trace, count: int) -> Column:
     return np.append(number, -1)[trace.stack]
 
 
-def _scope_names(trace: Trace) -> Column:
+def _scope_names(trace: Trace) -> Array:
     return np.append(name_ids(trace), -1)[innermost_scopes(trace)]
 
 
@@ -199,12 +198,12 @@ class Key(NamedTuple):
     """A way to tell events apart."""
 
     #: A number for each event: events with equal numbers are alike.
-    numbers: Callable[[Trace], Column]
+    numbers: Callable[[Trace], Array]
     #: A function of an event that gives what its number stands for: a value that other recordings have too.
     values: Callable[[Trace], Callable[[int], Hashable]]
 
 
-def _entry(column: Column | None, table: Sequence[Any], write: Callable[[Any], Any] = lambda entry: entry) -> Any:
+def _entry(column: Array | None, table: Sequence[Any], write: Callable[[Any], Any] = lambda entry: entry) -> Any:
     """A function of an event that looks up its entry in a table; None where it has none."""
     return lambda event: None if column is None or column[event] < 0 else write(table[column.item(event)])
 
@@ -240,5 +239,5 @@ KEYS = {
     "line": Key(lambda trace: attribution(trace).line, _line),
     "module": Key(lambda trace: _or_nothing(trace.module, trace), lambda trace: _entry(trace.module, trace.modules)),
     "scope": Key(_scope_names, _scope),
-    "thread": Key(lambda trace: trace.track, lambda trace: lambda event: thread_title(trace, int(trace.track[event]))),
+    "thread": Key(lambda trace: trace.track, lambda trace: lambda event: trace.tracks[trace.track[event]].title),
 }

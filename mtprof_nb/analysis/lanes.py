@@ -51,19 +51,13 @@ def lanes(trace: Trace, python: bool = False) -> Lanes:
 
     for thread in _in_order_of_appearance(trace.track[on_thread]):
         events = np.flatnonzero(on_thread & (trace.track == thread))
-        add(thread_title(trace, thread), events, depth[events], thread)
+        add(trace.tracks[thread].title, events, depth[events], thread)
     events = np.flatnonzero(shown & ~trace.on_device & trace.is_async)
     if len(events):
         add("async", events, packed(trace.start_ns[events], trace.end_ns[events]))
     for title, events in _by_device(trace, trace.on_device):
         add(title, events, packed(trace.start_ns[events], trace.end_ns[events]))
     return Lanes(row, tuple(found))
-
-
-def thread_title(trace: Trace, thread: int) -> str:
-    """A thread's name, or its native number where it has none."""
-    track = trace.tracks[thread]
-    return track.name or f"thread {track.native_id}"
 
 
 def _in_order_of_appearance(values: npt.NDArray[Any]) -> list[int]:

@@ -14,7 +14,7 @@ from mtprof_nb.analysis.memory.missing_memory import has_memory
 from mtprof_nb.analysis.module_rows import events_in_module, with_containers
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.spent import allocated_by, spent_by
-from mtprof_nb.model.source_files import place
+from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import PYTHON, RUNTIME, SCOPE, Bool, Int8, Int32, Int64, Trace
 
 
@@ -67,7 +67,7 @@ _MEMORY = Column("self_bytes", "Memory", "bytes", "bytes it allocated itself, le
 _ALLOCATED = Column("allocated_bytes", "Allocated", "bytes", "bytes it allocated, with what it called, released or not")
 _ALLOCATED_IN = Column("allocated_bytes", "Allocated", "bytes", "bytes allocated in it, released or not")
 _FLOPS = Column("flops", "FLOPs", "flops", "floating point operations, where a formula is known")
-#: What takes the place of the column with the same unit, of devices or of memory, where rows are sorted by it.
+#: Columns that replace the column with the same unit, of devices or of memory, where rows are sorted by it.
 _INSTEAD = {
     column.key: column
     for column in (
@@ -214,7 +214,7 @@ def _texts(trace: Trace, grouping: str, key: tuple[Any, ...]) -> tuple[str, str]
     if grouping == "shapes":
         return first, "" if last is None else shapes_text(last)
     if grouping == "line":
-        return first, "" if last is None else place(*last)
+        return first, "" if last is None else source_location(*last)
     # The device is told where there is more than one.
     return first, key[1] if len(trace.devices) > 1 else ""
 

@@ -116,7 +116,7 @@ class FlagParser(argparse.ArgumentParser):
         with_value = {spelling for option in self.options if option.read for spelling in option.spellings}
         if text.startswith("--"):
             return text in with_value
-        taking = [place for place, letter in enumerate(text[1:], 1) if f"-{letter}" in with_value]
+        taking = [index for index, letter in enumerate(text[1:], 1) if f"-{letter}" in with_value]
         return bool(taking) and taking[0] == len(text) - 1
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mtprof_nb.export.chrome_lanes import Lanes
+from mtprof_nb.export.chrome_tracks import ChromeTracks
 from mtprof_nb.export.fixed_width import beside, choice, constant, digits, microseconds, signed_digits
 from mtprof_nb.model.trace import Trace
 
@@ -15,7 +15,7 @@ _CHUNK_ROWS = 1 << 14
 _DEVICE_NUMBERS = {"CPU": 0, "CUDA": 1, "HIP": 6, "XLA": 9, "XPU": 12, "MPS": 13, "META": 14, "MTIA": 19, "NPU": 20}
 
 
-def allocation_lines(trace: Trace, lanes: Lanes, base_ns: int) -> Iterator[bytes]:
+def allocation_lines(trace: Trace, tracks: ChromeTracks, base_ns: int) -> Iterator[bytes]:
     """A line for each allocation and release, ending in a comma."""
     allocations = trace.allocations
     if allocations is None:
@@ -29,7 +29,7 @@ def allocation_lines(trace: Trace, lanes: Lanes, base_ns: int) -> Iterator[bytes
         yield beside(
             stop - first,
             constant('{"ph":"i","cat":"cpu_instant_event","s":"t","name":"[memory]"'),
-            lanes.places_of_tracks(allocations.track[rows]),
+            tracks.fields_of_tracks(allocations.track[rows]),
             *microseconds(allocations.time_ns[rows] - base_ns),
             constant(',"args":{"Device Type":'),
             choice(devices, allocations.device[rows]),

@@ -8,8 +8,8 @@ from itertools import repeat
 import numpy as np
 
 from mtprof_nb.export.chrome_facts import Facts
-from mtprof_nb.export.chrome_lanes import Lanes
 from mtprof_nb.export.chrome_text import Texts, joined, quoted
+from mtprof_nb.export.chrome_tracks import ChromeTracks
 from mtprof_nb.export.crossings import crossing_calls, crossing_scopes
 from mtprof_nb.export.fixed_width import Words, beside, constant, digits, microseconds, row_texts
 from mtprof_nb.model.trace import ENGINE_PREFIX, KINDS, OP, SCOPE, Int64, Trace
@@ -36,11 +36,11 @@ _RUNTIME_OF_DEVICE = {"CUDA": "cuda_runtime", "XPU": "xpu_runtime", "NPU": "priv
 class EventLines:
     """Lines of JSON, each ending in a comma; what does not change from row to row is escaped once."""
 
-    def __init__(self, trace: Trace, lanes: Lanes, base_ns: int) -> None:
+    def __init__(self, trace: Trace, tracks: ChromeTracks, base_ns: int) -> None:
         self._trace = trace
         self._base_ns = base_ns
         self._opening, self._openings = _openings(trace)
-        self._lanes = lanes
+        self._tracks = tracks
         # Viewers drop an event that crosses another on its track: such scopes get tracks of their own, and
         # the calls that open and close the others make room for them.
         self._own_track = trace.is_async | crossing_scopes(trace)
@@ -62,7 +62,7 @@ class EventLines:
     def _events(self, rows: Int64) -> bytes:
         starts, lengths = self._trace.start_ns[rows] - self._base_ns, self._trace.duration_ns[rows]
         when = (*microseconds(starts), constant(',"dur":'), *microseconds(lengths), constant(',"args":{'))
-        numbers = beside(len(rows), self._lanes.places(rows), *when, *self._facts.numbers(rows))
+        numbers = beside(len(rows), self._tracks.fields(rows), *when, *self._facts.numbers(rows))
         return joined(
             repeat(b'{"ph":"X",'),
             self._openings[self._opening[rows]].tolist(),
@@ -105,7 +105,7 @@ class EventLines:
             ).tobytes()
 
     def _moments(self, rows: Int64, times: Int64) -> list[Words]:
-        return [self._lanes.places(rows), *microseconds(times - self._base_ns)]
+        return [self._tracks.fields(rows), *microseconds(times - self._base_ns)]
 
 
 def _openings(trace: Trace) -> tuple[Int64, Texts]:

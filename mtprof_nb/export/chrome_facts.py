@@ -7,7 +7,7 @@ import numpy as np
 from mtprof_nb.analysis.stack_metrics import depths
 from mtprof_nb.export.chrome_inputs import extra_text, shape_text, values_text
 from mtprof_nb.export.chrome_joins import Joins, optional
-from mtprof_nb.export.chrome_text import Column, Texts, quoted, table
+from mtprof_nb.export.chrome_text import RowTexts, Texts, quoted, table
 from mtprof_nb.export.fixed_width import Words, choice, constant, digits, signed_digits
 from mtprof_nb.model.trace import PHASES, PYTHON, Bool, Int32, Int64, StackTree, Trace
 
@@ -21,7 +21,7 @@ class Facts:
     def __init__(self, trace: Trace, written: Bool) -> None:
         self._trace = trace
         self._joins = Joins(trace, written)
-        self._places = table(
+        self._device_and_phase = table(
             f',"device_type":{quoted(device)},"phase":"{phase}"' for phase in PHASES for device in trace.devices
         )
         self._tables = _interned(trace)
@@ -55,11 +55,11 @@ class Facts:
         keys = [choice(keys, device) for keys in self._memory_keys]
         return [column for pair in zip(keys, values, strict=True) for column in pair]
 
-    def texts(self, rows: Int64) -> list[Column]:
+    def texts(self, rows: Int64) -> list[RowTexts]:
         """Device, phase, shapes, module, line and stack: each where it was recorded."""
         trace = self._trace
-        place = trace.phase[rows].astype(np.int64) * len(trace.devices) + trace.device[rows]
-        found: list[Column] = [self._places[place].tolist(), self._joins.rare(rows)]
+        position = trace.phase[rows].astype(np.int64) * len(trace.devices) + trace.device[rows]
+        found: list[RowTexts] = [self._device_and_phase[position].tolist(), self._joins.rare(rows)]
         found += [texts[ids[rows]].tolist() for ids, texts in self._tables]
         if trace.stack is not None and self._stacks is not None:
             # A Python function's stack is the functions around it.
@@ -125,7 +125,7 @@ class _Stacks:
         deepest = int(depths(tree.parent).max(initial=0)) + 1
         self.longest = deepest * (max(map(len, self._frames), default=0) + 1)
 
-    def column(self, nodes: Int32) -> Column:
+    def column(self, nodes: Int32) -> RowTexts:
         unique, where = np.unique(nodes, return_inverse=True)
         known = self._known
         self._known = {node: known[node] if node in known else self._text(node) for node in unique.tolist()}

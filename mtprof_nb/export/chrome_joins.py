@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mtprof_nb.analysis.python_calls import numbers_among
-from mtprof_nb.export.chrome_text import Column
+from mtprof_nb.export.chrome_text import RowTexts
 from mtprof_nb.export.fixed_width import Words, choice, constant, digits
 from mtprof_nb.model.trace import ENGINE_PREFIX, OP, PYTHON, RUNTIME, SCOPE, Bool, Int64, Trace
 
@@ -36,7 +36,7 @@ class Joins:
             found += self._of_devices(rows)
         return found + self._of_python(rows)
 
-    def rare(self, rows: Int64) -> Column:
+    def rare(self, rows: Int64) -> RowTexts:
         """The numbers that few events have, as texts: columns of one width would be blank nearly everywhere."""
         found = np.full(len(rows), b"", object)
         keys = {"Sequence number": self._trace.sequence_nr, "Fwd thread id": self._forward_thread}

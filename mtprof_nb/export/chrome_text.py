@@ -14,7 +14,7 @@ from mtprof_nb.model.trace import Trace
 
 Texts = npt.NDArray[np.object_]
 #: A text for each of the rows at hand, or one that repeats for all of them.
-Column = Iterable[bytes]
+RowTexts = Iterable[bytes]
 
 #: Kineto counts time from the start of such an interval of seconds, so that a double still holds nanoseconds.
 _BASE_INTERVAL_NS = 7_889_238 * 1_000_000_000
@@ -34,7 +34,7 @@ def table(texts: Iterable[str]) -> Texts:
     return column
 
 
-def joined(*columns: Column) -> bytes:
+def joined(*columns: RowTexts) -> bytes:
     """The columns' texts, row by row, without anything between; as many rows as the shortest column has."""
     return b"".join(chain.from_iterable(zip(*columns, strict=False)))
 

@@ -12,8 +12,8 @@ from mtprof_nb.errors import warn
 from mtprof_nb.export.atomic import replacing
 from mtprof_nb.export.chrome_allocations import allocation_lines
 from mtprof_nb.export.chrome_events import EventLines
-from mtprof_nb.export.chrome_lanes import Lanes, naming_line
 from mtprof_nb.export.chrome_text import base_ns, json_text, microseconds_text, quoted
+from mtprof_nb.export.chrome_tracks import ChromeTracks, naming_line
 from mtprof_nb.model.trace import Trace
 
 #: The stream on which torch puts kernels of CUDA graphs for which no other one is named.
@@ -57,8 +57,8 @@ def check_graph_lanes(
 
 
 def _document(trace: Trace, path: str) -> Iterator[bytes]:
-    base, lanes, metadata = base_ns(trace), Lanes(trace), _metadata(trace)
-    lines = EventLines(trace, lanes, base)
+    base, tracks, metadata = base_ns(trace), ChromeTracks(trace), _metadata(trace)
+    lines = EventLines(trace, tracks, base)
     began_ns, ended_ns = _window(trace)
     # Calls that are open at the end of the window end a moment later; readers add start and length inexactly.
     last_ns = max(ended_ns, int(trace.end_ns.max(initial=-1_000)) + 1_000)
@@ -66,10 +66,10 @@ def _document(trace: Trace, path: str) -> Iterator[bytes]:
     yield _header(trace, metadata, base).encode("ascii")
     yield from lines.events()
     yield from lines.async_events()
-    yield from allocation_lines(trace, lanes, base)
+    yield from allocation_lines(trace, tracks, base)
     yield from lines.flows()
-    naming = "".join(lanes.naming_lines(began)) + "".join(
-        naming_line(key, began, str(lanes.pids[0]), 0, f'"value":{text}')
+    naming = "".join(tracks.naming_lines(began)) + "".join(
+        naming_line(key, began, str(tracks.pids[0]), 0, f'"value":{text}')
         for key, text in metadata.items()
         if not _LINES_OF_VIEWERS.fullmatch(key)
     )

@@ -41,13 +41,13 @@ class MemoryTimeline:
 
 
 def _summits(total: Int64, last: Int64) -> Int64:
-    """Of each run that ends at one of `last` the highest place, where it is above both ends of the run."""
+    """Position of the highest value of each run that ends at one of `last`, where it is above both ends."""
     first = np.concatenate([[0], last[:-1] + 1])
     most = np.maximum.reduceat(total, first) if len(total) else total
     ends = np.maximum(total[last], np.concatenate([[0], total[last[:-1]]])[: len(last)])
     runs = np.flatnonzero(most > ends)
-    places = [first[run] + total[first[run] : last[run] + 1].argmax() for run in runs.tolist()]
-    return np.array(places, np.int64)
+    positions = [first[run] + total[first[run] : last[run] + 1].argmax() for run in runs.tolist()]
+    return np.array(positions, np.int64)
 
 
 def write(trace: Trace, path: str | os.PathLike[str], device: str | None = None) -> MemoryTimeline:

@@ -36,8 +36,8 @@ def is_user_file(file: str) -> bool:
 
 
 def _library_folders() -> tuple[str, ...]:
-    places = [getattr(sys.modules.get(name), "__file__", None) for name in _LIBRARIES]
-    runtimes = [os.path.dirname(place) for place in places if place]  # noqa: PTH120 - compared as text
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in _LIBRARIES]
+    runtimes = [os.path.dirname(file) for file in files if file]  # noqa: PTH120 - compared as text
     standard = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
     cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
     generated = os.path.abspath(cache) if cache else None  # noqa: PTH100 - compared as text
@@ -54,7 +54,7 @@ def file_label(file: str) -> str:
     return f"{label[0]} {label[1].removeprefix('In')}"
 
 
-def place(file: str, line: int) -> str:
+def source_location(file: str, line: int) -> str:
     """`Cell [3]:4`; `torch/nn/functional.py:12` of an installed package; any other file with its whole path."""
     label = file_label(file)
     return f"{label if label.startswith('Cell [') else _LIBRARY.sub('', file, count=1)}:{line}"

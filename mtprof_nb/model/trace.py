@@ -62,6 +62,11 @@ class Track(NamedTuple):
     #: The number that the runtime itself gives a thread, -1 where it gives none.
     number: int = -1
 
+    @property
+    def title(self) -> str:
+        """The name, or kind and native number where there is none: `thread 4321`."""
+        return self.name or f"{self.kind} {self.native_id}"
+
 
 class Collective(NamedTuple):
     """A call in which all processes of a group take part; "" and -1 stand for what the runtime does not tell."""

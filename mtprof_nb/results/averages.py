@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 import numpy as np
 
 from mtprof_nb.analysis.costs import loose_allocations
-from mtprof_nb.analysis.groups import Column, Groups, flat_shapes, group, innermost_frames
+from mtprof_nb.analysis.groups import Array, Groups, flat_shapes, group, innermost_frames
 from mtprof_nb.analysis.stack_metrics import METRICS
 from mtprof_nb.model.trace import PYTHON, Int64, Trace
 from mtprof_nb.results.event import DeviceName, Event, used_device
@@ -253,7 +253,7 @@ def key_averages(
     `include_python_functions` asks for them; what they cost is never added to the rows around them. `positions`
     chooses events, and the order.
     """
-    keys: list[str | Column] = ["name", "device", "kind"]
+    keys: list[str | Array] = ["name", "device", "kind"]
     if group_by_overload_name:
         keys.append("overload")
     if group_by_input_shape:
@@ -306,7 +306,7 @@ def _rows(trace: Trace, groups: Groups, shown: Int64) -> list[FunctionEventAvg]:
 def _with_loose_memory(
     trace: Trace, starts_ns: Int64, rows: list[FunctionEventAvg], shapes: list[Any] | str
 ) -> list[FunctionEventAvg]:
-    """`rows` with torch's `[memory]` row, in its place, for what was allocated or released outside of all events."""
+    """`rows` and, in order of time, torch's `[memory]` row: what was allocated or released outside all events."""
     loose, records = loose_allocations(trace), trace.allocations
     if records is None or not len(loose):
         return rows
@@ -317,5 +317,5 @@ def _with_loose_memory(
     row.input_shapes, row.stack, row.overload_name, row.use_device = shapes, [], "", used_device(trace)
     row.cpu_memory_usage = row.self_cpu_memory_usage = int(nbytes[on_cpu].sum())
     row.device_memory_usage = row.self_device_memory_usage = int(nbytes[~on_cpu].sum())
-    place = int(np.searchsorted(starts_ns, records.time_ns[loose[0]]))
-    return [*rows[:place], row, *rows[place:]]
+    position = int(np.searchsorted(starts_ns, records.time_ns[loose[0]]))
+    return [*rows[:position], row, *rows[position:]]

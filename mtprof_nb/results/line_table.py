@@ -64,7 +64,7 @@ class LineRow:
 
 
 #: The fields that say which line it is: the first ones.
-_PLACE = ("file", "where", "line", "source")
+_LOCATION = ("file", "where", "line", "source")
 _COLUMNS = tuple(part.name for part in fields(LineRow) if part.name != "has_ops")
 
 
@@ -116,7 +116,7 @@ class Lines(Sequence[LineRow]):
         `time_ns` is the panel's *Time*: the line's own ops and its time outside ops. Needs pandas.
         """
         rows = [{**asdict(row), "time_ns": row.time_ns} for row in self.by_time()]
-        frame = data_frame(rows, columns=[*_PLACE, "time_ns", *_COLUMNS[len(_PLACE) :]])
+        frame = data_frame(rows, columns=[*_LOCATION, "time_ns", *_COLUMNS[len(_LOCATION) :]])
         optional = ("device_ns", "memory_bytes", "allocated_bytes", "outside_ns")
         absent = [name for name in optional if frame[name].isna().all()]
         return frame.drop(columns=absent)
@@ -141,7 +141,7 @@ def _sorted(rows: list[LineRow], key: str) -> list[LineRow]:
     if key not in (known := (*_COLUMNS, "time_ns")):
         msg = f"unknown sort key {key!r}: use one of {', '.join(known)}"
         raise AttributeError(msg)
-    if key in _PLACE:
+    if key in _LOCATION:
         return sorted(rows, key=lambda row: (row.file == "", getattr(row, key), row.file, row.line))
     return sorted(rows, key=lambda row: (row.file == "", -(getattr(row, key) or 0), -row.time_ns, row.file, row.line))
 
@@ -150,16 +150,16 @@ def _sorted(rows: list[LineRow], key: str) -> list[LineRow]:
 def _rows(trace: Trace) -> list[LineRow]:
     costs = line_costs(trace)
     outside = dict(trace.outside or {})
-    places = enumerate((*costs.lines, None))
-    with_ops = [(index, place) for index, place in places if costs.count[index] or costs.total_ns[index]]
-    times = [outside.pop(place, _NO_TIME) if place else _NO_TIME for _, place in with_ops]
+    lines = enumerate((*costs.lines, None))
+    with_ops = [(index, line) for index, line in lines if costs.count[index] or costs.total_ns[index]]
+    times = [outside.pop(line, _NO_TIME) if line else _NO_TIME for _, line in with_ops]
     rows = [_row(trace, costs, *where, time) for where, time in zip(with_ops, times, strict=True)]
-    without = [_row(trace, costs, None, place, time) for place, time in outside.items() if time.total_ns]
+    without = [_row(trace, costs, None, line, time) for line, time in outside.items() if time.total_ns]
     # What runs after the last line of a cell is not the user's.
     return _sorted(rows + [row for row in without if row.source], "self_ns")
 
 
-def _row(trace: Trace, costs: LineCosts, index: int | None, place: SourceLine | None, outside: OutsideOps) -> LineRow:
+def _row(trace: Trace, costs: LineCosts, index: int | None, line: SourceLine | None, outside: OutsideOps) -> LineRow:
     """The row at `index` of `costs`, where it has one."""
 
     def cost(column: Int64) -> int:
@@ -171,10 +171,10 @@ def _row(trace: Trace, costs: LineCosts, index: int | None, place: SourceLine | 
 
     phases = [cost(column) for column in (costs.forward_ns, costs.backward_ns, costs.optimizer_ns, costs.other_ns)]
     return LineRow(
-        file=place.file if place else "",
-        where=file_label(place.file) if place else "",
-        line=place.line if place else 0,
-        source=source_of(trace, place) if place else UNATTRIBUTED,
+        file=line.file if line else "",
+        where=file_label(line.file) if line else "",
+        line=line.line if line else 0,
+        source=source_of(trace, line) if line else UNATTRIBUTED,
         forward_ns=phases[0],
         backward_ns=phases[1],
         optimizer_ns=phases[2],
@@ -190,10 +190,10 @@ def _row(trace: Trace, costs: LineCosts, index: int | None, place: SourceLine | 
     )
 
 
-def source_of(trace: Trace, place: SourceLine) -> str:
+def source_of(trace: Trace, line: SourceLine) -> str:
     """The text of a line, without its indentation; "" where it is not to be had."""
-    lines = source_lines(trace, place.file)
-    return lines[place.line - 1].strip() if 0 < place.line <= len(lines) else ""
+    lines = source_lines(trace, line.file)
+    return lines[line.line - 1].strip() if 0 < line.line <= len(lines) else ""
 
 
 def source_lines(trace: Trace, file: str) -> list[str]:
@@ -258,7 +258,7 @@ def _memory_text(nbytes: int | None) -> str:
 
 
 def _aligned(cells: list[str], widths: list[int]) -> list[str]:
-    """The place and the source on the left, numbers on the right."""
+    """Location and source on the left, numbers on the right."""
     return [
         f"{cell:<{width}}" if column < 2 else f"{cell:>{width}}"
         for column, (cell, width) in enumerate(zip(cells, widths, strict=True))

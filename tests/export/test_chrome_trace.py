@@ -338,7 +338,7 @@ def test_every_length_keeps_its_nanoseconds(tmp_path: Path, nanosecond: int) -> 
 def test_a_huge_trace_of_huge_names_is_made_in_small_pieces(tmp_path: Path) -> None:
     trace = make_trace([event("x" * 1_000_000, number * 10, number * 10 + 5) for number in range(100)])
     base = chrome_trace.base_ns(trace)
-    lines = chrome_events.EventLines(trace, chrome_trace.Lanes(trace), base)
+    lines = chrome_events.EventLines(trace, chrome_trace.ChromeTracks(trace), base)
 
     assert max(map(len, lines.events())) < 2 * chrome_events._CHUNK_BYTES
 

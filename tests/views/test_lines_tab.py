@@ -47,7 +47,7 @@ def test_the_whole_cell_is_listed_with_the_cost_of_each_line(trace: Trace) -> No
         "line": 3,
         "id": 0,
         "text": "y = model(x)",
-        "place": f"{CELL}:3",
+        "location": f"{CELL}:3",
         "phases": {"forward": 2_000, "backward": 5_000, "optimizer": 0, "other": 0},
         "time_ns": 7_000,
         "outside_ns": None,

@@ -21,7 +21,7 @@ import numpy as np
 from mtprof_nb.analysis.lines.user_lines import Chains, callers_of_engine, chains_of_events
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.model.source_files import place
+from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, Bool, Int32, Int64, SourceLine, Trace
 
 _ACCUMULATE = "AccumulateGrad"
@@ -142,8 +142,8 @@ class _Attributor:
         by_engine = self._backward & ~asking
         rows = np.flatnonzero(by_engine | asking)
         order = rows[np.lexsort((rows, self._trace.track[rows]))]
-        place = np.maximum.accumulate(np.where(by_engine[order], np.arange(len(order)), -1))
-        before = np.where(place >= 0, order[place], -1)
+        position = np.maximum.accumulate(np.where(by_engine[order], np.arange(len(order)), -1))
+        before = np.where(position >= 0, order[position], -1)
         before[self._trace.track[before] != self._trace.track[order]] = -1
         found = np.full(len(self._trace), -1, np.int32)
         found[order] = before
@@ -169,8 +169,8 @@ class _Attributor:
         """For each event of `asking` the last of `nodes` that began before it on its thread and in the same event."""
         rows = np.flatnonzero(nodes | asking)
         order = rows[np.lexsort((rows, self._parent[rows], self._trace.track[rows]))]
-        place = np.maximum.accumulate(np.where(nodes[order], np.arange(len(order)), -1))
-        before = np.where(place >= 0, order[place], -1)
+        position = np.maximum.accumulate(np.where(nodes[order], np.arange(len(order)), -1))
+        before = np.where(position >= 0, order[position], -1)
         elsewhere = (self._parent[before] != self._parent[order]) | (
             self._trace.track[before] != self._trace.track[order]
         )
@@ -180,8 +180,8 @@ class _Attributor:
         return found[asking]
 
 
-def place_of(trace: Trace, event: int) -> str:
-    """Where the line stands that caused an event, "" for no event and where the line is not known."""
+def source_location_of(trace: Trace, event: int) -> str:
+    """The source location that caused an event; "" without an event, or where its line is not known."""
     caused = attribution(trace)
     line = int(caused.line[event]) if event >= 0 else -1
-    return place(*caused.lines[line]) if line >= 0 else ""
+    return source_location(*caused.lines[line]) if line >= 0 else ""

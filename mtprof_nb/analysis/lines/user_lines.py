@@ -160,10 +160,10 @@ def _joined(stack: list[Frame], marks: list[Frame]) -> list[Frame]:
     joined: list[Frame] = []
     left = list(marks)
     for frame in stack:
-        place = next((index for index, mark in enumerate(left) if mark[::2] == frame[::2]), None)
-        if place is None:
+        position = next((index for index, mark in enumerate(left) if mark[::2] == frame[::2]), None)
+        if position is None:
             joined.append(frame)
             continue
-        joined += left[: place + 1] if not joined else [left[place]]
-        del left[: place + 1]
+        joined += left[: position + 1] if not joined else [left[position]]
+        del left[: position + 1]
     return joined

@@ -11,8 +11,8 @@ def releases(records: Allocations) -> Int64:
     """For each allocation the position of its release, for each release that of its allocation; -1 where unseen."""
     partner = np.full(len(records), -1, np.int64)
     known = np.flatnonzero(records.address != 0)
-    place = (known, records.address[known], records.device_index[known], records.device[known])
-    order = known[np.lexsort(place)]
+    keys = (known, records.address[known], records.device_index[known], records.device[known])
+    order = known[np.lexsort(keys)]
     earlier, later = order[:-1], order[1:]
     same_block = records.address[earlier] == records.address[later]
     same_block &= (records.device[earlier] == records.device[later]) & (

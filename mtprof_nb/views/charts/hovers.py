@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from mtprof_nb.analysis.costs import op_costs
-from mtprof_nb.analysis.lines.attribution import place_of
+from mtprof_nb.analysis.lines.attribution import source_location_of
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.operator_rows import shapes_text
 from mtprof_nb.analysis.summary import has_steps
 from mtprof_nb.model.trace import PHASES, Trace
 from mtprof_nb.views.escaped_text import hover
-from mtprof_nb.views.kept import OfTrace
 from mtprof_nb.views.units import duration, plural
+from mtprof_nb.views.weak_trace import WeakTraceHolder
 
 
-class Hovers(OfTrace):
+class Hovers(WeakTraceHolder):
     """Writes plotly labels for one trace; `origin_ns` is the moment that the axis calls zero."""
 
     def __init__(self, trace: Trace, origin_ns: int) -> None:
@@ -33,7 +33,7 @@ class Hovers(OfTrace):
         ]
         if trace.shape is not None and trace.shape[event] >= 0 and trace.shapes[trace.shape[event]]:
             lines.append(f"inputs {hover(shapes_text(trace.shapes[trace.shape[event]]))}")
-        if where := place_of(trace, event):
+        if where := source_location_of(trace, event):
             lines.append(hover(where))
         return "<br>".join(lines)
 

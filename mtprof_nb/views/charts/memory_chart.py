@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.analysis.families import FAMILIES, REDUCTION
-from mtprof_nb.analysis.lines.attribution import place_of
+from mtprof_nb.analysis.lines.attribution import source_location_of
 from mtprof_nb.analysis.memory.memory_categories import Category
 from mtprof_nb.analysis.memory.memory_curve import (
     Block,
@@ -86,10 +86,10 @@ class MemoryChart:
         return since
 
     def _line(self, device: str, curve: MemoryCurve, window: tuple[int, int], colour: str) -> dict[str, Any]:
-        places = outline(curve, *window)
-        time_ns, held = curve.time_ns[places], curve.allocated[places]
-        texts = [self._hover(device, curve, place) for place in places.tolist()]
-        if places[-1] == len(curve.time_ns) - 1:
+        positions = outline(curve, *window)
+        time_ns, held = curve.time_ns[positions], curve.allocated[positions]
+        texts = [self._hover(device, curve, position) for position in positions.tolist()]
+        if positions[-1] == len(curve.time_ns) - 1:
             # What was held last is held to the end of the recording.
             time_ns, held = np.append(time_ns, max(self.whole_ns[1], time_ns[-1])), np.append(held, held[-1])
             texts.append(texts[-1])
@@ -107,39 +107,39 @@ class MemoryChart:
         }
 
     def _peak(self, device: str, curve: MemoryCurve) -> dict[str, Any]:
-        place = int(curve.allocated.argmax())
-        at = self._seconds(curve.time_ns[place : place + 1])
+        position = int(curve.allocated.argmax())
+        at = self._seconds(curve.time_ns[position : position + 1])
         late = at[0] > self._seconds(np.array([self.whole_ns[1]]))[0] / 2
-        most = int(curve.allocated[place])
+        most = int(curve.allocated[position])
         return {
             "type": "scatter",
             "mode": "markers+text",
             "name": f"peak of {hover(device)}",
             "x": at,
             "y": [most],
-            "text": [f"peak {units.nbytes(most)}{self._cause(int(curve.event[place]))}"],
+            "text": [f"peak {units.nbytes(most)}{self._cause(int(curve.event[position]))}"],
             "textposition": "top left" if late else "top right",
             "marker": {"size": 9, "symbol": "diamond", "color": FAMILIES[REDUCTION].colour},
-            "hovertext": [self._hover(device, curve, place)],
+            "hovertext": [self._hover(device, curve, position)],
             "hoverinfo": "text",
             "showlegend": False,
             "cliponaxis": False,
         }
 
     def _cause(self, event: int) -> str:
-        where = place_of(self.trace, event)
+        where = source_location_of(self.trace, event)
         named = f" by {hover(shown(self.trace.names[self.trace.name[event]], 40))}" if event >= 0 else ""
         return f"{named}, {hover(shown(where, 40))}" if where else named
 
-    def _hover(self, device: str, curve: MemoryCurve, place: int) -> str:
-        event, held = int(curve.event[place]), int(curve.allocated[place])
-        change = held - int(curve.allocated[place - 1]) if place else 0
-        at = units.duration(int(curve.time_ns[place]) - self.whole_ns[0])
+    def _hover(self, device: str, curve: MemoryCurve, position: int) -> str:
+        event, held = int(curve.event[position]), int(curve.allocated[position])
+        change = held - int(curve.allocated[position - 1]) if position else 0
+        at = units.duration(int(curve.time_ns[position]) - self.whole_ns[0])
         by = f" by {hover(self.trace.names[self.trace.name[event]])}" if event >= 0 else ""
         lines = [f"<b>{units.nbytes(held)}</b> on {hover(device)}, at {at}"]
         if change:
             lines.append(f"{'+' if change > 0 else ''}{units.nbytes(change)}{by}")
-        if where := place_of(self.trace, event):
+        if where := source_location_of(self.trace, event):
             lines.append(hover(where))
         return "<br>".join(lines)
 
@@ -198,7 +198,7 @@ def _detail(trace: Trace, block: Block) -> str:
     """Who called the op that allocated, what the block is for, and where."""
     caller = int(callers(trace, np.array([block.event], np.int32))[0])
     called = f"in {trace.names[trace.name[caller]]}" if caller >= 0 else ""
-    return ", ".join(filter(None, (called, _PURPOSES.get(block.category, ""), place_of(trace, block.event))))
+    return ", ".join(filter(None, (called, _PURPOSES.get(block.category, ""), source_location_of(trace, block.event))))
 
 
 def no_curve(trace: Trace) -> str:

@@ -14,13 +14,13 @@ from mtprof_nb.analysis.costs import Costs, averaged_costs, averaged_name, op_co
 from mtprof_nb.analysis.families import DARK_INK, FAMILIES, SCOPES, Family, families
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.model.source_files import file_label, is_user_file, place
+from mtprof_nb.model.source_files import file_label, is_user_file, source_location
 from mtprof_nb.model.trace import Bool, Frame, Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.escaped_text import hover, short_name
-from mtprof_nb.views.kept import OfTrace
 from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.selection import selected_events
+from mtprof_nb.views.weak_trace import WeakTraceHolder
 
 Figure = Any
 
@@ -87,16 +87,16 @@ def slices(tree: CallTree, total: Int64, most: int = MOST_SLICES) -> Slices:
     # A callee's total is never above its caller's, so that the largest nodes hang together.
     largest = np.lexsort((np.arange(len(tree)), -total))[: most + len(trunk) - 1]
     kept = np.sort(largest[((total[largest] >= least) & ~np.isin(largest, trunk)) | (largest == trunk[-1])])
-    place = np.full(len(tree) + 1, -1, np.int64)
-    place[kept] = np.arange(len(kept))
-    left_out = np.flatnonzero((total > 0) & (place[:-1] < 0))
-    left_out = left_out[place[tree.parent[left_out]] >= 0]
-    owners, number = np.unique(place[tree.parent[left_out]], return_inverse=True)
+    position = np.full(len(tree) + 1, -1, np.int64)
+    position[kept] = np.arange(len(kept))
+    left_out = np.flatnonzero((total > 0) & (position[:-1] < 0))
+    left_out = left_out[position[tree.parent[left_out]] >= 0]
+    owners, number = np.unique(position[tree.parent[left_out]], return_inverse=True)
     rest = np.zeros(len(owners), np.int64)
     np.add.at(rest, number, total[left_out])
     return Slices(
         node=np.concatenate([kept, np.full(len(owners), -1)]),
-        parent=np.concatenate([place[tree.parent[kept]], owners]),
+        parent=np.concatenate([position[tree.parent[kept]], owners]),
         folded=np.concatenate([np.zeros(len(kept), np.int64), np.bincount(number, minlength=len(owners))]),
         total=np.concatenate([total[kept], rest]),
         trunk=tuple(trunk[1:]),
@@ -121,7 +121,7 @@ def is_plumbing(frame: Frame) -> bool:
     return frame.function in _PLUMBING.get(file, ()) or file.endswith("contextlib.py")
 
 
-class StackChart(OfTrace):
+class StackChart(WeakTraceHolder):
     """One trace's call tree, ready to be drawn by any metric."""
 
     def __init__(self, trace: Trace, python: bool = False) -> None:
@@ -171,8 +171,8 @@ class StackChart(OfTrace):
         nodes = cut.node.tolist()
         trace = {
             "type": shape,
-            "ids": [str(place) for place in range(len(nodes))],
-            "parents": ["" if place < 0 else str(place) for place in cut.parent.tolist()],
+            "ids": [str(position) for position in range(len(nodes))],
+            "parents": ["" if position < 0 else str(position) for position in cut.parent.tolist()],
             "labels": [hover(label) for label in self._labels(cut)],
             "values": cut.total.tolist(),
             "branchvalues": "total",
@@ -265,7 +265,7 @@ class StackChart(OfTrace):
         if node <= 0:
             return "all ops" if node == 0 else "small slices"
         frame = self._frame(node)
-        return f"{frame.function}, {place(frame.file, frame.line)}" if frame else self._name(node)
+        return f"{frame.function}, {source_location(frame.file, frame.line)}" if frame else self._name(node)
 
 
 _UNIFORM_TEXT = {"minsize": 9, "mode": "hide"}

@@ -15,8 +15,8 @@ from mtprof_nb.views.charts import ribbon
 from mtprof_nb.views.charts.hovers import Hovers
 from mtprof_nb.views.charts.ribbon import PhaseRibbon
 from mtprof_nb.views.escaped_text import fitted, hover, short_name
-from mtprof_nb.views.kept import OfTrace
 from mtprof_nb.views.units import number
+from mtprof_nb.views.weak_trace import WeakTraceHolder
 
 Picture = dict[str, Any]
 
@@ -34,7 +34,7 @@ _MOST_STEP_LINES = 60
 _STEP_LABEL_PIXELS = 72
 
 
-class Timeline(OfTrace):
+class Timeline(WeakTraceHolder):
     """One trace arranged for drawing. `python` adds the Python frames, where they were recorded."""
 
     def __init__(self, trace: Trace, python: bool = False) -> None:
@@ -236,8 +236,8 @@ class Timeline(OfTrace):
         if len(self._steps) < 2 or len(visible) > _MOST_STEP_LINES:
             return {"shapes": shapes, "annotations": []}
         down = {"type": "line", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
-        places = self.seconds(np.array([at for _, at in visible], np.int64))
-        shapes += [{**down, "x0": x, "x1": x, "line": {**line, "dash": "dot"}} for x in places]
+        starts = self.seconds(np.array([at for _, at in visible], np.int64))
+        shapes += [{**down, "x0": x, "x1": x, "line": {**line, "dash": "dot"}} for x in starts]
         room = max(int((end_ns - begin_ns) * scale / _STEP_LABEL_PIXELS), 1)
         stride = max(-(-len(visible) // room), 1)
         label = {
@@ -250,7 +250,7 @@ class Timeline(OfTrace):
         }
         annotations = [
             {**label, "x": x, "text": f"step {number(step)}"}
-            for (step, at), x in list(zip(visible, places, strict=True))[::stride]
+            for (step, at), x in list(zip(visible, starts, strict=True))[::stride]
             # At the right edge a label would be cut.
             if end_ns - at > (end_ns - begin_ns) / 20
         ]

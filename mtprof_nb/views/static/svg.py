@@ -70,11 +70,11 @@ def stacks_svg(trace: Trace, show_all: bool = False) -> str:
         return ""
     cut = slices(chart.tree, total, _MOST_SLICES)
     parts, deepest = [], 0
-    for place, level, left, width in _icicle(cut):
+    for slice_, level, left, width in _icicle(cut):
         if level >= _MOST_LEVELS:
             continue
-        node, amount = int(cut.node[place]), units.duration(int(cut.total[place]))
-        label = chart.label(node, int(cut.folded[place]))
+        node, amount = int(cut.node[slice_]), units.duration(int(cut.total[slice_]))
+        label = chart.label(node, int(cut.folded[slice_]))
         box = (left * WIDTH, level + 0.06, width * WIDTH, 0.88)
         parts.append(_block(box, chart.family_of(node), label, f"{chart.full_name(node)}: {amount}"))
         deepest = max(deepest, level)
@@ -84,17 +84,17 @@ def stacks_svg(trace: Trace, show_all: bool = False) -> str:
 def _icicle(cut: Slices) -> list[tuple[int, int, float, float]]:
     """(slice, level, left, width) of each slice: callees side by side under their caller, the largest first."""
     callees: defaultdict[int, list[int]] = defaultdict(list)
-    for place, parent in enumerate(cut.parent.tolist()):
-        callees[parent].append(place)
+    for slice_, parent in enumerate(cut.parent.tolist()):
+        callees[parent].append(slice_)
     whole = float(cut.total[0])
-    placed, waiting = [], [(0, 0, 0.0)]
+    laid_out, waiting = [], [(0, 0, 0.0)]
     while waiting:
-        place, level, left = waiting.pop()
-        placed.append((place, level, left, float(cut.total[place]) / whole))
-        for callee in sorted(callees[place], key=lambda place: (-cut.total[place], place)):
+        slice_, level, left = waiting.pop()
+        laid_out.append((slice_, level, left, float(cut.total[slice_]) / whole))
+        for callee in sorted(callees[slice_], key=lambda slice_: (-cut.total[slice_], slice_)):
             waiting.append((callee, level + 1, left))
             left += float(cut.total[callee]) / whole
-    return placed
+    return laid_out
 
 
 def _block(box: tuple[float, float, float, float], family: Family, label: str, title: str) -> str:
@@ -102,8 +102,8 @@ def _block(box: tuple[float, float, float, float], family: Family, label: str, t
     x, row, width, rows = box
     y, height = row * ROW_PIXELS, rows * ROW_PIXELS
     text = fitted(shown(label), int((width - 6) / _CHARACTER))
-    place = f'x="{x:.4g}" y="{y:.4g}" width="{width:.4g}" height="{height:.4g}"'
-    block = f'<rect {place} fill="{family.colour}"><title>{escaped(title)}</title></rect>'
+    attributes = f'x="{x:.4g}" y="{y:.4g}" width="{width:.4g}" height="{height:.4g}"'
+    block = f'<rect {attributes} fill="{family.colour}"><title>{escaped(title)}</title></rect>'
     if not text:
         return block
     middle = f'x="{x + width / 2:.4g}" y="{y + height / 2 + 3.6:.4g}"'

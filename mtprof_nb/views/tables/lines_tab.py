@@ -156,7 +156,7 @@ def _cost(row: LineRow, number: int, text: str) -> Answer:
     return {
         "id": number,
         "text": shown(text),
-        "place": shown(f"{row.where}:{row.line}") if row.file else "",
+        "location": shown(f"{row.where}:{row.line}") if row.file else "",
         "phases": dict(zip(PHASES, self_by_phase(row), strict=True)),
         **_times(row),
         "count": row.count,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mtprof_nb.model.source_files import place
+from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.results.line_table import LineRow, Lines, source_lines
 
@@ -64,7 +64,7 @@ def _listed(trace: Trace, file: str, rows: list[LineRow], most: int) -> ListedFi
     lines = tuple(
         None if number is None else ListedLine(number, _at(text, number), cost.get(number)) for number in numbers[:most]
     )
-    title = place(file, 0).removesuffix(":0")
+    title = source_location(file, 0).removesuffix(":0")
     self_ns, outside_ns = sum(row.self_ns for row in rows), sum(row.outside_ns or 0 for row in rows)
     return ListedFile(file, title, self_ns, outside_ns, lines)
 

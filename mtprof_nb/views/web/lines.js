@@ -359,7 +359,7 @@ class Listing {
       this.store.select({
         grouping: "source",
         row: line.id,
-        label: line.place || line.text,
+        label: line.location || line.text,
         detail: line.text.trim(),
         name: -1,
       });

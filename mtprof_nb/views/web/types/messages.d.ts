@@ -196,7 +196,7 @@ export interface CostOfOps extends Times {
   /** The number of the line, -1 for what belongs to no line. */
   id: number;
   text: string;
-  place: string;
+  location: string;
   phases: Record<Phase, number>;
   count: number;
   bytes: number | null;

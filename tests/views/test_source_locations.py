@@ -2,7 +2,7 @@
 
 import pytest
 
-from mtprof_nb.model.source_files import place
+from mtprof_nb.model.source_files import source_location
 
 
 @pytest.mark.parametrize(
@@ -16,10 +16,10 @@ from mtprof_nb.model.source_files import place
     ],
 )
 def test_a_library_is_named_from_its_package_on_and_any_other_file_by_its_whole_path(file: str, shown: str) -> None:
-    assert place(file, 12) == shown
+    assert source_location(file, 12) == shown
 
 
 def test_a_cell_of_the_notebook_is_named_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mtprof_nb.model.source_files.file_label", lambda file: "Cell [3]")
 
-    assert place("cell compiled under some name", 4) == "Cell [3]:4"
+    assert source_location("cell compiled under some name", 4) == "Cell [3]:4"

@@ -1,4 +1,4 @@
-"""Where events are drawn: the processes and threads of a Chrome trace, and the lines that name them."""
+"""Processes and threads of a Chrome trace: which one each event is drawn on, and the lines that name them."""
 
 from __future__ import annotations
 
@@ -15,53 +15,53 @@ from mtprof_nb.model.trace import Int32, Int64, Process, Trace, Track
 _FIRST_DEVICE = 5_000_000
 
 
-class Lane(NamedTuple):
-    """One track: `pid` is JSON, a number or a quoted name."""
+class ChromeTrack(NamedTuple):
+    """The process and thread under which a Chrome trace has a track; `pid` is JSON."""
 
     pid: str
     tid: int
     name: str
 
 
-class Lanes:
-    """The lane of each of a trace's tracks: a thread of a process, or a stream of a device."""
+class ChromeTracks:
+    """The tracks of a trace as a Chrome trace has them."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self.pids = _pids(trace.processes)
-        self.lanes = [self._lane(track) for track in trace.tracks]
-        self._places = [f',"pid":{lane.pid},"tid":{lane.tid},"ts":' for lane in self.lanes]
+        self._tracks = [self._written(track) for track in trace.tracks]
+        self._fields = [f',"pid":{track.pid},"tid":{track.tid},"ts":' for track in self._tracks]
 
-    def _lane(self, track: Track) -> Lane:
-        pid, name = self.pids[track.process], track.name or f"{track.kind} {track.native_id}"
+    def _written(self, track: Track) -> ChromeTrack:
         if not track.device:
-            return Lane(str(pid), track.native_id, name)
+            return ChromeTrack(str(self.pids[track.process]), track.native_id, track.title)
         index = int(track.device.rpartition(":")[2] or 0)
         # Kineto calls a device's process by the device's index; those of several processes need numbers of their own.
-        alone = len(self._trace.processes) == 1
-        return Lane(str(index if alone else _FIRST_DEVICE + 1_000 * track.process + index), track.native_id, name)
+        if len(self._trace.processes) > 1:
+            index += _FIRST_DEVICE + 1_000 * track.process
+        return ChromeTrack(str(index), track.native_id, track.title)
 
-    def places(self, rows: Int64) -> Words:
-        """The text that puts each of `rows` on its lane, up to the time to be written next."""
-        return self.places_of_tracks(self._trace.track[rows])
+    def fields(self, rows: Int64) -> Words:
+        """`pid`, `tid` and the key `ts` of each of `rows`; its time is to be written next."""
+        return self.fields_of_tracks(self._trace.track[rows])
 
-    def places_of_tracks(self, tracks: Int32) -> Words:
-        """The text that puts something on each of `tracks`; -1 is a thread that nothing else was recorded of."""
-        nowhere = f',"pid":{self.pids[0]},"tid":0,"ts":'
-        return choice([*self._places, nowhere], np.where(tracks < 0, len(self._places), tracks))
+    def fields_of_tracks(self, tracks: Int32) -> Words:
+        """`pid`, `tid` and the key `ts` for each of `tracks`; -1 is a thread without recorded events."""
+        unknown = f',"pid":{self.pids[0]},"tid":0,"ts":'
+        return choice([*self._fields, unknown], np.where(tracks < 0, len(self._fields), tracks))
 
     def naming_lines(self, ts: str) -> Iterator[str]:
-        """The `M` events that name and sort each process and lane in use."""
+        """The `M` events that name and sort each process and track in use."""
         used = np.flatnonzero(np.bincount(self._trace.track)).tolist()
         processes = zip(self.pids, self._trace.processes, strict=True)
         labels = {str(pid): _process_label(process) for pid, process in processes}
         for number in used:
-            labels.setdefault(self.lanes[number].pid, self._trace.tracks[number].device.replace(":", " "))
+            labels.setdefault(self._tracks[number].pid, self._trace.tracks[number].device.replace(":", " "))
         for pid, label in labels.items():
             order = int(pid) if int(pid) in self.pids else _FIRST_DEVICE + int(pid)
             yield from _process_lines(ts, pid, "python", label, order)
         for number in used:
-            yield from _track_lines(ts, self.lanes[number])
+            yield from _track_lines(ts, self._tracks[number])
 
 
 def _pids(processes: Sequence[Process]) -> list[int]:
@@ -85,6 +85,6 @@ def _process_lines(ts: str, pid: str, name: str, label: str, order: int) -> Iter
     yield naming_line("process_sort_index", ts, pid, 0, f'"sort_index":{order}')
 
 
-def _track_lines(ts: str, lane: Lane) -> Iterator[str]:
-    yield naming_line("thread_name", ts, lane.pid, lane.tid, f'"name":{quoted(lane.name)}')
-    yield naming_line("thread_sort_index", ts, lane.pid, lane.tid, f'"sort_index":{lane.tid}')
+def _track_lines(ts: str, track: ChromeTrack) -> Iterator[str]:
+    yield naming_line("thread_name", ts, track.pid, track.tid, f'"name":{quoted(track.name)}')
+    yield naming_line("thread_sort_index", ts, track.pid, track.tid, f'"sort_index":{track.tid}')
