@@ -12,8 +12,6 @@ from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.bookkeeping import is_bookkeeping
 from mtprof_nb.model.trace import OP, PYTHON, STEP_PREFIX, Allocations, Bool, Int32, Int64, Trace
 
-#: How the scope of a step begins, which there is under a schedule.
-
 
 def averaged_name(name: str) -> str:
     """The name under which an event is averaged: all profiler steps are one."""
@@ -108,12 +106,15 @@ def loose_allocations(trace: Trace) -> Int64:
     records = trace.allocations
     if records is None:
         return np.empty(0, np.int64)
-    counted = ~is_bookkeeping(trace) & ~trace.on_device
-    if not counted.any():
-        return np.arange(len(records))
-    reached = np.maximum.accumulate(trace.end_ns[counted])
-    last = np.searchsorted(trace.start_ns[counted], records.time_ns, side="right") - 1
-    return np.flatnonzero((last < 0) | (reached[np.maximum(last, 0)] < records.time_ns))
+    counted, end_ns = ~is_bookkeeping(trace) & ~trace.on_device, trace.end_ns
+    loose = np.ones(len(records), np.bool_)
+    for events, rows in zip(trace.by_process(trace.track), trace.by_process(records.track), strict=True):
+        if (chosen := counted[events]).any():
+            times = records.time_ns[rows]
+            reached = np.maximum.accumulate(end_ns[events][chosen])
+            last = np.searchsorted(trace.start_ns[events][chosen], times, side="right") - 1
+            loose[rows] = (last < 0) | (reached[np.maximum(last, 0)] < times)
+    return np.flatnonzero(loose)
 
 
 def _keepers(trace: Trace, nested: Nesting) -> Int32:
@@ -202,11 +203,13 @@ def _with_gaps_filled(change: Int64, known: Bool, nested: Nesting) -> Int64:
 
 
 def _allocated_during(trace: Trace, records: Allocations, chosen: Bool) -> Int64:
-    """Bytes of the chosen records from each host event's first moment to its last, whichever thread allocated."""
-    times = records.time_ns[chosen]
-    if not len(times):
-        return np.zeros(len(trace), np.int64)
-    running = np.concatenate(([0], np.cumsum(records.nbytes[chosen])))
-    first = np.searchsorted(times, trace.start_ns, side="left")
-    last = np.searchsorted(times, trace.end_ns, side="right")
-    return np.where(trace.on_device, 0, running[last] - running[first])
+    """Bytes of the chosen records from each host event's first moment to its last, of any thread of its process."""
+    found, end_ns = np.zeros(len(trace), np.int64), trace.end_ns
+    for events, rows in zip(trace.by_process(trace.track), trace.by_process(records.track), strict=True):
+        times = records.time_ns[rows][chosen[rows]]
+        if len(times):
+            running = np.concatenate(([0], np.cumsum(records.nbytes[rows][chosen[rows]])))
+            first = np.searchsorted(times, trace.start_ns[events], side="left")
+            last = np.searchsorted(times, end_ns[events], side="right")
+            found[events] = np.where(trace.on_device[events], 0, running[last] - running[first])
+    return found

@@ -239,5 +239,5 @@ KEYS = {
     "line": Key(lambda trace: attribution(trace).line, _line),
     "module": Key(lambda trace: _or_nothing(trace.module, trace), lambda trace: _entry(trace.module, trace.modules)),
     "scope": Key(_scope_names, _scope),
-    "thread": Key(lambda trace: trace.track, lambda trace: lambda event: trace.tracks[trace.track[event]].title),
+    "thread": Key(lambda trace: trace.track, lambda trace: lambda event: trace.track_title(trace.track.item(event))),
 }

@@ -19,7 +19,7 @@ class Lane(NamedTuple):
     title: str
     first_row: int
     rows: int
-    #: The thread's position in `Trace.threads`, -1 for what is not a thread.
+    #: The thread's position in `Trace.tracks`, -1 for what is not a thread.
     thread: int
 
 
@@ -37,7 +37,10 @@ class Lanes:
 
 
 def lanes(trace: Trace, python: bool = False) -> Lanes:
-    """Threads in order of their first event, then async events, then devices; Python frames only if asked for."""
+    """Threads in order of their first event, then async events, then devices; Python frames only if asked for.
+
+    Where there are several processes, each has its lanes one below the other, with its title in theirs.
+    """
     shown = np.ones(len(trace), np.bool_) if python else trace.kind != PYTHON
     on_thread = shown & ~trace.on_device & ~trace.is_async
     depth = (nest(trace, on_thread) if np.any(~shown) else nesting(trace)).depth
@@ -49,14 +52,16 @@ def lanes(trace: Trace, python: bool = False) -> Lanes:
         row[events] = first + rows
         found.append(Lane(title, first, int(rows.max(initial=0)) + 1, thread))
 
-    for thread in _in_order_of_appearance(trace.track[on_thread]):
-        events = np.flatnonzero(on_thread & (trace.track == thread))
-        add(trace.tracks[thread].title, events, depth[events], thread)
-    events = np.flatnonzero(shown & ~trace.on_device & trace.is_async)
-    if len(events):
-        add("async", events, packed(trace.start_ns[events], trace.end_ns[events]))
-    for title, events in _by_device(trace, trace.on_device):
-        add(title, events, packed(trace.start_ns[events], trace.end_ns[events]))
+    is_async = shown & ~trace.on_device & trace.is_async
+    for process, here in enumerate(trace.by_process(trace.track)):
+        for thread in _in_order_of_appearance(trace.track[here][on_thread[here]]):
+            events = np.flatnonzero(on_thread & (trace.track == thread))
+            add(trace.track_title(thread), events, depth[events], thread)
+        mine = np.zeros(len(trace), np.bool_)
+        mine[here] = True
+        for title, events in [("async", np.flatnonzero(is_async & mine)), *_by_device(trace, trace.on_device & mine)]:
+            if len(events):
+                add(trace.process_title(process, title), events, packed(trace.start_ns[events], trace.end_ns[events]))
     return Lanes(row, tuple(found))
 
 

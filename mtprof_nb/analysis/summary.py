@@ -19,11 +19,11 @@ class Summary:
     """The key figures of a recording, in nanoseconds and bytes; None for what is not known or was not recorded."""
 
     label: str
-    #: Recorded time, without the time between windows.
+    #: Recorded time, without the time between windows; time in which several processes were recorded counts once.
     wall_ns: int
     #: Self time of all ops, all threads together.
     in_ops_ns: int
-    #: Wall time in no op and not the profiler's; None where ops ran at once, or some are missing.
+    #: Wall time in no op and not the profiler's; None where ops ran at once or are missing, or for several processes.
     outside_ns: int | None
     #: Wall time in no op that the profiler itself took.
     profiler_ns: int
@@ -39,7 +39,7 @@ class Summary:
     threads: int
     #: Time of all kernels, copies, sets and collectives; None where no device was recorded.
     device_ns: int | None
-    #: The most bytes held at once, of one device.
+    #: The most bytes held at once, of one device in one process.
     peak_bytes: int | None
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,8 +74,12 @@ def summary(trace: Trace) -> Summary:
 
 
 def wall_ns(trace: Trace) -> int:
-    """The length of all recorded windows together; what the events span where no window is known."""
-    return sum(ended - began for began, ended in trace.windows) or span_ns(trace)
+    """The time that the recorded windows cover; what the events span where no window is known."""
+    covered_ns, reached = 0, 0
+    for began, ended in trace.windows:
+        covered_ns += max(ended - max(began, reached), 0)
+        reached = max(reached, ended)
+    return covered_ns or span_ns(trace)
 
 
 def span_ns(trace: Trace) -> int:
@@ -89,12 +93,13 @@ def span_ns(trace: Trace) -> int:
 def outside_ops_ns(trace: Trace) -> int | None:
     """The wall time less the time in ops and the profiler's own time.
 
-    None where ops ran at once, so that their time is no part of it.
+    None where ops ran at once, so that their time is no part of it; None for several processes, which share no time.
     None too where ops are missing, or a schedule chose steps: what ran between its windows was not recorded.
     """
+    if len(trace.processes) > 1 or not trace.has_all_ops or _has_windows(trace):
+        return None
     left_ns = wall_ns(trace) - in_ops_ns(trace) - trace.own_ns
-    is_known = left_ns >= 0 and trace.has_all_ops and not _has_windows(trace) and not _ran_at_once(trace)
-    return left_ns if is_known else None
+    return None if left_ns < 0 or _ran_at_once(trace) else left_ns
 
 
 def _has_windows(trace: Trace) -> bool:
@@ -120,7 +125,7 @@ def has_steps(trace: Trace) -> bool:
 
 
 def peak_bytes(trace: Trace) -> int | None:
-    """The most bytes that any one device's allocator held; None where memory was not recorded."""
+    """The most bytes that any one allocator held, of one device in one process; None where memory was not recorded."""
     if not has_memory(trace):
         return None
     peaks = (peak(memory_curve(trace, device)) for device in memory_devices(trace))

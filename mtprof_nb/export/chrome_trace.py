@@ -14,7 +14,7 @@ from mtprof_nb.export.chrome_allocations import allocation_lines
 from mtprof_nb.export.chrome_events import EventLines
 from mtprof_nb.export.chrome_text import base_ns, json_text, microseconds_text, quoted
 from mtprof_nb.export.chrome_tracks import ChromeTracks, naming_line
-from mtprof_nb.model.trace import Trace
+from mtprof_nb.model.trace import Process, Trace
 
 #: The stream on which torch puts kernels of CUDA graphs for which no other one is named.
 DEFAULT_STREAM = 7
@@ -57,20 +57,21 @@ def check_graph_lanes(
 
 
 def _document(trace: Trace, path: str) -> Iterator[bytes]:
-    base, tracks, metadata = base_ns(trace), ChromeTracks(trace), _metadata(trace)
+    base, tracks = base_ns(trace), ChromeTracks(trace)
     lines = EventLines(trace, tracks, base)
     began_ns, ended_ns = _window(trace)
     # Calls that are open at the end of the window end a moment later; readers add start and length inexactly.
     last_ns = max(ended_ns, int(trace.end_ns.max(initial=-1_000)) + 1_000)
     began, ended = microseconds_text(began_ns - base), microseconds_text(last_ns - base)
-    yield _header(trace, metadata, base).encode("ascii")
+    yield _header(trace, base).encode("ascii")
     yield from lines.events()
     yield from lines.async_events()
     yield from allocation_lines(trace, tracks, base)
     yield from lines.flows()
     naming = "".join(tracks.naming_lines(began)) + "".join(
-        naming_line(key, began, str(tracks.pids[0]), 0, f'"value":{text}')
-        for key, text in metadata.items()
+        naming_line(key, began, str(pid), 0, f'"value":{text}')
+        for pid, process in zip(tracks.pids, trace.processes, strict=True)
+        for key, text in _metadata(process).items()
         if not _LINES_OF_VIEWERS.fullmatch(key)
     )
     yield naming.encode("ascii")
@@ -79,14 +80,21 @@ def _document(trace: Trace, path: str) -> Iterator[bytes]:
     yield f'],\n"traceName":{quoted(path)}\n}}\n'.encode("ascii")
 
 
-def _header(trace: Trace, metadata: dict[str, str], base: int) -> str:
+def _header(trace: Trace, base: int) -> str:
     flags = {part.name: "1" for part in fields(trace.recorded) if getattr(trace.recorded, part.name)}
     entries = {"schemaVersion": "1", "deviceProperties": "[]", "trace_id": quoted(trace.trace_id), **flags}
-    if trace.processes[0].host:
-        entries["host_name"] = quoted(trace.processes[0].host)
+    if len(hosts := {process.host for process in trace.processes}) == 1 and all(hosts):
+        entries["host_name"] = quoted(hosts.pop())
     if trace.dropped:
         entries["dropped_events"] = str(trace.dropped)
-    entries |= {key: text for key, text in metadata.items() if key not in _KEYS_OF_FILE}
+    # A reader takes these for the whole file's: where processes disagree, only their own lines tell.
+    said = [_metadata(process) for process in trace.processes]
+    entries |= {
+        key: text
+        for one in said
+        for key, text in one.items()
+        if key not in _KEYS_OF_FILE and all(other.get(key, text) == text for other in said)
+    }
     entries |= {"displayTimeUnit": '"ms"', "baseTimeNanoseconds": str(base)}
     lines = (f"{quoted(key)}:{text},\n" for key, text in entries.items())
     return "{\n" + "".join(lines) + '"traceEvents":[\n'
@@ -112,5 +120,5 @@ def _span(trace: Trace, began: str, count: int) -> str:
     )
 
 
-def _metadata(trace: Trace) -> dict[str, str]:
-    return {str(key): json_text(text) for key, text in trace.metadata.items()}
+def _metadata(process: Process) -> dict[str, str]:
+    return {str(key): json_text(text) for key, text in process.metadata}

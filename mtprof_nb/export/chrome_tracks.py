@@ -53,25 +53,28 @@ class ChromeTracks:
     def naming_lines(self, ts: str) -> Iterator[str]:
         """The `M` events that name and sort each process and track in use."""
         used = np.flatnonzero(np.bincount(self._trace.track)).tolist()
-        processes = zip(self.pids, self._trace.processes, strict=True)
-        labels = {str(pid): _process_label(process) for pid, process in processes}
+        processes = self._trace.processes
+        labels = {str(pid): self._label(process, "CPU") for pid, process in zip(self.pids, processes, strict=True)}
         for number in used:
-            labels.setdefault(self._tracks[number].pid, self._trace.tracks[number].device.replace(":", " "))
+            track = self._trace.tracks[number]
+            label = track.device.replace(":", " ")
+            label = label if len(processes) == 1 else self._label(processes[track.process], label)
+            labels.setdefault(self._tracks[number].pid, label)
         for pid, label in labels.items():
             order = int(pid) if int(pid) in self.pids else _FIRST_DEVICE + int(pid)
             yield from _process_lines(ts, pid, "python", label, order)
         for number in used:
             yield from _track_lines(ts, self._tracks[number])
 
+    def _label(self, process: Process, device: str) -> str:
+        is_told = process.rank >= 0 or len(self._trace.processes) > 1
+        return f"{process.title} {device}" if is_told else device
+
 
 def _pids(processes: Sequence[Process]) -> list[int]:
     """A number for each process: its own where all differ, as they may not on several hosts."""
     own = [process.pid for process in processes]
     return own if len(set(own)) == len(own) else list(range(1, len(own) + 1))
-
-
-def _process_label(process: Process) -> str:
-    return f"rank {process.rank} CPU" if process.rank >= 0 else "CPU"
 
 
 def naming_line(name: str, ts: str, pid: str, tid: int, args: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mtprof_nb.analysis.memory.allocation_pairs import releases
+from mtprof_nb.analysis.memory.allocation_pairs import releases_of
 from mtprof_nb.analysis.memory.memory_categories import Category, categories
 from mtprof_nb.analysis.memory.memory_curve import MemoryDevice, memory_curve, memory_devices, rows_of_device
 from mtprof_nb.export.atomic import replacing
@@ -53,6 +53,7 @@ def _summits(total: Int64, last: Int64) -> Int64:
 def write(trace: Trace, path: str | os.PathLike[str], device: str | None = None) -> MemoryTimeline:
     """Write the memory of `device`, by default of the first that is not the CPU, in the form that `path` ends in.
 
+    Of several processes it is the first that has the device, unless `device` names one: `cuda:0 of rank 1`.
     `ValueError` where a flag was missing while recording, and for another suffix or a device not recorded.
     """
     flags = trace.recorded
@@ -76,7 +77,7 @@ def memory_timeline(trace: Trace, device: MemoryDevice) -> MemoryTimeline:
         return _timeline_of_totals(trace, device)
     records = trace.allocations
     rows = rows_of_device(trace, records, device)
-    before = _preexisting(records, rows)
+    before = _preexisting(trace, records, rows)
     # A block without an address cannot be followed to its release.
     category = np.where(records.address == 0, Category.UNKNOWN, categories(trace))[rows]
     time_ns, nbytes, category = _ending_windows(records, rows, category)
@@ -112,9 +113,9 @@ def _by_category(nbytes: Int64, category: Int8 | Int64) -> Int64:
     return changes
 
 
-def _preexisting(records: Allocations, rows: Int64) -> Int64:
+def _preexisting(trace: Trace, records: Allocations, rows: Int64) -> Int64:
     """Sizes of the blocks that were there before: those seen to go, and the rest by the allocator's own count."""
-    gone = -records.nbytes[rows][(records.nbytes[rows] < 0) & (releases(records)[rows] < 0)]
+    gone = -records.nbytes[rows][(records.nbytes[rows] < 0) & (releases_of(trace, records)[rows] < 0)]
     counted = int(records.total[rows[0]] - records.nbytes[rows[0]]) if len(rows) else 0
     rest = counted - int(gone.sum())
     return np.append(gone, rest) if rest > 0 else gone
@@ -134,17 +135,19 @@ def _timeline_of_totals(trace: Trace, device: MemoryDevice) -> MemoryTimeline:
 
 def _found_device(trace: Trace, wanted: str | None) -> MemoryDevice:
     recorded = memory_devices(trace)
-    cpu = MemoryDevice("CPU", 0)
+    known = [*recorded, MemoryDevice("CPU", 0)]
     if wanted is None:
-        return next((device for device in recorded if device.name != "CPU"), cpu)
+        return next((device for device in known if device.name != "CPU"), known[0])
     name, _, index = str(wanted).lower().partition(":")
     name = "npu" if name in ("privateuseone", "privateuse1") else name
-    found = cpu if name == "cpu" else MemoryDevice(name.upper(), int(index) if index.isdecimal() else 0)
-    if found not in [cpu, *recorded]:
-        known = ", ".join(map(str, recorded)) or "none at all"
-        msg = f"no memory of device {str(wanted)!r} was recorded: recorded are {known}"
+    place = name.upper(), int(index) if index.isdecimal() and name != "cpu" else 0
+    named = [device for device in known if str(device) == str(wanted)]
+    found = named or [device for device in known if (device.name, device.index) == place]
+    if not found:
+        names = ", ".join(map(str, recorded)) or "none at all"
+        msg = f"no memory of device {str(wanted)!r} was recorded: recorded are {names}"
         raise ValueError(msg)
-    return found
+    return found[0]
 
 
 def _text(trace: Trace, timeline: MemoryTimeline, name: str) -> str:

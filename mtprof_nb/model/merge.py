@@ -94,11 +94,13 @@ _STACK_TREES = ("stacks", "line_stacks")
 
 def _with_same_processes(parts: Sequence[Trace]) -> list[Trace]:
     """`parts` with one table of processes for all, and with equal numbers on equal tracks."""
+    owners = _owners(parts)
+    if len({process for own in owners for process in own}) > 1:
+        parts = [_with_known_threads(part) for part in parts]
     metadata: dict[Process, dict[str, str]] = {}
     numbers: dict[Track, int] = {}
     tracks: list[list[Track]] = []
-    for part in parts:
-        own = [process._replace(metadata=()) for process in part.processes]
+    for part, own in zip(parts, owners, strict=True):
         for process, (*_, said) in zip(own, part.processes, strict=True):
             if process != Process() or part.tracks:
                 metadata.setdefault(process, {}).update(said)
@@ -117,3 +119,21 @@ def _with_same_processes(parts: Sequence[Trace]) -> list[Trace]:
         )
         for part, own_tracks in zip(parts, tracks, strict=True)
     ]
+
+
+def _owners(parts: Sequence[Trace]) -> list[list[Process]]:
+    """The processes of each part without metadata. One without a rank has the rank that another part knows of it."""
+    everyone = [[process._replace(metadata=()) for process in part.processes] for part in parts]
+    has_rank = [process for own in everyone for process in own if process.rank >= 0 < process.pid]
+    ranked = {process._replace(rank=-1): process for process in has_rank}
+    return [[ranked.get(process, process) for process in own] for own in everyone]
+
+
+def _with_known_threads(part: Trace) -> Trace:
+    """`part` with a track for allocations on threads that have no events: the track tells the process."""
+    records = part.allocations
+    if records is None or (records.track >= 0).all():
+        return part
+    track = np.where(records.track < 0, len(part.tracks), records.track)
+    tracks = (*part.tracks, Track(0, "threads without events"))
+    return replace(part, tracks=tracks, allocations=replace(records, track=track))

@@ -18,6 +18,8 @@ from mtprof_nb.model.schema import Int64 as Int64
 from mtprof_nb.model.stack_tree import Frame as Frame
 from mtprof_nb.model.stack_tree import StackInterner as StackInterner
 from mtprof_nb.model.stack_tree import StackTree as StackTree
+from mtprof_nb.model.tracks import Process as Process
+from mtprof_nb.model.tracks import Track as Track
 
 #: What ran on the host comes first, then what ran on a device: its work, then what waits there or only names a span.
 KINDS = ("op", "scope", "python", "runtime", "kernel", "copy", "set", "collective", "sync", "device_scope")
@@ -31,41 +33,6 @@ STEP_PREFIX = "ProfilerStep#"
 
 #: Shapes of one op's inputs: a tuple per tensor, a tuple of tuples per tensor list, () otherwise.
 Shapes = tuple[Any, ...]
-
-
-class Process(NamedTuple):
-    """One recorded process. Two are the same where all but `metadata` is."""
-
-    pid: int = 0
-    #: Its rank in a distributed job, -1 where it is in none.
-    rank: int = -1
-    host: str = ""
-    label: str = ""
-    #: The user's: pairs of key and JSON text.
-    metadata: tuple[tuple[str, str], ...] = ()
-
-
-class Track(NamedTuple):
-    """Events that ran one inside another or one after another: those of a thread, or of a stream of a device.
-
-    Two tracks are the same where all but `number` is.
-    """
-
-    native_id: int
-    name: str = ""
-    #: "thread", "stream", or "async" for spans that overlap.
-    kind: str = "thread"
-    #: Position in `Trace.processes`.
-    process: int = 0
-    #: The device of a stream, as "CUDA:0"; "" for a thread.
-    device: str = ""
-    #: The number that the runtime itself gives a thread, -1 where it gives none.
-    number: int = -1
-
-    @property
-    def title(self) -> str:
-        """The name, or kind and native number where there is none: `thread 4321`."""
-        return self.name or f"{self.kind} {self.native_id}"
 
 
 class Collective(NamedTuple):
@@ -87,7 +54,10 @@ class SourceLine(NamedTuple):
 
 
 class OutsideOps(NamedTuple):
-    """Time in which no op ran, on any thread: while a line was the innermost one, and with the lines that it called."""
+    """Time in which no op ran on any thread of the process: in a line itself, and with the lines that it called.
+
+    Times of several processes are summed.
+    """
 
     own_ns: int
     total_ns: int
@@ -324,7 +294,27 @@ class Trace(Record):
 
     def __repr__(self) -> str:
         threads = sum(track.kind == "thread" for track in self.tracks)
-        return f"<Trace of {len(self):,} events, {threads} threads>"
+        processes = f", {len(self.processes)} processes" if len(self.processes) > 1 else ""
+        return f"<Trace of {len(self):,} events, {threads} threads{processes}>"
+
+    def processes_of(self, tracks: Int32) -> Int32:
+        """For each of `tracks`, the position of its process in `processes`."""
+        return np.array([track.process for track in self.tracks] or [0], np.int32)[tracks]
+
+    def track_title(self, track: int) -> str:
+        """The title of the track at position `track`, after its process's where there are several."""
+        return self.process_title(self.tracks[track].process, self.tracks[track].title)
+
+    def process_title(self, process: int, title: str) -> str:
+        """`title`, after that of the process at position `process` where there are several."""
+        return f"{self.processes[process].title}, {title}" if len(self.processes) > 1 else title
+
+    def by_process(self, tracks: Int32) -> list[Any]:
+        """For each process an index that chooses those of `tracks` that belong to it; one process has them all."""
+        if len(self.processes) == 1:
+            return [slice(None)]
+        of = self.processes_of(tracks)
+        return [of == number for number in range(len(self.processes))]
 
     @property
     def on_device(self) -> Bool:

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.model.trace import Allocations, Int64
+from mtprof_nb.model.trace import Allocations, Int8, Int32, Int64, Trace
 
 
-def releases(records: Allocations) -> Int64:
-    """For each allocation the position of its release, for each release that of its allocation; -1 where unseen."""
+def releases(records: Allocations, process: Int32 | None = None) -> Int64:
+    """For each allocation the position of its release, for each release that of its allocation; -1 where unseen.
+
+    `process` is each record's, where the records are of several: their addresses may be equal.
+    """
     partner = np.full(len(records), -1, np.int64)
     known = np.flatnonzero(records.address != 0)
-    keys = (known, records.address[known], records.device_index[known], records.device[known])
-    order = known[np.lexsort(keys)]
+    keys: list[Int64 | Int32 | Int8] = [records.address, records.device_index, records.device]
+    keys += [] if process is None else [process]
+    order = known[np.lexsort((known, *(column[known] for column in keys)))]
     earlier, later = order[:-1], order[1:]
-    same_block = records.address[earlier] == records.address[later]
-    same_block &= (records.device[earlier] == records.device[later]) & (
-        records.device_index[earlier] == records.device_index[later]
-    )
+    same_block = np.logical_and.reduce([column[earlier] == column[later] for column in keys])
     pairs = np.flatnonzero(same_block & (records.nbytes[earlier] > 0) & (records.nbytes[later] < 0))
     partner[earlier[pairs]] = later[pairs]
     partner[later[pairs]] = earlier[pairs]
     return partner
+
+
+def releases_of(trace: Trace, records: Allocations) -> Int64:
+    """The `releases` of the trace's records, those of each process apart."""
+    return releases(records, trace.processes_of(records.track) if len(trace.processes) > 1 else None)

@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from mtprof_nb.analysis.memory.allocation_pairs import releases
+from mtprof_nb.analysis.memory.allocation_pairs import releases_of
 from mtprof_nb.analysis.nesting import Nesting, nesting
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, OP, OPTIMIZER, Allocations, Bool, Int8, Int32, Int64, Trace
@@ -54,7 +54,7 @@ def categories(trace: Trace) -> Int8:
     category = np.full(len(records), Category.UNKNOWN, np.int8)
     if not len(trace):
         return category
-    release = releases(records)
+    release = releases_of(trace, records)
     nested = nesting(trace)
     is_block = (records.nbytes > 0) & (records.event >= 0)
     phase = np.where(records.event >= 0, trace.phase[records.event], -1)
@@ -114,21 +114,22 @@ def _gradients(trace: Trace, records: Allocations, release: Int64, in_backward: 
     """Blocks made in a backward pass and held beyond it, of the very size that autograd then kept as a gradient."""
     phase = np.where(records.event >= 0, trace.phase[records.event], -1)
     held = deque(np.flatnonzero(in_backward & ((release < 0) | (phase[release] != BACKWARD))).tolist())
-    waiting: dict[int, list[int]] = {}
+    process = trace.processes_of(records.track)
+    waiting: dict[tuple[int, int], list[int]] = {}
     found: list[int] = []
-    for end_ns, nbytes in _kept_gradients(trace):
+    for end_ns, keeper, nbytes in _kept_gradients(trace):
         while held and records.time_ns[held[0]] <= end_ns:
             row = held.popleft()
-            waiting.setdefault(int(records.nbytes[row]), []).append(row)
+            waiting.setdefault((int(process[row]), int(records.nbytes[row])), []).append(row)
         rounded = -(-nbytes // _DEVICE_BLOCK) * _DEVICE_BLOCK
-        last_made = waiting.get(nbytes) or waiting.get(rounded)
+        last_made = waiting.get((keeper, nbytes)) or waiting.get((keeper, rounded))
         if last_made:
             found.append(last_made.pop())
     return np.array(found, np.int64)
 
 
-def _kept_gradients(trace: Trace) -> list[tuple[int, int]]:
-    """Moment and bytes of each gradient that autograd kept, in order; not those it added to one already there."""
+def _kept_gradients(trace: Trace) -> list[tuple[int, int, int]]:
+    """Moment, process and bytes of each gradient that autograd kept, in order; not those it added to one there."""
     if trace.shape is None or _ACCUMULATE not in trace.names:
         return []
     keeps = trace.name == trace.names.index(_ACCUMULATE)
@@ -138,8 +139,9 @@ def _kept_gradients(trace: Trace) -> list[tuple[int, int]]:
     rows = np.flatnonzero(keeps & (trace.shape >= 0))
     rows = rows[np.argsort(trace.end_ns[rows], kind="stable")]
     sizes = {shape: _bytes_of_first(trace, shape) for shape in set(trace.shape[rows].tolist())}
-    moments = zip(trace.end_ns[rows].tolist(), trace.shape[rows].tolist(), strict=True)
-    return [(end_ns, nbytes) for end_ns, shape in moments if (nbytes := sizes[shape]) > 0]
+    columns = trace.end_ns[rows], trace.processes_of(trace.track[rows]), trace.shape[rows]
+    moments = zip(*(column.tolist() for column in columns), strict=True)
+    return [(end_ns, process, nbytes) for end_ns, process, shape in moments if (nbytes := sizes[shape]) > 0]
 
 
 def _bytes_of_first(trace: Trace, shape: int) -> int:

@@ -9,21 +9,25 @@ import numpy as np
 
 from mtprof_nb.analysis.groups import numbered_alike
 from mtprof_nb.analysis.lines.attribution import attribution
-from mtprof_nb.analysis.memory.allocation_pairs import releases
+from mtprof_nb.analysis.memory.allocation_pairs import releases_of
 from mtprof_nb.analysis.memory.memory_categories import Category, categories
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.model.trace import OP, Allocations, Int32, Int64, Trace
+from mtprof_nb.model.trace import OP, Allocations, Bool, Int32, Int64, Trace
 
 
 @dataclass(frozen=True)
 class MemoryDevice:
-    """A device whose memory was recorded. Its text is torch's: `cpu`, `cuda:0`."""
+    """A device whose memory was recorded. Its text is torch's, `cpu` or `cuda:0`, with its owner if there is one."""
 
     name: str
     index: int
+    #: The process whose allocator it is: its position in the trace, and its title where there are several.
+    process: int = 0
+    owner: str = ""
 
     def __str__(self) -> str:
-        return "cpu" if self.name == "CPU" else f"{self.name.lower()}:{self.index}"
+        name = "cpu" if self.name == "CPU" else f"{self.name.lower()}:{self.index}"
+        return f"{name} of {self.owner}" if self.owner else name
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,16 +66,20 @@ class BlocksAlike(NamedTuple):
 
 
 def memory_devices(trace: Trace) -> list[MemoryDevice]:
-    """The devices of which memory was recorded, in the order of the trace's devices."""
+    """The devices of which memory was recorded, process by process, in the order of the trace's devices."""
     if trace.allocations is not None:
-        device, index = trace.allocations.device, trace.allocations.device_index
+        device, index, track = trace.allocations.device, trace.allocations.device_index, trace.allocations.track
     elif trace.memory_before is not None:
         known = trace.memory_before >= 0
-        device, index = trace.device[known], trace.device_index[known]
+        device, index, track = trace.device[known], trace.device_index[known], trace.track[known]
     else:
         return []
-    numbers = np.unique(np.stack([device, index]), axis=1).T.tolist()
-    return [MemoryDevice(trace.devices[number], position) for number, position in numbers]
+    found = []
+    for process, rows in enumerate(trace.by_process(track)):
+        owner = trace.processes[process].title if len(trace.processes) > 1 else ""
+        numbers = np.unique(np.stack([device[rows], index[rows]]), axis=1).T.tolist()
+        found += [MemoryDevice(trace.devices[number], position, process, owner) for number, position in numbers]
+    return found
 
 
 def memory_curve(trace: Trace, device: MemoryDevice) -> MemoryCurve:
@@ -82,8 +90,8 @@ def memory_curve(trace: Trace, device: MemoryDevice) -> MemoryCurve:
         return MemoryCurve(records.time_ns[rows], records.total[rows], records.event[rows])
     if trace.memory_before is None or trace.memory_after is None:
         return MemoryCurve(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))
-    on_device = (trace.device == _number(trace, device)) & (trace.device_index == device.index)
-    rows = np.flatnonzero(on_device & (trace.memory_before >= 0) & (trace.memory_after >= 0))
+    known = (trace.memory_before >= 0) & (trace.memory_after >= 0)
+    rows = np.flatnonzero(_is_of_device(trace, trace, device) & known)
     times = np.concatenate([trace.start_ns[rows], trace.end_ns[rows]])
     order = np.argsort(times, kind="stable")
     held = np.concatenate([trace.memory_before[rows], trace.memory_after[rows]])
@@ -162,7 +170,7 @@ def _blocks(trace: Trace, rows: Int64) -> list[Block]:
     records = trace.allocations
     if records is None:
         return []
-    released = releases(records)[rows].tolist()
+    released = releases_of(trace, records)[rows].tolist()
     category = categories(trace)[rows].tolist()
     return [
         Block(
@@ -177,10 +185,11 @@ def _blocks(trace: Trace, rows: Int64) -> list[Block]:
 
 
 def rows_of_device(trace: Trace, records: Allocations, device: MemoryDevice) -> Int64:
-    """The allocator's events of one device."""
-    found = (records.device == _number(trace, device)) & (records.device_index == device.index)
-    return np.flatnonzero(found)
+    """The allocator's events of one device in one process."""
+    return np.flatnonzero(_is_of_device(trace, records, device))
 
 
-def _number(trace: Trace, device: MemoryDevice) -> int:
-    return trace.devices.index(device.name) if device.name in trace.devices else -1
+def _is_of_device(trace: Trace, rows: Trace | Allocations, device: MemoryDevice) -> Bool:
+    number = trace.devices.index(device.name) if device.name in trace.devices else -1
+    found: Bool = (rows.device == number) & (rows.device_index == device.index)
+    return found if len(trace.processes) == 1 else found & (trace.processes_of(rows.track) == device.process)

@@ -1,0 +1,46 @@
+"""Processes, and what their events ran on: threads and streams of devices."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Process(NamedTuple):
+    """One recorded process. Two are the same where all but `metadata` is."""
+
+    pid: int = 0
+    #: Its rank in a distributed job, -1 where it is in none.
+    rank: int = -1
+    host: str = ""
+    label: str = ""
+    #: The user's: pairs of key and JSON text.
+    metadata: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The label and the rank, or where neither is known, the host and the number."""
+        rank = f"rank {self.rank}" if self.rank >= 0 else ""
+        return " ".join(filter(None, (self.label, rank))) or f"{self.host} process {self.pid}".lstrip()
+
+
+class Track(NamedTuple):
+    """Events that ran one inside another or one after another: those of a thread, or of a stream of a device.
+
+    Two tracks are the same where all but `number` is.
+    """
+
+    native_id: int
+    name: str = ""
+    #: "thread", "stream", or "async" for spans that overlap.
+    kind: str = "thread"
+    #: Position in `Trace.processes`.
+    process: int = 0
+    #: The device of a stream, as "CUDA:0"; "" for a thread.
+    device: str = ""
+    #: The number that the runtime itself gives a thread, -1 where it gives none.
+    number: int = -1
+
+    @property
+    def title(self) -> str:
+        """The name, or kind and native number where there is none: `thread 4321`."""
+        return self.name or f"{self.kind} {self.native_id}"
