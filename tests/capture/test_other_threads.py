@@ -68,7 +68,7 @@ def test_a_scope_of_torchs_on_another_thread_that_outlives_a_recording_keeps_the
     torch.tan(torch.ones(2))
     closing.set()
     closed.wait()
-    with pytest.warns(mtp.MtprofWarning, match="threads that began before the recording are missing: another thread"):
+    with pytest.warns(mtp.MtprofWarning, match="before the recording are not recorded: another thread"):
         second.stop()
     thread.join()
     with warnings.catch_warnings():

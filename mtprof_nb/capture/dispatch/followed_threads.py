@@ -29,7 +29,7 @@ class FollowedThreadsHook:
 
     def start(self) -> None:
         """Follow from here on."""
-        if not self._kineto.listens_to_all:
+        if not self._kineto.threads.are_all:
             self._hook = DispatchHook(self._request, only_others=True)
             self._hook.start()
 

@@ -69,7 +69,7 @@ class UnfollowedThreads:
             trace = hook.stop()
         self._hook = None
         # Of whatever is missing, for a torch profiler that was started meanwhile or for a limit, `stop` tells.
-        if told or not hook.listens_to_all:
+        if told or not hook.threads.are_all:
             return None
         trace = replace(trace, start_ns=self._wall.of_session(trace.start_ns))
         wanted = np.array([thread.native_id in self._threads.native_ids for thread in trace.tracks], np.bool_)

@@ -1,4 +1,7 @@
-"""Other threads that run ops while Kineto starts and stops: it writes the end of an op where the op's record was."""
+"""Other threads that run ops while Kineto starts and stops, and the choice of the threads that it records.
+
+Kineto writes the end of an op into the record of its start. Where the recording has ended, that memory is free.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +14,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.kineto.torch_profiler import asks_for_all_threads
 from mtprof_nb.capture.shared.garbage_collector import frames_of_others
 from mtprof_nb.capture.shared.python_stacks import is_hidden_file, is_standard_library
+from mtprof_nb.errors import warn
 
 _POOL = str(Path(sysconfig.get_path("stdlib"), "concurrent", "futures", "thread.py"))
 _TASKS = Path("/proc/self/task")
-#: A thread that has run so long has left the few instructions that end an op.
+#: After so much time on a processor, a thread has left the few instructions that end an op.
 _ENOUGH_NS = 200_000
-#: One that has run no longer has at most woken up.
+#: A thread that ran no longer than this has at most woken up.
 _A_LITTLE_NS = 20_000
-#: So many threads are named in a message.
+#: How many threads a message names.
 _MOST_NAMES = 3
-#: So long are ops of other threads waited for, at most; and where nobody tells how long a thread has run.
+#: How long to wait for ops of other threads: at most, and where the system does not tell how long a thread has run.
 _MOST_S, _BLINDLY_S, _PAUSE_S = 0.5, 0.05, 0.002
+#: Parts of the paths of packages whose threads are not the user's: a notebook's kernel, a debugger, this package.
 _HOSTS = ("/ipykernel/", "/IPython/", "/jupyter_client/", "/zmq/", "/tornado/", "/debugpy/", "/execnet/", "/mtprof_nb/")
-#: Where a thread is: its innermost frame, and the instruction in it.
+#: The identity of a thread's innermost frame, and the instruction in it.
 _Position = tuple[int, int]
 
 
 def busy_threads() -> list[str]:
-    """Names of other threads that are running now, rather than waiting in the standard library or a host."""
+    """Names of other threads that run code of the user's, a library's or a runtime's now."""
     known = {thread.ident: thread.name for thread in threading.enumerate()}
     frames = frames_of_others().items()
     return [known.get(ident, str(ident)) for ident, frame in frames if not _waits(frame.f_code.co_filename)]
@@ -42,7 +49,7 @@ def _waits(file: str) -> bool:
 
 
 def let_ops_end() -> None:
-    """Wait until each thread that wants to run has run a little; new ops are not recorded by now."""
+    """Wait until each runnable thread has run a little. By now Kineto records no new ops."""
     began = _run_ns()
     if not began:
         time.sleep(_BLINDLY_S)
@@ -56,7 +63,7 @@ def let_ops_end() -> None:
 
 
 def _run_ns() -> dict[int, int]:
-    """How long each other thread has been on a processor, where the system tells."""
+    """Nanoseconds on a processor of each other thread, by native id; empty where the system does not tell."""
     found = {}
     for task in _TASKS.glob("[0-9]*"):
         with suppress(OSError):  # a thread may end meanwhile
@@ -82,9 +89,9 @@ class Unfinished:
 
 
 class LeftOpen:
-    """Threads that were inside an op, or a scope of torch's, when Kineto last stopped listening to all threads.
+    """Threads that were inside an op, or a scope of torch's, when Kineto last stopped recording all threads.
 
-    Their end is harmless until it listens to all threads again.
+    The end of such an op does no harm until Kineto records all threads again.
     """
 
     def __init__(self) -> None:
@@ -94,19 +101,20 @@ class LeftOpen:
         """Remember the threads of `unfinished`, and where they were."""
         for one in unfinished:
             if one.native_id != threading.get_native_id():
-                # A scope may last longer than where the thread is now; only the thread's own end is its end for sure.
+                # A thread that has moved on has left an op, but perhaps not a scope: that ends with the thread.
                 is_known = self._threads.get(one.native_id, ()) is None
                 place = None if one.is_scope or is_known else positions.get(one.native_id)
                 self._threads[one.native_id] = place
 
     def has_ended(self) -> bool:
-        """Whether all of them have gone on; waits for them a little."""
+        """Whether all of them have left their ops and scopes; waits a little."""
         deadline = time.monotonic() + _MOST_S
-        while not self._forget_those_that_went_on() and time.monotonic() < deadline:
+        while not self._forget_ended() and time.monotonic() < deadline:
             time.sleep(_PAUSE_S)
         return not self._threads
 
-    def _forget_those_that_went_on(self) -> bool:
+    def _forget_ended(self) -> bool:
+        """Forget the threads that have gone on; True where waiting for the others is of no use."""
         now = positions() if self._threads else {}
         for native_id, place in list(self._threads.items()):
             is_gone = native_id not in now
@@ -116,20 +124,20 @@ class LeftOpen:
 
 
 def positions() -> dict[int, _Position]:
-    """Where each other thread of Python is, by native id."""
+    """The position of each other Python thread, by native id."""
     native = {thread.ident: thread.native_id for thread in threading.enumerate()}
     frames = frames_of_others().items()
     return {native[ident] or 0: (id(frame), frame.f_lasti) for ident, frame in frames if ident in native}
 
 
-#: Of the whole process, as Kineto is.
+#: One for the process, as Kineto is.
 LEFT_OPEN = LeftOpen()
 
 
 class ThreadsBefore:
-    """Threads of the user's that began before a recording, and those of them that also ran during it.
+    """The user's threads that began before a recording, and which of them ran during it.
 
-    An idle worker of a `concurrent.futures` pool is none of them: what it is given meanwhile is followed.
+    Idle workers of a `concurrent.futures` pool are left out: work that a pool gets during a recording is followed.
     """
 
     def __init__(self) -> None:
@@ -137,7 +145,7 @@ class ThreadsBefore:
         self._began: dict[int, tuple[str, int]] = {}
 
     def note(self) -> None:
-        """Take those that there are now."""
+        """Note the threads of the user that are there now."""
         run_ns = _run_ns()
         self._began = {
             native_id: (name, run_ns[native_id]) for native_id, name in _threads_of_the_user() if native_id in run_ns
@@ -149,9 +157,9 @@ class ThreadsBefore:
         return frozenset(self._began)
 
     def that_ran(self) -> str:
-        """A sentence that names the ones that have run since; empty where none has."""
+        """A sentence that names the threads that have run since `note`; empty where none has."""
         now = _run_ns()
-        # One that has ended since has run to its end.
+        # A thread that has ended since has run.
         ran = [name for one, (name, ns) in self._began.items() if now.get(one, ns + _ENOUGH_NS) - ns > _A_LITTLE_NS]
         more = f" and {len(ran) - _MOST_NAMES} more" if len(ran) > _MOST_NAMES else ""
         names = f"thread{'s' * (len(ran) > 1)} {', '.join(map(repr, ran[:_MOST_NAMES]))}{more}"
@@ -161,7 +169,7 @@ class ThreadsBefore:
 
 
 def _threads_of_the_user() -> list[tuple[int, str]]:
-    """Native ids and names of other threads that neither run for a host, such as a notebook's kernel, nor idle."""
+    """Native ids and names of other threads, without idle ones and those of hosts, such as a notebook's kernel."""
     known = {thread.ident: (thread.native_id or 0, thread.name) for thread in threading.enumerate()}
     frames = frames_of_others().items()
     return [known[ident] for ident, frame in frames if ident in known and not (_is_of_a_host(frame) or _is_idle(frame))]
@@ -179,3 +187,69 @@ def _is_of_a_host(frame: FrameType) -> bool:
             return True
         above = above.f_back
     return False
+
+
+class RecordedThreads:
+    """Chooses, for each part of a recording, whether Kineto records all threads or only the one that starts it.
+
+    Kineto cannot record all threads
+    - with `profile_memory`: it would lose the allocator's records;
+    - with stacks or modules while other threads run: its Python tracer fails at them;
+    - while a thread is still in an op that began in an earlier recording of all threads. So a part that records all
+      threads is followed by a part that records one.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._config = request.experimental_config
+        self._with_memory = request.recorded.profile_memory
+        #: Whether the present part records all threads.
+        self.are_all = False
+        #: Why threads that began before the recording are not recorded, and the remedy; "" where they are.
+        self._obstacle = ""
+        self._before = ThreadsBefore() if self._with_memory else None
+        self._unfinished: list[Unfinished] = []
+        self._positions: dict[int, _Position] = {}
+
+    def choose(self, *, with_python: bool) -> None:
+        """Choose for the part that is about to start. `with_python`: Kineto follows Python in it."""
+        was_all = self.are_all
+        if with_python and busy_threads():
+            self._obstacle = (
+                "Kineto cannot follow Python while they run; start them inside, or profile without stacks and modules"
+            )
+        if self._is_possible and not was_all and not LEFT_OPEN.has_ended():
+            self._obstacle = "another thread is still in an op or scope of the recording before; let it end first"
+        if self._config is None:
+            self.are_all = self._is_possible and not was_all
+        else:
+            self.are_all = asks_for_all_threads(self._config)
+
+    @property
+    def _is_possible(self) -> bool:
+        return not (self._obstacle or self._with_memory)
+
+    def note_start(self) -> None:
+        """The part is about to start."""
+        if self._before is not None:
+            self._before.note()
+
+    def note_positions(self) -> None:
+        """The part is about to end."""
+        self._positions = positions()
+
+    def note_unfinished(self, unfinished: list[Unfinished]) -> None:
+        """Take what of torch's had not ended when the part did."""
+        self._unfinished = unfinished
+        if self.are_all:
+            LEFT_OPEN.note(unfinished, self._positions)
+
+    def can_go_on(self) -> bool:
+        """Whether another part may follow: what is unfinished must not end in one that records the same threads."""
+        return not self._unfinished or self.are_all or self._is_possible
+
+    def warn_of_missing(self) -> None:
+        """Warn of threads that ran and were not recorded."""
+        if self._obstacle:
+            warn(f"threads that began before the recording are not recorded: {self._obstacle}")
+        elif self._before is not None and (ran := self._before.that_ran()):
+            warn(f"profile_memory: {ran}; start it inside, or profile without profile_memory")
