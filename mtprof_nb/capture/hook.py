@@ -1,4 +1,4 @@
-"""The request of a session, the protocol of a hook, and the hooks that there are."""
+"""What a session asks of a hook (`Request`), the protocol of a hook, and the clock that both use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from mtprof_nb.model.trace import Int64, Recorded, Trace
 
-#: The times of events at moments of the monotonic clock, `time.perf_counter_ns`.
+#: Converts readings of `time.perf_counter_ns` to times of events.
 EventTimes = Callable[[Int64], Int64]
 
 
@@ -18,7 +18,7 @@ class Clock:
     """Unix nanoseconds that never go back: the wall clock is read at first, then only the monotonic one."""
 
     def __init__(self) -> None:
-        # A thread may be put aside between two readings: of a few pairs, the closest is right.
+        # The thread may be suspended between two readings: of a few pairs, the closest is right.
         self.offset_ns = min(_apart_and_offset_ns() for _ in range(8))[1]
 
     def now_ns(self) -> int:
@@ -38,7 +38,7 @@ def _apart_and_offset_ns() -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Request:
-    """Content of one recording window, as the session asks for it."""
+    """Options of one recording window, as the session gives them to each hook."""
 
     #: Device types to record: "CPU", "CUDA", "NPU", …
     activities: frozenset[str] = frozenset({"CPU"})
@@ -52,27 +52,35 @@ class Request:
     post_processing_timeout_s: float | None = None
     #: torch's own experimental config, for hook `kineto` alone.
     experimental_config: Any = None
-    #: Whether torch writes an execution trace meanwhile, whose calls are to be found by number.
+    #: Whether torch writes an execution trace meanwhile: then events carry its numbers.
     has_execution_trace: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.max_events, bool) or not isinstance(self.max_events, int) or self.max_events < 1:
+            msg = f"max_events must be a whole number of at least 1, got {self.max_events!r}"
+            raise ValueError(msg)
+        if self.post_processing_timeout_s is not None and self.post_processing_timeout_s < 0:
+            msg = f"post_processing_timeout_s must be non-negative, got {self.post_processing_timeout_s!r}"
+            raise ValueError(msg)
 
 
 class Hook(Protocol):
     """Listens to one runtime for one window. `start` may fail; `stop` always leaves nothing installed."""
 
     def prepare(self) -> None:
-        """Do what is slow before `start` (a schedule's warm-up)."""
+        """Do slow work before `start`, in a schedule's warm-up."""
 
     def start(self) -> None:
         """Install, and record from now on."""
 
     def stop(self) -> Trace:
-        """Uninstall and freeze. `step` is all 0: the session knows the steps."""
+        """Uninstall, and return the events. Their column `step` is all 0: the session fills it in."""
 
     def abandon(self) -> None:
         """In a forked child: uninstall there, and keep nothing."""
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
-        """A named scope in this hook's own stream of events."""
+        """A context manager that records a named scope among this hook's events."""
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
         """Record, or leave out, ops of these device types from now on."""

@@ -8,7 +8,6 @@ import gc
 import inspect
 import os
 import threading
-import uuid
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
@@ -188,11 +187,6 @@ def _abandon() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_in_child)
-
-
-def new_trace_id() -> str:
-    """A random id, as torch writes it."""
-    return f"{uuid.uuid4().int:032X}"
 
 
 #: An entered scope: its thread, its task, what records it, and what is called when it is left.
