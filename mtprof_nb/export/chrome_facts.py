@@ -85,7 +85,7 @@ _KEYS = frozenset(
             "Input type",
             "input_shapes",
         ),
-        *("Input Strides", "Concrete Inputs", "Module Hierarchy", "Source line", "Overload", "Call stack"),
+        *("Input Strides", "Concrete Inputs", "Module Hierarchy", "Source line", "Overload", "Call stack", "stack"),
         "Call stack is of the forward op",
     }
 )
@@ -123,7 +123,8 @@ class _Stacks:
         self._frames = [quoted(str(frame))[1:-1] for frame in tree.frames]
         self._known: dict[int, bytes] = {}
         deepest = int(depths(tree.parent).max(initial=0)) + 1
-        self.longest = deepest * (max(map(len, self._frames), default=0) + 1)
+        # Each frame stands there twice: behind a semicolon, and as an entry of a list.
+        self.longest = deepest * 2 * (max(map(len, self._frames), default=0) + 3)
 
     def column(self, nodes: Int32) -> RowTexts:
         unique, where = np.unique(nodes, return_inverse=True)
@@ -139,4 +140,7 @@ class _Stacks:
         while node >= 0:
             frames.append(self._frames[self._frame[node]])
             node = self._parent[node]
-        return f',"Call stack":"{";".join(frames)}"'.encode("ascii") if frames else b""
+        if not frames:
+            return b""
+        listed = '","'.join(frames)
+        return f',"Call stack":"{";".join(frames)}","stack":["{listed}"]'.encode("ascii")

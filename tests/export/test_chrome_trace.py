@@ -90,6 +90,7 @@ def test_an_op_is_an_x_event_with_all_that_was_recorded_of_it(document: dict[str
                 "cpu_memory_allocated_after": 80,
                 "cpu_memory_allocated_delta": -20,
                 "Call stack": "model.py:7:forward;train.py:3:<module>",
+                "stack": ["model.py:7:forward", "train.py:3:<module>"],
             },
         }
     ]
@@ -107,6 +108,7 @@ def test_a_scope_is_a_user_annotation_without_the_facts_of_ops(document: dict[st
         "device_type": "CPU",
         "phase": "forward",
         "Call stack": "train.py:3:<module>",
+        "stack": ["train.py:3:<module>"],
     }
 
 

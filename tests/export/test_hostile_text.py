@@ -75,6 +75,7 @@ def test_every_other_text_of_a_chrome_trace_reads_back_too(
 
     args = document["traceEvents"][0]["args"]
     assert args["Call stack"] == f"{file}:3:{function}"
+    assert args["stack"] == [f"{file}:3:{function}"]
     assert args["Module Hierarchy"] == module
     assert args["Input type"] == [key]
     assert document[f"m{key}"] == file
