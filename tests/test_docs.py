@@ -21,6 +21,8 @@ SITE = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
 DOCUMENTED = re.compile(r"^::: (\S+)$", re.MULTILINE)
 SECTION = re.compile(r'^--8<-- "README\.md:(\w+)"$', re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
+CODE_SPAN = re.compile(r"`([^`\n]+)`")
+PATH = re.compile(r"[\w.-]+(?:/[\w.-]*)+|\w+\.(?:py|md|yml|toml)")
 #: Public names that IPython calls, and users do not.
 CALLED_BY_IPYTHON = {"load_ipython_extension", "unload_ipython_extension"}
 
@@ -95,3 +97,13 @@ def test_a_page_points_at_nothing_that_is_missing(page: str) -> None:
 
     assert [target for target in targets if not (path.parent / target).exists()] == []
     assert [name for name in sections if f"[start:{name}]" not in readme or f"[end:{name}]" not in readme] == []
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_every_path_in_the_maps_of_the_code_exists(page: str) -> None:
+    # A span of code with a slash and no placeholder, or a file's name; `make` creates what lies in build/.
+    spans = [span for span in CODE_SPAN.findall(_text(ROOT / page)) if PATH.fullmatch(span)]
+    paths = [path for path in spans if not path.startswith("build/")]
+
+    assert len(paths) > 20
+    assert [path for path in paths if not any((base / path).exists() for base in (ROOT, ROOT / "mtprof_nb"))] == []
