@@ -107,3 +107,17 @@ def test_every_path_in_the_maps_of_the_code_exists(page: str) -> None:
 
     assert len(paths) > 20
     assert [path for path in paths if not any((base / path).exists() for base in (ROOT, ROOT / "mtprof_nb"))] == []
+
+
+def _named_tests() -> list[tuple[str, str]]:
+    """(file, part of a test's name) for each test that the page of guarantees names; "" for the whole file."""
+    rows = [line.split(" | ") for line in _text(DOCS / "reliability.md").splitlines() if line.startswith("| ")]
+    cells = [part for row in rows if "`" in row[1] for part in row[1].split("; ")]
+    spans = [CODE_SPAN.findall(cell) for cell in cells]
+    files = [name if "/" in name else f"tests/reliability/test_reliability_{name}.py" for name, *_ in spans]
+    return [(file, found[1].strip("…") if len(found) > 1 else "") for file, found in zip(files, spans, strict=True)]
+
+
+@pytest.mark.parametrize(("file", "part"), _named_tests())
+def test_a_guarantee_names_a_test_that_exists(file: str, part: str) -> None:
+    assert re.search(rf"^def test_\w*{part}", _text(ROOT / file), re.MULTILINE)
