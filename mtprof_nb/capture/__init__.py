@@ -1,1 +1,1 @@
-"""Where recordings are made: the session, its schedule, and one hook a runtime."""
+"""Records: the session, its schedule and windows, and one hook for each runtime."""

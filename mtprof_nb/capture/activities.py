@@ -1,4 +1,4 @@
-"""Which kinds of device are recorded."""
+"""The kinds of device that can be recorded, and the choice of the user."""
 
 from __future__ import annotations
 
@@ -70,16 +70,16 @@ def as_activity(item: Any) -> ProfilerActivity:
 def resolve_activities(items: Iterable[Any] | None) -> tuple[frozenset[str], Mapping[str, frozenset[str]]]:
     """Names of the activities to record, and torch's filters `{activity: [kinds of event]}` where given.
 
-    None stands for every supported one. One that is known but cannot be recorded here is left out with a warning.
-    Before a runtime is imported nobody can tell, and `available` will. A filter may also be torch's
-    `ProfilerActivityConfig`; the same activity twice is a `ValueError`, as in torch.
+    None stands for every supported activity. An activity that cannot be recorded here is left out with a warning;
+    before a runtime is imported that is not known, and `available` checks it later. A filter may also be torch's
+    `ProfilerActivityConfig`. The same activity twice is a `ValueError`, as in torch.
     """
     is_known = any(name in sys.modules for name in RUNTIMES)
     supported = frozenset(activity.value for activity in supported_activities()) if is_known else _EVERY
     if items is None:
         return supported, {}
     if isinstance(items, str):
-        msg = f"activities is a list of them: write [{items!r}] for {items!r}"
+        msg = f"activities must be a list: write [{items!r}] for {items!r}"
         raise ValueError(msg)
     chosen: set[str] = set()
     filters: dict[str, frozenset[str]] = {}
@@ -102,7 +102,7 @@ def resolve_activities(items: Iterable[Any] | None) -> tuple[frozenset[str], Map
 
 
 def _kinds_of_event(chosen: Any) -> frozenset[str] | None:
-    """Kinds of event out of a list of their names, or out of torch's `ProfilerActivityConfig`; None for all."""
+    """Kinds of event from a list of their names, or from torch's `ProfilerActivityConfig`; None for all."""
     extensions = getattr(chosen, "profiler_configs", ())
     if extensions:
         names = ", ".join(type(extension).__name__ for extension in extensions)

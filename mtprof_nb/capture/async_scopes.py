@@ -1,4 +1,4 @@
-"""Scopes of asyncio tasks that take turns: one that is open while another task runs does not contain its work."""
+"""Scopes of asyncio tasks that take turns: a scope does not contain the work of another task that runs meanwhile."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _TOLERANCE_NS = 20_000
 
 @dataclass(eq=False)
 class OpenScope:
-    """One scope of the user's from its enter on."""
+    """An entered scope."""
 
     name: str
-    #: The same for all scopes of a task; a reference that keeps neither it nor its result.
+    #: A weak reference to the task, one object for all scopes of a task.
     task: weakref.ref[Any] | None
     thread: int
     entering_ns: int
@@ -32,7 +32,7 @@ class OpenScope:
 
 
 class OpenScopes:
-    """The open scopes of each thread, and all those during which another task opened or closed a scope."""
+    """The open scopes of each thread, and the scopes during which another task opened or closed one."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -50,23 +50,23 @@ class OpenScopes:
         return scope
 
     def _note_suspended(self, opened: list[OpenScope], running: weakref.ref[Any] | None) -> None:
-        """Scopes of tasks other than the running one wait. One outside every task does not: the loop runs inside it."""
+        """Mark scopes of tasks other than the running one. A scope outside all tasks contains the event loop."""
         for one in opened:
             if one.task is not None and one.task is not running and not one.is_interleaved:
                 one.is_interleaved = True
                 self._interleaved.append(one)
 
     def take_interleaved(self) -> list[OpenScope]:
-        """Scopes that were found to wait since the last call."""
+        """The interleaved scopes that were found since the last call."""
         found, self._interleaved = self._interleaved, []
         return found
 
     def entered(self, scope: OpenScope) -> None:
-        """Note that it is open now."""
+        """Note that the scope is open now."""
         scope.entered_ns = self._clock.now_ns()
 
     def left(self, scope: OpenScope) -> None:
-        """Note that it is closed; one that was opened on another thread stays that thread's."""
+        """Note that the scope is closed; one that was opened on another thread stays in that thread's list."""
         found: list[OpenScope] = getattr(self._of_thread, "scopes", [])
         if scope in found:
             found.remove(scope)
@@ -83,11 +83,11 @@ def current_task() -> weakref.ref[Any] | None:
 
 
 def mark_interleaved(
-    trace: Trace, scopes: Sequence[OpenScope], placed: Callable[[Sequence[int]], Int64] = np.asarray
+    trace: Trace, scopes: Sequence[OpenScope], event_times: Callable[[Sequence[int]], Int64] = np.asarray
 ) -> Trace:
-    """`trace` with the events of these scopes as asynchronous: nothing counts as nested in them.
+    """`trace` in which the events of these scopes are asynchronous: nothing counts as nested in them.
 
-    `placed` puts moments of the session's clock among the events.
+    `event_times` converts times of the session's clock to times of events.
     """
     if not scopes:
         return trace
@@ -98,8 +98,8 @@ def mark_interleaved(
         for name in {scope.name for scope in scopes}
     }
     starts = {name: trace.start_ns[found] for name, found in rows.items()}
-    first = placed([scope.entering_ns for scope in scopes])
-    last = placed([scope.entered_ns for scope in scopes])
+    first = event_times([scope.entering_ns for scope in scopes])
+    last = event_times([scope.entered_ns for scope in scopes])
     for scope, since, until in zip(scopes, first.tolist(), last.tolist(), strict=True):
         left, right = np.searchsorted(starts[scope.name], [since - _TOLERANCE_NS, until + _TOLERANCE_NS + 1]).tolist()
         within = rows[scope.name][left:right]

@@ -1,4 +1,4 @@
-"""The wall clock beside a session's own: Kineto's times follow it, and it may be corrected, or set anew, meanwhile."""
+"""The wall clock beside the session's clock. Kineto's times follow it, and it may be corrected or set meanwhile."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import numpy.typing as npt
 from mtprof_nb.capture.hook import Clock
 from mtprof_nb.model.trace import Int64
 
-#: What moved by more was set anew.
+#: A wall clock that moved by more was set, not corrected.
 _MOST_DRIFT_NS = 100_000_000
 
 
 class WallClock:
-    """Both clocks as they stood at the start and at the end of a recording.
+    """Readings of both clocks at the start and at the end of a recording.
 
-    Kineto counts ticks, and lays them between the two wall times: a clock that was set anew stretches all of them, or
-    turns them round.
+    Kineto counts ticks, and maps them to the interval between the two wall times. A clock that was set meanwhile
+    stretches all times, or reverses them.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        #: Moments of the session's clock, and how far the wall clock was ahead: in pairs, for one may be interrupted.
+        #: Times of the session's clock, and how far the wall clock was ahead then.
         self._noted: list[tuple[int, int]] = []
 
     def note(self) -> None:
@@ -30,7 +30,7 @@ class WallClock:
 
     @property
     def noted_ns(self) -> list[int]:
-        """By the session's clock: when the wall clock was read."""
+        """When the wall clock was read, by the session's clock."""
         return [moment for moment, _ in self._noted]
 
     @property
@@ -44,17 +44,17 @@ class WallClock:
 
     @property
     def has_jumped(self) -> bool:
-        """Whether it was set anew."""
+        """Whether the wall clock was set."""
         return abs(self.drift_ns) >= _MOST_DRIFT_NS
 
     @property
     def jump(self) -> str:
-        """How it was set anew, in words."""
+        """The jump in words, for a warning."""
         return f"the system's clock was set by {self.drift_ns / 1e9:+,.1f} s meanwhile"
 
     @property
     def has_turned(self) -> bool:
-        """Whether it ended before it began, and Kineto has the last event first."""
+        """Whether the recording ended before it began by the wall clock, so that Kineto's last event comes first."""
         return self._scale <= 0
 
     @property
@@ -62,14 +62,14 @@ class WallClock:
         return 1 + self.drift_ns / max(self.noted_ns[-1] - self.noted_ns[0], 1) if self._noted else 1.0
 
     def of_session(self, kineto_ns: Int64) -> Int64:
-        """Kineto's times by the session's clock."""
+        """Convert Kineto's times to the session's clock."""
         if not self._noted:
             return kineto_ns
         since_start = (kineto_ns - self.noted_ns[0] - self._ahead_ns[0]) / (self._scale or 1.0)
         return self.noted_ns[0] + since_start.astype(np.int64)
 
     def among_kineto(self, moments_ns: npt.ArrayLike) -> Int64:
-        """Moments of the session's clock among Kineto's events, which follow a correction but not a jump."""
+        """Convert times of the session's clock to Kineto's, which follow a correction but not a jump."""
         moments = np.asarray(moments_ns, np.int64)
         if not self.drift_ns or self.has_jumped:
             return moments

@@ -1,4 +1,4 @@
-"""A function each call of which runs in a context, to its end: also what is awaited, or iterated over."""
+"""Runs each call of a function in a context manager; coroutines and generators to their end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 def decorated(context: AbstractContextManager[Any], function: Callable[P, R]) -> Callable[P, R]:
-    """`function` in `context`, which is entered by a call, or by the first step of what the call returns."""
+    """`function` in `context`, which is entered by a call, or by the first step of a coroutine or generator."""
     wrapper = _calling
     for is_kind, of_kind in _KINDS:
         if is_kind(function):

@@ -1,4 +1,4 @@
-"""The process that a recording is made in, and its process group, as torch tells of it in its traces."""
+"""The recorded process, and its process group as torch's traces describe it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a stopped window to the finished `Trace`: all that is added to what the hooks recorded, in order."""
+"""Makes the finished `Trace` of a stopped window: merges the hooks' events, then adds steps, lines and texts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PYTHON_CALL_NS = 150
 
 @dataclass(frozen=True)
 class StoppedWindow:
-    """The traces of a window's hooks, and what is known of the window itself."""
+    """The traces of a window's hooks, and when the window began and ended."""
 
     request: Request
     traces: Mapping[str, Trace]
@@ -36,8 +36,8 @@ class StoppedWindow:
     start_ns: int
     #: Whether activities were left out on purpose.
     is_partial: bool
-    #: Moments of the session's clock as times of the events.
-    placed: Callable[[npt.ArrayLike], Int64]
+    #: Converts times of the session's clock to times of events.
+    event_times: Callable[[npt.ArrayLike], Int64]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def finish(
     if set(window.traces) == {SCOPES.name}:
         warn("no tensor runtime is imported, so only scopes were recorded: import torch, mindtorch_v2 or candle")
     trace = _within_limit(_merged(list(window.traces.values())), window.request.max_events)
-    began_ns, ended_ns = window.placed([window.began_ns, window.ended_ns]).tolist()
+    began_ns, ended_ns = window.event_times([window.began_ns, window.ended_ns]).tolist()
     trace = replace(
         trace,
         hooks=window.hooks,
@@ -74,16 +74,16 @@ def finish(
         own_ns=window.start_ns,
         label=label,
     )
-    trace = mark_interleaved(_within_window(trace), interleaved, window.placed)
-    trace = with_metadata(_with_steps(trace, window.placed(steps.began_ns), steps.number), metadata or {})
+    trace = mark_interleaved(_within_window(trace), interleaved, window.event_times)
+    trace = with_metadata(_with_steps(trace, window.event_times(steps.began_ns), steps.number), metadata or {})
     if annotate is not None:
         offset_ns = window.request.clock.offset_ns
-        trace = annotate(trace, lambda monotonic_ns: window.placed(monotonic_ns + offset_ns))
+        trace = annotate(trace, lambda monotonic_ns: window.event_times(monotonic_ns + offset_ns))
     return with_sources(trace)
 
 
 def _merged(traces: list[Trace]) -> Trace:
-    """All hooks' events, and of each device one count of what all runtimes hold there."""
+    """All hooks' events, with one running total of memory for each device."""
     trace = merge(traces)
     with_memory = [one for one in traces if one.allocations is not None and len(one.allocations)]
     if trace.allocations is None or len(with_memory) < 2:
@@ -92,7 +92,7 @@ def _merged(traces: list[Trace]) -> Trace:
 
 
 def _within_limit(trace: Trace, most: int) -> Trace:
-    """The first `most` events of `trace`: hooks that record beside one another each hold as many at most."""
+    """The first `most` events of `trace`: two hooks may each have recorded as many."""
     more = len(trace) - most
     if more <= 0:
         return trace
@@ -102,7 +102,7 @@ def _within_limit(trace: Trace, most: int) -> Trace:
 
 
 def _within_window(trace: Trace) -> Trace:
-    """`trace` with scopes that were open at its end ended there, and not when the hooks had been stopped."""
+    """`trace` in which scopes that were open at its end, end there, and not when the hooks were stopped."""
     late = (trace.kind == SCOPE) & (trace.end_ns > trace.ended_ns)
     if not late.any():
         return trace

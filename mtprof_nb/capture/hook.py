@@ -1,4 +1,4 @@
-"""What a session asks of a hook (`Request`), the protocol of a hook, and the clock that both use."""
+"""The request of a session to a hook, the protocol of a hook, and the clock that both use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notices the moment a runtime has been imported, so that a recording can listen from its first op on."""
+"""Reports that a runtime has been imported, so that a recording can hook it before its first op."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ImportWatcher(MetaPathFinder):
         return None
 
     def _report_after(self, loader: Loader) -> None:
-        """Put a step after the loader's own work, for this one import: the attribute goes as it is used."""
+        """Report after the loader's own work, for this one import: the replaced method removes itself."""
         load = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:

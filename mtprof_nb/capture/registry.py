@@ -14,7 +14,7 @@ from mtprof_nb.errors import HookError
 
 @dataclass(frozen=True)
 class HookKind:
-    """A hook's name, its runtime, and what else the package knows of it before it is made."""
+    """A hook's name, its runtime, its cost, and the modules that stacks leave out."""
 
     name: str
     #: The module that a program imports to use the hook's runtime; "" where it needs none.
@@ -29,16 +29,16 @@ class HookKind:
     is_default: bool = True
     #: Modules that run between an op and the hook: stacks leave their frames out.
     hidden_modules: tuple[str, ...] = ()
-    #: Whether its scopes reach others who listen to torch, such as torch's own profiler.
-    tells_torch: bool = False
+    #: Whether its scopes reach other listeners of torch, such as torch's own profiler.
+    reaches_torch: bool = False
 
     @property
     def runtime_is_imported(self) -> bool:
-        """Whether the user's program has its runtime loaded."""
+        """Whether the program has imported the hook's runtime."""
         return self.runtime in sys.modules
 
     def make(self, request: Any) -> Any:
-        """A hook ready to start; `HookError` where its runtime cannot be had."""
+        """A hook ready to start; `HookError` where its runtime is not installed."""
         if self.runtime and not self.runtime_is_imported and find_spec(self.runtime) is None:
             msg = f"hook {self.name!r} needs {self.runtime!r}, which is not installed: install it, or use hook='auto'"
             raise HookError(msg)
@@ -65,7 +65,7 @@ HOOK_KINDS = {
             event_ns=600,
             flag_ns=_half_each(600),
             hidden_modules=_TORCH_MODULES,
-            tells_torch=True,
+            reaches_torch=True,
         ),
         HookKind(
             "dispatch",
@@ -81,7 +81,7 @@ HOOK_KINDS = {
             },
             is_default=False,
             hidden_modules=_TORCH_MODULES,
-            tells_torch=True,
+            reaches_torch=True,
         ),
         HookKind(
             "mindtorch_v2",

@@ -1,4 +1,4 @@
-"""Which step is recorded, and what is done between two: pure functions of step numbers and of actions."""
+"""Which steps are recorded, and what is called between two steps."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def record_always(step: int) -> ProfilerAction:  # noqa: ARG001 - a schedule tak
 
 
 def as_action(value: Any) -> ProfilerAction:
-    """Our action for what a schedule returned: ours, torch's, or MindTorch's."""
+    """Our action for the return value of a schedule, which may be torch's or MindTorch's action."""
     try:
         action = ProfilerAction(getattr(value, "value", value))
     except ValueError:

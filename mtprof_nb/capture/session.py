@@ -30,23 +30,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a session, checked once."""
+    """Options of a session."""
 
     name: str
     hook: str
-    #: What each window is to contain; its clock and its id are the session's.
+    #: For each window; clock and trace id are filled in then.
     request: Request
 
 
 class Owner(Protocol):
-    """A profile, as its session knows it."""
+    """The profile that owns a session."""
 
     def step(self) -> None:
         """Begin the next step."""
 
 
 class Stopped(NamedTuple):
-    """A window that was stopped, and what its session knows of it."""
+    """A stopped window, with the session's steps and interleaved scopes."""
 
     window: StoppedWindow
     steps: Steps
@@ -55,15 +55,15 @@ class Stopped(NamedTuple):
 
 @dataclass
 class Session:
-    """One user's recording from start to stop; its windows come and go."""
+    """A recording from start to stop, with a window at a time."""
 
     options: Options
-    #: Whose recording it is, for as long as anybody else keeps that.
+    #: The profile; a weak reference, so that a lost profile is noticed.
     owner: weakref.ref[Owner]
     first_step: InitVar[int] = 0
     clock: Clock = field(default_factory=Clock)
     window: Window | None = None
-    #: True from its owner's start to its stop; False while it is only prepared.
+    #: True from the owner's start to its stop; False while a window is only prepared.
     is_started: bool = False
     #: True while `window` is recording.
     is_recording: bool = False
@@ -84,9 +84,9 @@ class Session:
         self._step_number.append(number)
 
     def prepare(self, trace_id: str) -> Window:
-        """A new window, warmed up."""
+        """Make a new window and warm it up."""
         request = replace(self.options.request, clock=self.clock, trace_id=trace_id)
-        # It is there to be stopped, also where a part of it cannot be prepared.
+        # Kept before it is prepared: a window that was prepared in part must be stopped too.
         self.window = Window(self.options.hook, request)
         self.window.prepare()
         return self.window
@@ -105,7 +105,7 @@ class Session:
             msg = "Profiler must be initialized before stopping trace"
             raise AssertionError(msg)
         self.is_recording = False
-        # Where this is interrupted the window is still there to be stopped.
+        # After an interrupt here the window is still there to be stopped.
         stopped = self.window.stop()
         self.window = None
         return Stopped(stopped, Steps(self._step_began_ns, self._step_number), self.scopes.take_interleaved())
@@ -142,12 +142,12 @@ def _end_unused(following: Session) -> None:
     if unused is None or unused is following:
         return
     if unused.owner() is not None:
-        gc.collect()  # it may be lost already, in a cycle
+        gc.collect()  # the profile may be lost already, in a cycle
     is_lost = unused.owner() is None
     if not is_lost and (unused.is_started or unused.is_recording):
         return
     try:
-        # How its recording ends is of no use to anybody.
+        # Nobody reads the recording, so its warnings and errors are dropped.
         with collected_warnings([]), suppress(Exception):
             if unused.window is not None:
                 unused.stop()
@@ -157,11 +157,11 @@ def _end_unused(following: Session) -> None:
     if is_lost:
         warn(f"profiler {name} was lost without stop(), and its recording is discarded: keep it in a variable")
     else:
-        warn(f"profiler {name} was prepared but not started, and gives way: call its prepare_trace() again")
+        warn(f"profiler {name} was prepared but not started, and is ended: call its prepare_trace() again")
 
 
 def deactivate(session: Session) -> None:
-    """Give the place back."""
+    """Let another session become active."""
     global _active
     with _lock:
         if _active is session:
@@ -178,7 +178,7 @@ def _forget_in_child() -> None:
 
 @atexit.register
 def _abandon() -> None:
-    """End what is recording and keep nothing: a process that ends while Kineto records would crash."""
+    """End the active recording and keep nothing: a process that exits while Kineto records would crash."""
     global _active
     session, _active = _active, None
     if session is not None and session.window is not None:
@@ -189,21 +189,20 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_in_child)
 
 
-#: An entered scope: its thread, its task, what records it, and what is called when it is left.
+#: An entered scope: its thread, its task, the context manager that records it, and a call for when it is left.
 _Entered = tuple[int, "weakref.ref[Any] | None", AbstractContextManager[Any], "Callable[[], None] | None"]
 
 
 class record_function:
-    """A named scope, as a context manager or a decorator; where no profile of ours records, it is torch's own.
+    """A named scope, as a context manager or a decorator. While no profile of ours records, it is torch's own.
 
-    As torch's, it does nothing in code that `torch.compile` compiles. Without torch it does nothing where nothing is
-    recorded.
+    As torch's, it does nothing in code that `torch.compile` compiles.
     """
 
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name = _checked_name(name)
         self.args = args
-        #: One for each time that it was entered and not left: by recursion, by threads, by tasks.
+        #: One for each enter without an exit yet: by recursion, threads or tasks.
         self._open: list[_Entered] = []
 
     def __enter__(self) -> record_function:
@@ -238,7 +237,7 @@ class record_function:
             scope.__exit__(*exception)
 
     def _entered_here(self) -> _Entered | None:
-        """The scope that this thread and task entered last; else the last one of another, handed over to be left."""
+        """The scope that this thread and task entered last; else the last one of another thread or task."""
         entered = self._open.copy()
         if len(entered) < 2:
             return entered[0] if entered else None
@@ -247,7 +246,7 @@ class record_function:
         return (own or entered)[-1]
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """`function`, each call of it in a scope of its own; an `async def` to the end of what it awaits."""
+        """`function` with each call in a scope; the scope of an `async def` ends with its coroutine."""
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -273,7 +272,7 @@ def _checked_name(name: object) -> str:
 
 
 def step() -> None:
-    """Tell the active session that the next step begins; `SessionError` where there is none."""
+    """Begin the next step of the active profile; `SessionError` where there is none."""
     owner = _owner()
     if owner is None:
         msg = "step() needs an active profiler: call it inside `with profile()` or a %%mtprofile cell"
@@ -282,7 +281,7 @@ def step() -> None:
 
 
 def steps(iterable: Iterable[T]) -> Iterator[T]:
-    """The items of `iterable`, each pass through the loop one profiler step; a plain loop where none is active."""
+    """Yield the items of `iterable`; each pass of the loop is one step of the active profile, if there is one."""
     for item in iterable:
         yield item
         owner = _owner()
@@ -291,6 +290,6 @@ def steps(iterable: Iterable[T]) -> Iterator[T]:
 
 
 def _owner() -> Owner | None:
-    """The profile of the active session, None where there is none or it was lost."""
+    """The profile of the active session; None without a session, or where the profile is lost."""
     session = _active
     return session.owner() if session is not None else None

@@ -1,4 +1,4 @@
-"""The text of the user's files, taken when a recording ends: a file may be edited afterwards."""
+"""The text of the user's files, read when a recording ends: a file may be edited afterwards."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from mtprof_nb.model.source_files import is_user_file
 from mtprof_nb.model.trace import Trace
 
-#: Larger texts are not source code that somebody reads; they are left on disk.
+#: Larger texts are left out: nobody wrote them by hand.
 _MOST_CHARACTERS = 2_000_000
 
 

@@ -1,4 +1,4 @@
-"""A scope for whoever else listens to torch: its own profiler, an execution-trace observer, a tracer."""
+"""Scopes for other listeners of torch: its own profiler, an execution-trace observer, a tracer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def torch_scope(name: str, args: str | None = None) -> AbstractContextManager[An
 
 
 def is_being_compiled() -> bool:
-    """Whether torch's compiler looks at the calling code, rather than Python running it."""
+    """Whether torch's compiler is tracing the calling code."""
     ask = getattr(sys.modules.get("torch.compiler"), "is_dynamo_compiling", None)
     return ask is not None and ask()
 

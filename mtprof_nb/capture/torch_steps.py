@@ -1,4 +1,4 @@
-"""torch's count of steps, which its optimizers advance as well: for tools that follow a training from outside."""
+"""Torch's count of steps, which its optimizers also advance: monitoring daemons read it."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import os
 import sys
 from typing import Any
 
-#: A name of our own: torch's profiler counts under another one, and the largest count is torch's number of steps.
+#: The name under which we count. Torch's profiler has its own; the largest count is torch's number of steps.
 _REQUESTER = "mtprof_nb"
 
 
 def begin_count() -> None:
-    """Take part in the count from its present number on."""
+    """Add our count, at torch's present number."""
     tracker = _tracker()
     if tracker is not None:
         tracker.init_step_count(_REQUESTER)
 
 
 def advance_count() -> None:
-    """Count a step where torch's profiler does: while a daemon follows the program."""
+    """Count a step, as torch's profiler does: only while a daemon monitors the program."""
     tracker = _tracker()
     if tracker is not None and os.environ.get("KINETO_USE_DAEMON"):
         tracker.increment_step(_REQUESTER)
 
 
 def end_count() -> None:
-    """Take part no more."""
+    """Remove our count."""
     tracker = _tracker()
     if tracker is not None:
         tracker.erase_step_count(_REQUESTER)

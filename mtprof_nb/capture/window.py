@@ -1,4 +1,4 @@
-"""One recording window: its hooks, started together, stopped together, merged into one trace."""
+"""One recording window: its hooks, which start together and stop together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Window:
-    """Hooks of one window. Whatever fails, `stop` and a failed `start` leave none of them installed."""
+    """Hooks of one window. `stop` and a failed `start` leave none of them installed, whatever fails."""
 
     def __init__(self, hook: str, request: Request) -> None:
         self.request = request
@@ -36,7 +36,7 @@ class Window:
         self._start_ns = 0
 
     def _follow_threads(self) -> None:
-        """Put a hook beside Kineto, which does not always listen to other threads."""
+        """Add a hook beside Kineto for other threads, which Kineto does not always record."""
         if "kineto" not in self.hooks:
             return
         from mtprof_nb.capture.dispatch.followed_threads import FollowedThreadsHook
@@ -45,7 +45,7 @@ class Window:
         self.hooks["dispatch"] = self._beside
 
     def prepare(self) -> None:
-        """Do what is slow before the recording starts."""
+        """Do slow work before the recording starts."""
         for hook in self.hooks.values():
             hook.prepare()
 
@@ -61,12 +61,12 @@ class Window:
             raise
         self._start_ns = self.request.clock.now_ns() - self._wall.noted_ns[0]
 
-    def placed(self, moments_ns: npt.ArrayLike) -> Int64:
-        """Moments of the session's clock among the events: Kineto's follow a wall clock that is being corrected."""
+    def event_times(self, moments_ns: npt.ArrayLike) -> Int64:
+        """Times of the session's clock as times of events: Kineto's follow a wall clock that is being corrected."""
         return self._wall.among_kineto(moments_ns) if "kineto" in self.hooks else np.asarray(moments_ns, np.int64)
 
     def attach_new_runtimes(self) -> None:
-        """Hook the runtimes that were imported since the start, where the hook is `auto`."""
+        """With hook `auto`, hook the runtimes that were imported since the start."""
         if not self._follows_imports:
             return
         for kind in default_hooks():
@@ -79,11 +79,11 @@ class Window:
                     self.hooks["dispatch"].start()
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
-        """A named scope, recorded once: by the first hook. Whoever else listens to torch is told of it as well."""
+        """A named scope, recorded by the first hook. It reaches other listeners of torch too."""
         first = next(iter(self.hooks))
         scope = self.hooks[first].scope(name, args)
-        tells_torch = HOOK_KINDS.get(first, SCOPES).tells_torch
-        theirs = None if tells_torch else torch_scope(name, args)
+        reaches_torch = HOOK_KINDS.get(first, SCOPES).reaches_torch
+        theirs = None if reaches_torch else torch_scope(name, args)
         return scope if theirs is None else Together(scope, theirs)
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
@@ -93,7 +93,7 @@ class Window:
             hook.toggle(enable, activities)
 
     def stop(self) -> StoppedWindow:
-        """Stop every hook. What one of them raises is raised after all are stopped."""
+        """Stop every hook, then raise the first failure of one."""
         self._wall.note()
         traces = self._stop_hooks()
         noted_ns = self._wall.noted_ns
@@ -105,13 +105,13 @@ class Window:
             ended_ns=noted_ns[-1],
             start_ns=self._start_ns,
             is_partial=self._is_partial,
-            placed=self.placed,
+            event_times=self.event_times,
         )
 
     def abandon(self) -> None:
         """Uninstall the hooks in a forked child; it is not recorded."""
         for hook in self.hooks.values():
-            with suppress(Exception):  # a child must live, whatever a hook thinks of it
+            with suppress(Exception):  # a failing hook must not end the child
                 hook.abandon()
 
     def _stop_hooks(self) -> dict[str, Trace]:
@@ -120,7 +120,7 @@ class Window:
         def stop(name: str) -> None:
             traces[name] = self.hooks[name].stop()
 
-        # Kineto may follow Python: it ends before what was recorded beside it is read out.
+        # Kineto may follow Python: it is stopped before the hook beside it is read out.
         beside = [name for name, hook in self.hooks.items() if hook is self._beside]
         order = [*(name for name in reversed(self.hooks) if name not in beside), *beside]
         run_all(self._beside.remove if self._beside is not None else None, *(partial(stop, name) for name in order))

@@ -25,7 +25,7 @@ def stopped(**traces: Trace) -> StoppedWindow:
         start_ns=5,
         is_partial=False,
         # Events follow a clock that is 10 ns ahead of the session's.
-        placed=lambda moments: np.asarray(moments) + 10,
+        event_times=lambda moments: np.asarray(moments) + 10,
     )
 
 

@@ -26,7 +26,7 @@ class Program:
         self.calling, self.header = self._number(5, self.score, LINE), self._number(4, self.score, LINE)
         self.called, self.returned = self._number(9, self.weight, ENTER), self._number(9, self.weight, LEAVE)
         self.unmarked: set[int] = set()
-        self.hot = HotFunctions(self.places, self.unmarked.update, mark_ns=MARK_NS, told_ns=0)
+        self.hot = HotFunctions(self.places, self.unmarked.update, mark_ns=MARK_NS, monitored_ns=0)
 
     def _number(self, line: int, scope: int, kind: int) -> int:
         return self.places.number(Place(0, line, scope, kind))
@@ -43,8 +43,8 @@ class Program:
 
     def look(self, steps: int, passes: int, calling_ns: int = MARK_NS, returned_ns: int = MARK_NS) -> None:
         marks = [mark for _ in range(steps) for mark in self.step(passes, calling_ns, returned_ns)]
-        way_ns, numbers = np.array(marks).T
-        times: Int64 = np.cumsum(way_ns) - way_ns
+        gap_ns, numbers = np.array(marks).T
+        times: Int64 = np.cumsum(gap_ns) - gap_ns
         self.hot.look(np.stack([times, numbers], 1))
 
 

@@ -54,8 +54,8 @@ def run(shell: Shell, text: str) -> Run:
 
 def unmarked_note(names: str) -> str:
     return (
-        f"no line marks any more inside {names}: called often and hardly ever with an op, "
-        "so that what happens there now counts for the line that calls it"
+        f"line marks were removed from {names}: they are called often and run hardly any op, "
+        "so their time now counts for the line that calls them"
     )
 
 

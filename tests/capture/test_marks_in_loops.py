@@ -147,8 +147,8 @@ def test_a_function_is_judged_by_the_cost_of_its_own_marks() -> None:
     # At the cell's own level 100 ns pass from one mark to the next. In the function 300 do without an op, and some
     # Python takes 300 more.
     round_of_marks = [(100, first), (100, second), (500, enter), (300, line), (600, leave)]
-    way_ns, numbers = np.array(round_of_marks * 400).T
+    gap_ns, numbers = np.array(round_of_marks * 400).T
     unmarked: set[int] = set()
-    HotFunctions(places, unmarked.update, mark_ns=300, told_ns=0).look(np.stack([np.cumsum(way_ns), numbers], 1))
+    HotFunctions(places, unmarked.update, mark_ns=300, monitored_ns=0).look(np.stack([np.cumsum(gap_ns), numbers], 1))
 
     assert unmarked == {small}

@@ -42,7 +42,7 @@ def test_only_kineto_follows_the_wall_clock():
     window = Window("auto", Request(clock=ReadTwice(2_000, 500)))
     window.hooks = {"dispatch": None}
 
-    assert window.placed([1_000, 1_500]).tolist() == [1_000, 1_500]
+    assert window.event_times([1_000, 1_500]).tolist() == [1_000, 1_500]
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_one_that_is_lost_on_another_thread_locks_nobody_out(options):
     assert_next_is_complete(options)
 
 
-PREPARED = "profiler 'first' was prepared but not started, and gives way: call its prepare_trace() again"
+PREPARED = "profiler 'first' was prepared but not started, and is ended: call its prepare_trace() again"
 
 
 @OPTIONS

@@ -1,6 +1,6 @@
-"""Lines of functions that carry no marks: Python 3.12 and later tell of each line of the user's own code.
+"""Lines of the user's functions that carry no marks, by `sys.monitoring` of Python 3.12 and later.
 
-Code that is not the user's is heard of once, and costs nothing from then on.
+Code that is not the user's causes one event, which disables its events: from then on it costs nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mtprof_nb.capture.shared.garbage_collector import frames_of_others
 from mtprof_nb.model.source_files import is_user_file
 
 _TOOL_NAME = "mtprof_nb"
-#: Numbers that Python keeps for nobody in particular.
+#: Tool numbers that Python reserves for no kind of tool.
 _TOOL_IDS = (3, 4)
 
 #: None before Python 3.12.
@@ -26,21 +26,21 @@ _python: Any = getattr(sys, "monitoring", None)
 
 
 class LineMonitor:
-    """Turns Python's own events into marks, from `start` to `stop`, in functions of the user's that carry none."""
+    """Turns events of `sys.monitoring` into marks, from `start` to `stop`, in the user's functions without marks."""
 
     def __init__(self, places: Places, buffers: MarkBuffers, unit_of_file: Callable[[str], int]) -> None:
         self._places = places
         self._buffers = buffers
         self._unit_of_file = unit_of_file
         self._tool: int | None = None
-        #: By identity: two pieces of code that are equal are compared constant by constant.
+        #: Followed code and its scope, by identity: comparing equal code would compare all its constants.
         self._followed: dict[int, tuple[CodeType, int]] = {}
-        #: Those of them, and others, that are not to be followed any more.
+        #: Code that must not be followed, or no longer, by identity.
         self._left_out: dict[int, CodeType] = {}
         self._numbers: dict[tuple[int, int, int], int] = {}
 
     def start(self) -> bool:
-        """Listen from now on; False where Python has nothing to tell, or others took every place to listen at."""
+        """Follow lines from now on; False before Python 3.12, or where other tools use both numbers."""
         if _python is None:
             return False
         self._tool = next((tool for tool in _TOOL_IDS if _python.get_tool(tool) is None), None)
@@ -56,13 +56,13 @@ class LineMonitor:
             (events.PY_YIELD, self._left),
         ):
             _python.register_callback(self._tool, event, callback)
-        # Code that was heard of in an earlier recording is to be heard of again.
+        # Enable again what an earlier recording disabled.
         _python.restart_events()
         _python.set_events(self._tool, events.PY_START | events.PY_RESUME)
         return True
 
     def stop(self) -> None:
-        """Listen no more; a second call does nothing."""
+        """Follow no more; a second call does nothing."""
         if self._tool is None:
             return
         tool, self._tool = self._tool, None
@@ -79,7 +79,10 @@ class LineMonitor:
         self._left_out[id(code)] = code
 
     def leave_out(self, scopes: Container[int]) -> list[str]:
-        """Follow the functions of `scopes` no more, but those whose end would be missed; the names of the others."""
+        """Stop following the functions of `scopes`, and return their names.
+
+        A function that is running on another thread, or below a followed one, is kept: its return would be missed.
+        """
         wanted = {id(code): code for code, scope in self._followed.values() if scope in scopes}
         left = {key: code for key, code in wanted.items() if key not in self._left_out}
         ending = self._ending_frames(left)
@@ -91,7 +94,7 @@ class LineMonitor:
         return [code.co_qualname for code in left.values()]
 
     def _ending_frames(self, codes: dict[int, CodeType]) -> list[FrameType]:
-        """The calls of `codes` that end for us now, innermost first; what is in the midst of others leaves `codes`."""
+        """The running calls of `codes` that can end now, innermost first. Removes from `codes` what must be kept."""
         ending: list[FrameType] = []
         goes_on = False
         for frame, _ in walk_stack(sys._getframe()):
@@ -124,7 +127,7 @@ class LineMonitor:
         return self._mark(code, code.co_firstlineno, LEAVE)
 
     def _follows(self, code: CodeType) -> bool:
-        """Whether this is a function of the user's without marks; from now on its lines are told then."""
+        """Whether this is a function of the user's without marks. If so, its line events are on from now on."""
         if id(code) in self._left_out:
             return False
         if id(code) in self._followed:
@@ -146,7 +149,7 @@ class LineMonitor:
         if number is None:
             number = self._number(code, line, kind)
         now = -mark
-        # It may just have been left out: that is found out when the clock is wound up.
+        # Reading the clock may have inspected the marks, and left this function out.
         return _python.DISABLE if id(code) in self._left_out else mark.here[now, number]
 
     def _number(self, code: CodeType, line: int, kind: int) -> int:
@@ -156,8 +159,8 @@ class LineMonitor:
         return number
 
 
-def told_cost_ns() -> int:
-    """The time from one mark to the next where Python tells of both, and nothing runs in between."""
+def monitored_cost_ns() -> int:
+    """The gap between two marks of `sys.monitoring` where nothing runs in between."""
 
     def marking(buffers: MarkBuffers) -> Callable[[], Any]:
         places = Places()
@@ -172,5 +175,5 @@ def told_cost_ns() -> int:
 def _line_at(code: CodeType, offset: int) -> int:
     """The line of the instruction at `offset`."""
     table = [(start, line) for start, _, line in code.co_lines() if line is not None]
-    place = bisect.bisect_right(table, (offset, sys.maxsize)) - 1
-    return table[place][1] if place >= 0 else code.co_firstlineno
+    index = bisect.bisect_right(table, (offset, sys.maxsize)) - 1
+    return table[index][1] if index >= 0 else code.co_firstlineno

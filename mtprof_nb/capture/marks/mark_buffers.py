@@ -1,4 +1,4 @@
-"""Where marks go while the cell runs: a list a thread, filled from C alone, packed into arrays now and then."""
+"""Buffers of marks while the cell runs: one list per thread, filled from C alone, packed into arrays now and then."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ MOST_MARKS = 1 << 22
 _TRIALS = 32
 
 
-def _taking(take: Callable[[Any], Any], **attributes: Any) -> Any:
-    """An object whose subscription, read or deleted, is a call of the builtin `take` with what stands inside."""
-    slots = {"__slots__": (), "__getitem__": take, "__delitem__": take}
-    return type("Taking", (), slots | attributes)()
+def _subscriptable(call: Callable[[Any], Any], **attributes: Any) -> Any:
+    """An object `obj` for which `obj[x]` and `del obj[x]` both call the builtin `call` with x."""
+    slots = {"__slots__": (), "__getitem__": call, "__delitem__": call}
+    return type("Subscriptable", (), slots | attributes)()
 
 
 def idle_mark(opened: Callable[[int], Any]) -> Any:
-    """Make the mark for the time in which nothing is recorded: marks left in running code do nothing."""
-    mark = _taking(callable, __neg__=int, open=opened)
+    """A mark that does nothing, for code that runs on after its recording."""
+    mark = _subscriptable(callable, __neg__=int, open=opened)
     type(mark).here = mark
     return mark
 
@@ -57,7 +57,7 @@ class _Buffer:
     packed: list[Int64] = field(default_factory=list)
 
     def pack(self) -> None:
-        """Other threads may append meanwhile, always a pair at once."""
+        """Move the marks so far into an array. Other threads may append meanwhile, always a pair at once."""
         count = len(self.items)
         part = self.items[:count]
         del self.items[:count]
@@ -68,20 +68,20 @@ class MarkBuffers:
     """The buffers of one recording, and `mark`, the object that marked code finds under the name `MARK`."""
 
     def __init__(self, opened: Callable[[int], Any], look: Callable[[Int64], None] | None = None) -> None:
-        """`look` sees the marks of the cell's thread whenever they are packed."""
+        """`look` is given the marks of the cell's thread whenever they are packed."""
         self._buffers: list[_Buffer] = []
         self._look = look
         self._count = 0
         #: Why marking ended early, "" if it did not.
         self.note = ""
-        #: By `perf_counter_ns`: when the last mark was kept, None while they are.
+        #: When marking ended, by `perf_counter_ns`; None before.
         self.ended_ns: int | None = None
         self.cell_thread = threading.get_native_id()
-        #: When the profiler itself was at work on the cell's thread: first and last moment.
+        #: Intervals in which the profiler itself ran on the cell's thread.
         self.own: list[tuple[int, int]] = []
         self.costs = MarkCosts()
         here = self._new_buffer()
-        # When the times have run out the clock stands still; by then the idle mark has taken over.
+        # After the last reading the clock gives 0; by then the idle mark is in place.
         times = chain(chain.from_iterable(iter(self._next_times, None)), repeat(0))
         attributes = {
             "__neg__": times.__next__,
@@ -92,15 +92,15 @@ class MarkBuffers:
         self.mark = type("Mark", (_ThreadSinks,), attributes)(self, here)
 
     def new_sink(self, buffer: _Buffer | None = None) -> Any:
-        """Make `mark.here` for a thread that marks for the first time."""
-        return _taking((buffer or self._new_buffer()).items.extend)
+        """The `mark.here` of a thread that makes its first mark."""
+        return _subscriptable((buffer or self._new_buffer()).items.extend)
 
     def add(self, number: int) -> None:
-        """A mark of this thread without the marks' own clock: it may be just what is being wound up."""
+        """Add a mark of this thread, with another clock than the mark's, which may be the one that called this."""
         self.mark.here[time.perf_counter_ns(), number]
 
     def stop(self) -> None:
-        """Note the time; a second call does nothing."""
+        """Note when marking ended; a second call does nothing."""
         self.ended_ns = self.ended_ns or time.perf_counter_ns()
 
     def measure_costs(self) -> None:
@@ -129,12 +129,12 @@ class MarkBuffers:
         """The clock for the next marks, or None after the last."""
         began_ns = time.perf_counter_ns()
         try:
-            return self._packed_and_wound_up()
+            return self._pack_and_go_on()
         finally:
             if threading.get_native_id() == self.cell_thread:
                 self.own.append((began_ns, time.perf_counter_ns()))
 
-    def _packed_and_wound_up(self) -> Iterator[int] | None:
+    def _pack_and_go_on(self) -> Iterator[int] | None:
         try:
             for buffer in self._buffers:
                 buffer.pack()
@@ -149,7 +149,7 @@ class MarkBuffers:
             return None
         following = min(max(self._count, FIRST_PACKING), PACKING)
         self._count += following
-        # Not `iter` with a sentinel, which compares each reading with it.
+        # `iter` with a sentinel would compare each reading with it.
         return starmap(time.perf_counter_ns, repeat((), following))
 
     def _show_last_marks(self) -> None:
@@ -158,8 +158,8 @@ class MarkBuffers:
         try:
             self._look(self._buffers[0].packed[-1])
         except Exception as error:
-            # Nothing that goes wrong here may reach the user's code, in the middle of which we are; but what a handler
-            # of a signal raises, as one that sets a time limit, is the user's own.
+            # A failure here must not reach the user's code, which is in the middle of a statement. But an exception of
+            # the user's own signal handler, such as a time limit, must.
             self._look = None
             if _is_raised_by_user(error):
                 raise
@@ -172,7 +172,7 @@ class MarkBuffers:
 
 
 class _ThreadSinks(threading.local):
-    """`here` is each thread's own."""
+    """Holds `here`, the object that takes the marks of the calling thread."""
 
     def __init__(self, buffers: MarkBuffers, first: _Buffer) -> None:
         is_first = first.native_id == threading.get_native_id()
@@ -180,14 +180,14 @@ class _ThreadSinks(threading.local):
 
 
 def _is_raised_by_user(error: BaseException) -> bool:
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    return place is not None and is_user_file(place.tb_frame.f_code.co_filename)
+    innermost = error.__traceback__
+    while innermost is not None and innermost.tb_next is not None:
+        innermost = innermost.tb_next
+    return innermost is not None and is_user_file(innermost.tb_frame.f_code.co_filename)
 
 
 def cost_ns(marking: Callable[[MarkBuffers], Callable[[], Any]]) -> int:
-    """The time from one mark to the next where nothing runs in between; `marking` gives what makes one."""
+    """The gap between two marks where nothing runs in between; `marking` returns a function that makes one mark."""
     buffers = MarkBuffers(callable)
     make = marking(buffers)
     for _ in range(_TRIALS):
@@ -197,7 +197,7 @@ def cost_ns(marking: Callable[[MarkBuffers], Callable[[], Any]]) -> int:
 
 
 def mark_cost_ns() -> int:
-    """The time from one mark to the next, for marks in the code itself."""
+    """The gap between two marks in the code where nothing runs in between."""
 
     def marking(buffers: MarkBuffers) -> Callable[[], Any]:
         mark = buffers.mark

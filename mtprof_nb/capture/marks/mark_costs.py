@@ -1,4 +1,4 @@
-"""The cost of a line mark, measured on this machine while a cell is recorded: the profiler's, and not a line's."""
+"""The cost of a mark, measured while a cell is recorded, so that it can be taken off the time of the lines."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class MarkCosts:
 
     _cell: list[int] = field(default_factory=list)
     _function: list[int] = field(default_factory=list)
-    #: For a line that Python tells of.
-    told_ns: int = 0
+    #: The cost of a line event of `sys.monitoring`.
+    monitored_ns: int = 0
 
     @property
     def cell_ns(self) -> int:
-        """The cost of a mark at a cell's own level."""
+        """The cost of a mark at the top level of a cell."""
         return _median(self._cell)
 
     @property
@@ -56,7 +56,7 @@ class MarkCosts:
         """The cost of the mark of each place, in the order of the table."""
         functions = [places.functions[place.scope] for place in places.table]
         costs = [
-            self.told_ns if not function.is_marked else self.cell_ns if function.is_cell else self.function_ns
+            self.monitored_ns if not function.is_marked else self.cell_ns if function.is_cell else self.function_ns
             for function in functions
         ]
         return np.array(costs, np.int64)
@@ -79,20 +79,20 @@ class _Trial:
         self._code = compile(tree, "<marks>", "exec")
         scope = len(places.functions) - 1
         self._firsts = [places.number(Place(0, line, scope, LINE)) for line in lines]
-        # Kept, because the interpreter remembers where it found a name.
+        # Kept, because the interpreter caches where it found a global name.
         self._builtins: dict[str, Any] = dict(vars(builtins))
         self._names: dict[str, Any] = {"__builtins__": self._builtins}
 
     def cost_ns(self, buffers: MarkBuffers) -> int:
-        """By how much a pass of one loop takes longer than a pass of the other, for each of the marks between them."""
+        """The cost of one mark: how much longer a pass of the first loop takes, divided by the marks it has more."""
         self._builtins[MARK] = buffers.mark
         try:
             exec(self._code, self._names)  # noqa: S102 - the text below, and nobody else's
         finally:
-            # A marked function that is left would be in the way of those who look for such.
+            # `unmarking` looks for marked functions on the heap, and must not find this one.
             self._builtins[MARK] = self._names["f"] = None
         (marks,) = buffers.threads()
-        # The first passes are slow, for the interpreter has yet to learn them.
+        # The first passes are slow, before the interpreter has specialised the code.
         passes = [np.diff(marks.time_ns[marks.number == first])[_PASSES // 3 :] for first in self._firsts]
         often_ns, once_ns = map(np.median, passes)
         return max(int(often_ns - once_ns) // (len(_STATEMENTS) - 1), 0)

@@ -1,4 +1,4 @@
-"""Which functions of a cell may carry marks: none that somebody reads as bytecode, or sends elsewhere."""
+"""Which functions of a cell may carry marks: none that a compiler or a serializer reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TRANSPARENT = frozenset(
         *("custom_bwd", "custom_fwd", "once_differentiable", "profile", "record_function"),
     }
 )
-#: Who compiles functions from their bytecode, or has them run by another process.
+#: Names of compilers that read bytecode, and of libraries that send functions to other processes.
 _READERS = frozenset(
     {
         *("compile", "dynamo", "_dynamo", "export", "jit"),
@@ -29,7 +29,7 @@ _NO_READERS = {("re", "compile"), ("regex", "compile")}
 
 
 def reader_of_functions(tree: ast.AST, namespace: Mapping[str, Any]) -> str | None:
-    """A name in the cell whose object reads the code of functions, and would meet marks there; None without one."""
+    """Name of a compiler or serializer in the cell that reads bytecode (torch.compile, numba, ray…), or None."""
     for name in _names(tree):
         if name in _READERS or (name in namespace and _is_compiled(namespace[name])):
             return name

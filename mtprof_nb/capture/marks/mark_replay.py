@@ -1,4 +1,4 @@
-"""From marks to columns: the lines that were running when each event of a trace began."""
+"""Replays marks to find the lines that were running when each event of a trace began."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from mtprof_nb.model.trace import (
     Trace,
 )
 
-#: Marks that are followed at a time, and gaps between marks that are summed at a time.
+#: How many marks are replayed, and how many gaps between marks are summed, at a time.
 _PART = 1 << 16
 _GAPS = 1 << 18
 
 
 class Replay:
-    """Follows marks through calls and returns: after each, which lines are running, as a node of a stack tree."""
+    """Replays marks through calls and returns: the lines running after each mark, as a node of a stack tree."""
 
     def __init__(self, places: Places, file_of_unit: Callable[[int], str]) -> None:
         self._places = places.table
@@ -45,7 +45,7 @@ class Replay:
         self._known: dict[tuple[int, int], int] = {}
 
     def nodes(self, places: Int32 | Int64) -> Int32:
-        """The node after each mark of one thread, -1 where no marked line is running; by indices of the places."""
+        """The node after each mark of one thread, given the index of its place; -1 where no marked line is running."""
         known, node, found = self._known, -1, np.empty(len(places), np.int32)
         # In parts: as Python's integers, millions of marks take many times the memory.
         for first in range(0, len(places), _PART):
@@ -60,11 +60,11 @@ class Replay:
         return found
 
     def place(self, node: int) -> Place:
-        """A place at the line that is running innermost at `node`."""
+        """A place at the innermost line of `node`."""
         return self._place[node]
 
     def callers(self, scopes: set[int]) -> Iterator[Place]:
-        """Places at the lines, outside `scopes`, that were seen to call into them."""
+        """Places at the lines outside `scopes` that called functions of `scopes`."""
         for node, place in self._place.items():
             parent = self._parent[node]
             if place.scope in scopes and parent >= 0 and self._place[parent].scope not in scopes:
@@ -78,9 +78,9 @@ class Replay:
         while same >= 0 and self._place[same].scope != place.scope:
             same = self._parent[same]
         if place.kind == LEAVE:
-            # One who was not seen to enter, or has left already, leaves nothing.
+            # A function that was not marked when it began, or has returned already, ends nothing.
             return self._parent[same] if same >= 0 else node
-        # Calls below it have ended, by an exception; where it is nowhere on the stack, it goes on after waiting.
+        # An exception has ended the calls inside it. A function that is not on the stack resumes after an `await`.
         return self._line(self._parent[same] if same >= 0 else node, index)
 
     def _line(self, parent: int, index: int) -> int:
@@ -91,7 +91,7 @@ class Replay:
         return node
 
     def onto(self, trace: Trace, node: Int32, outside_ns: Int64 | None) -> Trace:
-        """`trace` with its columns filled from these nodes, and what was spent at each node outside ops."""
+        """`trace` with its line columns, by the node of each event, and with the time outside ops of each node."""
         tree = self._interner.tree()
         lines: dict[SourceLine, int] = {}
         of_frame = [lines.setdefault(SourceLine(frame.file, frame.line), len(lines)) for frame in tree.frames]
@@ -131,9 +131,9 @@ def _own_marks(marks: ThreadMarks, places: Places) -> _Marks:
 
 
 def own_places(numbers: Int64, places: Places) -> tuple[Int32, Bool]:
-    """The index in `places` of each mark that was made for it, and which marks those are.
+    """The index in `places` of each mark of this recording, and which marks those are.
 
-    Others are of code that an earlier recording marked and that runs on: they say nothing about this one.
+    The others come from code of an earlier recording that runs on.
     """
     is_own = (numbers >= places.first) & (numbers < places.first + len(places.table))
     return (numbers[is_own] - places.first).astype(np.int32), is_own
@@ -142,10 +142,9 @@ def own_places(numbers: Int64, places: Places) -> tuple[Int32, Bool]:
 def with_marked_lines(
     trace: Trace, buffers: MarkBuffers, places: Places, files: Sequence[str], times_of: EventTimes
 ) -> Trace:
-    """`trace` with `line` and `line_stack`: the last mark of the event's own thread before it began.
+    """`trace` with `line` and `line_stack`: each event takes the last mark of its thread before it began.
 
-    An event of the backward pass on a thread of the engine's own takes the line that the cell's thread, which
-    waits for it, was at.
+    An event of the backward pass on a thread of autograd's engine takes the line of the cell's thread, which waits.
     """
     replay = Replay(places, files.__getitem__)
     node = np.full(len(trace), -1, np.int32)
@@ -183,17 +182,16 @@ def _outside_ops(
     node: Int32,
     cost_ns: Int64,
 ) -> tuple[Int64, int]:
-    """Of the time from each mark to the next, what lies in the recording and in no op, summed by the mark's node.
+    """Time outside ops of each node: the gaps after its marks, without ops, the profiler's own work and mark costs.
 
-    The profiler's own part of that time, and the cost of the marks, are no line's: they come second. `cost_ns` is by
-    place.
+    The second number is the time of the profiler's own work and of the marks. `cost_ns` is by place.
     """
     is_op = (trace.kind == OP) & ~trace.is_async & ~is_bookkeeping(trace)
     ops = trace.start_ns[is_op], trace.end_ns[is_op]
     starts, ends = map(np.append, ops, _own_intervals(trace, times_of, window_ns, own))
     order = np.argsort(starts, kind="stable")
-    no_lines = starts[order], ends[order]
-    # The last sum is of the time in no line.
+    excluded = starts[order], ends[order]
+    # The last sum is for node -1: time in no line.
     spent_ns, outside_ns, gaps = np.zeros(int(node.max(initial=-1)) + 2, np.int64), 0, len(node) + 1
     # In parts: each step below makes a column.
     for first in range(0, gaps, _GAPS):
@@ -202,13 +200,13 @@ def _outside_ops(
         inside, beyond = slice(max(first - 1, 0), last), (int(first == 0), int(last == gaps))
         moments = np.pad(times_of(marks.time_ns[inside]), beyond, constant_values=window_ns)
         moments = moments.clip(*window_ns)
-        left_ns = np.diff(moments - covered_until(*no_lines, moments))
-        # One mark's cost lies behind its own reading of the clock, and before it: half is a fair share.
+        left_ns = np.diff(moments - covered_until(*excluded, moments))
+        # A mark's cost lies partly before and partly after its reading of the clock: half goes to each gap.
         costs_ns = np.pad(cost_ns[marks.place[inside]], beyond)
         left_ns -= np.where(left_ns > 0, (costs_ns[:-1] + costs_ns[1:]) // 2, 0)
         np.add.at(spent_ns, np.pad(node[inside], beyond, constant_values=-1)[:-1], left_ns)
         outside_ns += int(np.diff(moments - covered_until(*ops, moments)).sum())
-    # Of the sums and not of each gap: some marks cost less than usual, and others more.
+    # The sums are clipped, not each gap: some marks cost less than the median, and others more.
     spent_ns = spent_ns.clip(0)
     return spent_ns[:-1], outside_ns - int(spent_ns.sum())
 
@@ -216,7 +214,7 @@ def _outside_ops(
 def _own_intervals(
     trace: Trace, times_of: EventTimes, window_ns: tuple[int, int], own: list[tuple[int, int]]
 ) -> tuple[Int64, Int64]:
-    """When the profiler was at work in the window: at its start, and whenever its marks noted so."""
+    """Intervals of the profiler's own work in the window: at its start, and those that the marks noted."""
     noted = times_of(np.array(own, np.int64).reshape(-1, 2))
     both = np.append(noted, [[trace.began_ns, trace.began_ns + trace.own_ns]], axis=0)
     starts, ends = np.clip(both, *window_ns).T

@@ -17,7 +17,7 @@ MARK = "mtprof_nb mark"
 
 LINE, ENTER, LEAVE = range(3)
 
-#: First numbers, farther from each other than one recording has places.
+#: The first number of each recording, with more room between them than a recording has places.
 _firsts = count(0, 1 << 24)
 
 #: Python's name for code that is in no function.
@@ -34,16 +34,16 @@ class Place(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A function whose lines are known, or a cell's own level: its name, and the line where its code begins."""
+    """A function whose lines are followed, or the top level of a cell: its name, and the first line of its code."""
 
     name: str
     first_line: int
-    #: Whether marks stand in its code; else it is Python that tells of its lines.
+    #: Whether its code has marks; otherwise `sys.monitoring` reports its lines.
     is_marked: bool = True
 
     @property
     def is_cell(self) -> bool:
-        """Whether this is a cell's own level."""
+        """Whether this is the top level of a cell."""
         return self.name == _CELL
 
 
@@ -66,7 +66,7 @@ class Places:
         return self._numbers[place]
 
     def add_scope(self, function: Function) -> int:
-        """A new scope, for a function or for a cell's own level."""
+        """The number of a new scope, for a function or for the top level of a cell."""
         self.functions.append(function)
         return len(self.functions) - 1
 
@@ -74,7 +74,7 @@ class Places:
 @dataclass(frozen=True)
 class _Scope:
     number: int
-    #: Code at a cell's own level runs on the cell's thread; a function may run on any.
+    #: Code at the top level of a cell runs on the cell's thread; a function may run on any thread.
     any_thread: bool
 
 
@@ -108,20 +108,20 @@ class _Marker:
             return
         opened = ast.Call(ast.Attribute(_name(), "open", ast.Load()), [ast.Constant(self._unit)], [])
         *earlier, last = tree.body[skip:]
-        marked = [_placed(ast.Expr(opened), tree.body[skip].lineno)]
+        marked = [_at_line(ast.Expr(opened), tree.body[skip].lineno)]
         for stmt in earlier:
-            # Between two statements of a cell it is the shell that runs: it compiles the next one.
+            # Between two statements of a cell, the shell runs: it compiles the next one.
             marked += [*self._block([stmt], scope, None), self._mark(scope, stmt.lineno, LEAVE)]
-        # A mark after the last statement would take its value's place.
+        # After a mark, the value of the last statement would not be displayed.
         marked += self._block([last], scope, None)
         tree.body[skip:] = (
             map(_with_global_mark, marked) if is_compiled_in_parts else [_global_mark(tree.body[skip].lineno), *marked]
         )
 
     def _block(self, body: Iterable[ast.stmt], scope: _Scope, loop: int | None) -> list[ast.stmt]:
-        """`body` with a mark before each statement; `loop` is the line of the loop that a `continue` goes on with.
+        """`body` with a mark before each statement. `loop` is the line of the loop that `continue` goes on with.
 
-        It is None where code of the user's runs in between, and that line is marked later.
+        `loop` is None where the user's code runs between the `continue` and the loop's header.
         """
         marked: list[ast.stmt] = []
         for stmt in body:
@@ -143,7 +143,7 @@ class _Marker:
             self._mark_blocks(stmt, scope, loop)
 
     def _mark_blocks(self, owner: Any, scope: _Scope, loop: int | None) -> None:
-        """The blocks of a compound statement; what its header does after a block belongs to the header's line."""
+        """Mark the blocks of a compound statement. Code of its header that runs after a block is the header's line."""
         if _runs_code_when_left(owner):
             loop = None
         for field, value in ast.iter_fields(owner):
@@ -163,21 +163,21 @@ class _Marker:
         A `with` runs it however the body is left.
         """
         line, body = owner.lineno, owner.body
-        if isinstance(owner, _WITH) or (_works_after_its_block(owner) and _continues_through_code(body)):
+        if isinstance(owner, _WITH) or (_header_runs_code(owner) and _continues_through_code(body)):
             block = self._block(body, scope, None)
-            return [_placed(ast.Try(block, [], [], [self._last_mark(scope, line, LINE)]), body[0].lineno)]
-        after = [self._mark(scope, line)] if _works_after_its_block(owner) else []
+            return [_at_line(ast.Try(block, [], [], [self._last_mark(scope, line, LINE)]), body[0].lineno)]
+        after = [self._mark(scope, line)] if _header_runs_code(owner) else []
         return [*self._block(body, scope, line), *after]
 
     def _mark_guard(self, part: ast.ExceptHandler | ast.match_case, scope: _Scope) -> None:
         guard = getattr(part, "guard", None)
         if guard is not None:
             both = ast.Tuple([self._subscript(scope, guard.lineno, LINE), guard], ast.Load())
-            part.guard = _placed_like(ast.Subscript(both, ast.Constant(1), ast.Load()), guard)  # type: ignore[union-attr]
+            part.guard = _at_location_of(ast.Subscript(both, ast.Constant(1), ast.Load()), guard)  # type: ignore[union-attr]
 
     def _mark_class(self, node: ast.ClassDef, scope: _Scope) -> None:
         docstring = _docstring(node.body)
-        # A class body may have a namespace of its own making: a global name is not looked up there.
+        # A metaclass may give a class body any namespace: a global name is not looked up there.
         outside = _global_mark(node.lineno)
         block = self._block(node.body[len(docstring) :], scope, None)
         node.body = [*docstring, outside, *block, self._mark(scope, node.lineno)]
@@ -196,18 +196,15 @@ class _Marker:
         block = self._block(body, scope, None)
         if not _runs_nothing(body[0]):
             block = block[1:]
-        node.body = [*docstring, enter, _placed(ast.Try(block, [], [], [leave]), body[0].lineno)]
+        node.body = [*docstring, enter, _at_line(ast.Try(block, [], [], [leave]), body[0].lineno)]
 
     def _last_mark(self, scope: _Scope, line: int, kind: int) -> ast.stmt:
-        """A mark of a `finally`.
-
-        Where the stack is all used up, a mark fails too: the user's own error must stay the only one.
-        """
+        """A mark in a `finally`, without a `RecursionError` of its own beside the user's."""
         ignored = ast.ExceptHandler(ast.Name("RecursionError", ast.Load()), None, [ast.Pass()])
-        return _placed(ast.Try([self._mark(scope, line, kind)], [ignored], [], []), line)
+        return _at_line(ast.Try([self._mark(scope, line, kind)], [ignored], [], []), line)
 
     def _mark_expressions(self, owner: ast.AST, scope: _Scope, line: int) -> None:
-        """A function is left where it waits or yields, and entered again where it goes on."""
+        """Mark a function as left where it awaits or yields, and as running again where it resumes."""
         left = self._subscript(scope, line, LEAVE) if scope.any_thread else None
         expressions = _Expressions(left, self._subscript(scope, line, LINE), self._mark_lambda)
         for field, value in ast.iter_fields(owner):
@@ -222,12 +219,12 @@ class _Marker:
         scope = _Scope(self._places.add_scope(Function("<lambda>", node.lineno)), any_thread=True)
         line = node.body.lineno
         parts = [self._subscript(scope, line, ENTER), node.body, self._subscript(scope, line, LEAVE)]
-        node.body = _placed_like(ast.Subscript(ast.Tuple(parts, ast.Load()), ast.Constant(1), ast.Load()), node.body)
+        node.body = _at_location_of(ast.Subscript(ast.Tuple(parts, ast.Load()), ast.Constant(1), ast.Load()), node.body)
 
     def _mark(self, scope: _Scope, line: int, kind: int = LINE) -> ast.stmt:
         subscript = self._subscript(scope, line, kind)
         subscript.ctx = ast.Del()
-        return _placed(ast.Delete([subscript]), line)
+        return _at_line(ast.Delete([subscript]), line)
 
     def _subscript(self, scope: _Scope, line: int, kind: int) -> ast.Subscript:
         number = self._places.number(Place(self._unit, line, scope.number, kind))
@@ -253,7 +250,7 @@ class _Expressions(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def _visit_inner(self, node: ast.expr) -> ast.expr:
-        """Code that is a function of its own: who waits in it is not the function around it."""
+        """Visit a lambda or comprehension: an `await` in it does not suspend the function around it."""
         was_inner, self._is_inner = self._is_inner, True
         self.generic_visit(node)
         self._is_inner = was_inner
@@ -262,7 +259,7 @@ class _Expressions(ast.NodeTransformer):
         return node
 
     def _visit_suspension(self, node: Any) -> ast.expr:
-        value = self.visit(node.value) if node.value is not None else _placed_like(ast.Constant(None), node)
+        value = self.visit(node.value) if node.value is not None else _at_location_of(ast.Constant(None), node)
         node.value = value if self._left is None else _followed_by(value, self._left)
         return _followed_by(node, self._resumed)
 
@@ -273,7 +270,7 @@ _EXPRESSIONS = (ast.expr, ast.withitem, ast.arguments, ast.keyword)
 def _followed_by(value: ast.expr, mark: ast.expr) -> ast.expr:
     """The value of `value`, with a mark made after it: ``(value, mark)[0]``."""
     both = ast.Tuple([value, mark], ast.Load())
-    return _placed_like(ast.Subscript(both, ast.Constant(0), ast.Load()), value)
+    return _at_location_of(ast.Subscript(both, ast.Constant(0), ast.Load()), value)
 
 
 def _name() -> ast.Name:
@@ -281,15 +278,15 @@ def _name() -> ast.Name:
 
 
 def _global_mark(line: int) -> ast.stmt:
-    """``global`` for the mark's name: the interpreter remembers where a global is, and searches for other names."""
-    return _placed(ast.Global([MARK]), line)
+    """``global`` for the mark's name: the interpreter caches where a global is, which makes marks faster."""
+    return _at_line(ast.Global([MARK]), line)
 
 
 def _with_global_mark(stmt: ast.stmt) -> ast.stmt:
     """`stmt`; one with blocks, which may hold loops, goes below ``if True:`` and a `_global_mark` of its own."""
     if not isinstance(stmt, _BLOCKS):
         return stmt
-    return _placed(ast.If(ast.Constant(True), [_global_mark(stmt.lineno), stmt], []), stmt.lineno)
+    return _at_line(ast.If(ast.Constant(True), [_global_mark(stmt.lineno), stmt], []), stmt.lineno)
 
 
 _LOOPS = ast.For | ast.AsyncFor | ast.While
@@ -297,13 +294,13 @@ _WITH = ast.With | ast.AsyncWith
 _BLOCKS = _LOOPS | _WITH | ast.If | ast.Try | ast.TryStar | ast.Match
 
 
-def _placed(stmt: ast.stmt, line: int) -> ast.stmt:
+def _at_line(stmt: ast.stmt, line: int) -> ast.stmt:
     stmt.lineno = stmt.end_lineno = line
     stmt.col_offset = stmt.end_col_offset = 0
     return ast.fix_missing_locations(stmt)
 
 
-def _placed_like(expr: ast.expr, like: ast.expr) -> ast.expr:
+def _at_location_of(expr: ast.expr, like: ast.expr) -> ast.expr:
     return ast.fix_missing_locations(ast.copy_location(expr, like))
 
 
@@ -320,8 +317,8 @@ def _runs_nothing(stmt: ast.stmt) -> bool:
     return _must_be_first(stmt) or isinstance(stmt, ast.Pass | ast.Break | ast.Continue | ast.Global | ast.Nonlocal)
 
 
-def _works_after_its_block(stmt: ast.stmt) -> bool:
-    """Whether the header of a loop runs code of the user's, or ops, after its body."""
+def _header_runs_code(stmt: ast.stmt) -> bool:
+    """Whether the header of a loop runs the user's code, or ops, after its body."""
     if isinstance(stmt, ast.For):
         call = stmt.iter
         return not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range")
@@ -329,7 +326,7 @@ def _works_after_its_block(stmt: ast.stmt) -> bool:
 
 
 def _runs_code_when_left(stmt: ast.AST) -> bool:
-    """Whether code of the user's runs when the statement is left, by `continue` too."""
+    """Whether the user's code runs when the statement is left, also by `continue`."""
     return isinstance(stmt, _WITH) or bool(getattr(stmt, "finalbody", None))
 
 

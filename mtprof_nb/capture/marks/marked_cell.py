@@ -1,4 +1,4 @@
-"""Which line of a cell was running when: marks are taken while the cell runs and looked up once, when it has."""
+"""The marks of a cell, which tell the line that was running: kept while the cell runs, replayed when it has ended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from mtprof_nb.capture.hook import EventTimes
 from mtprof_nb.capture.marks import unmarking
 from mtprof_nb.capture.marks.hot_functions import HotFunctions
-from mtprof_nb.capture.marks.line_monitoring import LineMonitor, told_cost_ns
+from mtprof_nb.capture.marks.line_monitoring import LineMonitor, monitored_cost_ns
 from mtprof_nb.capture.marks.mark_buffers import IDLE, MarkBuffers, idle_mark, mark_cost_ns
 from mtprof_nb.capture.marks.mark_eligibility import reader_of_functions, transparent_decorators
 from mtprof_nb.capture.marks.mark_replay import with_marked_lines
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 
-#: Functions that are named in a note.
+#: How many functions a note names.
 _NAMED = 3
 #: The method of IPython's shell that compiles each statement of a cell alone.
 _COMPILES_IN_PARTS = "run_cell_async"
@@ -37,7 +37,7 @@ _COMPILES_IN_PARTS = "run_cell_async"
 
 @dataclass
 class Unit:
-    """Code whose lines are known: the cell, what a magic inside it runs, or a file that Python tells of."""
+    """Code whose lines are followed: the cell, code that a magic inside it runs, or a file by `sys.monitoring`."""
 
     #: The file name it was compiled under, and its text; known when it begins to run.
     file: str = ""
@@ -87,7 +87,7 @@ class Marks:
         return bool(self._units)
 
     def mark(self, tree: ast.Module, skip: int = 0, is_compiled_in_parts: bool = False) -> ast.Module:
-        """`tree` with marks after its first `skip` statements; `tree` itself, and a note, where that cannot be."""
+        """A copy of `tree` with marks after its first `skip` statements; where it fails, `tree` itself and a note."""
         marked = copy.deepcopy(tree)
         try:
             reader = reader_of_functions(tree, self._ip.user_ns)
@@ -95,7 +95,7 @@ class Marks:
             mark_tree(marked, self._places, len(self._units), transparent, skip, is_compiled_in_parts)
             unmarking.compile_each(marked, "<marks>", self._ip.compile.flags)
         except Exception as error:
-            # Whatever is wrong with the cell itself, it will say so better without marks.
+            # An error of the cell itself reads better without marks.
             self._note(f"the cell runs without line marks ({type(error).__name__}: {error})")
             return tree
         has_functions = any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in ast.walk(tree))
@@ -108,7 +108,7 @@ class Marks:
         return marked
 
     def idle(self) -> None:
-        """Let marked code run where nothing is recorded."""
+        """Install a mark that does nothing, so that marked code runs where nothing is recorded."""
         if MARK not in builtins.__dict__:
             builtins.__dict__[MARK] = idle_mark(self._open)
             self._is_installed = True
@@ -128,19 +128,19 @@ class Marks:
         monitor = LineMonitor(self._places, self._buffers, self._unit_of_file)
         if follow_functions and self._follows_functions and monitor.start():
             self._monitor = monitor
-        told_ns = told_cost_ns() if self._monitor else 0
-        self._hot = HotFunctions(self._places, self._unmark, mark_cost_ns(), told_ns)
-        self._buffers.costs.told_ns = told_ns
+        monitored_ns = monitored_cost_ns() if self._monitor else 0
+        self._hot = HotFunctions(self._places, self._unmark, mark_cost_ns(), monitored_ns)
+        self._buffers.costs.monitored_ns = monitored_ns
         self._buffers.measure_costs()
         self._buffers.own.append((self._began_ns, time.perf_counter_ns()))
 
     def leave(self) -> None:
-        """The code of the cell has run: time from now on is the profiler's."""
+        """Note that the code of the cell has run: time from now on is the profiler's."""
         if self._buffers is not None and self._left_ns is None:
             self._left_ns = time.perf_counter_ns()
 
     def stop(self) -> None:
-        """Keep no more marks: the marked code runs on, and its marks do nothing."""
+        """Keep no more marks. Marked code may run on, and its marks do nothing."""
         if self._monitor is not None:
             self._monitor.stop()
         if self._buffers is not None and builtins.__dict__.get(MARK) is self._buffers.mark:
@@ -149,7 +149,7 @@ class Marks:
             self._buffers.stop()
 
     def apply(self, trace: Trace, times_of: EventTimes) -> Trace:
-        """`trace` with the line that each of its events was caused by, where it is known."""
+        """`trace` with the line that caused each event, where it is known."""
         if self._buffers is None:
             return trace
         if self._left_ns is not None:
@@ -159,7 +159,7 @@ class Marks:
         return replace(trace, sources={**trace.sources, **texts}, lines_note=self.note)
 
     def remove(self) -> None:
-        """Give functions that the cell left behind their plain code, take the mark away, and forget everything."""
+        """Give the cell's functions their plain code, remove the mark's name, and forget everything."""
         self.stop()
         if not self._is_installed:
             return
@@ -168,7 +168,7 @@ class Marks:
         self._buffers, self._monitor, self._hot, self._units, self._plain_codes = None, None, None, [], {}
 
     def _plain_code(self) -> dict[CodeType, CodeType]:
-        """For the code of every function that was marked, the same without marks."""
+        """For the code of every marked function, its code without marks."""
         for number, unit in enumerate(self._units):
             if number not in self._plain_codes and unit.file and unit.plain is not None and unit.marked is not None:
                 codes = unmarking.plain_code(unit.marked, unit.plain, unit.file, self._ip.compile.flags)
@@ -181,10 +181,10 @@ class Marks:
             self._hot.look(pairs)
 
     def _unmark(self, scopes: set[int]) -> None:
-        """Take the marks from functions while the cell runs, as far as they are found."""
+        """Remove the marks from functions that are found, while the cell runs."""
         functions = self._places.functions
         others = (function for scope, function in enumerate(functions) if scope not in scopes)
-        # What cannot be told apart keeps its marks: two functions of one name on one line.
+        # Two functions of one name on one line cannot be told apart, and keep their marks.
         wanted = {functions[scope] for scope in scopes}.difference(others)
         for function in unmarking.unmarked(self._ip.user_ns, wanted, self._plain_code()):
             self._unmarked[function.__qualname__] = None
@@ -198,29 +198,27 @@ class Marks:
         if not names:
             return ""
         rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        reason = (
-            "called often and hardly ever with an op, so that what happens there now counts for the line that calls it"
-        )
-        return f"no line marks any more inside {', '.join(names[:_NAMED])}{rest}: {reason}"
+        reason = "they are called often and run hardly any op, so their time now counts for the line that calls them"
+        return f"line marks were removed from {', '.join(names[:_NAMED])}{rest}: {reason}"
 
     def _note(self, reason: str) -> None:
         self._notes[reason] = None
 
     def _open(self, number: int) -> None:
-        """A unit begins to run: note what it is called, and what it says."""
-        # Before the first one runs, it is the profiler and the shell that do.
+        """Note file and text of a unit that begins to run. Marked code calls this."""
+        # Before the first unit, the profiler and the shell run.
         is_first = not any(unit.file for unit in self._units)
         began_ns = self._began_ns if is_first else time.perf_counter_ns()
         unit = self._units[number]
         unit.file = sys._getframe(1).f_code.co_filename
         unit.text = self._text(unit.file) or _unparsed(unit.plain)
-        # It will be needed, and takes long in the middle of the cell.
+        # Compile it now: later it would take long in the middle of the cell.
         self._plain_code()
         if self._buffers is not None:
             self._buffers.own.append((began_ns, time.perf_counter_ns()))
 
     def _unit_of_file(self, file: str) -> int:
-        """The number of a unit without marks."""
+        """The number of the unit of a file without marks."""
         known = next((index for index, unit in enumerate(self._units) if unit.file == file), None)
         if known is not None:
             return known
@@ -246,7 +244,7 @@ class Marks:
 
 
 def _unparsed(tree: ast.Module | None) -> str:
-    """The statements of `tree`, each on its line, where the text itself is not to be had."""
+    """The statements of `tree`, each on its line, where the text itself is not known."""
     lines: dict[int, str] = {}
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.stmt):
@@ -255,7 +253,7 @@ def _unparsed(tree: ast.Module | None) -> str:
 
 
 class CellMarker:
-    """The AST transformer of a shell: marks each cell that begins a recording, and what is run inside it."""
+    """The AST transformer of a shell: marks each cell that begins a recording, and code that is run inside it."""
 
     def __init__(self, ip: InteractiveShell, is_profiled: Callable[[ast.Module], bool]) -> None:
         self._ip = ip
@@ -277,7 +275,7 @@ class CellMarker:
         if not isinstance(tree, ast.Module) or not tree.body:
             return tree
         is_profiled = self._is_profiled(tree)
-        # Who asks IPython to transform the tree is who compiles it.
+        # The function of IPython that transforms the tree also compiles it.
         compiler = sys._getframe(2).f_code.co_name
         if self._current is not None and self._current.is_recording:
             if not self._is_to_be_marked(tree, compiler):
@@ -289,14 +287,14 @@ class CellMarker:
         return tree
 
     def take(self) -> Marks:
-        """The marks of the recording that begins now; inside another one, marks that will do nothing."""
+        """The marks of the recording that begins now. Inside another recording, marks that do nothing."""
         marks, self._pending = self._pending or Marks(self._ip), None
         if self._current is None or not self._current.is_recording:
             self._current = marks
         return marks
 
     def _is_to_be_marked(self, tree: ast.Module, compiler: str) -> bool:
-        """Not what `%timeit` runs, which would time the marks; not a magic's argument on one line of the cell."""
+        """False for code of `%timeit`, which would time the marks, and for a magic's argument on one line."""
         is_timed = compiler == "timeit"
         is_one_line = (tree.body[-1].end_lineno or 1) == 1
         return not is_timed and not (is_one_line and self._current is not None and self._current.has_code)

@@ -1,4 +1,4 @@
-"""The way back: functions that were defined with marks get the code that they would have had without."""
+"""Removes marks: functions that were defined with marks get the code that they would have had without."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 from mtprof_nb.capture.marks.mark_transform import MARK, Function
 from mtprof_nb.capture.shared.garbage_collector import frames_of_others
 
-#: Code of this name has run when the cell has; IPython's traceback keeps such code, to read it.
+#: The name of a statement's code. It has run when the cell has, but IPython's traceback keeps it.
 _WHOLE_CELL = "<module>"
 _SUSPENDED = {GeneratorType: "gi", CoroutineType: "cr", AsyncGeneratorType: "ag"}
 
@@ -28,7 +28,7 @@ def compile_each(tree: ast.Module, file: str, flags: int) -> list[CodeType]:
     compiler = codeop.Compile()
     compiler.flags = flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     with warnings.catch_warnings():
-        # Whatever the compiler warns of, it says when IPython compiles the same.
+        # The compiler warns again when IPython compiles the cell.
         warnings.simplefilter("ignore")
         return [compiler(ast.Module([stmt], []), file, "exec") for stmt in tree.body]  # type: ignore[arg-type]
 
@@ -40,14 +40,14 @@ def plain_code(marked: ast.Module, plain: ast.Module, file: str, flags: int) -> 
 
 
 def _twins(marked: Iterable[CodeType], plain: Iterable[CodeType]) -> Iterator[tuple[CodeType, CodeType]]:
-    """Functions inside `marked` beside those inside `plain`: the same name and line, in the same order."""
+    """Pairs of a function inside `marked` and the one inside `plain` of the same name and line."""
     twins = _functions_in(plain)
-    for place, codes in _functions_in(marked).items():
-        found = twins.get(place, [])
+    for key, codes in _functions_in(marked).items():
+        found = twins.get(key, [])
         if len(found) == 1:
             # Equal lambdas on one line are one constant, until marks tell them apart.
             found = found * len(codes)
-        # The compiler drops what never runs, as below `if False`, and may see that in one of the two alone.
+        # The compiler drops code that never runs, as below `if False`, perhaps in one of the two only.
         for code, twin in zip(codes, found, strict=True) if len(codes) == len(found) else ():
             yield code, twin
             yield from _twins([code], [twin])
@@ -64,7 +64,7 @@ def _functions_in(codes: Iterable[CodeType]) -> dict[tuple[str, int], list[CodeT
 def unmarked(
     namespace: Mapping[str, Any], wanted: Container[Function], plain: Mapping[CodeType, CodeType]
 ) -> Iterator[FunctionType]:
-    """Give `wanted` functions their plain code while the cell runs, as far as they are found; each as it is done."""
+    """Give `wanted` functions of the namespace their plain code while the cell runs; yields each one."""
     for function in _functions_of(namespace):
         code = function.__code__
         if Function(code.co_name, code.co_firstlineno) in wanted and _give_plain_code(function, plain):
@@ -72,7 +72,7 @@ def unmarked(
 
 
 def _functions_of(namespace: Mapping[str, Any]) -> Iterator[FunctionType]:
-    """The functions of a namespace, in its classes and under decorators too; no code of the user's is run."""
+    """The functions of a namespace, also in its classes and under decorators. Runs no code of the user's."""
     seen: set[int] = set()
     left = list(namespace.values())
     while left:
@@ -91,8 +91,8 @@ def _inside(value: Any, module: str | None) -> list[Any]:
         return [content for cell in value.__closure__ or () for content in _content(cell)]
     if issubclass(kind, type):
         names = _NAMES_OF_CLASS(value)
-        place = names.get("__module__")
-        return list(names.values()) if type(place) is str and place == module else []
+        home = names.get("__module__")
+        return list(names.values()) if type(home) is str and home == module else []
     if kind is property:
         return [value.fget, value.fset, value.fdel]
     if kind in (staticmethod, classmethod, _CACHED):
@@ -112,7 +112,7 @@ _NAMES_OF_CLASS = type.__dict__["__dict__"].__get__
 
 
 def restore(plain: Mapping[CodeType, CodeType]) -> None:
-    """Give every function its plain code; then take the mark away, unless marked code is still running."""
+    """Give every function its plain code. Then remove the mark's name, unless marked code is still running."""
     is_running = any(map(_is_marked, _running_codes()))
     if plain or is_running or _kept_for_others:
         is_running |= _restore_all(plain)
@@ -121,12 +121,12 @@ def restore(plain: Mapping[CodeType, CodeType]) -> None:
         builtins.__dict__.pop(MARK, None)
 
 
-#: Whether marked code ran on when its cell had ended, and so may be running still.
+#: Not empty where marked code ran on after its cell, and may still be running.
 _kept_for_others: list[bool] = []
 
 
 def _restore_all(plain: Mapping[CodeType, CodeType]) -> bool:
-    """Give every function its plain code; whether some marked code is left that may run."""
+    """Give every function its plain code; True where marked code is left that may run."""
     is_left = False
     for thing in _functions_and_suspended():
         kind = type(thing)
@@ -139,7 +139,7 @@ def _restore_all(plain: Mapping[CodeType, CodeType]) -> bool:
 
 
 def _functions_and_suspended() -> Iterator[Any]:
-    """Found by exact type, without a line of Python for each of all the others: there are hundreds of thousands."""
+    """Functions, generators and coroutines of the process; no Python line runs for each of all the other objects."""
     things = gc.get_objects()
     return compress(things, map({FunctionType, *_SUSPENDED}.__contains__, map(type, things)))
 
