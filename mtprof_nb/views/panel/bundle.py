@@ -12,9 +12,10 @@ from pathlib import Path
 from mtprof_nb.views.panel import wire
 
 _FOLDER = Path(__file__).parents[1] / "web"
-_IMPORT = re.compile(r'^(?:import|export) .*? from "\./([\w-]+\.js)";$', re.MULTILINE | re.DOTALL)
+_IMPORT = re.compile(r'^(?:import|export) .*? from "\.[\w./-]*/([\w-]+\.js)";$', re.MULTILINE | re.DOTALL)
 
 # Each module becomes a blob of its own, the imported ones first, so that an import can name the blob of its target.
+# A module is known by its file name, whichever folder it is in.
 # One set of modules serves all panels of a page. Compressed, because a notebook saves it with every panel.
 _LINKER = """\
 const packed = "%(packed)s";
@@ -26,7 +27,7 @@ async function link() {
   const sources = await new Response(plain).json();
   const urls = {};
   for (const [name, source] of Object.entries(sources)) {
-    const linked = source.replace(/from "\\.\\/([\\w-]+\\.js)"/g, (_, target) => `from "${urls[target]}"`);
+    const linked = source.replace(/from "\\.[\\w./-]*\\/([\\w-]+\\.js)"/g, (_, target) => `from "${urls[target]}"`);
     urls[name] = URL.createObjectURL(new Blob([linked], { type: "text/javascript" }));
   }
   const kinds = await Promise.all(tabs.map(async (name) => [name, await import(urls[`${name}.js`])]));
@@ -65,7 +66,7 @@ def in_order(sources: dict[str, str]) -> dict[str, str]:
 @cache
 def script(tabs: tuple[str, ...]) -> str:
     """The script of a panel that knows these tabs."""
-    sources = in_order({path.name: path.read_text(encoding="utf-8") for path in sorted(_FOLDER.glob("*.js"))})
+    sources = in_order({path.name: path.read_text(encoding="utf-8") for path in sorted(_FOLDER.rglob("*.js"))})
     packed = wire.packed(sources)
     digest = sha256(packed).hexdigest()[:16]
     return _LINKER % {"packed": b64encode(packed).decode(), "tabs": json.dumps(tabs), "digest": digest}
@@ -74,4 +75,5 @@ def script(tabs: tuple[str, ...]) -> str:
 @cache
 def style() -> str:
     """The panel's style sheet."""
-    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(_FOLDER.glob("*.css")))
+    sheets = sorted(_FOLDER.rglob("*.css"), key=lambda path: path.name)
+    return "\n".join(path.read_text(encoding="utf-8") for path in sheets)

@@ -46,6 +46,14 @@ export function svg(tag, attributes = {}, ...children) {
 }
 
 /**
+ * @param {Attributes} attributes
+ * @param {Child[]} children
+ */
+export function button(attributes, ...children) {
+  return h("button", { type: "button", class: "mtprof-button", ...attributes }, ...children);
+}
+
+/**
  * A row of buttons of which one is pressed.
  * @template {string} Key
  * @param {string} label
@@ -97,5 +105,21 @@ export function settled(act, wait) {
   return () => {
     clearTimeout(timer);
     timer = setTimeout(act, wait);
+  };
+}
+
+/**
+ * Wraps a question so that only the last answer counts: null where it was asked again meanwhile.
+ * @template {unknown[]} Args
+ * @template Answer
+ * @param {(...args: Args) => Promise<Answer>} ask
+ * @returns {(...args: Args) => Promise<Answer | null>}
+ */
+export function latest(ask) {
+  let asked = 0;
+  return async (...args) => {
+    const number = ++asked;
+    const answer = await ask(...args);
+    return number === asked ? answer : null;
   };
 }

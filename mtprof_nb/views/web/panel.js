@@ -1,6 +1,6 @@
 // The panel: the strip, the tabs, and the chip that says what is selected.
 
-import { h } from "./dom.js";
+import { button, h } from "./dom.js";
 import { keepKeys } from "./keys.js";
 import { Store } from "./store.js";
 import { stripOf } from "./strip.js";
@@ -27,49 +27,39 @@ export async function render({ model, el }, kinds) {
   const tabs = model.get("tabs").map(({ name, title }) => new PanelTab(name, title, prefix));
   const strip = model.get("strip");
   const root = h("section", { class: "mtprof", "aria-label": strip.title ? `Profile of ${strip.title}` : "Operators" });
-
-  const chip = h("button", {
-    type: "button",
-    class: "mtprof-chip",
-    hidden: true,
-    title: "Clear the selection",
-    onclick: () => store.select(null),
-  });
-  store.onselect((selection) => {
-    chip.hidden = selection === null;
-    chip.replaceChildren(
-      ...(selection ? [h("span", { class: "mtprof-chip-label", text: selection.label }), " ×"] : []),
-    );
-    chip.setAttribute("aria-label", selection ? `Selected: ${selection.label}. Clear the selection` : "");
-  });
-  const problem = h("div", { class: "mtprof-problem", role: "alert", hidden: true });
-  wire.onerror = (text) => {
-    problem.hidden = false;
-    problem.textContent = `The kernel could not answer: ${text}`;
-  };
-
-  const absent = h("div", { class: "mtprof-absent", role: "status", text: ABSENT });
-  wire.onchange(() => (absent.hidden = !wire.silent));
-
-  const list = h(
-    "div",
-    { class: "mtprof-tabs", role: "tablist", "aria-label": "Views of the profile" },
-    ...tabs.map((tab) => tab.button),
-  );
-  const bar = h("div", { class: "mtprof-bar" }, list, chip);
-  if (strip.title) root.append(stripOf(strip));
-  root.append(bar, problem, absent, ...tabs.map((tab) => tab.host));
-  if (tabs.length < 2) list.hidden = true;
-  if (model.get("page")) root.append(hiding(model.get("page")));
-  el.replaceChildren(root);
-
   /** @param {PanelTab} tab */
   const open = (tab) => {
     for (const other of tabs) other.turn(other === tab);
     return tab.open({ model, wire, store, mount: kinds[tab.name].mount });
   };
-  for (const tab of tabs) tab.button.addEventListener("click", () => open(tab));
-  list.addEventListener("keydown", (event) => {
+  const bar = h("div", { class: "mtprof-bar" }, tabList(tabs, open), selectionChip(store));
+  // A cell without ops has the lines tab alone: nothing can be selected there.
+  bar.hidden = tabs.length === 0 || (tabs.length === 1 && tabs[0].name === "lines");
+  if (strip.title) root.append(stripOf(strip));
+  root.append(bar, ...kernelNotes(wire), ...tabs.map((tab) => tab.host));
+  if (model.get("page")) root.append(hiding(model.get("page")));
+  el.replaceChildren(root);
+  keepKeys(root, ending.signal);
+  const restyle = () => {
+    for (const tab of tabs) tab.view?.restyle?.();
+  };
+  watchTheme(root, restyle, ending.signal);
+  wire.hello();
+  if (tabs.length) await open(tabs[0]);
+  return () => {
+    ending.abort();
+    for (const tab of tabs) tab.view?.destroy?.();
+  };
+}
+
+/**
+ * The tabs' buttons, which arrow keys move between.
+ * @param {PanelTab[]} tabs
+ * @param {(tab: PanelTab) => void} open
+ */
+function tabList(tabs, open) {
+  const buttons = tabs.map((tab) => tab.button);
+  const onkeydown = (/** @type {KeyboardEvent} */ event) => {
     const at = tabs.findIndex((tab) => tab.button === document.activeElement);
     /** @type {Record<string, number>} */
     const targets = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 };
@@ -80,21 +70,42 @@ export async function render({ model, el }, kinds) {
     const tab = tabs[(to + tabs.length) % tabs.length];
     tab.button.focus();
     open(tab);
-  });
-  keepKeys(root, ending.signal);
-  const restyle = () => {
-    for (const tab of tabs) tab.view?.restyle?.();
   };
-  watchTheme(root, restyle, ending.signal);
+  for (const tab of tabs) tab.button.addEventListener("click", () => open(tab));
+  const label = "Views of the profile";
+  const hidden = tabs.length < 2;
+  return h("div", { class: "mtprof-tabs", role: "tablist", "aria-label": label, hidden, onkeydown }, ...buttons);
+}
 
-  wire.hello();
-  // Lines alone are of a cell without ops: nothing can be selected there.
-  bar.hidden = tabs.length === 0 || (tabs.length === 1 && tabs[0].name === "lines");
-  if (tabs.length) await open(tabs[0]);
-  return () => {
-    ending.abort();
-    for (const tab of tabs) tab.view?.destroy?.();
+/**
+ * Says what is selected; a click clears the selection.
+ * @param {Store} store
+ */
+function selectionChip(store) {
+  const onclick = () => store.select(null);
+  const chip = button({ class: "mtprof-chip", hidden: true, title: "Clear the selection", onclick });
+  store.onselect((selection) => {
+    chip.hidden = selection === null;
+    const label = selection?.label ?? "";
+    chip.replaceChildren(...(selection ? [h("span", { class: "mtprof-chip-label", text: label }), " ×"] : []));
+    chip.setAttribute("aria-label", selection ? `Selected: ${label}. Clear the selection` : "");
+  });
+  return chip;
+}
+
+/**
+ * Says that the kernel could not answer, and that it is gone or busy.
+ * @param {Wire} wire
+ */
+function kernelNotes(wire) {
+  const problem = h("div", { class: "mtprof-problem", role: "alert", hidden: true });
+  wire.onerror = (text) => {
+    problem.hidden = false;
+    problem.textContent = `The kernel could not answer: ${text}`;
   };
+  const absent = h("div", { class: "mtprof-absent", role: "status", text: ABSENT });
+  wire.onchange(() => (absent.hidden = !wire.silent));
+  return [problem, absent];
 }
 
 /**
@@ -117,28 +128,13 @@ class PanelTab {
   constructor(name, title, prefix) {
     this.name = name;
     this.title = title;
-    const [button, host] = [`${prefix}-tab-${name}`, `${prefix}-${name}`];
-    this.button = h("button", {
-      type: "button",
-      class: "mtprof-tab",
-      role: "tab",
-      id: button,
-      "aria-controls": host,
-      text: title,
-    });
-    this.host = h("div", {
-      class: `mtprof-body mtprof-${name}`,
-      role: "tabpanel",
-      id: host,
-      "aria-labelledby": button,
-      hidden: true,
-    });
+    const [id, host] = [`${prefix}-tab-${name}`, `${prefix}-${name}`];
+    this.button = button({ class: "mtprof-tab", role: "tab", id, "aria-controls": host, text: title });
+    const attributes = { class: `mtprof-body mtprof-${name}`, role: "tabpanel", id: host, "aria-labelledby": id };
+    this.host = h("div", { ...attributes, hidden: true });
   }
 
-  /**
-   * In front, or behind.
-   * @param {boolean} front
-   */
+  /** @param {boolean} front whether the tab is shown */
   turn(front) {
     this.host.hidden = !front;
     this.button.setAttribute("aria-selected", String(front));

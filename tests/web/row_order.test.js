@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./canvas.js";
-import { sorted } from "#panel/table.js";
+import { sorted } from "#panel/tables/row_order.js";
 
 const ROWS = {
   id: [4, 5, 6, 7],

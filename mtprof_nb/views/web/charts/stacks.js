@@ -1,14 +1,14 @@
 // The stacks tab: icicle or sunburst, sized by what the user chooses.
 
 import { Chart } from "./chart.js";
-import { choice, h, settled } from "./dom.js";
-import { escaped, fitted, plain } from "./label.js";
-import { colours } from "./theme.js";
+import { choice, h, latest, settled } from "../dom.js";
+import { escaped, fitted, plain } from "../label.js";
+import { colours } from "../theme.js";
 
 /**
- * @import { StackChart, StacksFirst } from "./types/messages"
- * @import { TreeLayout, TreeShape, TreeTrace } from "./types/pictures"
- * @import { ClickedPoint, Plotted, TabContext, TabView } from "./types/surroundings"
+ * @import { StackChart, StacksFirst } from "../types/messages"
+ * @import { TreeLayout, TreeShape, TreeTrace } from "../types/pictures"
+ * @import { ClickedPoint, Plotted, TabContext, TabView } from "../types/surroundings"
  */
 
 /** @type {{ key: TreeShape, title: string }[]} */
@@ -17,7 +17,7 @@ const SHAPES = [
   { key: "sunburst", title: "Sunburst" },
 ];
 const FONT_PIXELS = 11;
-/** What plotly leaves free beside a name. */
+/** Pixels that plotly leaves free beside a name. */
 const INSET = 10;
 /** @param {TreeLayout} layout */
 const margins = ({ margin }) => margin.l + margin.r;
@@ -27,7 +27,6 @@ export function mount({ host, first, wire, store }) {
   /** @type {StackChart} */
   let shown = first;
   let wanted = { metric: first.metric, shape: first.shape };
-  let asked = 0;
   const metric = h(
     "select",
     { class: "mtprof-input mtprof-select", "aria-label": "Size by", onchange: () => want({ metric: metric.value }) },
@@ -35,7 +34,7 @@ export function mount({ host, first, wire, store }) {
   );
   const shapes = choice("Shape", SHAPES, first.shape, (shape) => want({ shape }));
   const note = h("span", { class: "mtprof-count", title: first.note });
-  const place = h("div", { class: "mtprof-plot mtprof-fill", role: "img", "aria-label": "Stacks: who called whom" });
+  const plot = h("div", { class: "mtprof-plot mtprof-fill", role: "img", "aria-label": "Stacks: who called whom" });
   host.append(
     h(
       "div",
@@ -44,10 +43,10 @@ export function mount({ host, first, wire, store }) {
       h("label", { class: "mtprof-field" }, h("span", { class: "mtprof-word", text: "by " }), metric),
       note,
     ),
-    h("div", { class: "mtprof-stage" }, place),
+    h("div", { class: "mtprof-stage" }, plot),
   );
 
-  const chart = new Chart(place, wire);
+  const chart = new Chart(plot, wire);
   /** @param {{ points: ClickedPoint[] }} event */
   const clicked = ({ points }) => {
     const [event, name] = points[0].customdata ?? [-1, -1];
@@ -79,32 +78,14 @@ export function mount({ host, first, wire, store }) {
     // Names of an icicle are cut to fit, so that none need be smaller for another's sake.
     const uniformtext =
       data[0].type === "icicle" ? { ...layout.uniformtext, minsize: FONT_PIXELS } : layout.uniformtext;
-    return chart.draw({ data: data.map(dressed), layout: { ...layout, uniformtext, uirevision: shown.metric } });
+    const styled = data.map((trace) => withFittingNames(trace, plot, shown.metric, chart.width - margins(layout)));
+    return chart.draw({ data: styled, layout: { ...layout, uniformtext, uirevision: shown.metric } });
   }
 
-  /**
-   * In the colours of the page, with names that fit: plotly leaves a name out where it is a little too long.
-   * @param {TreeTrace} trace
-   */
-  function dressed(trace) {
-    const theme = colours(place);
-    const marker = { ...trace.marker, line: { ...trace.marker.line, color: theme.paper } };
-    const names = trace.labels.map((label) => plain(label, ""));
-    const font = `${FONT_PIXELS}px ${theme.font}`;
-    const drawn = /** @type {Plotted} */ (place)._fullData?.[0];
-    const top = Math.max(drawn && drawn.uirevision === shown.metric ? trace.ids.indexOf(drawn.level) : 0, 0);
-    const scale = (chart.width - margins(shown.picture.layout)) / trace.values[top];
-    const text =
-      trace.type === "icicle"
-        ? names.map((name, at) => fitted(name, Math.min(trace.values[at], trace.values[top]) * scale - INSET, font))
-        : names;
-    return { ...trace, marker, text: text.map(escaped), textinfo: "text" };
-  }
-
+  const askLatest = latest(() => wire.ask({ tab: "stacks", ask: "chart", ...wanted, selected: store.selected }));
   async function ask() {
-    const number = ++asked;
-    const answer = await wire.ask({ tab: "stacks", ask: "chart", ...wanted, selected: store.selected });
-    if (number !== asked) return;
+    const answer = await askLatest();
+    if (!answer) return;
     shown = answer;
     draw();
   }
@@ -129,7 +110,7 @@ export function mount({ host, first, wire, store }) {
   draw();
   if (store.selection) renew();
   const observer = new ResizeObserver(settled(() => host.hidden || draw(), 200));
-  observer.observe(place);
+  observer.observe(plot);
   return {
     restyle: () => draw(),
     shown: () => (stale ? renew() : draw()),
@@ -138,4 +119,26 @@ export function mount({ host, first, wire, store }) {
       chart.destroy();
     },
   };
+}
+
+/**
+ * A trace in the colours of the page, with names that fit: plotly leaves a name out where it is a little too long.
+ * @param {TreeTrace} trace
+ * @param {HTMLElement} plot
+ * @param {string} metric
+ * @param {number} width of the plot, in pixels
+ */
+function withFittingNames(trace, plot, metric, width) {
+  const theme = colours(plot);
+  const marker = { ...trace.marker, line: { ...trace.marker.line, color: theme.paper } };
+  const names = trace.labels.map((label) => plain(label, ""));
+  if (trace.type !== "icicle") return { ...trace, marker, text: names.map(escaped), textinfo: "text" };
+  const drawn = /** @type {Plotted} */ (plot)._fullData?.[0];
+  const top = Math.max(drawn?.uirevision === metric ? trace.ids.indexOf(drawn.level) : 0, 0);
+  const scale = width / trace.values[top];
+  const font = `${FONT_PIXELS}px ${theme.font}`;
+  const text = names.map((name, at) =>
+    escaped(fitted(name, Math.min(trace.values[at], trace.values[top]) * scale - INSET, font)),
+  );
+  return { ...trace, marker, text, textinfo: "text" };
 }

@@ -1,12 +1,12 @@
-// A plotly chart that follows the theme and the width of its place, and has a sketch to show until plotly is there.
+// A plotly chart that follows theme and width of its element, and shows a sketch until plotly is loaded.
 
 import { sketch } from "./sketch.js";
-import { colours } from "./theme.js";
+import { colours } from "../theme.js";
 
 /**
- * @import { Axis, Picture } from "./types/pictures"
- * @import { Plotly, PlotlyEvents, PlotlyListeners, Plotted } from "./types/surroundings"
- * @import { Colours } from "./theme.js"
+ * @import { Axis, Picture } from "../types/pictures"
+ * @import { Plotly, PlotlyEvents, PlotlyListeners, Plotted } from "../types/surroundings"
+ * @import { Colours } from "../theme.js"
  */
 
 const CONFIG = { displayModeBar: false, displaylogo: false, doubleClick: false, scrollZoom: false, showTips: false };
@@ -23,7 +23,7 @@ export class Chart {
   #picture = null;
   #observer;
 
-  /** @param {HTMLElement} host @param {import("./wire.js").Wire} wire */
+  /** @param {HTMLElement} host @param {import("../wire.js").Wire} wire */
   constructor(host, wire) {
     this.#host = /** @type {Plotted} */ (host);
     this.#wire = wire;
@@ -51,7 +51,19 @@ export class Chart {
   }
 
   /**
-   * Draws `picture` in the place of what is there.
+   * Listens to a zoom by drag, with its window in the axis' unit, and to a double click, with null.
+   * @param {(window: [number, number] | null) => void} listener
+   */
+  onzoom(listener) {
+    this.on("plotly_relayout", (change) => {
+      const [begin, end] = change["xaxis.range"] ?? [change["xaxis.range[0]"], change["xaxis.range[1]"]];
+      if (begin !== undefined && end !== undefined) listener([begin, end]);
+    });
+    this.on("plotly_doubleclick", () => listener(null));
+  }
+
+  /**
+   * Draws `picture` in place of the last one.
    * @param {Picture} picture
    */
   draw(picture) {
@@ -59,7 +71,7 @@ export class Chart {
     return this.#redraw();
   }
 
-  /** Draws the same once more, in the colours of the day. */
+  /** Draws the last picture once more, in the present colours of the page. */
   restyle() {
     return this.#picture ? this.#redraw() : Promise.resolve();
   }

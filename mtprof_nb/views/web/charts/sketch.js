@@ -1,11 +1,11 @@
 // A picture without plotly, for a saved notebook that has no kernel: the same blocks, lines and slices as plain SVG.
 
-import { svg } from "./dom.js";
-import { nbytes, timeTicks } from "./format.js";
-import { fitted, plain } from "./label.js";
+import { svg } from "../dom.js";
+import { nbytes, timeTicks } from "../format.js";
+import { fitted, plain } from "../label.js";
 
 /**
- * @import { BarTrace, CurveTrace, MarkTrace, NameTrace, PeakTrace, Picture, PlanePicture, TreePicture, TreeTrace } from "./types/pictures"
+ * @import { BarTrace, CurveTrace, MarkTrace, NameTrace, PeakTrace, Picture, PlanePicture, TreePicture, TreeTrace } from "../types/pictures"
  * @typedef {(value: number) => number} Scale from a value of an axis to a pixel
  */
 

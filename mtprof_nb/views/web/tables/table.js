@@ -1,26 +1,27 @@
 // A table of any length: only the visible rows are elements. Sorts by number, selects with mouse and keyboard.
 
-import { h } from "./dom.js";
-import { share, writers } from "./format.js";
-import { fittedMiddle } from "./label.js";
+import { h } from "../dom.js";
+import { share, writers } from "../format.js";
+import { fittedMiddle } from "../label.js";
+import { columnHead, rowCells } from "./table_cells.js";
 
 const ROW_PIXELS = 24;
 const SPARE_ROWS = 6;
 const NAME_PIXELS = 190;
-/** What stands beside a name in its cell: room at both ends, and the colour of its family. */
+/** Pixels beside a name in its cell: room at both ends, and the colour of its family. */
 const NAME_INSET = 41;
 const WIDTHS = { count: 72, time: 82, share: 96, bytes: 88, flops: 98, held: 92 };
 let tables = 0;
 
 /**
- * @import { Column, Family, Rows } from "./types/messages"
- * @typedef {{ key: string, descending: boolean }} Sort
+ * @import { Column, Family, Rows } from "../types/messages"
+ * @import { Sort } from "./row_order.js"
  * @typedef {object} TableOptions
  * @property {string} label
  * @property {string} nameTitle
  * @property {Family[]} [families]
- * @property {(key: string) => void} [onsort]
- * @property {(id: number | null, row: number) => void} [onselect] with -1 where nothing is selected any more
+ * @property {() => void} onsort called after a click on a column's head has changed `sort`
+ * @property {(id: number | null, row: number) => void} onselect with null and -1 where the selection is cleared
  */
 export class Table {
   /** @type {Column[]} */
@@ -66,8 +67,8 @@ export class Table {
     );
     this.body.addEventListener("click", (event) => {
       /** @type {HTMLElement | null} */
-      const row = /** @type {Element} */ (event.target).closest("[data-place]");
-      if (row) this.#choose(Number(row.dataset.place));
+      const row = /** @type {Element} */ (event.target).closest("[data-position]");
+      if (row) this.#choose(Number(row.dataset.position));
     });
     this.#observer.observe(this.element);
   }
@@ -81,20 +82,16 @@ export class Table {
     this.#columns = columns;
     this.#rows = rows;
     this.whole = whole;
-    this.#lay(
-      "wide",
-      columns.map((column) => WIDTHS[column.unit]),
-    );
-    this.#lay(
-      "narrow",
-      columns.map((column) => Math.round(WIDTHS[column.unit] * 0.86)),
-    );
+    const widths = columns.map((column) => WIDTHS[column.unit]);
+    this.#lay("wide", widths);
+    const narrower = widths.map((width) => Math.round(width * 0.86));
+    this.#lay("narrow", narrower);
     this.#largest = Math.max(...(rows.value.self_ns ?? []).map((ns) => ns ?? 0), 1);
     this.#drawHead();
   }
 
   /**
-   * Widths of the columns, for a wide place and for a narrow one; the style sheet takes the one that fits.
+   * Widths of the columns, for a wide panel and for a narrow one; the style sheet takes the one that fits.
    * @param {"wide" | "narrow"} kind
    * @param {number[]} widths
    */
@@ -108,7 +105,7 @@ export class Table {
   }
 
   /**
-   * The places of the rows to show, in their order; where there are none, `sentence` says why.
+   * Positions of the rows to show, in their order; where there are none, `sentence` says why.
    * @param {number[]} order
    */
   show(order, sentence = "") {
@@ -126,10 +123,10 @@ export class Table {
    */
   select(id, reveal = true) {
     this.#selected = id;
-    const place = this.#order.findIndex((row) => this.#rows.id[row] === id);
-    if (place >= 0) {
-      this.#cursor = place;
-      if (reveal) this.#reveal(place);
+    const position = this.#order.findIndex((row) => this.#rows.id[row] === id);
+    if (position >= 0) {
+      this.#cursor = position;
+      if (reveal) this.#reveal(position);
     }
     this.#draw();
   }
@@ -155,34 +152,15 @@ export class Table {
   }
 
   #drawHead() {
-    const columns = [
-      { key: "label", title: this.options.nameTitle, unit: "name", meaning: "by name" },
-      ...this.#columns,
-    ];
-    this.head.replaceChildren(
-      ...columns.map((column) => {
-        const sorted = column.key === this.sort.key;
-        const order = sorted ? (this.sort.descending ? "descending" : "ascending") : "none";
-        const arrow = sorted ? (this.sort.descending ? "▾" : "▴") : "";
-        return h(
-          "div",
-          {
-            class: `mtprof-cell mtprof-in-${column.unit}`,
-            role: "columnheader",
-            "aria-sort": order,
-            title: column.meaning,
-            "data-key": column.key,
-            onclick: () => this.options.onsort?.(column.key),
-          },
-          h(
-            "button",
-            { type: "button", class: "mtprof-sort", tabindex: this.options.onsort ? "0" : "-1" },
-            column.title,
-          ),
-          h("span", { class: "mtprof-arrow", "aria-hidden": "true", text: arrow }),
-        );
+    const name = { key: "label", title: this.options.nameTitle, unit: "name", meaning: "by name" };
+    const heads = [name, ...this.#columns].map((column) =>
+      columnHead(column, this.sort, () => {
+        const descending = this.sort.key === column.key ? !this.sort.descending : column.key !== "label";
+        this.sort = { key: column.key, descending };
+        this.options.onsort();
       }),
     );
+    this.head.replaceChildren(...heads);
   }
 
   #draw() {
@@ -194,68 +172,57 @@ export class Table {
     const room = (nameHead?.offsetWidth ?? 0) - NAME_INSET;
     this.#fit = (text) => (room > 0 ? fittedMiddle(text, room, `${style.fontSize} ${style.fontFamily}`) : text);
     const rows = [];
-    for (let place = first; place < last; place++) rows.push(this.#row(place));
+    for (let position = first; position < last; position++) rows.push(this.#row(position));
     if (!rows.length && this.#sentence) rows.push(h("div", { class: "mtprof-no-rows", text: this.#sentence }));
     this.body.replaceChildren(...rows);
     const current = this.#order.length ? `${this.#prefix}-${this.#cursor}` : null;
     if (current) this.element.setAttribute("aria-activedescendant", current);
   }
 
-  /** @param {number} place */
-  #row(place) {
-    const row = this.#order[place];
+  /** @param {number} position among the shown rows */
+  #row(position) {
+    const row = this.#order[position];
     const selected = this.#rows.id[row] === this.#selected;
-    const [label, detail] = [this.#rows.label[row], this.#rows.detail[row]];
-    const family = this.options.families?.[this.#rows.family?.[row] ?? -1];
-    const name = h(
-      "div",
-      { class: "mtprof-cell mtprof-in-name", role: "gridcell", title: detail ? `${label}\n${detail}` : label },
-      family ? h("span", { class: "mtprof-swatch", style: `background:${family.colour}`, title: family.title }) : null,
-      h("span", { class: "mtprof-label", text: this.#fit(label) }),
-      detail ? h("span", { class: "mtprof-detail", text: detail }) : null,
-    );
-    const cells = this.#columns.map((column) => {
-      const nothing = this.number(column.key, row) === 0 ? " mtprof-nothing" : "";
-      const cell = h("div", {
-        class: `mtprof-cell mtprof-in-${column.unit}${nothing}`,
-        role: "gridcell",
+    const label = this.#rows.label[row];
+    const cells = rowCells({
+      label,
+      fitted: this.#fit(label),
+      detail: this.#rows.detail[row],
+      family: this.options.families?.[this.#rows.family?.[row] ?? -1],
+      cells: this.#columns.map((column) => ({
+        column,
         text: this.text(column, row),
-      });
-      if (column.unit === "share" && this.whole) {
-        const part = Math.max(this.number("share", row) / this.#largest, 0);
-        cell.style.setProperty("--mtprof-part", part.toFixed(4));
-        cell.style.setProperty("--mtprof-heat", family?.colour ?? "var(--mtprof-accent)");
-      }
-      return cell;
+        value: this.number(column.key, row),
+      })),
+      part: this.whole ? Math.max(this.number("share", row) / this.#largest, 0) : null,
     });
     return h(
       "div",
       {
-        class: `mtprof-row${selected ? " mtprof-selected" : ""}${place === this.#cursor ? " mtprof-cursor" : ""}`,
-        id: `${this.#prefix}-${place}`,
+        class: `mtprof-row${selected ? " mtprof-selected" : ""}${position === this.#cursor ? " mtprof-cursor" : ""}`,
+        id: `${this.#prefix}-${position}`,
         role: "row",
-        "aria-rowindex": String(place + 2),
+        "aria-rowindex": String(position + 2),
         "aria-selected": String(selected),
-        "data-place": String(place),
-        style: `top:${place * ROW_PIXELS}px`,
+        "data-position": String(position),
+        style: `top:${position * ROW_PIXELS}px`,
       },
-      name,
       ...cells,
     );
   }
 
-  /** @param {number} place */
-  #choose(place) {
-    this.#cursor = place;
-    const id = this.#rows.id[this.#order[place]];
-    this.options.onselect?.(id === this.#selected ? null : id, this.#order[place]);
+  /** @param {number} position */
+  #choose(position) {
+    this.#cursor = position;
+    const id = this.#rows.id[this.#order[position]];
+    this.options.onselect(id === this.#selected ? null : id, this.#order[position]);
     this.#draw();
   }
 
-  /** @param {number} place */
-  #reveal(place) {
+  /** @param {number} position */
+  #reveal(position) {
     const head = this.head.offsetHeight;
-    const top = place * ROW_PIXELS;
+    const top = position * ROW_PIXELS;
     const view = this.element.clientHeight - head;
     if (top < this.element.scrollTop) this.element.scrollTop = top;
     else if (top + ROW_PIXELS > this.element.scrollTop + view) this.element.scrollTop = top + ROW_PIXELS - view;
@@ -272,30 +239,9 @@ export class Table {
       this.#reveal(this.#cursor);
       this.#draw();
     } else if ((event.key === "Enter" || event.key === " ") && this.#order.length) this.#choose(this.#cursor);
-    else if (event.key === "Escape" && this.#selected !== null) this.options.onselect?.(null, -1);
+    else if (event.key === "Escape" && this.#selected !== null) this.options.onselect(null, -1);
     else return;
     event.preventDefault();
     event.stopPropagation();
   }
-}
-
-/** @param {number} one @param {number} other */
-const difference = (one, other) => (one === other ? 0 : one - other);
-
-/**
- * Places of rows by one column; ties by name.
- * @param {{ number(column: string, row: number): number }} table
- * @param {Rows} rows
- * @param {Sort} sort
- */
-export function sorted(table, rows, { key, descending }) {
-  const turn = descending ? -1 : 1;
-  /** @param {number} one @param {number} other */
-  const named = (one, other) =>
-    rows.label[one] < rows.label[other] ? -1 : rows.label[one] > rows.label[other] ? 1 : 0;
-  const order = rows.label.map((_, row) => row);
-  if (key === "label") return order.sort((one, other) => turn * named(one, other));
-  return order.sort(
-    (one, other) => turn * difference(table.number(key, one), table.number(key, other)) || named(one, other),
-  );
 }

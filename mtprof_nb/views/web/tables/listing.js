@@ -1,0 +1,208 @@
+// The listing of source lines: a cursor, a selected line with its ops below it, and lines lit by a selection.
+
+import { h, latest } from "../dom.js";
+import { fileRow, gapRow, headRow, isCost, lineColumns, lineRow, opEntry } from "./listing_rows.js";
+
+/**
+ * @import { LinesFirst, ListedFile, ListedLine } from "../types/messages"
+ * @import { Selection, TabContext } from "../types/surroundings"
+ * @import { CostLine } from "./listing_rows.js"
+ */
+
+let listings = 0;
+
+export class Listing {
+  /**
+   * Lines that ran ops, in their order on the page.
+   * @type {{ line: CostLine, element: HTMLElement }[]}
+   */
+  #rows = [];
+  #cursor = 0;
+  /**
+   * The ops below the open line, and that line's position among the rows.
+   * @type {HTMLElement | null}
+   */
+  #opened = null;
+  #openedAt = -1;
+  #first;
+  #wire;
+  #store;
+  #columns;
+  #head;
+  #prefix = `mtprof-listing-${++listings}`;
+  #linesOf = latest((/** @type {Selection | null} */ selection) => this.#litBy(selection));
+
+  /** @param {Omit<TabContext<LinesFirst>, "host">} context */
+  constructor({ first, wire, store }) {
+    this.#first = first;
+    this.#wire = wire;
+    this.#store = store;
+    this.#columns = lineColumns(first);
+    this.#head = headRow(this.#columns);
+    this.element = h("div", {
+      class: "mtprof-listing",
+      role: "grid",
+      tabindex: "0",
+      "aria-label": "Cost of source lines",
+      style: `--mtprof-line-columns:${this.#columns.length}`,
+      onkeydown: (event) => this.#key(event),
+      onclick: (event) => this.#click(/** @type {Element} */ (event.target)),
+    });
+    const rest = first.rest.map((cost) => this.#line({ line: /** @type {const} */ (""), ...cost }, "mtprof-line-rest"));
+    this.element.append(this.#head, ...first.files.flatMap((file) => this.#file(file)), ...rest);
+  }
+
+  /** @param {ListedFile} file */
+  #file(file) {
+    const lines = file.lines.map((line) => (line === null ? gapRow() : this.#line(line)));
+    return [fileRow(file, this.#first.whole_ns), ...lines];
+  }
+
+  /** @param {ListedLine | CostLine} line */
+  #line(line, kind = "") {
+    const element = lineRow(line, this.#first, this.#columns, kind);
+    if (!isCost(line)) return element;
+    const position = this.#rows.push({ line, element }) - 1;
+    element.id = `${this.#prefix}-${position}`;
+    element.dataset.row = String(position);
+    element.setAttribute("aria-selected", "false");
+    return element;
+  }
+
+  /**
+   * Shows what is selected: opens the selected line, or lights the lines that ran the selected ops; null closes.
+   * @param {Selection | null} selection
+   */
+  async show(selection) {
+    const id = selection?.grouping === "source" ? selection.row : null;
+    const position = id === null ? -1 : this.#positionOf(id);
+    for (const [row, { element }] of this.#rows.entries()) {
+      element.classList.remove("mtprof-line-lit");
+      element.classList.toggle("mtprof-selected", row === position);
+      element.setAttribute("aria-selected", String(row === position));
+    }
+    const lit = await this.#linesOf(id === null ? selection : null);
+    // The ops of an open line stay open while one of them is selected.
+    if (selection && id === null) this.#light(lit ?? []);
+    else if (lit) await this.#open(position);
+  }
+
+  /** @param {number} id */
+  #positionOf(id) {
+    return this.#rows.findIndex(({ line }) => line.id === id);
+  }
+
+  /**
+   * The lines that ran what is selected. Without Python only the ops of the dearest lines are known.
+   * @param {Selection | null} selection
+   */
+  async #litBy(selection) {
+    if (!selection) return [];
+    const { selected } = this.#store;
+    if (this.#wire.live) return (await this.#wire.ask({ tab: "lines", ask: "lit", selected })).ids;
+    const ran = Object.entries(this.#first.ops).filter(([, ops]) =>
+      ops.some((op) => "name" in op && op.name === selection.name),
+    );
+    return ran.map(([id]) => Number(id));
+  }
+
+  /** @param {number[]} ids */
+  #light(ids) {
+    const lit = this.#rows.filter(({ line }) => ids.includes(line.id));
+    for (const { element } of lit) element.classList.add("mtprof-line-lit");
+    if (!lit.length || lit.includes(this.#rows[this.#cursor])) return;
+    const dearest = lit.reduce((one, other) => (other.line.time_ns > one.line.time_ns ? other : one));
+    this.#move(this.#rows.indexOf(dearest));
+  }
+
+  /**
+   * Opens the ops of the line at a position; -1 closes.
+   * @param {number} position
+   */
+  async #open(position) {
+    this.#opened?.remove();
+    this.#opened = null;
+    this.#openedAt = position;
+    if (position < 0) return;
+    this.#move(position);
+    const { line, element } = this.#rows[position];
+    const opened = h("div", { class: "mtprof-line-ops", role: "row" });
+    this.#opened = opened;
+    element.after(opened);
+    const saved = this.#first.ops[line.id];
+    if (!saved && this.#wire.silent)
+      opened.append(h("div", { class: "mtprof-line-op", role: "gridcell", text: "Its ops were not saved." }));
+    const ops = saved ?? (await this.#wire.ask({ tab: "lines", ask: "ops", id: line.id })).ops;
+    const entries = ops.map((op) => opEntry(op, (event, name) => this.#store.pick(event, name)));
+    opened.append(h("div", { role: "gridcell" }, ...entries));
+  }
+
+  /**
+   * Brings the line of an event that was clicked in a chart into view.
+   * @param {number} id
+   */
+  point(id) {
+    const position = this.#positionOf(id);
+    if (position >= 0) this.#move(position);
+  }
+
+  revealHottest() {
+    const hot = this.element.querySelector(".mtprof-line-hot");
+    const position = this.#rows.findIndex(({ element }) => element === hot);
+    this.#move(Math.max(position, 0));
+    // Lines after it say more than lines before it, such as a setup.
+    const [list, row] = [this.element.getBoundingClientRect(), hot?.getBoundingClientRect()];
+    if (row) this.element.scrollTop += row.top - list.top - list.height / 4;
+  }
+
+  /** @param {number} position */
+  #move(position) {
+    this.#rows[this.#cursor]?.element.classList.remove("mtprof-cursor");
+    this.#cursor = position;
+    const element = this.#rows[position]?.element;
+    if (element) {
+      element.classList.add("mtprof-cursor");
+      this.element.setAttribute("aria-activedescendant", element.id);
+    }
+    this.reveal();
+  }
+
+  /** Scrolls the list, and nothing around it, so that the line of the cursor is in view. */
+  reveal() {
+    const element = this.#rows[this.#cursor]?.element;
+    if (!element) return;
+    const [list, row] = [this.element.getBoundingClientRect(), element.getBoundingClientRect()];
+    if (row.top >= list.top + this.#head.offsetHeight && row.bottom <= list.bottom) return;
+    this.element.scrollTop += row.top - list.top - (list.height - row.height) / 2;
+  }
+
+  /** @param {Element} target */
+  #click(target) {
+    /** @type {HTMLElement | null} */
+    const row = target.closest("[data-row]");
+    if (row) this.#choose(Number(row.dataset.row));
+  }
+
+  /** @param {number} position */
+  #choose(position) {
+    if (position === this.#openedAt) return this.#store.select(null);
+    const { id, location, text } = this.#rows[position].line;
+    const selection = { grouping: "source", row: id, label: location || text, detail: text.trim(), name: -1 };
+    return this.#store.select(selection);
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.target !== this.element) return;
+    const last = this.#rows.length - 1;
+    /** @type {Record<string, number>} */
+    const targets = { ArrowDown: this.#cursor + 1, ArrowUp: this.#cursor - 1, Home: 0, End: last };
+    const to = targets[event.key];
+    if (to !== undefined) this.#move(Math.min(Math.max(to, 0), last));
+    else if (event.key === "Enter" || event.key === " ") this.#choose(this.#cursor);
+    else if (event.key === "Escape" && this.#store.selection) this.#store.select(null);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}

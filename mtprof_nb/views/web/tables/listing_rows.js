@@ -1,0 +1,128 @@
+// Elements of the listing of source lines: the head, files, lines with their bars, and the ops of a line.
+
+import { h } from "../dom.js";
+import { duration, nbytes, number, share } from "../format.js";
+import { phaseClass } from "../strip.js";
+
+/**
+ * @import { CostOfOps, LinesFirst, ListedFile, ListedLine, OpOfLine, Times } from "../types/messages"
+ * @typedef {CostOfOps & { line: number | "" }} CostLine a line that ran ops, or what belongs to no line
+ * @typedef {Times & Partial<CostOfOps>} Cost
+ * @typedef {{ title: string, text: (cost: Cost) => string, meaning?: string }} LineColumn
+ */
+
+/** @param {LinesFirst} first @returns {LineColumn[]} */
+export function lineColumns({ outside, whole_ns, has_device, memory }) {
+  const own = "its own ops, with what they cost backward";
+  /** @type {LineColumn[]} */
+  const columns = [
+    outside === null
+      ? { title: "Self", text: (cost) => duration(cost.time_ns), meaning: own }
+      : { title: "Time", text: (cost) => duration(cost.time_ns), meaning: `${own}, and the time outside ops` },
+    { title: "Share", text: (cost) => share(cost.time_ns, whole_ns), meaning: "of all lines" },
+  ];
+  if (outside !== null)
+    columns.push({
+      title: "Outside",
+      text: (cost) => (cost.outside_ns ? duration(cost.outside_ns) : "–"),
+      meaning: "time on the line while no op ran: Python code, waiting, input",
+    });
+  columns.push(
+    { title: "Total", text: (cost) => duration(cost.total_ns), meaning: "with everything that the line called" },
+    { title: "Ops", text: (cost) => (cost.count === undefined ? "–" : number(cost.count)) },
+  );
+  if (has_device)
+    columns.push({ title: "Device", text: ({ id, device_ns }) => (id === undefined ? "–" : duration(device_ns ?? 0)) });
+  if (memory) columns.push({ ...memory, text: ({ bytes }) => (typeof bytes === "number" ? nbytes(bytes) : "–") });
+  return columns;
+}
+
+/** @param {LineColumn[]} columns */
+export function headRow(columns) {
+  return h(
+    "div",
+    { class: "mtprof-line mtprof-line-head", role: "row" },
+    h("div", { role: "columnheader", class: "mtprof-line-at", text: "Line" }),
+    h("div", { role: "columnheader", class: "mtprof-line-text", text: "Source" }),
+    h("div", { role: "columnheader" }),
+    ...columns.map(({ title, meaning }) =>
+      h("div", { class: "mtprof-line-number", role: "columnheader", text: title, title: meaning ?? null }),
+    ),
+  );
+}
+
+/** @param {ListedFile} file @param {number} whole_ns */
+export function fileRow({ title, self_ns, outside_ns }, whole_ns) {
+  const times = outside_ns ? `${duration(self_ns)} in ops, ${duration(outside_ns)} outside` : duration(self_ns);
+  const spent = ` ${times}, ${share(self_ns + outside_ns, whole_ns)}`;
+  const cell = h("span", { role: "gridcell" }, h("b", { text: title }), spent);
+  return h("div", { class: "mtprof-line-file", role: "row" }, cell);
+}
+
+/** @returns {HTMLElement} */
+export const gapRow = () => h("div", { class: "mtprof-line-gap", text: "⋯" });
+
+/**
+ * A line of source. Only a line that ran ops has a cost to open: see `isCost`.
+ * @param {ListedLine | CostLine} line
+ * @param {LinesFirst} first
+ * @param {LineColumn[]} columns
+ */
+export function lineRow(line, first, columns, kind = "") {
+  const at = h("div", { class: "mtprof-line-at", role: "gridcell", text: String(line.line) });
+  const text = h("div", { class: "mtprof-line-text", role: "gridcell", text: line.text, title: line.text.trim() });
+  if (line.id === undefined && !line.time_ns && !line.total_ns)
+    return h("div", { class: "mtprof-line mtprof-line-free", role: "row" }, at, text);
+  const cost = /** @type {Cost} */ (line);
+  const numbers = columns.map((column) =>
+    h("div", { class: "mtprof-line-number", role: "gridcell", text: column.text(cost) }),
+  );
+  return h("div", { class: lineClass(cost, first, kind), role: "row" }, at, text, costBar(cost, first), ...numbers);
+}
+
+/** @param {ListedLine | CostLine} line @returns {line is CostLine} */
+export const isCost = (line) => line.id !== undefined;
+
+/** @param {Cost} cost @param {LinesFirst} first @param {string} kind */
+function lineClass({ id, time_ns }, { largest_ns, whole_ns }, kind) {
+  const hot = id !== -1 && time_ns === largest_ns ? " mtprof-line-hot" : "";
+  if (id !== undefined) return `mtprof-line mtprof-line-cost${hot} ${kind}`;
+  return `mtprof-line mtprof-line-free${time_ns >= whole_ns / 100 ? " mtprof-line-busy" : ""}${hot}`;
+}
+
+/** @param {Cost} cost @param {LinesFirst} first */
+function costBar(cost, { outside, largest_ns }) {
+  const times = { ...cost.phases, ...(outside === null ? {} : { [outside]: cost.outside_ns ?? 0 }) };
+  const spent = Object.entries(times).filter(([, ns]) => ns > 0);
+  const spoken = spent.map(([phase, ns]) => `${phase} ${duration(ns)}`).join(", ");
+  const parts = spent.map(([phase, ns]) =>
+    h("div", { class: `mtprof-phase ${phaseClass(phase)}`, style: `flex-grow:${ns}` }),
+  );
+  const width = Math.min(cost.time_ns / Math.max(largest_ns, 1), 1) * 100;
+  return h(
+    "div",
+    { class: "mtprof-line-bars", role: "gridcell", title: spoken, "aria-label": spoken || "nothing of its own" },
+    h("div", { class: "mtprof-line-bar", style: `width:${width.toFixed(2)}%` }, ...parts),
+  );
+}
+
+/** @param {OpOfLine} op @param {(event: number, name: number) => void} pick */
+export function opEntry(op, pick) {
+  if ("more" in op) return h("div", { class: "mtprof-line-op", text: `and ${number(op.more)} more` });
+  const cost = `${number(op.count)} ×, ${duration(op.self_ns)}`;
+  const name = h("span", { class: "mtprof-line-op-name", text: "parameter" in op ? op.parameter : op.label });
+  if ("parameter" in op) return h("div", { class: "mtprof-line-op" }, "parameter ", name, ` ${cost}`);
+  const { phase } = op;
+  return h(
+    "button",
+    {
+      type: "button",
+      class: "mtprof-line-op",
+      title: "Find this op in the other tabs",
+      onclick: () => pick(op.event, op.name),
+    },
+    h("span", { class: `mtprof-phase-swatch mtprof-phase-${phase}`, title: phase }),
+    name,
+    ` ${phase}, ${cost}`,
+  );
+}

@@ -1,0 +1,106 @@
+// The controls above the operators table: filter, grouping, number of rows, copy.
+
+import { button, h } from "../dom.js";
+import { number } from "../format.js";
+
+/**
+ * @import { OperatorsFirst } from "../types/messages"
+ * @import { Filter } from "./row_filter.js"
+ * @typedef {Record<"onfilter" | "onregex" | "onregroup" | "onall" | "oncopy", () => void>} ToolListeners
+ */
+
+export class OperatorTools {
+  /** @type {Filter} */
+  filter = { text: "", regex: false };
+  #count = h("span", { class: "mtprof-count", role: "status" });
+  #input;
+  #copy;
+  #all;
+
+  /** @param {OperatorsFirst["groupings"]} groupings @param {ToolListeners} listeners */
+  constructor(groupings, { onfilter, onregex, onregroup, onall, oncopy }) {
+    this.grouping = groupingSelect(groupings, onregroup);
+    this.#input = this.#filterInput(onfilter);
+    this.#all = button({ text: "All rows", hidden: true, onclick: onall });
+    const word = h("span", { class: "mtprof-word", text: "Copy " });
+    this.#copy = button({ title: "Copy the listed rows as CSV", onclick: oncopy }, word, "CSV");
+    const group = h(
+      "label",
+      { class: "mtprof-field" },
+      h("span", { class: "mtprof-word", text: "by " }),
+      this.grouping,
+    );
+    const tools = [this.#input, this.#regexButton(onregex), group, this.#count, this.#all, this.#copy];
+    this.element = h("div", { class: "mtprof-tools" }, ...tools);
+  }
+
+  /** @param {() => void} onfilter */
+  #filterInput(onfilter) {
+    const input = h("input", {
+      type: "search",
+      class: "mtprof-input mtprof-filter",
+      placeholder: "Filter by name",
+      "aria-label": "Filter rows by name",
+      spellcheck: "false",
+      oninput: () => {
+        this.filter.text = input.value;
+        onfilter();
+      },
+    });
+    return input;
+  }
+
+  /** @param {() => void} onregex */
+  #regexButton(onregex) {
+    const meaning = "The filter is a regular expression";
+    const regex = button({
+      class: "mtprof-button mtprof-regex",
+      "aria-pressed": "false",
+      "aria-label": meaning,
+      title: meaning,
+      text: ".*",
+      onclick: () => {
+        this.filter.regex = !this.filter.regex;
+        regex.setAttribute("aria-pressed", String(this.filter.regex));
+        onregex();
+      },
+    });
+    return regex;
+  }
+
+  /**
+   * Says how many rows are listed, of how many that match and of how many there are; or what is wrong with the filter.
+   * @param {number} listed
+   * @param {number} matching
+   * @param {number} total
+   * @param {string} problem
+   */
+  report(listed, matching, total, problem) {
+    this.#all.hidden = listed === matching;
+    this.#input.setAttribute("aria-invalid", String(problem !== ""));
+    this.#count.classList.toggle("mtprof-bad", problem !== "");
+    if (problem) this.#count.replaceChildren(`not a regular expression: ${problem}`);
+    else {
+      const word = h("span", { class: "mtprof-word", text: "showing " });
+      this.#count.replaceChildren(word, `${number(listed)} of ${number(total)}`);
+    }
+    this.#count.title = this.#count.textContent;
+  }
+
+  /**
+   * Says that so many rows were copied; null ends it.
+   * @param {number | null} count
+   */
+  copied(count) {
+    this.#copy.classList.toggle("mtprof-done", count !== null);
+    if (count !== null) this.#count.replaceChildren(`copied ${number(count)} rows`);
+  }
+}
+
+/** @param {OperatorsFirst["groupings"]} groupings @param {() => void} onchange */
+function groupingSelect(groupings, onchange) {
+  const options = groupings.map(({ key, title, flag }) =>
+    h("option", { value: key, disabled: flag !== "", text: flag ? `${title} (${flag})` : title }),
+  );
+  return h("select", { class: "mtprof-input mtprof-select", "aria-label": "Group by", onchange }, ...options);
+}

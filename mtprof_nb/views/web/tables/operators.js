@@ -1,0 +1,180 @@
+// The operators tab: filter, group, sort, select, copy.
+
+import { h, latest, settled } from "../dom.js";
+import { copyText, csv } from "./clipboard.js";
+import { OperatorTools } from "./operator_tools.js";
+import { rowFilter } from "./row_filter.js";
+import { sorted } from "./row_order.js";
+import { Table } from "./table.js";
+
+/**
+ * @import { OperatorRows, OperatorsFirst, OperatorsTable } from "../types/messages"
+ * @import { Selection, TabContext, TabView } from "../types/surroundings"
+ * @import { Picked } from "../store.js"
+ */
+
+/** How long the table says that it was copied. */
+const COPIED_MS = 2000;
+
+/** @param {TabContext<OperatorsFirst>} context @returns {TabView} */
+export function mount(context) {
+  const view = new OperatorsView(context);
+  return { destroy: () => view.destroy() };
+}
+
+class OperatorsView {
+  #wire;
+  #store;
+  #table;
+  #tools;
+  /**
+   * The last rows from Python; `filtered` where it left out rows that do not match.
+   * @type {OperatorsTable & { filtered?: boolean }}
+   */
+  #answer;
+  /**
+   * Positions of the listed rows.
+   * @type {number[]}
+   */
+  #order = [];
+  #limit;
+  #ask = latest((/** @type {{ sort: string, descending?: boolean, filter?: string, regex?: boolean }} */ wanted) =>
+    this.#wire.ask({ tab: "operators", ask: "rows", grouping: this.#tools.grouping.value, ...wanted }),
+  );
+  #refreshSoon = settled(() => this.#refresh(), 80);
+  #endCopied = settled(() => {
+    this.#tools.copied(null);
+    this.#list();
+  }, COPIED_MS);
+
+  /** @param {TabContext<OperatorsFirst>} context */
+  constructor({ host, first, wire, store }) {
+    this.#wire = wire;
+    this.#store = store;
+    this.#answer = first;
+    this.#limit = first.limit ?? Infinity;
+    store.grouping = first.grouping;
+    this.#table = new Table({
+      label: "Operators",
+      nameTitle: "Name",
+      families: first.families,
+      onsort: () => this.#refresh(),
+      onselect: (id, row) => store.select(id === null ? null : this.#selection(row)),
+    });
+    this.#table.sort = { key: first.sort, descending: first.descending };
+    this.#tools = new OperatorTools(first.groupings, {
+      onfilter: () => this.#refreshSoon(),
+      onregex: () => this.#refresh(),
+      onregroup: () => this.#regroup(),
+      onall: () => this.#listAll(),
+      oncopy: () => this.#copy(),
+    });
+    host.append(this.#tools.element, h("div", { class: "mtprof-stage" }, this.#table.element));
+    store.onpick((picked) => this.#pick(picked));
+    store.onselect(() => this.#table.select(this.#selectedRow()));
+    wire.onchange(() => this.#followKernel());
+    this.#refresh();
+  }
+
+  destroy() {
+    this.#table.destroy();
+  }
+
+  /** @param {number} row @returns {Selection} */
+  #selection(row) {
+    const { id, label, detail, name } = this.#answer.rows;
+    return { grouping: this.#store.grouping, row: id[row], label: label[row], detail: detail[row], name: name[row] };
+  }
+
+  #selectedRow() {
+    const { selection, grouping } = this.#store;
+    return selection?.grouping === grouping ? selection.row : null;
+  }
+
+  /** Lists the rows that are here; returns what is wrong with the filter, "" for nothing. */
+  #list() {
+    const { columns, rows, total, whole_ns } = this.#answer;
+    const { matches, problem } = rowFilter(rows, this.#tools.filter);
+    this.#table.fill(columns, rows, whole_ns);
+    const matching = sorted(this.#table, rows, this.#table.sort).filter(matches);
+    this.#order = matching.slice(0, this.#limit);
+    this.#tools.report(this.#order.length, matching.length, total, problem);
+    this.#table.show(this.#order, `No name holds “${this.#tools.filter.text}”.`);
+    this.#table.select(this.#selectedRow(), false);
+    return problem;
+  }
+
+  #listAll() {
+    this.#limit = Infinity;
+    this.#list();
+  }
+
+  async #refresh() {
+    const problem = this.#list();
+    const { total, rows, filtered } = this.#answer;
+    if (problem || (total <= rows.id.length && !filtered)) return;
+    // Python has rows that are not here: it sorts and filters all of them.
+    const { text: filter, regex } = this.#tools.filter;
+    const { key: sort, descending } = this.#table.sort;
+    const answer = await this.#ask({ sort, descending, filter, regex });
+    if (answer) this.#take(answer, filter !== "");
+  }
+
+  /** @param {OperatorsTable} answer */
+  #take(answer, filtered = false) {
+    this.#answer = { ...this.#answer, ...answer, filtered };
+    this.#store.grouping = answer.grouping;
+    this.#list();
+  }
+
+  async #regroup() {
+    this.#store.select(null);
+    const answer = await this.#ask({ sort: "self_ns" });
+    if (!answer) return;
+    this.#table.sort = { key: answer.sort, descending: true };
+    this.#take(answer);
+  }
+
+  async #copy() {
+    await copyText(csv(this.#answer.columns, this.#answer.rows, this.#order));
+    this.#tools.copied(this.#order.length);
+    this.#endCopied();
+  }
+
+  /**
+   * A click in a chart names an event: selects its row under the present grouping.
+   * @param {Picked} picked
+   */
+  async #pick({ event, name }) {
+    const known = this.#answer.rows.name.indexOf(name);
+    const row = this.#wire.live && event >= 0 ? await this.#rowOf(event) : known;
+    if (row < 0) return;
+    // A row that was picked in a chart is listed too.
+    if (!this.#order.includes(row)) this.#listAll();
+    this.#store.select(this.#selection(row));
+  }
+
+  /** @param {number} event */
+  async #rowOf(event) {
+    const answer = await this.#wire.ask({ tab: "operators", ask: "row_of", event, grouping: this.#store.grouping });
+    if (answer.row < 0) return -1;
+    const row = this.#answer.rows.id.indexOf(answer.row);
+    return row < 0 ? this.#append(answer.rows) : row;
+  }
+
+  /** @param {OperatorRows} added */
+  #append(added) {
+    const { rows } = this.#answer;
+    for (const key of /** @type {const} */ (["id", "family", "name"])) rows[key].push(...added[key]);
+    for (const key of /** @type {const} */ (["label", "detail"])) rows[key].push(...added[key]);
+    for (const key of Object.keys(rows.value)) rows.value[key].push(...added.value[key]);
+    this.#list();
+    return rows.id.length - 1;
+  }
+
+  #followKernel() {
+    const { grouping } = this.#tools;
+    grouping.disabled = this.#wire.silent;
+    if (this.#wire.silent) grouping.value = this.#store.grouping;
+  }
+}
