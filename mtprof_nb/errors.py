@@ -36,12 +36,12 @@ _collected: list[str] | None = None
 
 
 @contextmanager
-def collected_warnings(found: list[str]) -> Iterator[None]:
-    """Let this package's warnings be added to `found`, by a caller that shows them in a place of its own."""
+def collected_warnings(messages: list[str]) -> Iterator[None]:
+    """Let this package's warnings be added to `messages`, by a caller that shows them in a place of its own."""
     global _collected
     outer = _collected
     try:
-        _collected = found
+        _collected = messages
         yield
     finally:
         _collected = outer

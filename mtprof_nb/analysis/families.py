@@ -95,7 +95,7 @@ def bare_name(name: str) -> str:
 def family(name: str) -> int:
     """The family of an op or kernel by its name; `OTHER` where none fits."""
     bare = bare_name(name[:200])
-    return next((found for found, pattern in _PATTERNS if pattern.search(bare)), OTHER)
+    return next((number for number, pattern in _PATTERNS if pattern.search(bare)), OTHER)
 
 
 @once_a_trace

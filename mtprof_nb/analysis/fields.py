@@ -12,17 +12,17 @@ from mtprof_nb.model.trace import KINDS, OP, PHASES, Trace
 
 def field(trace: Trace, position: int, key: str) -> Any:
     """The value of `key` for the event at `position`, in plain types; `KeyError` where it was not recorded."""
-    found = _FIELDS.get(key)
-    if found is None:
+    known = _FIELDS.get(key)
+    if known is None:
         return _memory_fields(trace, position)[key]
-    if not found.is_there(trace, position):
+    if not known.is_there(trace, position):
         raise KeyError(key)
-    return found.value(trace, position)
+    return known.value(trace, position)
 
 
 def keys(trace: Trace, position: int) -> Iterator[str]:
     """The keys of the event at `position`."""
-    yield from (key for key, found in _FIELDS.items() if found.is_there(trace, position))
+    yield from (key for key, known in _FIELDS.items() if known.is_there(trace, position))
     yield from _memory_fields(trace, position)
 
 
@@ -59,15 +59,15 @@ def _nested_list(value: Any) -> Any:
 def input_shapes(trace: Trace, position: int) -> list[Any]:
     """A list per input, nested for a list of tensors; empty where shapes were not recorded."""
     shape = -1 if trace.shape is None else trace.shape.item(position)
-    found: list[Any] = _nested_list(trace.shapes[shape]) if shape >= 0 else []
-    return found
+    shapes: list[Any] = _nested_list(trace.shapes[shape]) if shape >= 0 else []
+    return shapes
 
 
 def input_strides(trace: Trace, position: int) -> list[Any]:
     """A list of strides per input, nested for a list of tensors; empty where they were not recorded."""
     shape = -1 if trace.shape is None or not trace.strides else trace.shape.item(position)
-    found: list[Any] = _nested_list(trace.strides[shape]) if shape >= 0 else []
-    return found
+    strides: list[Any] = _nested_list(trace.strides[shape]) if shape >= 0 else []
+    return strides
 
 
 def input_values(trace: Trace, position: int) -> tuple[list[Any], dict[str, Any]]:
@@ -79,8 +79,8 @@ def input_values(trace: Trace, position: int) -> tuple[list[Any], dict[str, Any]
 def extra(trace: Trace, position: int) -> dict[str, str]:
     """Metadata that a collective or a device gave an event: JSON text by key; empty where it gave none."""
     said = -1 if trace.extra is None else trace.extra.item(position)
-    found: dict[str, str] = json.loads(trace.extras[said]) if said >= 0 else {}
-    return found
+    metadata: dict[str, str] = json.loads(trace.extras[said]) if said >= 0 else {}
+    return metadata
 
 
 def stack(trace: Trace, position: int) -> list[str]:

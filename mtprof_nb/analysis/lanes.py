@@ -45,12 +45,12 @@ def lanes(trace: Trace, python: bool = False) -> Lanes:
     on_thread = shown & ~trace.on_device & ~trace.is_async
     depth = (nest(trace, on_thread) if np.any(~shown) else nesting(trace)).depth
     row = np.full(len(trace), -1, np.int32)
-    found: list[Lane] = []
+    made: list[Lane] = []
 
     def add(title: str, events: Int64, rows: Int32, thread: int = -1) -> None:
-        first = found[-1].first_row + found[-1].rows if found else 0
+        first = made[-1].first_row + made[-1].rows if made else 0
         row[events] = first + rows
-        found.append(Lane(title, first, int(rows.max(initial=0)) + 1, thread))
+        made.append(Lane(title, first, int(rows.max(initial=0)) + 1, thread))
 
     is_async = shown & ~trace.on_device & trace.is_async
     for process, here in enumerate(trace.by_process(trace.track)):
@@ -62,7 +62,7 @@ def lanes(trace: Trace, python: bool = False) -> Lanes:
         for title, events in [("async", np.flatnonzero(is_async & mine)), *_by_device(trace, trace.on_device & mine)]:
             if len(events):
                 add(trace.process_title(process, title), events, packed(trace.start_ns[events], trace.end_ns[events]))
-    return Lanes(row, tuple(found))
+    return Lanes(row, tuple(made))
 
 
 def _in_order_of_appearance(values: npt.NDArray[Any]) -> list[int]:

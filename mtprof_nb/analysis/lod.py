@@ -58,9 +58,9 @@ class Parts:
     def dominant(self, blocks: int) -> Int8:
         """For each of so many blocks the code that took the most time."""
         order = np.lexsort((-self.code, self.time_ns))
-        found = np.zeros(blocks, np.int8)
-        found[self.block[order]] = self.code[order]
-        return found
+        codes = np.zeros(blocks, np.int8)
+        codes[self.block[order]] = self.code[order]
+        return codes
 
 
 class Levels:
@@ -140,11 +140,11 @@ class Levels:
 
     def _blocks(self, spans: list[tuple[int, int]], level: int) -> tuple[Int64, Int64]:
         """Where the blocks of the spans begin and end, clipped to the spans."""
-        found = [self._in_span(first, last, level) for first, last in spans]
-        if not found:
+        begins = [self._in_span(first, last, level) for first, last in spans]
+        if not begins:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        firsts = np.concatenate(found)
-        lasts = np.concatenate([np.append(part[1:], span[1]) for part, span in zip(found, spans, strict=True)])
+        firsts = np.concatenate(begins)
+        lasts = np.concatenate([np.append(part[1:], span[1]) for part, span in zip(begins, spans, strict=True)])
         return firsts, lasts
 
     def _in_span(self, first: int, last: int, level: int) -> Int64:

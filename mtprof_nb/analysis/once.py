@@ -19,9 +19,9 @@ def once_a_trace(make: Callable[Concatenate[Trace, P], R]) -> Callable[Concatena
 
     @wraps(make)
     def once(trace: Trace, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        found, key = kept.setdefault(trace, {}), (args, *kwargs.items())
-        if key not in found:
-            found[key] = make(trace, *args, **kwargs)
-        return found[key]
+        results, key = kept.setdefault(trace, {}), (args, *kwargs.items())
+        if key not in results:
+            results[key] = make(trace, *args, **kwargs)
+        return results[key]
 
     return once

@@ -132,18 +132,18 @@ def missing_flag(trace: Trace, grouping: str) -> str:
 
 def columns(trace: Trace, grouping: str = "op") -> tuple[Column, ...]:
     """The columns that this trace can fill under a grouping."""
-    found = list(_COLUMNS_OF_OPS if grouping in ("module", "thread") else _COLUMNS)
+    chosen = list(_COLUMNS_OF_OPS if grouping in ("module", "thread") else _COLUMNS)
     if grouping == "module":
-        found.append(_WITH_SUBMODULES)
+        chosen.append(_WITH_SUBMODULES)
     if np.any(trace.on_device):
-        found.append(_DEVICE)
+        chosen.append(_DEVICE)
     if trace.allocations is not None and has_memory(trace):
-        found.append(_ALLOCATED if grouping in _BY_OP else _ALLOCATED_IN)
+        chosen.append(_ALLOCATED if grouping in _BY_OP else _ALLOCATED_IN)
     elif trace.allocations is None and trace.recorded.profile_memory:
-        found.append(_MEMORY)
+        chosen.append(_MEMORY)
     if trace.flops is not None:
-        found.append(_FLOPS)
-    return tuple(found)
+        chosen.append(_FLOPS)
+    return tuple(chosen)
 
 
 @once_a_trace
@@ -164,7 +164,7 @@ def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
     keys = groups.values(trace)
     texts = [_texts(trace, grouping, keys[row]) for row in kept.tolist()]
     family = families(trace)[first] if by_op else np.full(len(kept), SCOPES, np.int8)
-    found = Rows(
+    made = Rows(
         grouping=grouping,
         of_event=number[of_event],
         key=[keys[row] for row in kept.tolist()],
@@ -189,7 +189,7 @@ def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
         },
         columns=columns(trace, grouping),
     )
-    return with_containers(found, SCOPES) if grouping == "module" else found
+    return with_containers(made, SCOPES) if grouping == "module" else made
 
 
 def _is_listed(trace: Trace, groups: Groups, show_all: bool) -> Bool:

@@ -81,6 +81,6 @@ def allocated_by(trace: Trace, of_event: Int32, size: int, with_callees: bool) -
         pairs.append(event[grouped] * np.int64(size) + of_event[at[grouped]])
         above = parent[at] if with_callees else np.full(len(at), -1, np.int32)
         event, at = event[above >= 0], above[above >= 0]
-    found = np.unique(np.concatenate(pairs)) if pairs else np.empty(0, np.int64)
-    np.add.at(sums, found % size, own[found // size])
+    distinct = np.unique(np.concatenate(pairs)) if pairs else np.empty(0, np.int64)
+    np.add.at(sums, distinct % size, own[distinct // size])
     return sums

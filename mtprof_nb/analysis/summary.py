@@ -129,4 +129,4 @@ def peak_bytes(trace: Trace) -> int | None:
     if not has_memory(trace):
         return None
     peaks = (peak(memory_curve(trace, device)) for device in memory_devices(trace))
-    return max((found.nbytes for found in peaks if found is not None), default=0)
+    return max((top.nbytes for top in peaks if top is not None), default=0)

@@ -29,8 +29,8 @@ def offered(line: str, token: str) -> list[str]:
 @context_matcher(identifier="mtprof_nb.flags")  # type: ignore[untyped-decorator]
 def match_flags(context: CompletionContext) -> SimpleMatcherResult:
     """Flags where a flag may stand, and then nothing else."""
-    found = offered(context.text_until_cursor, context.token)
-    return {"completions": [SimpleCompletion(text) for text in found], "suppress": bool(found), "ordered": True}
+    texts = offered(context.text_until_cursor, context.token)
+    return {"completions": [SimpleCompletion(text) for text in texts], "suppress": bool(texts), "ordered": True}
 
 
 def install(ip: InteractiveShell) -> None:

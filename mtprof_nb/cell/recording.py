@@ -183,10 +183,10 @@ class Recording:
 
     def _file_of_cell(self) -> str | None:
         """The file name of the running cell: of what runs in the user's namespace and is called by IPython."""
-        names, found = self._ip.user_global_ns, None
+        names, file = self._ip.user_global_ns, None
         for frame, _ in walk_stack(sys._getframe(1)):
-            found = frame.f_code.co_filename if frame.f_globals is names else found
-        return found
+            file = frame.f_code.co_filename if frame.f_globals is names else file
+        return file
 
     def _finish(self, outcome: str | None) -> None:
         """End and deliver. What fails here is told in one line: the cell's own fate stands."""

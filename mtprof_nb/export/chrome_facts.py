@@ -38,13 +38,13 @@ class Facts:
     def numbers(self, rows: Int64) -> list[Words]:
         """Step, position in the trace, what other tools join by, flops, memory: each where there is one."""
         trace = self._trace
-        found = [constant('"step":'), digits(trace.step[rows].astype(np.int64)), constant(',"Ev Idx":'), digits(rows)]
-        found += self._joins.columns(rows)
+        columns = [constant('"step":'), digits(trace.step[rows].astype(np.int64)), constant(',"Ev Idx":'), digits(rows)]
+        columns += self._joins.columns(rows)
         if trace.flops is not None:
-            found += optional("flops", trace.flops[rows], trace.flops[rows] < 0)
+            columns += optional("flops", trace.flops[rows], trace.flops[rows] < 0)
         if trace.memory_before is not None and trace.memory_after is not None:
-            found += self._memory(rows, trace.memory_before[rows], trace.memory_after[rows])
-        return found
+            columns += self._memory(rows, trace.memory_before[rows], trace.memory_after[rows])
+        return columns
 
     def _memory(self, rows: Int64, before: Int64, after: Int64) -> list[Words]:
         absent = (before < 0) | (after < 0)
@@ -59,14 +59,14 @@ class Facts:
         """Device, phase, shapes, module, line and stack: each where it was recorded."""
         trace = self._trace
         position = trace.phase[rows].astype(np.int64) * len(trace.devices) + trace.device[rows]
-        found: list[RowTexts] = [self._device_and_phase[position].tolist(), self._joins.rare(rows)]
-        found += [texts[ids[rows]].tolist() for ids, texts in self._tables]
+        columns: list[RowTexts] = [self._device_and_phase[position].tolist(), self._joins.rare(rows)]
+        columns += [texts[ids[rows]].tolist() for ids, texts in self._tables]
         if trace.stack is not None and self._stacks is not None:
             # A Python function's stack is the functions around it.
-            found.append(self._stacks.column(np.where(trace.kind[rows] == PYTHON, -1, trace.stack[rows])))
+            columns.append(self._stacks.column(np.where(trace.kind[rows] == PYTHON, -1, trace.stack[rows])))
         if trace.stack_is_forward is not None:
-            found.append(_LENT[trace.stack_is_forward[rows].astype(np.int8)].tolist())
-        return found
+            columns.append(_LENT[trace.stack_is_forward[rows].astype(np.int8)].tolist())
+        return columns
 
 
 _MEMORY = ("before", "after", "delta")
@@ -95,23 +95,23 @@ _LENT = table(["", ',"Call stack is of the forward op":true'])
 
 def _interned(trace: Trace) -> list[tuple[Int32, Texts]]:
     """Columns that point into a table of the trace, each with the texts of that table."""
-    found = []
+    tables = []
     taken = _KEYS | {f"{device.lower()}_memory_allocated_{what}" for device in trace.devices for what in _MEMORY}
     if trace.shape is not None:
         strides = trace.strides or ((),) * len(trace.shapes)
-        found.append((trace.shape, table(map(shape_text, trace.shapes, trace.dtypes, strides))))
+        tables.append((trace.shape, table(map(shape_text, trace.shapes, trace.dtypes, strides))))
     if trace.values is not None:
-        found.append((trace.values, table(values_text(text, taken) for text in trace.value_texts)))
+        tables.append((trace.values, table(values_text(text, taken) for text in trace.value_texts)))
     if trace.extra is not None:
-        found.append((trace.extra, table(extra_text(text, taken | _KEYS_OF_DEVICES) for text in trace.extras)))
+        tables.append((trace.extra, table(extra_text(text, taken | _KEYS_OF_DEVICES) for text in trace.extras)))
     if trace.module is not None:
-        found.append((trace.module, table(f',"Module Hierarchy":{quoted(path)}' for path in trace.modules)))
+        tables.append((trace.module, table(f',"Module Hierarchy":{quoted(path)}' for path in trace.modules)))
     if trace.line is not None:
         lines = (f',"Source line":{quoted(f"{line.file}:{line.line}")}' for line in trace.lines)
-        found.append((trace.line, table(lines)))
+        tables.append((trace.line, table(lines)))
     if trace.overload is not None:
-        found.append((trace.overload, table(f',"Overload":{quoted(name)}' for name in trace.overloads)))
-    return found
+        tables.append((trace.overload, table(f',"Overload":{quoted(name)}' for name in trace.overloads)))
+    return tables
 
 
 class _Stacks:

@@ -19,16 +19,16 @@ def shape_text(shapes: Shapes, dtypes: tuple[str, ...], strides: Shapes) -> str:
     if not shapes:
         return ""
     sizes = _compact(shapes)
-    found = f',"Input Dims":{sizes},"input_shapes":{sizes},"Input type":{_compact(dtypes)}'
-    return f'{found},"Input Strides":{_compact(strides)}' if strides else found
+    keys = f',"Input Dims":{sizes},"input_shapes":{sizes},"Input type":{_compact(dtypes)}'
+    return f'{keys},"Input Strides":{_compact(strides)}' if strides else keys
 
 
 def values_text(text: str, taken: frozenset[str]) -> str:
     """The keys of one op's input values; a keyword is a key of its own, unless its name is `taken`."""
     inputs, keywords = from_text(text)
-    found = f',"Concrete Inputs":{_compact(list(map(_printed, inputs)))}' if inputs else ""
+    values = f',"Concrete Inputs":{_compact(list(map(_printed, inputs)))}' if inputs else ""
     shown = {key: value for key, value in keywords.items() if key not in taken and _is_shown(value)}
-    return found + "".join(f",{quoted(key)}:{_compact(value)}" for key, value in shown.items())
+    return values + "".join(f",{quoted(key)}:{_compact(value)}" for key, value in shown.items())
 
 
 def extra_text(text: str, taken: frozenset[str]) -> str:

@@ -28,25 +28,25 @@ class Joins:
         """The numbers of `rows`, each where there is one."""
         trace = self._trace
         kind, own, external = trace.kind[rows], trace.correlation_id[rows], self._external[rows]
-        found = [*optional("External id", external, external <= 0), *optional("correlation_id", own, kind != OP)]
+        columns = [*optional("External id", external, external <= 0), *optional("correlation_id", own, kind != OP)]
         if (kind == OP).any():
-            found.append(choice(self._runtimes, np.where(kind == OP, trace.track[rows], -1)))
-        found += self._record_functions(rows)
+            columns.append(choice(self._runtimes, np.where(kind == OP, trace.track[rows], -1)))
+        columns += self._record_functions(rows)
         if trace.launcher is not None:
-            found += self._of_devices(rows)
-        return found + self._of_python(rows)
+            columns += self._of_devices(rows)
+        return columns + self._of_python(rows)
 
     def rare(self, rows: Int64) -> RowTexts:
         """The numbers that few events have, as texts: columns of one width would be blank nearly everywhere."""
-        found = np.full(len(rows), b"", object)
+        texts_of_rows = np.full(len(rows), b"", object)
         keys = {"Sequence number": self._trace.sequence_nr, "Fwd thread id": self._forward_thread}
         if self._python is not None:
             keys["Python module id"] = self._python.module.astype(np.int64)
         for key, numbers in keys.items():
             there = np.flatnonzero(numbers[rows] >= 0)
             texts = [f',"{key}":{number}'.encode("ascii") for number in numbers[rows[there]].tolist()]
-            found[there] += np.array(texts, object)
-        column: list[bytes] = found.tolist()
+            texts_of_rows[there] += np.array(texts, object)
+        column: list[bytes] = texts_of_rows.tolist()
         return column
 
     def _record_functions(self, rows: Int64) -> list[Words]:
@@ -86,20 +86,20 @@ def optional(key: str, values: Int64, absent: Bool) -> list[Words]:
 
 def _external_ids(trace: Trace) -> Int64:
     """An op's own number, that of the op which launched an event on a device, and numbers after all ops' for scopes."""
-    found = trace.correlation_id.copy()
+    ids = trace.correlation_id.copy()
     if trace.launcher is not None:
-        launched = (found == 0) & (trace.launcher >= 0)
-        found[launched] = trace.correlation_id[trace.launcher[launched]]
+        launched = (ids == 0) & (trace.launcher >= 0)
+        ids[launched] = trace.correlation_id[trace.launcher[launched]]
     scopes = trace.kind == SCOPE
-    found[scopes] = int(found.max(initial=0)) + np.arange(1, int(scopes.sum()) + 1)
-    return found
+    ids[scopes] = int(ids.max(initial=0)) + np.arange(1, int(scopes.sum()) + 1)
+    return ids
 
 
 def _launch_numbers(trace: Trace) -> Int64:
     """A number for each runtime call, which what it launched on a device has too; 0 for all other events."""
     is_call = trace.kind == RUNTIME
-    found: Int64 = np.cumsum(is_call) * is_call
-    return found if trace.launch is None else np.where(trace.launch >= 0, found[trace.launch], found)
+    numbers: Int64 = np.cumsum(is_call) * is_call
+    return numbers if trace.launch is None else np.where(trace.launch >= 0, numbers[trace.launch], numbers)
 
 
 def _forward_threads(trace: Trace) -> Int64:
@@ -110,5 +110,5 @@ def _forward_threads(trace: Trace) -> Int64:
     is_node = [name.startswith(ENGINE_PREFIX) or ENGINE_PREFIX + name in names for name in trace.names]
     node = np.array(is_node or [False], np.bool_)[trace.name]
     known = np.where(trace.forward >= 0, number[trace.track[trace.forward]], -1)
-    found: Int64 = np.where(trace.sequence_nr < 0, -1, np.where(node, known, 0))
-    return found
+    threads: Int64 = np.where(trace.sequence_nr < 0, -1, np.where(node, known, 0))
+    return threads

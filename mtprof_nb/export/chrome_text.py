@@ -28,9 +28,9 @@ def quoted(text: str) -> str:
 
 def table(texts: Iterable[str]) -> Texts:
     """ASCII texts to be taken by position; position -1 is the empty text."""
-    found = [*(text.encode("ascii") for text in texts), b""]
-    column = np.empty(len(found), object)
-    column[:] = found
+    encoded = [*(text.encode("ascii") for text in texts), b""]
+    column = np.empty(len(encoded), object)
+    column[:] = encoded
     return column
 
 

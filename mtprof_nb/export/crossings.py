@@ -18,16 +18,16 @@ def crossing_calls(trace: Trace, scopes: Bool) -> Bool:
 
 
 def _crossed_by_scopes(trace: Trace, asked: Bool, scopes: Bool | None = None) -> Bool:
-    found = np.zeros(len(trace), np.bool_)
+    crossing = np.zeros(len(trace), np.bool_)
     scopes = asked if scopes is None else scopes
     if not asked.any():
-        return found
+        return crossing
     for thread in np.unique(trace.track[scopes]).tolist():
         here = trace.track == thread
         rows, around = np.flatnonzero(asked & here), np.flatnonzero(scopes & here)
         edges = trace.start_ns[around], trace.end_ns[around]
-        found[rows] = crosses(trace.start_ns[rows], trace.end_ns[rows], *edges)
-    return found
+        crossing[rows] = crosses(trace.start_ns[rows], trace.end_ns[rows], *edges)
+    return crossing
 
 
 def crosses(starts: Int64, ends: Int64, other_starts: Int64, other_ends: Int64) -> Bool:
@@ -36,12 +36,12 @@ def crosses(starts: Int64, ends: Int64, other_starts: Int64, other_ends: Int64) 
     order = np.argsort(times, kind="stable")
     times, second_ends = times[order], np.concatenate([other_ends, other_starts])[order]
     first, last = np.searchsorted(times, starts, "right"), np.searchsorted(times, ends, "left")
-    found = np.zeros(len(starts), np.bool_)
+    crossing = np.zeros(len(starts), np.bool_)
     asked = np.flatnonzero(last > first)
     if len(asked):
         stretches = np.stack([first[asked], last[asked]], axis=1).ravel()
         # A stretch may end where the column does, which `reduceat` takes for no position.
         earliest = np.minimum.reduceat(np.append(second_ends, 0), stretches)[::2]
         latest = np.maximum.reduceat(np.append(second_ends, 0), stretches)[::2]
-        found[asked] = (earliest < starts[asked]) | (latest > ends[asked])
-    return found
+        crossing[asked] = (earliest < starts[asked]) | (latest > ends[asked])
+    return crossing

@@ -64,7 +64,7 @@ def write(trace: Trace, path: str | os.PathLike[str], device: str | None = None)
     if not name.endswith(SUFFIXES):
         msg = f"cannot tell the format of {name!r}: let it end in one of {', '.join(SUFFIXES)}"
         raise ValueError(msg)
-    timeline = memory_timeline(trace, _found_device(trace, device))
+    timeline = memory_timeline(trace, _wanted_device(trace, device))
     text = _text(trace, timeline, name)
     with replacing(path) as file:
         file.write(text.encode("utf-8"))
@@ -133,7 +133,7 @@ def _timeline_of_totals(trace: Trace, device: MemoryDevice) -> MemoryTimeline:
     return MemoryTimeline(device, time_ns[changed], action[changed], nbytes[changed], unknown)
 
 
-def _found_device(trace: Trace, wanted: str | None) -> MemoryDevice:
+def _wanted_device(trace: Trace, wanted: str | None) -> MemoryDevice:
     recorded = memory_devices(trace)
     known = [*recorded, MemoryDevice("CPU", 0)]
     if wanted is None:
@@ -142,12 +142,12 @@ def _found_device(trace: Trace, wanted: str | None) -> MemoryDevice:
     name = "npu" if name in ("privateuseone", "privateuse1") else name
     place = name.upper(), int(index) if index.isdecimal() and name != "cpu" else 0
     named = [device for device in known if str(device) == str(wanted)]
-    found = named or [device for device in known if (device.name, device.index) == place]
-    if not found:
+    device = named or [device for device in known if (device.name, device.index) == place]
+    if not device:
         names = ", ".join(map(str, recorded)) or "none at all"
         msg = f"no memory of device {str(wanted)!r} was recorded: recorded are {names}"
         raise ValueError(msg)
-    return found[0]
+    return device[0]
 
 
 def _text(trace: Trace, timeline: MemoryTimeline, name: str) -> str:

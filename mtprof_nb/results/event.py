@@ -310,8 +310,8 @@ class Event(FormattedTimes, Mapping[str, Any]):
     @property
     def kernels(self) -> list[Kernel]:
         """The kernels that it launched."""
-        found = [Event(self._trace, position) for position in launched(self._trace, self._position)]
-        kernels = [event for event in found if event["kind"] == "kernel"]
+        events = [Event(self._trace, position) for position in launched(self._trace, self._position)]
+        kernels = [event for event in events if event["kind"] == "kernel"]
         return [Kernel(event.name, event.device_index, event.duration_ns / 1000) for event in kernels]
 
     @property

@@ -107,10 +107,10 @@ class Events(TextTable, MutableSequence[Event]):
 
     def _chosen(self) -> dict[Trace, Int64]:
         """Positions of the events in the list, for each recording that they are of."""
-        found: dict[Trace, list[int]] = {} if self._held else {self._trace: []}
+        by_trace: dict[Trace, list[int]] = {} if self._held else {self._trace: []}
         for event in self._held or ():
-            found.setdefault(event.trace, []).append(event.id)
-        return {trace: np.array(positions, np.int64) for trace, positions in found.items()}
+            by_trace.setdefault(event.trace, []).append(event.id)
+        return {trace: np.array(positions, np.int64) for trace, positions in by_trace.items()}
 
     @property
     def function_events(self) -> Events:

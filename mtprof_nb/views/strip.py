@@ -73,21 +73,21 @@ def strip_of(trace: Trace, name: str | None = None, status: str | None = None) -
 @once_a_trace
 def _figures(trace: Trace) -> tuple[Figure, ...]:
     of = summary(trace)
-    found = [
+    figures = [
         Figure("wall", units.duration(of.wall_ns), _WALL_OF_PARTS if len(trace.windows) > 1 else _WALL),
         Figure("in ops", units.duration(of.in_ops_ns), "time in ops, all threads together"),
         Figure("ops", units.number(of.ops), "calls of ops, nested ones too, as in the table of operators"),
     ]
     if of.steps is not None:
-        found.append(Figure("steps", units.number(of.steps), "profiler steps with ops"))
-    found.append(Figure("threads", units.number(of.threads), "threads with ops or scopes"))
+        figures.append(Figure("steps", units.number(of.steps), "profiler steps with ops"))
+    figures.append(Figure("threads", units.number(of.threads), "threads with ops or scopes"))
     if of.device_ns is not None:
-        found.append(Figure("on device", units.duration(of.device_ns), "time of all kernels"))
+        figures.append(Figure("on device", units.duration(of.device_ns), "time of all kernels"))
     if of.peak_bytes is not None:
-        found.append(Figure("peak memory", units.nbytes(of.peak_bytes), "most bytes held at once, of one device"))
+        figures.append(Figure("peak memory", units.nbytes(of.peak_bytes), "most bytes held at once, of one device"))
     if of.overhead_ns is not None:
-        found.append(Figure("profiler", f"≈ {units.duration(of.overhead_ns)}", _PROFILER_MEANS))
-    return tuple(found)
+        figures.append(Figure("profiler", f"≈ {units.duration(of.overhead_ns)}", _PROFILER_MEANS))
+    return tuple(figures)
 
 
 @once_a_trace

@@ -66,36 +66,38 @@ class _Attributor:
     def chain(self) -> Int32:
         """Follow every reference to an event whose lines are its own."""
         refers_to, around = self._references()
-        found = np.where(refers_to < 0, self._own, np.int32(_UNKNOWN))
+        chain = np.where(refers_to < 0, self._own, np.int32(_UNKNOWN))
         # Python code inside a node has lines of its own on top of the node's.
         is_python = (refers_to >= 0) & (refers_to == around) & (self._own != self._own[around])
         without_node = self._in_python_without_node(refers_to, around)
-        around[without_node] = self._engine_op_before(without_node)
+        # The last op of the thread that autograd's engine itself ran stands for the node.
+        by_engine = self._backward & ~without_node
+        around[without_node] = self._last_before(by_engine, without_node, self._trace.track)
         is_python |= without_node
         engine = self._callers_of_engine(np.flatnonzero(is_python), around)
         waiting = np.flatnonzero(refers_to >= 0)
         while len(waiting):
-            known = found[refers_to[waiting]] != _UNKNOWN
+            known = chain[refers_to[waiting]] != _UNKNOWN
             ready, waiting = waiting[known], waiting[~known]
             if not len(ready):
-                found[waiting] = self._own[waiting]
+                chain[waiting] = self._own[waiting]
                 break
-            found[ready] = found[refers_to[ready]]
-            self._move(found, ready[is_python[ready]], engine)
-        return found
+            chain[ready] = chain[refers_to[ready]]
+            self._move(chain, ready[is_python[ready]], engine)
+        return chain
 
     def _callers_of_engine(self, rows: Int64, around: Int32) -> Int32:
         """The chain that called the engine, for `rows`: as their stacks tell, or else that of the event around."""
-        found = np.where(around >= 0, self._own[around], np.int32(-1))
+        callers = np.where(around >= 0, self._own[around], np.int32(-1))
         told = callers_of_engine(self._trace, self._chains, self._own, rows)
-        found[rows] = np.where(told >= 0, told, found[rows])
-        return found
+        callers[rows] = np.where(told >= 0, told, callers[rows])
+        return callers
 
-    def _move(self, found: Int32, rows: Int64, engine: Int32) -> None:
-        keys = np.stack([self._own[rows], engine[rows], found[rows]])
+    def _move(self, chain: Int32, rows: Int64, engine: Int32) -> None:
+        keys = np.stack([self._own[rows], engine[rows], chain[rows]])
         distinct, position = np.unique(keys, axis=1, return_inverse=True)
         moved = [self._chains.moved(*column) for column in distinct.T.tolist()]
-        found[rows] = np.array(moved, np.int32)[position.ravel()] if moved else ()
+        chain[rows] = np.array(moved, np.int32)[position.ravel()] if moved else ()
 
     def _autograd_nodes(self) -> Int32:
         """For each event of the backward pass the outermost event of its autograd node, which shares its forward op."""
@@ -121,7 +123,7 @@ class _Attributor:
         evaluated = self._evaluated(np.flatnonzero(linked & in_node))
         refers_to[self._parent[evaluated]] = evaluated
         accumulates = is_node & ~linked & self._named(_ACCUMULATE)
-        previous = self._node_before(is_node & ~accumulates, accumulates)
+        previous = self._last_before(is_node & ~accumulates, accumulates, self._parent, trace.track)
         refers_to[accumulates] = np.where(previous >= 0, previous, refers_to[accumulates])
         if trace.launcher is not None:
             launched = trace.launcher >= 0
@@ -132,22 +134,8 @@ class _Attributor:
         """Ops that Python code ran in the backward pass, where the recording has no event of the autograd node."""
         if self._trace.is_python_backward is None:
             return np.zeros(len(self._trace), np.bool_)
-        found: Bool = self._trace.is_python_backward & (refers_to >= 0) & (around < 0) & (self._own >= 0)
-        return found
-
-    def _engine_op_before(self, asking: Bool) -> Int32:
-        """For each op of `asking` the last one of its thread that autograd's engine itself ran in a backward pass."""
-        if not asking.any():
-            return np.empty(0, np.int32)
-        by_engine = self._backward & ~asking
-        rows = np.flatnonzero(by_engine | asking)
-        order = rows[np.lexsort((rows, self._trace.track[rows]))]
-        position = np.maximum.accumulate(np.where(by_engine[order], np.arange(len(order)), -1))
-        before = np.where(position >= 0, order[position], -1)
-        before[self._trace.track[before] != self._trace.track[order]] = -1
-        found = np.full(len(self._trace), -1, np.int32)
-        found[order] = before
-        return found[asking]
+        in_python: Bool = self._trace.is_python_backward & (refers_to >= 0) & (around < 0) & (self._own >= 0)
+        return in_python
 
     def _evaluated(self, nodes: Int64) -> Int64:
         """Positions among `nodes` that the engine evaluates in an event around them which has no forward op of its own.
@@ -158,26 +146,27 @@ class _Attributor:
         position = {name: index for index, name in enumerate(names)}
         inside = np.array([position.get(name.removeprefix(ENGINE_PREFIX), -1) for name in names] or [-1], np.int32)
         is_evaluated = inside[self._trace.name[outer]] == self._trace.name[nodes]
-        found: Int64 = nodes[is_evaluated & (self._trace.forward[outer] < 0)]
-        return found
+        evaluated: Int64 = nodes[is_evaluated & (self._trace.forward[outer] < 0)]
+        return evaluated
 
     def _named(self, part: str) -> Bool:
         has_part = np.array([part in name for name in self._trace.names] or [False], np.bool_)
         return has_part[self._trace.name]
 
-    def _node_before(self, nodes: Bool, asking: Bool) -> Int32:
-        """For each event of `asking` the last of `nodes` that began before it on its thread and in the same event."""
-        rows = np.flatnonzero(nodes | asking)
-        order = rows[np.lexsort((rows, self._parent[rows], self._trace.track[rows]))]
-        position = np.maximum.accumulate(np.where(nodes[order], np.arange(len(order)), -1))
+    def _last_before(self, candidates: Bool, asking: Bool, *keys: Int32) -> Int32:
+        """For each event of `asking` the last of `candidates` that began before it and agrees with it in all `keys`."""
+        if not asking.any():
+            return np.empty(0, np.int32)
+        rows = np.flatnonzero(candidates | asking)
+        columns: list[Int32 | Int64] = [rows, *(key[rows] for key in keys)]
+        order = rows[np.lexsort(columns)]
+        position = np.maximum.accumulate(np.where(candidates[order], np.arange(len(order)), -1))
         before = np.where(position >= 0, order[position], -1)
-        elsewhere = (self._parent[before] != self._parent[order]) | (
-            self._trace.track[before] != self._trace.track[order]
-        )
-        before[elsewhere] = -1
-        found = np.full(len(self._trace), -1, np.int32)
-        found[order] = before
-        return found[asking]
+        for key in keys:
+            before[key[before] != key[order]] = -1
+        last = np.full(len(self._trace), -1, np.int32)
+        last[order] = before
+        return last[asking]
 
 
 def source_location_of(trace: Trace, event: int) -> str:

@@ -44,16 +44,16 @@ class LineCosts:
 def line_costs(trace: Trace) -> LineCosts:
     """The costs of every line of `trace`."""
     is_op = counted_ops(trace)
-    costs, found = op_costs(trace), attribution(trace)
-    size = len(found.chains.lines) + 1
-    line = np.where(found.line >= 0, found.line, size - 1)
+    costs, caused = op_costs(trace), attribution(trace)
+    size = len(caused.chains.lines) + 1
+    line = np.where(caused.line >= 0, caused.line, size - 1)
 
     def summed(values: Int64, phase: int | None = None) -> Int64:
         chosen = is_op if phase is None else is_op & (trace.phase == phase)
         return _sums(line[chosen], values[chosen], size)
 
     return LineCosts(
-        lines=found.chains.lines,
+        lines=caused.chains.lines,
         forward_ns=summed(costs.self_ns, FORWARD),
         backward_ns=summed(costs.self_ns, BACKWARD),
         optimizer_ns=summed(costs.self_ns, OPTIMIZER),
@@ -95,14 +95,14 @@ def _sums(groups: Int32 | Int64, values: Int64, size: int) -> Int64:
 
 def _with_callees(trace: Trace, self_ns: Int64, size: int) -> Int64:
     """Each chain's time to every line on it, once, however often the line called itself."""
-    found, is_op = attribution(trace), counted_ops(trace)
-    none = len(found.chains)
-    chain = np.where(found.chain >= 0, found.chain, none)
+    caused, is_op = attribution(trace), counted_ops(trace)
+    none = len(caused.chains)
+    chain = np.where(caused.chain >= 0, caused.chain, none)
     of_chain = _sums(chain[is_op], self_ns[is_op], none + 1)
     total = np.zeros(size, np.int64)
     total[-1] = of_chain[none]
     for node in np.flatnonzero(of_chain[:none]).tolist():
-        total[list(set(found.chains.innermost_first(node)))] += of_chain[node]
+        total[list(set(caused.chains.innermost_first(node)))] += of_chain[node]
     return total
 
 
@@ -120,11 +120,11 @@ class OpsOfLine:
 
 def ops_of_line(trace: Trace, line: SourceLine | None) -> list[OpsOfLine]:
     """Ops that ran on `line`, the dearest first; for None, ops that belong to no line."""
-    found = attribution(trace)
-    lines = found.chains.lines
+    caused = attribution(trace)
+    lines = caused.chains.lines
     if line is not None and line not in lines:
         return []
-    rows = np.flatnonzero((found.line == (lines.index(line) if line is not None else -1)) & counted_ops(trace))
+    rows = np.flatnonzero((caused.line == (lines.index(line) if line is not None else -1)) & counted_ops(trace))
     names_and_phases = np.stack([trace.name[rows], trace.phase[rows]])
     keys, first, group = np.unique(names_and_phases, axis=1, return_index=True, return_inverse=True)
     group = group.ravel()

@@ -18,8 +18,8 @@ class _Belongings:
 
     def of(self, position: int) -> list[int]:
         first, last = np.searchsorted(self._owner, (position, position + 1))
-        found: list[int] = self._order[first:last].tolist()
-        return found
+        positions: list[int] = self._order[first:last].tolist()
+        return positions
 
 
 @once_a_trace

@@ -46,11 +46,11 @@ class Chains:
 
     def innermost_first(self, node: int) -> list[int]:
         """The lines of a chain."""
-        found = []
+        lines = []
         while node >= 0:
-            found.append(self._line_of[node])
+            lines.append(self._line_of[node])
             node = self._caller_of[node]
-        return found
+        return lines
 
     def outermost(self, node: int, count: int) -> int:
         """The chain of the `count` outermost lines of `node`, -1 for none."""
@@ -83,8 +83,8 @@ def chains_of_events(trace: Trace, chains: Chains) -> Int32:
     marks = np.full(len(trace), -1, np.int64) if marked is None else marked.astype(np.int64)
     pairs, position = _unique_pairs(stack, marks)
     reader = _Reader(trace)
-    found = [reader.chain(chains, first, second) for first, second in pairs]
-    return np.array(found, np.int32)[position] if found else np.empty(0, np.int32)
+    chain_of_pair = [reader.chain(chains, first, second) for first, second in pairs]
+    return np.array(chain_of_pair, np.int32)[position] if chain_of_pair else np.empty(0, np.int32)
 
 
 def callers_of_engine(trace: Trace, chains: Chains, own: Int32, rows: Int64) -> Int32:
@@ -94,8 +94,8 @@ def callers_of_engine(trace: Trace, chains: Chains, own: Int32, rows: Int64) -> 
     """
     reader = _Reader(trace)
     pairs, position = _unique_pairs(own[rows].astype(np.int64), _own_stacks(trace)[rows])
-    found = [chains.outermost(chain, reader.lines_around_engine(stack)) for chain, stack in pairs]
-    return np.array(found, np.int32)[position] if found else np.empty(0, np.int32)
+    caller_of_pair = [chains.outermost(chain, reader.lines_around_engine(stack)) for chain, stack in pairs]
+    return np.array(caller_of_pair, np.int32)[position] if caller_of_pair else np.empty(0, np.int32)
 
 
 def _own_stacks(trace: Trace) -> Int64:

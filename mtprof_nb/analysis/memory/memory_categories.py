@@ -87,11 +87,11 @@ def _inside(chosen: Bool, nested: Nesting, events: Int32) -> Bool:
 
 def _outermost(chosen: Bool, nested: Nesting) -> Int32:
     """For each event the outermost chosen one around it or itself, -1 for none."""
-    found = np.where(chosen, np.arange(len(chosen), dtype=np.int32), np.int32(-1))
+    outermost = np.where(chosen, np.arange(len(chosen), dtype=np.int32), np.int32(-1))
     for level in nested.levels()[1:]:
-        above = found[nested.parent[level]]
-        found[level] = np.where(above >= 0, above, found[level])
-    return found
+        above = outermost[nested.parent[level]]
+        outermost[level] = np.where(above >= 0, above, outermost[level])
+    return outermost
 
 
 def _outlives(trace: Trace, nested: Nesting, records: Allocations, release: Int64, chosen: Bool) -> Bool:
@@ -116,7 +116,7 @@ def _gradients(trace: Trace, records: Allocations, release: Int64, in_backward: 
     held = deque(np.flatnonzero(in_backward & ((release < 0) | (phase[release] != BACKWARD))).tolist())
     process = trace.processes_of(records.track)
     waiting: dict[tuple[int, int], list[int]] = {}
-    found: list[int] = []
+    gradients: list[int] = []
     for end_ns, keeper, nbytes in _kept_gradients(trace):
         while held and records.time_ns[held[0]] <= end_ns:
             row = held.popleft()
@@ -124,8 +124,8 @@ def _gradients(trace: Trace, records: Allocations, release: Int64, in_backward: 
         rounded = -(-nbytes // _DEVICE_BLOCK) * _DEVICE_BLOCK
         last_made = waiting.get((keeper, nbytes)) or waiting.get((keeper, rounded))
         if last_made:
-            found.append(last_made.pop())
-    return np.array(found, np.int64)
+            gradients.append(last_made.pop())
+    return np.array(gradients, np.int64)
 
 
 def _kept_gradients(trace: Trace) -> list[tuple[int, int, int]]:

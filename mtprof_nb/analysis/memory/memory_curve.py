@@ -74,12 +74,12 @@ def memory_devices(trace: Trace) -> list[MemoryDevice]:
         device, index, track = trace.device[known], trace.device_index[known], trace.track[known]
     else:
         return []
-    found = []
+    devices = []
     for process, rows in enumerate(trace.by_process(track)):
         owner = trace.processes[process].title if len(trace.processes) > 1 else ""
         numbers = np.unique(np.stack([device[rows], index[rows]]), axis=1).T.tolist()
-        found += [MemoryDevice(trace.devices[number], position, process, owner) for number, position in numbers]
-    return found
+        devices += [MemoryDevice(trace.devices[number], position, process, owner) for number, position in numbers]
+    return devices
 
 
 def memory_curve(trace: Trace, device: MemoryDevice) -> MemoryCurve:
@@ -150,10 +150,10 @@ def callers(trace: Trace, event: Int32) -> Int32:
     """For each of these events the op that called it, -1 where none did or there is no event."""
     parent = np.append(nesting(trace).parent, np.int32(-1))
     kind = np.append(trace.kind, np.int8(OP))
-    found = parent[event]
-    while np.any(looking := kind[found] != OP):
-        found = np.where(looking, parent[found], found)
-    return found
+    caller = parent[event]
+    while np.any(looking := kind[caller] != OP):
+        caller = np.where(looking, parent[caller], caller)
+    return caller
 
 
 def _by_size(trace: Trace, device: MemoryDevice) -> Int64:
@@ -191,5 +191,5 @@ def rows_of_device(trace: Trace, records: Allocations, device: MemoryDevice) -> 
 
 def _is_of_device(trace: Trace, rows: Trace | Allocations, device: MemoryDevice) -> Bool:
     number = trace.devices.index(device.name) if device.name in trace.devices else -1
-    found: Bool = (rows.device == number) & (rows.device_index == device.index)
-    return found if len(trace.processes) == 1 else found & (trace.processes_of(rows.track) == device.process)
+    is_of_device: Bool = (rows.device == number) & (rows.device_index == device.index)
+    return is_of_device if len(trace.processes) == 1 else is_of_device & (trace.processes_of(rows.track) == device.process)

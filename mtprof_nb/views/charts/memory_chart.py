@@ -171,9 +171,9 @@ def byte_ticks(peak: int) -> list[int]:
 
 def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
     """Columns of the largest allocations, each of those alike: its size, time and purpose, and all of them together."""
-    found = [alike for device in memory_devices(trace) for alike in largest_kinds(trace, device, most)]
-    found = sorted(found, key=lambda alike: (-alike.largest.nbytes, alike.largest.allocated_ns))[:most]
-    blocks = [alike.largest for alike in found]
+    kinds = [alike for device in memory_devices(trace) for alike in largest_kinds(trace, device, most)]
+    kinds = sorted(kinds, key=lambda alike: (-alike.largest.nbytes, alike.largest.allocated_ns))[:most]
+    blocks = [alike.largest for alike in kinds]
     names = [int(trace.name[block.event]) if block.event >= 0 else -1 for block in blocks]
     return {
         "id": list(range(len(blocks))),
@@ -184,8 +184,8 @@ def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
         "columns": [column._asdict() for column in _LARGEST_COLUMNS],
         "value": {
             "nbytes": [block.nbytes for block in blocks],
-            "count": [alike.number for alike in found],
-            "total_bytes": [alike.nbytes for alike in found],
+            "count": [alike.number for alike in kinds],
+            "total_bytes": [alike.nbytes for alike in kinds],
             "at_ns": [block.allocated_ns - trace.began_ns for block in blocks],
             "held_ns": [
                 None if block.released_ns is None else block.released_ns - block.allocated_ns for block in blocks

@@ -59,10 +59,10 @@ class Panel(anywidget.AnyWidget):
         self.on_msg(self._on_message)
 
     def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        found = super()._repr_mimebundle_(**options)
-        if found is None:
+        made = super()._repr_mimebundle_(**options)
+        if made is None:
             return None
-        bundle, metadata = found if isinstance(found, tuple) else (found, {})
+        bundle, metadata = made if isinstance(made, tuple) else (made, {})
         html, text = self._static
         shown = {} if is_unattended(running_shell()) else bundle
         return {**shown, "text/html": html, "text/plain": text}, metadata
@@ -80,8 +80,8 @@ class Panel(anywidget.AnyWidget):
         html, text = self._static
         page = f'<div data-mtprof-page="{self.page}">{_PAGE_STYLE}{html}</div>'
         display({"text/html": page, "text/plain": text}, raw=True)
-        found = super()._repr_mimebundle_()
-        bundle = found[0] if isinstance(found, tuple) else found
+        made = super()._repr_mimebundle_()
+        bundle = made[0] if isinstance(made, tuple) else made
         display({VIEW: (bundle or {})[VIEW], "text/plain": ""}, raw=True)
 
     def close(self) -> None:

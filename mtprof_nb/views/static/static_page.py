@@ -49,11 +49,11 @@ def text(scene: Scene) -> str:
 
 def _lines_text(scene: Scene) -> list[str]:
     """The dearest lines as an aligned table, none where no line is known."""
-    found = Lines(scene.trace)
-    if not any(row.file for row in found):
+    listed = Lines(scene.trace)
+    if not any(row.file for row in listed):
         return []
     most = _TEXT_LINES if scene.limit is None else max(min(scene.limit, _TEXT_LINES), 0)
-    whole, spent = sum(row.time_ns for row in found), phases_of(found)
+    whole, spent = sum(row.time_ns for row in listed), phases_of(listed)
     phases = spent if len(spent) > 1 else []
     titles = ["Line", *line_titles(scene.trace, phases), "Source"]
     body = [
@@ -62,11 +62,11 @@ def _lines_text(scene: Scene) -> list[str]:
             *line_cells(row, whole, phases),
             fitted(shown(row.source), _NAME_WIDTH) if row.file else "",
         ]
-        for row in found.by_time()[:most]
+        for row in listed.by_time()[:most]
     ]
     table = _aligned([titles, *body], texts=(0, len(titles) - 1))
-    count = units.plural(len(found), "line")
-    note = [f"Note: {shown(found.note)}"] if found.note else []
+    count = units.plural(len(listed), "line")
+    note = [f"Note: {shown(listed.note)}"] if listed.note else []
     return ["", *(line.rstrip() for line in table), "", f"showing {units.number(len(body))} of {count}", *note]
 
 

@@ -48,9 +48,9 @@ def listed_files(trace: Trace) -> list[ListedFile]:
     for file in files:
         if left <= 0:
             break
-        found = _listed(trace, file, by_file[file], left)
-        listed.append(found)
-        left -= len(found.lines)
+        one = _listed(trace, file, by_file[file], left)
+        listed.append(one)
+        left -= len(one.lines)
     return listed
 
 

@@ -61,14 +61,14 @@ class OperatorsTab:
     ) -> Answer:
         grouped = self._rows(grouping)
         order = grouped.order(sort, descending)
-        found = order[_matches(grouped, order, text, regex)] if text else order
+        matching = order[_matches(grouped, order, text, regex)] if text else order
         return {
             "grouping": grouping,
             "sort": sort,
             "descending": descending,
             "columns": [column._asdict() for column in grouped.columns],
-            "rows": _written(grouped, found[:limit]),
-            "found": len(found),
+            "rows": _written(grouped, matching[:limit]),
+            "found": len(matching),
             "total": len(grouped),
             "whole_ns": int(grouped.value["self_ns"].sum()),
         }

@@ -90,7 +90,7 @@ export interface Selected {
   row: number;
 }
 
-// The operators tab: operators.py.
+// The operators tab: operators_tab.py.
 
 export interface Family {
   title: string;
@@ -114,7 +114,7 @@ export interface Rows {
   value: Record<string, (number | null)[]>;
 }
 
-/** `operators._written`. */
+/** `operators_tab._written`. */
 export interface OperatorRows extends Rows {
   family: number[];
   name: number[];
@@ -154,7 +154,7 @@ export interface RowOfEvent {
   rows: OperatorRows;
 }
 
-// The lines tab: lines.py.
+// The lines tab: lines_tab.py.
 
 export interface LinesFirst {
   note: string;
@@ -184,14 +184,14 @@ export interface ListedFile {
 /** A line of source: with ops, with time outside ops alone, or with nothing. */
 export type ListedLine = { line: number } & (CostOfOps | (Partial<Times> & { id?: undefined; text: string }));
 
-/** `lines._times`. */
+/** `lines_tab._times`. */
 export interface Times {
   time_ns: number;
   outside_ns: number | null;
   total_ns: number;
 }
 
-/** `lines._cost`. */
+/** `lines_tab._cost`. */
 export interface CostOfOps extends Times {
   /** The number of the line, -1 for what belongs to no line. */
   id: number;
@@ -213,7 +213,7 @@ export type OpOfLine =
   | { parameter: string; count: number; self_ns: number }
   | { more: number };
 
-// The timeline tab: timeline.py and blocks.py.
+// The timeline tab: timeline_tab.py and timeline_picture.py.
 
 /** `TimelineTab._drawn`. */
 export interface TimelineWindow {
@@ -234,7 +234,7 @@ export interface TimelineFirst extends TimelineWindow {
   picture: PlanePicture & { layout: { height: number } };
 }
 
-// The stacks tab: stacks.py.
+// The stacks tab: stack_charts.py.
 
 /** `StacksTab._drawn`. */
 export interface StackChart {
@@ -248,7 +248,7 @@ export interface StacksFirst extends StackChart {
   note: string;
 }
 
-// The memory tab: memory.py.
+// The memory tab: memory_chart.py.
 
 export interface MemoryWindow {
   picture: PlanePicture;
@@ -258,7 +258,7 @@ export interface MemoryFirst extends MemoryWindow {
   largest: LargestAllocations;
 }
 
-/** `memory.largest_allocations`. */
+/** `memory_chart.largest_allocations`. */
 export interface LargestAllocations extends Rows {
   event: number[];
   name: number[];
