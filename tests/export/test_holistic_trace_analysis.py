@@ -1,0 +1,42 @@
+"""HolisticTraceAnalysis joins launches and kernels of our Chrome traces one to one."""
+
+import logging
+from pathlib import Path
+
+import pytest
+from traces import event, make_trace
+
+from mtprof_nb.export import chrome_trace
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_each_of_two_kernels_of_one_op_is_joined_with_its_own_launch(tmp_path: Path) -> None:
+    pytest.importorskip("hta")
+    from hta.trace_analysis import TraceAnalysis
+
+    logging.getLogger("hta").setLevel(logging.ERROR)
+    rows = [
+        event("aten::mm", 10_000, 90_000),
+        event("first launch", 20_000, 30_000, kind="runtime", launcher=0),
+        event("second launch", 40_000, 50_000, kind="runtime", launcher=0),
+        event("first kernel", 60_000, 70_000, kind="kernel", device="CUDA", thread=7, launcher=0, launch=1),
+        event("second kernel", 75_000, 85_000, kind="kernel", device="CUDA", thread=7, launcher=0, launch=2),
+    ]
+    path = tmp_path / "rank0.json"
+    chrome_trace.write(make_trace(rows, pid=77, metadata={"distributedInfo": '{"rank": 0}'}), path)
+
+    analysis = TraceAnalysis(trace_files={0: str(path)}, trace_dir=str(tmp_path))
+    frame = analysis.t.get_trace(0)
+    symbols = analysis.t.symbol_table.get_sym_table()
+    name = {index: symbols[number] for index, number in zip(frame["index"], frame["name"], strict=True)}
+    joined = frame[frame["index_correlation"] > 0]
+
+    assert {
+        name[one]: name[other] for one, other in zip(joined["index"], joined["index_correlation"], strict=True)
+    } == {
+        "first launch": "first kernel",
+        "second launch": "second kernel",
+        "first kernel": "first launch",
+        "second kernel": "second launch",
+    }
+    assert frame.loc[frame["correlation"] > 0, "correlation"].value_counts().tolist() == [2, 2]
