@@ -159,7 +159,6 @@ def training_run(events: int, layers: int = 6, **scalars: Any) -> Trace:
         sequence_nr=np.full(count, -1),
         forward=np.full(count, -1),
         step=step,
-        is_user_annotation=kind == SCOPE,
         is_async=np.zeros(count),
         names=(*names, *step_names),
         devices=("CPU",),

@@ -19,7 +19,7 @@ A, B = ("f.py", 1, "a"), ("f.py", 2, "b")
 def trace():
     return make_trace(
         [
-            event("train", 0, 100_000, kind="scope", is_user_annotation=True),
+            event("train", 0, 100_000, kind="scope"),
             event("mm", 10_000, 30_000, shapes=((2, 3), (3, 2)), stack=(A, B), flops=24),
             event("mm", 40_000, 50_000, shapes=((4, 4), (4, 4)), stack=(B,), flops=128),
             event("add", 60_000, 65_000, shapes=((2, 2), ()), stack=(A, B)),
@@ -48,7 +48,7 @@ def test_calls_of_python_functions_have_rows_only_where_they_are_asked_for():
             event("f.py(1): f", 0, 10_000, kind="python"),
             event("mm", 1_000, 5_000),
             event("f.py(1): f", 20_000, 21_000, kind="python"),
-            event("f.py(1): f", 30_000, 31_000, kind="scope", is_user_annotation=True),
+            event("f.py(1): f", 30_000, 31_000, kind="scope"),
         ]
     )
     everything = key_averages(trace, include_python_functions=True)
@@ -106,7 +106,7 @@ def test_the_same_name_on_two_devices_or_given_by_a_user_is_two_rows():
         [
             event("mm", 0, 1),
             event("mm", 2, 3, device="NPU"),
-            event("mm", 4, 5, kind="scope", is_user_annotation=True),
+            event("mm", 4, 5, kind="scope"),
             event("mm", 6, 8, device="NPU", kind="kernel", launcher=1),
         ]
     )

@@ -18,7 +18,7 @@ def found():
     return Events(
         make_trace(
             [
-                event("train", 0, 100_000, kind="scope", is_user_annotation=True),
+                event("train", 0, 100_000, kind="scope"),
                 event("mm", 10_000, 30_000, stack=STACK),
                 event("add", 40_000, 50_000),
                 event("mm", 60_000, 65_000, stack=STACK),

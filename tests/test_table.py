@@ -12,7 +12,7 @@ def rows():
     return key_averages(
         make_trace(
             [
-                event("train", 0, 2_000_000, kind="scope", is_user_annotation=True),
+                event("train", 0, 2_000_000, kind="scope"),
                 event("aten::mm", 10_000, 1_510_000),
                 event("aten::add", 1_600_000, 1_700_000),
                 event("aten::add", 1_800_000, 1_900_000),
@@ -191,8 +191,8 @@ def test_a_device_has_columns_where_it_took_time_or_memory():
                 event("mm", 0, 10_000),
                 event("gemm", 5_000, 35_000, kind="kernel", device="CUDA", launcher=0),
                 event("add", 40_000, 50_000),
-                event("plus", 45_000, 55_000, kind="kernel", device="CUDA", launcher=2),
-                event("train", 5_000, 55_000, kind="kernel", device="CUDA", is_user_annotation=True),
+                event("plus", 45_000, 55_000, kind="copy", device="CUDA", launcher=2),
+                event("train", 5_000, 55_000, kind="device_scope", device="CUDA"),
             ],
             allocations=[{"time_ns": 5_000, "nbytes": 2048, "device": "CUDA"}],
         )

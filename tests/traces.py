@@ -27,7 +27,7 @@ def event(name: str, start_ns: int, end_ns: int, **facts: Any) -> dict[str, Any]
     """One row for `make_trace`. Facts: kind, device, thread, phase, step, sequence_nr, forward (a position in
     the list), shapes, dtypes, stack (frames innermost first: ("f.py", 3, "run")), stack_is_forward,
     memory=(before, after), flops, module, line=("f.py", 3), line_stack (as stack), parameter,
-    is_user_annotation, is_async, launcher, overload, strides (beside shapes), values=(inputs, keywords),
+    is_async, launcher, overload, strides (beside shapes), values=(inputs, keywords),
     record_function, extra (JSON by key)."""
     return {"name": name, "start_ns": start_ns, "end_ns": end_ns, **facts}
 
@@ -150,7 +150,6 @@ def make_trace(rows: list[dict[str, Any]], allocations: list[dict[str, Any]] | N
         sequence_nr=column("sequence_nr", -1),
         forward=column("forward", -1),
         step=column("step", 0),
-        is_user_annotation=column("is_user_annotation", False),
         is_async=column("is_async", False),
         names=names,
         devices=devices,

@@ -10,7 +10,7 @@ from mtprof_nb.analysis.memory.missing_memory import lacks_memory
 from mtprof_nb.analysis.nesting import Nesting, nest, nesting
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.bookkeeping import is_bookkeeping
-from mtprof_nb.model.trace import OP, PYTHON, STEP_PREFIX, Allocations, Bool, Int32, Int64, Trace
+from mtprof_nb.model.trace import DEVICE_SCOPE, OP, PYTHON, STEP_PREFIX, Allocations, Bool, Int32, Int64, Trace
 
 
 def averaged_name(name: str) -> str:
@@ -170,7 +170,7 @@ def _device_time(trace: Trace, nested: Nesting, keeper: Int32) -> tuple[Int64, I
     """Kernels cost what they took; an event of the host costs what the kernels took that it launched."""
     own = np.zeros(len(trace), np.int64)
     if trace.launcher is not None:
-        launched = np.flatnonzero(trace.on_device & (trace.launcher >= 0))
+        launched = np.flatnonzero(trace.on_device & (trace.kind != DEVICE_SCOPE) & (trace.launcher >= 0))
         launched = launched[nested.depth[trace.launcher[launched]] >= 0]
         np.add.at(own, keeper[trace.launcher[launched]], trace.duration_ns[launched])
     total = nested.subtree_sum(own)

@@ -12,24 +12,11 @@ from mtprof_nb.export.chrome_text import Texts, joined, quoted
 from mtprof_nb.export.chrome_tracks import ChromeTracks
 from mtprof_nb.export.crossings import crossing_calls, crossing_scopes
 from mtprof_nb.export.fixed_width import Words, beside, constant, digits, microseconds, row_texts
-from mtprof_nb.model.trace import ENGINE_PREFIX, KINDS, OP, SCOPE, Int64, Trace
+from mtprof_nb.model.trace import ACTIVITY_TYPES, ENGINE_PREFIX, OP, SCOPE, Int64, Trace
 
 #: Rows made into text at once: enough for whole columns to pay, few enough to stay in the processor's cache.
 _CHUNK_ROWS, _CHUNK_BYTES = 1 << 13, 1 << 26
 
-#: Kineto's names, by kind of event.
-_CATEGORIES = {
-    "op": "cpu_op",
-    "scope": "user_annotation",
-    "python": "python_function",
-    "runtime": "runtime",
-    "kernel": "kernel",
-    "copy": "gpu_memcpy",
-    "set": "gpu_memset",
-    "collective": "kernel",
-    "sync": "cuda_sync",
-    "device_scope": "gpu_user_annotation",
-}
 _RUNTIME_OF_DEVICE = {"CUDA": "cuda_runtime", "XPU": "xpu_runtime", "NPU": "privateuse1_runtime"}
 
 
@@ -132,7 +119,7 @@ def _written_names(trace: Trace) -> tuple[Int64, Sequence[str]]:
 
 def _category_names(trace: Trace) -> list[str]:
     runtime = next((name for device, name in _RUNTIME_OF_DEVICE.items() if device in trace.devices), "runtime")
-    return [runtime if kind == "runtime" else _CATEGORIES[kind] for kind in KINDS]
+    return [runtime if name == "runtime" else name for name in ACTIVITY_TYPES]
 
 
 def _backward_nodes(trace: Trace) -> Int64:

@@ -24,6 +24,13 @@ from mtprof_nb.model.tracks import Track as Track
 #: What ran on the host comes first, then what ran on a device: its work, then what waits there or only names a span.
 KINDS = ("op", "scope", "python", "runtime", "kernel", "copy", "set", "collective", "sync", "device_scope")
 OP, SCOPE, PYTHON, RUNTIME, KERNEL, COPY, SET, COLLECTIVE, SYNC, DEVICE_SCOPE = range(10)
+#: Kinds whose time is a device's time.
+DEVICE_KINDS = KINDS[KERNEL:DEVICE_SCOPE]
+#: Kineto's names of the kinds.
+ACTIVITY_TYPES = (
+    *("cpu_op", "user_annotation", "python_function", "runtime"),
+    *("kernel", "gpu_memcpy", "gpu_memset", "kernel", "cuda_sync", "gpu_user_annotation"),
+)
 PHASES = ("forward", "backward", "optimizer", "other")
 FORWARD, BACKWARD, OPTIMIZER, OTHER = range(4)
 #: How the name begins of the event that autograd's engine wraps around each node.
@@ -165,8 +172,6 @@ class Trace(Record):
     forward: Annotated[Int32, POINTS_TO_EVENT]
     #: Number of the profiler step in which the event started.
     step: Int32
-    #: True for scopes that the user or a library opened with `record_function`.
-    is_user_annotation: Bool
     #: True for scopes that ended on another thread, or that overlap other scopes of their track.
     is_async: Bool
     #: Index among devices of one type, as the 1 of "cuda:1".
@@ -315,6 +320,12 @@ class Trace(Record):
             return [slice(None)]
         of = self.processes_of(tracks)
         return [of == number for number in range(len(self.processes))]
+
+    @property
+    def is_user_annotation(self) -> Bool:
+        """Which events are scopes that the user or a library opened with `record_function`, on the host or a device."""
+        found: Bool = (self.kind == SCOPE) | (self.kind == DEVICE_SCOPE)
+        return found
 
     @property
     def on_device(self) -> Bool:

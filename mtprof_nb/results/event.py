@@ -21,11 +21,19 @@ from mtprof_nb.analysis.fields import (
 )
 from mtprof_nb.analysis.lines.owners import children, launched
 from mtprof_nb.analysis.python_calls import python_numbers
-from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, PYTHON, SCOPE, Trace
+from mtprof_nb.model.trace import (
+    ACTIVITY_TYPES,
+    BACKWARD,
+    DEVICE_KINDS,
+    DEVICE_SCOPE,
+    ENGINE_PREFIX,
+    PYTHON,
+    SCOPE,
+    Trace,
+)
 from mtprof_nb.results.text_table import FormattedTimes
 
 _FUNCTION_SCOPE, _BACKWARD_SCOPE, _USER_SCOPE = 0, 1, 7
-_ACTIVITY_TYPES = ("cpu_op", "user_annotation", "python_function", "runtime", "kernel")
 
 
 class Interval(NamedTuple):
@@ -284,7 +292,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
     @property
     def is_user_annotation(self) -> bool:
         """Whether a user or a library named it by `record_function`."""
-        return self._trace.is_user_annotation.item(self._position)
+        return self._trace.kind.item(self._position) in (SCOPE, DEVICE_SCOPE)
 
     @property
     def is_python_function(self) -> bool:
@@ -294,7 +302,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
     @property
     def activity_type(self) -> str:
         """Kineto's word for its kind."""
-        return _ACTIVITY_TYPES[self._trace.kind.item(self._position)]
+        return ACTIVITY_TYPES[self._trace.kind.item(self._position)]
 
     @property
     def cpu_parent(self) -> Event | None:
@@ -309,9 +317,9 @@ class Event(FormattedTimes, Mapping[str, Any]):
 
     @property
     def kernels(self) -> list[Kernel]:
-        """The kernels that it launched."""
+        """Work that it launched on a device: kernels, copies, sets and collectives."""
         events = [Event(self._trace, position) for position in launched(self._trace, self._position)]
-        kernels = [event for event in events if event["kind"] == "kernel"]
+        kernels = [event for event in events if event["kind"] in DEVICE_KINDS]
         return [Kernel(event.name, event.device_index, event.duration_ns / 1000) for event in kernels]
 
     @property

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mtprof_nb.analysis.sort_keys import sort_attribute
+from mtprof_nb.model.trace import DEVICE_KINDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -267,9 +268,8 @@ def self_cpu_time(rows: Sequence[Row]) -> float:
 
 
 def self_device_time(rows: Sequence[Row]) -> float:
-    """Microseconds of all kernels: the time that an op's kernels took is theirs, not the op's once more."""
-    kernels = [row for row in rows if row.kind == "kernel" and not row.is_user_annotation]
-    total: float = sum(row.self_device_time_total for row in kernels)
+    """Microseconds of all work on devices. An op's device time is that of its kernels, so ops do not count again."""
+    total: float = sum(row.self_device_time_total for row in rows if row.kind in DEVICE_KINDS)
     return total
 
 

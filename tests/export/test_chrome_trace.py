@@ -34,7 +34,7 @@ def document(tmp_path: Path) -> dict[str, Any]:
     """An op inside of a scope, with everything recorded."""
     stack = (("model.py", 7, "forward"), ("train.py", 3, "<module>"))
     rows = [
-        event("step", NOON, NOON + 900_000, kind="scope", is_user_annotation=True, stack=stack[1:]),
+        event("step", NOON, NOON + 900_000, kind="scope", stack=stack[1:]),
         event(
             "aten::mm",
             NOON + 1_007,

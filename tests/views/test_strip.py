@@ -122,10 +122,7 @@ def test_threads_that_take_turns_share_the_wall_time_and_those_that_do_not_have_
 
 
 def test_what_ran_between_the_windows_of_a_schedule_is_not_told() -> None:
-    rows = [
-        event(f"ProfilerStep#{step}", 100 * step, 100 * step + 50, kind="scope", step=step, is_user_annotation=True)
-        for step in (2, 5)
-    ]
+    rows = [event(f"ProfilerStep#{step}", 100 * step, 100 * step + 50, kind="scope", step=step) for step in (2, 5)]
     trace = make_trace([*rows, event("mm", 210, 240, step=2)], began_ns=200, ended_ns=100_000_000)
 
     assert (phases(trace), strip_of(trace).notes) == ([("forward", 30, "100.0 %")], ())

@@ -166,7 +166,6 @@ def with_inputs(trace: Trace, scopes: Sequence[FastScope]) -> Trace:
     return replace(
         trace,
         kind=kind,
-        is_user_annotation=trace.is_user_annotation | (kind == SCOPE),
         shape=shape,
         shapes=(*trace.shapes, *(forms[0] for forms in described)),
         dtypes=(*trace.dtypes, *(forms[1] for forms in described)),

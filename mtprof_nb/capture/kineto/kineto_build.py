@@ -88,7 +88,6 @@ def _build(results: Any, torch: Any, request: Request, noted: Noted, jumped: Wal
         sequence_nr=columns.sequence_nr,
         forward=links.forward,
         step=np.zeros(count, np.int32),
-        is_user_annotation=columns.is_scope,
         is_async=columns.is_async,
         names=columns.names,
         devices=("CPU",),

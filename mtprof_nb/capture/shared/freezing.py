@@ -90,7 +90,6 @@ def _freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
         sequence_nr=np.where(is_of_step, -1, links.sequence_nr),
         forward=np.where(is_of_step, np.int32(-1), links.forward),
         step=np.zeros(len(rows), np.int32),
-        is_user_annotation=~is_op,
         is_async=_is_async(rows),
         recorded=buffer.request.recorded,
         began_ns=buffer.began + offset,
