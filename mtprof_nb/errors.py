@@ -14,7 +14,7 @@ class MtprofError(Exception):
 
 
 class HookError(MtprofError, RuntimeError):
-    """A runtime cannot be listened to: it is missing, too old, or its hook is unknown."""
+    """A runtime cannot be recorded: it is missing or too old, or the hook is unknown."""
 
 
 class SessionError(MtprofError, RuntimeError):
@@ -22,11 +22,11 @@ class SessionError(MtprofError, RuntimeError):
 
 
 class ExportError(MtprofError, OSError):
-    """A file could not be written. The file that was there before is whole."""
+    """A file could not be written. A previous file of that name is unchanged."""
 
 
 class MtprofWarning(UserWarning):
-    """Something was recorded incompletely, and the message says what."""
+    """A recording is incomplete or an option has no effect; the message says which."""
 
 
 _PACKAGE = f"{Path(__file__).parent}{os.sep}"

@@ -43,10 +43,10 @@ def active() -> profile | None:
 
 
 class profile(TraceMetadata, Results):
-    """Records ops of the imported tensor runtimes between `start()` and `stop()`; a context manager, or a decorator.
+    """Records ops of the imported tensor runtimes between `start()` and `stop()`. A context manager and a decorator.
 
-    The parameters are torch's, with torch's defaults, and: `hook` ("auto", "kineto", "dispatch", "mindtorch_v2",
-    "candle"), `max_events` (recording stops there) and `name` (a label for messages and titles).
+    The parameters and defaults are those of `torch.profiler.profile`, and `hook` ("auto", "kineto", "dispatch",
+    "mindtorch_v2", "candle"), `max_events` (recording stops there) and `name` (a label for titles and messages).
     """
 
     def __init__(

@@ -16,34 +16,34 @@ from mtprof_nb.model.trace import OP, PHASES, SCOPE, STEP_PREFIX, Trace
 
 @dataclass(frozen=True)
 class Summary:
-    """The key figures of a recording, in nanoseconds and bytes; None for what is not known or was not recorded."""
+    """The key figures of a recording, in nanoseconds and bytes. A figure is None if unknown or not recorded."""
 
     label: str
     #: Recorded time, without the time between windows; time in which several processes were recorded counts once.
     wall_ns: int
-    #: Self time of all ops, all threads together.
+    #: Self time of all ops, summed over threads.
     in_ops_ns: int
-    #: Wall time in no op and not the profiler's; None where ops ran at once or are missing, or for several processes.
+    #: Wall time outside ops and the profiler; None if ops overlap, ops are missing, or there are several processes.
     outside_ns: int | None
-    #: Wall time in no op that the profiler itself took.
+    #: Wall time outside ops that the profiler itself took.
     profiler_ns: int
-    #: An estimate of all that recording added, `profiler_ns` with it.
+    #: Estimated time that recording added, including `profiler_ns`.
     overhead_ns: int | None
     #: Self time of the ops of each phase.
     phases_ns: dict[str, int]
-    #: Calls of ops, nested ones too.
+    #: Number of calls of ops, including nested ones.
     ops: int
-    #: Profiler steps with ops, None where the program told of none.
+    #: Number of profiler steps with ops; None if the program called no `step()`.
     steps: int | None
-    #: Threads with ops or scopes.
+    #: Number of threads with ops or scopes.
     threads: int
-    #: Time of all kernels, copies, sets and collectives; None where no device was recorded.
+    #: Time of all kernels, copies, sets and collectives; None if no device was recorded.
     device_ns: int | None
     #: The most bytes held at once, of one device in one process.
     peak_bytes: int | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures by name, as JSON takes them."""
+        """The figures by name, as plain values for JSON."""
         return asdict(self)
 
 

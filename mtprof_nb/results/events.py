@@ -19,11 +19,11 @@ from mtprof_nb.results.text_table import TextTable
 
 
 class Events(TextTable, MutableSequence[Event]):
-    """A list of events, at first all of a trace that count, by start. Every answer is about the events that it holds.
+    """The events of a trace ordered by start, as a list that can be changed. Its methods cover the events it holds.
 
-    As in torch's list, bookkeeping of the runtime is left out, and an event whose only child has its name stands for
-    both: so many events, and so much time, are in the rows of `key_averages()` too.
-    Event objects are made when they are asked for, and all of them when the list is changed.
+    As in torch's list, bookkeeping ops are left out, and an event stands for its only child if that has the same name.
+    `key_averages()` counts the same events and the same time. Event objects are created on access; changing the list
+    creates all of them.
     """
 
     _sort_keys = SORT_KEYS

@@ -28,12 +28,12 @@ _NOTHING_RECORDED = "no lines were recorded: profile with_stack=True, or in a no
 class LineRow:
     """The cost of one source line. `self_ns` is the sum of the four phases.
 
-    `total_ns` adds what the line called and, where it is known, the time outside ops.
+    `total_ns` also includes the lines that the line called and, if known, the time outside ops.
     """
 
-    #: The file, or the name under which a cell was compiled; "" for what belongs to no line.
+    #: The file, or the name under which a cell was compiled; "" for ops that belong to no line.
     file: str
-    #: How a reader knows the file: `Cell [3]`, or its name.
+    #: The file as the panel shows it: `Cell [3]`, or its name.
     where: str
     line: int
     source: str
@@ -45,21 +45,21 @@ class LineRow:
     total_ns: int
     #: Ops that ran on the line, over all its executions.
     count: int
-    #: Kernels that the line launched; None where none was recorded.
+    #: Time of the kernels that the line launched; None if no kernel was recorded.
     device_ns: int | None = None
-    #: Allocated less released; None where memory was not recorded, or an op of the line ran on a thread without it.
+    #: Allocated minus released; None if memory was not recorded, or not for the thread of the line.
     memory_bytes: int | None = None
-    #: Allocated, whatever was released since; None as above, and where the allocator told nothing.
+    #: Allocated, including what was released later; None as above, and if the allocator reports no allocations.
     allocated_bytes: int | None = None
-    #: Time while the line ran and no op did, on any thread: Python code, also of functions without lines here, waiting,
-    #: input. None where it is not known: it is of a cell with `%%mtprofile`, all of whose ops were recorded.
+    #: Time during which the line ran and no op ran on any thread: Python code, waiting, input. Known for the lines of a
+    #: cell with `%%mtprofile` if all its ops were recorded, else None.
     outside_ns: int | None = None
     #: Whether an op ran on the line, or on one that it called.
     has_ops: bool = True
 
     @property
     def time_ns(self) -> int:
-        """Its own ops, whenever they ran, and the time outside ops: over all lines, what they took together."""
+        """Time of the line's own ops, in all phases, and its time outside ops."""
         return self.self_ns + (self.outside_ns or 0)
 
 
@@ -69,9 +69,9 @@ _COLUMNS = tuple(part.name for part in fields(LineRow) if part.name != "has_ops"
 
 
 class Lines(Sequence[LineRow]):
-    """The lines of a trace, the dearest first. Their sums are the trace's totals, to the nanosecond.
+    """The lines of a trace, the most expensive first. Their sums equal the totals of the trace, to the nanosecond.
 
-    Lines that ran without an op come after those with, ops of which no line is known are one row, the last.
+    Lines without ops follow those with ops. Ops whose line is unknown are the last row.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -96,24 +96,24 @@ class Lines(Sequence[LineRow]):
 
     @property
     def note(self) -> str:
-        """Why lines are missing or coarse, "" where nothing is wrong."""
+        """Why lines are missing or inexact; "" if they are complete."""
         trace = self._trace
         if self._rows and trace.stack is None and trace.line is None and trace.line_stack is None:
             return trace.lines_note or _NOTHING_RECORDED
         return trace.lines_note
 
     def ops(self, row: LineRow) -> list[OpsOfLine]:
-        """The ops of one row by name and phase, the dearest first."""
+        """The ops of one row by name and phase, the most expensive first."""
         return ops_of_line(self._trace, SourceLine(row.file, row.line) if row.file else None)
 
     def parameters(self) -> list[ParameterCost]:
-        """Cost of the optimizer for each parameter, the dearest first. Needs `record_shapes`."""
+        """Cost of the optimizer for each parameter, the most expensive first. Needs `record_shapes`."""
         return parameter_costs(self._trace)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row a line, the largest `time_ns` first; a column for each field of `LineRow` that was recorded.
+        """A pandas DataFrame with one row per line, the largest `time_ns` first. Needs pandas.
 
-        `time_ns` is the panel's *Time*: the line's own ops and its time outside ops. Needs pandas.
+        It has a column for each field of `LineRow` that was recorded, and `time_ns`, the panel's *Time*.
         """
         rows = [{**asdict(row), "time_ns": row.time_ns} for row in self.by_time()]
         frame = data_frame(rows, columns=[*_LOCATION, "time_ns", *_COLUMNS[len(_LOCATION) :]])
@@ -122,11 +122,11 @@ class Lines(Sequence[LineRow]):
         return frame.drop(columns=absent)
 
     def by_time(self) -> list[LineRow]:
-        """The rows by what they took, in ops or outside; what has no line comes last."""
+        """The rows by `time_ns`, the largest first; ops without a line come last."""
         return _sorted(self._rows, "time_ns")
 
     def table(self, sort_by: str = "self_ns", row_limit: int | None = 100) -> str:
-        """The rows as aligned text, the largest `sort_by` first; -1 or None shows them all."""
+        """The rows as aligned text, the largest `sort_by` first. A negative `row_limit`, or None, shows all rows."""
         rows = _sorted(self._rows, sort_by)
         shown = rows if row_limit is None or row_limit < 0 else rows[:row_limit]
         table = _Text(self._rows).lines(shown)

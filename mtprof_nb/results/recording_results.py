@@ -32,7 +32,7 @@ class Results:
         raise NotImplementedError
 
     def events(self) -> Events:
-        """Every event that counts, ordered by start."""
+        """Events ordered by start, without bookkeeping ops."""
         from mtprof_nb.results.events import Events
 
         return Events(self.trace)
@@ -44,9 +44,9 @@ class Results:
         group_by_overload_name: bool = False,
         include_python_functions: bool = False,
     ) -> EventList:
-        """Events grouped by name and device, and by shapes, innermost frames or overload where asked.
+        """Events grouped by name and device and, if requested, by shapes, the `n` innermost frames or overload.
 
-        Calls of Python functions, which `with_stack` records, have rows only with `include_python_functions`.
+        Python functions, which `with_stack` records, have rows only with `include_python_functions`.
         """
         from mtprof_nb.results.averages import key_averages
 
@@ -55,7 +55,7 @@ class Results:
         )
 
     def lines(self) -> Lines:
-        """Cost per source line, forward, backward and optimizer apart."""
+        """Cost of each source line in the forward pass, the backward pass and the optimizer."""
         from mtprof_nb.results.line_table import Lines
 
         return Lines(self.trace)
@@ -70,11 +70,10 @@ class Results:
     ) -> None:
         """Write the trace for Perfetto, chrome://tracing or HolisticTraceAnalysis: `.json` or `.json.gz`.
 
-        `use_python_export` changes nothing: it chooses between two writers of torch's, which write the same events;
-        the one writer here adds the metadata of both. The last three options are about kernels of CUDA graphs, whose
-        nodes are not recorded. `cuda_graph_annotations` is a `ValueError` where there are kernels to annotate, and
-        `graph_lanes="all"` is one without annotations. `default_stream` is where `graph_lanes="all"` puts kernels:
-        another value than 7 without it is a warning.
+        `use_python_export` has no effect: torch uses it to choose between two writers, and this package has one. The last
+        three options are torch's, for kernels of CUDA graphs, whose nodes are not recorded here. It is a `ValueError` to
+        give `cuda_graph_annotations` if there are kernels to annotate, or `graph_lanes="all"` without annotations. A
+        `default_stream` other than 7 without `graph_lanes="all"` gives a warning.
         """
         from mtprof_nb.export import chrome_trace
 
@@ -82,10 +81,10 @@ class Results:
         chrome_trace.write(self.trace, path)
 
     def wait_for_exports(self) -> None:
-        """Return at once: an export is written before its method returns, and none is put off."""
+        """Return at once: each export is complete when its method returns."""
 
     def take_pending_cuspy_export(self) -> None:
-        """None, as in torch without the backend `cuspy`: no export is put off."""
+        """Return None, as torch does without the backend `cuspy`: no export is pending."""
 
     def export_stacks(self, path: Path, metric: str = "self_cpu_time_total") -> None:
         """Write collapsed stacks for flamegraph.pl or speedscope."""

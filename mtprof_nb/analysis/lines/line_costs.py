@@ -114,7 +114,7 @@ class OpsOfLine:
     phase: int
     count: int
     self_ns: int
-    #: Position of the first of them in the trace.
+    #: Position of the first such op in the trace.
     event: int
 
 

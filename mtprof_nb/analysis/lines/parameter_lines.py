@@ -12,10 +12,10 @@ from mtprof_nb.model.trace import OPTIMIZER, Bool, Trace
 
 @dataclass(frozen=True)
 class ParameterCost:
-    """Ops of optimizers that worked for one parameter; `parameter` is "" where it is not known."""
+    """Cost of the optimizer's ops for one parameter; `parameter` is "" for ops whose parameter is unknown."""
 
     parameter: str
-    #: The module that has the parameter, "" where that is not known.
+    #: Path of the module that holds the parameter, "" if unknown.
     module: str
     self_ns: int
     count: int
