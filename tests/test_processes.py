@@ -17,7 +17,7 @@ from mtprof_nb.analysis.memory.memory_curve import largest_kinds, memory_curve, 
 from mtprof_nb.analysis.summary import outside_ops_ns, summary
 from mtprof_nb.export import chrome_trace, memory_timeline
 from mtprof_nb.model.merge import merge
-from mtprof_nb.model.trace import Process, Trace
+from mtprof_nb.model.trace import Process, Recorded, Trace
 
 
 def of_rank(rank: int, trace: Trace, **metadata: str) -> Trace:
@@ -191,9 +191,9 @@ def test_a_chrome_trace_keeps_processes_devices_and_metadata_apart(both: Trace, 
     assert (document.get("who"), document["job"], document.get("host_name")) == (None, "j", None)
 
 
-def test_a_memory_timeline_is_of_one_process(both: Trace) -> None:
-    found = {
-        wanted: memory_timeline.memory_timeline(both, memory_timeline._found_device(both, wanted)).nbytes.tolist()
-        for wanted in (None, "cpu", "cpu of rank 1")
-    }
-    assert found == {None: [10, -10], "cpu": [10, -10], "cpu of rank 1": [1000, -1000]}
+def test_a_memory_timeline_is_of_one_process(both: Trace, tmp_path: Path) -> None:
+    trace = replace(both, recorded=Recorded(record_shapes=True, profile_memory=True, with_stack=True))
+    written = [
+        memory_timeline.write(trace, tmp_path / "memory.json", device) for device in (None, "cpu", "cpu of rank 1")
+    ]
+    assert [timeline.nbytes.tolist() for timeline in written] == [[10, -10], [10, -10], [1000, -1000]]

@@ -192,4 +192,6 @@ def rows_of_device(trace: Trace, records: Allocations, device: MemoryDevice) -> 
 def _is_of_device(trace: Trace, rows: Trace | Allocations, device: MemoryDevice) -> Bool:
     number = trace.devices.index(device.name) if device.name in trace.devices else -1
     is_of_device: Bool = (rows.device == number) & (rows.device_index == device.index)
-    return is_of_device if len(trace.processes) == 1 else is_of_device & (trace.processes_of(rows.track) == device.process)
+    if len(trace.processes) > 1:
+        is_of_device &= trace.processes_of(rows.track) == device.process
+    return is_of_device
