@@ -70,10 +70,10 @@ class Results:
     ) -> None:
         """Write the trace for Perfetto, chrome://tracing or HolisticTraceAnalysis: `.json` or `.json.gz`.
 
-        `use_python_export` has no effect: torch uses it to choose between two writers, and this package has one. The last
-        three options are torch's, for kernels of CUDA graphs, whose nodes are not recorded here. It is a `ValueError` to
-        give `cuda_graph_annotations` if there are kernels to annotate, or `graph_lanes="all"` without annotations. A
-        `default_stream` other than 7 without `graph_lanes="all"` gives a warning.
+        `use_python_export` has no effect: torch uses it to choose between two writers, and this package has one. The
+        last three options are torch's, for kernels of CUDA graphs, whose nodes are not recorded here. It is a
+        `ValueError` to give `cuda_graph_annotations` if there are kernels to annotate, or `graph_lanes="all"` without
+        annotations. A `default_stream` other than 7 without `graph_lanes="all"` gives a warning.
         """
         from mtprof_nb.export import chrome_trace
 
