@@ -1,4 +1,4 @@
-# `make help` lists what there is. Every target makes its own environment first, in .venv.
+# `make help` lists the targets. Each target creates its environment first, in .venv.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHON ?= python3
@@ -11,13 +11,13 @@ READY := $(VENV)/.ready
 REPORTS := build/reports
 TORCH := $(shell sed -n 's/.*"torch==\([^"]*\)".*/\1/p' pyproject.toml)
 PYTEST = $(BIN)/python -m pytest --junitxml=$(REPORTS)/$@.xml
-#: An environment for each pair that `compat` is asked for.
+#: The environment of `compat`, one for each pair of Python and torch.
 COMPAT = build/compat/python$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')-$(TORCH)
-#: An environment for `docs` alone, made anew whenever pyproject.toml changes.
+#: The environment of `docs`, created again when pyproject.toml changes.
 DOCS := build/docs
 #: $(call requirements,EXTRA): prints what an extra of pyproject.toml needs, one requirement a line.
 requirements = sed -n '/^$(1) = \[/,/^]/s/^ *"\([^"]*\)".*/\1/p' pyproject.toml
-#: The tools of package.json, installed anew whenever it changes.
+#: Installs the tools of package.json, again when it changes.
 NODE_TOOLS = { [ node_modules/.ready -nt package.json ] \
 	|| { npm install --loglevel=error && touch node_modules/.ready; }; }
 STAGES := lint types web unit kernel notebooks browser
@@ -31,11 +31,11 @@ when-installed = $(if $(call missing,$(1)),mkdir -p $(REPORTS) && echo "no $(cal
 
 ##@ Two commands to begin with
 .PHONY: demo
-demo: $(READY) ## profile a small training run, execute the quickstart, leave a page to open
+demo: $(READY) ## profile a small training run, execute the quickstart, write a page to open
 	@$(BIN)/python scripts/demo.py
 
 .PHONY: test
-test: $(READY) ## everything: lint, types, the JavaScript, unit, kernel, notebook and browser tests; then what was skipped
+test: $(READY) ## all checks and tests; ends with what was skipped and why
 	@rm -rf $(REPORTS); failed=; \
 	for stage in $(STAGES); do \
 		echo; echo "== $$stage"; began=$$SECONDS; \
@@ -50,11 +50,11 @@ lab: $(READY) ## open the quickstart in JupyterLab
 	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_quickstart.ipynb
 
 .PHONY: outputs
-outputs: $(READY) ## execute the tutorials and keep their outputs, after a change of what they show
+outputs: $(READY) ## execute the tutorials and save their outputs
 	@$(BIN)/python scripts/tutorials.py
 
 .PHONY: pictures
-pictures: $(READY) ## take the pictures of docs/ anew, in JupyterLab; needs a chromium
+pictures: $(READY) ## renew the pictures in docs/; needs chromium
 	@$(BIN)/python scripts/pictures.py
 
 ##@ Parts of the tests
@@ -68,11 +68,11 @@ types: $(READY) ## mypy, strict
 	@$(BIN)/mypy
 
 .PHONY: web
-web: ## the panel's JavaScript: tsc, biome, and its unit tests; needs node and npm
+web: ## types, rules and unit tests of the JavaScript; needs node and npm
 	@$(call when-installed,node npm,$(NODE_TOOLS) && npm run --silent check && npm run --silent lint && npm test --silent)
 
 .PHONY: unit
-unit: $(READY) ## tests in this process: hand-made traces and real runtimes
+unit: $(READY) ## tests with hand-made traces and real runtimes
 # One thread an op, or two workers and their thread pools would share the cores badly.
 	@OMP_NUM_THREADS=1 $(PYTEST) -q -n 2 tests --ignore=tests/kernel --ignore=tests/browser
 
@@ -91,11 +91,11 @@ browser: $(READY) ## tests that drive a real JupyterLab in chromium
 
 ##@ Longer runs
 .PHONY: bench
-bench: $(READY) ## figures beside the peers, under ten minutes
+bench: $(READY) ## compare with other profilers, under ten minutes
 	@$(BIN)/python -m benchmarks
 
 .PHONY: bench-quick
-bench-quick: $(READY) ## the same in two minutes, with wider spread
+bench-quick: $(READY) ## compare in two minutes, with a wider spread
 	@$(BIN)/python -m benchmarks --quick
 
 .PHONY: compat
@@ -113,12 +113,12 @@ compat: ## unit and kernel tests with another Python and torch: make compat PYTH
 	[ -z "$$failed" ] || { echo "failed: $$failed"; exit 1; }
 
 .PHONY: soak
-soak: $(READY) ## faults, hostile input and long runs at full size
+soak: $(READY) ## tests of faults, hostile input and long runs at full size
 	@MTPROF_SOAK=1 OMP_NUM_THREADS=1 $(PYTEST) -s -m soak -o faulthandler_timeout=1800 tests
 
 ##@ Documentation
 .PHONY: docs
-docs: $(DOCS)/.ready ## the pages of docs/ and the reference as a site in build/site
+docs: $(DOCS)/.ready ## build the documentation in build/site
 	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/python -m mkdocs build --strict --quiet
 	@echo "open build/site/index.html"
 
@@ -137,7 +137,7 @@ fmt: $(READY) ## format, and fix what ruff and biome can fix
 	@$(if $(call missing,node npm),,$(NODE_TOOLS) && npm run --silent fmt)
 
 .PHONY: clean
-clean: ## remove the environment, caches and what was built
+clean: ## remove the environment, caches and build results
 	rm -rf $(VENV) node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find mtprof_nb tests scripts benchmarks notebooks -depth \
 		\( -name __pycache__ -o -name .ipynb_checkpoints \) -exec rm -rf {} + 2>/dev/null || true
