@@ -99,7 +99,7 @@ def test_a_package_inside_the_folder_of_the_standard_library_is_not_part_of_it(
 
 
 def test_a_folder_that_begins_like_another_is_not_that_folder() -> None:
-    standard, package = sysconfig.get_path("stdlib"), str(Path(stacks.__file__).parents[1])
+    standard, package = sysconfig.get_path("stdlib"), str(Path(stacks.__file__).parents[2])
     assert not stacks.is_standard_library(str(Path(f"{standard}t", "queue.py")))
     assert own_python.is_own_name(f"{Path(package, 'profiler.py')}(3): start")
     assert not own_python.is_own_name(f"{Path(f'{package}_of_mine', 'train.py')}(3): start")

@@ -6,6 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import compress, count
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from mtprof_nb.capture.kineto.busy_threads import Unfinished
 from mtprof_nb.capture.shared.interning import intern
-from mtprof_nb.model.intervals import crossing
+from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
 from mtprof_nb.model.trace import (
     COPY,
     DEVICE_SCOPE,
@@ -101,10 +102,15 @@ class KinetoColumns:
     def __len__(self) -> int:
         return len(self.start_ns)
 
-    @property
+    @cached_property
     def end_ns(self) -> Int64:
         """End of each event."""
         return self.start_ns + self.duration_ns
+
+    @property
+    def intervals(self) -> ThreadIntervals:
+        """Start, end and thread of each event."""
+        return ThreadIntervals(self.start_ns, self.end_ns, self.thread)
 
     def unfinished(self) -> list[Unfinished]:
         """Ops and scopes that had not ended when the recording did: Kineto ends them there, on no thread."""
@@ -173,13 +179,9 @@ def _is_async(events: Sequence[Any], scope: Int8) -> Bool:
 
 def _with_crossing(columns: KinetoColumns) -> KinetoColumns:
     """`columns` with scopes of one thread that cross, as those of generators that take turns, as asynchronous."""
-    is_async = columns.is_async.copy()
-    nesting = columns.is_scope & ~is_async & ~columns.where_name(lambda name: name.startswith(STEP_PREFIX))
-    for thread in np.unique(columns.thread[nesting]).tolist():
-        here = np.flatnonzero(nesting & (columns.thread == thread))
-        here = here[np.lexsort((-columns.duration_ns[here], columns.start_ns[here]))]
-        is_async[here] = crossing(columns.start_ns[here], columns.end_ns[here])
-    return replace(columns, is_async=is_async)
+    is_step = columns.where_name(lambda name: name.startswith(STEP_PREFIX))
+    crosses = columns.intervals.crossing(columns.is_scope & ~columns.is_async & ~is_step)
+    return replace(columns, is_async=columns.is_async | crosses)
 
 
 def read_columns(

@@ -10,7 +10,6 @@ import numpy as np
 
 from mtprof_nb.capture.kineto.kineto_events import KinetoColumns
 from mtprof_nb.capture.kineto.kineto_inputs import ShapeColumns
-from mtprof_nb.model.intervals import nest_intervals
 from mtprof_nb.model.trace import Int64
 
 Formula = Callable[..., int]
@@ -43,20 +42,9 @@ def kineto_flops(torch: Any, columns: KinetoColumns, shapes: ShapeColumns) -> In
         if key not in counted:
             counted[key] = _count(torch, name, known[name], inputs, scalars)
         flops[row] = counted[key]
-    flops[_inside_another(columns, np.flatnonzero(flops >= 0))] = -1
+    # An op inside another one with a formula is counted by that.
+    flops[columns.intervals.parents(flops >= 0) >= 0] = -1
     return flops
-
-
-def _inside_another(columns: KinetoColumns, rows: Int64) -> Int64:
-    """Positions among `rows` that ran inside another one, whose formula has counted them."""
-    inner = [np.empty(0, np.int64)]
-    end_ns = columns.end_ns
-    for thread in np.unique(columns.thread[rows]).tolist():
-        here = rows[columns.thread[rows] == thread]
-        here = here[np.lexsort((-end_ns[here], columns.start_ns[here]))]
-        parents, _ = nest_intervals(columns.start_ns[here], end_ns[here])
-        inner.append(here[parents >= 0])
-    return np.concatenate(inner)
 
 
 def _count(torch: Any, name: str, formula: Formula, inputs: Sequence[Any], scalars: Sequence[Any]) -> int:

@@ -11,9 +11,8 @@ import numpy as np
 
 from mtprof_nb.capture.kineto.kineto_events import KinetoColumns
 from mtprof_nb.capture.shared.closures import OF_OPTIMIZER
-from mtprof_nb.capture.shared.phases import settled, spread_over_outermost
-from mtprof_nb.model.intervals import covered, in_nesting_order, innermost, nest_intervals
-from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, FORWARD, OPTIMIZER, OTHER, Bool, Int8, Int32, Int64
+from mtprof_nb.capture.shared.phases import OF_LOADER, phases, settled, spread_over_outermost
+from mtprof_nb.model.trace import ENGINE_PREFIX, Bool, Int8, Int32
 
 #: How the name begins of the Python call of a module.
 _MODULE_PREFIX = "nn.Module: "
@@ -44,22 +43,19 @@ def link(columns: KinetoColumns, kineto_event: Any, counters: Mapping[int, int] 
     """
     is_engine = columns.where_name(lambda name: name.startswith(ENGINE_PREFIX)) | columns.is_backward_node
     is_optimizer = columns.is_scope & columns.where_name(lambda name: name.startswith(OF_OPTIMIZER))
-    is_loader = columns.is_scope & columns.where_name(lambda name: name.startswith("enumerate(DataLoader)"))
-    node = _enclosing(columns, is_engine)
-    forward_of_node = _forward_of_nodes(columns, is_engine, kineto_event)
+    is_loader = columns.is_scope & columns.where_name(lambda name: name.startswith(OF_LOADER))
+    is_module = columns.is_python & columns.where_name(lambda name: name.startswith(_MODULE_PREFIX))
     is_op = ~columns.is_scope & ~columns.is_python
+    intervals = columns.intervals
+    node = intervals.innermost(is_engine).astype(np.int32)
+    forward_of_node = _forward_of_nodes(columns, is_engine, kineto_event)
     recorded = _recorded_by_autograd(columns, is_op & ~is_engine, forward_of_node, counters)
-    phase = np.where(recorded, FORWARD, OTHER).astype(np.int8)
-    in_loader = _inside(columns, is_loader)
-    phase[in_loader] = OTHER
     # A step may run inside a node, in a hook of it, and a pass inside a step, by its closure: the inner one counts.
-    around = _enclosing(columns, is_engine | is_optimizer)
+    around = intervals.innermost(is_engine | is_optimizer)
     in_step = (around >= 0) & is_optimizer[around]
-    phase[around >= 0] = BACKWARD
-    phase[in_step] = OPTIMIZER
-    phase[_inside(columns, _root_gradients(columns, is_engine))] = BACKWARD
-    in_module = _inside(columns, columns.is_python & columns.where_name(lambda name: name.startswith(_MODULE_PREFIX)))
-    phase = settled(phase, is_op & ~in_loader & (phase == OTHER), in_module)
+    is_backward = ((around >= 0) & ~in_step) | intervals.inside(_root_gradients(columns, is_engine))
+    phase, undecided = phases(is_op, recorded, intervals.inside(is_loader), is_backward, in_step)
+    phase = settled(phase, undecided, intervals.inside(is_module))
     forward = np.where((node >= 0) & ~in_step, forward_of_node[node], -1).astype(np.int32)
     return Links(phase, forward, node)
 
@@ -74,35 +70,14 @@ def _recorded_by_autograd(
     made = np.zeros(len(columns), np.bool_)
     made[forward_of_node[forward_of_node >= 0]] = True
     of_roots = columns.sequence_nr[_is_node_of(columns, _GRAPH_ROOT)]
-    end_ns = columns.end_ns
-    for thread, rows in _rows_by_thread(columns, is_op):
+    for rows in columns.intervals.by_thread(is_op):
         makers = rows[columns.sequence_nr[rows] >= 0]
         numbers = columns.sequence_nr[makers]
-        following = np.append(numbers[1:], counters.get(columns.threads[thread].native_id, 0))
+        native_id = columns.threads[columns.thread[rows[0]]].native_id
+        following = np.append(numbers[1:], counters.get(native_id, 0))
         made[makers] |= (following > numbers) & ~np.isin(numbers, of_roots)
-        made[rows] = spread_over_outermost(columns.start_ns[rows], end_ns[rows], made[rows])
+        made[rows] = spread_over_outermost(columns.start_ns[rows], columns.end_ns[rows], made[rows])
     return made
-
-
-def _rows_by_thread(columns: KinetoColumns, mask: Bool) -> list[tuple[int, Int64]]:
-    """For each thread, the chosen rows sorted by start, the longer first."""
-    threads = np.unique(columns.thread[mask]).tolist()
-    return [(thread, _in_order(columns, np.flatnonzero(mask & (columns.thread == thread)))) for thread in threads]
-
-
-def _in_order(columns: KinetoColumns, rows: Int64) -> Int64:
-    """`rows` sorted by start, the longer first: as Kineto gives them nearly always."""
-    starts, durations = columns.start_ns[rows], columns.duration_ns[rows]
-    return rows if in_nesting_order(starts, starts + durations) else rows[np.lexsort((-durations, starts))]
-
-
-def _inside(columns: KinetoColumns, mask: Bool) -> Bool:
-    inside = np.zeros(len(columns), np.bool_)
-    end_ns = columns.end_ns
-    for thread, rows in _rows_by_thread(columns, mask):
-        here = np.flatnonzero(columns.thread == thread)
-        inside[here] = covered(columns.start_ns[rows], end_ns[rows], columns.start_ns[here])
-    return inside | mask
 
 
 def _root_gradients(columns: KinetoColumns, is_engine: Bool) -> Bool:
@@ -112,27 +87,13 @@ def _root_gradients(columns: KinetoColumns, is_engine: Bool) -> Bool:
     if not candidates.any() or not is_engine.any():
         return roots
     is_op = ~columns.is_scope & ~columns.is_python
-    end_ns = columns.end_ns
-    for thread, rows in _rows_by_thread(columns, candidates):
-        ops = _in_order(columns, np.flatnonzero(is_op & (columns.thread == thread)))
-        following = np.searchsorted(columns.start_ns[ops], end_ns[rows], side="left")
+    ops_of = {columns.thread[ops[0]]: ops for ops in columns.intervals.by_thread(is_op)}
+    for rows in columns.intervals.by_thread(candidates & is_op):
+        ops = ops_of[columns.thread[rows[0]]]
+        following = np.searchsorted(columns.start_ns[ops], columns.end_ns[rows], side="left")
         has_next = following < len(ops)
         roots[rows[has_next]] = is_engine[ops[following[has_next]]]
     return roots
-
-
-def _enclosing(columns: KinetoColumns, mask: Bool) -> Int32:
-    """The innermost event of `mask` that each event started in (itself, if it is one), or -1."""
-    node = np.full(len(columns), -1, np.int32)
-    end_ns = columns.end_ns
-    for thread, rows in _rows_by_thread(columns, mask):
-        parents, _ = nest_intervals(columns.start_ns[rows], end_ns[rows])
-        here = np.flatnonzero(columns.thread == thread)
-        found = innermost(columns.start_ns[rows], end_ns[rows], parents, columns.start_ns[here])
-        node[here] = np.where(found >= 0, rows[found], -1)
-    own = np.flatnonzero(mask)
-    node[own] = own
-    return node
 
 
 def _is_node_of(columns: KinetoColumns, kind: str) -> Bool:

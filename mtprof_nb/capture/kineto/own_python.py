@@ -9,7 +9,6 @@ import numpy as np
 
 from mtprof_nb.capture.kineto.kineto_events import KinetoColumns
 from mtprof_nb.capture.shared.python_stacks import is_in_folder, is_standard_library
-from mtprof_nb.model.intervals import nest_intervals
 from mtprof_nb.model.trace import Bool, Int64
 
 _PACKAGE = str(Path(__file__).parents[2])
@@ -27,14 +26,9 @@ _CLOSED = (
 def own_python(columns: KinetoColumns) -> Bool:
     """Which events are calls of this package, or of others on its behalf. The user's own, whoever called, are not."""
     own = columns.where_name(is_own_name) & columns.is_python
-    serving = columns.where_name(is_serving_name)
-    closed = columns.where_name(is_closed_name)
-    for thread in np.unique(columns.thread[own]).tolist():
-        rows = np.flatnonzero(columns.is_python & (columns.thread == thread))
-        rows = rows[np.lexsort((-columns.duration_ns[rows], columns.start_ns[rows]))]
-        parents, _ = nest_intervals(columns.start_ns[rows], columns.end_ns[rows])
-        own[rows] = _with_servants(parents, own[rows], serving[rows], closed[rows])
-    return own
+    of_own_threads = np.isin(columns.thread, np.unique(columns.thread[own]))
+    parents = columns.intervals.parents(columns.is_python & of_own_threads)
+    return _with_servants(parents, own, columns.where_name(is_serving_name), columns.where_name(is_closed_name))
 
 
 def _with_servants(parents: Int64, hidden: Bool, serving: Bool, closed: Bool) -> Bool:

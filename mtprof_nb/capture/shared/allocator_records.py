@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
 from mtprof_nb.model.intervals import innermost, nest_intervals
 from mtprof_nb.model.trace import OP, PYTHON, Allocations, Bool, Int32, Int64, Trace
 
@@ -116,7 +117,8 @@ def _changes(trace: Trace, mask: Bool, before: Int64, after: Int64, *, counts_fr
     rows = np.flatnonzero(mask)
     moment = np.concatenate((trace.start_ns[rows], trace.end_ns[rows]))
     held = np.concatenate((before[rows], after[rows]))
-    event = np.concatenate((_parents(trace, rows), rows))
+    parents = ThreadIntervals(trace.start_ns, trace.end_ns, trace.track).parents(mask)
+    event = np.concatenate((parents[rows], rows))
     reader = np.concatenate((rows, rows))
     # At one moment, what ends there was read before what begins there; an op without length begins first.
     begins = np.arange(len(moment)) < len(rows)
@@ -140,16 +142,6 @@ def _changes(trace: Trace, mask: Bool, before: Int64, after: Int64, *, counts_fr
         device=trace.device[reader],
         device_index=trace.device_index[reader],
     )
-
-
-def _parents(trace: Trace, rows: Int64) -> Int64:
-    """For each of `rows`, the one of them on the same thread that it ran in, or -1."""
-    found = np.full(len(rows), -1, np.int64)
-    for thread in np.unique(trace.track[rows]).tolist():
-        here = np.flatnonzero(trace.track[rows] == thread)
-        parents, _ = nest_intervals(trace.start_ns[rows[here]], trace.end_ns[rows[here]])
-        found[here] = np.where(parents >= 0, rows[here][parents], -1)
-    return found
 
 
 def innermost_events(trace: Trace, records: Allocations) -> Int32:

@@ -45,9 +45,9 @@ def link_by_sequence_nr(rows: Rows) -> Links:
     node = rows.of_ops(np.array(rows.ops["node"], np.int64), NOT_IN_BACKWARD)
     is_backward = node != NOT_IN_BACKWARD
     sequence_nr = np.where(node >= 0, node, -1)
-    lanes = rows.by_lane(rows.is_op)
+    lanes = rows.by_thread(rows.is_op)
     for here in lanes:
-        before = np.concatenate(([rows.lanes[rows.lane[here[0]]].first_sequence_nr], counter[here][:-1]))
+        before = np.concatenate(([rows.lanes[rows.thread[here[0]]].first_sequence_nr], counter[here][:-1]))
         made = (counter[here] > before) & ~is_backward[here]
         sequence_nr[here[made]] = counter[here[made]] - 1
     forward = np.full(len(rows), -1, np.int32)
@@ -56,9 +56,9 @@ def link_by_sequence_nr(rows: Rows) -> Links:
     is_own = node[wanted] < counter[wanted]
     ways = np.zeros(len(wanted), np.int64)
     for here in lanes:
-        first = rows.lanes[rows.lane[here[0]]].first_sequence_nr
+        first = rows.lanes[rows.thread[here[0]]].first_sequence_nr
         maker = _maker_by_counter(counter[here], _is_in_place(rows, here), node[wanted])
-        usable = (maker >= 0) & (node[wanted] >= first) & (is_own == (rows.lane[wanted] == rows.lane[here[0]]))
+        usable = (maker >= 0) & (node[wanted] >= first) & (is_own == (rows.thread[wanted] == rows.thread[here[0]]))
         usable &= rows.start[here[np.maximum(maker, 0)]] < rows.start[wanted]
         forward[wanted[usable]] = here[maker[usable]]
         ways += usable
@@ -109,7 +109,7 @@ def link_by_node(rows: Rows) -> Links:
     forward = np.full(len(rows), -1, np.int32)
     sequence_nr[made_by[made_by >= 0]] = np.flatnonzero(made_by >= 0)
     for number, lane in enumerate(rows.lanes):
-        here = np.flatnonzero(rows.lane == number)
+        here = np.flatnonzero(rows.thread == number)
         began, ended = _pairs(lane.backward)
         order = np.argsort(began, kind="stable")
         began, ended = began[order], ended[order]
@@ -136,7 +136,7 @@ def _makers(rows: Rows) -> tuple[list[tuple[int, int]], Int64]:
     """(time, identity) of every node by age, and the op that made it: the last one to end before, or around it."""
     made: list[tuple[int, int, int]] = []
     for number, lane in enumerate(rows.lanes):
-        here = np.flatnonzero((rows.lane == number) & rows.is_op)
+        here = np.flatnonzero((rows.thread == number) & rows.is_op)
         identity, time = _pairs(lane.made)
         maker = _last_ended(rows, here, time)
         made += zip(time.tolist(), identity.tolist(), maker.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""The records of all threads as sorted columns, before anything is concluded from them."""
+"""The records of all threads of a Python hook as sorted columns."""
 
 from __future__ import annotations
 
@@ -9,27 +9,22 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.capture.shared.buffer import SCOPE_FIELDS, Buffer, Lane
-from mtprof_nb.model.intervals import covered, innermost, nest_intervals
-from mtprof_nb.model.trace import Bool, Int32, Int64
+from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
+from mtprof_nb.model.trace import Bool, Int64
 
 
 @dataclass(frozen=True)
-class Rows:
-    """One row an event in the order of a `Trace`; what ops alone have is reached through `op`."""
+class Rows(ThreadIntervals):
+    """One row per event in the order of a `Trace`; `op` leads to the values that only ops have."""
 
-    start: Int64
-    end: Int64
-    lane: Int32
     #: Position in the lists of `ops`, or -1 for a scope.
     op: Int64
     #: Position in the lists of `scopes`, or -1 for an op.
     scope: Int64
     ops: dict[str, list[Any]]
     scopes: dict[str, list[Any]]
+    #: The records of each thread, by `thread`.
     lanes: Sequence[Lane]
-
-    def __len__(self) -> int:
-        return len(self.start)
 
     @property
     def is_op(self) -> Bool:
@@ -38,40 +33,15 @@ class Rows:
         return found
 
     def of_ops(self, values: Any, absent: Any) -> Any:
-        """A column for all rows from one value an op."""
+        """A column for all rows from one value per op."""
         values = np.asarray(values)
         column = np.full(len(self), absent, values.dtype)
         column[self.is_op] = values[self.op[self.is_op]]
         return column
 
     def of_all(self, values: Any) -> Any:
-        """A column for all rows from one value an op, followed by one value a scope."""
+        """A column for all rows from one value per op, followed by one value per scope."""
         return np.asarray(values)[np.where(self.is_op, self.op, len(self.ops["name"]) + self.scope)]
-
-    def by_lane(self, mask: Bool) -> list[Int64]:
-        """For each lane that has some, its rows of `mask`, in order."""
-        chosen = np.flatnonzero(mask)
-        chosen = chosen[np.argsort(self.lane[chosen], kind="stable")]
-        edges = np.flatnonzero(np.diff(self.lane[chosen])) + 1
-        return np.split(chosen, edges) if len(chosen) else []
-
-    def inside(self, mask: Bool) -> Bool:
-        """Whether each row started while a row of `mask`, of the same lane, was running (itself counts)."""
-        found = mask.copy()
-        for outer in self.by_lane(mask):
-            here = np.flatnonzero(self.lane == self.lane[outer[0]])
-            found[here] |= covered(self.start[outer], self.end[outer], self.start[here])
-        return found
-
-    def innermost(self, mask: Bool) -> Int64:
-        """The last-starting row of `mask`, of the same lane, that was running as each row started (itself counts)."""
-        found = np.where(mask, np.arange(len(self)), -1)
-        for outer in self.by_lane(mask):
-            here = np.flatnonzero((self.lane == self.lane[outer[0]]) & ~mask)
-            starts, ends = self.start[outer], self.end[outer]
-            at = innermost(starts, ends, nest_intervals(starts, ends)[0], self.start[here])
-            found[here] = np.where(at >= 0, outer[at], -1)
-        return found
 
 
 def read_rows(buffer: Buffer) -> Rows:
@@ -93,7 +63,7 @@ def read_rows(buffer: Buffer) -> Rows:
     return Rows(
         start=start[order],
         end=end[order],
-        lane=np.array(op_lane + scope_lane, np.int32)[order],
+        thread=np.array(op_lane + scope_lane, np.int32)[order],
         op=np.where(order < count, order, -1),
         scope=np.where(order < count, -1, order - count),
         ops=ops,
@@ -103,7 +73,7 @@ def read_rows(buffer: Buffer) -> Rows:
 
 
 def _append(columns: dict[str, list[Any]], flat: list[Any]) -> int:
-    """Deal the whole records of `flat` out to `columns`; how many there were."""
+    """Append the complete records of `flat` to `columns`; returns how many there are."""
     width = len(columns)
     count = len(flat) // width
     for position, column in enumerate(columns.values()):

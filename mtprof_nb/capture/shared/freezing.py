@@ -18,12 +18,9 @@ from mtprof_nb.capture.shared.buffered_rows import Rows, read_rows
 from mtprof_nb.capture.shared.closures import OF_OPTIMIZER, with_closures
 from mtprof_nb.capture.shared.garbage_collector import collector_paused
 from mtprof_nb.capture.shared.interning import describe, intern
-from mtprof_nb.capture.shared.phases import settled, spread_over_outermost
+from mtprof_nb.capture.shared.phases import OF_LOADER, phases, settled, spread_over_outermost
 from mtprof_nb.errors import warn
-from mtprof_nb.model.intervals import crossing, nest_intervals
-from mtprof_nb.model.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, SCOPE, STEP_PREFIX, Bool, Int8, Trace
-
-_IN_BACKGROUND = "enumerate(DataLoader)"
+from mtprof_nb.model.trace import BACKWARD, OP, OPTIMIZER, SCOPE, STEP_PREFIX, Bool, Int8, Trace
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ def _freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
         devices=device_types,
         start_ns=rows.start + offset,
         duration_ns=rows.end - rows.start,
-        track=rows.lane,
+        track=rows.thread,
         tracks=tuple(lane.track for lane in rows.lanes),
         phase=settled(phase, undecided, np.zeros(len(rows), np.bool_)),
         correlation_id=np.where(is_op, np.cumsum(is_op), 0),
@@ -127,16 +124,14 @@ def _with_facts(trace: Trace, rows: Rows, vocabulary: Vocabulary, undecided: Boo
 
 
 def _phase(rows: Rows, links: Links) -> tuple[Int8, Bool]:
-    """Phases, and the ops outside backward and optimizers that autograd did not record, which are other so far."""
+    """Phases, and the ops that are not decided yet; see `phases`."""
     recorded = _recorded_by_autograd(rows, links)
-    in_loader = rows.inside(_is_scope_of(rows, _IN_BACKGROUND))
+    in_loader = rows.inside(_is_scope_of(rows, OF_LOADER))
     step = rows.innermost(_is_scope_of(rows, OF_OPTIMIZER))
     # A step may run inside a node, in a hook of it, and a pass inside a step, by its closure: the inner one counts.
     is_inner = links.running == links.running[step]
     is_backward = links.is_backward & ~((step >= 0) & is_inner)
-    phase = np.where(recorded & ~in_loader, FORWARD, OTHER)
-    phase = np.select([is_backward, step >= 0], [BACKWARD, OPTIMIZER], phase).astype(np.int8)
-    return phase, rows.is_op & ~in_loader & (phase == OTHER)
+    return phases(rows.is_op, recorded, in_loader, is_backward, step >= 0)
 
 
 def _is_scope_of(rows: Rows, prefix: str) -> Bool:
@@ -150,7 +145,7 @@ def _recorded_by_autograd(rows: Rows, links: Links) -> Bool:
     """Ops for which autograd made a node, and all that is around or inside one, up to the outermost op."""
     made: Bool = (links.sequence_nr >= 0) & ~links.is_backward & rows.is_op
     with_autograd = rows.of_ops(np.array(rows.ops.get("grad", [True] * len(rows.ops["name"])), np.bool_), True)
-    for here in rows.by_lane(rows.is_op):
+    for here in rows.by_thread(rows.is_op):
         made[here] = _with_functions(made[here], ~with_autograd[here] & ~links.is_backward[here])
         made[here] = spread_over_outermost(rows.start[here], rows.end[here], made[here])
     return made
@@ -170,10 +165,9 @@ def _is_async(rows: Rows) -> Bool:
     is_scope = ~rows.is_op
     found[is_scope] = np.array(rows.scopes["is_async"], np.bool_)[rows.scope[is_scope]]
     is_step = np.array([name.startswith(STEP_PREFIX) for name in rows.scopes["name"]], np.bool_)
-    for here in rows.by_lane(is_scope & ~found):
-        here = here[~is_step[rows.scope[here]]]
-        found[here] = crossing(rows.start[here], rows.end[here])
-    return found
+    nests = is_scope & ~found
+    nests[nests] = ~is_step[rows.scope[nests]]
+    return found | rows.crossing(nests)
 
 
 def _with_shapes(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
@@ -225,7 +219,5 @@ def _is_lent(trace: Trace, has_own: Bool) -> Bool:
 def _flops(rows: Rows) -> Any:
     """Operations of each op; the outer one's, where an op and one inside it both have a formula."""
     flops = rows.of_ops(np.array(rows.ops["flops"], np.int64), -1)
-    for here in rows.by_lane(flops >= 0):
-        parents, _ = nest_intervals(rows.start[here], rows.end[here])
-        flops[here[parents >= 0]] = -1
+    flops[rows.parents(flops >= 0) >= 0] = -1
     return flops

@@ -1,0 +1,71 @@
+"""Intervals of several threads: which of them ran inside which others of the same thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mtprof_nb.model.intervals import covered, crossing, in_nesting_order, innermost, nest_intervals
+from mtprof_nb.model.trace import Bool, Int32, Int64
+
+
+@dataclass(frozen=True)
+class ThreadIntervals:
+    """One row per interval. A mask chooses rows; the rows of a thread are compared with that thread's alone."""
+
+    start: Int64
+    end: Int64
+    thread: Int32
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def by_thread(self, mask: Bool) -> list[Int64]:
+        """The rows of `mask`, for each thread that has some, sorted by start, the longer first."""
+        chosen = np.flatnonzero(mask)
+        threads = self.thread[chosen]
+        if not len(chosen):
+            return []
+        if (threads != threads[0]).any():
+            order = np.argsort(threads, kind="stable")
+            chosen, threads = chosen[order], threads[order]
+        return [self._sorted(rows) for rows in np.split(chosen, np.flatnonzero(np.diff(threads)) + 1)]
+
+    def _sorted(self, rows: Int64) -> Int64:
+        start, end = self.start[rows], self.end[rows]
+        # Hooks record nearly all rows in this order already.
+        return rows if in_nesting_order(start, end) else rows[np.lexsort((-end, start))]
+
+    def inside(self, mask: Bool) -> Bool:
+        """Whether each row started while a row of `mask` was running (a row of `mask` counts itself)."""
+        found = mask.copy()
+        for outer in self.by_thread(mask):
+            here = np.flatnonzero(self.thread == self.thread[outer[0]])
+            found[here] |= covered(self.start[outer], self.end[outer], self.start[here])
+        return found
+
+    def innermost(self, mask: Bool) -> Int64:
+        """The last-starting row of `mask` that was running as each row started, or -1 (a row of `mask` is its own)."""
+        found = np.where(mask, np.arange(len(self)), -1)
+        for outer in self.by_thread(mask):
+            here = np.flatnonzero((self.thread == self.thread[outer[0]]) & ~mask)
+            start, end = self.start[outer], self.end[outer]
+            position = innermost(start, end, nest_intervals(start, end)[0], self.start[here])
+            found[here] = np.where(position >= 0, outer[position], -1)
+        return found
+
+    def parents(self, mask: Bool) -> Int64:
+        """For each row of `mask` the innermost other row of `mask` around it, or -1; -1 for all other rows."""
+        found = np.full(len(self), -1, np.int64)
+        for rows in self.by_thread(mask):
+            position, _ = nest_intervals(self.start[rows], self.end[rows])
+            found[rows] = np.where(position >= 0, rows[position], -1)
+        return found
+
+    def crossing(self, mask: Bool) -> Bool:
+        """The rows of `mask` that overlap another one of `mask`, where neither holds the other."""
+        found = np.zeros(len(self), np.bool_)
+        for rows in self.by_thread(mask):
+            found[rows] = crossing(self.start[rows], self.end[rows])
+        return found
