@@ -307,8 +307,8 @@ def test_with_every_flag_off_shapes_stacks_and_modules_are_not_read(monkeypatch:
     def read(*_args: Any) -> Any:
         raise AssertionError("read, though nobody asked for it")
 
-    for name in ("tensor_facts.TensorFacts.shapes", "tensor_facts.TensorFacts.flops", "stacks.Stacks.capture"):
-        monkeypatch.setattr(f"mtprof_nb.capture.{name}", read)
+    for name in ("tensor_facts.TensorFacts.shapes", "tensor_facts.TensorFacts.flops", "python_stacks.Stacks.capture"):
+        monkeypatch.setattr(f"mtprof_nb.capture.shared.{name}", read)
     monkeypatch.setattr("mtprof_nb.capture.shared.module_paths.ModulesOnStack.path", read)
     trace = record(lambda: torch.ones(1))
 

@@ -138,9 +138,9 @@ class MarkBuffers:
         try:
             for buffer in self._buffers:
                 buffer.pack()
-            self._show_last_marks()
-            if self._count >= PACKING and self._look is not None:
-                self.measure_costs()
+            # On the cell's thread alone: costs are not measured on two threads at once.
+            if threading.get_native_id() == self.cell_thread and self._count:
+                self._show_last_marks()
         except BaseException:
             self._give_up("marking was interrupted: later lines are not marked")
             raise
@@ -153,8 +153,10 @@ class MarkBuffers:
         return starmap(time.perf_counter_ns, repeat((), following))
 
     def _show_last_marks(self) -> None:
-        if self._look is None or not self._count or threading.get_native_id() != self.cell_thread:
+        if self._look is None:
             return
+        if self._count >= PACKING:
+            self.measure_costs()
         try:
             self._look(self._buffers[0].packed[-1])
         except Exception as error:
