@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from traces import with_defaults
 
 from mtprof_nb.model.trace import (
     BACKWARD,
@@ -146,20 +147,21 @@ def training_run(events: int, layers: int = 6, **scalars: Any) -> Trace:
     level = 3 * (1 << 20) + np.cumsum(np.where(kind == OP, changes, 0))
     level -= level.min() if len(level) else 0
     is_op = kind == OP
-    trace = Trace(
+    columns = with_defaults(
+        Trace,
+        count,
         name=name,
         kind=kind,
         device=np.zeros(count),
-        device_index=np.zeros(count),
         start_ns=start,
         duration_ns=end - start,
         track=np.tile(column("thread"), steps),
         phase=np.tile(column("phase"), steps),
         correlation_id=np.cumsum(is_op) * is_op,
-        sequence_nr=np.full(count, -1),
-        forward=np.full(count, -1),
         step=step,
-        is_async=np.zeros(count),
+    )
+    trace = Trace(
+        **columns,
         names=(*names, *step_names),
         devices=("CPU",),
         tracks=(Track(4242, "MainThread"), Track(4243, "loader")),
@@ -195,13 +197,14 @@ def _stack(interner: StackInterner, line: int) -> int:
 
 def _allocations(changes: np.ndarray, level: np.ndarray, start: np.ndarray, thread: np.ndarray) -> Allocations:
     at = np.flatnonzero(changes)
-    return Allocations(
+    columns = with_defaults(
+        Allocations,
+        len(at),
         time_ns=start[at] + 200,
         nbytes=changes[at],
         total=level[at],
-        address=np.zeros(len(at)),
         event=at,
         track=thread[at],
         device=np.zeros(len(at)),
-        device_index=np.zeros(len(at)),
     )
+    return Allocations(**columns)

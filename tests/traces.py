@@ -1,13 +1,18 @@
-"""Hand-made traces: a list of short rows becomes a `Trace` with exact numbers."""
+"""Hand-made traces: a list of short rows becomes a `Trace` with exact numbers.
+
+The schema of `Trace` says which columns there are, so that a new column needs nothing here: a row may name it.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from mtprof_nb.model.input_values import to_text
+from mtprof_nb.model.schema import schema_of
 from mtprof_nb.model.trace import (
     KERNEL,
     KINDS,
@@ -22,23 +27,96 @@ from mtprof_nb.model.trace import (
     Track,
 )
 
+Row = dict[str, Any]
+_STACK_TREES = ("stacks", "line_stacks")
+#: The column that is there where a flag was on.
+_COLUMNS_OF_FLAGS = {
+    "record_shapes": "shape",
+    "profile_memory": "memory_before",
+    "with_stack": "stack",
+    "with_flops": "flops",
+    "with_modules": "module",
+}
 
-def event(name: str, start_ns: int, end_ns: int, **facts: Any) -> dict[str, Any]:
-    """One row for `make_trace`. Facts: kind, device, thread, phase, step, sequence_nr, forward (a position in
-    the list), shapes, dtypes, stack (frames innermost first: ("f.py", 3, "run")), stack_is_forward,
-    memory=(before, after), flops, module, line=("f.py", 3), line_stack (as stack), parameter,
-    is_async, launcher, overload, strides (beside shapes), values=(inputs, keywords),
-    record_function, extra (JSON by key)."""
+
+def event(name: str, start_ns: int, end_ns: int, **facts: Any) -> Row:
+    """One row for `make_trace`. A fact has the name of a column; of one that points into a table, it is the entry.
+
+    These are written otherwise: kind and phase in words, thread (with thread_number) or stream for the track, shapes
+    with dtypes and strides, stack and line_stack as frames, innermost first: ("f.py", 3, "run"), line=("f.py", 3),
+    memory=(before, after), values=(inputs, keywords), extra as a dict.
+    """
     return {"name": name, "start_ns": start_ns, "end_ns": end_ns, **facts}
 
 
-def _intern(values: list[Any], absent: Any = None) -> tuple[np.ndarray, tuple[Any, ...]]:
-    table: dict[Any, int] = {}
-    ids = [-1 if value is absent else table.setdefault(value, len(table)) for value in values]
-    return np.array(ids, np.int32), tuple(table)
+def make_trace(rows: list[Row], allocations: list[Row] | None = None, **scalars: Any) -> Trace:
+    """A `Trace` of `rows` (see `event`), sorted. `scalars` are fields of `Trace`, and pid, rank, host, metadata."""
+    tables = _Tables()
+    columns = _columns(Trace, rows, tables)
+    is_op = np.array([row.get("kind", "op") == "op" for row in rows], np.bool_)
+    columns["correlation_id"] = np.cumsum(is_op) * is_op
+    flags = {flag: column in columns for flag, column in _COLUMNS_OF_FLAGS.items()}
+    if allocations is not None:
+        flags["profile_memory"] = True
+        totals = np.cumsum([row["nbytes"] for row in allocations]).tolist()
+        counted = [{"total": total, **row} for row, total in zip(allocations, totals, strict=True)]
+        columns["allocations"] = Allocations(**_columns(Allocations, counted, tables))
+    scalars["metadata"] = tuple(scalars.get("metadata", {}).items())
+    process = Process(**{name: scalars.pop(name) for name in ("pid", "rank", "host", "metadata") if name in scalars})
+    scalars.setdefault("recorded", Recorded(**flags))
+    scalars.setdefault("began_ns", min((row["start_ns"] for row in rows), default=0))
+    scalars.setdefault("ended_ns", max((row["end_ns"] for row in rows), default=0))
+    return Trace(**columns, **tables.fields(), processes=(process,), **scalars).sorted()
 
 
-def _track(row: dict[str, Any]) -> Track:
+def with_defaults(record: type, count: int, **columns: Any) -> dict[str, Any]:
+    """`columns`, and for each other one that `record` must have, `count` times the number that means nothing."""
+    needed = [column for column in schema_of(record).columns.values() if not column.is_optional]
+    return {column.name: np.full(count, column.absent) for column in needed} | columns
+
+
+def _columns(record: type, rows: Sequence[Row], tables: _Tables) -> dict[str, Any]:
+    """Each column that some row has a fact of, and those that must be there."""
+    columns = with_defaults(record, len(rows))
+    for column in schema_of(record).columns.values():
+        read = _READERS.get(column.name, lambda row, name=column.name: row.get(name))
+        facts = [read(row) for row in rows]
+        if all(fact is None for fact in facts):
+            continue
+        if column.table:
+            facts = [None if fact is None else tables.position(column.table, fact) for fact in facts]
+        columns[column.name] = [column.absent if fact is None else fact for fact in facts]
+    return columns
+
+
+class _Tables:
+    """The tables of a trace that is being made. An entry that has others beside it is a tuple of all of them."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, dict[Any, int]] = {table: {} for table in ("names", "devices", "tracks")}
+        self._stacks: dict[str, StackInterner] = {}
+
+    def position(self, table: str, entry: Any) -> int:
+        if table in _STACK_TREES:
+            frames = (Frame(*frame) for frame in reversed(entry))
+            return self._stacks.setdefault(table, StackInterner()).stack(frames)
+        known = self._entries.setdefault(table, {})
+        return known.setdefault(entry, len(known))
+
+    def fields(self) -> dict[str, Any]:
+        beside = schema_of(Trace).beside
+        found: dict[str, Any] = {table: interner.tree() for table, interner in self._stacks.items()}
+        for table, entries in self._entries.items():
+            if table not in beside:
+                found[table] = tuple(entries)
+                continue
+            for name, column in zip((table, *beside[table]), zip(*entries, strict=True), strict=True):
+                found[name] = () if all(entry is None for entry in column) else tuple(entry or () for entry in column)
+        found["devices"] = found["devices"] or ("CPU",)
+        return found
+
+
+def _track(row: Row) -> Track:
     native = row.get("thread", 1)
     if KINDS.index(row.get("kind", "op")) >= KERNEL:
         device = f"{row.get('device', 'CPU')}:{row.get('device_index', 0)}"
@@ -46,115 +124,29 @@ def _track(row: dict[str, Any]) -> Track:
     return Track(native, f"thread {native}", number=row.get("thread_number", -1))
 
 
-def make_trace(rows: list[dict[str, Any]], allocations: list[dict[str, Any]] | None = None, **scalars: Any) -> Trace:
-    """A `Trace` of `rows` (see `event`), sorted. `scalars` are `Trace` fields such as label or metadata."""
+def _given(key: str, read: Callable[[Any], Any]) -> Callable[[Row], Any]:
+    """A reader of the fact `key`; None where a row lacks it."""
+    return lambda row: None if row.get(key) is None else read(row[key])
 
-    def column(key: str, default: Any) -> list[Any]:
-        return [row.get(key, default) for row in rows]
 
-    def given(key: str) -> bool:
-        return any(key in row for row in rows)
+def _shape(row: Row) -> Any:
+    if "shapes" not in row:
+        return None
+    return row["shapes"], row.get("dtypes", ("float",) * len(row["shapes"])), row.get("strides")
 
-    name, names = _intern(column("name", ""))
-    device, devices = _intern(column("device", "CPU"))
-    track, tracks = _intern([_track(row) for row in rows])
-    if not devices:
-        devices = ("CPU",)
-    is_op = [row.get("kind", "op") == "op" for row in rows]
-    optional: dict[str, Any] = {}
-    recorded: dict[str, bool] = {}
-    if given("shapes"):
-        optional["shape"], pairs = _intern(
-            [
-                (row["shapes"], row.get("dtypes", ("float",) * len(row["shapes"])), row.get("strides", ()))
-                if "shapes" in row
-                else None
-                for row in rows
-            ]
-        )
-        optional["shapes"] = tuple(pair[0] for pair in pairs)
-        optional["dtypes"] = tuple(pair[1] for pair in pairs)
-        optional["strides"] = tuple(pair[2] for pair in pairs) if given("strides") else ()
-        recorded["record_shapes"] = True
-    if given("stack"):
-        interner = StackInterner()
-        optional["stack"] = [interner.stack(Frame(*frame) for frame in reversed(row.get("stack", ()))) for row in rows]
-        optional["stacks"] = interner.tree()
-        optional["stack_is_forward"] = column("stack_is_forward", False)
-        recorded["with_stack"] = True
-    if given("memory"):
-        optional["memory_before"] = [row.get("memory", (-1, -1))[0] for row in rows]
-        optional["memory_after"] = [row.get("memory", (-1, -1))[1] for row in rows]
-        recorded["profile_memory"] = True
-    if given("flops"):
-        optional["flops"] = column("flops", -1)
-        recorded["with_flops"] = True
-    for key, table in (("module", "modules"), ("overload", "overloads"), ("parameter", "parameters")):
-        if given(key):
-            optional[key], optional[table] = _intern(column(key, None))
-    if given("module"):
-        recorded["with_modules"] = True
-    if given("line"):
-        lines, table = _intern(column("line", None))
-        optional["line"], optional["lines"] = lines, tuple(SourceLine(*line) for line in table)
-    if given("line_stack"):
-        marked = StackInterner()
-        optional["line_stack"] = [
-            marked.stack(Frame(*frame) for frame in reversed(row.get("line_stack", ()))) for row in rows
-        ]
-        optional["line_stacks"] = marked.tree()
-    if given("values"):
-        texts = [to_text(*row["values"]) if "values" in row else None for row in rows]
-        optional["values"], optional["value_texts"] = _intern(texts)
-    if given("extra"):
-        optional["extra"], optional["extras"] = _intern(
-            [json.dumps(said) if said else None for said in column("extra", None)]
-        )
-    if given("record_function"):
-        optional["record_function"] = column("record_function", 0)
-    for key in ("launcher", "launch", "moved_bytes"):
-        if given(key):
-            optional[key] = column(key, -1)
-    if allocations is not None:
-        recorded["profile_memory"] = True
-        total, totals = 0, []
-        for row in allocations:
-            total += row["nbytes"]
-            totals.append(row.get("total", total))
-        optional["allocations"] = Allocations(
-            time_ns=[row["time_ns"] for row in allocations],
-            nbytes=[row["nbytes"] for row in allocations],
-            total=totals,
-            address=[row.get("address", 0) for row in allocations],
-            event=[row.get("event", -1) for row in allocations],
-            track=[tracks.index(_track(row)) for row in allocations],
-            device=[devices.index(row.get("device", "CPU")) for row in allocations],
-            device_index=[row.get("device_index", 0) for row in allocations],
-            reserved=[row.get("reserved", 0) for row in allocations] if "reserved" in str(allocations) else None,
-        )
-    starts, ends = column("start_ns", 0), column("end_ns", 0)
-    metadata = tuple(scalars.pop("metadata", {}).items())
-    scalars.setdefault("recorded", Recorded(**recorded))
-    scalars.setdefault("began_ns", min(starts, default=0))
-    scalars.setdefault("ended_ns", max(ends, default=0))
-    return Trace(
-        name=name,
-        kind=[KINDS.index(kind) for kind in column("kind", "op")],
-        device=device,
-        device_index=column("device_index", 0),
-        start_ns=starts,
-        duration_ns=[end - start for start, end in zip(starts, ends, strict=True)],
-        track=track,
-        phase=[PHASES.index(phase) for phase in column("phase", "forward")],
-        correlation_id=np.cumsum(is_op) * is_op if rows else [],
-        sequence_nr=column("sequence_nr", -1),
-        forward=column("forward", -1),
-        step=column("step", 0),
-        is_async=column("is_async", False),
-        names=names,
-        devices=devices,
-        tracks=tracks,
-        processes=(Process(scalars.pop("pid", 0), host=scalars.pop("host", ""), metadata=metadata),),
-        **optional,
-        **scalars,
-    ).sorted()
+
+#: How a fact is read from a row, where it does not stand under the column's name.
+_READERS: dict[str, Callable[[Row], Any]] = {
+    "kind": lambda row: KINDS.index(row.get("kind", "op")),
+    "phase": lambda row: PHASES.index(row.get("phase", "forward")),
+    "device": lambda row: row.get("device", "CPU"),
+    "duration_ns": lambda row: row["end_ns"] - row["start_ns"],
+    "track": _track,
+    "shape": _shape,
+    "stack_is_forward": lambda row: row.get("stack_is_forward", False if "stack" in row else None),
+    "memory_before": _given("memory", lambda memory: memory[0]),
+    "memory_after": _given("memory", lambda memory: memory[1]),
+    "line": _given("line", lambda line: SourceLine(*line)),
+    "values": _given("values", lambda values: to_text(*values)),
+    "extra": _given("extra", json.dumps),
+}

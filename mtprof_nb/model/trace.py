@@ -167,7 +167,7 @@ class Trace(Record):
     #: Unique and increasing over ops, 0 for other events.
     correlation_id: Int64
     #: Autograd's sequence number, -1 if there is none.
-    sequence_nr: Int64
+    sequence_nr: Annotated[Int64, Absent(-1)]
     #: For an event of the backward pass, the forward event that created its autograd node, or -1.
     forward: Annotated[Int32, POINTS_TO_EVENT]
     #: Number of the profiler step in which the event started.
