@@ -1,4 +1,4 @@
-"""An interactive profiler for tensor programs that lives under the notebook cell."""
+"""An interactive profiler for tensor programs in notebooks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ __all__ = [
     "unload_ipython_extension",
 ]
 
-_HOME = {
+#: The module of each public name.
+_MODULES = {
     "ExportError": "errors",
     "HookError": "errors",
     "MtprofError": "errors",
@@ -58,8 +59,8 @@ _HOME = {
     "tensorboard_trace_handler": "export.tensorboard",
 }
 
-#: Names of torch.profiler's that `profile` takes or that are asked beside it: torch's own objects.
-_OF_TORCH = (
+#: Names of torch.profiler that users of `profile` need as well; they are torch's own objects.
+_TORCH_NAMES = (
     "CuspyConfig",
     "DeviceType",
     "ExecutionTraceObserver",
@@ -70,20 +71,20 @@ _OF_TORCH = (
 
 
 def load_ipython_extension(ip: Any) -> None:
-    """`%load_ext mtprof_nb`: give this shell `%%mtprofile`, `%mtprofile` and `%mtprofile_config`."""
+    """`%load_ext mtprof_nb`: add `%%mtprofile`, `%mtprofile` and `%mtprofile_config` to this shell."""
     import_module("mtprof_nb.magic").load(ip)
 
 
 def unload_ipython_extension(ip: Any) -> None:
-    """`%unload_ext mtprof_nb`: take them away again."""
+    """`%unload_ext mtprof_nb`: remove the magics."""
     import_module("mtprof_nb.magic").unload(ip)
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: `import mtprof_nb` alone stays light."""
-    if name in _HOME:
-        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    elif name in _OF_TORCH:
+    if name in _MODULES:
+        value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    elif name in _TORCH_NAMES:
         value = _of_torch(name)
     else:
         msg = f"module {__name__!r} has no attribute {name!r}"

@@ -1,4 +1,4 @@
-"""Every error that is this package's own. Each message states the problem, then the next step."""
+"""The package's errors and warnings. Each message states the problem, then the remedy."""
 
 import contextlib
 import os
@@ -30,14 +30,14 @@ class MtprofWarning(UserWarning):
 
 
 _PACKAGE = f"{Path(__file__).parent}{os.sep}"
-#: Where a warning is never placed: here, and in what closes things on our behalf.
-_NOT_THE_USERS = (_PACKAGE, contextlib.__file__)
+#: Files that a warning is never attributed to: this package's, and contextlib, which calls into it.
+_NOT_USER_FILES = (_PACKAGE, contextlib.__file__)
 _collected: list[str] | None = None
 
 
 @contextmanager
 def collected_warnings(messages: list[str]) -> Iterator[None]:
-    """Let this package's warnings be added to `messages`, by a caller that shows them in a place of its own."""
+    """Append the package's warnings to `messages` while the block runs, instead of issuing them."""
     global _collected
     outer = _collected
     try:
@@ -48,18 +48,18 @@ def collected_warnings(messages: list[str]) -> Iterator[None]:
 
 
 def warn(message: str) -> None:
-    """Warn once a place of the user's, whatever depth of this package the problem is found in."""
+    """Issue a warning at the line of the user's code that called into this package."""
     if _collected is not None:
         _collected.append(message)
         return
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_NOT_THE_USERS):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_NOT_USER_FILES):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, MtprofWarning, stacklevel=level)
 
 
 def check_metadata(key: object, value: object) -> None:
-    """`TypeError` where one of them is no text."""
+    """Raise `TypeError` unless both are strings."""
     if not isinstance(key, str) or not isinstance(value, str):
-        msg = f"metadata is JSON text under a name, got {value!r} under {key!r}: write it with json.dumps"
+        msg = f"metadata must be JSON text under a string key, got {value!r} under {key!r}: convert it with json.dumps"
         raise TypeError(msg)

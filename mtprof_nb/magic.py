@@ -41,7 +41,7 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
         recording = self._recording_of(flags)
         if cell is not None:
             return self._run(recording, cell, self.shell.user_ns, flags)
-        # This call stands in the place of the cell's first line.
+        # This call replaced the cell's first line; the rest of the cell runs next.
         self._recording = recording
         recording.deliver_after_cell()
         return recording.begin()
@@ -66,7 +66,7 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
             print(text)  # noqa: T201
 
     def recorded(self) -> profile | None:
-        """The profile of the running cell, ended here: the last line of a cell with `-r`."""
+        """End the recording of the running cell and return its profile: the last line of a cell with `-r`."""
         return self._recording.end() if self._recording else None
 
     def _recording_of(self, flags: Flags) -> Recording:
@@ -83,10 +83,10 @@ MtprofMagics.mtprofile_config.__doc__ = CONFIG_PARSER.format_help()
 
 
 def load(ip: InteractiveShell) -> None:
-    """Give `ip` the magics."""
+    """Add the magics to `ip`."""
     installation.install(ip, MtprofMagics)
 
 
 def unload(ip: InteractiveShell) -> None:
-    """Take them away."""
+    """Remove the magics from `ip`."""
     installation.remove(ip, MtprofMagics)

@@ -1,4 +1,4 @@
-"""Who called whom, summed over all calls: source frames where they were recorded, then ops in ops."""
+"""The call tree, summed over all calls: source frames where they were recorded, then nested ops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CallTree:
     """A tree of calls. A parent's number is lower than its children's; node 0 is the root."""
 
     parent: Int32
-    #: The source frame that a node stands for, as a position in `StackTree.frames`, or -1.
+    #: The source frame of a node, as a position in `StackTree.frames`, or -1.
     frame: Int32
     #: The first event of the node, which tells its name; -1 for a frame and for the root.
     event: Int32
@@ -37,7 +37,7 @@ class CallTree:
         return total
 
     def with_callees(self, own: Int64) -> Int64:
-        """For each node the sum over itself and all that it called."""
+        """For each node the sum over itself and its callees, direct and indirect."""
         return with_called(self.parent, own)
 
 
@@ -47,9 +47,9 @@ def has_frames(trace: Trace) -> bool:
 
 
 def call_tree(trace: Trace, python: bool = False, hidden: Callable[[Frame], bool] | None = None) -> CallTree:
-    """The tree of `trace`: scopes and ops as they nested, or source frames and the ops under each, if recorded.
+    """The tree of `trace`: nested scopes and ops, or source frames with the ops that each called, if recorded.
 
-    A frame of which `hidden` says so is left out, and what it called hangs on its caller.
+    Frames for which `hidden` is true are left out; their callees become their caller's.
     """
     builder = _Builder(trace, hidden)
     costs, nested = averaged_costs(trace), nesting(trace)
@@ -68,7 +68,7 @@ def call_tree(trace: Trace, python: bool = False, hidden: Callable[[Frame], bool
 
 
 class _Builder:
-    """Adds a level of events at a time; events of one name under one node share a node."""
+    """Builds the tree level by level; events of one name under one node share a node."""
 
     def __init__(self, trace: Trace, hidden: Callable[[Frame], bool] | None) -> None:
         self.of_event = np.zeros(len(trace), np.int32)
@@ -85,7 +85,7 @@ class _Builder:
             )
 
     def _add_frames(self, stacks: StackTree, hidden: list[bool]) -> Int32:
-        """Nodes for all stacks; returns the node of each stack, and last that of the empty one, which is the root."""
+        """Add nodes for all stacks. Returns the node of each stack, and last the root, for the empty stack."""
         nodes: dict[tuple[int, int], int] = {}
         of_stack: list[int] = []
         for frame, parent in zip(stacks.frame.tolist(), stacks.parent.tolist(), strict=True):
@@ -96,7 +96,7 @@ class _Builder:
         return np.array([*of_stack, 0], np.int32)
 
     def add(self, events: Int64, above: Int32, in_op: Bool, names: Int32) -> None:
-        """Place `events` under their nodes `above`, or under their own stack where no op called them."""
+        """Add `events` below their nodes `above`, or below their own stack where no op called them."""
         if self.by_frames and self._trace.stack is not None:
             above = np.where(in_op, above, self._of_stack[self._trace.stack[events]])
         key = above.astype(np.int64) * (len(self._trace.names) + 1) + names[events]

@@ -1,4 +1,4 @@
-"""Costs of each event, its own and with all that ran inside it: host time, device time, memory."""
+"""Costs of each event, self and total: host time, device time, memory."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from mtprof_nb.model.trace import DEVICE_SCOPE, OP, PYTHON, STEP_PREFIX, Allocat
 
 
 def averaged_name(name: str) -> str:
-    """The name under which an event is averaged: all profiler steps are one."""
+    """The name under which an event is averaged: all profiler steps share one."""
     return "ProfilerStep*" if name.startswith(STEP_PREFIX) else name
 
 
 @dataclass(frozen=True, eq=False)
 class Bytes:
-    """Allocated less released bytes during each event, and what of that no child accounts for."""
+    """Bytes allocated minus bytes released during each event, total and self."""
 
     cpu: Int64
     self_cpu: Int64
@@ -30,14 +30,14 @@ class Bytes:
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """The costs of each event of a trace. What takes no part in nesting has no self cost but a kernel's."""
+    """The costs of each event of a trace. Of events that do not nest, only kernels have a self cost."""
 
-    #: Which events count; the others are bookkeeping, or folded into the event they ran in.
+    #: Which events count; the others are bookkeeping, or folded into their parent.
     counted: Bool
     #: The counted event that each ran in, or -1.
     parent: Int32
     total_ns: Int64
-    #: Never negative, also where children overlap.
+    #: Never negative, even where children overlap.
     self_ns: Int64
     #: None where no kernel was recorded.
     device_ns: Int64 | None
@@ -48,16 +48,16 @@ class Costs:
 
 @once_a_trace
 def event_costs(trace: Trace) -> Costs:
-    """The costs of all events as they were recorded."""
+    """The costs of all events, none folded or left out."""
     everything = np.ones(len(trace), np.bool_)
     return _costs(trace, everything, nesting(trace), np.arange(len(trace), dtype=np.int32))
 
 
 @once_a_trace
 def averaged_costs(trace: Trace) -> Costs:
-    """The costs of the events that averages count: no bookkeeping, and no only child of an event of its own name.
+    """The costs of the events that averages count: without bookkeeping, and without only children of a namesake.
 
-    As in torch's rows, an op's self time is without the Python functions that it called, where those were recorded.
+    As in torch's rows, the self time of an op excludes recorded Python functions that it called.
     """
     nested, keeper = _averaged(trace)
     return _costs(trace, _is_kept(trace, keeper), nested, keeper)
@@ -65,9 +65,9 @@ def averaged_costs(trace: Trace) -> Costs:
 
 @once_a_trace
 def op_costs(trace: Trace) -> Costs:
-    """The costs of the events that averages count, the same with recorded Python functions as without.
+    """The costs of the events that averages count, whether or not Python functions were recorded.
 
-    Python code that an op calls, such as a custom `backward`, belongs to the op; a Python function costs nothing here.
+    Python code that an op calls, such as a custom `backward`, counts for the op; a Python function costs nothing.
     """
     if not np.any(trace.kind == PYTHON):
         return averaged_costs(trace)
@@ -78,7 +78,7 @@ def op_costs(trace: Trace) -> Costs:
 
 @once_a_trace
 def _averaged(trace: Trace) -> tuple[Nesting, Int32]:
-    """How the events that averages count lie in one another, and which event each is folded into."""
+    """The nesting of the events that averages count, and the event that each is folded into."""
     counted = ~is_bookkeeping(trace)
     on_host = ~trace.on_device & ~trace.is_async
     nested = nesting(trace) if counted.all() else nest(trace, counted & on_host)
@@ -91,18 +91,18 @@ def _is_kept(trace: Trace, keeper: Int32) -> Bool:
 
 
 def counted_ops(trace: Trace) -> Bool:
-    """The ops that count, in every table, line and figure: no bookkeeping, and one for an op in its only namesake."""
+    """The ops that every table, line and figure counts: no bookkeeping, and no only child of a namesake."""
     counted: Bool = averaged_costs(trace).counted & (trace.kind == OP)
     return counted
 
 
 def in_ops_ns(trace: Trace) -> int:
-    """The self time of all ops that count; time in ops of several threads at once counts for each thread."""
+    """The self time of all counted ops; simultaneous ops of several threads all add to it."""
     return int(op_costs(trace).self_ns[counted_ops(trace)].sum())
 
 
 def loose_allocations(trace: Trace) -> Int64:
-    """Positions of the allocations during no counted event of the host."""
+    """Positions of the allocations outside all counted events of the host."""
     records = trace.allocations
     if records is None:
         return np.empty(0, np.int64)
@@ -118,7 +118,7 @@ def loose_allocations(trace: Trace) -> Int64:
 
 
 def _keepers(trace: Trace, nested: Nesting) -> Int32:
-    """For each event the one that it is folded into, which is itself unless it is its namesake's only child."""
+    """For each event the one that it is folded into: itself, unless it is the only child of a namesake."""
     keeper = np.arange(len(trace), dtype=np.int32)
     inner = np.flatnonzero(nested.parent >= 0)
     outer = nested.parent[inner]
@@ -134,7 +134,7 @@ def _keepers(trace: Trace, nested: Nesting) -> Int32:
 
 
 def _averaged_names(trace: Trace) -> Int32:
-    """For each of the trace's names the first one that is averaged under the same name."""
+    """For each name of the trace the first name that is averaged with it."""
     first: dict[str, int] = {}
     return np.array([first.setdefault(averaged_name(name), index) for index, name in enumerate(trace.names)], np.int32)
 
@@ -157,7 +157,7 @@ def _costs(trace: Trace, counted: Bool, nested: Nesting, keeper: Int32) -> Costs
 
 
 def _without_children(total: Int64, nested: Nesting, keeper: Int32) -> Int64:
-    """Each nested event's total less its children's; what is folded away adds its own to its keeper's."""
+    """The total of each nested event minus its children's; a folded event adds its own to its keeper."""
     own = np.where(nested.depth >= 0, total, 0)
     inner = np.flatnonzero(nested.parent >= 0)
     np.subtract.at(own, nested.parent[inner], total[inner])
@@ -167,7 +167,7 @@ def _without_children(total: Int64, nested: Nesting, keeper: Int32) -> Int64:
 
 
 def _device_time(trace: Trace, nested: Nesting, keeper: Int32) -> tuple[Int64, Int64]:
-    """Kernels cost what they took; an event of the host costs what the kernels took that it launched."""
+    """Device time, total and self: of a kernel its duration, of a host event that of the kernels it launched."""
     own = np.zeros(len(trace), np.int64)
     if trace.launcher is not None:
         launched = np.flatnonzero(trace.on_device & (trace.kind != DEVICE_SCOPE) & (trace.launcher >= 0))
@@ -195,7 +195,7 @@ def _memory(trace: Trace, nested: Nesting, keeper: Int32) -> Bytes | None:
 
 
 def _with_gaps_filled(change: Int64, known: Bool, nested: Nesting) -> Int64:
-    """Where an event's own change is not known, the sum of its children's."""
+    """`change`, with the sum of the children where an event's own change is not known."""
     for level in reversed(nested.levels()[1:]):
         unknown = level[~known[nested.parent[level]]]
         np.add.at(change, nested.parent[unknown], change[unknown])

@@ -1,4 +1,4 @@
-"""Op families: what kind of work an op does, and the one colour it has in every chart."""
+"""Op families: kinds of work, each with its colour in every chart."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ DARK_INK, LIGHT_INK = "#1b1f24", "#ffffff"
 
 
 class Family(NamedTuple):
-    """A kind of work: its title, its colour, and the ink that is readable on that colour."""
+    """A kind of work: its title, its colour, and a text colour that is readable on it."""
 
     title: str
     colour: str
     ink: str
 
 
-#: Chosen so that any two differ for normal, protan, deutan and tritan eyes alike; a test holds it.
+#: Any two differ for normal, protan, deutan and tritan vision; a test checks it.
 FAMILIES = (
     Family("matrix product", "#1f77d0", LIGHT_INK),
     Family("convolution, pooling", "#f2a02c", DARK_INK),
@@ -100,7 +100,7 @@ def family(name: str) -> int:
 
 @once_a_trace
 def families(trace: Trace) -> Int8:
-    """The family of every event: ops and kernels by name, scopes their own, the rest `OTHER`."""
+    """The family of every event: ops and kernels by name, scopes `SCOPES`, the rest `OTHER`."""
     is_work = (trace.kind == OP) | trace.on_device
     by_name = np.full(len(trace.names), OTHER, np.int8)
     for name in np.flatnonzero(np.bincount(trace.name[is_work], minlength=len(trace.names))).tolist():

@@ -1,4 +1,4 @@
-"""The keys of one event: those always there, and those that were recorded of it."""
+"""Keys and values of one event: those that every event has, and those that were recorded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def keys(trace: Trace, position: int) -> Iterator[str]:
 
 
 class _Field(NamedTuple):
-    """One key of an event: what it holds, and whether the event at a position has it."""
+    """One key of an event: its value, and whether the event at a position has it."""
 
     value: Callable[[Trace, int], Any]
     is_there: Callable[[Trace, int], bool] = lambda _trace, _position: True
@@ -43,7 +43,7 @@ def thread_id(trace: Trace, position: int) -> int:
 
 
 def _has(column: str) -> Callable[[Trace, int], bool]:
-    """Whether an optional column was recorded, and says something of the event."""
+    """A test whether an optional column was recorded and has a value for the event."""
 
     def is_there(trace: Trace, position: int) -> bool:
         values = getattr(trace, column)
@@ -77,7 +77,7 @@ def input_values(trace: Trace, position: int) -> tuple[list[Any], dict[str, Any]
 
 
 def extra(trace: Trace, position: int) -> dict[str, str]:
-    """Metadata that a collective or a device gave an event: JSON text by key; empty where it gave none."""
+    """Metadata of a collective or of a device for an event: JSON text by key; empty without any."""
     said = -1 if trace.extra is None else trace.extra.item(position)
     metadata: dict[str, str] = json.loads(trace.extras[said]) if said >= 0 else {}
     return metadata

@@ -1,4 +1,4 @@
-"""Groups of events and what each group cost, in whole columns at a time."""
+"""Groups of events and their summed costs, computed on whole columns."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Array = npt.NDArray[Any]
 class Groups:
     """One entry a group, in the order in which the groups first appear in the trace."""
 
-    #: The group of each event of the trace, -1 for what averages do not count.
+    #: The group of each event of the trace, -1 for events that are not counted.
     of_event: Int32
-    #: The first event of each group, which tells what its members have in common.
+    #: The first event of each group: its keys are those of the group.
     first: Int64
     count: Int64
     total_ns: Int64
@@ -46,16 +46,16 @@ class Groups:
         return len(self.first)
 
     def values(self, trace: Trace) -> list[tuple[Hashable, ...]]:
-        """For each group a value for each key: what its events have in common, as other recordings would tell it."""
+        """For each group a value for each key; groups of two recordings with equal values are the same."""
         readers = [KEYS[key].values(trace) for key in self.keys]
         return [tuple(read(event) for read in readers) for event in self.first.tolist()]
 
 
 def group(trace: Trace, *keys: str | Array, costs: Costs | None = None, positions: Int64 | None = None) -> Groups:
-    """The counted events of `trace` that agree in all `keys`: names out of `KEYS`, or integer columns of one's own.
+    """Group the counted events of `trace` by `keys`: names in `KEYS`, or columns of integers.
 
-    They cost what `costs` says; by default, what torch's rows say. `positions` chooses events, in the order in which
-    groups first appear; one that it names twice counts twice.
+    `costs` are summed, by default those of torch's rows. `positions` chooses the events and the order of the groups;
+    a position that it has twice counts twice.
     """
     costs = costs or averaged_costs(trace)
     columns = [KEYS[key].numbers(trace) if isinstance(key, str) else np.asarray(key) for key in keys]
@@ -77,12 +77,12 @@ def _counted(costs: Costs) -> Int64 | None:
 
 
 def numbered_alike(columns: list[Array]) -> tuple[Int64, Int64, int]:
-    """A number for each combination of values, by first appearance; where each first appears; how many there are."""
+    """A number for each combination of values, by first appearance; the position of each first one; their count."""
     return _numbered(_codes(columns, None, len(columns[0])))
 
 
 def _codes(columns: list[Array], counted: Int64 | None, length: int) -> Int64:
-    """One integer for each combination of values, renumbered whenever the range grows past a table's size."""
+    """An integer for each combination of values, renumbered whenever the range exceeds a table's size."""
     size = length if counted is None else len(counted)
     code, width = np.zeros(size, np.int64), 1
     for column in columns:
@@ -102,7 +102,7 @@ def _table_size(count: int) -> int:
 
 
 def _numbered(code: Int64) -> tuple[Int64, Int64, int]:
-    """Codes renumbered by first appearance, the position of each number's first appearance, how many there are."""
+    """Codes renumbered by first appearance, the position of each first one, and their count."""
     if not len(code):
         return code.astype(np.int64), np.empty(0, np.int64), 0
     width = int(code.max()) + 1
@@ -148,19 +148,19 @@ def _or_nothing(column: Array | None, trace: Trace) -> Array:
 
 
 def _renumbered(column: Array | None, table: tuple[Any, ...], alike: Callable[[Any], Any], trace: Trace) -> Array:
-    """`column`, with one number for all table entries that `alike` says the same of."""
+    """`column`, with one number for all table entries for which `alike` returns equal values."""
     first: dict[Any, int] = {}
     numbers = np.array([*(first.setdefault(alike(value), index) for index, value in enumerate(table)), -1], np.int32)
     return numbers[_or_nothing(column, trace)]
 
 
 def name_ids(trace: Trace) -> Array:
-    """For each event a number of its name; all profiler steps have one name."""
+    """For each event the number of its name; all profiler steps share one."""
     return _renumbered(trace.name, trace.names, averaged_name, trace)
 
 
 def flat_shapes(shapes: Any) -> tuple[tuple[int, ...], ...]:
-    """Input shapes as torch's averages know them: nothing is told of a list of tensors."""
+    """Input shapes as in torch's averages, which have `()` for a list of tensors."""
     return tuple(() if any(isinstance(size, tuple) for size in shape) else shape for shape in shapes)
 
 
@@ -175,7 +175,7 @@ def innermost_scopes(trace: Trace) -> Int32:
 
 
 def innermost_frames(trace: Trace, count: int) -> Array:
-    """For each event a number of the `count` innermost frames of its stack, -1 where it has none."""
+    """For each event a number for the `count` innermost frames of its stack, -1 without a stack."""
     if trace.stack is None or trace.stacks is None or not len(trace.stacks):
         return np.full(len(trace), -1, np.int32)
     tree = trace.stacks
@@ -195,16 +195,16 @@ def _scope_names(trace: Trace) -> Array:
 
 
 class Key(NamedTuple):
-    """A way to tell events apart."""
+    """A key that events can be grouped by."""
 
     #: A number for each event: events with equal numbers are alike.
     numbers: Callable[[Trace], Array]
-    #: A function of an event that gives what its number stands for: a value that other recordings have too.
+    #: A function of an event that returns the value of its number, which is comparable between recordings.
     values: Callable[[Trace], Callable[[int], Hashable]]
 
 
 def _entry(column: Array | None, table: Sequence[Any], write: Callable[[Any], Any] = lambda entry: entry) -> Any:
-    """A function of an event that looks up its entry in a table; None where it has none."""
+    """A function of an event that returns its entry in a table, or None."""
     return lambda event: None if column is None or column[event] < 0 else write(table[column.item(event)])
 
 
@@ -217,10 +217,10 @@ def _scope(trace: Trace) -> Any:
     return _entry(_scope_names(trace), trace.names, averaged_name)
 
 
-#: What events can be grouped by. A key that was not recorded holds -1 everywhere, and so divides nothing.
+#: Keys that events can be grouped by. A key that was not recorded is -1 for all events.
 KEYS = {
     "name": Key(name_ids, lambda trace: _entry(trace.name, trace.names, averaged_name)),
-    # A kernel is not to be mixed up with the op of the same name that was called for the same device.
+    # A kernel and an op of the same name and device are different groups.
     "device": Key(
         lambda trace: trace.device * np.int16(2) + trace.on_device, lambda trace: _entry(trace.device, trace.devices)
     ),

@@ -1,4 +1,4 @@
-"""Where each event stands on a timeline: a lane for each thread and device, rows by depth."""
+"""The row of each event on a timeline: a lane for each thread and device, rows by depth."""
 
 from __future__ import annotations
 

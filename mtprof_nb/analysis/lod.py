@@ -1,4 +1,4 @@
-"""Level of detail: any window of any number of events, as a bounded number of blocks that lose no time."""
+"""Level of detail: a window of any number of events as a bounded number of blocks that lose no time."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from mtprof_nb.model.trace import Int8, Int32, Int64
 
 #: A chart stays smooth up to about this many blocks.
 LIMIT = 2_000
-#: A level with more blocks than this is worked out for the window alone, and not kept.
+#: A level with more blocks than this is computed for each window, and not cached.
 _KEEP = 300_000
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Blocks to draw: one event each, or neighbours of one row that are too short to be told apart.
+    """Blocks to draw: single events, or neighbours of one row that are too short to draw apart.
 
-    A block reaches from the start of its first event to the end of its last, and nothing is made longer.
+    A block reaches from the start of its first event to the end of its last; no duration is widened.
     """
 
     row: Int32
@@ -30,7 +30,7 @@ class Blocks:
     time_ns: Int64
     #: The longest event of the block, as its position in the trace.
     event: Int64
-    #: The block's events are the `Levels`' own `[first, last)`.
+    #: The block's events are `Levels.events[first:last]`.
     first: Int64
     last: Int64
     #: Events shorter than this were merged with their neighbours.
@@ -42,7 +42,7 @@ class Blocks:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Blocks divided by what their events are: one entry for each block and code that occurs in it."""
+    """Blocks divided by a code of their events: one entry for each block and code that occurs in it."""
 
     #: The position of the block among its `Blocks`.
     block: Int64
@@ -56,7 +56,7 @@ class Parts:
         return len(self.block)
 
     def dominant(self, blocks: int) -> Int8:
-        """For each of so many blocks the code that took the most time."""
+        """For each of `blocks` blocks the code that took the most time."""
         order = np.lexsort((-self.code, self.time_ns))
         codes = np.zeros(blocks, np.int8)
         codes[self.block[order]] = self.code[order]
@@ -64,7 +64,7 @@ class Parts:
 
 
 class Levels:
-    """Events arranged in rows, ready to be asked for any window.
+    """Events arranged in rows, from which any window can be drawn.
 
     `row` is -1 for an event that is not drawn. Within a row, starts and ends both rise.
     """

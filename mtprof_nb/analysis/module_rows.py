@@ -1,4 +1,4 @@
-"""Rows of the grouping by module: modules that only call others, and what is inside a module."""
+"""Rows of the grouping by module: rows for containers, and the events of a module."""
 
 from __future__ import annotations
 
@@ -48,6 +48,6 @@ def events_in_module(rows: Rows, row: int) -> Bool:
 
 
 def paths_above(path: str) -> list[str]:
-    """The modules around one: `Net` and `Net.encoder` for `Net.encoder.0`."""
+    """The modules that contain one: `Net` and `Net.encoder` for `Net.encoder.0`."""
     parts = path.split(".")
     return [".".join(parts[:length]) for length in range(1, len(parts))]

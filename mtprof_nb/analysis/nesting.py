@@ -1,4 +1,4 @@
-"""Who ran inside whom: parents, depths and self times, per thread, in whole columns at a time."""
+"""Nesting of events per thread: parents, depths and self times, computed on whole columns."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mtprof_nb.model.trace import Bool, Int32, Int64, Trace
 
 @dataclass(frozen=True, eq=False)
 class Nesting:
-    """`parent` and `depth` of each event of a trace, -1 where an event takes no part in nesting."""
+    """`parent` and `depth` of each event of a trace, -1 for an event that does not nest."""
 
     parent: Int32
     depth: Int32
-    #: Duration less that of the direct children; never negative.
+    #: Duration minus that of the direct children; never negative.
     self_ns: Int64
 
     def levels(self) -> list[Int64]:
@@ -30,7 +30,7 @@ class Nesting:
         return np.split(nested[order], edges) if len(nested) else []
 
     def subtree_sum(self, values: Int64) -> Int64:
-        """For each event, the sum of `values` over itself and everything nested in it."""
+        """For each event the sum of `values` over itself and all events nested in it."""
         total = np.array(values, np.int64)
         for level in reversed(self.levels()[1:]):
             np.add.at(total, self.parent[level], total[level])
@@ -39,7 +39,7 @@ class Nesting:
 
 @once_a_trace
 def nesting(trace: Trace) -> Nesting:
-    """The nesting of all events that ran on a thread: no kernels, nothing that ended on another thread."""
+    """The nesting of the events on threads: without kernels and asynchronous events."""
     return nest(trace, ~trace.on_device & ~trace.is_async)
 
 

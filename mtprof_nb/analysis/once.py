@@ -1,4 +1,4 @@
-"""Results computed once for a trace, and dropped with it."""
+"""A cache of results for each trace, dropped with the trace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 
 def once_a_trace(make: Callable[Concatenate[Trace, P], R]) -> Callable[Concatenate[Trace, P], R]:
-    """`make`, called once for each trace and arguments. A result that held its trace would keep it for ever."""
+    """Cache results of `make` by trace and arguments. A result must not refer to its trace and so keep it alive."""
     kept: WeakKeyDictionary[Trace, dict[Any, R]] = WeakKeyDictionary()
 
     @wraps(make)

@@ -1,4 +1,4 @@
-"""Rows of the operators table: what each group of events cost, under any of the groupings."""
+"""Rows of the operators table: the costs of each group of events, under any of the groupings."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from mtprof_nb.model.trace import PYTHON, RUNTIME, SCOPE, Bool, Int8, Int32, Int
 
 
 class Grouping(NamedTuple):
-    """A way to group events: its title, the keys of `analysis.averages`, and how a row's detail reads."""
+    """A way to group events: its title, and keys of `analysis.groups`."""
 
     title: str
     keys: tuple[str, ...]
-    #: The flag that records what is grouped by, "" where it is always there.
+    #: The flag that records the key, "" for a key that every recording has.
     flag: str = ""
 
 
@@ -40,7 +40,7 @@ _BY_OP = ("op", "shapes", "line")
 
 
 class Column(NamedTuple):
-    """A column of numbers: what it is called, how it is written, and what it means."""
+    """A column of numbers: its key, title, unit and meaning."""
 
     key: str
     title: str
@@ -55,7 +55,7 @@ _COLUMNS = (
     Column("total_ns", "Total", "time", "time in it, with what it called"),
     Column("average_ns", "Average", "time", "total time of one call"),
 )
-#: How often a module or thread was entered, nobody has recorded.
+#: Calls of modules and threads are not recorded.
 _COLUMNS_OF_OPS = (
     Column("count", "Ops", "count", "ops that ran in it, nested ones too"),
     Column("self_ns", "Self", "time", "time in its ops"),
@@ -84,12 +84,12 @@ _REPLACED = {_DEVICE.key: "time", _MEMORY.key: "bytes", _ALLOCATED.key: "bytes"}
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """One entry a row, in no order; `value[key]` are whole numbers."""
+    """Columns of the table, one entry a row, in no order; `value[key]` are integers."""
 
     grouping: str
-    #: The row of each event of the trace, -1 where it belongs to none.
+    #: The row of each event of the trace, -1 for none.
     of_event: Int32
-    #: What each row stands for, a value for each key of its grouping: rows of two recordings are alike where it is.
+    #: A value for each key of the grouping; rows of two recordings with equal values are the same.
     key: list[tuple[Any, ...]]
     label: list[str]
     detail: list[str]
@@ -111,7 +111,7 @@ class Rows:
         return replace(self, columns=tuple(kept))
 
     def events_of(self, row: int) -> Bool:
-        """Which events a row stands for; of a module, those of its submodules too."""
+        """The events of a row; for a module, also those of its submodules."""
         return events_in_module(self, row) if self.grouping == "module" else self.of_event == row
 
     def order(self, key: str, descending: bool = True) -> Int64:
@@ -124,7 +124,7 @@ class Rows:
 
 
 def missing_flag(trace: Trace, grouping: str) -> str:
-    """The flag without which a grouping has nothing to show, "" where nothing is missing."""
+    """The flag that was missing to record the key of a grouping, "" if it was recorded."""
     line = trace.line if trace.line is not None else trace.stack
     there = {"shapes": trace.shape, "line": line, "module": trace.module}
     return GROUPINGS[grouping].flag if there.get(grouping, trace.name) is None else ""
@@ -198,14 +198,14 @@ def _is_listed(trace: Trace, groups: Groups, show_all: bool) -> Bool:
 
 
 def _with_folded(trace: Trace, groups: Groups) -> Int32:
-    """The group of each event; what averages fold into the event around it belongs to that one's."""
+    """The group of each event; a folded event belongs to the group of its parent."""
     parent = averaged_costs(trace).parent
     folded = (groups.of_event < 0) & (parent >= 0)
     return np.where(folded, groups.of_event[parent], groups.of_event)
 
 
 def _texts(trace: Trace, grouping: str, key: tuple[Any, ...]) -> tuple[str, str]:
-    """The label of the row with this key, and the text beside it."""
+    """Label and detail of the row with this key."""
     first, last = key[0], key[-1]
     if grouping == "module":
         return "(no module)" if first is None else first or "(root)", ""
@@ -215,7 +215,7 @@ def _texts(trace: Trace, grouping: str, key: tuple[Any, ...]) -> tuple[str, str]
         return first, "" if last is None else shapes_text(last)
     if grouping == "line":
         return first, "" if last is None else source_location(*last)
-    # The device is told where there is more than one.
+    # The device is shown if there are several.
     return first, key[1] if len(trace.devices) > 1 else ""
 
 

@@ -1,4 +1,4 @@
-"""Numbers of Python calls, as Kineto gives them: of the call, of the call around it, of the module called."""
+"""Kineto's numbers of Python calls: of the call, of its parent call, of the called module."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _CALL_OF_MODULE = re.compile(r"nn\.Module: .+_(\d+)")
 
 @dataclass(frozen=True, eq=False)
 class PythonNumbers:
-    """A number for each event of a trace, -1 where there is none."""
+    """Numbers for each event of a trace, -1 for none."""
 
     #: From 1 on, in order of start.
     own: Int32
-    #: The number of the nearest call around the call.
+    #: The number of the innermost enclosing call.
     parent: Int32
-    #: Which of the modules of its class a call of a module is for, from 0 on.
+    #: For a call of a module, its number among the modules of its class, from 0 on.
     module: Int32
 
 
@@ -33,7 +33,7 @@ def python_numbers(trace: Trace) -> PythonNumbers:
 
 
 def numbers_among(trace: Trace, calls: Bool) -> PythonNumbers:
-    """The numbers of the events in the mask `calls`, as if no other call had been recorded."""
+    """The numbers of the events in the mask `calls`, as if only these had been recorded."""
     own = np.where(calls, np.cumsum(calls), -1).astype(np.int32)
     parent = nest(trace, calls).parent
     matches = map(_CALL_OF_MODULE.fullmatch, trace.names)

@@ -43,7 +43,7 @@ def sort_column(sort: str | None) -> str:
 
 
 def sort_attribute(sort_by: str, attributes: Sequence[str]) -> str:
-    """The row attribute that a sort key means; `AttributeError` that lists them all for an unknown key."""
+    """The row attribute that a sort key means; `AttributeError` with the known keys for an unknown one."""
     by_device = sort_by
     for device in ("cuda", "xpu", "privateuse1", "npu"):
         by_device = by_device.replace(device, "device")

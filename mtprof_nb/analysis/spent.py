@@ -1,4 +1,4 @@
-"""How often each row of the operators table ran, for how long, and what it allocated."""
+"""Calls, times and allocated bytes of each row of the operators table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mtprof_nb.model.trace import OP, SCOPE, Int32, Int64, Trace
 
 @dataclass(frozen=True, eq=False)
 class Spent:
-    """How often each group ran, and for how long, without and with what it called."""
+    """Calls, self time and total time of each group."""
 
     count: Int64
     self_ns: Int64
@@ -36,7 +36,7 @@ def spent_by(trace: Trace, grouping: str, groups: Groups) -> Spent:
 
 
 def _outermost(trace: Trace, groups: Groups) -> Spent:
-    """Of events in one another, the outer one counts. Frames of Python are looked through, recorded or not."""
+    """Count only the outermost of nested events of a group. Python frames are ignored, recorded or not."""
     runs = op_costs(trace).counted & np.isin(trace.kind, (OP, SCOPE)) & ~trace.is_async
     nested = nest(trace, runs)
     inside = np.where(nested.parent >= 0, groups.of_event[nested.parent] == groups.of_event, False)
@@ -52,7 +52,7 @@ def _sums(groups: Groups, rows: Int64, values: Int64) -> Int64:
 
 
 def _with_submodules(trace: Trace, groups: Groups, own: Int64) -> Int64:
-    """The time of each module, and of all whose path goes through it."""
+    """The time of each module and its submodules."""
     if trace.module is None:
         return own
     module = trace.module[groups.first].tolist()
@@ -66,9 +66,9 @@ def _with_submodules(trace: Trace, groups: Groups, own: Int64) -> Int64:
 
 
 def allocated_by(trace: Trace, of_event: Int32, size: int, with_callees: bool) -> Int64 | None:
-    """Bytes allocated in each group; with what it called, each byte once, however often the group called itself.
+    """Bytes allocated in each group, `with_callees` also by its callees; recursion counts no byte twice.
 
-    None where the allocator told nothing.
+    None without allocator records.
     """
     sums, own = np.zeros(size, np.int64), allocated_bytes(trace)
     if own is None:

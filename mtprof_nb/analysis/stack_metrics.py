@@ -1,4 +1,4 @@
-"""Sums of a metric at each node of the tree of stacks, and sums of any values with those of all callees."""
+"""Sums of a metric at each node of the stack tree, self and with callees."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ METRICS = tuple(_DEVICE_OF_METRIC)
 
 @dataclass(frozen=True, eq=False)
 class StackTotals:
-    """Amounts spent at each node of a tree itself, without its callees."""
+    """The metric at each node of a tree, without its callees."""
 
     tree: StackTree
     self_value: Int64
@@ -43,7 +43,7 @@ def stack_totals(trace: Trace, metric: str = METRICS[0]) -> StackTotals:
 
 
 def with_called(parent: Int32, own: Int64) -> Int64:
-    """Each node's value plus those of all nodes below it."""
+    """The value of each node plus those of all nodes below it."""
     total = np.array(own, np.int64)
     depth = depths(parent)
     by_depth = np.argsort(depth, kind="stable")
@@ -54,7 +54,7 @@ def with_called(parent: Int32, own: Int64) -> Int64:
 
 
 def depths(parent: Int32) -> Int64:
-    """How many callers each node of a tree has, of which this is each node's parent, or -1."""
+    """The number of callers of each node of a tree with these parents, -1 for the root's."""
     depth = (parent >= 0).astype(np.int64)
     ancestor = parent
     while (further := ancestor >= 0).any():
@@ -65,7 +65,7 @@ def depths(parent: Int32) -> Int64:
 
 
 def _self_ns(trace: Trace, device: str) -> Int64:
-    """Time of the host, or of kernels of one device, booked to the op that launched them."""
+    """Self time of the host, or time of the kernels of a device at the op that launched them."""
     costs = event_costs(trace)
     if device == "CPU":
         return np.where(trace.on_device, 0, costs.self_ns)

@@ -83,7 +83,7 @@ def wall_ns(trace: Trace) -> int:
 
 
 def span_ns(trace: Trace) -> int:
-    """From the start of the first window to the end of the last; what the events span where no window is known."""
+    """From the start of the first window to the end of the last; without windows, the span of the events."""
     if trace.ended_ns > trace.began_ns:
         return trace.ended_ns - trace.began_ns
     return int(trace.end_ns.max() - trace.start_ns.min()) if len(trace) else 0
@@ -107,7 +107,7 @@ def _has_windows(trace: Trace) -> bool:
 
 
 def _ran_at_once(trace: Trace) -> bool:
-    """Whether two threads were in ops at one moment; of an op that changes threads nobody knows."""
+    """Whether ops of two threads overlapped. Assumed for an op that ends on another thread."""
     rows = np.flatnonzero(counted_ops(trace))
     if trace.is_async[rows].any():
         return True
@@ -120,7 +120,7 @@ def _ran_at_once(trace: Trace) -> bool:
 
 @once_a_trace
 def has_steps(trace: Trace) -> bool:
-    """Whether the program told of steps: without, all that it did is step 0."""
+    """Whether the program marked steps; otherwise all events are of step 0."""
     return bool(trace.step[(trace.kind == OP) | (trace.kind == SCOPE)].any())
 
 

@@ -1,1 +1,1 @@
-"""One profiled cell: its flags, its source, its recording, the line that says so."""
+"""One profiled cell: its flags, its rewritten source, its recording, the delivery of the result."""

@@ -1,6 +1,6 @@
-"""Where a cell's own code ends: before its last value is shown, its traceback is drawn, its figures are flushed.
+"""The end of a cell's own code: before IPython shows its last value, draws its traceback or flushes its figures.
 
-What comes after runs code too: a tensor's repr computes, and to draw a traceback reads and colours source files.
+All of these run code that must not be recorded: a tensor's repr computes, a traceback reads and colours source files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TRACEBACK = "showtraceback"
 
 
 class Boundary:
-    """Calls `end` when the code of `cell` has run, whichever way it ended; never for a cell that it runs in turn."""
+    """Calls `end` when the code of `cell` has ended, normally or not; cells that it runs itself do not count."""
 
     def __init__(self, ip: InteractiveShell, cell: ExecutionResult | None, end: Callable[[], Any]) -> None:
         self._ip = ip
@@ -26,19 +26,19 @@ class Boundary:
         self._end = end
         self._display: Callable[[Any], None] = sys.displayhook
         self._show_traceback: Callable[..., None] = ip.showtraceback
-        #: Somebody else's replacement of the shell's method, if there is one.
+        #: Another package's replacement of the shell's method, None without one.
         self._replaced = vars(ip).get(_TRACEBACK)
 
     def install(self) -> None:
-        """Watch for the end."""
+        """Start watching for the end."""
         if self._ip.ast_node_interactivity != "all":
             sys.displayhook = self._before_display
         self._ip.showtraceback = self._before_traceback
-        # First of all, because figures are drawn by a callback of the same event.
+        # First in the list, because another callback of the event draws the figures.
         self._ip.events.callbacks["post_execute"].insert(0, self._after_execution)
 
     def remove(self) -> None:
-        """Leave the shell as it was found; a second call does nothing."""
+        """Restore the shell; a second call does nothing."""
         if sys.displayhook == self._before_display:
             sys.displayhook = self._display
         if vars(self._ip).get(_TRACEBACK) == self._before_traceback:
@@ -50,7 +50,7 @@ class Boundary:
 
     @property
     def _is_own(self) -> bool:
-        """Whether the cell itself is at its end: while another runs inside it, the shell names that one."""
+        """Whether it is the cell itself that ends: while a nested cell runs, the shell has that cell's result."""
         return self._ip.displayhook.exec_result in (None, self._cell)
 
     def _before_display(self, value: Any = None) -> None:

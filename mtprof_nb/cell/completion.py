@@ -1,4 +1,4 @@
-"""Tab completion of the flags, and of the values that a flag knows."""
+"""Tab completion of the flags, and of their values."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def offered(line: str, token: str) -> list[str]:
 # A matcher, and not a `complete_command` hook, because Jedi takes `--with-` for an expression and completes it too.
 @context_matcher(identifier="mtprof_nb.flags")  # type: ignore[untyped-decorator]
 def match_flags(context: CompletionContext) -> SimpleMatcherResult:
-    """Flags where a flag may stand, and then nothing else."""
+    """Complete flags and their values, and suppress all other completions there."""
     texts = offered(context.text_until_cursor, context.token)
     return {"completions": [SimpleCompletion(text) for text in texts], "suppress": bool(texts), "ordered": True}
 
 
 def install(ip: InteractiveShell) -> None:
-    """Complete in `ip` from now on."""
+    """Add the completion to `ip`."""
     ip.Completer.custom_matchers.append(match_flags)
 
 
 def remove(ip: InteractiveShell) -> None:
-    """Complete no more."""
+    """Remove the completion from `ip`."""
     ip.Completer.custom_matchers.remove(match_flags)

@@ -1,4 +1,4 @@
-"""Delivery of a finished profile: a variable, files and the panel; where one fails, the others are still made."""
+"""Delivery of a finished profile: a variable, files and the panel. If one fails, the others are still made."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 
 def deliver(ip: InteractiveShell, flags: Flags, prof: profile, ending: Ending) -> None:
-    """Store, write and show `prof` as `flags` ask. What fails is told in one line; `mtprof_nb.last()` keeps it.
-
-    An interrupt ends it.
-    """
+    """Store, write and show `prof` as `flags` ask. A step that fails prints a line; an interrupt ends all."""
     if flags.out is not None:
         ip.user_ns[flags.out] = prof
     if flags.dump is not None:

@@ -1,4 +1,4 @@
-"""Reads a line of flags, over those that the notebook has set for all its cells."""
+"""Parses a line of flags, on top of the defaults that the notebook has set for all its cells."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mtprof_nb.cell.options import OPTIONS, RECORD_FLAGS, Option
 
 @dataclass(frozen=True)
 class Flags:
-    """Flags of one `%%mtprofile` line, over the notebook's defaults."""
+    """Flags of one `%%mtprofile` line, on top of the notebook's defaults."""
 
     with_stack: bool = False
     record_shapes: bool = False
@@ -43,7 +43,7 @@ class Flags:
 
     @property
     def profile_options(self) -> dict[str, Any]:
-        """The keywords of `profile` that these flags stand for. A schedule's windows are all kept."""
+        """The keywords for `profile`. All windows of a schedule are kept."""
         return {flag: getattr(self, flag) for flag in (*RECORD_FLAGS, "activities", "hook", "max_events", "name")} | {
             "schedule": schedule(**self.schedule) if self.schedule else None,
             "acc_events": self.schedule is not None,
@@ -51,7 +51,7 @@ class Flags:
 
 
 class FlagParser(argparse.ArgumentParser):
-    """Reads flags; whatever is wrong with them is a `UsageError`, which a notebook shows without a traceback."""
+    """Parses flags. A mistake is a `UsageError`, which a notebook shows without a traceback."""
 
     def __init__(self, magic: str, usage: str, description: str, options: tuple[Option, ...]) -> None:
         super().__init__(
@@ -77,12 +77,12 @@ class FlagParser(argparse.ArgumentParser):
 
     @property
     def spellings(self) -> list[str]:
-        """Every flag as it may be typed."""
+        """Every spelling of every flag."""
         negations = [option.negation for option in self.options if option.negatable]
         return [spelling for option in self.options for spelling in option.spellings] + negations
 
     def error(self, message: str) -> NoReturn:
-        """Raise `UsageError` with the next step."""
+        """Raise `UsageError` with the remedy."""
         typed = re.findall(r"--[\w-]+", message) if message.startswith("unrecognized") else []
         near = difflib.get_close_matches(typed[0], self.spellings, 1, 0.7) if typed else []
         hint = f"did you mean {near[0]}? " if near else ""
@@ -90,7 +90,7 @@ class FlagParser(argparse.ArgumentParser):
         raise UsageError(msg)
 
     def read(self, line: str) -> tuple[dict[str, Any], str]:
-        """The flags given at the beginning of `line`, and what follows them, untouched."""
+        """The flags at the beginning of `line`, and the unchanged text after them."""
         argv, rest = self._split(line)
         given = vars(self.parse_args(argv))
         if given.pop("all", False):
@@ -144,7 +144,7 @@ CONFIG_PARSER = FlagParser(
 
 
 class Defaults:
-    """The flags that `%mtprofile_config` has set, and the flags of a cell over them."""
+    """The flags that `%mtprofile_config` has set, which those of a cell override."""
 
     def __init__(self) -> None:
         self._given: dict[str, Any] = {}
@@ -155,7 +155,7 @@ class Defaults:
         return Flags(**{**self._given, **given}), statement
 
     def configure(self, line: str) -> str:
-        """Set the flags of `line` from now on; the text to show, if any."""
+        """Set the flags of `line` as defaults, and return the text to show, "" for none."""
         given, rest = CONFIG_PARSER.read(line)
         if rest:
             CONFIG_PARSER.error(f"{rest!r} is not a flag")
@@ -165,7 +165,7 @@ class Defaults:
         return "" if line.strip() else self._spelled() or "no flags are set"
 
     def _spelled(self) -> str:
-        """The flags as a user would type them."""
+        """The defaults as a user would type them."""
         return " ".join(_spell(option, self._given[option.dest]) for option in OPTIONS if option.dest in self._given)
 
 

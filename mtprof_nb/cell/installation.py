@@ -1,4 +1,4 @@
-"""Puts the magics into a shell, and takes them out again without a trace."""
+"""Installs the magics in a shell, and removes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def install(ip: InteractiveShell, magics: type[Magics]) -> None:
-    """Give `ip` these magics, and cells that begin with one their rewriting; a second call does nothing."""
+    """Register the magics, and the rewriting of cells that begin with one; a second call does nothing."""
     if profiled in ip.input_transformers_cleanup:
         return
     ip.register_magics(magics)
@@ -25,7 +25,7 @@ def install(ip: InteractiveShell, magics: type[Magics]) -> None:
 
 
 def remove(ip: InteractiveShell, magics: type[Magics]) -> None:
-    """Take everything away that `install` gave; nothing where there is nothing."""
+    """Undo `install`; does nothing where nothing is installed."""
     if profiled not in ip.input_transformers_cleanup:
         return
     completion.remove(ip)

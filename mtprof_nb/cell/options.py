@@ -1,4 +1,4 @@
-"""Every flag of `%%mtprofile`: how it is spelled, what it means, and how its value is read."""
+"""Every flag of `%%mtprofile`: its spelling, its meaning, and the parser of its value."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _trace_file(text: str) -> Path:
 
 @dataclass(frozen=True)
 class Option:
-    """One flag: its spellings, what it is called in `Flags`, and how its value is read (None: a switch)."""
+    """One flag: its spellings, its field of `Flags`, and the parser of its value (None for a switch)."""
 
     spellings: tuple[str, ...]
     dest: str
@@ -100,12 +100,12 @@ class Option:
     #: Whether `%mtprofile_config` may set it for every cell.
     can_default: bool = True
     negatable: bool = False
-    #: What tab completion offers after it.
+    #: Values that tab completion offers.
     values: tuple[str, ...] = ()
 
     @property
     def negation(self) -> str:
-        """The flag that takes it back."""
+        """The flag that switches it off."""
         return f"--no-{self.spellings[-1].removeprefix('--')}"
 
 

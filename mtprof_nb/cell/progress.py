@@ -1,4 +1,4 @@
-"""The one line under a cell that says for how long it has been recorded. It leaves nothing behind."""
+"""The line under a running cell that says how long it has been recorded; it disappears with the recording."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ INTERVAL_S = 1.0
 
 
 class RecordingLine:
-    """Shown after the first second, rewritten every second, emptied by `stop`."""
+    """A line that is shown after the first second, rewritten every second, and removed by `stop`."""
 
     def __init__(self, ip: InteractiveShell, label: str, steps: Callable[[], int]) -> None:
-        # The publisher of now: while the cell captures its own output, `ip.display_pub` is another one.
+        # The present publisher: while the cell captures its own output, `ip.display_pub` is another one.
         self._publisher: Any = ip.display_pub
         self._label = label
         self._steps = steps
@@ -36,18 +36,18 @@ class RecordingLine:
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="mtprof_nb recording", daemon=True)
 
     def start(self) -> None:
-        """Begin to count; where no thread can be had, as in a browser's Python, there is no line."""
+        """Start counting. Without threads, as in a browser's Python, there is no line."""
         with suppress(RuntimeError):
             self._thread.start()
 
     def reading(self) -> None:
-        """The cell is done; what was recorded is being read. That is said at once: while it is read, no thread runs."""
+        """Say that the recording is being read; at once, because no other thread runs while it is read."""
         self._doing = "reading what was recorded"
         if self._shown:
             self._say()
 
     def stop(self) -> None:
-        """Take the line away; nothing is published after this returns."""
+        """Remove the line; nothing is published after this returns."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()

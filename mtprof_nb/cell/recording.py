@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 def tell(line: str) -> None:
-    """One line for the user, beside the cell's own output."""
+    """Print one line for the user to stderr."""
     print(f"mtprof_nb: {line}", file=sys.stderr)  # noqa: T201
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a recording ended: what went wrong in the cell, what is to be known of the profile."""
+    """How a recording ended: the failure of the cell, if any, and notes about the profile."""
 
     outcome: str | None
     notes: tuple[str, ...]
@@ -50,7 +50,7 @@ class Recording:
     ) -> None:
         self._ip = ip
         self._deliver = deliver
-        #: The cell that is running now; a cell that it runs in turn is another one.
+        #: The cell that is running now. A cell that it runs itself is another one.
         self._cell: ExecutionResult | None = ip.displayhook.exec_result
         self._is_silent = self._cell is not None and bool(self._cell.info.silent)
         self._notes: list[str] = []
@@ -68,9 +68,9 @@ class Recording:
         self._is_interrupted = False
 
     def begin(self) -> None:
-        """Start. `UsageError` where the hook that was asked for cannot be had; else the cell runs, recorded or not."""
-        # Before the start, so that an interrupt at any moment finds something to end, and ends it before its traceback
-        # is drawn: with stacks, Kineto would record every Python call of that, and read them for many seconds.
+        """Start recording. `UsageError` if the wanted hook is missing; else the cell runs, recorded or not."""
+        # Before the start, so that an interrupt at any moment ends the recording before its traceback is drawn: with
+        # stacks, Kineto would record every Python call of the drawing, and need many seconds to read them.
         self._is_recording = True
         self._boundary.install()
         if self._marks is not None:
@@ -95,7 +95,7 @@ class Recording:
             self._line.start()
 
     def _give_up(self) -> None:
-        """Take back what was made ready for a recording that could not start."""
+        """Undo the preparation of a recording that could not start."""
         self._boundary.remove()
         self._is_recording = False
 
@@ -156,7 +156,7 @@ class Recording:
         return value
 
     def _pass_on_interrupt(self) -> None:
-        """Raise the interrupt that came at the end: code of the user's may follow, which must not run."""
+        """Raise the interrupt that came at the end: code of the user that follows must not run."""
         __tracebackhide__ = True
         is_interrupted, self._is_interrupted = self._is_interrupted, False
         if is_interrupted:
@@ -171,30 +171,30 @@ class Recording:
             if result is not None and self._cell is not None and result.info.raw_cell != self._cell.info.raw_cell:
                 if file == self._file_of_cell():
                     return
-                # A later cell: an interrupt has kept IPython from telling of the end of ours.
-                self._deliver = _nowhere
+                # A later cell ended: an interrupt kept IPython from reporting the end of ours.
+                self._deliver = _deliver_nothing
             cell = result or self._cell
             error = cell and (cell.error_before_exec or cell.error_in_exec)
             self._finish(outcome or outcome_of(error))
-            # Last of all: what an interrupt keeps from being finished here is finished after the next cell.
+            # Last: if an interrupt prevents the steps above, they run after the next cell.
             self._ip.events.unregister(event, cell_ended)
 
         self._ip.events.register(event, cell_ended)
 
     def _file_of_cell(self) -> str | None:
-        """The file name of the running cell: of what runs in the user's namespace and is called by IPython."""
+        """The file name of the running cell: of the outermost frame in the user's namespace."""
         names, file = self._ip.user_global_ns, None
         for frame, _ in walk_stack(sys._getframe(1)):
             file = frame.f_code.co_filename if frame.f_globals is names else file
         return file
 
     def _finish(self, outcome: str | None) -> None:
-        """End and deliver. What fails here is told in one line: the cell's own fate stands."""
+        """End and deliver. A failure prints one line and does not change the outcome of the cell."""
         try:
             prof = self.end()
             self._forget_marks()
             if prof is not None:
-                deliver, self._deliver = self._deliver, _nowhere
+                deliver, self._deliver = self._deliver, _deliver_nothing
                 deliver(prof, Ending(outcome, tuple(self._notes), self._is_silent))
         except (Exception, KeyboardInterrupt) as error:
             self._is_interrupted |= isinstance(error, KeyboardInterrupt)
@@ -225,12 +225,12 @@ class Recording:
             self._notes.append(str(error))
 
 
-def _nowhere(*_: Any) -> None:
+def _deliver_nothing(*_: Any) -> None:
     """Delivers nothing."""
 
 
 def outcome_of(error: BaseException | None) -> str | None:
-    """How a cell ended, where it did not end well."""
+    """How a cell failed; None for a cell that did not fail."""
     if error is None:
         return None
     name = type(error).__name__

@@ -1,8 +1,8 @@
-"""How a cell that begins with `%%mtprofile` becomes the cell below that line, with a call in the line's place.
+"""Rewrites a cell that begins with `%%mtprofile`: a call that starts the recording replaces its first line.
 
 The text is rewritten rather than run by the magic, so that everything the cell does (its last expression, `await`,
-its tracebacks, its place in the history) stays IPython's own doing. Both transformers are pure: a kernel transforms
-one cell more than once.
+its tracebacks, its entry in the history) works as in any cell. Both transformers are pure: a kernel transforms one
+cell more than once.
 """
 
 from __future__ import annotations

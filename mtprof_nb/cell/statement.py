@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def run(ip: InteractiveShell, text: str, local_ns: dict[str, Any]) -> Any:
-    """The value of the last expression of `text`, or None; what it raises is the user's own."""
+    """The value of the last expression of `text`, or None; an exception of the user's code passes through."""
     __tracebackhide__ = True
     source = ip.transform_cell(text)
     if ip.should_run_async(text, transformed_cell=source):

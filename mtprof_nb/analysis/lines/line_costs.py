@@ -1,4 +1,4 @@
-"""Costs of each source line: forward, backward and optimizer, of its own and with what it called."""
+"""Costs of each source line: forward, backward and optimizer, self and total."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from mtprof_nb.model.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, Bool,
 
 @dataclass(frozen=True, eq=False)
 class LineCosts:
-    """One row a line; the last row, without a line, holds the ops of which none is known.
+    """One row a line; the last row, without a line, has the ops whose line is not known.
 
-    The first five columns, and the bytes, sum up to the trace's own totals over all ops that count, to the nanosecond.
+    The first five columns, and the bytes, sum up exactly to the trace's totals over all counted ops.
     """
 
     lines: tuple[SourceLine, ...]
@@ -26,17 +26,17 @@ class LineCosts:
     backward_ns: Int64
     optimizer_ns: Int64
     other_ns: Int64
-    #: Ops that count, one by one, also those that ran inside another one.
+    #: Counted ops, nested ones too.
     count: Int64
-    #: With everything that the line called; the rows overlap.
+    #: With the lines that the line called; so the rows overlap.
     total_ns: Int64
     #: None where no kernel was recorded.
     device_ns: Int64 | None
-    #: Allocated less released; None where no memory was recorded.
+    #: Allocated minus released; None where no memory was recorded.
     memory_bytes: Int64 | None
-    #: Allocated, whatever was released since; None where the allocator told nothing.
+    #: Allocated, released or not; None without allocator records.
     allocated_bytes: Int64 | None
-    #: Whether some op of the line ran on a thread whose memory was not recorded.
+    #: Whether an op of the line ran on a thread without recorded memory.
     lacks_memory: Bool
 
 
@@ -68,7 +68,7 @@ def line_costs(trace: Trace) -> LineCosts:
 
 
 def _memory(trace: Trace, line: Int32 | Int64, size: int) -> Int64 | None:
-    """The bytes of each line's own ops. A record is its own thread's op's, whatever others ran meanwhile."""
+    """The bytes of each line's own ops. A record counts for the op of its own thread."""
     records, changes = trace.allocations, op_costs(trace).memory
     is_op = trace.kind == OP
     if records is not None:
@@ -94,7 +94,7 @@ def _sums(groups: Int32 | Int64, values: Int64, size: int) -> Int64:
 
 
 def _with_callees(trace: Trace, self_ns: Int64, size: int) -> Int64:
-    """Each chain's time to every line on it, once, however often the line called itself."""
+    """Add the time of each chain to every line on it, once also for a line that called itself."""
     caused, is_op = attribution(trace), counted_ops(trace)
     none = len(caused.chains)
     chain = np.where(caused.chain >= 0, caused.chain, none)
@@ -119,7 +119,7 @@ class OpsOfLine:
 
 
 def ops_of_line(trace: Trace, line: SourceLine | None) -> list[OpsOfLine]:
-    """Ops that ran on `line`, the dearest first; for None, ops that belong to no line."""
+    """Ops of `line`, the longest first; for None, ops without a line."""
     caused = attribution(trace)
     lines = caused.chains.lines
     if line is not None and line not in lines:

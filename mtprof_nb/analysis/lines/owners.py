@@ -1,4 +1,4 @@
-"""From an event to what belongs to it: its direct children, the kernels that it launched."""
+"""The direct children of an event, and the kernels that it launched."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mtprof_nb.model.trace import Int32, Trace
 
 
 class _Belongings:
-    """Events sorted by their owner, so that one owner's are found without looking at the others."""
+    """Events sorted by their owner, for a binary search."""
 
     def __init__(self, owner: Int32) -> None:
         self._order = np.argsort(owner, kind="stable").astype(np.int32)

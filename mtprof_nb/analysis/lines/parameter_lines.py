@@ -22,9 +22,9 @@ class ParameterCost:
 
 
 def parameter_costs(trace: Trace, among: Bool | None = None) -> list[ParameterCost]:
-    """Costs of the optimizer by parameter, the dearest first; together all that it cost, or cost `among` events.
+    """Costs of the optimizer by parameter, the largest first; only of events in `among`, if given.
 
-    What is not known of a parameter comes last; it is everything where shapes were not recorded.
+    Ops without a known parameter come last; without recorded shapes, these are all.
     """
     rows = np.flatnonzero((trace.phase == OPTIMIZER) & counted_ops(trace) & (True if among is None else among))
     known = np.full(len(trace), -1, np.int32) if trace.parameter is None else trace.parameter

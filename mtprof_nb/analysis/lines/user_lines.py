@@ -1,4 +1,4 @@
-"""The user's own lines that were running at each event: from stacks, from marks, or from both."""
+"""The user's lines that were running at each event: from stacks, from marks, or from both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CALL_ENGINE = ("_engine_run_backward", "_run_backward")
 
 
 class Chains:
-    """Interned chains of lines, innermost first: a chain is a node with a line and the chain that called it."""
+    """Interned chains of lines, innermost first: a chain is a node with a line and the node of its caller."""
 
     def __init__(self) -> None:
         self._lines: dict[SourceLine, int] = {}
@@ -59,7 +59,7 @@ class Chains:
         return node
 
     def moved(self, node: int, old_base: int, new_base: int) -> int:
-        """The chain `node` with what it has in common with `old_base` replaced by `new_base`."""
+        """The chain `node`, with the part that it shares with `old_base` replaced by `new_base`."""
         common = set()
         while old_base >= 0:
             common.add(old_base)
@@ -76,7 +76,7 @@ class Chains:
 def chains_of_events(trace: Trace, chains: Chains) -> Int32:
     """For each event the chain of user lines that was running on its own thread, -1 where none is known.
 
-    A stack that was lent by a forward op is not the event's own.
+    A lent stack, which is that of the forward op, is not used.
     """
     stack = _own_stacks(trace)
     marked = trace.line_stack if trace.line_stack is not None else trace.line
@@ -125,7 +125,7 @@ class _Reader:
         return node
 
     def lines_around_engine(self, stack: int) -> int:
-        """How many of the user's lines are around the innermost call of the engine that has Python code inside."""
+        """Number of the user's lines around the innermost call of the engine that runs Python code."""
         frames = self._frames(stack)
         calls = (index for index, frame in enumerate(frames) if index and self._calls_engine(frame))
         return sum(map(self._is_users, frames[next(calls, len(frames)) :]))
@@ -150,10 +150,10 @@ class _Reader:
 
 
 def _joined(stack: list[Frame], marks: list[Frame]) -> list[Frame]:
-    """One chain of both, innermost first.
+    """Merge a stack and marked lines into one chain, innermost first.
 
-    The stack knows every function; where a mark stands in the same function, it knows the statement better. Marks
-    above the innermost frame of the stack are calls that the stack did not see.
+    The stack has every function; a mark in the same function has the more exact line. Marks inside the innermost frame
+    of the stack are calls that the stack does not have.
     """
     if not stack or not marks:
         return stack or marks

@@ -1,4 +1,4 @@
-"""Blocks of memory: which release ends which allocation."""
+"""Blocks of memory: pairs of an allocation and its release."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, OP, OPTIMIZER, Alloca
 
 
 class Category(IntEnum):
-    """Purpose of a block of memory; the numbers are those of torch's memory timelines."""
+    """Purpose of a block of memory, with the numbers of torch's memory timelines."""
 
     PARAMETER = 0
     OPTIMIZER_STATE = 1
@@ -30,7 +30,7 @@ class Category(IntEnum):
     UNKNOWN = 7
 
 
-#: How autograd's own events begin; an op that runs inside of one is an op of its own.
+#: Names of autograd's event that keeps a gradient, and of the op that adds to one.
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
 _ADD = "aten::add_"
 #: Bytes of an element, by the names that the runtimes give to types.
@@ -41,13 +41,13 @@ _ITEM_BYTES = {
     **dict.fromkeys(("unsigned char", "signed char", "bool"), 1),
     "c10::complex<double>": 16,
 }
-#: Caching allocators of devices hand out multiples of this.
+#: Caching allocators of devices round sizes up to a multiple of this.
 _DEVICE_BLOCK = 512
 
 
 @once_a_trace
 def categories(trace: Trace) -> Int8:
-    """The `Category` of each allocation; a release has that of the block it ends."""
+    """The `Category` of each allocation; a release has that of its block."""
     records = trace.allocations
     if records is None:
         return np.empty(0, np.int8)
@@ -60,7 +60,7 @@ def categories(trace: Trace) -> Int8:
     phase = np.where(records.event >= 0, trace.phase[records.event], -1)
     in_backward, in_optimizer = is_block & (phase == BACKWARD), is_block & (phase == OPTIMIZER)
     category[is_block & _inside(_made_nodes(trace), nested, records.event)] = Category.ACTIVATION
-    # Released while the backward pass still ran, and no gradient that was kept.
+    # Released during the backward pass, so not a gradient that was kept.
     category[in_backward & (release >= 0) & (phase[release] == BACKWARD)] = Category.AUTOGRAD_DETAIL
     category[_gradients(trace, records, release, in_backward)] = Category.GRADIENT
     outlives = _outlives(trace, nested, records, release, trace.phase == OPTIMIZER)
@@ -80,13 +80,13 @@ def _made_nodes(trace: Trace) -> Bool:
 
 
 def _inside(chosen: Bool, nested: Nesting, events: Int32) -> Bool:
-    """Whether each of `events` is one of the chosen, or runs inside of one."""
+    """Whether each of `events` is chosen, or nested in a chosen one."""
     inside: Bool = (_outermost(chosen, nested)[events] >= 0) & (events >= 0)
     return inside
 
 
 def _outermost(chosen: Bool, nested: Nesting) -> Int32:
-    """For each event the outermost chosen one around it or itself, -1 for none."""
+    """For each event the outermost chosen one that contains it or is it, -1 for none."""
     outermost = np.where(chosen, np.arange(len(chosen), dtype=np.int32), np.int32(-1))
     for level in nested.levels()[1:]:
         above = outermost[nested.parent[level]]
@@ -95,7 +95,7 @@ def _outermost(chosen: Bool, nested: Nesting) -> Int32:
 
 
 def _outlives(trace: Trace, nested: Nesting, records: Allocations, release: Int64, chosen: Bool) -> Bool:
-    """Whether each block is held longer than the outermost chosen event in which it was allocated."""
+    """Whether each block is held longer than the outermost chosen event that contains its allocation."""
     around = np.where(records.event >= 0, _outermost(chosen, nested)[records.event], -1)
     held_until = np.where(release >= 0, records.time_ns[release], np.iinfo(np.int64).max)
     outlives: Bool = (around < 0) | (held_until > trace.end_ns[around])
@@ -103,7 +103,7 @@ def _outlives(trace: Trace, nested: Nesting, records: Allocations, release: Int6
 
 
 def _is_ordinary_op(trace: Trace, nested: Nesting) -> Bool:
-    """Ops, but for autograd's own events: the engine's, and the node that it runs."""
+    """Ops without autograd's own events: the engine's, and the nodes that it runs."""
     engine = np.array([name.startswith(ENGINE_PREFIX) for name in trace.names] or [False], np.bool_)[trace.name]
     node = (nested.parent >= 0) & engine[nested.parent]
     ordinary: Bool = (trace.kind == OP) & ~engine & ~node
@@ -111,7 +111,7 @@ def _is_ordinary_op(trace: Trace, nested: Nesting) -> Bool:
 
 
 def _gradients(trace: Trace, records: Allocations, release: Int64, in_backward: Bool) -> Int64:
-    """Blocks made in a backward pass and held beyond it, of the very size that autograd then kept as a gradient."""
+    """Blocks that a backward pass allocated and kept, of the size of a gradient that autograd then kept."""
     phase = np.where(records.event >= 0, trace.phase[records.event], -1)
     held = deque(np.flatnonzero(in_backward & ((release < 0) | (phase[release] != BACKWARD))).tolist())
     process = trace.processes_of(records.track)

@@ -1,4 +1,4 @@
-"""How much a device held at each moment, when most, and in which blocks."""
+"""Bytes that a device held over time, their peak, and the largest blocks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MemoryDevice:
 
 @dataclass(frozen=True, eq=False)
 class MemoryCurve:
-    """Bytes held from each of `time_ns` on, and the event that allocated or released then (-1: none is known)."""
+    """Bytes held from each of `time_ns` on, and the event that allocated or released (-1 if not known)."""
 
     time_ns: Int64
     allocated: Int64
@@ -48,7 +48,7 @@ class Peak(NamedTuple):
 
 
 class Block(NamedTuple):
-    """One allocation: `released_ns` is None for what was still held at the end."""
+    """One allocation; `released_ns` is None for a block that was held until the end."""
 
     nbytes: int
     allocated_ns: int
@@ -58,7 +58,7 @@ class Block(NamedTuple):
 
 
 class BlocksAlike(NamedTuple):
-    """Allocations that differ in size and time alone: the largest, how many they are, and their bytes together."""
+    """Allocations that differ only in size and time: the largest, their number, and their bytes together."""
 
     largest: Block
     number: int
@@ -83,7 +83,7 @@ def memory_devices(trace: Trace) -> list[MemoryDevice]:
 
 
 def memory_curve(trace: Trace, device: MemoryDevice) -> MemoryCurve:
-    """The allocator's own count after each of its events; where a runtime tells only that, around each op."""
+    """The allocator's count after each of its events; for a runtime without these, around each op."""
     if trace.allocations is not None:
         records = trace.allocations
         rows = rows_of_device(trace, records, device)
@@ -107,7 +107,7 @@ def peak(curve: MemoryCurve) -> Peak | None:
 
 
 def thinned(held: Int64, most: int) -> Int64:
-    """Positions that keep the shape: all, or of each of equal runs the first, the lowest, the highest and the last."""
+    """Positions of at most `most` points: of each of equal runs the first, lowest, highest and last."""
     if len(held) <= most:
         return np.arange(len(held))
     runs = np.array_split(np.arange(len(held)), most // 4)
@@ -115,7 +115,7 @@ def thinned(held: Int64, most: int) -> Int64:
 
 
 def allocated_bytes(trace: Trace) -> Int64 | None:
-    """Bytes that each event allocated itself, whatever was released since; None where the allocator told nothing."""
+    """Bytes that each event allocated itself, released or not; None without allocator records."""
     records = trace.allocations
     if records is None:
         return None
@@ -126,7 +126,7 @@ def allocated_bytes(trace: Trace) -> Int64 | None:
 
 
 def largest_kinds(trace: Trace, device: MemoryDevice, count: int = 20) -> list[BlocksAlike]:
-    """Allocations of one op, called by one op on one line for one purpose; the largest first."""
+    """Allocations grouped by op, calling op, line and purpose; by the largest of each, the largest first."""
     rows, records = _by_size(trace, device), trace.allocations
     if records is None or not len(rows):
         return []
@@ -147,7 +147,7 @@ def largest_kinds(trace: Trace, device: MemoryDevice, count: int = 20) -> list[B
 
 
 def callers(trace: Trace, event: Int32) -> Int32:
-    """For each of these events the op that called it, -1 where none did or there is no event."""
+    """For each of these events the op that called it, -1 without one."""
     parent = np.append(nesting(trace).parent, np.int32(-1))
     kind = np.append(trace.kind, np.int8(OP))
     caller = parent[event]

@@ -1,4 +1,4 @@
-"""Threads that ran ops, and whose memory nobody recorded."""
+"""Threads that ran ops while their memory was not recorded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mtprof_nb.model.trace import OP, Bool, Trace
 def lacks_memory(trace: Trace) -> Bool:
     """Which events ran on a thread whose CPU memory was not recorded, though it was asked for.
 
-    PyTorch tells of CPU memory on the thread that profiles. Ops of the other threads have no reading around them.
+    PyTorch reports CPU memory only on the thread that profiles.
     """
     if trace.memory_before is None or "CPU" not in trace.devices:
         return np.zeros(len(trace), np.bool_)
@@ -23,7 +23,7 @@ def lacks_memory(trace: Trace) -> Bool:
 
 
 def has_memory(trace: Trace) -> bool:
-    """Whether the memory of `trace` says something: records, or none because nothing was allocated."""
+    """Whether `trace` has memory: records, or none because nothing was allocated."""
     if trace.allocations is None:
         return trace.memory_after is not None
     return len(trace.allocations) > 0 or not lacks_memory(trace).any()
