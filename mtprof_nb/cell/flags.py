@@ -127,17 +127,17 @@ PARSER = FlagParser(
     "%%mtprofile",
     "%%mtprofile [flags] on the first line of a cell, or %mtprofile [flags] statement",
     "Record the tensor operations of the cell, or of the statement, and show them below its own output.\n"
-    "The cell runs as it would have run without this line. mtprof_nb.last() has the profile afterwards.\n"
-    "--no-... takes a switch back that %mtprofile_config has set.",
+    "The cell runs as it would without this line. mtprof_nb.last() returns the profile afterwards.\n"
+    "--no-... switches off a flag that %mtprofile_config has set.",
     OPTIONS,
 )
 CONFIG_PARSER = FlagParser(
     "%mtprofile_config",
     "%mtprofile_config [flags]",
-    "Set flags that every later %%mtprofile of this kernel starts from; without flags, show them.",
+    "Set default flags for every later %%mtprofile of this kernel; without flags, show them.",
     (
         *(option for option in OPTIONS if option.can_default),
-        Option(("--reset",), "reset", "forget what was set before"),
+        Option(("--reset",), "reset", "clear the defaults that were set before"),
         OPTIONS[-1],
     ),
 )

@@ -119,26 +119,30 @@ OPTIONS = (
     _switch("profile_memory", "record allocations and releases"),
     _switch("with_flops", "count floating point operations where a formula is known"),
     _switch("with_modules", "record the nn.Module path of each op"),
-    Option(("--all",), "all", "the five above"),
-    Option(("--activities",), "activities", "devices to record, as cpu,cuda", _activities, "LIST", values=ACTIVITIES),
+    Option(("--all",), "all", "all five flags above"),
+    Option(
+        ("--activities",), "activities", "devices to record, such as cpu,cuda", _activities, "LIST", values=ACTIVITIES
+    ),
     Option(
         ("--hook",),
         "hook",
-        f"how to listen: auto, {', '.join(HOOK_KINDS)}",
+        f"how to record: auto, {', '.join(HOOK_KINDS)}",
         _hook,
         "NAME",
         values=("auto", *HOOK_KINDS),
     ),
-    Option(("--schedule",), "schedule", "steps to record, as wait=1,warmup=1,active=3,repeat=1", _schedule, "STEPS"),
+    Option(
+        ("--schedule",), "schedule", "steps to record, such as wait=1,warmup=1,active=3,repeat=1", _schedule, "STEPS"
+    ),
     Option(("--max-events",), "max_events", "stop recording after N events", _positive, "N"),
-    Option(("--name",), "name", "title of the profile; Cell [n] otherwise", str, "LABEL", can_default=False),
+    Option(("--name",), "name", "title of the profile; default: Cell [n]", str, "LABEL", can_default=False),
     Option(("-o", "--out"), "out", "store the profile in this variable", _variable, "NAME", can_default=False),
     Option(("-r", "--return"), "returns", "make the profile the value of the cell", can_default=False),
     Option(("-q", "--quiet"), "quiet", "show nothing", negatable=True),
     Option(("-s", "--sort"), "sort", "sort the table by this column", _sort_key, "KEY", values=SORT_KEYS),
     Option(("-l", "--limit"), "limit", "show at most N rows", _positive, "N"),
-    Option(("-D", "--dump"), "dump", "write the trace, .json or .json.gz", _trace_file, "FILE", can_default=False),
+    Option(("-D", "--dump"), "dump", "write a Chrome trace, .json or .json.gz", _trace_file, "FILE", can_default=False),
     Option(("-T", "--text"), "text", "write the table as text", _new_file, "FILE", can_default=False),
-    Option(("--show-all",), "show_all", "show Python frames, IPython's included", negatable=True),
-    Option(("-h", "--help"), "help", "show this and run nothing", can_default=False),
+    Option(("--show-all",), "show_all", "show Python frames, including IPython's", negatable=True),
+    Option(("-h", "--help"), "help", "show this help and run nothing", can_default=False),
 )
