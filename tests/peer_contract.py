@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from recording import EVERY_FLAG
 
 from mtprof_nb.analysis.costs import event_costs
 from mtprof_nb.analysis.nesting import nesting
@@ -17,14 +18,6 @@ from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.registry import HOOK_KINDS
 from mtprof_nb.model.trace import KINDS, PHASES, Recorded, Trace
 from mtprof_nb.results.averages import key_averages
-
-EVERY_FLAG = {
-    "record_shapes": True,
-    "with_stack": True,
-    "profile_memory": True,
-    "with_flops": True,
-    "with_modules": True,
-}
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,19 @@
-"""A buffer filled by hand: exact times, no runtime, no clock."""
+"""Recordings: what tests ask for, and a buffer filled by hand with exact times, no runtime and no clock."""
 
+from dataclasses import fields
 from typing import Any
+
+import pytest
 
 from mtprof_nb.capture.hook import Clock, Request
 from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer, Lane
 from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
 from mtprof_nb.model.trace import Recorded, Trace, Track
+
+#: All that a recording can be asked for.
+EVERY_FLAG = {flag.name: True for flag in fields(Recorded)}
+#: Marks a test that runs with each hook of PyTorch.
+HOOKS = pytest.mark.parametrize("hook", ["kineto", "dispatch"])
 
 
 class StillClock(Clock):

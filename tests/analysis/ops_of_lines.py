@@ -9,7 +9,6 @@ from mtprof_nb.analysis.lines.line_costs import LineCosts, line_costs
 from mtprof_nb.model.trace import Int64, SourceLine, Trace
 
 CELL = "<ipython-input-1-0>"
-ENGINE = "autograd::engine::evaluate_function: "
 
 
 def op(name: str, start: int, end: int, line: int | None = None, **facts: Any) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """Cost per line on hand-made traces, by phase: every number is known beforehand."""
 
-from ops_of_lines import ENGINE, backward, columns, op, times
+from ops_of_lines import backward, columns, op, times
 from traces import make_trace
 
 from mtprof_nb.analysis.lines.line_costs import line_costs
+from mtprof_nb.model.trace import ENGINE_PREFIX as ENGINE
 
 
 def test_a_forward_op_costs_the_line_that_ran_it_its_self_time() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ops_of_lines import CELL, ENGINE, backward, columns, op, self_ns, times
+from ops_of_lines import CELL, backward, columns, op, self_ns, times
 from traces import event, make_trace
 
 from mtprof_nb.analysis.costs import averaged_costs, counted_ops
@@ -15,6 +15,7 @@ from mtprof_nb.analysis.lines.line_costs import OpsOfLine, line_costs, ops_of_li
 from mtprof_nb.analysis.lines.user_lines import Chains
 from mtprof_nb.model.source_files import is_user_file
 from mtprof_nb.model.trace import BACKWARD, FORWARD, SourceLine, Trace
+from mtprof_nb.model.trace import ENGINE_PREFIX as ENGINE
 
 
 def lines_running(*lines: int) -> list[tuple[str, int, str]]:

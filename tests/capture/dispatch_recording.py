@@ -7,14 +7,6 @@ from mtprof_nb.capture.dispatch.dispatch_hook import DispatchHook
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.model.trace import KINDS, PHASES, Recorded, Trace
 
-EVERY_FLAG = {
-    "record_shapes": True,
-    "with_stack": True,
-    "profile_memory": True,
-    "with_flops": True,
-    "with_modules": True,
-}
-
 
 def new_hook(max_events: int = 100_000, activities: frozenset[str] = frozenset({"CPU"}), **flags: bool) -> DispatchHook:
     return DispatchHook(Request(activities=activities, recorded=Recorded(**flags), max_events=max_events))

@@ -31,13 +31,6 @@ OWNERS = (
     mt.optim.SGD,
     _CPUUntypedStorage,
 )
-EVERY_FLAG = {
-    "record_shapes": True,
-    "with_stack": True,
-    "profile_memory": True,
-    "with_flops": True,
-    "with_modules": True,
-}
 
 
 def runtime_state() -> list[Any]:

@@ -4,8 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from mtprof_nb.capture.kineto.kineto_events import KinetoColumns, read_columns
-
-ENGINE = "autograd::engine::evaluate_function: "
+from mtprof_nb.model.trace import ENGINE_PREFIX as ENGINE
 
 
 class Event:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 import torch
-from dispatch_recording import EVERY_FLAG, names_of, new_hook, record
+from dispatch_recording import names_of, new_hook, record
+from recording import EVERY_FLAG
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import pytest
 import torch
-from dispatch_recording import EVERY_FLAG, names_of, new_hook, record, row_of
+from dispatch_recording import names_of, new_hook, record, row_of
+from recording import EVERY_FLAG
 
 
 class _Logged(torch.Tensor):

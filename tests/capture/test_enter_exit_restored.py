@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from enter_exit_recording import EVERY_FLAG, POINTS, names_of, new_hook, runtime_state
+from enter_exit_recording import POINTS, names_of, new_hook, runtime_state
+from recording import EVERY_FLAG
 from standin import minitensor as mt
 from standin.minitensor._autograd import engine
 from standin.minitensor._dispatch import dispatcher

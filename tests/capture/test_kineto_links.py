@@ -1,8 +1,9 @@
 """Links from autograd nodes to forward ops, on hand-made events of Kineto."""
 
-from kineto_made_by_hand import ACCESSORS, ENGINE, Event, columns_of, node, op
+from kineto_made_by_hand import ACCESSORS, Event, columns_of, node, op
 
 from mtprof_nb.capture.kineto.kineto_links import link
+from mtprof_nb.model.trace import ENGINE_PREFIX as ENGINE
 
 COPY_SLICES = "torch::autograd::CopySlices"
 COPY_BACKWARDS = "torch::autograd::CopyBackwards"

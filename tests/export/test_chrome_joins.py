@@ -7,9 +7,8 @@ from typing import Any
 from traces import event, make_trace
 
 from mtprof_nb.export import chrome_trace
+from mtprof_nb.model.trace import ENGINE_PREFIX as ENGINE
 from mtprof_nb.model.trace import Trace
-
-ENGINE = "autograd::engine::evaluate_function: "
 
 
 def _args(trace: Trace, folder: Path) -> dict[str, dict[str, Any]]:

@@ -10,17 +10,11 @@ from typing import Any
 
 import leftovers
 import torch
+from recording import EVERY_FLAG
 
 import mtprof_nb as mtp
 
 PACKAGE = Path(mtp.__file__).parent
-EVERY_FLAG = {
-    "record_shapes": True,
-    "profile_memory": True,
-    "with_stack": True,
-    "with_flops": True,
-    "with_modules": True,
-}
 #: Hooks of PyTorch, bare and with all that they can record.
 RECORDINGS: list[dict[str, Any]] = [
     {"hook": "kineto"},

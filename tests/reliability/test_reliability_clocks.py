@@ -11,7 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from reliability_cases import EVERY_FLAG, names
+from recording import EVERY_FLAG
+from reliability_cases import names
 
 import mtprof_nb as mtp
 from mtprof_nb.capture.hook import Clock, Request

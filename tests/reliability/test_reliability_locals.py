@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from marked_cells import new_shell
-from reliability_cases import EVERY_FLAG, IDS, RECORDINGS
+from recording import EVERY_FLAG
+from reliability_cases import IDS, RECORDINGS
 
 import mtprof_nb as mtp
 

@@ -10,7 +10,8 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from reliability_cases import EVERY_FLAG, IDS, RECORDINGS, assert_next_profile_is_complete, names
+from recording import EVERY_FLAG
+from reliability_cases import IDS, RECORDINGS, assert_next_profile_is_complete, names
 
 import mtprof_nb as mtp
 from mtprof_nb.views.strip import strip_of

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reliability_cases import EVERY_FLAG, names
+from recording import EVERY_FLAG
+from reliability_cases import names
 
 import mtprof_nb as mtp
 from mtprof_nb.model.trace import OP

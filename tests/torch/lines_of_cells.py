@@ -8,8 +8,6 @@ import mtprof_nb
 from mtprof_nb.model.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, Trace
 from mtprof_nb.results.line_table import Lines
 
-ENGINE = "autograd::engine::evaluate_function: "
-
 #: A function with a backward of its own, which is applied on the last line.
 CUSTOM_FUNCTION = textwrap.dedent(
     """\

@@ -7,12 +7,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from lines_of_cells import CUSTOM_FUNCTION, ENGINE, checkpointed, profile_cell
+from lines_of_cells import CUSTOM_FUNCTION, checkpointed, profile_cell
 from marked_cells import Shell
 
 import mtprof_nb as mtp
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.model.trace import BACKWARD, OP, Trace
+from mtprof_nb.model.trace import ENGINE_PREFIX as ENGINE
 
 torch = pytest.importorskip("torch")
 

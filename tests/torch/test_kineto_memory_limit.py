@@ -9,18 +9,12 @@ from contextlib import contextmanager
 
 import pytest
 import torch
+from recording import EVERY_FLAG
 
 import mtprof_nb as mtp
 from mtprof_nb.capture.kineto import event_cap
 
 GIB = 1 << 30
-EVERY_FLAG = {
-    "record_shapes": True,
-    "profile_memory": True,
-    "with_stack": True,
-    "with_flops": True,
-    "with_modules": True,
-}
 
 
 @pytest.fixture

@@ -5,12 +5,11 @@ import copy
 import json
 
 import pytest
+from recording import HOOKS
 
 import mtprof_nb as mtp
 
 torch = pytest.importorskip("torch")
-
-HOOKS = pytest.mark.parametrize("hook", ["kineto", "dispatch"])
 
 
 def top(prof):

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from lines_of_cells import ENGINE, costs_of_lines, lines_by_op, profile_cell
+from lines_of_cells import costs_of_lines, lines_by_op, profile_cell
 from marked_cells import Shell
 
 from mtprof_nb.analysis.costs import counted_ops, in_ops_ns
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.summary import outside_ops_ns, wall_ns
+from mtprof_nb.model.trace import ENGINE_PREFIX as ENGINE
 from mtprof_nb.model.trace import OP, Trace
 from mtprof_nb.results.line_table import Lines
 from mtprof_nb.views.strip import phase_shares

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from lines_of_cells import CUSTOM_FUNCTION, ENGINE, checkpointed, costs_of_lines, lines_by_op, profile_cell
+from lines_of_cells import CUSTOM_FUNCTION, checkpointed, costs_of_lines, lines_by_op, profile_cell
 from marked_cells import Shell
 
 from mtprof_nb.analysis.costs import in_ops_ns
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.model.trace import BACKWARD, FORWARD, OP, Trace
+from mtprof_nb.model.trace import ENGINE_PREFIX as ENGINE
 from mtprof_nb.results.line_table import Lines
 
 torch = pytest.importorskip("torch")

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from recording import EVERY_FLAG
 
 import mtprof_nb as mtp
 
-EVERY_FLAG = dict.fromkeys(("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules"), True)
 OPTIONS = pytest.mark.parametrize(
     "options",
     [{"hook": hook, **flags} for hook in ("kineto", "dispatch") for flags in ({}, EVERY_FLAG)],

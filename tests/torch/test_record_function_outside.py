@@ -8,11 +8,11 @@ import types
 
 import pytest
 import torch
+from recording import HOOKS
 
 import mtprof_nb as mtp
 
 BOTH = pytest.mark.parametrize("record_function", [torch.profiler.record_function, mtp.record_function])
-HOOKS = pytest.mark.parametrize("hook", ["kineto", "dispatch"])
 EXPECTED = ["block", "with arguments", "decorated", "decorated"]
 
 

@@ -6,12 +6,11 @@ import threading
 import weakref
 
 import pytest
+from recording import HOOKS
 
 import mtprof_nb as mtp
 
 torch = pytest.importorskip("torch")
-
-HOOKS = pytest.mark.parametrize("hook", ["kineto", "dispatch"])
 
 
 def scopes(prof, name):

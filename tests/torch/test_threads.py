@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import torch
 from marked_cells import new_shell
+from recording import EVERY_FLAG
 
 import mtprof_nb as mtp
 from mtprof_nb.capture.kineto import kineto_hook as kineto
 
-EVERY_FLAG = dict.fromkeys(("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules"), True)
 WITHOUT_MEMORY = [
     {"hook": hook, **flags}
     for hook in ("kineto", "dispatch")
