@@ -4,7 +4,8 @@ import numpy as np
 from kineto_made_by_hand import ACCESSORS, Event, columns_of, node, op, scope
 
 from mtprof_nb.capture.kineto.kineto_links import link
-from mtprof_nb.capture.shared.phases import settled, spread_over_outermost
+from mtprof_nb.capture.shared.phases import settled
+from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
 from mtprof_nb.model.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, PHASES
 
 
@@ -106,7 +107,10 @@ def test_where_nothing_is_of_training_every_undecided_op_is_forward() -> None:
 
 
 def test_an_outermost_interval_is_chosen_with_all_that_is_in_it() -> None:
-    starts, ends = np.array([0, 10, 20, 50, 60]), np.array([40, 15, 30, 90, 70])
+    starts, ends = np.array([0, 10, 20, 50, 60, 20]), np.array([40, 15, 30, 90, 70, 30])
+    intervals = ThreadIntervals(starts, ends, np.array([0, 0, 0, 0, 0, 1], np.int32))
+    mask, chosen = np.array([1, 1, 1, 1, 1, 1], bool), np.array([0, 0, 1, 0, 0, 0], bool)
 
-    assert spread_over_outermost(starts, ends, np.array([0, 0, 1, 0, 0], bool)).tolist() == [1, 1, 1, 0, 0]
-    assert spread_over_outermost(starts[:0], ends[:0], np.zeros(0, bool)).tolist() == []
+    assert intervals.outermost(mask).tolist() == [0, 0, 0, 3, 3, 5]
+    assert intervals.spread(mask, chosen).tolist() == [1, 1, 1, 0, 0, 0]
+    assert intervals.spread(~chosen, chosen).tolist() == [0, 0, 0, 0, 0, 0]

@@ -11,7 +11,7 @@ import numpy as np
 
 from mtprof_nb.capture.kineto.kineto_events import KinetoColumns
 from mtprof_nb.capture.shared.closures import OF_OPTIMIZER
-from mtprof_nb.capture.shared.phases import OF_LOADER, phases, settled, spread_over_outermost
+from mtprof_nb.capture.shared.phases import OF_LOADER, phases, settled
 from mtprof_nb.model.trace import ENGINE_PREFIX, Bool, Int8, Int32
 
 #: How the name begins of the Python call of a module.
@@ -76,8 +76,7 @@ def _recorded_by_autograd(
         native_id = columns.threads[columns.thread[rows[0]]].native_id
         following = np.append(numbers[1:], counters.get(native_id, 0))
         made[makers] |= (following > numbers) & ~np.isin(numbers, of_roots)
-        made[rows] = spread_over_outermost(columns.start_ns[rows], columns.end_ns[rows], made[rows])
-    return made
+    return made | columns.intervals.spread(is_op, made)
 
 
 def _root_gradients(columns: KinetoColumns, is_engine: Bool) -> Bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
 from mtprof_nb.model.trace import Int32, Int64
 
 _STEP = "Optimizer.step#"
@@ -44,24 +45,12 @@ def updated_parameters(ops: OptimizerOps, torch: Any) -> UpdatedParameters:
     belongs to the parameter that the ops before and after it work for, if that is one.
     """
     owners = _owners(torch)
-    outermost = _outermost(ops)
-    known = _between([_parameter(ops.nodes[place], owners) for place in np.unique(outermost).tolist()])
+    outermost = ThreadIntervals(ops.start_ns, ops.end_ns, ops.thread).outermost(np.ones(len(ops.nodes), np.bool_))
+    outer_ops, position = np.unique(outermost, return_inverse=True)
+    known = _between([_parameter(ops.nodes[row], owners) for row in outer_ops.tolist()])
     table: dict[str, int] = {}
     numbers = [-1 if name is None else table.setdefault(name, len(table)) for name in known]
-    _, position = np.unique(outermost, return_inverse=True)
     return UpdatedParameters(np.array(numbers, np.int32)[position], tuple(table))
-
-
-def _outermost(ops: OptimizerOps) -> Int64:
-    """For each op the outermost op that it runs in, which may be itself."""
-    found = np.arange(len(ops.start_ns))
-    last = 0
-    for place in range(1, len(found)):
-        if ops.thread[place] == ops.thread[last] and ops.start_ns[place] < ops.end_ns[last]:
-            found[place] = last
-        else:
-            last = place
-    return found
 
 
 def nodes_in_steps(results: Any) -> dict[int, Any]:

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
-from mtprof_nb.model.intervals import innermost, nest_intervals
 from mtprof_nb.model.trace import OP, PYTHON, Allocations, Bool, Int32, Int64, Trace
 
 
@@ -57,17 +56,10 @@ def _with_unseen_releases(trace: Trace, records: Allocations, own: Int64, reused
 
 def _starts_of_outermost_ops(trace: Trace, records: Allocations, rows: Int64) -> Int64:
     """For each of `rows` of `records` when the outermost op began that its thread was running, or its own time."""
-    found = records.time_ns[rows].copy()
-    for thread in np.unique(records.track[rows]).tolist():
-        ops = np.flatnonzero((trace.kind == OP) & (trace.track == thread) & ~trace.is_async)
-        starts, ends = trace.start_ns[ops], trace.end_ns[ops]
-        is_outermost = np.append(True, starts[1:] >= np.maximum.accumulate(ends)[:-1])[: len(ops)]
-        starts, ends = starts[is_outermost], ends[is_outermost]
-        here = np.flatnonzero(records.track[rows] == thread)
-        last = np.searchsorted(starts, found[here], side="right") - 1
-        inside = (last >= 0) & (found[here] <= np.append(ends, 0)[last])
-        found[here] = np.where(inside, np.append(starts, 0)[last], found[here])
-    return found
+    is_op, intervals = (trace.kind == OP) & ~trace.is_async, _intervals(trace)
+    times = records.time_ns[rows]
+    running = intervals.running(is_op, records.track[rows], times)
+    return np.where(running >= 0, trace.start_ns[intervals.outermost(is_op)[running]], times) if len(trace) else times
 
 
 def _running_totals(records: Allocations) -> Int64:
@@ -117,7 +109,7 @@ def _changes(trace: Trace, mask: Bool, before: Int64, after: Int64, *, counts_fr
     rows = np.flatnonzero(mask)
     moment = np.concatenate((trace.start_ns[rows], trace.end_ns[rows]))
     held = np.concatenate((before[rows], after[rows]))
-    parents = ThreadIntervals(trace.start_ns, trace.end_ns, trace.track).parents(mask)
+    parents = _intervals(trace).parents(mask)
     event = np.concatenate((parents[rows], rows))
     reader = np.concatenate((rows, rows))
     # At one moment, what ends there was read before what begins there; an op without length begins first.
@@ -146,19 +138,12 @@ def _changes(trace: Trace, mask: Bool, before: Int64, after: Int64, *, counts_fr
 
 def innermost_events(trace: Trace, records: Allocations) -> Int32:
     """For each record the innermost op or scope that its thread was running then, or -1."""
-    owner = np.full(len(records), -1, np.int32)
     owns = ~trace.on_device & (trace.kind != PYTHON) & ~trace.is_async
-    for thread in np.unique(records.track).tolist():
-        rows = np.flatnonzero(owns & (trace.track == thread))
-        if not len(rows):
-            continue
-        rows = rows[np.lexsort((-trace.duration_ns[rows], trace.start_ns[rows]))]
-        starts, ends = trace.start_ns[rows], trace.end_ns[rows]
-        parents, _ = nest_intervals(starts, ends)
-        here = np.flatnonzero(records.track == thread)
-        found = innermost(starts, ends, parents, records.time_ns[here])
-        owner[here] = np.where(found >= 0, rows[found], -1)
-    return owner
+    return _intervals(trace).running(owns, records.track, records.time_ns).astype(np.int32)
+
+
+def _intervals(trace: Trace) -> ThreadIntervals:
+    return ThreadIntervals(trace.start_ns, trace.end_ns, trace.track)
 
 
 def held_around(trace: Trace, records: Allocations, ops: Bool) -> tuple[Int64, Int64]:

@@ -1,4 +1,11 @@
-"""Closures: a step of an optimizer that is given one runs forward and backward inside itself."""
+"""Closures: `optimizer.step(closure)` runs forward and backward passes inside the step.
+
+1. An op that a backward pass inside the same step differentiates is forward.
+2. So is every op between such an op and that backward pass.
+3. So is every op before the first such op that ran with autograd on: an optimizer works with autograd off.
+
+All other ops of the step stay the optimizer's: in LBFGS, for example, the update after the closure.
+"""
 
 from __future__ import annotations
 
@@ -7,84 +14,48 @@ from dataclasses import replace
 
 import numpy as np
 
-from mtprof_nb.model.intervals import innermost, nest_intervals
-from mtprof_nb.model.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, SCOPE, Bool, Int64, Trace
+from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
+from mtprof_nb.model.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, SCOPE, Int64, Trace
 
 OF_OPTIMIZER = "Optimizer."
 _STEP = "Optimizer.step"
 
 
 def with_closures(trace: Trace) -> Trace:
-    """`trace`, in any order of rows, where ops that a closure ran on the way to a backward pass are no optimizer's.
-
-    Known to be such are ops that a backward pass inside the same step went back through. What runs between them and
-    that pass is too; before the first, what ran with autograd on, for an optimizer's own work is done without.
-    """
+    """`trace`, in any order of rows, with ops of closures as forward instead of optimizer."""
     backward = np.flatnonzero((trace.phase == BACKWARD) & (trace.forward >= 0))
     backward = backward[trace.phase[trace.forward[backward]] == OPTIMIZER]
     if not len(backward):
         return trace
+    start_ns, end_ns = trace.start_ns, trace.end_ns
+    intervals = ThreadIntervals(start_ns, end_ns, trace.track)
+    of_optimizer = np.array([name.startswith(OF_OPTIMIZER) for name in trace.names], np.bool_)
+    scope = intervals.innermost((trace.kind == SCOPE) & of_optimizer[trace.name])
+    outermost = intervals.outermost((trace.kind == OP) & (trace.phase == OPTIMIZER))
+    rows = np.flatnonzero(trace.phase == OPTIMIZER)
+    rows = rows[np.lexsort((-trace.duration_ns[rows], start_ns[rows], scope[rows]))]
+    backward = backward[np.lexsort((start_ns[trace.forward[backward]], scope[trace.forward[backward]]))]
+    makers = trace.forward[backward]
     phase = trace.phase.copy()
-    made_by = trace.forward[backward]
-    for thread in np.unique(trace.track[made_by]).tolist():
-        is_here = trace.track[made_by] == thread
-        for chosen in _of_closures(trace, thread, made_by[is_here], backward[is_here]):
+    for step in np.unique(scope[makers]).tolist():
+        if step < 0 or not trace.names[trace.name[step]].startswith(_STEP):
+            continue
+        inside, known = (slice(*np.searchsorted(scope[some], (step, step + 1))) for some in (rows, makers))
+        is_inside = start_ns[backward[known]] < end_ns[step]
+        made_by, passed_ns = makers[known][is_inside], np.sort(start_ns[backward[known]][is_inside])
+        for chosen in _of_closures(trace, rows[inside], made_by, passed_ns, outermost) if len(made_by) else ():
             phase[chosen] = np.where(trace.kind[chosen] == OP, FORWARD, OTHER)
     return replace(trace, phase=phase)
 
 
-def _of_closures(trace: Trace, thread: int, makers: Int64, backward: Int64) -> Iterator[Int64]:
-    """Of one thread's rows, those that closures ran; `backward` went back through `makers`, one by one."""
-    start_ns, end_ns = trace.start_ns, trace.end_ns
-    rows = np.flatnonzero(trace.track == thread)
-    rows = rows[np.lexsort((-trace.duration_ns[rows], start_ns[rows]))]
-    of_optimizer = np.array([name.startswith(OF_OPTIMIZER) for name in trace.names], np.bool_)
-    scopes = rows[(trace.kind[rows] == SCOPE) & of_optimizer[trace.name[rows]]]
-    parents, _ = nest_intervals(start_ns[scopes], end_ns[scopes])
-
-    def scope_of(some: Int64) -> Int64:
-        return innermost(start_ns[scopes], end_ns[scopes], parents, start_ns[some])
-
-    order = np.argsort(start_ns[makers], kind="stable")
-    makers, backward = makers[order], backward[order]
-    rows = rows[trace.phase[rows] == OPTIMIZER]
-    of_row, of_maker = scope_of(rows), scope_of(makers)
-    rows, makers = rows[np.argsort(of_row, kind="stable")], makers[np.argsort(of_maker, kind="stable")]
-    backward = backward[np.argsort(of_maker, kind="stable")]
-    of_row, of_maker = np.sort(of_row), np.sort(of_maker)
-    for scope in np.unique(of_maker[of_maker >= 0]).tolist():
-        if not trace.names[trace.name[scopes[scope]]].startswith(_STEP):
-            continue
-        inside, known = (slice(*np.searchsorted(of, (scope, scope + 1))) for of in (of_row, of_maker))
-        passed_ns = start_ns[backward[known]]
-        is_inside = passed_ns < end_ns[scopes[scope]]
-        if is_inside.any():
-            made_ns = start_ns[makers[known]][is_inside]
-            yield from _stretches(trace, rows[inside], made_ns, np.sort(passed_ns[is_inside]))
-
-
-def _stretches(trace: Trace, rows: Int64, made_ns: Int64, passed_ns: Int64) -> Iterator[Int64]:
-    """Of one step's sorted `rows`, those before each backward pass, given the starts of its ops and of their makers."""
+def _of_closures(trace: Trace, rows: Int64, makers: Int64, passed_ns: Int64, outermost: Int64) -> Iterator[Int64]:
+    """Of one step's sorted `rows` those before each backward pass, which differentiates `makers` at `passed_ns`."""
     start_ns = trace.start_ns[rows]
-    end_ns = start_ns + trace.duration_ns[rows]
-    is_op = trace.kind[rows] == OP
-    outermost = start_ns[is_op][_is_outermost(start_ns[is_op], end_ns[is_op])]
-
-    def begin_of_outermost(moments: Int64) -> Int64:
-        found: Int64 = outermost[np.searchsorted(outermost, moments, side="right") - 1]
-        return found
-
-    passes_before = np.searchsorted(passed_ns, made_ns, side="right")
-    passes, first = np.unique(passes_before, return_index=True)
-    with_autograd = start_ns[is_op & (trace.sequence_nr[rows] >= 0)]
-    first_ns = made_ns[first]
-    first_ns[0] = min([first_ns[0], *with_autograd[:1]])
-    begins, ends = begin_of_outermost(first_ns), passed_ns[np.minimum(passes, len(passed_ns) - 1)]
+    passes, first = np.unique(np.searchsorted(passed_ns, trace.start_ns[makers], side="right"), return_index=True)
+    firsts = makers[first]
+    with_autograd = rows[(trace.kind[rows] == OP) & (trace.sequence_nr[rows] >= 0)]
+    if len(with_autograd) and trace.start_ns[with_autograd[0]] < trace.start_ns[firsts[0]]:
+        firsts[0] = with_autograd[0]
+    begins, ends = trace.start_ns[outermost[firsts]], passed_ns[np.minimum(passes, len(passed_ns) - 1)]
     for first_row, end_row in zip(np.searchsorted(start_ns, begins), np.searchsorted(start_ns, ends), strict=True):
         yield rows[first_row:end_row]
-
-
-def _is_outermost(starts: Int64, ends: Int64) -> Bool:
-    """Which of sorted intervals lie in no other."""
-    found: Bool = starts >= np.concatenate(([0], np.maximum.accumulate(ends)[:-1]))
-    return found

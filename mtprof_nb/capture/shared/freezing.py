@@ -18,7 +18,7 @@ from mtprof_nb.capture.shared.buffered_rows import Rows, read_rows
 from mtprof_nb.capture.shared.closures import OF_OPTIMIZER, with_closures
 from mtprof_nb.capture.shared.garbage_collector import collector_paused
 from mtprof_nb.capture.shared.interning import describe, intern
-from mtprof_nb.capture.shared.phases import OF_LOADER, phases, settled, spread_over_outermost
+from mtprof_nb.capture.shared.phases import OF_LOADER, phases, settled
 from mtprof_nb.errors import warn
 from mtprof_nb.model.trace import BACKWARD, OP, OPTIMIZER, SCOPE, STEP_PREFIX, Bool, Int8, Trace
 
@@ -147,8 +147,7 @@ def _recorded_by_autograd(rows: Rows, links: Links) -> Bool:
     with_autograd = rows.of_ops(np.array(rows.ops.get("grad", [True] * len(rows.ops["name"])), np.bool_), True)
     for here in rows.by_thread(rows.is_op):
         made[here] = _with_functions(made[here], ~with_autograd[here] & ~links.is_backward[here])
-        made[here] = spread_over_outermost(rows.start[here], rows.end[here], made[here])
-    return made
+    return rows.spread(rows.is_op, made)
 
 
 def _with_functions(made: Bool, is_without: Bool) -> Bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.model.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, Bool, Int8, Int64
+from mtprof_nb.model.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, Bool, Int8
 
 #: How the name of the scope begins in which torch's data loader makes a batch.
 OF_LOADER = "enumerate(DataLoader)"
@@ -35,13 +35,3 @@ def settled(phase: Int8, undecided: Bool, is_in_module: Bool) -> Int8:
     found[undecided] = OTHER if is_training else FORWARD
     found[undecided & is_in_module] = FORWARD
     return found
-
-
-def spread_over_outermost(starts: Int64, ends: Int64, chosen: Bool) -> Bool:
-    """Of sorted intervals, those whose outermost one is chosen or contains a chosen one."""
-    if not len(starts):
-        return chosen
-    is_outermost = starts >= np.concatenate(([np.iinfo(np.int64).min], np.maximum.accumulate(ends)[:-1]))
-    first = np.flatnonzero(is_outermost)
-    spread: Bool = np.logical_or.reduceat(chosen, first)[np.cumsum(is_outermost) - 1]
-    return spread

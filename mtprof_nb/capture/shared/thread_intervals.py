@@ -47,12 +47,33 @@ class ThreadIntervals:
 
     def innermost(self, mask: Bool) -> Int64:
         """The last-starting row of `mask` that was running as each row started, or -1 (a row of `mask` is its own)."""
-        found = np.where(mask, np.arange(len(self)), -1)
+        return np.where(mask, np.arange(len(self)), self.running(mask, self.thread, self.start))
+
+    def running(self, mask: Bool, threads: Int32, times: Int64) -> Int64:
+        """The last-starting row of `mask` that was running at each of `times` on the thread beside it, or -1."""
+        found = np.full(len(times), -1, np.int64)
         for outer in self.by_thread(mask):
-            here = np.flatnonzero((self.thread == self.thread[outer[0]]) & ~mask)
+            here = np.flatnonzero(threads == self.thread[outer[0]])
             start, end = self.start[outer], self.end[outer]
-            position = innermost(start, end, nest_intervals(start, end)[0], self.start[here])
+            position = innermost(start, end, nest_intervals(start, end)[0], times[here])
             found[here] = np.where(position >= 0, outer[position], -1)
+        return found
+
+    def outermost(self, mask: Bool) -> Int64:
+        """For each row of `mask` the outermost row of `mask` around it, which may be itself; -1 for all other rows."""
+        found = np.full(len(self), -1, np.int64)
+        for rows in self.by_thread(mask):
+            ended = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(self.end[rows])[:-1])
+            is_outermost = self.start[rows] >= ended
+            found[rows] = rows[is_outermost][np.cumsum(is_outermost) - 1]
+        return found
+
+    def spread(self, mask: Bool, chosen: Bool) -> Bool:
+        """The rows of `mask` whose outermost row is chosen, or contains a chosen one."""
+        outermost = self.outermost(mask)
+        is_hit = np.zeros(len(self) + 1, np.bool_)
+        is_hit[outermost[chosen & mask]] = True
+        found: Bool = is_hit[outermost]
         return found
 
     def parents(self, mask: Bool) -> Int64:
