@@ -1,0 +1,184 @@
+"""The recipes of CONTRIBUTING, followed to the letter: a hook, a column of `Trace`, a tab."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+import traces
+from recording import EVERY_FLAG
+from traces import event, make_trace
+
+import mtprof_nb as mtp
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.registry import HOOK_KINDS, HookKind
+from mtprof_nb.capture.shared.buffer import Buffer
+from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
+from mtprof_nb.errors import HookError
+from mtprof_nb.model import schema
+from mtprof_nb.model.merge import merge
+from mtprof_nb.model.schema import Absent, Int64, schema_of
+from mtprof_nb.model.trace import OP, Trace
+from mtprof_nb.views.panel import wire
+from mtprof_nb.views.scene import Answer, Question, Scene
+
+RUNTIME = "standin_runtime"
+
+
+class StandinRuntime(ModuleType):
+    """A tensor runtime with one op, which calls whoever listens."""
+
+    listener: Callable[[str, int, int], None] | None = None
+
+    def double(self, value: int) -> int:
+        start = time.perf_counter_ns()
+        result = 2 * value
+        if self.listener is not None:
+            self.listener("standin::double", start, time.perf_counter_ns())
+        return result
+
+
+class StandinHook:
+    """Records the ops of the stand-in runtime."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._runtime: Any = sys.modules[RUNTIME]
+        self._is_on = True
+
+    def prepare(self) -> None:
+        """Nothing is slow."""
+
+    def start(self) -> None:
+        self._buffer = Buffer(self._request)
+        self._runtime.listener = self._note
+
+    def stop(self) -> Trace:
+        self._runtime.listener = None
+        return freeze(self._buffer, Vocabulary())
+
+    def abandon(self) -> None:
+        self._runtime.listener = None
+
+    def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
+        return self._buffer.scope(name)
+
+    def toggle(self, enable: bool, activities: frozenset[str]) -> None:
+        self._is_on = enable if "CPU" in activities else self._is_on
+
+    def _note(self, name: str, start: int, end: int) -> None:
+        if self._is_on and self._buffer.number() <= self._buffer.limit:
+            self._buffer.local.ops.extend((name, "CPU", start, end))
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandinRuntime]:
+    """The stand-in runtime, imported, and its hook registered by one entry."""
+    made = StandinRuntime(RUNTIME)
+    monkeypatch.setitem(sys.modules, RUNTIME, made)
+    kind = HookKind("standin", RUNTIME, f"{__name__}:StandinHook", event_ns=1_000, flag_ns={"record_shapes": 500})
+    monkeypatch.setitem(HOOK_KINDS, "standin", kind)
+    yield made
+    assert made.listener is None
+
+
+def test_a_hook_that_follows_the_recipe_records_stops_and_shows(
+    runtime: StandinRuntime, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with mtp.profile(hook="standin", **EVERY_FLAG) as prof:
+        with mtp.record_function("mine"):
+            assert runtime.double(21) == 42
+        prof.step()
+        runtime.double(1)
+
+    found = prof.trace
+    assert [found.names[name] for name in found.name] == ["mine", "standin::double", "standin::double"]
+    assert found.step.tolist() == [0, 0, 1]
+    assert found.hooks == ("standin",)
+    assert found.overhead_ns == 3 * 1_500 + found.own_ns
+    assert [(row.key, row.count) for row in prof.key_averages()] == [("mine", 1), ("standin::double", 2)]
+    prof.show()
+    assert "standin::double      2" in capsys.readouterr().out
+
+
+def test_a_hook_that_follows_the_recipe_is_one_of_those_that_auto_takes(runtime: StandinRuntime) -> None:
+    with mtp.profile() as prof:
+        runtime.double(1)
+    assert "standin" in prof.trace.hooks
+    assert "standin::double" in prof.trace.names
+
+
+def test_a_hook_that_follows_the_recipe_is_toggled_and_limited(runtime: StandinRuntime) -> None:
+    with mtp.profile(hook="standin") as prof:
+        prof.toggle_collection_dynamic(False, ["CPU"])
+        runtime.double(1)
+        prof.toggle_collection_dynamic(True, ["CPU"])
+        runtime.double(2)
+    assert len(prof.trace) == 1
+    limited = mtp.profile(hook="standin", max_events=2)
+    limited.start()
+    for value in range(5):
+        runtime.double(value)
+    with pytest.warns(UserWarning, match="max_events=2"):
+        limited.stop()
+    assert (len(limited.trace), limited.trace.dropped) == (2, 3)
+
+
+def test_a_hook_whose_runtime_is_missing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = HookKind("standin", "no_such_runtime", f"{__name__}:StandinHook", event_ns=1_000)
+    monkeypatch.setitem(HOOK_KINDS, "standin", kind)
+    with pytest.raises(HookError, match="needs 'no_such_runtime', which is not installed"):
+        mtp.profile(hook="standin").start()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WarmTrace(Trace):
+    """A trace with one column more."""
+
+    #: Degrees, -1 if unknown.
+    degrees: Annotated[Int64 | None, Absent(-1)] = None
+
+
+def test_a_new_column_is_merged_selected_and_made_by_hand_without_further_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(schema._SCHEMAS, Trace, schema_of(WarmTrace))
+    monkeypatch.setattr(traces, "Trace", WarmTrace)
+    warm, cold = make_trace([event("mm", 5, 9, degrees=40)]), make_trace([event("add", 0, 3)])
+
+    both: Any = merge([warm, cold])
+
+    assert both.degrees.tolist() == [-1, 40]
+    assert both.take(np.array([1])).degrees.tolist() == [40]
+    assert merge([cold, cold]).columns.keys() == make_trace([]).columns.keys()
+
+
+class CountTab:
+    """Answers how many ops there are."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._trace = scene.trace
+
+    def first(self) -> Answer:
+        return {"ops": int((self._trace.kind == OP).sum())}
+
+    def answer(self, question: Question) -> Answer:
+        return {"twice": 2 * question["ops"]}
+
+
+def test_a_tab_that_follows_the_recipe_is_in_the_panel_and_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mtprof_nb.views.panel import widget
+    from mtprof_nb.views.panel.tabs import TABS, TabKind
+
+    monkeypatch.setattr(widget, "TABS", (*TABS, TabKind("count", "Count", f"{__name__}:CountTab")))
+    scene = Scene(make_trace([event("mm", 0, 5), event("mine", 0, 9, kind="scope")]))
+    panel = widget.Panel(scene, ["operators", "count"], None, "", "")
+    try:
+        assert panel.tabs == [{"name": "operators", "title": "Operators"}, {"name": "count", "title": "Count"}]
+        assert panel.first["count"] == wire.packed({"ops": 1})
+        assert panel._answer({"tab": "count", "ask": "twice", "ops": 3}) == ({}, [wire.packed({"twice": 6})])
+    finally:
+        panel.close()
