@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 #: Level 6 of gzip is nearly as small as 9 on traces, at a fraction of the time.
 COMPRESSION_LEVEL = 6
 _BUFFER_BYTES = 1 << 20
-#: Written so much, a file's beginning is sent to the disk while its rest is made, and leaves the machine's memory.
+#: After so many bytes, the beginning of a file is sent to the disk and leaves the page cache.
 _SENT_BYTES = 1 << 23
-#: Not on Windows, where a file that is open cannot be removed anyway.
+#: Not on Windows, where an open file cannot be removed anyway.
 _HAS_LOCKS = find_spec("fcntl") is not None
 #: On Linux and the BSDs.
 _CAN_SEND = hasattr(os, "posix_fadvise")
@@ -67,7 +67,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def _resolved(path: str | os.PathLike[str]) -> Path:
-    """Where the bytes go: a link stays a link, and the file it points to is replaced."""
+    """The file to replace: of a link, the file that it points to."""
     try:
         return Path(os.path.realpath(os.fsdecode(path)))
     except (OSError, ValueError) as error:
@@ -93,7 +93,7 @@ def _opened(target: Path) -> Iterator[IO[bytes]]:
     if mode is not None:
         _check_writable(target, mode)
     if mode is not None and not stat.S_ISREG(mode):
-        # A pipe or a device: there is nothing to keep, and it must not be replaced by a file.
+        # A pipe or a device has nothing to keep, and must not be replaced by a file.
         with target.open("wb") as device:
             yield device
         return
@@ -142,9 +142,9 @@ def _create_beside(target: Path) -> tuple[Path, IO[bytes]]:
 
 
 class _Outgoing(FileIO):
-    """A file whose bytes are on their way to the disk already when it is flushed.
+    """A file that is sent to the disk while it is written.
 
-    A trace may take gigabytes: left in the cache they would push out what the user works with.
+    A trace may have gigabytes: in the page cache they would displace the user's files.
     """
 
     def __init__(self, path: Path, mode: str) -> None:
@@ -164,7 +164,7 @@ class _Outgoing(FileIO):
 
 
 def _lock(file: IO[bytes], *, wait: bool) -> bool:
-    """Whether `file` is now ours alone: not while another export writes it, nor where locks are unknown."""
+    """Lock `file`. False while another export has it locked, or where there are no locks."""
     if not _HAS_LOCKS:
         return False
     import fcntl
@@ -177,7 +177,7 @@ def _lock(file: IO[bytes], *, wait: bool) -> bool:
 
 
 def _remove_stale(target: Path) -> None:
-    """Remove what killed exports to the same target have left; a file that is still being written stays."""
+    """Remove files that killed exports to the same target left; a file that is still written is locked."""
     for beside in target.parent.glob(f"{_prefix(target)}*.tmp"):
         if not _HAS_LOCKS:
             _remove(beside)

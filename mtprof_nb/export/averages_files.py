@@ -1,4 +1,4 @@
-"""Rows of averages as files: a chrome trace with an event a row, and collapsed stacks."""
+"""Rows of averages as files: a Chrome trace with an event for each row, and collapsed stacks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mtprof_nb.results.event import Event
 
 
 def write_chrome_trace(rows: Sequence[FunctionEventAvg], path: str | os.PathLike[str]) -> None:
-    """One `X` event a row on a lane of its own, as long as the row's total time."""
+    """Write an `X` event for each row, on a thread of its own, as long as the row's total time."""
     events = [
         {
             "name": row.key,
@@ -37,7 +37,7 @@ def write_chrome_trace(rows: Sequence[FunctionEventAvg], path: str | os.PathLike
 
 
 def write_stacks(rows: Sequence[FunctionEventAvg | Event], path: str | os.PathLike[str], metric: str) -> None:
-    """A line a row that has a stack and a whole microsecond of the metric: frames root first, then the number."""
+    """Write a line for each row with a stack and at least a microsecond: frames root first, then the number."""
     if metric not in METRICS:
         msg = f"metric should be one of: {list(METRICS)}"
         raise ValueError(msg)

@@ -11,7 +11,7 @@ from mtprof_nb.export.fixed_width import beside, choice, constant, digits, micro
 from mtprof_nb.model.trace import Trace
 
 _CHUNK_ROWS = 1 << 14
-#: c10's numbers of device types, which readers of these events expect.
+#: c10's numbers of device types, which tools expect.
 _DEVICE_NUMBERS = {"CPU": 0, "CUDA": 1, "HIP": 6, "XLA": 9, "XPU": 12, "MPS": 13, "META": 14, "MTIA": 19, "NPU": 20}
 
 

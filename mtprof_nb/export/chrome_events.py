@@ -1,4 +1,4 @@
-"""The events of a trace as lines of Chrome's trace format, made from whole columns, a chunk of rows at a time."""
+"""The events of a trace as lines of Chrome's trace format, from whole columns, a chunk of rows at a time."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from mtprof_nb.export.crossings import crossing_calls, crossing_scopes
 from mtprof_nb.export.fixed_width import Words, beside, constant, digits, microseconds, row_texts
 from mtprof_nb.model.trace import ACTIVITY_TYPES, ENGINE_PREFIX, OP, SCOPE, Int64, Trace
 
-#: Rows made into text at once: enough for whole columns to pay, few enough to stay in the processor's cache.
+#: Rows that are converted at once: many, for the speed of numpy, but few enough for the processor's cache.
 _CHUNK_ROWS, _CHUNK_BYTES = 1 << 13, 1 << 26
 
 _RUNTIME_OF_DEVICE = {"CUDA": "cuda_runtime", "XPU": "xpu_runtime", "NPU": "privateuse1_runtime"}
 
 
 class EventLines:
-    """Lines of JSON, each ending in a comma; what does not change from row to row is escaped once."""
+    """Lines of JSON, each with a comma at its end; texts that many rows share are escaped once."""
 
     def __init__(self, trace: Trace, tracks: ChromeTracks, base_ns: int) -> None:
         self._trace = trace
         self._base_ns = base_ns
         self._opening, self._openings = _openings(trace)
         self._tracks = tracks
-        # Viewers drop an event that crosses another on its track: such scopes get tracks of their own, and
-        # the calls that open and close the others make room for them.
+        # Viewers drop an event that crosses another one on its track. So crossing scopes get tracks of their own, and
+        # Python calls that cross the other scopes are left out.
         self._own_track = trace.is_async | crossing_scopes(trace)
         self._on_track = ~self._own_track & ~crossing_calls(trace, (trace.kind == SCOPE) & ~self._own_track)
         self._facts = Facts(trace, self._own_track | self._on_track)
-        #: How many of the trace's events there are lines of.
+        #: The number of events that are written.
         self.count = int((self._own_track | self._on_track).sum())
         # Names and stacks may be of any length.
         longest = max(map(len, self._openings), default=0) + self._facts.longest
         self._chunk_rows = min(_CHUNK_ROWS, max(1, _CHUNK_BYTES // max(1, longest)))
 
     def events(self) -> Iterator[bytes]:
-        """One `X` event each: the ops, then all others."""
+        """An `X` event for each event: first the ops, then all others."""
         is_op = self._trace.kind == OP
         for rows in (np.flatnonzero(is_op & self._on_track), np.flatnonzero(~is_op & self._on_track)):
             for first in range(0, len(rows), self._chunk_rows):
@@ -59,7 +59,7 @@ class EventLines:
         )
 
     def async_events(self) -> Iterator[bytes]:
-        """A `b` and an `e` for each event with a track of its own."""
+        """A `b` and an `e` event for each event with a track of its own."""
         rows = np.flatnonzero(self._own_track)
         for ending, times in (("b", self._trace.start_ns), ("e", self._trace.end_ns)):
             columns = (*self._moments(rows, times[rows]), constant(',"args":{'), *self._facts.numbers(rows))
@@ -72,7 +72,7 @@ class EventLines:
             )
 
     def flows(self) -> Iterator[bytes]:
-        """Arrows from each forward op to its backward, and to what ran on a device from its launch, or from its op."""
+        """Arrows from each forward op to its backward, and from each launch, or its op, to the device."""
         later = _backward_nodes(self._trace)
         yield from self._arrows("fwdbwd", self._trace.forward[later].astype(np.int64), later)
         if self._trace.launcher is not None:
@@ -96,7 +96,7 @@ class EventLines:
 
 
 def _openings(trace: Trace) -> tuple[Int64, Texts]:
-    """For each event a position in the texts, which hold category and name."""
+    """Texts with category and name, and for each event its position among them."""
     categories, (named, names) = _category_names(trace), _written_names(trace)
     position = trace.kind.astype(np.int64) * len(names) + named
     used = np.flatnonzero(np.bincount(position))
@@ -108,7 +108,7 @@ def _openings(trace: Trace) -> tuple[Int64, Texts]:
 
 
 def _written_names(trace: Trace) -> tuple[Int64, Sequence[str]]:
-    """For each event a position in the names; Kineto writes an overload that it was asked for behind the op's name."""
+    """Names, and for each event its position among them; like Kineto, with the overload if it was recorded."""
     if trace.overload is None or "kineto" not in trace.hooks:
         return trace.name.astype(np.int64), trace.names
     size = len(trace.overloads) + 1
@@ -123,7 +123,7 @@ def _category_names(trace: Trace) -> list[str]:
 
 
 def _backward_nodes(trace: Trace) -> Int64:
-    """The events that an arrow points to: the outermost of an op's backward, or the node that the engine ran in it."""
+    """The targets of arrows: the outermost event of an op's backward, or the node that the engine ran in it."""
     engine = np.array([name.startswith(ENGINE_PREFIX) for name in trace.names] or [False], np.bool_)[trace.name]
     rows = np.flatnonzero((trace.forward >= 0) & ~trace.is_async)
     rows = rows[np.argsort(trace.forward[rows], kind="stable")]

@@ -1,4 +1,4 @@
-"""The `args` of a Chrome trace's events: a column of text for each fact that was recorded."""
+"""The `args` of the events of a Chrome trace: a column of text for each recorded value."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mtprof_nb.model.trace import PHASES, PYTHON, Bool, Int32, Int64, StackTree,
 
 
 class Facts:
-    """The inside of the `args` of a trace's events; the keys are Kineto's where Kineto has the fact.
+    """The members of `args` of a trace's events, under Kineto's keys where Kineto has them.
 
-    It begins with the numbers, in text of fixed width; what may be of any length follows in columns of its own.
+    Numbers come first, as text of fixed width; texts of any length follow.
     """
 
     def __init__(self, trace: Trace, written: Bool) -> None:
@@ -26,17 +26,17 @@ class Facts:
         )
         self._tables = _interned(trace)
         self._stacks = None if trace.stacks is None else _Stacks(trace.stacks)
-        # A name of a device is a word; whatever it is, it stays one here.
+        # Without the closing quote, so that the key goes on.
         names = [quoted(device.lower()[:_LONGEST_DEVICE])[:-1] for device in trace.devices]
         self._memory_keys = [[f',{name}_memory_allocated_{what}":' for name in names] for what in _MEMORY]
 
     @property
     def longest(self) -> int:
-        """Bytes that a stack may take."""
+        """The most bytes of a stack."""
         return 0 if self._stacks is None else self._stacks.longest
 
     def numbers(self, rows: Int64) -> list[Words]:
-        """Step, position in the trace, what other tools join by, flops, memory: each where there is one."""
+        """Step, position in the trace, numbers that other tools join by, flops, memory."""
         trace = self._trace
         columns = [constant('"step":'), digits(trace.step[rows].astype(np.int64)), constant(',"Ev Idx":'), digits(rows)]
         columns += self._joins.columns(rows)
@@ -56,13 +56,13 @@ class Facts:
         return [column for pair in zip(keys, values, strict=True) for column in pair]
 
     def texts(self, rows: Int64) -> list[RowTexts]:
-        """Device, phase, shapes, module, line and stack: each where it was recorded."""
+        """Device, phase, and the recorded ones of shapes, module, line and stack."""
         trace = self._trace
         position = trace.phase[rows].astype(np.int64) * len(trace.devices) + trace.device[rows]
         columns: list[RowTexts] = [self._device_and_phase[position].tolist(), self._joins.rare(rows)]
         columns += [texts[ids[rows]].tolist() for ids, texts in self._tables]
         if trace.stack is not None and self._stacks is not None:
-            # A Python function's stack is the functions around it.
+            # The events around a Python function are its stack already.
             columns.append(self._stacks.column(np.where(trace.kind[rows] == PYTHON, -1, trace.stack[rows])))
         if trace.stack_is_forward is not None:
             columns.append(_LENT[trace.stack_is_forward[rows].astype(np.int8)].tolist())
@@ -71,7 +71,7 @@ class Facts:
 
 _MEMORY = ("before", "after", "delta")
 _LONGEST_DEVICE = 40
-#: Keys of events that nobody's keyword may take.
+#: Keys that a keyword of the user must not replace.
 _KEYS = frozenset(
     {
         *("step", "Ev Idx", "External id", "correlation_id", "runtime_name", "runtime_tid", "Record function id"),
@@ -94,7 +94,7 @@ _LENT = table(["", ',"Call stack is of the forward op":true'])
 
 
 def _interned(trace: Trace) -> list[tuple[Int32, Texts]]:
-    """Columns that point into a table of the trace, each with the texts of that table."""
+    """Columns that index a table of the trace, each with the texts of that table."""
     tables = []
     taken = _KEYS | {f"{device.lower()}_memory_allocated_{what}" for device in trace.devices for what in _MEMORY}
     if trace.shape is not None:
@@ -115,7 +115,7 @@ def _interned(trace: Trace) -> list[tuple[Int32, Texts]]:
 
 
 class _Stacks:
-    """Texts of stacks, made for a chunk of rows and kept for the next one: all of them might not fit in memory."""
+    """Texts of stacks, cached from one chunk of rows to the next: all of them might not fit in memory."""
 
     def __init__(self, tree: StackTree) -> None:
         self._frame = tree.frame.tolist()

@@ -1,4 +1,4 @@
-"""Inputs of ops in the words of a Chrome trace: sizes, strides and types as JSON, values as PyTorch prints them."""
+"""Inputs of ops for a Chrome trace: sizes, strides and types as JSON, values as PyTorch prints them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LARGEST_WHOLE = 1e10
 
 
 def shape_text(shapes: Shapes, dtypes: tuple[str, ...], strides: Shapes) -> str:
-    """The keys of one op's input shapes, Kineto's and the event's own; nothing for an op without inputs."""
+    """The members for an op's input shapes, under Kineto's keys and ours; "" without inputs."""
     if not shapes:
         return ""
     sizes = _compact(shapes)
@@ -24,7 +24,7 @@ def shape_text(shapes: Shapes, dtypes: tuple[str, ...], strides: Shapes) -> str:
 
 
 def values_text(text: str, taken: frozenset[str]) -> str:
-    """The keys of one op's input values; a keyword is a key of its own, unless its name is `taken`."""
+    """The members for an op's input values; a keyword has a key of its own, unless its name is `taken`."""
     inputs, keywords = from_text(text)
     values = f',"Concrete Inputs":{_compact(list(map(_printed, inputs)))}' if inputs else ""
     shown = {key: value for key, value in keywords.items() if key not in taken and _is_shown(value)}
@@ -32,7 +32,7 @@ def values_text(text: str, taken: frozenset[str]) -> str:
 
 
 def extra_text(text: str, taken: frozenset[str]) -> str:
-    """The keys of what a collective or a device said of an event, whose values are JSON already."""
+    """The members for the metadata of a collective or device event, whose values are JSON already."""
     said: dict[str, str] = json.loads(text)
     return "".join(f",{quoted(key)}:{json_text(value)}" for key, value in said.items() if key not in taken)
 
@@ -42,7 +42,7 @@ def _compact(value: Any) -> str:
 
 
 def _is_shown(value: Any) -> bool:
-    """Whether Kineto writes such a keyword: a number, a text, a truth value, a list of texts."""
+    """Whether Kineto writes a keyword with this value: a number, string, bool or list of strings."""
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Numbers by which other tools join events: of ops, of the calls that made them, of Python calls and their parents."""
+"""Numbers by which other tools join events: of ops, of launches, of Python calls and their parents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Joins:
         self._python = numbers_among(trace, calls) if calls.any() else None
 
     def columns(self, rows: Int64) -> list[Words]:
-        """The numbers of `rows`, each where there is one."""
+        """The numbers of `rows`; blank in rows without one."""
         trace = self._trace
         kind, own, external = trace.kind[rows], trace.correlation_id[rows], self._external[rows]
         columns = [*optional("External id", external, external <= 0), *optional("correlation_id", own, kind != OP)]
@@ -37,7 +37,7 @@ class Joins:
         return columns + self._of_python(rows)
 
     def rare(self, rows: Int64) -> RowTexts:
-        """The numbers that few events have, as texts: columns of one width would be blank nearly everywhere."""
+        """The numbers that few events have, as texts: columns of fixed width would be mostly blank."""
         texts_of_rows = np.full(len(rows), b"", object)
         keys = {"Sequence number": self._trace.sequence_nr, "Fwd thread id": self._forward_thread}
         if self._python is not None:
@@ -50,7 +50,7 @@ class Joins:
         return column
 
     def _record_functions(self, rows: Int64) -> list[Words]:
-        """The number that an execution trace knows the call by; 0, as in Kineto, where none was being made."""
+        """The number of the call in an execution trace; 0 without one, as in Kineto."""
         is_called = (self._trace.kind[rows] == OP) | (self._trace.kind[rows] == SCOPE)
         numbers = self._trace.record_function
         if numbers is not None:
@@ -76,7 +76,7 @@ class Joins:
 
 
 def optional(key: str, values: Int64, absent: Bool) -> list[Words]:
-    """`key` and value in each row, blank where `absent`; nothing where it is everywhere absent."""
+    """`key` and value in each row, blank where `absent`; no columns if all are absent."""
     if absent.all():
         return []
     if not absent.any():
@@ -85,7 +85,7 @@ def optional(key: str, values: Int64, absent: Bool) -> list[Words]:
 
 
 def _external_ids(trace: Trace) -> Int64:
-    """An op's own number, that of the op which launched an event on a device, and numbers after all ops' for scopes."""
+    """The number of an op, of the op that launched a device event, and higher ones for scopes."""
     ids = trace.correlation_id.copy()
     if trace.launcher is not None:
         launched = (ids == 0) & (trace.launcher >= 0)
@@ -96,14 +96,14 @@ def _external_ids(trace: Trace) -> Int64:
 
 
 def _launch_numbers(trace: Trace) -> Int64:
-    """A number for each runtime call, which what it launched on a device has too; 0 for all other events."""
+    """A number for each runtime call and the device events that it launched; 0 for all other events."""
     is_call = trace.kind == RUNTIME
     numbers: Int64 = np.cumsum(is_call) * is_call
     return numbers if trace.launch is None else np.where(trace.launch >= 0, numbers[trace.launch], numbers)
 
 
 def _forward_threads(trace: Trace) -> Int64:
-    """For a node of the backward pass, the thread of its forward op; 0, as in Kineto, for a forward op; else -1."""
+    """For a node of the backward pass the thread of its forward op; for a forward op 0, as in Kineto; else -1."""
     numbers = [track.number if track.number >= 0 else track.native_id for track in trace.tracks]
     number = np.array(numbers or [0], np.int64)
     names = set(trace.names)

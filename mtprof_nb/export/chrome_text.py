@@ -1,4 +1,4 @@
-"""Pieces of a Chrome trace's text that are made once and used for many events."""
+"""Text of a Chrome trace that is created once and used for many events."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ import numpy.typing as npt
 from mtprof_nb.model.trace import Trace
 
 Texts = npt.NDArray[np.object_]
-#: A text for each of the rows at hand, or one that repeats for all of them.
+#: A text for each row, or one that is repeated for all rows.
 RowTexts = Iterable[bytes]
 
-#: Kineto counts time from the start of such an interval of seconds, so that a double still holds nanoseconds.
+#: Kineto counts time from the last multiple of this, so that a double can represent nanoseconds.
 _BASE_INTERVAL_NS = 7_889_238 * 1_000_000_000
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def quoted(text: str) -> str:
-    """`text` as JSON, in ASCII whatever it holds: a lone surrogate too is a valid escape there."""
+    """`text` as a JSON string in ASCII; also a lone surrogate becomes a valid escape."""
     return json.dumps(text)
 
 
 def table(texts: Iterable[str]) -> Texts:
-    """ASCII texts to be taken by position; position -1 is the empty text."""
+    """An array of ASCII texts; the last one, at position -1, is empty."""
     encoded = [*(text.encode("ascii") for text in texts), b""]
     column = np.empty(len(encoded), object)
     column[:] = encoded
@@ -35,7 +35,7 @@ def table(texts: Iterable[str]) -> Texts:
 
 
 def joined(*columns: RowTexts) -> bytes:
-    """The columns' texts, row by row, without anything between; as many rows as the shortest column has."""
+    """Concatenate the columns' texts row by row, up to the end of the shortest column."""
     return b"".join(chain.from_iterable(zip(*columns, strict=False)))
 
 

@@ -1,4 +1,4 @@
-"""Events of one thread that cross: a track can show only what lies in, beside or around each other."""
+"""Events of one thread that overlap without nesting: a track of a viewer cannot show them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def crossing_scopes(trace: Trace) -> Bool:
 
 
 def crossing_calls(trace: Trace, scopes: Bool) -> Bool:
-    """Python calls that cross one of `scopes`: those that open or close it, of which one ends inside the other."""
+    """Python calls that cross one of `scopes`: calls that open or close a scope end inside it, or begin there."""
     return _crossed_by_scopes(trace, trace.kind == PYTHON, scopes)
 
 
@@ -31,7 +31,7 @@ def _crossed_by_scopes(trace: Trace, asked: Bool, scopes: Bool | None = None) ->
 
 
 def crosses(starts: Int64, ends: Int64, other_starts: Int64, other_ends: Int64) -> Bool:
-    """Whether each interval has one end of an other in it, and that other's second end outside."""
+    """Whether each interval contains exactly one end of some other interval."""
     times = np.concatenate([other_starts, other_ends])
     order = np.argsort(times, kind="stable")
     times, second_ends = times[order], np.concatenate([other_ends, other_starts])[order]

@@ -52,7 +52,7 @@ def digits(values: Int64, absent: Bool | None = None) -> Words:
 
 
 def signed_digits(values: Int64, absent: Bool | None = None) -> Words:
-    """`values` in decimal, also negative ones; blank where `absent`."""
+    """`values` in decimal, negative ones too; blank where `absent`."""
     size = np.abs(values)
     rows = beside(len(values), constant(" "), digits(size, absent))
     negative = np.flatnonzero((values < 0) if absent is None else (values < 0) & ~absent)

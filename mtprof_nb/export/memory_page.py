@@ -1,4 +1,4 @@
-"""One page with a chart of memory over time: it asks no server, and shows names as text."""
+"""A page with a chart of memory over time. It needs no server, and shows names as text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mtprof_nb.model.trace import Int64, Trace
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-#: More moments than this are told apart by no screen.
+#: A screen cannot show more points than this.
 _MOST_POINTS = 4_000
 _LONGEST_NAME = 120
 _COLORS = {
@@ -89,6 +89,6 @@ def _note(shown: int, count: int) -> str:
 
 
 def _as_text(text: str) -> str:
-    """`text` to be shown as it is: no markup, no half characters, no end."""
+    """`text` without markup and lone surrogates, cut if it is very long."""
     shown = text if len(text) <= _LONGEST_NAME * 2 else text[: _LONGEST_NAME * 2] + "…"
     return escape(shown.encode("utf-8", "replace").decode("utf-8"))

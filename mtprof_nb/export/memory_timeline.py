@@ -1,4 +1,4 @@
-"""Memory over time by category, in torch's two forms of JSON, and as an interactive page."""
+"""Memory over time by category, in torch's two JSON formats, and as an interactive page."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class MemoryTimeline:
     category: Int8
 
     def sizes(self) -> tuple[Int64, Int64]:
-        """Moments in microseconds, and the bytes then held in each `Category`; twice where more was held meanwhile."""
+        """Times in microseconds, and the bytes held in each `Category`; two points where more was held between."""
         moments = np.where(self.time_ns < 0, -1, self.time_ns // 1000)
         last = np.flatnonzero(np.diff(moments, append=-2) != 0)
         told = np.union1d(last, _summits(np.cumsum(self.nbytes), last))
         moments, held = moments[told], np.cumsum(_by_category(self.nbytes, self.category), axis=0)[told]
-        # What was there before is shown from the first moment on.
+        # Preexisting blocks are shown from the first time on.
         return np.where(moments < 0, moments[1:2].max(initial=-1), moments), held
 
 
@@ -92,7 +92,7 @@ def memory_timeline(trace: Trace, device: MemoryDevice) -> MemoryTimeline:
 
 
 def _ending_windows(records: Allocations, rows: Int64, category: Int64) -> tuple[Int64, Int64, Int64]:
-    """Times, bytes and categories, with what a window left destroyed as the next begins, which counts from zero."""
+    """Times, bytes and categories; blocks that a window left are destroyed where the next one counts from zero."""
     time_ns, nbytes, total = records.time_ns[rows], records.nbytes[rows], records.total[rows]
     starts = np.flatnonzero(total[1:] != total[:-1] + nbytes[1:]) + 1
     changes = _by_category(nbytes, category)
@@ -114,7 +114,7 @@ def _by_category(nbytes: Int64, category: Int8 | Int64) -> Int64:
 
 
 def _preexisting(trace: Trace, records: Allocations, rows: Int64) -> Int64:
-    """Sizes of the blocks that were there before: those seen to go, and the rest by the allocator's own count."""
+    """Sizes of the preexisting blocks: those that were released, and the rest by the allocator's count."""
     gone = -records.nbytes[rows][(records.nbytes[rows] < 0) & (releases_of(trace, records)[rows] < 0)]
     counted = int(records.total[rows[0]] - records.nbytes[rows[0]]) if len(rows) else 0
     rest = counted - int(gone.sum())

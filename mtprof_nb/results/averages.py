@@ -1,4 +1,4 @@
-"""torch's averages: a list of `FunctionEventAvg` rows, one a group of events."""
+"""torch's averages: a list of `FunctionEventAvg` rows, one for each group of events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SUMMED = (
     "self_device_memory_usage",
     "flops",
 )
-_OF_THE_FIRST = (
+_TAKEN_FROM_FIRST = (
     "key",
     "node_id",
     "kind",
@@ -45,7 +45,7 @@ _OF_THE_FIRST = (
 
 
 class FunctionEventAvg(FormattedTimes):
-    """One row of averages: the cost of a group's events, in torch's attributes, microseconds and bytes."""
+    """One row of averages: the summed cost of a group of events, in microseconds and bytes."""
 
     def __init__(self) -> None:
         self.key: str | None = None
@@ -75,16 +75,16 @@ class FunctionEventAvg(FormattedTimes):
 
     @property
     def cpu_parent(self) -> Event | None:
-        """The event that the first one of the group ran in."""
+        """The parent of the first event of the group."""
         return self._first.cpu_parent if self._first is not None else None
 
     @property
     def cpu_children(self) -> list[Event]:
-        """The events that ran in the first one of the group."""
+        """The children of the first event of the group."""
         return self._first.cpu_children if self._first is not None else []
 
     def add(self, other: object) -> FunctionEventAvg:
-        """Take in another row or event of the same key; `AssertionError` for anything else, as in torch."""
+        """Add another row or event of the same key; `AssertionError` for anything else, as in torch."""
         if not isinstance(other, FunctionEventAvg | Event):
             msg = f"expected a FunctionEventAvg or an Event, not {type(other).__name__}: add rows of key_averages()"
             raise AssertionError(msg)
@@ -97,7 +97,7 @@ class FunctionEventAvg(FormattedTimes):
     __iadd__ = add
 
     def take_in(self, other: FunctionEventAvg | Event) -> None:
-        """Add up the costs whatever the key; an empty row becomes like `other` in all else."""
+        """Add the costs of `other`, whatever its key; an empty row also copies its other attributes."""
         if self.key is None:
             self.begin_as(other)
             self.overload_name, self.input_shapes, self.stack = other.overload_name, other.input_shapes, other.stack
@@ -105,8 +105,8 @@ class FunctionEventAvg(FormattedTimes):
             setattr(self, attribute, getattr(self, attribute) + getattr(other, attribute))
 
     def begin_as(self, other: FunctionEventAvg | Event) -> None:
-        """Be what `other` is, at no cost yet."""
-        for attribute in _OF_THE_FIRST:
+        """Copy the attributes of `other`, but not its costs."""
+        for attribute in _TAKEN_FROM_FIRST:
             setattr(self, attribute, getattr(other, attribute))
         self._first = other if isinstance(other, Event) else other._first
 
@@ -126,7 +126,7 @@ def _public_attributes(row: FunctionEventAvg) -> tuple[str, ...]:
     return tuple(sorted(name for name in {*vars(row), *properties} if not name.startswith("_") and "cuda" not in name))
 
 
-#: What a table can be sorted by: every attribute of a row but the deprecated ones.
+#: Attributes that a table can be sorted by: all that are not deprecated.
 SORT_KEYS = _public_attributes(FunctionEventAvg())
 #: The columns of `EventList.to_dataframe`.
 DATAFRAME_COLUMNS = (
@@ -162,7 +162,7 @@ class EventList(TextTable, list[FunctionEventAvg]):
         self._with_flops = with_flops
 
     def like(self, rows: Iterable[FunctionEventAvg]) -> EventList:
-        """Another list of `rows`, with the columns of this one."""
+        """A list of `rows` with the columns of this list."""
         return EventList(
             rows, use_device=self._use_device, profile_memory=self._profile_memory, with_flops=self._with_flops
         )
@@ -175,7 +175,7 @@ class EventList(TextTable, list[FunctionEventAvg]):
         return self.like(super().__getitem__(index)) if isinstance(index, slice) else super().__getitem__(index)
 
     def copy(self) -> EventList:
-        """Another list of the same rows."""
+        """Return a list of the same rows."""
         return self.like(self)
 
     def __str__(self) -> str:
@@ -183,7 +183,7 @@ class EventList(TextTable, list[FunctionEventAvg]):
 
     @property
     def self_cpu_time_total(self) -> float:
-        """Microseconds of the host in all rows; no moment of a thread counts twice."""
+        """Self time of all rows on the host, in microseconds."""
         return self_cpu_time(self)
 
     def _recorded_columns(self) -> tuple[bool, bool]:
@@ -196,7 +196,7 @@ class EventList(TextTable, list[FunctionEventAvg]):
         group_by_overload_name: bool = False,
         include_python_functions: bool = False,
     ) -> EventList:
-        """The rows grouped once more; what they were not grouped by before cannot tell them apart now."""
+        """Group the rows again, by less than they are grouped by now."""
         merged: dict[tuple[Any, ...], FunctionEventAvg] = {}
         for row in self:
             if row.kind == "python" and not include_python_functions:
@@ -211,7 +211,7 @@ class EventList(TextTable, list[FunctionEventAvg]):
         return self.like(merged.values())
 
     def total_average(self) -> FunctionEventAvg:
-        """All rows in one, whose key is `Total`."""
+        """The sum of all rows, with the key `Total`."""
         total = FunctionEventAvg()
         for row in self:
             total.take_in(row)
@@ -233,7 +233,7 @@ class EventList(TextTable, list[FunctionEventAvg]):
         write_stacks(self, path, metric)
 
     def export_chrome_trace(self, path: str | PathLike[str]) -> None:
-        """Write one `X` event a row, as long as the row's total time."""
+        """Write one `X` event for each row, as long as the row's total time."""
         from mtprof_nb.export.averages_files import write_chrome_trace
 
         write_chrome_trace(self, path)

@@ -1,4 +1,4 @@
-"""One event of a trace as a view: it reads as a mapping, and by torch's attribute names."""
+"""One event of a trace: a mapping of its keys, with torch's attribute names."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ class DeviceName(str):
 
 
 def used_device(trace: Trace) -> str | None:
-    """The device beside the CPU that a trace tells of, in torch's spelling."""
+    """The first recorded device apart from the CPU, in torch's spelling; None without one."""
     return next((device.lower() for device in trace.devices if device != "CPU"), None)
 
 
 class Event(FormattedTimes, Mapping[str, Any]):
-    """One event. Its keys are what was recorded of it; its attributes are those, and torch's `FunctionEvent`'s.
+    """One event. Its keys are what was recorded; its attributes are the keys, and those of torch's `FunctionEvent`.
 
-    Attributes of torch's that were not recorded are empty or zero, as in torch; times are in microseconds.
+    torch's attributes that were not recorded are empty or zero, as in torch; torch's times are in microseconds.
     """
 
     __slots__ = ("_position", "_trace")
@@ -89,7 +89,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
     node_id = -1
     is_remote = False
     is_legacy = False
-    #: What no recording has: torch's values for events without it.
+    #: Never recorded: torch's values for events without these.
     flow_id = flow_type = 0
     flow_start = False
     self_cpu_percent = total_cpu_percent = total_device_percent = -1
@@ -109,11 +109,11 @@ class Event(FormattedTimes, Mapping[str, Any]):
         return sum(1 for _ in self)
 
     def __getattr__(self, name: str) -> Any:
-        # A private name is no key; asked of an event that is only being copied, it would ask for itself.
+        # A private name is not a key; on an event that is being copied, looking it up would recurse.
         if not name.startswith("_"):
             with suppress(KeyError):
                 return self[name]
-        msg = f"'Event' object has no attribute {name!r}: it was not recorded of this event, or is no key of any"
+        msg = f"'Event' object has no attribute {name!r}: it was not recorded for this event, or is not a key of events"
         raise AttributeError(msg)
 
     def __eq__(self, other: object) -> bool:
@@ -134,7 +134,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
 
     @property
     def trace(self) -> Trace:
-        """The recording that the event is of."""
+        """The recording that has the event."""
         return self._trace
 
     @property
@@ -156,7 +156,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
 
     @property
     def device_type(self) -> DeviceName:
-        """The device that the event ran on, or was called for."""
+        """The device of a kernel, or the device that an op was called for."""
         return DeviceName(self["device_type"])
 
     @property
@@ -200,7 +200,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
 
     @property
     def input_dtypes(self) -> list[str]:
-        """The element type of each input, "" for what is no tensor; empty unless shapes were recorded."""
+        """The element type of each input, "" for one that is not a tensor; empty unless shapes were recorded."""
         shape = -1 if self._trace.shape is None else self._trace.shape.item(self._position)
         return list(self._trace.dtypes[shape]) if shape >= 0 else []
 
@@ -211,7 +211,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
 
     @property
     def concrete_inputs(self) -> list[Any]:
-        """The value of each input that is no tensor, None for one; empty unless shapes were recorded."""
+        """The value of each input, None for a tensor; empty unless shapes were recorded."""
         return input_values(self._trace, self._position)[0]
 
     @property
@@ -231,33 +231,30 @@ class Event(FormattedTimes, Mapping[str, Any]):
 
     @property
     def python_module_id(self) -> int:
-        """Which of the modules of its class a call of a module is for, -1 for anything else."""
+        """For a call of a module, its number among the modules of its class; -1 for anything else."""
         return python_numbers(self._trace).module.item(self._position)
 
     @property
     def linked_correlation_id(self) -> int:
-        """The `correlation_id` of the op that launched it, 0 for what no op launched."""
+        """The `correlation_id` of the op that launched it, 0 without one."""
         launcher = -1 if self._trace.launcher is None else self._trace.launcher.item(self._position)
         return self._trace.correlation_id.item(launcher) if launcher >= 0 else 0
 
     @property
     def external_id(self) -> int:
-        """The `correlation_id` of the op that it is, or that launched it; 0 for anything else."""
+        """The `correlation_id` of an op, or of the op that launched the event; 0 without one."""
         return self._trace.correlation_id.item(self._position) or self.linked_correlation_id
 
     @property
     def metadata_json(self) -> str:
-        """Deprecated: the inside of a JSON object, with `Ev Idx` as in a Chrome trace.
-
-        After it comes what a collective or a device said of the event.
-        """
+        """Deprecated: the members of a JSON object, `Ev Idx` as in a Chrome trace and the metadata of the event."""
         warnings.warn("`metadata_json` is deprecated. Use `event_metadata` instead.", FutureWarning, stacklevel=2)
         said = {"Ev Idx": self._position, **extra(self._trace, self._position)}
         return ", ".join(f'"{key}": {value}' for key, value in said.items())
 
     @property
     def event_metadata(self) -> Any:
-        """Torch's `EventMetadata` of what a collective or a device said of the event; None where nothing was said."""
+        """Torch's `EventMetadata` of a collective or a device event; None without metadata."""
         said = extra(self._trace, self._position)
         return import_module("torch.autograd.profiler_util")._build_metadata(said) if said else None
 
@@ -273,7 +270,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
 
     @property
     def scope(self) -> int:
-        """Torch's record scope: 7 for what a user named, 1 for a node of the backward pass, else 0."""
+        """Torch's record scope: 7 for a scope of the user, 1 for a node of the backward pass, else 0."""
         if self._trace.kind.item(self._position) == SCOPE:
             return _USER_SCOPE
         is_node = self._trace.phase.item(self._position) == BACKWARD and ENGINE_PREFIX + self.name in self._trace.names
@@ -281,12 +278,12 @@ class Event(FormattedTimes, Mapping[str, Any]):
 
     @property
     def use_device(self) -> str | None:
-        """The device beside the CPU that was recorded."""
+        """The first recorded device apart from the CPU."""
         return used_device(self._trace)
 
     @property
     def is_async(self) -> bool:
-        """Whether it ended on another thread than it started on."""
+        """Whether it ended on another thread than the one it started on."""
         return self._trace.is_async.item(self._position)
 
     @property
@@ -306,13 +303,13 @@ class Event(FormattedTimes, Mapping[str, Any]):
 
     @property
     def cpu_parent(self) -> Event | None:
-        """The event of the same thread that it ran directly in."""
+        """The event of the same thread that directly contains it."""
         parent = averaged_costs(self._trace).parent.item(self._position)
         return Event(self._trace, parent) if parent >= 0 else None
 
     @property
     def cpu_children(self) -> list[Event]:
-        """The events of the same thread that ran directly in it."""
+        """The events of the same thread that it directly contains."""
         return [Event(self._trace, child) for child in children(self._trace, self._position)]
 
     @property
@@ -329,7 +326,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
 
     @property
     def self_cpu_time_total(self) -> float:
-        """Time on the host less that of its children."""
+        """Time on the host without that of its children."""
         return averaged_costs(self._trace).self_ns.item(self._position) / 1000
 
     @property
@@ -346,22 +343,22 @@ class Event(FormattedTimes, Mapping[str, Any]):
 
     @property
     def cpu_memory_usage(self) -> int:
-        """Bytes of the host allocated less released meanwhile."""
+        """Host bytes that were allocated minus released during the event."""
         return self._bytes("cpu")
 
     @property
     def self_cpu_memory_usage(self) -> int:
-        """Bytes of the host allocated less released meanwhile, without those of its children."""
+        """Host bytes that were allocated minus released, without those of its children."""
         return self._bytes("self_cpu")
 
     @property
     def device_memory_usage(self) -> int:
-        """Bytes of devices allocated less released meanwhile."""
+        """Device bytes that were allocated minus released during the event."""
         return self._bytes("device")
 
     @property
     def self_device_memory_usage(self) -> int:
-        """Bytes of devices allocated less released meanwhile, without those of its children."""
+        """Device bytes that were allocated minus released, without those of its children."""
         return self._bytes("self_device")
 
     def _bytes(self, column: str) -> int:

@@ -1,4 +1,4 @@
-"""The events of a trace as a list of views, which answers as torch's list of events does."""
+"""The events of a trace as a list, with the methods of torch's list of events."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Events(TextTable, MutableSequence[Event]):
 
     def __init__(self, trace: Trace, held: Iterable[Event] | None = None) -> None:
         self._trace = trace
-        #: Positions of the trace's events that count; nobody asks for them once `_held` has the events.
+        #: Positions of the counted events of the trace; not used once `_held` has the events.
         self._positions = _counted(trace) if held is None else []
-        #: None while the list holds the trace's events as they are.
+        #: None while the list is unchanged.
         self._held = None if held is None else [_checked(event) for event in held]
 
     def _changeable(self) -> list[Event]:
@@ -66,23 +66,23 @@ class Events(TextTable, MutableSequence[Event]):
         del self._changeable()[index]
 
     def insert(self, index: SupportsIndex, value: Event) -> None:
-        """Put an event before the one at `index`; `TypeError` for anything else than an event."""
+        """Insert an event before the one at `index`; `TypeError` for any other object."""
         self._changeable().insert(index, _checked(value))
 
     def sort(self, *, key: Callable[[Event], Any], reverse: bool = False) -> None:
-        """Order the events by what `key` says of each."""
+        """Sort the events by `key`."""
         self._changeable().sort(key=key, reverse=reverse)
 
     def reverse(self) -> None:
-        """Turn the order around."""
+        """Reverse the order."""
         self._changeable().reverse()
 
     def clear(self) -> None:
-        """Hold no event."""
+        """Remove all events."""
         self._held = []
 
     def copy(self) -> Events:
-        """Another list of the same events."""
+        """Return a list of the same events."""
         return Events(self._trace, self._held)
 
     def __add__(self, other: Iterable[Event]) -> Events:
@@ -106,7 +106,7 @@ class Events(TextTable, MutableSequence[Event]):
         return f"<Events: {len(self):,}>"
 
     def _chosen(self) -> dict[Trace, Int64]:
-        """Positions of the events in the list, for each recording that they are of."""
+        """Positions of the events in the list, by recording."""
         by_trace: dict[Trace, list[int]] = {} if self._held else {self._trace: []}
         for event in self._held or ():
             by_trace.setdefault(event.trace, []).append(event.id)
@@ -114,12 +114,12 @@ class Events(TextTable, MutableSequence[Event]):
 
     @property
     def function_events(self) -> Events:
-        """The list itself: torch's low-level profiler has its events under this name."""
+        """The list itself, under the name in torch's low-level profiler."""
         return self
 
     @property
     def self_cpu_time_total(self) -> float:
-        """Microseconds of the host in all events; no moment of a thread counts twice."""
+        """Self time of all events on the host, in microseconds."""
         return self.key_averages(include_python_functions=True).self_cpu_time_total
 
     def key_averages(
@@ -129,7 +129,7 @@ class Events(TextTable, MutableSequence[Event]):
         group_by_overload_name: bool = False,
         include_python_functions: bool = False,
     ) -> EventList:
-        """The events grouped by name and device, and by what else is asked for; Python calls only where asked for."""
+        """Group the events by name and device, and by the keys that are asked for."""
         by = (group_by_input_shapes, group_by_stack_n, group_by_overload_name, include_python_functions)
         if self._held is None:
             return key_averages(self._trace, *by)
@@ -138,7 +138,7 @@ class Events(TextTable, MutableSequence[Event]):
         return rows.key_averages(*by) if others else rows
 
     def total_average(self) -> FunctionEventAvg:
-        """All events in one row, whose key is `Total`."""
+        """The sum of all events, with the key `Total`."""
         return self.key_averages(include_python_functions=True).total_average()
 
     def _recorded_columns(self) -> tuple[bool, bool]:
@@ -166,7 +166,7 @@ class Events(TextTable, MutableSequence[Event]):
         write(self._trace if self._held is None else self._recording(), path)
 
     def _recording(self) -> Trace:
-        """A recording of the events in the list alone, each once."""
+        """A recording with only the events in the list, each once."""
         parts = [trace.take(np.unique(positions)) for trace, positions in self._chosen().items()]
         return merge([replace(part, allocations=None) for part in parts])
 
@@ -178,6 +178,6 @@ def _counted(trace: Trace) -> range | list[int]:
 
 def _checked(value: object) -> Event:
     if not isinstance(value, Event):
-        msg = f"a list of events holds events of a profile, not {value!r}: take them out of events()"
+        msg = f"a list of events can hold only events of a profile, not {value!r}: take them from events()"
         raise TypeError(msg)
     return value

@@ -1,4 +1,4 @@
-"""`Lines`: what each source line cost, as rows, as text and as a DataFrame."""
+"""`Lines`: the cost of each source line, as rows, as text and as a DataFrame."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class LineRow:
         return self.self_ns + (self.outside_ns or 0)
 
 
-#: The fields that say which line it is: the first ones.
+#: The fields that identify the line: the first ones.
 _LOCATION = ("file", "where", "line", "source")
 _COLUMNS = tuple(part.name for part in fields(LineRow) if part.name != "has_ops")
 
@@ -155,12 +155,12 @@ def _rows(trace: Trace) -> list[LineRow]:
     times = [outside.pop(line, _NO_TIME) if line else _NO_TIME for _, line in with_ops]
     rows = [_row(trace, costs, *where, time) for where, time in zip(with_ops, times, strict=True)]
     without = [_row(trace, costs, None, line, time) for line, time in outside.items() if time.total_ns]
-    # What runs after the last line of a cell is not the user's.
+    # Marks after the last line of a cell are not lines of the user.
     return _sorted(rows + [row for row in without if row.source], "self_ns")
 
 
 def _row(trace: Trace, costs: LineCosts, index: int | None, line: SourceLine | None, outside: OutsideOps) -> LineRow:
-    """The row at `index` of `costs`, where it has one."""
+    """The row of `line`, with the costs at `index`; None for a line without ops."""
 
     def cost(column: Int64) -> int:
         return int(column[index]) if index is not None else 0
@@ -191,13 +191,13 @@ def _row(trace: Trace, costs: LineCosts, index: int | None, line: SourceLine | N
 
 
 def source_of(trace: Trace, line: SourceLine) -> str:
-    """The text of a line, without its indentation; "" where it is not to be had."""
+    """The text of a line without its indentation; "" where it is not available."""
     lines = source_lines(trace, line.file)
     return lines[line.line - 1].strip() if 0 < line.line <= len(lines) else ""
 
 
 def source_lines(trace: Trace, file: str) -> list[str]:
-    """The text of a cell or file by lines; none where it is not to be had."""
+    """The lines of a cell or file; empty where the text is not available."""
     text = trace.sources.get(file)
     if text is not None:
         return [_MAGIC.sub(_as_typed, line) for line in text.split("\n")]
@@ -207,7 +207,7 @@ def source_lines(trace: Trace, file: str) -> list[str]:
         return []
 
 
-#: What IPython makes of a magic, or of a command, where its text needs no escape.
+#: The call that IPython puts in place of a magic or command, if its text needs no escape.
 _MAGIC = re.compile(
     r"get_ipython\(\)\.(?:run_(?P<kind>line|cell)_magic\('(?P<name>\w+)', |(?P<system>system)\()"
     r"'(?P<text>[^'\\]*)'(?:, None)?\)"
@@ -221,7 +221,7 @@ def _as_typed(call: re.Match[str]) -> str:
 
 
 class _Text:
-    """The columns that a table has, by what was recorded."""
+    """Rows as text, with columns for what was recorded."""
 
     def __init__(self, rows: list[LineRow]) -> None:
         self._total_ns = sum(row.self_ns for row in rows)

@@ -1,4 +1,4 @@
-"""Results of a finished profile: each method is a function of its trace."""
+"""Results of a finished profile; each method is a function of its trace."""
 
 from __future__ import annotations
 

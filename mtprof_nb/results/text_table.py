@@ -34,14 +34,14 @@ def data_frame(content: Any, **options: Any) -> pd.DataFrame:
 
 
 def format_time(time_us: float, unit: str | None = None) -> str:
-    """A time with its unit; the one that suits it, unless `unit` says `s`, `ms` or `us`."""
+    """A time with a unit that suits it, or with `unit`: `s`, `ms` or `us`."""
     if unit is None:
         unit = "s" if time_us >= 1e6 else "ms" if time_us >= 1e3 else "us"
     return f"{time_us / _UNITS[unit]:.3f}{unit}"
 
 
 def format_memory(nbytes: int) -> str:
-    """Bytes in the largest unit that leaves a whole number before the point."""
+    """Bytes in the largest unit in which they are at least 1."""
     for unit, size in (("GB", 1024**3), ("MB", 1024**2), ("KB", 1024)):
         if abs(nbytes) >= size:
             return f"{nbytes / size:.2f} {unit}"
@@ -49,7 +49,7 @@ def format_memory(nbytes: int) -> str:
 
 
 def format_share(part: float, whole: float) -> str:
-    """A percentage, `NaN` where there is no whole."""
+    """A percentage, `NaN` if `whole` is 0."""
     return f"{part * 100 / whole:.2f}%" if whole else "NaN"
 
 
@@ -73,7 +73,7 @@ def _deprecated(name: str) -> property:
 
 
 class FormattedTimes:
-    """Averages over `count` and texts of the times of a row or an event, under torch's names."""
+    """Averages per call, and texts of the times of a row or an event, under torch's names."""
 
     __slots__ = ()
 
@@ -115,7 +115,7 @@ def sorted_rows(rows: Sequence[Row], attribute: str) -> list[Row]:
 
 @dataclass(frozen=True)
 class TextColumn:
-    """One column: its header, and what it says of a row."""
+    """One column: its header, and its text for a row."""
 
     header: str
     text: Callable[[Row], str]
@@ -216,7 +216,7 @@ def _limited(width: int, limit: int | None) -> int:
 
 
 def cut_front(text: str, width: int) -> str:
-    """The end of a text that is too long, which is the telling part of a path."""
+    """Cut a text at the front if it is too long: the end of a path says most."""
     return text if len(text) <= width else "..."[:width] + text[len(text) - width + 3 :]
 
 
@@ -262,7 +262,7 @@ def _device_name(rows: Sequence[Row]) -> str:
 
 
 def self_cpu_time(rows: Sequence[Row]) -> float:
-    """Microseconds of the host in all rows; no moment counts twice."""
+    """Self time of all rows on the host, in microseconds."""
     total: float = sum(row.self_cpu_time_total for row in rows)
     return total
 
@@ -297,7 +297,7 @@ def _shapes_column(rows: Sequence[Row], limit: int | None) -> list[TextColumn]:
 
 
 def _flops_column(rows: Sequence[Row], with_flops: bool) -> list[TextColumn]:
-    """In the unit that suits the smallest number."""
+    """The column of FLOPs, in the unit that suits the smallest number."""
     known = [row.flops for row in rows if with_flops and row.flops and row.flops > 0]
     if not known:
         return []
