@@ -3,6 +3,7 @@
 import ast
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ TEXT = {".py", ".js", ".ts", ".css", ".md", ".toml", ".yml", ".cfg", ".ipynb", "
 FOLDERS = ("mtprof_nb", "tests", "scripts", "benchmarks", "notebooks", "docs")
 
 LONGEST_FILE = 400
+FULLEST_FOLDER = 20
 #: Files held to less than the rest.
 SHORTER = {"magic.py": 100}
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "manager", "data", "info", "misc", "common"}
@@ -92,6 +94,18 @@ def test_no_file_of_the_package_is_too_long() -> None:
     assert {
         path.name: length for path, length in lengths.items() if length > SHORTER.get(path.name, LONGEST_FILE)
     } == {}
+
+
+def test_no_folder_of_the_package_is_too_full() -> None:
+    counts = Counter(path.parent.relative_to(PACKAGE).as_posix() for path in _sources(*TEXT))
+
+    assert {folder: count for folder, count in counts.items() if count > FULLEST_FOLDER} == {}
+
+
+def test_a_file_name_of_the_package_stands_once() -> None:
+    counts = Counter(path.name for path in _sources(*TEXT) if path.name != "__init__.py")
+
+    assert [name for name, count in counts.items() if count > 1] == []
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:
