@@ -105,7 +105,7 @@ def test_nothing_but_events_can_be_put_in(found):
         lambda it: found.__setitem__(0, it),
         lambda it: Events(found[0].trace, [it]),
     ):
-        with pytest.raises(TypeError, match=r"holds events of a profile, not .*: take them out of events"):
+        with pytest.raises(TypeError, match=r"only events of a profile, not .*: take them from events"):
             put(FunctionEventAvg())
     assert len(found) == 5
 

@@ -1,4 +1,4 @@
-"""Names of ops, files and threads are other people's text: here they become safe to show."""
+"""Makes names of ops, files and threads, which may be any text, safe to show."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from functools import lru_cache
 
 from mtprof_nb.model.trace import ENGINE_PREFIX
 
-#: Past this a name is cut in the middle: its beginning and its end tell most.
+#: A longer name is cut in the middle: its beginning and its end say most.
 LONGEST = 400
 #: Control characters, marks that turn the direction of writing, and halves of surrogate pairs.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def shown(name: str, longest: int = LONGEST) -> str:
-    """`name` as it is shown: every unprintable character as U+FFFD, a very long one cut in the middle."""
+    """`name` with U+FFFD for every unprintable character, cut in the middle if it is very long."""
     if len(name) > longest:
         name = f"{name[: longest - longest // 3 - 1]}…{name[-(longest // 3) :]}"
     return _UNPRINTABLE.sub("\ufffd", name)
@@ -28,20 +28,20 @@ def escaped(name: str, longest: int = LONGEST) -> str:
 
 @lru_cache(maxsize=8192)
 def hover(name: str, width: int = 56) -> str:
-    """`shown` for a plotly label, which reads a little HTML: escaped, and wrapped at `width`."""
+    """`shown` for a plotly label, which interprets some HTML: escaped, and wrapped at `width`."""
     text = shown(name)
     lines = [text[at : at + width] for at in range(0, len(text), width)]
     return "<br>".join(html.escape(line, quote=False) for line in lines)
 
 
 def short_name(name: str) -> str:
-    """An op's name without its namespace, or what autograd's engine evaluates: `mm` for `aten::mm`."""
+    """An op's name without its namespace and without the engine's prefix: `mm` for `aten::mm`."""
     text = shown(name.removeprefix(ENGINE_PREFIX), 120)
     return text.rpartition("::")[2] or text
 
 
 def fitted(name: str, characters: int) -> str:
-    """As much of `name` as fits into so many characters; empty where three would not."""
+    """`name` cut to so many characters; "" if less than three of its characters would fit."""
     if len(name) <= characters:
         return name
     return f"{name[: characters - 1]}…" if characters >= 4 else ""

@@ -1,4 +1,4 @@
-"""Facts that the tabs of one panel share: the trace, and the options for showing it."""
+"""The trace of a panel with its options, and the protocol of a tab."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from mtprof_nb.model.trace import Trace
 
-#: What a tab is asked and what it answers: plain values, lists and dicts, as JSON has them.
+#: Questions to a tab and its answers: plain values, lists and dicts, as in JSON.
 Question = Mapping[str, Any]
 Answer = dict[str, Any]
 
@@ -18,25 +18,25 @@ class Scene:
     """One panel's view of a trace."""
 
     trace: Trace
-    #: What the profile is called, None for the trace's own label.
+    #: The title of the profile, None for the trace's label.
     name: str | None = None
-    #: How the recorded program ended, where it did not end well.
+    #: How the recorded program failed, None if it did not.
     status: str | None = None
-    #: The column of the operators table that is sorted by at first.
+    #: The initial sort column of the operators table.
     sort: str = "self_ns"
-    #: Rows of the operators table that are shown at first, None for all.
+    #: The initial number of rows of the operators table, None for all.
     limit: int | None = None
     #: Whether Python frames are shown, IPython's included.
     show_all: bool = False
 
 
 class Tab(Protocol):
-    """One tab of the panel. Its ES module has its name, lies beside it, and draws what it answers."""
+    """One tab of the panel. The ES module of its name in `views/web` draws its answers."""
 
     def __init__(self, scene: Scene) -> None: ...
 
     def first(self) -> Answer:
-        """The content drawn at first, which is saved with the notebook; `{"empty": reason}` where there is no data."""
+        """The initial content, which is saved with the notebook; `{"empty": reason}` without data."""
 
     def answer(self, question: Question) -> Answer:
         """The answer to a question of the ES module."""

@@ -7,12 +7,12 @@ from mtprof_nb.analysis.operator_rows import rows
 from mtprof_nb.model.trace import OP, Bool
 from mtprof_nb.views.scene import Question, Scene
 
-#: Stands in place of a grouping where a source line is selected; the row is the line's number.
+#: The grouping of a selected source line; its row is the number of the line.
 _SOURCE = "source"
 
 
 def selected_events(scene: Scene, question: Question) -> Bool | None:
-    """Which events the row or source line in the question's `selected` stands for; None where nothing is selected."""
+    """The events of the row or source line in the question's `selected`; None without a selection."""
     selected = question.get("selected")
     if selected is None:
         return None

@@ -1,4 +1,4 @@
-"""The strip on top: the key figures of a trace in words, and how its time divides into phases."""
+"""The strip above the tabs: the key figures of a trace as text, and its time by phase."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from mtprof_nb.analysis.summary import summary
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.views import units
 
-#: What of the wall time is in no op.
+#: Wall time in which no op ran.
 OUTSIDE = "outside ops"
-#: The profiler's own part of the wall time: its start and its line marks. Its end comes after the wall time.
+#: Wall time that the profiler took: its start and its line marks. Its end is not part of the wall time.
 PROFILER = "profiler, outside ops"
 _PROFILER_MEANS = "its start and line marks, as measured, and an estimate for each event; not its end, after the wall"
 _WALL = "from the start of the recording to its end"
 _WALL_OF_PARTS = "the recorded parts together, without the time between them"
-#: A note says so where that is a large share, and more than the start of a recording takes.
+#: A note is shown if the time outside ops has at least this share and this length.
 _NOTED_SHARE, _NOTED_NS = 1 / 3, 10_000_000
-#: Why there is no memory, where ops ran on other threads than the one that profiles.
+#: Why there is no memory if all ops ran on other threads.
 NO_MEMORY = "Memory of other threads is not recorded, and the thread that profiles allocated none."
 _NOTHING = "Nothing was recorded: no op ran, or no tensor runtime was imported."
 _NOTHING_LEFT = "Nothing was recorded: another profiler emptied the recording, or the activities that ran were off."
@@ -30,7 +30,7 @@ _MEMORY_IN_PART = (
 
 
 class Figure(NamedTuple):
-    """One number of the strip, written out, and what it means."""
+    """One number of the strip: its title, text and meaning."""
 
     title: str
     text: str
@@ -38,7 +38,7 @@ class Figure(NamedTuple):
 
 
 class Share(NamedTuple):
-    """One phase: the self time of its ops, or what of the recording ran outside ops; and how much of all that is."""
+    """One phase, or the time outside ops: its time, and its share as text."""
 
     phase: str
     ns: int
@@ -52,9 +52,9 @@ class Strip:
     title: str
     figures: tuple[Figure, ...]
     phases: tuple[Share, ...]
-    #: What the shares are shares of.
+    #: The name of the whole that the shares are of.
     whole: str
-    #: What went wrong or is missing, one line each.
+    #: Failures and missing data, one line each.
     notes: tuple[str, ...]
 
     @property
@@ -64,7 +64,7 @@ class Strip:
 
 
 def strip_of(trace: Trace, name: str | None = None, status: str | None = None) -> Strip:
-    """The strip of `trace`; `status` says how the recorded program ended, where it did not end well."""
+    """The strip of `trace`; `status` says how the recorded program failed, if it did."""
     title = name or trace.label or "profile"
     whole = "Time in ops" if summary(trace).outside_ns is None else "Wall time"
     return Strip(title, _figures(trace), phase_shares(trace), whole, _notes(trace, status))
@@ -92,7 +92,7 @@ def _figures(trace: Trace) -> tuple[Figure, ...]:
 
 @once_a_trace
 def phase_shares(trace: Trace) -> tuple[Share, ...]:
-    """The self time of ops by phase, in the order in which a step runs, then what ran outside ops; nothing empty."""
+    """The self time of ops by phase, in the order of a step, then the time outside ops; without empty ones."""
     of = summary(trace)
     parts = [*of.phases_ns.items(), (OUTSIDE, of.outside_ns or 0)]
     if of.outside_ns is not None:
@@ -115,7 +115,7 @@ def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
     if len(trace) and outside_ns >= max(whole_ns * _NOTED_SHARE, _NOTED_NS):
         where = "the lines tell where" if trace.outside else "the times of ops and lines are without it"
         cost_ns = min(max(trace.overhead_ns - trace.own_ns, 0), outside_ns)
-        # Recording in C++ takes its time inside the ops; recording in Python, between them.
+        # A hook in C++ takes its time inside the ops, a hook in Python between them.
         recording = "" if "dispatch" not in trace.hooks else f"recording itself (≈ {units.duration(cost_ns)}), "
         notes.append(
             f"{units.duration(outside_ns)} of {units.duration(whole_ns)} passed outside ops, in {recording}"

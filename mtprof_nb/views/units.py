@@ -1,4 +1,4 @@
-"""Numbers as people read them: three significant digits and a unit."""
+"""Numbers as text: three significant digits and a unit."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def flops(count: float) -> str:
 
 
 def number(count: int) -> str:
-    """A count with its thousands set apart."""
+    """A count with separators of thousands."""
     return f"{count:,}"
 
 
 def share(part: float, whole: float) -> str:
-    """`part` of `whole` in percent; an en dash where there is no whole."""
+    """`part` of `whole` in percent; an en dash if `whole` is 0."""
     if not whole:
         return "–"
     percent = 100 * part / whole
@@ -67,5 +67,5 @@ def plural(count: int, noun: str) -> str:
     return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 
-#: How a column of each unit is written.
+#: The function that formats a column of each unit.
 WRITERS: dict[str, Callable[[int], str]] = {"time": duration, "bytes": nbytes, "flops": flops, "count": number}

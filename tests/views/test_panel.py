@@ -104,7 +104,7 @@ def test_a_tab_that_fails_says_why_and_the_others_stand(trace: Trace, monkeypatc
     monkeypatch.setattr("mtprof_nb.views.charts.stack_charts.StacksTab.first", fails)
     panel = panels.panel(trace)
 
-    assert unpacked(panel.first["stacks"]) == {"empty": "This could not be worked out (ZeroDivisionError: no time)."}
+    assert unpacked(panel.first["stacks"]) == {"empty": "This could not be computed (ZeroDivisionError: no time)."}
     assert unpacked(panel.first["timeline"])["held"] == 2
 
 
@@ -114,7 +114,7 @@ def test_a_tab_that_cannot_be_written_says_why_and_the_others_stand(
     monkeypatch.setattr("mtprof_nb.views.charts.stack_charts.StacksTab.first", lambda _tab: {"value": float("nan")})
     panel = panels.panel(trace)
 
-    assert unpacked(panel.first["stacks"])["empty"].startswith("This could not be worked out (ValueError: ")
+    assert unpacked(panel.first["stacks"])["empty"].startswith("This could not be computed (ValueError: ")
     assert unpacked(panel.first["timeline"])["held"] == 2
 
 

@@ -14,14 +14,14 @@ from mtprof_nb.views.weak_trace import WeakTraceHolder
 
 
 class Hovers(WeakTraceHolder):
-    """Writes plotly labels for one trace; `origin_ns` is the moment that the axis calls zero."""
+    """Writes plotly labels for one trace; `origin_ns` is the zero of the axis."""
 
     def __init__(self, trace: Trace, origin_ns: int) -> None:
         super().__init__(trace)
         self._origin_ns = origin_ns
 
     def event(self, event: int) -> str:
-        """Name, times, phase, and what else was recorded of one event."""
+        """Name, times, phase, input shapes and source location of one event."""
         trace = self.trace
         took, own_ns = int(trace.duration_ns[event]), self._own_ns(event)
         own = f" (self {duration(own_ns)})" if own_ns is not None and own_ns != took else ""
@@ -38,18 +38,18 @@ class Hovers(WeakTraceHolder):
         return "<br>".join(lines)
 
     def _own_ns(self, event: int) -> int | None:
-        """Its time without what it called, as tables and lines have it; None for what ran on no thread's stack."""
+        """Its self time as in the tables; None for an event that does not nest."""
         nested, costs = nesting(self.trace), op_costs(self.trace)
         if nested.depth[event] < 0:
             return None
         return int(costs.self_ns[event] if costs.counted[event] else nested.self_ns[event])
 
     def merged(self, count: int, time_ns: int, extent_ns: int) -> str:
-        """How many events a block holds, and for how long they ran."""
+        """The number of events in a block, and their time."""
         return f"<b>{plural(count, 'event')}</b>, {duration(time_ns)} in {duration(extent_ns)}"
 
     def part(self, title: str, count: int, time_ns: int, longest: int) -> str:
-        """The part of a block that belongs to one family of ops."""
+        """The part of a block that is of one family."""
         trace = self.trace
         named = hover(trace.names[trace.name[longest]])
         of_which = f"longest {named}, {duration(int(trace.duration_ns[longest]))}"

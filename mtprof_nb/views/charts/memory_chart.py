@@ -1,4 +1,4 @@
-"""Memory over time: what each device's allocator held, where it peaked, and the largest allocations."""
+"""Memory over time: the bytes that each device held, their peak, and the largest allocations."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def outline(curve: MemoryCurve, begin_ns: int, end_ns: int, most: int = MOST_POI
 
 
 class MemoryChart:
-    """One trace's memory, ready to be drawn for any window."""
+    """The memory of one trace, which can be drawn for any window."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -90,7 +90,7 @@ class MemoryChart:
         time_ns, held = curve.time_ns[positions], curve.allocated[positions]
         texts = [self._hover(device, curve, position) for position in positions.tolist()]
         if positions[-1] == len(curve.time_ns) - 1:
-            # What was held last is held to the end of the recording.
+            # The last bytes are held until the end of the recording.
             time_ns, held = np.append(time_ns, max(self.whole_ns[1], time_ns[-1])), np.append(held, held[-1])
             texts.append(texts[-1])
         return {
@@ -170,7 +170,7 @@ def byte_ticks(peak: int) -> list[int]:
 
 
 def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
-    """Columns of the largest allocations, each of those alike: its size, time and purpose, and all of them together."""
+    """Columns of the largest allocations by kind: size, time and purpose of the largest, and the sum of the kind."""
     kinds = [alike for device in memory_devices(trace) for alike in largest_kinds(trace, device, most)]
     kinds = sorted(kinds, key=lambda alike: (-alike.largest.nbytes, alike.largest.allocated_ns))[:most]
     blocks = [alike.largest for alike in kinds]
@@ -195,7 +195,7 @@ def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
 
 
 def _detail(trace: Trace, block: Block) -> str:
-    """Who called the op that allocated, what the block is for, and where."""
+    """The caller of the op that allocated, the purpose of the block, and the source location."""
     caller = int(callers(trace, np.array([block.event], np.int32))[0])
     called = f"in {trace.names[trace.name[caller]]}" if caller >= 0 else ""
     return ", ".join(filter(None, (called, _PURPOSES.get(block.category, ""), source_location_of(trace, block.event))))
@@ -221,7 +221,7 @@ def memory(trace: Trace) -> Figure:
 
 
 class MemoryTab:
-    """Answers the memory chart and its table."""
+    """Answers questions for the memory chart."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

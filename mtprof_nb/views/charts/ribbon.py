@@ -1,4 +1,4 @@
-"""Phases above the lanes of a timeline, told apart by pattern and name: colour belongs to op families."""
+"""Phases above the lanes of a timeline, distinguished by pattern and name; colours are for op families."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.model.trace import OP, PHASES, Int8, Int64, Trace
 from mtprof_nb.views.units import duration
 
-#: Room above a lane, in rows, and how much of it is filled.
+#: Space above a lane, in rows, and the height of the ribbon in it.
 ROOM, _HEIGHT = 0.85, 0.66
 _MOST_RUNS = 240
 _NAME_PIXELS = 64
@@ -24,14 +24,14 @@ Seconds = Callable[[Int64], list[float]]
 
 
 def outermost_ops(trace: Trace) -> Int64:
-    """Positions of the ops that no op called."""
+    """Positions of the ops that are not nested in an op."""
     parent = nesting(trace).parent
     inner = np.where(parent >= 0, trace.kind[parent] == OP, False)
     return np.flatnonzero((trace.kind == OP) & ~inner & ~trace.is_async)
 
 
 class PhaseRibbon:
-    """For each thread, the stretches of one phase after another."""
+    """The consecutive phases of each thread."""
 
     def __init__(self, trace: Trace, arranged: Lanes) -> None:
         lane_of_thread = {lane.thread: index for index, lane in enumerate(arranged.lanes) if lane.thread >= 0}
@@ -42,7 +42,7 @@ class PhaseRibbon:
         starts = trace.start_ns[events][begins]
         ends = np.maximum.reduceat(trace.end_ns[events], begins) if len(begins) else starts
         lane = np.array([lane_of_thread[int(value)] for value in thread[begins]], np.int32)
-        #: With one phase alone there is nothing to tell apart.
+        #: Not with a single phase.
         self.shown = len(np.unique(phase)) > 1
         self._phase: Int8 = phase[begins]
         self._levels = Levels(lane if self.shown else np.full(len(lane), -1, np.int32), starts, ends - starts)
@@ -55,7 +55,7 @@ class PhaseRibbon:
         lane_tops: list[float],
         seconds: Seconds,
     ) -> list[dict[str, Any]]:
-        """Plotly's traces of all that is `drawn`: a bar for each stretch, its name in what of it is `visible`."""
+        """Plotly's traces of the window `drawn`: a bar for each phase, with its name in the `visible` part."""
         pixels = round((drawn[1] - drawn[0]) * scale)
         blocks = self._levels.window(*drawn, limit=_MOST_RUNS, pixels=pixels // 3)
         codes = self._levels.parts(blocks, self._phase, len(PHASES)).dominant(len(blocks))

@@ -1,4 +1,4 @@
-"""Stacks as a sunburst or an icicle: who called whom, with small slices folded together."""
+"""Stacks as a sunburst or an icicle of the call tree, with small slices folded together."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from mtprof_nb.views.weak_trace import WeakTraceHolder
 
 Figure = Any
 
-#: A chart with more slices than this is slow, and nobody reads them.
+#: A chart with more slices is slow and not readable.
 MOST_SLICES = 400
 #: A slice under this share of the whole is folded into "other".
 _SMALLEST_SHARE = 1 / 500
 _FADED, _PASSED = 0.15, 0.75
 _FADED_INK = "#8a9199"
-#: The root, and what is folded, belong to no family.
+#: The root and folded slices have no family.
 _FOLDED = Family("", "#b3b9bf", DARK_INK)
 _LIBRARY = Family("library code", "#a3adb8", DARK_INK)
-#: Functions that only pass a call on, by folder and file.
+#: Functions that only forward a call, by folder and file.
 _PLUMBING = {
     "modules/module.py": ("_wrapped_call_impl", "_call_impl", "__call__"),
     "optim/optimizer.py": ("wrapper", "_use_grad", "profile_hook_step", "maybe_fallback"),
@@ -81,10 +81,10 @@ def available_metrics(trace: Trace) -> dict[str, Metric]:
 
 
 def slices(tree: CallTree, total: Int64, most: int = MOST_SLICES) -> Slices:
-    """The largest nodes; the other callees of each are one slice "other", so that every total is conserved."""
+    """The largest nodes; the other callees of a node are one slice "other", so that totals are conserved."""
     trunk = _trunk(tree, total)
     least = max(int(total[0] * _SMALLEST_SHARE), 1)
-    # A callee's total is never above its caller's, so that the largest nodes hang together.
+    # A callee's total is at most its caller's, so the largest nodes are connected.
     largest = np.lexsort((np.arange(len(tree)), -total))[: most + len(trunk) - 1]
     kept = np.sort(largest[((total[largest] >= least) & ~np.isin(largest, trunk)) | (largest == trunk[-1])])
     position = np.full(len(tree) + 1, -1, np.int64)
@@ -104,7 +104,7 @@ def slices(tree: CallTree, total: Int64, most: int = MOST_SLICES) -> Slices:
 
 
 def _trunk(tree: CallTree, total: Int64) -> list[int]:
-    """The root, and the frames from it on that called everything: they say little, and take the room of what does."""
+    """The root, and the frames below it that called everything: they carry no information and take space."""
     trunk = [0]
     while True:
         callees = np.flatnonzero((tree.parent == trunk[-1]) & (total > 0))
@@ -114,7 +114,7 @@ def _trunk(tree: CallTree, total: Int64) -> list[int]:
 
 
 def is_plumbing(frame: Frame) -> bool:
-    """Whether a frame only passes a call on: every module and optimizer of PyTorch has several of these."""
+    """Whether a frame only forwards a call: every module and optimizer of PyTorch has several of these."""
     if is_user_file(frame.file):
         return False
     file = "/".join(re.split(r"[/\\]", frame.file)[-2:])
@@ -122,12 +122,12 @@ def is_plumbing(frame: Frame) -> bool:
 
 
 class StackChart(WeakTraceHolder):
-    """One trace's call tree, ready to be drawn by any metric."""
+    """The call tree of one trace, which can be drawn by any metric."""
 
     def __init__(self, trace: Trace, python: bool = False) -> None:
         super().__init__(trace)
         self.tree = call_tree(trace, python, None if python else is_plumbing)
-        # Where Python functions have nodes of their own, an op's time is without theirs.
+        # If Python functions have nodes, the time of an op excludes theirs.
         self._costs: Costs = averaged_costs(trace) if python and not has_frames(trace) else op_costs(trace)
         self._family = families(trace)
         self._own: dict[str, Int64] = {}
@@ -153,7 +153,7 @@ class StackChart(WeakTraceHolder):
         return self._allocated() if metric == "memory" else costs.self_ns
 
     def _allocated(self) -> Int64:
-        """Bytes that each event allocated itself; where the allocator told nothing, by how much it held more after."""
+        """Bytes that each event allocated itself; without allocator records, the increase of held bytes."""
         costs, own = self._costs, allocated_bytes(self.trace)
         if own is not None:
             folded = np.flatnonzero(~costs.counted & (costs.parent >= 0))
@@ -165,7 +165,7 @@ class StackChart(WeakTraceHolder):
         return more
 
     def picture(self, metric: str = "self", shape: str = "sunburst", chosen: Bool | None = None) -> Answer:
-        """The plotly figure, as plain lists; what does not lead to an event in the mask `chosen` is faded."""
+        """The plotly figure, as plain lists; slices without events in the mask `chosen` below them are faded."""
         own = self.own(metric)
         cut = slices(self.tree, self.tree.with_callees(own))
         nodes = cut.node.tolist()
@@ -178,7 +178,7 @@ class StackChart(WeakTraceHolder):
             "branchvalues": "total",
             "sort": True,
             "marker": {"colors": self._colours(cut, chosen), "line": {"width": 1, "color": "rgba(255,255,255,0.6)"}},
-            # plotly takes the root for outside.
+            # plotly uses the outside font for the root.
             "insidetextfont": {"color": self._inks(cut, chosen)},
             "outsidetextfont": {"color": self._inks(cut, chosen)},
             "leaf": {"opacity": 1},
@@ -228,7 +228,7 @@ class StackChart(WeakTraceHolder):
         return [_FADED_INK if part == _FADED else ink for ink, part in zip(plain, strengths, strict=True)]
 
     def _strengths(self, cut: Slices, chosen: Bool | None) -> npt.NDArray[np.float64]:
-        """How much of its colour each slice keeps: all, if it holds chosen events; most, if it leads to them."""
+        """Opacity of each slice: full if it has chosen events, less if only its callees have."""
         if chosen is None:
             return np.ones(len(cut))
         held = self.tree.own(chosen.astype(np.int64))
@@ -238,7 +238,7 @@ class StackChart(WeakTraceHolder):
         return strength
 
     def family_of(self, node: int) -> Family:
-        """The family that colours a node: an op's own; a frame has one for the user's files and one for libraries."""
+        """The family that colours a node: of an op its own; of a frame one for user files or one for libraries."""
         if node <= 0:
             return _FOLDED
         if frame := self._frame(node):
@@ -276,7 +276,7 @@ _SHAPES: dict[str, dict[str, Any]] = {
 
 
 def translucent(colour: str, part: float) -> str:
-    """A colour at so much of its strength, over whatever is behind it."""
+    """A colour with the opacity `part`."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return colour if part >= 1 else f"rgba({red},{green},{blue},{part:g})"
 
@@ -302,16 +302,16 @@ def _figure(trace: Trace, metric: str, shape: str) -> Figure:
 
 
 class StacksTab:
-    """Answers the stack charts."""
+    """Answers questions for stack charts."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
 
     def first(self) -> Answer:
-        """The icicle by self time, and what else can be asked for."""
+        """The icicle by self time, and the available metrics."""
         trace = self._scene.trace
         if not len(trace):
-            return {"empty": "Nothing was recorded, so nothing called anything."}
+            return {"empty": "Nothing was recorded, so there are no stacks."}
         return {
             "metrics": [{"key": key, "title": metric.title} for key, metric in available_metrics(trace).items()],
             "note": "" if has_frames(trace) else "Scopes and ops as they nested. --with-stack adds source frames.",
@@ -319,7 +319,7 @@ class StacksTab:
         }
 
     def answer(self, question: Question) -> Answer:
-        """The chart of a metric in a shape, with what is selected lit."""
+        """The chart of a metric in a shape, with the selection lit."""
         return self._drawn(question["metric"], question["shape"], selected_events(self._scene, question))
 
     def _drawn(self, metric: str, shape: str, chosen: Bool | None = None) -> Answer:

@@ -1,4 +1,4 @@
-"""The picture of a timeline: blocks in lanes, phases above them, names in them, at the detail that a window needs."""
+"""The picture of a timeline: blocks in lanes, with phases and names, at the level of detail of a window."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from mtprof_nb.views.weak_trace import WeakTraceHolder
 Picture = dict[str, Any]
 
 ROW_PIXELS = 18
-#: Room beside the rows: lane titles on the left, the time axis below, step labels above.
+#: Margins of the rows: lane titles on the left, the time axis below, step labels above.
 MARGIN = {"l": 92, "r": 12, "t": 20, "b": 34}
 _ROW_HEIGHT = 0.88
 _LANE_GAP = 0.7
 #: How much of its colour an event keeps while others are selected.
 DIMMED = 0.16
-#: Families of one block that are drawn apart, where it holds more than a few events.
+#: The most families that are drawn apart in a block of more than a few events.
 _MOST_PARTS, _FEW_EVENTS = 4, 8
 _CHARACTER_PIXELS = 6.4
 _MOST_STEP_LINES = 60
@@ -35,7 +35,7 @@ _STEP_LABEL_PIXELS = 72
 
 
 class Timeline(WeakTraceHolder):
-    """One trace arranged for drawing. `python` adds the Python frames, where they were recorded."""
+    """One trace arranged for drawing. `python` adds Python frames, if they were recorded."""
 
     def __init__(self, trace: Trace, python: bool = False) -> None:
         super().__init__(trace)
@@ -45,17 +45,17 @@ class Timeline(WeakTraceHolder):
         self._ribbon = PhaseRibbon(trace, self.lanes)
         self._y_of_row, self.lane_tops, self.height = self._stacked_lanes()
         self._steps = _step_starts(trace)
-        # Frames of Python begin before a recording and end after it.
+        # Python frames start before a recording and end after it.
         drawn = self.lanes.row >= 0
         last = int(trace.end_ns[drawn].max(initial=trace.ended_ns))
         first = int(trace.start_ns[drawn].min(initial=trace.began_ns or last))
-        #: The window that holds all that is drawn.
+        #: The window of all drawn events.
         self.whole_ns = (first, max(last, first + 1))
         self._hover = Hovers(trace, first)
 
     @property
     def pixels_high(self) -> int:
-        """Height that gives every row its room."""
+        """The height of all rows with the margins."""
         return round(self.height * ROW_PIXELS) + MARGIN["t"] + MARGIN["b"]
 
     def seconds(self, ns: Int64) -> list[float]:
@@ -72,7 +72,7 @@ class Timeline(WeakTraceHolder):
         window: tuple[int, int] | None = None,
         most: int = LIMIT,
     ) -> Picture:
-        """The plotly figure of all between `begin_ns` and `end_ns`, as plain lists, and the `blocks` it is made of.
+        """The plotly figure from `begin_ns` to `end_ns`, as plain lists, and its `blocks`.
 
         Events outside the mask `chosen` are dimmed. `window` is the part that is visible at first. There are at most
         `most` bars, or one a row where there are more rows.
@@ -93,7 +93,7 @@ class Timeline(WeakTraceHolder):
         }
 
     def _divided(self, begin_ns: int, end_ns: int, pixels: int, most: int) -> tuple[Blocks, Parts]:
-        """The blocks of a window and the parts they are drawn in, which are not more than a chart can bear."""
+        """The blocks of a window and their drawn parts, at most `most`, or one for each row."""
         limit = most
         while True:
             blocks = self.levels.window(begin_ns, end_ns, limit, pixels)
@@ -118,9 +118,9 @@ class Timeline(WeakTraceHolder):
         return np.array(self._y_of_row)[row].tolist() if len(row) else []
 
     def _bars(self, blocks: Blocks, parts: Parts, lit: Bool) -> dict[str, Any]:
-        """An event fills its row; of a block of many, each family is as high as its share of the block's extent.
+        """Bars: an event fills its row; in a block of many, the height of a family is its share of the block's extent.
 
-        So an area is always a time, however coarse the level.
+        So an area is a time at any level of detail.
         """
         extent = np.maximum(blocks.end_ns - blocks.start_ns, 1)
         several = blocks.count > 1
@@ -167,7 +167,7 @@ class Timeline(WeakTraceHolder):
         ]
 
     def _ticks(self, blocks: Blocks, lit: Bool, scale: float) -> dict[str, Any]:
-        """Marks where a block too narrow for any pixel stands; the block itself keeps its true width."""
+        """Ticks at blocks that are narrower than a pixel; the blocks keep their true width."""
         narrow = np.flatnonzero(((blocks.end_ns - blocks.start_ns) * scale < 1) & lit)
         family = self.family[blocks.event[narrow]]
         return {
@@ -185,7 +185,7 @@ class Timeline(WeakTraceHolder):
         }
 
     def _labels(self, blocks: Blocks, lit: Bool, window: tuple[int, int], scale: float) -> dict[str, Any]:
-        """Names in the middle of what is visible of each block that is wide enough."""
+        """Names in the middle of the visible part of each block that is wide enough."""
         left, right = np.maximum(blocks.start_ns, window[0]), np.minimum(blocks.end_ns, window[1])
         room = ((right - left) * scale - 6) / _CHARACTER_PIXELS
         wide = np.flatnonzero((room >= 1) & lit & (blocks.count == 1))
@@ -228,7 +228,7 @@ class Timeline(WeakTraceHolder):
         }
 
     def _decoration(self, begin_ns: int, end_ns: int, bottoms: list[float], scale: float) -> dict[str, Any]:
-        """Lines under lanes, and where steps begin."""
+        """Lines between lanes and at the starts of steps, and step labels."""
         line = {"color": "rgba(138,145,153,0.35)", "width": 1}
         across = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "layer": "below", "line": line}
         shapes = [{**across, "y0": y + _LANE_GAP / 2, "y1": y + _LANE_GAP / 2} for y in bottoms[:-1]]
@@ -258,13 +258,13 @@ class Timeline(WeakTraceHolder):
 
 
 def time_axis(begin: float, end: float, whole: float) -> dict[str, Any]:
-    """An axis of seconds since the recording began, from `begin` to `end`; one can go as far as to `whole`."""
+    """An axis of seconds since the recording began, from `begin` to `end`, with zoom up to `whole`."""
     window = {"range": [begin, end], "minallowed": 0, "maxallowed": whole}
     return {**window, "tickformat": "~s", "ticksuffix": "s", "zeroline": False}
 
 
 def drawn_parts(blocks: Blocks, parts: Parts) -> Parts:
-    """Of a block of many events the largest few parts; of one of a few, the whole in the colour of the largest."""
+    """The largest parts of a block of many events; a block of few events whole, as its largest part."""
     largest_first = np.lexsort((-parts.time_ns, parts.block))
     first = np.searchsorted(parts.block[largest_first], parts.block[largest_first])
     rank = np.arange(len(parts)) - first
@@ -282,6 +282,6 @@ def drawn_parts(blocks: Blocks, parts: Parts) -> Parts:
 
 
 def _step_starts(trace: Trace) -> list[tuple[int, int]]:
-    """Each step that was recorded, and when its first event began."""
+    """Each recorded step, and the start of its first event."""
     steps, first = np.unique(trace.step, return_index=True)
     return list(zip(steps.tolist(), trace.start_ns[first].tolist(), strict=True))

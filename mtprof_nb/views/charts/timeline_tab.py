@@ -1,4 +1,4 @@
-"""The timeline: a lane for each thread, nested by depth, at a level of detail that any window can draw."""
+"""The timeline: a lane for each thread, rows by depth, at a level of detail for any window."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from mtprof_nb.views.selection import selected_events
 
 Figure = Any
 
-#: How much more than the visible window is drawn on either side, so that panning does not run into the blank.
+#: Part of the visible window that is also drawn on either side, for panning.
 _BEYOND = 0.25
 _OVERVIEW_BINS = 240
-#: A notebook saves the first picture; a live one asks at once for all that its width can show.
+#: The most bars of the first picture, which a notebook saves; a live panel asks for more at once.
 _FIRST_BARS = 800
 
 #: The trace's `Timeline`, made once.
@@ -38,8 +38,8 @@ def timeline(trace: Trace, python: bool = False) -> Figure:
 
 
 def busy_shares(trace: Trace, begin_ns: int, end_ns: int, bins: int = _OVERVIEW_BINS) -> list[float]:
-    """For equal parts of a window, how much of each the busiest thread spent in ops."""
-    # Since the window's begin: a float cannot tell neighbouring nanoseconds of Unix time apart.
+    """For equal parts of a window the share that the busiest thread spent in ops."""
+    # Relative to the window: a float cannot represent nanoseconds of Unix time.
     edges = np.linspace(0, end_ns - begin_ns, bins + 1)
     outermost = outermost_ops(trace)
     busiest = np.zeros(bins)
@@ -47,14 +47,14 @@ def busy_shares(trace: Trace, begin_ns: int, end_ns: int, bins: int = _OVERVIEW_
         own = outermost[trace.track[outermost] == thread]
         moments = np.column_stack([trace.start_ns[own], trace.end_ns[own]]).ravel() - begin_ns
         spent = np.cumsum(np.column_stack([np.zeros(len(own)), trace.duration_ns[own]]).ravel())
-        # Starts and ends take turns, so that the time spent by any moment lies on straight lines between them.
+        # Starts and ends alternate, so the time spent is linear between them.
         by_edge = np.interp(edges, moments, spent, left=0.0)
         busiest = np.maximum(busiest, np.diff(by_edge) / np.diff(edges))
     return [round(share, 3) for share in np.minimum(busiest, 1).tolist()]
 
 
 class TimelineTab:
-    """Answers the windows that the page zooms to."""
+    """Answers questions for the windows that the page zooms to."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -66,7 +66,7 @@ class TimelineTab:
     def first(self) -> Answer:
         """The whole trace."""
         if not len(self._scene.trace):
-            return {"empty": "Nothing was recorded, so there is nothing to see in time."}
+            return {"empty": "Nothing was recorded, so there is no timeline."}
         begin, end = self._chart.whole_ns
         families = sorted(set(self._chart.family.tolist()))
         return {
@@ -79,7 +79,7 @@ class TimelineTab:
         }
 
     def answer(self, question: Question) -> Answer:
-        """A window, in nanoseconds since the first event, drawn for so many pixels, with what is selected lit."""
+        """A window, in nanoseconds since the first event, for so many pixels, with the selection lit."""
         first, last = self._chart.whole_ns
         begin, end = first + int(question["begin_ns"]), first + int(question["end_ns"])
         pixels = min(max(int(question["pixels"]), 100), 4_000)

@@ -1,1 +1,1 @@
-"""The panel as a widget: its tabs, its scripts, its line to the page."""
+"""The panel as a widget: its tabs, its scripts, its messages."""

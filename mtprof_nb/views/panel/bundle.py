@@ -1,4 +1,4 @@
-"""The panel's ES modules, put into the one script that a notebook frontend takes."""
+"""Bundles the panel's ES modules into the one script that a notebook frontend takes."""
 
 from __future__ import annotations
 

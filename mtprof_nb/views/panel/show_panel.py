@@ -1,4 +1,4 @@
-"""The panel under the cell: made, shown once, and replaced when its cell runs again."""
+"""Shows the panel under its cell, and closes it when the cell runs again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mtprof_nb.views.strip import strip_of
 if TYPE_CHECKING:
     from mtprof_nb.views.panel.widget import Panel
 
-#: Panels by the cell that shows them: the run of the cell, and what it showed.
+#: For each cell its last run, and the panels that the run showed.
 _of_cell: dict[str, tuple[str, list[Panel]]] = {}
 
 
@@ -67,7 +67,7 @@ def _panel(scene: Scene, tabs: tuple[str, ...] | None = None) -> Panel:
     from mtprof_nb.views.panel.widget import Panel
 
     table_alone = tabs == ("operators",)
-    # Where nothing was recorded, the strip says all that there is; but for lines that ran without an op.
+    # Without events there are no tabs, except for lines that ran without an op.
     lines_alone = ("lines",) if scene.trace.outside else ()
     return Panel(
         scene,
@@ -79,7 +79,7 @@ def _panel(scene: Scene, tabs: tuple[str, ...] | None = None) -> Panel:
 
 
 def _replace_earlier(shell: Any, made: Panel) -> None:
-    """Close what an earlier run of the same cell showed: its output is gone, and its trace need not stay."""
+    """Close the panels of an earlier run of the cell: their output was replaced, and their trace can be freed."""
     parent = shell.kernel.get_parent() if hasattr(shell.kernel, "get_parent") else {}
     cell = parent.get("metadata", {}).get("cellId")
     if not cell:

@@ -1,4 +1,4 @@
-"""Which tabs a panel has. A new tab is one Python module, one ES module in `views/web`, and one line here."""
+"""The tabs of a panel. A new tab is a Python module, an ES module in `views/web`, and a line here."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from mtprof_nb.views.scene import Scene, Tab
 
 
 class TabKind(NamedTuple):
-    """A tab's name, which is also its ES module's, its title, and the class that answers for it ("module:class")."""
+    """A tab: its name, which is also its ES module's, its title, and its class ("module:class")."""
 
     name: str
     title: str
     factory: str
-    #: With more events than this it is worked out when it is first opened, and not before the panel is shown.
+    #: With more events than this, it is computed when it is first opened, and not before the panel is shown.
     eager_events: int = 300_000
 
     def make(self, scene: Scene) -> Tab:

@@ -1,4 +1,4 @@
-"""The panel as a widget: it sends what each tab draws first, and answers what the page asks."""
+"""The panel as a widget: it sends the initial content of each tab, and answers questions of the page."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _PAGE_STYLE = (
 
 
 class Panel(anywidget.AnyWidget):
-    """One profile under its cell. Renders also as HTML without scripts, and as text."""
+    """One profile under its cell. It can also be rendered as HTML without scripts, and as text."""
 
     _esm = modules.script(tuple(kind.name for kind in TABS))
     _css = modules.style()
     #: Name and title of each tab.
     tabs: traitlets.List[Any] = traitlets.List().tag(sync=True)
-    #: The strip on top; empty where only a table is shown.
+    #: The strip above the tabs; empty if only a table is shown.
     strip = traitlets.Dict().tag(sync=True)
-    #: What each tab draws first, packed. It is saved with the notebook; a tab that is missing here was never opened.
+    #: The initial content of each tab, packed and saved with the notebook; a missing tab was never opened.
     first = traitlets.Dict().tag(sync=True)
-    #: Names the page without scripts that is displayed beside this panel; the panel hides it while it is shown.
+    #: The id of the page without scripts that is displayed beside this panel, which hides it.
     page = traitlets.Unicode().tag(sync=True)
 
     def __init__(
@@ -46,7 +46,7 @@ class Panel(anywidget.AnyWidget):
     ) -> None:
         kinds = [kind for kind in TABS if kind.name in set(tabs)]
         self._tabs: dict[str, Tab] = {kind.name: kind.make(scene) for kind in kinds}
-        # A frontend may deliver messages on a thread of its own while a cell runs.
+        # A frontend may deliver messages on another thread while a cell runs.
         self._lock = Lock()
         self._static = (static_html, static_text)
         eager = [kind for kind in kinds if len(scene.trace) <= kind.eager_events]
@@ -120,7 +120,7 @@ def _first(tab: Tab) -> bytes:
     try:
         return wire.packed(tab.first())
     except Exception as error:
-        return wire.packed({"empty": f"This could not be worked out ({type(error).__name__}: {error})."})
+        return wire.packed({"empty": f"This could not be computed ({type(error).__name__}: {error})."})
 
 
 def _written(strip: Strip) -> dict[str, Any]:

@@ -18,14 +18,14 @@ from mtprof_nb.views.tables.lines_tab import line_cells, line_titles, lines_html
 DEFAULT_ROWS = 10
 _TEXT_LINES = 8
 _NAME_WIDTH = 44
-#: A page without a doctype does not hand colour and size on to tables.
+#: In a page without a doctype, tables do not inherit colour and size.
 _TABLE = "color:inherit;font-size:inherit;border-collapse:collapse;margin:6px 0;text-align:right;white-space:nowrap"
 _CELL = "padding:1px 7px;white-space:nowrap"
 _NAME = f"{_CELL};text-align:left;max-width:26em;overflow:hidden;text-overflow:ellipsis"
 
 
 def text(scene: Scene) -> str:
-    """The key figures, the dearest lines and the top rows as plain text."""
+    """The key figures, the longest lines and the top rows as plain text."""
     strip = strip_of(scene.trace, scene.name, scene.status)
     lines = [shown(strip.title), *map(shown, strip.notes)]
     if not len(scene.trace):
@@ -48,7 +48,7 @@ def text(scene: Scene) -> str:
 
 
 def _lines_text(scene: Scene) -> list[str]:
-    """The dearest lines as an aligned table, none where no line is known."""
+    """The longest lines as an aligned table, empty where no line is known."""
     listed = Lines(scene.trace)
     if not any(row.file for row in listed):
         return []

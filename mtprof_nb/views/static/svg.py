@@ -1,4 +1,4 @@
-"""Small pictures without scripts: the timeline and the stacks as SVG, and as images for HTML."""
+"""Timeline and stacks as small SVG pictures, and as images for HTML."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _MOST_BLOCKS, _MOST_SLICES, _MOST_LEVELS = 300, 70, 12
 _MOST_HEIGHT = 420
 _CHARACTER = 6.2
 _EDGE = 24
-#: An image knows no theme: this is read on light and on dark.
+#: An image has no theme: this colour is readable on light and dark.
 _INK = "#7b838b"
 _TITLE = re.compile("<title>[^<]*</title>")
 _LABEL = 'font-family="ui-sans-serif,system-ui,sans-serif" font-size="10.5"'
 
 
 def timeline_svg(trace: Trace, show_all: bool = False) -> str:
-    """The whole trace in time, "" where there is nothing."""
+    """The timeline of the whole trace, "" without events."""
     if not len(trace):
         return ""
     chart = arranged(trace, show_all)
@@ -46,7 +46,7 @@ def timeline_svg(trace: Trace, show_all: bool = False) -> str:
         count, time_ns = int(blocks.count[index]), int(blocks.time_ns[index])
         merged = count > 1
         label = f"{units.plural(count, 'event')}, mostly {FAMILIES[family[index]].title}" if merged else name
-        # An area is a time: a block of many events is as high as it is busy.
+        # An area is a time: the height of a block of many events is its busy share.
         busy = min(time_ns / max(stop - start, 1), 1.0) if merged else 1.0
         box = (_GUTTER + (start - begin) * scale, y + 0.44 - 0.88 * busy, (stop - start) * scale, 0.88 * busy)
         parts.append(
@@ -61,7 +61,7 @@ def timeline_svg(trace: Trace, show_all: bool = False) -> str:
 
 
 def stacks_svg(trace: Trace, show_all: bool = False) -> str:
-    """Who called whom by self time, from the top down, "" where there is nothing."""
+    """The stacks by self time as an icicle, "" without events."""
     if not len(trace):
         return ""
     chart = stack_chart(trace, show_all)
@@ -145,11 +145,11 @@ def _svg(parts: list[str], height: float, title: str) -> str:
 def image(svg: str, title: str) -> str:
     """`svg` as an image for HTML, "" for none.
 
-    Whoever cleans the HTML of a stranger's notebook drops the tags of inline SVG, and leaves all its texts behind.
+    Inline SVG would not do: frontends that sanitize HTML drop its tags and keep its texts.
     """
     if not svg:
         return ""
-    # Nothing can be pointed at inside of an image.
+    # An image has no hover texts.
     encoded = b64encode(_TITLE.sub("", svg).encode()).decode()
     looks = f"width:100%;max-width:{WIDTH}px;display:block"
     return f'<img alt="{escaped(title)}" style="{looks}" src="data:image/svg+xml;base64,{encoded}">'

@@ -1,1 +1,1 @@
-"""Tables of operators and lines, and the page and text without scripts."""
+"""Tables of operators and lines."""

@@ -1,4 +1,4 @@
-"""The lines tab: source with the cost of each line, split into forward, backward and optimizer."""
+"""The lines tab: source text with the cost of each line, by phase."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mtprof_nb.views.selection import selected_events
 from mtprof_nb.views.strip import OUTSIDE
 from mtprof_nb.views.tables.listing import ListedFile, listed_files
 
-#: Lines whose ops are saved with the notebook, and ops of a line.
+#: Number of lines whose ops are saved with the notebook, and of ops of a line.
 _LINES_WITH_OPS, _MOST_OPS = 60, 12
 _STATIC_ROWS = 10
 NO_OPS = "No op ran, so that no line has a cost."
@@ -29,13 +29,13 @@ _CODE = "padding:1px 8px;text-align:left;max-width:27em;overflow:hidden;text-ove
 
 
 class LinesTab:
-    """Answers the listing: the ops of a line, the line of an event, and the lines of what is selected."""
+    """Answers questions for the ops of a line, the line of an event, and the lines of the selection."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
 
     def first(self) -> Answer:
-        """The source of everything with a cost, and the ops of the dearest lines."""
+        """The source text around all lines with a cost, and the ops of the longest lines."""
         trace = self._scene.trace
         lines = Lines(trace)
         if not any(row.file for row in lines):
@@ -58,7 +58,7 @@ class LinesTab:
         }
 
     def answer(self, question: Question) -> Answer:
-        """`ops` of a line; `line_of` an event; lines `lit` by what is selected."""
+        """`ops` of a line; `line_of` an event; lines `lit` by the selection."""
         trace = self._scene.trace
         if question["ask"] == "lit":
             lit = selected_events(self._scene, question)
@@ -71,7 +71,7 @@ class LinesTab:
         return {"ops": self._ops(lines, row) if row is not None else []}
 
     def _numbers(self) -> dict[SourceLine, int]:
-        """Each line by the number under which the page knows it; what has no line is -1."""
+        """The number of each line on the page; ops without a line have -1."""
         return {line: number for number, line in enumerate(attribution(self._scene.trace).lines)}
 
     @staticmethod
@@ -112,7 +112,7 @@ class LinesTab:
         )
 
     def _parameters(self, row: LineRow) -> list[Answer]:
-        """Costs of an optimizer's line, one entry for each parameter that it updated."""
+        """Costs of a line of the optimizer, one entry for each parameter that it updated."""
         trace = self._scene.trace
         if not row.optimizer_ns or trace.parameter is None:
             return []
@@ -133,13 +133,13 @@ def _no_lines(trace: Trace) -> str:
 
 
 def _knows_functions(trace: Trace) -> bool:
-    """Whether lines of functions outside the cell could be there: of stacks, or of files that Python told of."""
+    """Whether lines of functions outside the cell were recorded: by stacks, or by line monitoring."""
     marked = trace.line_stacks.frames if trace.line_stacks is not None else ()
     return trace.stack is not None or len({frame.file for frame in marked}) > 1
 
 
 def _memory_column(lines: Lines) -> Answer | None:
-    """Title and meaning of the column of bytes; None where no row has any."""
+    """Title and meaning of the column of bytes; None without memory."""
     if any(row.allocated_bytes is not None for row in lines):
         return {"title": "Allocated", "meaning": "bytes that its ops allocated, whatever was released since"}
     if any(row.memory_bytes is not None for row in lines):
@@ -172,7 +172,7 @@ def line_titles(trace: Trace, phases: Sequence[int]) -> list[str]:
 
 
 def line_cells(row: LineRow, whole_ns: int, phases: Sequence[int]) -> list[str]:
-    """The numbers of a line: what it took and its share, the phases, outside ops if that is known, total, ops."""
+    """The numbers of a line: time and share, phases, time outside ops if it is known, total, ops."""
     times = [*(self_by_phase(row)[phase] for phase in phases), *([] if row.outside_ns is None else [row.outside_ns])]
     return [
         units.duration(row.time_ns),
@@ -196,7 +196,7 @@ def _times(row: LineRow | None) -> Answer:
 
 
 def lines_html(trace: Trace) -> str:
-    """The dearest lines as a table that needs no script; "" where no line is known."""
+    """The longest lines as a table that needs no script; "" where no line is known."""
     lines = Lines(trace)
     if not any(row.file for row in lines):
         return ""

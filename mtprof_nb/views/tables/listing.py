@@ -1,4 +1,4 @@
-"""Source text beside its cost: the cells and files of a trace, the dearest first, each with the lines that matter."""
+"""Source text with costs: the cells and files of a trace, the longest first, with the lines around each cost."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.results.line_table import LineRow, Lines, source_lines
 
-#: A stretch up to this long, from the first line with a cost to the last, is listed whole.
+#: Up to this many lines from the first line with a cost to the last, all are listed.
 WHOLE_LINES = 40
-#: Lines before the first and after the last with a cost, and around each in a longer stretch.
+#: Lines that are listed before and after lines with a cost.
 AROUND = 3
-#: Lines of a listing, over all files.
+#: The most lines of a listing, over all files.
 MOST_LINES = 1_500
 
 
 @dataclass(frozen=True)
 class ListedLine:
-    """One line of source. `row` is its cost; None for a line that did not run, or of which nothing is known."""
+    """One line of source. `row` is its cost; None for a line without a known cost."""
 
     number: int
     text: str
@@ -28,7 +28,7 @@ class ListedLine:
 
 @dataclass(frozen=True)
 class ListedFile:
-    """A cell or file: its title, what its own lines cost together, and its lines; None stands for lines left out."""
+    """A cell or file: its title, the costs of its lines together, and its lines; None marks omitted lines."""
 
     file: str
     title: str
@@ -38,7 +38,7 @@ class ListedFile:
 
 
 def listed_files(trace: Trace) -> list[ListedFile]:
-    """Every cell and file with a cost, the dearest first, cut where the listing would be too long."""
+    """Every cell and file with a cost, the longest first, up to `MOST_LINES` lines."""
     by_file: dict[str, list[LineRow]] = {}
     for row in Lines(trace):
         if row.file:
@@ -70,7 +70,7 @@ def _listed(trace: Trace, file: str, rows: list[LineRow], most: int) -> ListedFi
 
 
 def _near(costly: list[int], last: int) -> Iterator[int | None]:
-    """The lines around costly ones, a None where lines before, between or after them are left out."""
+    """Numbers of the lines around those with a cost, and None where lines are omitted."""
     shown = 0
     for number in costly:
         first = max(shown + 1, number - AROUND)

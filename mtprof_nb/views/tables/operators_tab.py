@@ -14,18 +14,18 @@ from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.strip import why_empty
 
-#: Rows that are saved with the notebook, and rows of an answer to a live panel.
+#: The most rows that are saved with the notebook, and that answer a question.
 _FIRST_ROWS, _MOST_ROWS = 400, 2_000
 
 
 class OperatorsTab:
-    """Answers the table: rows of a grouping, and the row of an event."""
+    """Answers questions for the rows of a grouping, and for the row of an event."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
 
     def first(self) -> Answer:
-        """The rows by op, with all that the table needs to know of groupings and columns."""
+        """The rows by op, with the groupings and columns of the table."""
         if not len(self._scene.trace):
             return {"empty": why_empty(self._scene.trace)}
         return {
@@ -75,7 +75,7 @@ class OperatorsTab:
 
 
 def _matches(grouped: Rows, order: Int64, text: str, regex: bool) -> Any:
-    """Which rows hold `text`; a regular expression that does not compile matches nothing."""
+    """Which rows contain `text`, or match it as a regular expression; an invalid one matches nothing."""
     try:
         pattern = re.compile(text if regex else re.escape(text), re.IGNORECASE)
     except re.error:

@@ -172,7 +172,7 @@ class PanelTab {
    * @returns {Promise<DataView<ArrayBuffer>>}
    */
   async #arrival(model, wire) {
-    const waiting = h("p", { class: "mtprof-empty", role: "status", text: "Working it out …" });
+    const waiting = h("p", { class: "mtprof-empty", role: "status", text: "Computing …" });
     this.host.replaceChildren(waiting);
     const late = setTimeout(() => {
       const gone = `${this.title} was not opened while the kernel ran: run the cell again to see it.`;
