@@ -38,26 +38,17 @@ __all__ = [
     "unload_ipython_extension",
 ]
 
-#: The module of each public name.
-_MODULES = {
-    "ExportError": "errors",
-    "HookError": "errors",
-    "MtprofError": "errors",
-    "MtprofWarning": "errors",
-    "ProfilerAction": "capture.schedule",
-    "ProfilerActivity": "capture.activities",
-    "SessionError": "errors",
-    "Trace": "model.trace",
-    "active": "profiler",
-    "last": "profiler",
-    "profile": "profiler",
-    "record_function": "capture.session",
-    "schedule": "capture.schedule",
-    "step": "capture.session",
-    "steps": "capture.session",
-    "supported_activities": "capture.activities",
-    "tensorboard_trace_handler": "export.tensorboard",
+#: Public names by module.
+_NAMES = {
+    "capture.activities": ("ProfilerActivity", "supported_activities"),
+    "capture.schedule": ("ProfilerAction", "schedule"),
+    "capture.session": ("record_function", "step", "steps"),
+    "errors": ("ExportError", "HookError", "MtprofError", "MtprofWarning", "SessionError"),
+    "export.tensorboard": ("tensorboard_trace_handler",),
+    "model.trace": ("Trace",),
+    "profiler": ("active", "last", "profile"),
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 #: Names of torch.profiler that users of `profile` need as well; they are torch's own objects.
 _TORCH_NAMES = (

@@ -77,6 +77,30 @@ def used_device(trace: Trace) -> str | None:
     return next((device.lower() for device in trace.devices if device != "CPU"), None)
 
 
+def _time(column: str, doc: str) -> property:
+    """A column of the costs in microseconds; 0 where it was not recorded."""
+
+    def read(event: Event) -> float:
+        values = getattr(averaged_costs(event._trace), column)
+        return 0.0 if values is None else values.item(event._position) / 1000
+
+    return property(read, doc=doc)
+
+
+def _bytes(column: str, doc: str) -> property:
+    """A column of the costs in memory; 0 where memory was not recorded."""
+
+    def read(event: Event) -> int:
+        memory = averaged_costs(event._trace).memory
+        return 0 if memory is None else getattr(memory, column).item(event._position)
+
+    return property(read, doc=doc)
+
+
+def _python_number(column: str, doc: str) -> property:
+    return property(lambda event: getattr(python_numbers(event._trace), column).item(event._position), doc=doc)
+
+
 class Event(FormattedTimes, Mapping[str, Any]):
     """One event. Its keys are what was recorded; its attributes are the keys, and those of torch's `FunctionEvent`.
 
@@ -219,20 +243,9 @@ class Event(FormattedTimes, Mapping[str, Any]):
         """Values by keyword that `_RecordFunctionFast` was given; empty unless shapes were recorded."""
         return input_values(self._trace, self._position)[1]
 
-    @property
-    def python_id(self) -> int:
-        """The number of a Python call, from 1 on; -1 for anything else."""
-        return python_numbers(self._trace).own.item(self._position)
-
-    @property
-    def python_parent_id(self) -> int:
-        """The number of the Python call around a Python call, -1 where there is none."""
-        return python_numbers(self._trace).parent.item(self._position)
-
-    @property
-    def python_module_id(self) -> int:
-        """For a call of a module, its number among the modules of its class; -1 for anything else."""
-        return python_numbers(self._trace).module.item(self._position)
+    python_id = _python_number("own", "The number of a Python call, from 1 on; -1 for anything else.")
+    python_parent_id = _python_number("parent", "The number of the enclosing Python call, -1 without one.")
+    python_module_id = _python_number("module", "The number of a called module among those of its class, else -1.")
 
     @property
     def linked_correlation_id(self) -> int:
@@ -319,48 +332,11 @@ class Event(FormattedTimes, Mapping[str, Any]):
         kernels = [event for event in events if event["kind"] in DEVICE_KINDS]
         return [Kernel(event.name, event.device_index, event.duration_ns / 1000) for event in kernels]
 
-    @property
-    def cpu_time_total(self) -> float:
-        """Time on the host."""
-        return averaged_costs(self._trace).total_ns.item(self._position) / 1000
-
-    @property
-    def self_cpu_time_total(self) -> float:
-        """Time on the host without that of its children."""
-        return averaged_costs(self._trace).self_ns.item(self._position) / 1000
-
-    @property
-    def device_time_total(self) -> float:
-        """Time of the kernels that it and its children launched, or its own if it is one."""
-        device_ns = averaged_costs(self._trace).device_ns
-        return 0.0 if device_ns is None else device_ns.item(self._position) / 1000
-
-    @property
-    def self_device_time_total(self) -> float:
-        """Time of the kernels that it launched itself, or its own if it is one."""
-        device_ns = averaged_costs(self._trace).self_device_ns
-        return 0.0 if device_ns is None else device_ns.item(self._position) / 1000
-
-    @property
-    def cpu_memory_usage(self) -> int:
-        """Host bytes that were allocated minus released during the event."""
-        return self._bytes("cpu")
-
-    @property
-    def self_cpu_memory_usage(self) -> int:
-        """Host bytes that were allocated minus released, without those of its children."""
-        return self._bytes("self_cpu")
-
-    @property
-    def device_memory_usage(self) -> int:
-        """Device bytes that were allocated minus released during the event."""
-        return self._bytes("device")
-
-    @property
-    def self_device_memory_usage(self) -> int:
-        """Device bytes that were allocated minus released, without those of its children."""
-        return self._bytes("self_device")
-
-    def _bytes(self, column: str) -> int:
-        memory = averaged_costs(self._trace).memory
-        return 0 if memory is None else int(getattr(memory, column)[self._position])
+    cpu_time_total = _time("total_ns", "Time on the host.")
+    self_cpu_time_total = _time("self_ns", "Time on the host without that of its children.")
+    device_time_total = _time("device_ns", "Time of the kernels that it and its children launched, or of itself.")
+    self_device_time_total = _time("self_device_ns", "Time of the kernels that it launched itself, or of itself.")
+    cpu_memory_usage = _bytes("cpu", "Host bytes that were allocated minus released during the event.")
+    self_cpu_memory_usage = _bytes("self_cpu", "Host bytes allocated minus released, without those of its children.")
+    device_memory_usage = _bytes("device", "Device bytes that were allocated minus released during the event.")
+    self_device_memory_usage = _bytes("self_device", "Device bytes allocated minus released, without its children's.")

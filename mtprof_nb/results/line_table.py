@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, overload
 
@@ -129,7 +129,7 @@ class Lines(Sequence[LineRow]):
         """The rows as aligned text, the largest `sort_by` first. A negative `row_limit`, or None, shows all rows."""
         rows = _sorted(self._rows, sort_by)
         shown = rows if row_limit is None or row_limit < 0 else rows[:row_limit]
-        table = _Text(self._rows).lines(shown)
+        table = _table_lines(self._rows, shown)
         if len(shown) < len(rows):
             table.append(f"showing {len(shown)} of {len(rows)} lines")
         total_ns, count = sum(row.self_ns for row in rows), sum(row.count for row in rows)
@@ -220,40 +220,47 @@ def _as_typed(call: re.Match[str]) -> str:
     return f"{'%' if call['kind'] == 'line' else '%%'}{call['name']} {call['text']}".rstrip()
 
 
-class _Text:
-    """Rows as text, with columns for what was recorded."""
-
-    def __init__(self, rows: list[LineRow]) -> None:
-        self._total_ns = sum(row.self_ns for row in rows)
-        self._has_other = any(row.other_ns for row in rows)
-        self._has_device = any(row.device_ns is not None for row in rows)
-        self._has_memory = any(row.memory_bytes is not None for row in rows)
-        self._has_allocated = any(row.allocated_bytes is not None for row in rows)
-        self._has_outside = any(row.outside_ns is not None for row in rows)
-
-    def lines(self, rows: list[LineRow]) -> list[str]:
-        header = ["Line", "Source", "Self %", "Self", "Forward", "Backward", "Optimizer"]
-        header += ["Other"] * self._has_other + ["Outside ops"] * self._has_outside + ["Total", "# of Ops"]
-        header += ["Device"] * self._has_device + ["Memory"] * self._has_memory
-        header += ["Allocated"] * self._has_allocated
-        cells = [header, *(self._cells(row) for row in rows)]
-        widths = [max(len(line[column]) for line in cells) for column in range(len(header))]
-        texts = ["  ".join(_aligned(line, widths)).rstrip() for line in cells]
-        rule = "  ".join("-" * width for width in widths)
-        return [rule, texts[0], rule, *texts[1:], rule]
-
-    def _cells(self, row: LineRow) -> list[str]:
-        times = [row.self_ns, row.forward_ns, row.backward_ns, row.optimizer_ns]
-        times += [row.other_ns] * self._has_other + [row.outside_ns or 0] * self._has_outside + [row.total_ns]
-        source = row.source if len(row.source) <= _SOURCE_WIDTH else f"{row.source[: _SOURCE_WIDTH - 3]}..."
-        cells = [f"{row.where}:{row.line}" if row.file else "", source, format_share(row.self_ns, self._total_ns or 1)]
-        cells += [format_time(time / 1e3) for time in times] + [str(row.count)]
-        cells += [format_time((row.device_ns or 0) / 1e3)] * self._has_device
-        cells += [_memory_text(row.memory_bytes)] * self._has_memory
-        return cells + [_memory_text(row.allocated_bytes)] * self._has_allocated
+def _table_lines(rows: list[LineRow], shown: list[LineRow]) -> list[str]:
+    """The lines of a table of the rows in `shown`, with the columns that any of `rows` has."""
+    columns = _table_columns(rows)
+    cells = [[title for title, _ in columns], *([text(row) for _, text in columns] for row in shown)]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(columns))]
+    texts = ["  ".join(_aligned(line, widths)).rstrip() for line in cells]
+    rule = "  ".join("-" * width for width in widths)
+    return [rule, texts[0], rule, *texts[1:], rule]
 
 
-def _memory_text(nbytes: int | None) -> str:
+def _table_columns(rows: list[LineRow]) -> list[tuple[str, Callable[[LineRow], str]]]:
+    """Title and text of each column of a table."""
+    total_ns = sum(row.self_ns for row in rows) or 1
+    columns: list[tuple[str, Callable[[LineRow], str], bool]] = [
+        ("Line", lambda row: f"{row.where}:{row.line}" if row.file else "", True),
+        ("Source", lambda row: _cut(row.source), True),
+        ("Self %", lambda row: format_share(row.self_ns, total_ns), True),
+        ("Self", lambda row: _time(row.self_ns), True),
+        ("Forward", lambda row: _time(row.forward_ns), True),
+        ("Backward", lambda row: _time(row.backward_ns), True),
+        ("Optimizer", lambda row: _time(row.optimizer_ns), True),
+        ("Other", lambda row: _time(row.other_ns), any(row.other_ns for row in rows)),
+        ("Outside ops", lambda row: _time(row.outside_ns), any(row.outside_ns is not None for row in rows)),
+        ("Total", lambda row: _time(row.total_ns), True),
+        ("# of Ops", lambda row: str(row.count), True),
+        ("Device", lambda row: _time(row.device_ns), any(row.device_ns is not None for row in rows)),
+        ("Memory", lambda row: _memory(row.memory_bytes), any(row.memory_bytes is not None for row in rows)),
+        ("Allocated", lambda row: _memory(row.allocated_bytes), any(row.allocated_bytes is not None for row in rows)),
+    ]
+    return [(title, text) for title, text, is_there in columns if is_there]
+
+
+def _cut(source: str) -> str:
+    return source if len(source) <= _SOURCE_WIDTH else f"{source[: _SOURCE_WIDTH - 3]}..."
+
+
+def _time(ns: int | None) -> str:
+    return format_time((ns or 0) / 1e3)
+
+
+def _memory(nbytes: int | None) -> str:
     return "" if nbytes is None else format_memory(nbytes)
 
 

@@ -19,15 +19,7 @@ const HELP =
   "Drag to zoom, double-click for all, Ctrl + wheel zooms, Shift + wheel pans; keys: arrows, + and -, 0 for all";
 
 /** @param {TabContext<TimelineFirst>} context @returns {TabView & { state(): object }} */
-export function mount(context) {
-  const timeline = new TimelineView(context);
-  return {
-    restyle: () => timeline.chart.restyle(),
-    shown: () => timeline.shown(),
-    destroy: () => timeline.destroy(),
-    state: () => timeline.state(),
-  };
-}
+export const mount = (context) => new TimelineView(context);
 
 class TimelineView {
   #host;
@@ -53,6 +45,7 @@ class TimelineView {
   #drag = toolButton("Pan", "Drag moves the window instead of zooming", () => this.#toggleDrag());
   #dragmode = "zoom";
   #overview;
+  #chart;
   /** Pixels of the plot, and rows that it has room for. */
   #height = 0;
   #rows = 0;
@@ -72,7 +65,7 @@ class TimelineView {
     this.#whole = [0, first.whole_s];
     this.#view = this.#whole;
     this.#overview = new Overview(first.busy, this.#whole, (window) => this.#go(window));
-    this.chart = new Chart(this.#plot, wire);
+    this.#chart = new Chart(this.#plot, wire);
     host.append(this.#tools(), this.#scroll, legend(first.legend));
     this.#listen();
     this.#refill();
@@ -91,12 +84,12 @@ class TimelineView {
   }
 
   #listen() {
-    this.chart.onzoom((window) => this.#go(window ?? this.#whole));
-    this.chart.on("plotly_click", ({ points }) => {
+    this.#chart.onzoom((window) => this.#go(window ?? this.#whole));
+    this.#chart.on("plotly_click", ({ points }) => {
       const [event, name] = points[0].customdata ?? [];
       if (event !== undefined && name !== undefined) this.#store.pick(event, name);
     });
-    this.chart.on("plotly_afterplot", () => this.#finishPlot());
+    this.#chart.on("plotly_afterplot", () => this.#finishPlot());
     this.#scroll.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     this.#scroll.addEventListener("keydown", (event) => this.#key(event));
     this.#wire.onchange(() => (this.#drag.disabled = this.#wire.silent && !this.#wire.hasPlotly));
@@ -106,13 +99,17 @@ class TimelineView {
     });
   }
 
+  restyle() {
+    return this.#chart.restyle();
+  }
+
   shown() {
-    return this.#isStale ? this.#renew() : this.chart.restyle();
+    return this.#isStale ? this.#renew() : this.#chart.restyle();
   }
 
   destroy() {
     this.#observer.disconnect();
-    this.chart.destroy();
+    this.#chart.destroy();
   }
 
   /** For tests: what is drawn at present. */
@@ -182,7 +179,7 @@ class TimelineView {
   /** Pixels that the window is wide. */
   get #room() {
     const { l, r } = this.#first.picture.layout.margin;
-    return Math.max(this.chart.width - l - r, 100);
+    return Math.max(this.#chart.width - l - r, 100);
   }
 
   #draw() {
@@ -192,7 +189,7 @@ class TimelineView {
     if (begin < from || end > to) this.#picture = this.#first;
     this.#overview.show(this.#view);
     this.#report();
-    return this.chart.draw({ data: this.#data(), layout: this.#layout() });
+    return this.#chart.draw({ data: this.#data(), layout: this.#layout() });
   }
 
   #report() {

@@ -17,10 +17,7 @@ import { Table } from "./table.js";
 const COPIED_MS = 2000;
 
 /** @param {TabContext<OperatorsFirst>} context @returns {TabView} */
-export function mount(context) {
-  const view = new OperatorsView(context);
-  return { destroy: () => view.destroy() };
-}
+export const mount = (context) => new OperatorsView(context);
 
 class OperatorsView {
   #wire;

@@ -141,16 +141,6 @@ export class Table {
     return value === null ? Infinity : (value ?? 0);
   }
 
-  /**
-   * What a cell says.
-   * @param {Column} column
-   * @param {number} row
-   */
-  text(column, row) {
-    if (column.unit === "share") return share(this.number("share", row), this.whole);
-    return writers[column.unit](this.number(column.key, row));
-  }
-
   #drawHead() {
     const name = { key: "label", title: this.options.nameTitle, unit: "name", meaning: "by name" };
     const heads = [name, ...this.#columns].map((column) =>
@@ -179,6 +169,11 @@ export class Table {
     if (current) this.element.setAttribute("aria-activedescendant", current);
   }
 
+  /** @param {Column} column @param {number} value */
+  #cell(column, value) {
+    return { column, value, text: column.unit === "share" ? share(value, this.whole) : writers[column.unit](value) };
+  }
+
   /** @param {number} position among the shown rows */
   #row(position) {
     const row = this.#order[position];
@@ -189,11 +184,7 @@ export class Table {
       fitted: this.#fit(label),
       detail: this.#rows.detail[row],
       family: this.options.families?.[this.#rows.family?.[row] ?? -1],
-      cells: this.#columns.map((column) => ({
-        column,
-        text: this.text(column, row),
-        value: this.number(column.key, row),
-      })),
+      cells: this.#columns.map((column) => this.#cell(column, this.number(column.key, row))),
       part: this.whole ? Math.max(this.number("share", row) / this.#largest, 0) : null,
     });
     return h(
