@@ -271,7 +271,7 @@ def test_cpu_memory_is_the_allocators_own_and_belongs_to_the_op() -> None:
 
 def test_without_kineto_cpu_memory_is_missing_and_one_warning_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.profiler, "kineto_available", lambda: False)
-    with pytest.warns(MtprofWarning, match="no Kineto and tells nothing of CPU memory") as warned:
+    with pytest.warns(MtprofWarning, match="no Kineto, so CPU memory is not recorded") as warned:
         trace = record(lambda: torch.ones(2), profile_memory=True)
 
     assert len(warned) == 1

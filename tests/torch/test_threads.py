@@ -29,9 +29,9 @@ WITH_MEMORY = [
 ]
 AS_DISPATCH = (
     "ops of other threads are recorded as by hook 'dispatch', without composite ops and without their memory: here "
-    "Kineto listens only to the thread that profiles"
+    "Kineto records only the thread that profiles"
 )
-NO_MEMORY = "profile_memory: CPU memory of other threads is missing: torch tells it on the profiling thread alone"
+NO_MEMORY = "profile_memory: CPU memory of other threads is not recorded; run their ops on the profiling thread"
 MISSING = (
     "thread 'consumer' began before the recording and ran during it: any ops that ran there are missing; start it "
     "inside, or profile without profile_memory"

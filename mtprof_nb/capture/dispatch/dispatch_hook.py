@@ -31,14 +31,14 @@ from mtprof_nb.errors import warn
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import OP, Trace
 
-#: Autograd's number of a node that has none, such as one that accumulates a gradient.
+#: Sequence numbers from here on mean none, such as that of a node that accumulates a gradient.
 _LARGEST_NUMBER = 2**62
 
 
 class DispatchHook:
-    """Records the ops of every thread that starts, or is given work of a pool, while the recording lasts.
+    """Records the ops of this thread, of threads that start meanwhile, and of pools that get work meanwhile.
 
-    A mode belongs to its thread, so that one that began before is left to Kineto.
+    A mode belongs to one thread. Threads that began before are recorded by Kineto.
     """
 
     def __init__(self, request: Request, *, only_others: bool = False) -> None:
@@ -46,12 +46,12 @@ class DispatchHook:
 
         self._torch = torch
         self._request = request
-        #: Whether the thread that starts it is left to another hook, with the CPU's memory.
+        #: Whether the thread that starts the hook, and CPU memory, are recorded by another hook.
         self._only_others = only_others
         self._recorder = OpRecorder(torch, request)
         self._mode = _mode_class()(self._recorder)
         self._threads = ThreadFollower(self._inside)
-        #: The thread on which recording began, until the mode is taken off there.
+        #: The thread on which recording began, until the mode is removed there.
         self._started_on: int | None = None
         self._native_id = 0
         reads_memory = request.recorded.profile_memory and not only_others
@@ -59,7 +59,7 @@ class DispatchHook:
         self._unfollowed = None if only_others else UnfollowedThreads(torch, request)
 
     def prepare(self) -> None:
-        """Warm up what reads the CPU's allocator."""
+        """Warm up the reader of the CPU's allocator."""
         if self._memory is not None:
             self._memory.prepare()
 
@@ -89,7 +89,7 @@ class DispatchHook:
             finally:
                 unfollowed = self._unfollowed.stop() if self._unfollowed is not None else None
         if self._started_on in frames_of_others():
-            warn("stopped on another thread, which cannot take the mode off: stop it on the thread that starts it")
+            warn("stopped on another thread, which cannot remove the mode: stop it on the thread that starts it")
         trace = freeze(self._recorder.buffer, _vocabulary(self._torch))
         if unfollowed is not None:
             trace = merge([trace, not_followed(unfollowed, trace)])
@@ -98,7 +98,7 @@ class DispatchHook:
     def _with_memory(self, trace: Trace, allocations: CpuAllocations) -> Trace:
         others = [index for index, thread in enumerate(trace.tracks) if thread.native_id != self._native_id]
         if np.isin(trace.track[trace.kind == OP], others).any():
-            warn("profile_memory: CPU memory of other threads is missing: torch tells it on the profiling thread alone")
+            warn("profile_memory: CPU memory of other threads is not recorded; run their ops on the profiling thread")
         return allocations.put_into(trace)
 
     def abandon(self) -> None:
@@ -120,9 +120,9 @@ class DispatchHook:
                 self._started_on = None
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
-        """A scope of the user's, which is recorded here once and reaches whoever else listens to torch."""
+        """A scope, recorded here once. It also reaches other listeners of torch."""
         theirs = self._torch.autograd.profiler.record_function(name, args)
-        return Together(self._recorder.buffer.scope(name), _Unrecorded(theirs, self._recorder.telling))
+        return Together(self._recorder.buffer.scope(name), _Unrecorded(theirs, self._recorder.passing_on))
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
         """Record, or leave out, ops on these devices from now on."""
@@ -133,14 +133,14 @@ class DispatchHook:
 
     def _push(self) -> None:
         number = self._torch.autograd._get_sequence_nr()
-        # A thread that has just been made is at 0, and has no name to give its lane yet.
+        # A new thread is at 0, and has no name for its lane yet.
         if number:
             self._recorder.buffer.local.lane.first_sequence_nr = number
         self._torch.utils._python_dispatch._push_mode(self._mode)
 
     @contextmanager
     def _inside(self) -> Iterator[None]:
-        """The mode, on a thread that does not have it yet."""
+        """Push the mode on a thread that does not have it yet."""
         if not self._recorder.buffer.is_open or self._mode in _modes(self._torch):
             yield
             return
@@ -152,7 +152,7 @@ class DispatchHook:
 
 
 class OpRecorder:
-    """Runs an op, measures it and appends."""
+    """Runs each op, measures it and appends a record."""
 
     def __init__(self, torch: Any, request: Request) -> None:
         recorded = request.recorded
@@ -168,8 +168,8 @@ class OpRecorder:
         self.buffer = Buffer(request, (*OP_FIELDS, "counter", "node", "grad", *memory, *wanted))
         self._modules = ModulesOnStack(torch.nn.Module._call_impl.__code__) if recorded.with_modules else None
         self.activities = request.activities
-        #: Threads on which a scope of ours, already recorded, is being passed on to torch.
-        self.telling: set[int] = set()
+        #: Threads on which a scope that is already recorded is being passed on to torch.
+        self.passing_on: set[int] = set()
         self._recorded = recorded
         self._facts = TensorFacts(torch)
         self._torch = torch
@@ -219,8 +219,8 @@ class OpRecorder:
         return result
 
     def _run_scope(self, op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """Torch's `record_function` begins or ends: a scope, no op."""
-        if threading.get_ident() in self.telling:
+        """Run torch's op that begins or ends a `record_function`, and record the scope."""
+        if threading.get_ident() in self.passing_on:
             return op(*args, **kwargs)
         opened = self.buffer.local.lane.runtime_scopes
         if op in self._scope_exits:
@@ -242,14 +242,14 @@ class OpRecorder:
         return number if number < _LARGEST_NUMBER else NODE_WITHOUT_NUMBER - int(task)
 
     def _is_wanted(self, device: Any) -> bool:
-        """Whether ops there are recorded. What is no activity of its own, such as `meta`, runs on the host."""
+        """Whether ops on `device` are recorded. A device without an activity, such as `meta`, counts as the CPU."""
         if device is self._facts.cpu:
             return "CPU" in self.activities
         name = device_type_name(device.type)
         return (name if name in ("CUDA", "XPU", "NPU") else "CPU") in self.activities
 
     def _held(self, device: Any) -> int:
-        """Bytes that the device's allocator holds now, -1 where it does not tell."""
+        """Bytes that the device's allocator holds now, -1 where they are not known."""
         if device is None or device.type in ("cpu", "meta"):
             return -1
         read = getattr(getattr(self._torch, device.type, None), "memory_allocated", None)
@@ -257,27 +257,27 @@ class OpRecorder:
 
 
 class _Unrecorded:
-    """Torch's `scope`; `telling` has the thread that enters or leaves it."""
+    """Torch's `scope`, entered and left with the thread in `passing_on`."""
 
-    def __init__(self, scope: AbstractContextManager[Any], telling: set[int]) -> None:
-        self._scope, self._telling = scope, telling
+    def __init__(self, scope: AbstractContextManager[Any], passing_on: set[int]) -> None:
+        self._scope, self._passing_on = scope, passing_on
 
     def __enter__(self) -> None:
-        with self._telling_here():
+        with self._passing_on_here():
             self._scope.__enter__()
 
     def __exit__(self, *exception: Any) -> None:
-        with self._telling_here():
+        with self._passing_on_here():
             self._scope.__exit__(*exception)
 
     @contextmanager
-    def _telling_here(self) -> Iterator[None]:
+    def _passing_on_here(self) -> Iterator[None]:
         here = threading.get_ident()
-        self._telling.add(here)
+        self._passing_on.add(here)
         try:
             yield
         finally:
-            self._telling.discard(here)
+            self._passing_on.discard(here)
 
 
 @lru_cache(maxsize=1)
@@ -294,17 +294,17 @@ def _mode_class() -> Any:
 
         @property
         def is_over(self) -> bool:
-            """Whether it only passes ops on, being left where another thread could not take it off."""
+            """Whether the recording has ended: the mode stays on a thread where it could not be removed."""
             return not self._recorder.buffer.is_open
 
         @classmethod
         def ignore_compile_internals(cls) -> bool:
-            """Compiled code is compiled as if nobody listened, and listened to when it runs."""
+            """Code is compiled as if the mode were not there, and recorded when it runs."""
             return True
 
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
-            """Torch's own way to keep the compiler out imports it, whether the program uses it or not."""
+            """False: torch's own way to skip the mode would import the compiler."""
             return False
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -314,7 +314,7 @@ def _mode_class() -> Any:
 
 
 def _keep_compiler_out(torch: Any, code: CodeType) -> None:
-    """Where compiled code falls back to eager, the compiler looks at every frame that follows: not at ours."""
+    """Have the compiler skip `code`: after a graph break it would try to compile our frames too."""
     frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
     if hasattr(frames, "set_code_exec_strategy"):
         skip = frames._FrameAction.SKIP
@@ -322,12 +322,12 @@ def _keep_compiler_out(torch: Any, code: CodeType) -> None:
 
 
 def _modes(torch: Any) -> list[Any]:
-    """The modes of this thread, the innermost last."""
+    """The dispatch modes of this thread, the innermost last."""
     return [torch._C._get_dispatch_stack_at(depth) for depth in range(torch._C._len_torch_dispatch_stack())]
 
 
 def _remove_mode(mode: Any) -> None:
-    """Take `mode` off this thread's stack, wherever in it the user's own modes left it."""
+    """Remove `mode` from this thread's stack, also from below the user's own modes."""
     import torch
     from torch.utils._python_dispatch import _pop_mode, _push_mode
 

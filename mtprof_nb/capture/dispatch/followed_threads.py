@@ -1,4 +1,4 @@
-"""Ops of other threads beside a Kineto that listens to its own thread alone, as it does where it records memory."""
+"""Records other threads beside Kineto where it records only its own thread, as with `profile_memory`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mtprof_nb.model.trace import Trace, empty_trace
 
 
 class FollowedThreadsHook:
-    """Hook `dispatch` on other threads: those that start meanwhile, and pools that are given work meanwhile.
+    """Hook `dispatch` on threads that start meanwhile, and on pools that get work meanwhile.
 
-    Nothing where Kineto listens to all threads itself.
+    It does nothing where Kineto records all threads itself.
     """
 
     def __init__(self, request: Request, kineto: KinetoHook) -> None:
@@ -45,13 +45,13 @@ class FollowedThreadsHook:
         trace = self._hook.stop()
         self._hook = None
         if not getattr(self._request.experimental_config, "capture_overload_names", False):
-            # Kineto tells overloads only where it is asked to, and one op must not have two names in one recording.
+            # Kineto records overloads only on request, and an op must not have two names in one recording.
             trace = replace(trace, overload=None, overloads=())
         if len(trace):
             without = " and without their memory" if self._request.recorded.profile_memory else ""
             warn(
                 f"ops of other threads are recorded as by hook 'dispatch', without composite ops{without}: here Kineto "
-                "listens only to the thread that profiles"
+                "records only the thread that profiles"
             )
         return trace
 
@@ -61,7 +61,7 @@ class FollowedThreadsHook:
             self._hook.abandon()
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:  # noqa: ARG002 - as every hook
-        """Nothing: on these threads torch's own scopes, which Kineto's are, are recorded."""
+        """A scope that does nothing: Kineto's scope is torch's own, which the mode records on these threads."""
         return nullcontext()
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:

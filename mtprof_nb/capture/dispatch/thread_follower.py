@@ -1,4 +1,4 @@
-"""Threads that run while a recording lasts, for a runtime whose listeners belong to one thread."""
+"""Follows threads during a recording, for a hook that must be installed on each thread."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from mtprof_nb.capture.shared.patches import Patches
 
 
 class ThreadFollower:
-    """Opens `inside()` around the work of other threads.
+    """Enters `inside()` around the work of other threads.
 
-    Followed are threads started meanwhile, and what is handed meanwhile to a `concurrent.futures` pool, however
-    old its threads. Another thread that was running before is not: Python 3.11 has no way into it.
+    Threads that start meanwhile are followed, and work that a `concurrent.futures` pool gets meanwhile, even on older
+    threads. Other threads that ran before are not: Python 3.11 has no way to run code there.
     """
 
     def __init__(self, inside: Callable[[], AbstractContextManager[Any]]) -> None:

@@ -1,4 +1,4 @@
-"""Threads that began before a recording with hook `dispatch`, and that Python has no way into: Kineto records them."""
+"""Threads that began before a recording with hook `dispatch`, where no mode can be pushed: Kineto records them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NEVER = np.iinfo(np.int64).max
 
 
 class UnfollowedThreads:
-    """Ops of the threads that there are at the start, beneath the mode; nothing is started where there is none."""
+    """Records the ops of threads that exist at the start, with Kineto; starts nothing where there are none."""
 
     def __init__(self, torch: Any, request: Request) -> None:
         recorded = request.recorded
@@ -37,7 +37,7 @@ class UnfollowedThreads:
         self._threads.note()
         if not (self._can_record and self._threads.native_ids):
             return
-        # Without it these threads are missing, and named at the end if they ran.
+        # Where it fails these threads are missing, and `stop` names those that ran.
         with suppress(MtprofError):
             hook = KinetoHook(self._request)
             self._wall.note()
@@ -64,12 +64,12 @@ class UnfollowedThreads:
 
     def _recorded(self, hook: KinetoHook) -> Trace | None:
         self._wall.note()
-        told: list[str] = []
-        with collected_warnings(told):
+        problems: list[str] = []
+        with collected_warnings(problems):
             trace = hook.stop()
         self._hook = None
-        # Of whatever is missing, for a torch profiler that was started meanwhile or for a limit, `stop` tells.
-        if told or not hook.threads.are_all:
+        # `stop` warns of the missing threads, whatever the problem was.
+        if problems or not hook.threads.are_all:
             return None
         trace = replace(trace, start_ns=self._wall.of_session(trace.start_ns))
         wanted = np.array([thread.native_id in self._threads.native_ids for thread in trace.tracks], np.bool_)

@@ -1,4 +1,4 @@
-"""Around the ops of MindTorch v2 and Candle: optimizers, modules, scopes, and ops that were put off."""
+"""Patches of MindTorch v2 and Candle around ops: optimizers, modules, scopes, and deferred ops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mtprof_nb.capture.shared.patches import Patches
 
 
 def follow_pipeline(patches: Patches, pending_op: type, points: Points, buffer: Buffer) -> None:
-    """Ops that were put off run without passing the points. Their stack is that of the call that put them off."""
+    """Record deferred ops, which run without the enter and exit points. Their stack is that of the deferring call."""
     stacks = buffer.stacks
 
     def executing(original: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -44,7 +44,7 @@ def follow_pipeline(patches: Patches, pending_op: type, points: Points, buffer: 
 
 
 def follow_optimizers(patches: Patches, base: Any, buffer: Buffer) -> None:
-    """Every `step` is a scope, named as torch names it; also of a class that is written meanwhile."""
+    """Record every `step` as a scope, named as torch names it; also of classes that are defined meanwhile."""
     known: set[type] = set()
     stepping: set[int] = set()
 
@@ -84,7 +84,7 @@ def _subclasses(kind: Any) -> set[type]:
 
 
 def follow_scopes(patches: Patches, record_function: type, buffer: Buffer) -> None:
-    """The runtime's own `record_function`."""
+    """Record scopes of the runtime's own `record_function`."""
 
     def entering(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def enter(scope: Any) -> Any:
@@ -109,7 +109,7 @@ def follow_scopes(patches: Patches, record_function: type, buffer: Buffer) -> No
 
 
 def follow_modules(patches: Patches, module: type, paths: ModulePaths) -> None:
-    """The path of the module that is running."""
+    """Follow the modules that are running."""
 
     def following(call: Callable[..., Any]) -> Callable[..., Any]:
         def forward(called: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Other code in a function that already exists, so that everybody who holds it, compiled code too, calls the other."""
+"""Replaces the code of an existing function, for every holder of the function, compiled code included."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def copy_of(function: FunctionType) -> FunctionType:
 class CodeSwap:
     """Runs the code of `other` wherever `function` is called.
 
-    It runs among the globals of `function`, so what it needs it must take as its last parameters, given here as
-    `state`; neither may have a closure.
+    The code runs with the globals of `function`. It gets its state as its last parameters, whose defaults are `state`.
+    Neither function may have a closure.
     """
 
     def __init__(self, function: FunctionType, other: Callable[..., Any], state: tuple[Any, ...]) -> None:
@@ -26,7 +26,7 @@ class CodeSwap:
         self._state = state
 
     def install(self) -> None:
-        """Swap. The state comes first: the function's own code has no use for it, the other one needs it."""
+        """Swap. The defaults come first, because the other code needs them."""
         self._function.__defaults__ = self._state
         self._function.__code__ = self._code
 

@@ -1,8 +1,8 @@
 """The enter and exit points of MindTorch v2 and Candle, which their dispatchers call around each kernel.
 
-Both hold these three functions in many places, Candle in compiled ones. So the functions stay, and their code is
-swapped. The functions below run among the globals of the runtime's own profiler: apart from `_ACTIVE_SESSION`, which
-is that profiler's, they may use nothing but their parameters.
+Many modules hold these three functions, in Candle compiled ones. So the functions stay, and their code is swapped.
+`_enabled`, `_enter` and `_exit` run with the globals of the runtime's own profiler: beside its `_ACTIVE_SESSION` they
+may use only their parameters.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _enter(
     if _number() > _limit:
         return theirs
     facts = None if _read is None else _read(name, dispatch_device, args, kwargs)
-    # Seven values, as in the runtime's own token: its own exit can take it, once ours is gone.
+    # Seven values, as in the runtime's own token: its own exit can read it when ours is removed.
     return (_sink, name, dispatch_device, _now(), 0, facts, theirs)
 
 
@@ -66,7 +66,7 @@ def _exit(token: Any, _sink: Any, _now: Any, _local: Any, _held: Any, _runtime_e
 
 
 class _Sink:
-    """Stands for this recording in a token that outlives it: the op is dropped, the runtime's own is not."""
+    """Marks a token as this recording's. Where the token outlives the recording, its op is dropped."""
 
     def __init__(self, runtime_exit: Callable[[Any], None]) -> None:
         self._runtime_exit = runtime_exit
@@ -78,7 +78,7 @@ class _Sink:
 
 
 class Points:
-    """Listens at one runtime's points. `HookError` where it has none that can be listened at."""
+    """The enter and exit points of one runtime. `HookError` where this version has none."""
 
     def __init__(self, profiler: ModuleType) -> None:
         names = ("is_profiler_enabled", "dispatch_op_enter", "dispatch_op_exit")
@@ -98,7 +98,7 @@ class Points:
     def install(
         self, buffer: Buffer, left_out: frozenset[str], read: ReadFacts | None, held: Callable[[Any], int] | None
     ) -> None:
-        """Listen from now on. `read` gives an op's facts as it begins, `held` one more as it ends."""
+        """Record from now on. `read` gives an op's facts as it begins, `held` one more as it ends."""
         now, runtime_exit = time.perf_counter_ns, copy_of(self._exit)
         sink = _Sink(runtime_exit)
         entering = (sink, now, buffer.number, buffer.limit, left_out, read, copy_of(self._enter))
@@ -115,6 +115,6 @@ class Points:
             swap.install()
 
     def remove(self) -> None:
-        """Listen no more; a second call does nothing."""
+        """Record no more; a second call does nothing."""
         while self._swaps:
             self._swaps.pop().remove()

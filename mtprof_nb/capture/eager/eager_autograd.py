@@ -1,4 +1,4 @@
-"""The backward pass of a runtime whose engine is a loop over nodes: when it runs, and which node is running."""
+"""The backward pass of a runtime whose engine is a Python loop: when it runs, and which node is running."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MADE_AT_RUN_TIME = 1 << 9
 
 
 class BackwardPasses:
-    """Notes when autograd nodes are made, when the engine starts and ends, and which node it takes up."""
+    """Notes when autograd nodes are made, when the engine starts and ends, and which node it runs."""
 
     def __init__(self, buffer: Buffer, engine: Any, node: Any) -> None:
         self._buffer = buffer
@@ -60,7 +60,7 @@ class BackwardPasses:
                 is_noted = known.get(kind)
                 if is_noted is None:
                     is_noted = known[kind] = any(issubclass(kind, maker) for maker in makers)
-                # A node that nobody saw being made may lie where one that was seen has been.
+                # A node that was not noted when it was made may have the identity of an earlier node.
                 local.ran.extend((id(node) if is_noted else 0, now()))
                 return node
 

@@ -1,4 +1,4 @@
-"""MindTorch v2 and Candle: one hook for both, which differ in names and in what is compiled."""
+"""The hook of MindTorch v2 and Candle, which differ in names and in what is compiled."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from mtprof_nb.capture.shared.tensor_facts import dtype_name
 from mtprof_nb.errors import HookError
 from mtprof_nb.model.trace import Trace
 
-#: Classes of arguments that are no tensors, and most of the others.
+#: Common classes of arguments that are no tensors.
 _NUMBERS = frozenset({int, float, bool, str, type(None)})
-#: Activities that are a device of their own; whatever else there is runs on the host.
+#: Activities of devices beside the CPU, and the runtime's device types.
 _DEVICES = {"NPU": "npu", "CUDA": "cuda", "XPU": "xpu"}
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """Where the parts of one runtime are."""
+    """Names of the modules and classes of one runtime."""
 
     package: str
     engine: str
@@ -45,7 +45,7 @@ class Runtime:
     dispatcher: str = "_dispatch.dispatcher"
 
     def part(self, name: str) -> Any:
-        """One of its modules; `HookError` where this version has none."""
+        """Import one of its modules; `HookError` where this version lacks it."""
         try:
             return import_module(f"{self.package}.{name}" if name else self.package)
         except ImportError as error:
@@ -54,7 +54,7 @@ class Runtime:
 
 
 class EnterExitHook:
-    """Records what the runtime's dispatcher runs, on every thread."""
+    """Records the ops that the runtime's dispatcher runs, on every thread."""
 
     def __init__(self, runtime: Runtime, request: Request) -> None:
         self._runtime = runtime
@@ -75,7 +75,7 @@ class EnterExitHook:
         """Nothing is slow here."""
 
     def start(self) -> None:
-        """Record from here on; `HookError` where this version of the runtime lacks something to listen at."""
+        """Record from here on; `HookError` where this version of the runtime lacks an attribute to patch."""
         try:
             self._follow()
         except AttributeError as error:
@@ -146,7 +146,7 @@ class EnterExitHook:
             self._points.install(self._buffer, self._left_out(), self._fact_reader(), held)
 
     def _left_out(self) -> Any:
-        """Device types whose ops are not recorded; nothing, where this machine has none of them."""
+        """Device types whose ops are not recorded; empty where this machine has none of them."""
         off = {device for activity, device in _DEVICES.items() if activity not in self._activities}
         if "CPU" in self._activities:
             present = [device for device in off if _is_available(self._package, device)]
@@ -166,7 +166,7 @@ class EnterExitHook:
         return tuple(field for field, is_wanted in wanted.items() if is_wanted)
 
     def _fact_reader(self) -> Callable[[str, Any, Any, Any], list[Any]] | None:
-        """Reads the fields of `_fact_fields`, all but the last, as an op begins."""
+        """A function that reads the fields of `_fact_fields`, but for `after`, as an op begins."""
         recorded, stacks, local, memory = self._request.recorded, self._buffer.stacks, self._buffer.local, self._memory
         shapes = shape_reader(self._package.Tensor, self._runtime.part("nn").Parameter)
         with_shapes, with_flops, with_modules = recorded.record_shapes, recorded.with_flops, recorded.with_modules
@@ -211,7 +211,7 @@ def shape_reader(*tensors: Any) -> Callable[[Any, Any], tuple[tuple[Any, Any], .
     exactly = frozenset(tensors)
     base = tensors[0]
     nothing = ((), None)
-    # One copy of each: thousands that are alike would be scanned again and again by the collector.
+    # One copy of each: the garbage collector would scan thousands of equal ones again and again.
     known: dict[tuple[Any, ...], tuple[tuple[Any, Any], ...]] = {}
 
     def read(args: Any, kwargs: Any) -> tuple[tuple[Any, Any], ...]:
@@ -225,9 +225,9 @@ def shape_reader(*tensors: Any) -> Callable[[Any, Any], tuple[tuple[Any, Any], .
                 key.append(nothing if kind in _NUMBERS else entry(value))
         if kwargs:
             key += [found for value in kwargs.values() if (found := entry(value)) is not nothing]
-        same = known.get(place := tuple(key))
+        same = known.get(whole := tuple(key))
         if same is None:
-            same = known[place] = shapes(args, kwargs)
+            same = known[whole] = shapes(args, kwargs)
         return same
 
     def shapes(args: Any, kwargs: Any) -> tuple[tuple[Any, Any], ...]:

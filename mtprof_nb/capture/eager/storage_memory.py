@@ -25,8 +25,8 @@ class _Kept(weakref.ref[Any]):
 class StorageMemory:
     """Bytes held now.
 
-    On the CPU a storage keeps a numpy buffer: counted are those of storages made since the start, each once however
-    many share it. What a kernel allocates and frees for itself is not among them.
+    On the CPU a storage keeps a numpy buffer. The buffers of storages that were made since the start are counted, each
+    once however many storages share it. Memory that a kernel allocates and frees itself is not counted.
     """
 
     def __init__(self, package: Any, cpu_storage: type) -> None:
@@ -37,10 +37,10 @@ class StorageMemory:
         self._sharers: dict[int, int] = {}
         #: Storages that live, by the identity of the reference.
         self._living: dict[int, _Kept] = {}
-        #: Storages that were released and are still counted. No Python code of ours runs as one is released: a pending
-        #: interrupt would be raised there, and Python drops what the callback of a weak reference raises.
+        #: Storages that were released and are still counted. The weak reference's callback is a C function: in Python
+        #: code a pending interrupt would be raised there, and Python drops exceptions of such a callback.
         self._released: deque[_Kept] = deque()
-        # Entered again where a signal handler of the user's makes a storage in the middle.
+        # Reentrant: a signal handler of the user's may make a storage at any moment.
         self._lock = threading.RLock()
 
     def install(self, patches: Patches) -> None:
@@ -56,7 +56,7 @@ class StorageMemory:
         patches.replace(self._cpu_storage, "__init__", counting)
 
     def forget(self) -> None:
-        """Count no more. In a forked child another thread may have held the lock, and will never give it back."""
+        """Count no more. The lock is new: in a forked child another thread may hold the old one for ever."""
         self._lock = threading.RLock()
         self._living.clear()
         self._released.clear()
@@ -86,10 +86,10 @@ class StorageMemory:
         kept = _Kept(storage, self._released.append)
         kept.identity, kept.key, kept.nbytes = id(kept), key, nbytes
         with self._lock:
-            # First, because the buffer may lie where a released one lay.
+            # First, because the buffer may have the address of a released one.
             self._take_off_released()
             sharers = self._sharers.get(key, 0)
-            # No calls from here on, after which Python would look for signals: it is counted whole or not at all.
+            # No calls from here on, so that no signal handler runs in between: it is counted whole or not at all.
             self._living[kept.identity] = kept
             self._sharers[key] = sharers + 1
             self._held += 0 if sharers else nbytes

@@ -1,4 +1,4 @@
-"""Ends a recording of Kineto's, which cannot count: its memory tells how much it holds, and will need to end it."""
+"""Ends a recording at its limit. Kineto cannot count events, so that the growth of the C heap stands for them."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from mtprof_nb.model.trace import PYTHON, Recorded, Trace
 #: Bytes that Kineto keeps for one event while it records; more for shapes, and for its allocator's records.
 _BYTES_AN_EVENT, _BYTES_OF_SHAPES, _BYTES_OF_MEMORY = 215, 385, 130
 _BYTES_A_CALL = 25
-#: No event is recorded in less time than this.
+#: The shortest time in which an event is recorded.
 _SECONDS_AN_EVENT = 0.3e-6
 _PAUSE_S = 0.02
-#: The user's memory comes and goes while Kineto's only grows: the smallest of so many readings is Kineto's.
+#: The program's memory grows and shrinks while Kineto's only grows: the smallest of so many readings is Kineto's.
 _READINGS = 8
-#: Memory can run short so soon that there is no time for more than these.
+#: How many readings suffice where memory runs short.
 _LAST_READINGS = 4
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S, _READINGS_A_LOOK = 0.005, 0.05, 20
-#: So many bytes that a recording, at its fastest, can come to need while it is watched for one second.
+#: The bytes that the fastest recording comes to need in one second.
 _NEEDED_A_SECOND = 16 << 30
-#: So often is a better moment waited for, in which none of the runtime's own Python is running.
+#: How often the end is delayed because Python code of the runtime is running.
 _MOST_DELAYS = 20
-#: Bytes that Kineto, and reading it out, take at the end for each byte that it held while it recorded, as measured:
-#: without flags, with shapes or memory, and at most, where it follows Python.
+#: Measured bytes that the end of a recording takes for each byte that Kineto held while it recorded: without flags,
+#: with shapes or memory, and with Python calls.
 _GROWTH, _GROWTH_OF_FACTS, _GROWTH_OF_PYTHON = 9, 14, 95
 #: The part of the available memory that the end of a recording may take; and the least that a new part may hold.
 _SHARE, _SMALLEST_PART = 0.5, 4 << 20
@@ -56,7 +56,7 @@ class Heap(NamedTuple):
 
 
 def heap_reader() -> Callable[[], Heap] | None:
-    """A function that tells how large the C heap is, where the C library can say it."""
+    """A function that reads the size of the C heap; None where the C library has none."""
     try:
         mallinfo2 = ctypes.CDLL(None).mallinfo2
     except (AttributeError, OSError):
@@ -71,7 +71,7 @@ def heap_reader() -> Callable[[], Heap] | None:
 
 
 class Room:
-    """How much Kineto may hold, given what its end will take and the memory that is available."""
+    """Whether the available memory suffices for the end of a recording."""
 
     def __init__(self, recorded: Recorded, *, follows_python: bool) -> None:
         with_facts = recorded.record_shapes or recorded.with_flops or recorded.profile_memory
@@ -82,33 +82,34 @@ class Room:
     def is_short(self, held: int, free: int) -> bool:
         """Whether the end of a recording that holds `held` bytes would take too much; `free` is of the heap."""
         needed = held * self._growth
-        # Asking the system takes longer than reading the heap.
+        # Reading the available memory takes longer than reading the heap.
         if self._looks % _READINGS_A_LOOK == 0 or self._exceeds(needed * 2, free):
             self._available = available_bytes()
         self._looks += 1
         return self._exceeds(needed, free)
 
     def pause_s(self) -> float:
-        """How long it may be left unwatched: the less there is, the shorter."""
+        """Seconds between two readings: the less memory there is, the shorter."""
         left = available_bytes()
         return _LONGEST_PAUSE_S if left is None else left * (1 - _SHARE) / _LAST_READINGS / _NEEDED_A_SECOND
 
     def for_another_part(self) -> bool:
-        """Whether there is so much that a new part would not end at once."""
+        """Whether there is enough memory for a new part."""
         heap = heap_reader()
         self._looks = 0
         return heap is not None and not self.is_short(_SMALLEST_PART, heap().free)
 
     def _exceeds(self, needed: int, free: int) -> bool:
-        # Half of what is free in the heap may lie in pieces that are too small.
+        # Half of the heap's free part may be in pieces that are too small.
         return self._available is not None and needed > (self._available + free // 2) * _SHARE
 
 
 class EventCap:
-    """Watches a recording from a thread of its own, and has the main thread call `finish` before it grows too large.
+    """Watches a recording from its own thread, and has the main thread call `finish` before it grows too large.
 
-    That is at about `max_events`, or where its end would take more memory than there is: then `is_short` is set.
-    Scopes of the runtime's own, such as an optimizer's step, would be cut: while code of `folder` runs, it is put off.
+    It does so at about `max_events`, or where the end would take more memory than there is: then `is_short` is set.
+    While code of `folder` runs the call is delayed, so that a scope of the runtime, such as an optimizer's step, is not
+    cut.
     """
 
     def __init__(
@@ -130,7 +131,7 @@ class EventCap:
         self._failure: BaseException | None = None
 
     def start(self) -> None:
-        """Begin to watch; nothing where the C library cannot tell."""
+        """Begin to watch; does nothing where the C library does not tell the size of its heap."""
         heap = heap_reader()
         if heap is None:
             return
@@ -149,7 +150,7 @@ class EventCap:
             raise failure
 
     def was_mistaken(self, parts: Sequence[Trace]) -> bool:
-        """Whether most of the memory that it saw was not that of `parts`, but the program's own."""
+        """Whether most of the heap's growth was the program's own, and not that of `parts`."""
         events, calls = sum(map(len, parts)), sum(int(np.count_nonzero(part.kind == PYTHON)) for part in parts)
         held = calls * _BYTES_A_CALL + (events - calls) * self._bytes_an_event
         return held * 2 < self._grown
@@ -167,7 +168,7 @@ class EventCap:
             if self.is_short or (len(readings) == _READINGS and min(readings) > most_bytes):
                 if not self._call_in_main_thread():
                     continue
-                # Without waking up in between: Kineto's Python tracer may be stopped and started meanwhile.
+                # Sleep until then: Kineto's Python tracer may be stopped and started meanwhile.
                 self._answered.wait()
                 if self._finished.is_set():
                     self._interrupt_again()
@@ -187,13 +188,13 @@ class EventCap:
         """
 
         def call(_: int | None) -> int:
-            if self._is_better_put_off():
+            if self._should_be_delayed():
                 self._answered.set()
                 return 0
             if not self._ended.is_set():
                 try:
                     self._finish()
-                # C, which calls this, can pass no exception on, and the user's own op would fail of it.
+                # C calls this: an exception would make the user's op fail.
                 except BaseException as error:
                     self._failure = error
             self._finished.set()
@@ -203,8 +204,8 @@ class EventCap:
         self._pending = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(call)
         return int(ctypes.pythonapi.Py_AddPendingCall(self._pending, None)) == 0
 
-    def _is_better_put_off(self) -> bool:
-        """Whether code of the runtime's own is running, unless that was so for long."""
+    def _should_be_delayed(self) -> bool:
+        """Whether Python code of the runtime is running; False after many delays."""
         self._delays += 1
         frame: FrameType | None = sys._getframe()
         while frame is not None and self._delays <= _MOST_DELAYS:

@@ -43,7 +43,7 @@ class FastScope:
 
 
 class FastScopes:
-    """Notes the inputs of scopes that are made from `install` to `remove`; one without inputs is torch's own."""
+    """Notes the inputs of scopes that are made from `install` to `remove`. A scope without inputs stays torch's own."""
 
     def __init__(self, torch: Any) -> None:
         self._module = torch._C._profiler
@@ -57,12 +57,12 @@ class FastScopes:
         self.left: list[FastScope] = []
 
     def install(self) -> None:
-        """Have the scopes that are made from here on noted."""
+        """Note scopes that are made from here on."""
         self._patches.replace(self._module, "_RecordFunctionFast", self._maker)
         self.is_noting = True
 
     def remove(self) -> None:
-        """Put torch's class back; the scopes that were made meanwhile go on unnoted."""
+        """Put torch's class back; scopes that were made meanwhile are no longer noted."""
         self.is_noting = False
         self._patches.undo()
 
@@ -78,12 +78,12 @@ class FastScopes:
         try:
             found = [one for value in values if (one := self._input(value)) is not None]
             kept = {str(key): _keyword(value) for key, value in keywords.items()}
-        except Exception:  # an input may be anybody's object, and fail at any question
+        except Exception:  # an input may be an object of the user's, with methods that fail
             return None
         return FastScope(threading.get_native_id(), name, time.perf_counter_ns(), tuple(found), kept)
 
     def _input(self, value: Any) -> Input | None:
-        """None for what torch leaves out: a value of which it cannot infer a type."""
+        """The description of `value`; None where torch cannot infer its type, for torch leaves such a value out."""
         if isinstance(value, self._tensor):
             (shape, dtype), *_ = self._facts.shapes((value,), {})
             return Input(tuple(shape), dtype_name(dtype), self._strides(value))
@@ -107,7 +107,7 @@ class FastScopes:
 
 
 class _NotedScope:
-    """Stands in for a scope of torch's, which it enters and leaves."""
+    """Wraps a scope of torch's, which it enters and leaves."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ def with_inputs(trace: Trace, scopes: Sequence[FastScope]) -> Trace:
         return trace
     shape, values = shape.copy(), values.copy()
     described: dict[Any, int] = {}
-    texts = {text: place for place, text in enumerate(trace.value_texts)}
+    texts = {text: index for index, text in enumerate(trace.value_texts)}
     for (native_id, name), group in groups.items():
         rows = _rows_of(trace, native_id, name)
         if len(rows) != len(group):
@@ -177,7 +177,7 @@ def with_inputs(trace: Trace, scopes: Sequence[FastScope]) -> Trace:
 
 def _rows_of(trace: Trace, native_id: int, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
     """The events of that name on that thread, ordered by start."""
-    threads = [place for place, thread in enumerate(trace.tracks) if thread.native_id == native_id]
-    named = [place for place, text in enumerate(trace.names) if text == name]
+    threads = [index for index, thread in enumerate(trace.tracks) if thread.native_id == native_id]
+    named = [index for index, text in enumerate(trace.names) if text == name]
     rows = np.flatnonzero(np.isin(trace.track, threads) & np.isin(trace.name, named))
     return rows[np.argsort(trace.start_ns[rows], kind="stable")]

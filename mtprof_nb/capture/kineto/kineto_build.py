@@ -1,4 +1,4 @@
-"""From one Kineto result to a `Trace`: each part is read only when its flag asks for it."""
+"""Makes a `Trace` of one Kineto result. Each part is read only where its flag is on."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from mtprof_nb.model.trace import KERNEL, OP, OPTIMIZER, PYTHON, SCOPE, Bool, Tr
 
 @dataclass(frozen=True)
 class Noted:
-    """Notes taken beside Kineto's own recording."""
+    """Facts that were noted beside Kineto's recording."""
 
     thread_names: dict[int, str] = field(default_factory=dict)
     new_threads: ThreadStacks | None = None
     wall: WallClock | None = None
-    #: Autograd's next number as the recording ended, by native thread.
+    #: Autograd's next sequence number as the recording ended, by native thread.
     counters: dict[int, int] = field(default_factory=dict)
     fast_scopes: FastScopes | None = None
-    #: Filled in: what had not ended when the recording did.
+    #: Filled in by `build_trace`: ops and scopes that had not ended when the recording did.
     unfinished: list[Unfinished] = field(default_factory=list)
 
 
@@ -163,7 +163,7 @@ def _with_shapes(trace: Trace, columns: KinetoColumns, kineto_event: Any, torch:
         trace = replace(trace, flops=kineto_flops(torch, columns, found))
     if not request.recorded.record_shapes:
         return trace
-    # A scope has inputs only where somebody gave it some.
+    # A scope has inputs only where it was given some.
     shape = np.where((trace.kind == OP) | _has_any(found.shapes)[found.shape], found.shape, -1)
     values = read_values(columns.events, kineto_event, has_inputs)
     return replace(
@@ -192,7 +192,7 @@ def _with_metadata(trace: Trace, columns: KinetoColumns, results: Any, kineto_ev
 
 
 def _with_overloads(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> Trace:
-    """Names of overloads, which Kineto has where torch's config asked for them; the config does not tell."""
+    """Names of overloads. Kineto has them where torch's config asks for them, which the config cannot tell us."""
     overload, overloads = intern([name or None for name in map(kineto_event.overload_name, columns.events)])
     return replace(trace, overload=overload, overloads=overloads) if overloads else trace
 
@@ -206,7 +206,7 @@ def _with_parameters(
     if not len(rows):
         return replace(trace, parameter=parameter)
     ids = [columns.events[row].correlation_id() for row in rows.tolist()]
-    # With Python calls in the tree, ops do not hang under the step that they belong to.
+    # With Python calls in the tree, ops are not below the scope of their step.
     nodes = nodes_in_steps(results) if tree is None else nodes_by_id(tree.nodes, ids)
     ops = OptimizerOps(trace.track[rows], trace.start_ns[rows], trace.end_ns[rows], [nodes.get(one) for one in ids])
     found = updated_parameters(ops, torch)
@@ -215,7 +215,7 @@ def _with_parameters(
 
 
 def _with_devices_of_inputs(trace: Trace, columns: KinetoColumns, tree: kineto_tree.FlatTree, backend: str) -> Trace:
-    """Kineto calls every op of a Python-made backend a CPU op: the device is that of the op's tensors."""
+    """The device of each op's tensors, for a backend made in Python: Kineto calls all of its ops CPU ops."""
     index_of = kineto_tree.indices_of_inputs_on(tree, backend)
     found = [index_of.get(event.correlation_id(), -1) for event in columns.events]
     index = np.where(trace.kind == OP, np.array(found, np.int8), np.int8(-1))
@@ -251,18 +251,18 @@ def _with_python(
         own = ~columns.is_python[rows]
         stack[rows[own]] = kineto_tree.running_stacks(tree, side, calls, at[own])
         module[rows] = calls.innermost_module()[at]
-    # In the backward pass an op without Python of its own belongs to the line that made its autograd node.
+    # In the backward pass an op without Python of its own takes the stack of its forward op.
     node_start = np.where(links.node >= 0, columns.start_ns[links.node], 0)
-    lent = (links.forward >= 0) & (began < node_start) & ~columns.is_python
-    stack = np.where(lent, stack[links.forward], stack)
-    module = np.where(lent, module[links.forward], module)
+    of_forward = (links.forward >= 0) & (began < node_start) & ~columns.is_python
+    stack = np.where(of_forward, stack[links.forward], stack)
+    module = np.where(of_forward, module[links.forward], module)
     changed: dict[str, Any] = {}
     if trace.recorded.with_modules:
         paths = paths_of_modules(side.modules)
         of_module, table = intern(paths)
         changed |= {"module": np.where(module >= 0, of_module[module], -1) if paths else module, "modules": table}
     if trace.recorded.with_stack:
-        changed |= {"stack": stack, "stacks": side.stacks.tree(), "stack_is_forward": lent}
+        changed |= {"stack": stack, "stacks": side.stacks.tree(), "stack_is_forward": of_forward}
     trace = replace(trace, **changed)
     is_shown = trace.recorded.with_stack and not tree.is_turned
     hidden = own_python(columns) if is_shown else columns.is_python
@@ -271,20 +271,20 @@ def _with_python(
 
 
 def _used_threads(trace: Trace) -> Trace:
-    """`trace` without the threads that have no event: a notebook's own threads run Python and no ops."""
+    """`trace` without the threads that have no event, such as a notebook's own threads."""
     used = np.unique(trace.track)
     if len(used) == len(trace.tracks):
         return trace
     changed: dict[str, Any] = {"tracks": tuple(trace.tracks[one] for one in used)}
     if trace.allocations is not None:
-        place = np.full(len(trace.tracks) + 1, -1, np.int32)
-        place[used] = np.arange(len(used))
-        changed["allocations"] = replace(trace.allocations, track=place[trace.allocations.track])
+        position = np.full(len(trace.tracks) + 1, -1, np.int32)
+        position[used] = np.arange(len(used))
+        changed["allocations"] = replace(trace.allocations, track=position[trace.allocations.track])
     return replace(trace, track=np.searchsorted(used, trace.track).astype(np.int32), **changed)
 
 
 def _with_memory(trace: Trace, columns: KinetoColumns, tree: kineto_tree.FlatTree) -> Trace:
-    """`trace` with the allocator's records as they are: what of them is the recording's shows when it is whole."""
+    """`trace` with all of the allocator's records; `with_own_memory` makes totals of them when all parts are merged."""
     records, torch_devices = kineto_tree.allocations(tree, [thread.number for thread in columns.threads])
     names = [device_type_name(name) for name in torch_devices]
     devices = tuple(dict.fromkeys((*trace.devices, *names)))

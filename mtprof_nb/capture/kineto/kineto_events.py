@@ -1,4 +1,4 @@
-"""Kineto's finished events as columns. Only what a flag asks for is read: each accessor costs 100 ns an event."""
+"""Kineto's finished events as columns. Each accessor costs 100 ns an event: only those that a flag needs are called."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ from mtprof_nb.model.trace import (
     Track,
 )
 
-#: Kineto's times as they would be, had the wall clock not been set anew.
+#: Converts Kineto's times to those without a jump of the wall clock.
 Straighten = Callable[[Int64], Int64]
-#: Kineto's thread of a frame in a thread that slept throughout, as a notebook's kernel has several.
+#: Kineto's thread number of frames of a thread that slept throughout, such as those of a notebook's kernel.
 NO_THREAD = 2**64 - 1
-#: So many events are read at a time.
+#: How many events are read at a time.
 PART = 512
 #: Accessors that every recording needs.
 _COLUMNS: dict[str, npt.DTypeLike] = {
     "name": np.int32,
     "start_ns": np.int64,
-    # Unsigned in Kineto: what begins on another thread as the recording ends may end before, and is then enormous.
+    # Read unsigned: an event that begins on another thread as the recording ends may have a negative duration.
     "duration_ns": np.uint64,
     "start_thread_id": np.uint64,
     "sequence_nr": np.int64,
     "scope": np.int8,
 }
-#: What starts so long before the recording did not.
+#: An event with a start so long before the recording has no valid time.
 _EARLY_NS = 1_000_000_000
 _USER_SCOPE = 7
 _OP_SCOPE, _BACKWARD_SCOPE = 0, 1
-#: How Kineto's name ends of an activity on a device that is no kernel.
+#: How Kineto's names of device activities that are no kernels end.
 _KINDS = {"memcpy": COPY, "memset": SET, "_sync": SYNC, "user_annotation": DEVICE_SCOPE}
 
 
 def legible(function: str) -> str:
-    """A function's name, or "?" where Kineto kept the address of one that is gone and read what lies there now."""
+    """A function's name, or "?" where the text at the address that Kineto kept is no name any more."""
     is_name = function.isidentifier() or (
         function.startswith("<") and function.endswith(">") and function.isprintable()
     )
@@ -65,7 +65,7 @@ def legible(function: str) -> str:
 
 
 def read_text(accessor: Callable[[Any], str], objects: Sequence[Any]) -> list[str]:
-    """A text of each object. Kineto may hold the name of code that is gone, and then its bytes are no UTF-8."""
+    """A text of each object. The name of code that is gone may be any bytes, not UTF-8."""
     try:
         return list(map(accessor, objects))
     except UnicodeDecodeError:
@@ -81,7 +81,7 @@ def _decoded(accessor: Callable[[Any], str], one: Any) -> str:
 
 @dataclass(frozen=True)
 class KinetoColumns:
-    """The events of one Kineto result that are no allocator records, in Kineto's order."""
+    """The events of one Kineto result without allocator records, in Kineto's order."""
 
     events: Sequence[Any]
     name: Int32
@@ -96,7 +96,7 @@ class KinetoColumns:
     is_backward_node: Bool
     is_async: Bool
     is_python: Bool
-    #: Events that there was no time to read.
+    #: How many events were not read for lack of time.
     unread: int
 
     def __len__(self) -> int:
@@ -113,7 +113,7 @@ class KinetoColumns:
         return ThreadIntervals(self.start_ns, self.end_ns, self.thread)
 
     def unfinished(self) -> list[Unfinished]:
-        """Ops and scopes that had not ended when the recording did: Kineto ends them there, on no thread."""
+        """Ops and scopes that had not ended when the recording did: Kineto gives them its end, and no end thread."""
         end_ns = self.end_ns
         last = np.flatnonzero((end_ns == end_ns.max(initial=0)) & ~self.is_python)
         return [
@@ -123,7 +123,7 @@ class KinetoColumns:
         ]
 
     def where_name(self, accepts: Callable[[str], bool]) -> Bool:
-        """Which events have a name that `accepts` says yes to; asked once a distinct name."""
+        """The events whose name `accepts`, which is called once for each distinct name."""
         accepted = np.fromiter(map(accepts, self.names), np.bool_, len(self.names))
         return accepted[self.name] if len(accepted) else np.zeros(len(self), np.bool_)
 
@@ -131,9 +131,9 @@ class KinetoColumns:
 def _read(
     events: Sequence[Any], kineto_event: Any, columns: dict[str, npt.NDArray[Any]], timeout_s: float | None
 ) -> tuple[int, tuple[str, ...]]:
-    """Fill `columns`, the name's with positions in the table that is returned, for as many events as time allows.
+    """Fill `columns` for as many events as time allows; returns how many, and the table of names.
 
-    Part by part: an event is large, and what one accessor brought into the cache the next one finds there.
+    All accessors are called for one part of the events before the next part, which then stays in the cache.
     """
     positions: defaultdict[str, int] = defaultdict(count().__next__)
     done = 0
@@ -153,14 +153,15 @@ def _read(
 def _integers(accessor: Callable[[Any], int], part: Sequence[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     try:
         return np.fromiter(map(accessor, part), dtype, len(part))
-    except OverflowError:  # an event that another thread was just beginning is read as it is, which may be anything
+    except OverflowError:  # an event that another thread was just beginning may have any value
         return np.array([int(accessor(event)) & (2**64 - 1) for event in part], np.uint64).astype(dtype)
 
 
 def _kept(read: dict[str, npt.NDArray[Any]], names: tuple[str, ...], began_ns: int) -> Bool:
-    """Which events are shown: no allocator records, no marks of `record_function`, nothing of sleeping threads.
+    """The events that are kept.
 
-    Nor what another thread was just beginning, and has no time yet: it would stand where the machine was started.
+    Left out are allocator records, markers of `record_function`, events of sleeping threads, and events that another
+    thread was just beginning, which have no time yet.
     """
     is_hidden = [name.startswith(("[memory]", "profiler::_record_function")) for name in names]
     kept: Bool = (read["start_thread_id"] != NO_THREAD) & (read["start_ns"] > began_ns - _EARLY_NS)
@@ -172,13 +173,13 @@ def _is_async(events: Sequence[Any], scope: Int8) -> Bool:
     found = np.zeros(len(events), np.bool_)
     for row in np.flatnonzero((scope != _OP_SCOPE) & (scope != _BACKWARD_SCOPE)).tolist():
         event = events[row]
-        # What has not ended by the end of the recording has ended on no thread.
+        # An event that had not ended by the end of the recording has 0 as its end thread.
         found[row] = event.is_async() or event.end_thread_id() not in (0, event.start_thread_id())
     return found
 
 
 def _with_crossing(columns: KinetoColumns) -> KinetoColumns:
-    """`columns` with scopes of one thread that cross, as those of generators that take turns, as asynchronous."""
+    """`columns` in which scopes of one thread that cross, such as those of interleaved generators, are asynchronous."""
     is_step = columns.where_name(lambda name: name.startswith(STEP_PREFIX))
     crosses = columns.intervals.crossing(columns.is_scope & ~columns.is_async & ~is_step)
     return replace(columns, is_async=columns.is_async | crosses)
@@ -237,7 +238,7 @@ def read_columns(
 
 
 def _name_of_native_thread(native_id: int) -> str:
-    """The name the system has for a thread that Python did not start, where it has one of its own."""
+    """The system's name of a thread that Python did not start; "" where it is only the name of the process."""
     try:
         name = Path(f"/proc/self/task/{native_id}/comm").read_text().strip()
         return "" if name == Path("/proc/self/comm").read_text().strip() else name
@@ -247,7 +248,7 @@ def _name_of_native_thread(native_id: int) -> str:
 
 @dataclass(frozen=True)
 class DeviceColumns:
-    """Where each event ran, and for what ran on a device, who launched it."""
+    """The device of each event, and the op and runtime call that launched it."""
 
     device: Int8
     devices: tuple[str, ...]
@@ -256,12 +257,12 @@ class DeviceColumns:
     #: The op that caused an event, and the runtime call that launched it.
     launcher: Int32
     launch: Int32
-    #: The stream of what ran on a device.
+    #: The stream, of events on a device.
     resource: Int64
 
 
 def read_devices(events: Sequence[Any], kineto_event: Any, device_name: Callable[[str], str]) -> DeviceColumns:
-    """Kinds, devices, streams and launches; only worth its price where more than the CPU is recorded."""
+    """Kinds, devices, streams and launches; slow, and needed only where more than the CPU is recorded."""
     device, devices = intern([device_name(event.device_type().name) for event in events])
     on_cpu = np.array([name == "CPU" for name in devices] or [False], np.bool_)[device]
     kind = _device_kinds([event.activity_type() for event in events], on_cpu)
@@ -271,7 +272,7 @@ def read_devices(events: Sequence[Any], kineto_event: Any, device_name: Callable
     return DeviceColumns(
         device=device.astype(np.int8),
         devices=devices,
-        # For what ran on the CPU this is the number of the process.
+        # For events on the CPU, Kineto's index is the process id.
         device_index=np.where(on_cpu, 0, index).astype(np.int8),
         kind=kind,
         launcher=_found(correlation, np.flatnonzero(linked == 0), linked, linked > 0),
@@ -290,7 +291,7 @@ def _device_kinds(activities: Sequence[str], on_cpu: Bool) -> Int8:
 
 
 def _found(numbers: Int64, among: Int64, wanted: Int64, has_one: Bool) -> Int32:
-    """For each event the position of the first of `among` that has the number it wants, or -1."""
+    """For each event the first of `among` whose number it wants, or -1."""
     found = np.full(len(numbers), -1, np.int32)
     among = among[np.argsort(numbers[among], kind="stable")]
     if len(among):

@@ -28,7 +28,7 @@ def formulas() -> dict[str, Formula]:
 def kineto_flops(torch: Any, columns: KinetoColumns, shapes: ShapeColumns) -> Int64:
     """Operations of each event, -1 where there is no formula for it.
 
-    Kineto has some of its own, for `aten::add` and `aten::mul` and for `aten::conv2d`, which has the others' number.
+    Kineto has formulas of its own for some ops, such as `aten::add` and `aten::mul`.
     """
     known = formulas()
     kineto_event = torch._C._autograd._KinetoEvent

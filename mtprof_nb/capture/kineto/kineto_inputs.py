@@ -30,7 +30,7 @@ def read_shapes(events: Sequence[Any], kineto_event: Any, has_inputs: Bool, *, w
     if with_strides:
         accessors.append(kineto_event.structured_input_strides)
     shape, table = _interned(events, has_inputs, *accessors)
-    columns = [_nested_tuple([answer[place] for answer in table]) for place in range(len(accessors))]
+    columns = [_nested_tuple([answer[index] for answer in table]) for index in range(len(accessors))]
     return ShapeColumns(shape, *columns)
 
 
@@ -63,9 +63,9 @@ def _interned(events: Sequence[Any], chosen: Bool, *accessors: Any) -> tuple[Int
 
 
 def _key(answer: tuple[Any, ...]) -> bytes:
-    """A hashable key, made several times faster than nested tuples would be.
+    """A hashable key, several times faster than nested tuples.
 
-    Version 2 of marshal's format depends on values alone, not on who shares them.
+    Version 2 of marshal's format depends on values alone, not on shared references.
     """
     try:
         return marshal.dumps(answer, 2)

@@ -1,4 +1,4 @@
-"""Links read from Kineto's columns: the phase of each event, and the forward event behind one of the backward pass."""
+"""Links of Kineto's events: the phase of each event, and the forward op of each event of the backward pass."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mtprof_nb.capture.shared.closures import OF_OPTIMIZER
 from mtprof_nb.capture.shared.phases import OF_LOADER, phases, settled
 from mtprof_nb.model.trace import ENGINE_PREFIX, Bool, Int8, Int32
 
-#: How the name begins of the Python call of a module.
+#: How Kineto's name of the Python call of a module begins.
 _MODULE_PREFIX = "nn.Module: "
-#: The node above several roots, which `backward` makes, and the node of a function in C++, which need be no op.
+#: The node that `backward` makes above several roots, and the node of a function in C++, which need not be an op.
 _GRAPH_ROOT, _IN_CPP = "torch::autograd::GraphRoot", "torch::autograd::CppNode"
 
 
@@ -30,16 +30,17 @@ class Links:
 
 
 def link(columns: KinetoColumns, kineto_event: Any, counters: Mapping[int, int] = MappingProxyType({})) -> Links:
-    """Phases by enclosing scope and by what autograd recorded; forward events by thread and sequence number.
+    """Phases by enclosing scope and autograd's nodes; forward ops by thread and sequence number.
 
     `counters` has autograd's next number at the end of the recording, by native thread, as far as it is known.
 
-    A number is only a peek: whatever ran before the node was made carries it too, so the forward op is the
-    last-starting one with it that is no autograd node itself. An op that makes several nodes, as a write into a view
-    does, carries the number of the first, and no op carries the others': each is of the op with the largest number
-    below. A node that is older than the recording has a number below all of its thread's. Ops of a backward pass have
-    numbers only where they make nodes: under a checkpoint, which runs its function again, and for gradients of
-    gradients.
+    An op carries the number that the next node gets, whether it makes that node or not:
+    - The forward op of a node is the last-starting op with the node's number that is no node itself.
+    - An op that makes several nodes, such as a write into a view, carries the number of the first. No op carries the
+      numbers of the others: the forward op of each is the op with the largest number below.
+    - A node that is older than the recording has a smaller number than all ops of its thread, and no forward op.
+    - Ops of a backward pass have numbers only where they make nodes: in a checkpoint, which runs its function again,
+      and for gradients of gradients.
     """
     is_engine = columns.where_name(lambda name: name.startswith(ENGINE_PREFIX)) | columns.is_backward_node
     is_optimizer = columns.is_scope & columns.where_name(lambda name: name.startswith(OF_OPTIMIZER))
@@ -50,7 +51,7 @@ def link(columns: KinetoColumns, kineto_event: Any, counters: Mapping[int, int] 
     node = intervals.innermost(is_engine).astype(np.int32)
     forward_of_node = _forward_of_nodes(columns, is_engine, kineto_event)
     recorded = _recorded_by_autograd(columns, is_op & ~is_engine, forward_of_node, counters)
-    # A step may run inside a node, in a hook of it, and a pass inside a step, by its closure: the inner one counts.
+    # A step may run inside a node (in a hook), and a backward pass inside a step (in a closure): the inner one counts.
     around = intervals.innermost(is_engine | is_optimizer)
     in_step = (around >= 0) & is_optimizer[around]
     is_backward = ((around >= 0) & ~in_step) | intervals.inside(_root_gradients(columns, is_engine))
@@ -63,9 +64,9 @@ def link(columns: KinetoColumns, kineto_event: Any, counters: Mapping[int, int] 
 def _recorded_by_autograd(
     columns: KinetoColumns, is_op: Bool, forward_of_node: Int32, counters: Mapping[int, int]
 ) -> Bool:
-    """Ops for which autograd made a node, and all that is around or inside one, up to the outermost op.
+    """Ops for which autograd made a node, and all ops around and inside them.
 
-    Of the ops with one number the last made the node, if the number of the next op is larger.
+    Of the ops with one number, the last made the node, if the number of the next op is larger.
     """
     made = np.zeros(len(columns), np.bool_)
     made[forward_of_node[forward_of_node >= 0]] = True
@@ -80,7 +81,7 @@ def _recorded_by_autograd(
 
 
 def _root_gradients(columns: KinetoColumns, is_engine: Bool) -> Bool:
-    """The `ones_like` that `backward()` makes for a scalar: no op stands between it and the first autograd node."""
+    """The `ones_like` that `backward()` runs for a scalar, directly before the first autograd node."""
     roots = np.zeros(len(columns), np.bool_)
     candidates = columns.where_name("aten::ones_like".__eq__)
     if not candidates.any() or not is_engine.any():

@@ -1,4 +1,4 @@
-"""The CPU's allocator for hook `dispatch`: torch tells of it in Python only through Kineto, so that runs underneath."""
+"""The CPU's allocator records for hook `dispatch`: only Kineto has them, so it runs beside the mode."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _MemoryHook(KinetoHook):
 
 
 class KinetoMemory:
-    """Allocator records of one window, or none, with a warning, where this torch cannot tell."""
+    """The CPU allocator's records of one window; without Kineto none, with a warning."""
 
     def __init__(self, torch: Any, request: Request) -> None:
         self._request = replace(request, activities=frozenset({"CPU"}), recorded=Recorded(profile_memory=True))
@@ -38,7 +38,9 @@ class KinetoMemory:
     def prepare(self) -> None:
         """Warm Kineto up."""
         if self._hook is None:
-            warn("profile_memory: this build of PyTorch has no Kineto and tells nothing of CPU memory")
+            warn(
+                "profile_memory: this build of PyTorch has no Kineto, so CPU memory is not recorded"
+            )
         else:
             self._hook.prepare()
 
@@ -62,20 +64,20 @@ class KinetoMemory:
         records = trace.allocations
         if records is None:
             return None
-        if not self._wall.has_jumped:  # the hook itself has seen to a jump
+        if not self._wall.has_jumped:  # the hook itself corrects a jump
             records = replace(records, time_ns=self._wall.of_session(records.time_ns))
         return CpuAllocations(records, trace.tracks)
 
 
 @dataclass(frozen=True)
 class CpuAllocations:
-    """Records that still need their owners."""
+    """Allocator records whose ops are not known yet."""
 
     records: Allocations
     threads: tuple[Track, ...]
 
     def put_into(self, trace: Trace) -> Trace:
-        """`trace` with these records, each of the innermost event that was running, and CPU ops' readings."""
+        """`trace` with these records, each for the innermost event that was running, and with readings of CPU ops."""
         thread = self._positions(trace)
         records = self._owned(trace, thread)
         ops = (trace.kind == OP) & (trace.device == trace.devices.index("CPU")) & np.isin(trace.track, thread)

@@ -19,9 +19,9 @@ _RECORD_FUNCTION = re.compile(r'(?:^|, )"Record function id": (\d+)')
 
 
 def read_record_functions(results: Any, events: Sequence[Any], kineto_event: Any) -> Int64 | None:
-    """The number that an execution trace knows each event by, 0 where it knows none; None where none has one.
+    """The number of each event in an execution trace, 0 where it has none; None where no event has one.
 
-    Kineto's events do not tell it, its activities do, at a price: only worth it beside an execution trace.
+    Kineto's activities have it, which are slow to read: call this only beside an execution trace.
     """
     activities: list[Any] = getattr(results, "trace_activities", list)()
     matches = ((activity, _RECORD_FUNCTION.search(activity.metadata_json())) for activity in activities)

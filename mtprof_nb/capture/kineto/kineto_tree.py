@@ -32,16 +32,16 @@ class FlatTree:
     nodes: list[Any]
     tag: Int64
     parent: Int64
-    #: Given where the wall clock was set anew during the recording.
+    #: Given where the wall clock was set during the recording.
     jumped: WallClock | None = None
 
     @property
     def is_turned(self) -> bool:
-        """Whether later nodes come first, so that no node is where it belongs."""
+        """Whether the wall clock was set back so far that later nodes come first: then the tree is useless."""
         return self.jumped is not None and self.jumped.has_turned
 
     def straightened(self, times_ns: Int64) -> Int64:
-        """Times of nodes as they would be, had the wall clock not been set anew."""
+        """Times of nodes without the jump of the wall clock."""
         return times_ns if self.jumped is None else self.jumped.of_session(times_ns)
 
     def rows(self, *tags: int) -> Int64:
@@ -59,7 +59,7 @@ class FlatTree:
 
 
 def flatten(results: Any, jumped: WallClock | None = None) -> FlatTree:
-    """Level by level, and part by part, so that a node's second accessor finds it still in the cache."""
+    """The nodes of Kineto's tree, level by level. Parts of a level keep a node in the cache for all its accessors."""
     level = results.experimental_event_tree()
     nodes: list[Any] = []
     tags: list[int] = []
@@ -82,14 +82,14 @@ def flatten(results: Any, jumped: WallClock | None = None) -> FlatTree:
 
 @dataclass(frozen=True)
 class PythonCalls:
-    """Python calls of one Kineto thread, sorted by start: the stack that each was made from."""
+    """Python calls of one Kineto thread, sorted by start, with the stack of the caller of each."""
 
     start_ns: Int64
     end_ns: Int64
     parent: Int64
     stack: Int32
     module: Int32
-    #: The position of each in the tree.
+    #: The position of each call in the tree.
     node: Int64
 
     def at(self, times: Int64) -> Int64:
@@ -110,7 +110,7 @@ class PythonCalls:
 
 @dataclass(frozen=True)
 class PythonSide:
-    """All Python calls by Kineto thread, the stacks they were made from, and the modules among them."""
+    """All Python calls by Kineto thread, the stacks of their callers, and the called modules."""
 
     threads: dict[int, PythonCalls]
     stacks: StackInterner
@@ -118,17 +118,17 @@ class PythonSide:
 
 
 class _Paths:
-    """Full paths for Kineto's, which it cuts at the entries of `sys.path`.
+    """Full paths for Kineto's, which are relative to the entries of `sys.path`.
 
-    Kineto keeps the address of a name. Where the code is gone, as after `importlib.reload` or `exec`, any text may lie
-    there: only the name of a file or cell that is there is taken for one.
+    Kineto keeps the address of a name. Where the code is gone, as after `importlib.reload` or `exec`, any text may be
+    at that address: only the name of an existing file or cell is accepted.
     """
 
     def __init__(self) -> None:
         self._known: dict[str, str | None] = {}
 
     def frame(self, file: str, line: int, function: str) -> Frame | None:
-        """A frame of Kineto's; None for one that is hidden, or whose file nobody knows."""
+        """The frame of a call; None where its file is hidden or does not exist."""
         if file not in self._known:
             self._known[file] = self._look_up(file)
         full = self._known[file]
@@ -144,7 +144,7 @@ class _Paths:
 
 
 def _is_there(path: str) -> bool:
-    """Whether a file, a cell or a module in an archive has this path; False for what cannot be a path."""
+    """Whether a file, a cell or a module in an archive has this path; False for text that cannot be a path."""
     around = (path, *map(str, Path(path).parents))
     return path in linecache.cache or any(map(os.path.isfile, around))  # `Path.is_file` fails where a name is too long
 
@@ -168,29 +168,29 @@ def python_side(tree: FlatTree, *, with_modules: bool) -> PythonSide:
 
 
 def _stacks(tree: FlatTree, rows: Int64) -> tuple[Int32, StackInterner]:
-    """For each Python call, the stack of the place it was called from.
+    """For each Python call, the stack of its caller.
 
-    A root call has no caller of its own: Kineto names the call itself there.
+    A root call has no caller: Kineto gives the call itself as its caller.
     """
     interner = StackInterner()
     enclosing = _nearest_python(tree, rows)
-    place, frames = _call_sites(tree, rows)
+    site, frames = _call_sites(tree, rows)
     is_root_call = (enclosing < 0) & (tree.tag[rows] == _PY_CALL)
-    place[is_root_call] = len(frames)
+    site[is_root_call] = len(frames)
     frames.append(None)
-    # One place more than there are nodes: the stack of a call that has no caller, which is at position -1.
+    # The last entry, at position -1, is for calls without a caller.
     made_from = [-1] * (len(tree.nodes) + 1)
     known: dict[tuple[int, int], int] = {}
-    # A builtin that calls back has no frame: whoever called it is the caller of what it calls as well.
+    # A builtin that calls back has no frame: the function that it calls back has the builtin's caller.
     site_of = np.full(len(tree.nodes) + 1, -1, np.int32)
-    site_of[rows] = place
+    site_of[rows] = site
     is_callback = (tree.tag[rows] == _PY_CALL) & (enclosing >= 0) & (tree.tag[enclosing] == _PY_C_CALL)
-    is_callback &= site_of[enclosing] == place
-    columns = (rows.tolist(), enclosing.tolist(), place.tolist(), is_callback.tolist())
-    for row, outer, site, called_back in zip(*columns, strict=True):
-        node, frame = made_from[outer], frames[site]
+    is_callback &= site_of[enclosing] == site
+    columns = (rows.tolist(), enclosing.tolist(), site.tolist(), is_callback.tolist())
+    for row, outer, call_site, called_back in zip(*columns, strict=True):
+        node, frame = made_from[outer], frames[call_site]
         if frame is not None and not called_back:
-            key = (node, site)
+            key = (node, call_site)
             if key not in known:
                 known[key] = interner.child(node, frame)
             node = known[key]
@@ -199,10 +199,10 @@ def _stacks(tree: FlatTree, rows: Int64) -> tuple[Int32, StackInterner]:
 
 
 def running_stacks(tree: FlatTree, side: PythonSide, calls: PythonCalls, at: Int64) -> Int32:
-    """The stack of what ran directly in each of the calls `at`: of a builtin its call's, of a function its own.
+    """The stack of an op that ran directly in each of the calls `at`: a builtin's caller, or the function itself.
 
-    Torch may be called from C, as by `map` or `partial`: then the line is not known, and the function's first stands
-    for it.
+    Where torch is called from C, as by `map` or `partial`, the line in the function is not known: its first line is
+    taken.
     """
     used, of_used = np.unique(at, return_inverse=True)
     stack = calls.stack[used]
@@ -223,7 +223,7 @@ def _function(name: str, paths: _Paths) -> Frame | None:
 
 
 def _call_sites(tree: FlatTree, rows: Int64) -> tuple[Int32, list[Frame | None]]:
-    """Where each Python call was called from, as a position in the list of frames; None for a hidden one."""
+    """For each Python call the position of its call site in the list of frames, which has None for a hidden one."""
     paths = _Paths()
     sites: dict[tuple[str, int, str], int] = {}
     site = np.empty(len(rows), np.int32)
@@ -231,9 +231,10 @@ def _call_sites(tree: FlatTree, rows: Int64) -> tuple[Int32, list[Frame | None]]
         callers = [tree.nodes[row].extra_fields.caller for row in rows[first : first + PART].tolist()]
         files = read_text(attrgetter("file_name"), callers)
         functions = read_text(attrgetter("function_name"), callers)
-        places = zip(files, map(attrgetter("line_number"), callers), functions, strict=True)
-        site[first : first + PART] = [sites.setdefault(place, len(sites)) for place in places]
-    return site, [paths.frame(*place) for place in sites]
+        lines = map(attrgetter("line_number"), callers)
+        keys = zip(files, lines, functions, strict=True)
+        site[first : first + PART] = [sites.setdefault(key, len(sites)) for key in keys]
+    return site, [paths.frame(*key) for key in sites]
 
 
 def _nearest_python(tree: FlatTree, rows: Int64) -> Int64:
@@ -251,7 +252,7 @@ def _nearest_python(tree: FlatTree, rows: Int64) -> Int64:
 def _modules(tree: FlatTree, rows: Int64) -> tuple[Int32, tuple[CalledModule, ...]]:
     table: dict[CalledModule, int] = {}
     found = np.full(len(rows), -1, np.int32)
-    # One place more than there are nodes: what runs outside of all calls is at position -1.
+    # The last entry, at position -1, is for calls without a caller.
     running = [-1] * (len(tree.nodes) + 1)
     columns = (rows.tolist(), _nearest_python(tree, rows).tolist(), (tree.tag[rows] == _PY_CALL).tolist())
     for index, (row, outer, is_function) in enumerate(zip(*columns, strict=True)):
@@ -291,7 +292,7 @@ def allocations(tree: FlatTree, kineto_threads: list[int]) -> tuple[Allocations,
 
 
 def indices_of_inputs_on(tree: FlatTree, device_type: str) -> dict[int, int]:
-    """For each op that has a tensor of this type of device among its inputs, by correlation id, which device it is."""
+    """The device index of ops with an input tensor on this type of device, by correlation id."""
     nodes = (tree.nodes[row] for row in tree.rows(_TORCH_OP).tolist())
     found = ((node.correlation_id, _index_on(node.extra_fields.inputs, device_type)) for node in nodes)
     return {correlation: index for correlation, index in found if index is not None}

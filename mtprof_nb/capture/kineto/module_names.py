@@ -19,8 +19,8 @@ class CalledModule(NamedTuple):
 def paths_of_modules(called: Sequence[CalledModule]) -> list[str]:
     """A path such as `Net.encoder.0` for each module.
 
-    Of one that is gone only its class and its caller are known: `Net.Linear`, or `Net.Linear_0` and `Net.Linear_1`
-    where the caller called several.
+    Of a module that is gone, only class and caller are known: `Net.Linear`, or `Net.Linear_0` and `Net.Linear_1` where
+    the caller called several.
     """
     living = _paths_of_living(called)
     alike: dict[tuple[int, str], list[int]] = {}
@@ -39,7 +39,7 @@ def paths_of_modules(called: Sequence[CalledModule]) -> list[str]:
 
 
 def _paths_of_living(called: Sequence[CalledModule]) -> dict[int, str]:
-    """Paths by address, by what the modules that are still there hold."""
+    """Paths of the modules that still exist, by address."""
     alive = _alive([module.address for module in called])
     modules = {
         address: module
@@ -59,10 +59,10 @@ def _paths_of_living(called: Sequence[CalledModule]) -> dict[int, str]:
 
 
 def _modules_of(module: Any) -> list[tuple[str, Any]]:
-    """A module and those in it, with their paths; none where it fails when asked."""
+    """A module and the modules in it, with their paths; none where `named_modules` fails."""
     try:
         return [(path, child) for path, child in module.named_modules()]
-    except Exception:  # the method is the user's, who has not asked for it
+    except Exception:  # the method may be the user's
         return []
 
 

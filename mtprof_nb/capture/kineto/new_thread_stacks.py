@@ -22,7 +22,7 @@ class ThreadStacks:
         self._clock = clock
         self._stacks = Stacks()
         self._is_recording = False
-        #: By native thread id: when each call was made, and from where.
+        #: By native thread id: the time and the stack of each call.
         self._calls: dict[int, tuple[list[int], list[StackEntry]]] = {}
 
     def install(self) -> None:
@@ -32,20 +32,20 @@ class ThreadStacks:
             threading.setprofile(self._begin)
 
     def remove(self) -> None:
-        """Follow no more; a thread that still runs lets go at its next call."""
+        """Follow no more; a thread that still runs removes its profile function at its next call."""
         self._is_recording = False
         if threading.getprofile() == self._begin:
             threading.setprofile(None)
 
     def _begin(self, frame: FrameType, event: str, argument: Any) -> None:
-        # A thread may have the native id of one that has ended; they come one after the other.
-        times, places = self._calls.setdefault(threading.get_native_id(), ([], []))
+        # A later thread may reuse the native id of one that has ended.
+        times, entries = self._calls.setdefault(threading.get_native_id(), ([], []))
         now, capture = time.perf_counter_ns, self._stacks.capture
 
         def note(frame: FrameType, event: str, argument: Any) -> None:  # noqa: ARG001 - as sys.setprofile calls it
             if event == "c_call":
                 times.append(now())
-                places.append(capture(frame))
+                entries.append(capture(frame))
             if not self._is_recording:
                 sys.setprofile(None)
 
@@ -54,8 +54,8 @@ class ThreadStacks:
 
     def at(self, native_id: int, times: Int64) -> tuple[list[StackEntry | None], Int64]:
         """The stack of the last call that the thread made before each of `times`, and when it was made."""
-        called, places = self._calls.get(native_id, ([], []))
+        called, entries = self._calls.get(native_id, ([], []))
         moments = np.array(called, np.int64) + self._clock.offset_ns
         last = np.searchsorted(moments, times, side="right") - 1
         began = np.where(last >= 0, moments[last], 0) if len(moments) else np.zeros(len(times), np.int64)
-        return [places[one] if one >= 0 else None for one in last.tolist()], began
+        return [entries[one] if one >= 0 else None for one in last.tolist()], began

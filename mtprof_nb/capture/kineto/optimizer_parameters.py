@@ -1,4 +1,4 @@
-"""Which parameter each op of an optimizer works for, told by the memory that it works on."""
+"""The parameter that each op of an optimizer updates, found by the address of the op's inputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mtprof_nb.model.trace import Int32, Int64
 
 _STEP = "Optimizer.step#"
 _TORCH_OP = 0
-#: What torch's own machinery calls ops and nodes; no optimizer steps inside them.
+#: How names of torch's ops and nodes begin; no optimizer step runs inside them.
 _OPS = ("aten::", "autograd::")
 
 
@@ -39,10 +39,10 @@ class UpdatedParameters:
 
 
 def updated_parameters(ops: OptimizerOps, torch: Any) -> UpdatedParameters:
-    """The parameters that these ops work for. Shapes must have been recorded.
+    """The parameters that these ops update. Shapes must have been recorded.
 
-    Only memory that lives on is recognised: parameters, and what optimizers keep for them. An op on a temporary
-    belongs to the parameter that the ops before and after it work for, if that is one.
+    Parameters and the state that optimizers keep for them are recognised by their memory. An op on a temporary belongs
+    to the parameter of the ops before and after it, if both have the same.
     """
     owners = _owners(torch)
     outermost = ThreadIntervals(ops.start_ns, ops.end_ns, ops.thread).outermost(np.ones(len(ops.nodes), np.bool_))
@@ -96,14 +96,14 @@ def _parameter(node: Any, owners: dict[int, str]) -> str | None:
 
 
 def _between(known: list[str | None]) -> list[str | None]:
-    """Each gap between two ops for one parameter filled."""
+    """`known` with each gap between two ops of one parameter filled."""
     filled, last = list(known), -1
-    for place, name in enumerate(known):
+    for index, name in enumerate(known):
         if name is None:
             continue
         if last >= 0 and known[last] == name:
-            filled[last:place] = [name] * (place - last)
-        last = place
+            filled[last:index] = [name] * (index - last)
+        last = index
     return filled
 
 

@@ -1,4 +1,4 @@
-"""Python calls of this package among those that Kineto recorded, and what they themselves call."""
+"""Python calls of this package among those that Kineto recorded, and calls on its behalf."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mtprof_nb.capture.shared.python_stacks import is_in_folder, is_standard_lib
 from mtprof_nb.model.trace import Bool, Int64
 
 _PACKAGE = str(Path(__file__).parents[2])
-#: Calls from these are never the user's: torch's profiler, its compiler where it is asked for, and imports.
+#: All calls below these serve the profiler: torch's profiler, queries of its compiler, and imports.
 _CLOSED = (
     "torch/autograd/profiler.py(",
     "torch/profiler/",
@@ -24,7 +24,7 @@ _CLOSED = (
 
 
 def own_python(columns: KinetoColumns) -> Bool:
-    """Which events are calls of this package, or of others on its behalf. The user's own, whoever called, are not."""
+    """The events that are calls of this package, or calls on its behalf, but never calls of the user's functions."""
     own = columns.where_name(is_own_name) & columns.is_python
     of_own_threads = np.isin(columns.thread, np.unique(columns.thread[own]))
     parents = columns.intervals.parents(columns.is_python & of_own_threads)
@@ -48,12 +48,12 @@ def is_own_name(name: str) -> bool:
 
 
 def is_closed_name(name: str) -> bool:
-    """Whether all that it calls serves the same end."""
+    """Whether all calls below it are on behalf of the same caller."""
     return any(part in name for part in _CLOSED)
 
 
 def is_serving_name(name: str) -> bool:
-    """Whether it is a function of C or of the standard library, which may call back into the user's code."""
+    """Whether it is a C function or one of the standard library, which may call back into the user's code."""
     if name.startswith(("<built-in", "<method", "<frozen ", "<string>(")):
         return True
     file = name.partition("(")[0]

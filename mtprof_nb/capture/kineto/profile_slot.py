@@ -1,4 +1,4 @@
-"""The interpreter's one place for a profile function: Kineto's Python tracer needs it, and cProfile may have it."""
+"""The interpreter's one profile function (`sys.setprofile`): Kineto's Python tracer needs it, cProfile may use it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mtprof_nb.model.trace import PYTHON, Trace
 
 
 class ProfileSlot:
-    """Whether the place is free at the start of a recording, and who took it in the meantime."""
+    """Watches the profile function from the start of a recording to its end."""
 
     def __init__(self) -> None:
         self._ours: Any = None
@@ -23,7 +23,7 @@ class ProfileSlot:
         self._is_lost = False
 
     def is_free(self) -> bool:
-        """Whether nobody profiles Python; warns where somebody does, whose recording Kineto would end."""
+        """Whether no other profiler of Python is active; warns where one is, for Kineto would end its recording."""
         if sys.getprofile() is None and threading.getprofile() is None:
             return True
         warn(
@@ -33,33 +33,33 @@ class ProfileSlot:
         return False
 
     def started(self) -> None:
-        """Note who has the place now that Kineto records."""
+        """Note Kineto's profile function, now that it records."""
         self._thread, self._ours = threading.get_native_id(), sys.getprofile()
 
     def stopping(self) -> None:
-        """Note whether somebody has taken the place since."""
+        """Note whether another profiler has replaced it since."""
         now, ours, self._ours = sys.getprofile(), self._ours, None
         self._is_lost = ours is not None and now is not ours and threading.get_native_id() == self._thread
         self._theirs = now if self._is_lost else None
 
     def stopped(self) -> None:
-        """Let their profiler go on that Kineto's end has removed."""
+        """Install the other profiler again, which Kineto's end has removed."""
         theirs, self._theirs = self._theirs, None
         if theirs is None or sys.getprofile() is not None:
             return
         if callable(theirs):
             sys.setprofile(theirs)
-        else:  # cProfile's own object, which stands for a function of C's
+        else:  # cProfile's object, whose profile function is in C
             theirs.enable()
 
     def until_lost(self, trace: Trace) -> Trace:
-        """`trace` without the stacks and modules that Kineto made up after it had lost the place."""
+        """`trace` without stacks and modules from after another profiler has replaced Kineto's profile function."""
         if not (self._is_lost and len(trace)):
             return trace
         warn("another profiler of Python was started meanwhile: stacks and modules from then on are missing")
         here = np.array([thread.native_id == self._thread for thread in trace.tracks], np.bool_)[trace.track]
         calls = trace.start_ns[here & (trace.kind == PYTHON)]
-        # The last call that Kineto saw is the one that took the place.
+        # The last call that Kineto saw is the one that installed the other profiler.
         lost = here & (trace.start_ns > calls.max(initial=0))
         blank = {name: getattr(trace, name) for name in ("stack", "module")}
         blank = {name: np.where(lost, -1, column) for name, column in blank.items() if column is not None}

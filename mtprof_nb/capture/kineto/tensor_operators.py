@@ -20,13 +20,13 @@ _UNARY = "__bool__ __nonzero__ __float__ __int__ __long__ __index__ __invert__ _
 _PROPERTIES = "T mT H mH real imag"
 
 
-#: What was replaced, by name and identity, and the Python operator for it. They live as long as the process, for Python
-#: 3.13 goes on calling the `__getitem__` that a class had when it was changed for the thousandth time.
+#: The original and its Python operator, by name and identity of the original. Kept for good: Python 3.13 goes on
+#: calling the `__getitem__` that a class had when it was changed for the thousandth time.
 _made: dict[tuple[str, int], tuple[Any, Any]] = {}
 
 
 class TensorOperators:
-    """Replaces the operators of `torch.Tensor` that are C functions by Python ones, and takes them away again."""
+    """Replaces the operators of `torch.Tensor` that are C functions by Python functions, and puts them back."""
 
     def __init__(self, torch: Any) -> None:
         self._tensor = torch.Tensor
@@ -45,8 +45,8 @@ class TensorOperators:
             self._attribute: _PROPERTIES.split(),
         }
         found = [(name, self._operator(name, wrap)) for wrap, names in wrappers.items() for name in names]
-        # All at once, without reading in between: a class has a thousand versions, and each reading after a change
-        # takes one. When they are used up, Python reads its attributes slowly for good.
+        # All at once, without reading in between: a class has a thousand version tags, and each reading after a change
+        # takes one. When they are used up, Python's attribute cache is off for this class for good.
         for name, operator in found:
             if operator is not None:
                 self._replaced.append((name, self._tensor.__dict__.get(name)))
@@ -80,7 +80,7 @@ class TensorOperators:
         def operator(self: Any, other: Any, /) -> Any:
             if self.__class__ in plain and other.__class__ in plain:
                 return original(self, other)
-            # torch looks the function up by name to hand it to a subclass: it must get the one it always got.
+            # A subclass must get the original function in `__torch_function__`, which torch looks up by name.
             if overridden((self, other)):
                 return handle(original, (self, other), self, other)
             return original(self, other)

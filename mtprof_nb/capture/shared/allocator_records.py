@@ -1,4 +1,4 @@
-"""An allocator's records, or its counter read around every op: who changed it, by how much, in this recording alone."""
+"""Memory of a recording: an allocator's records, or readings of its counter around every op."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from mtprof_nb.model.trace import OP, PYTHON, Allocations, Bool, Int32, Int64, T
 
 
 def of_recording(trace: Trace, records: Allocations) -> Allocations:
-    """`records` without releases of blocks that were there before, and totals that begin at zero.
+    """`records` with totals that begin at zero, and without releases of blocks that were allocated before.
 
-    An allocator counts on from one recording to the next, and PyTorch's goes on counting what was released while
-    nobody recorded. A later release at such an address may even be another block's, so it says nothing that is sure.
-    A block at whose address another one is allocated is gone: a thread that is not recorded has released it.
+    An allocator's totals go on from one recording to the next, and PyTorch's miss releases while nobody recorded.
+    Where a block is allocated at the address of another one, that one is gone: a thread that is not recorded has
+    released it. A release is added for it.
     """
     held: dict[tuple[int, int, int], int] = {}
     is_own = np.ones(len(records), np.bool_)
@@ -35,9 +35,9 @@ def of_recording(trace: Trace, records: Allocations) -> Allocations:
 
 
 def _with_unseen_releases(trace: Trace, records: Allocations, own: Int64, reused: Int64) -> Allocations:
-    """The records at `own`, and a release for each pair of allocations in `reused`, which have one address.
+    """The records at `own`, and a release for each pair of allocations of one address in `reused`.
 
-    The release is no op's: it comes before the op that allocates again, unless that op made the earlier block too.
+    The release belongs to no op. It comes before the op that allocates again, unless that op made the earlier block.
     """
     earlier, later = reused.T
     outside = _starts_of_outermost_ops(trace, records, later) - 1
@@ -49,7 +49,7 @@ def _with_unseen_releases(trace: Trace, records: Allocations, own: Int64, reused
         nbytes=np.concatenate((records.nbytes[own], -records.nbytes[earlier])),
         event=np.concatenate((records.event[own], np.full(len(later), -1, np.int32))),
     )
-    # Of one moment, a release comes right before the allocation that proves it.
+    # At one moment, a release comes right before the allocation at the same address.
     is_unseen = np.arange(len(rows)) >= len(own)
     return found.take(np.lexsort((2 * rows - is_unseen, found.time_ns)))
 
@@ -66,14 +66,14 @@ def _running_totals(records: Allocations) -> Int64:
     """The sum of each device's records so far."""
     total = np.zeros(len(records), np.int64)
     key = records.device.astype(np.int16) * 256 + records.device_index
-    for place in np.unique(key).tolist():
-        here = np.flatnonzero(key == place)
+    for device in np.unique(key).tolist():
+        here = np.flatnonzero(key == device)
         total[here] = np.cumsum(records.nbytes[here])
     return total
 
 
 def with_own_memory(trace: Trace) -> Trace:
-    """`trace` with its allocator's records, and what its ops found allocated, as of this recording alone."""
+    """`trace` with the allocator's records of this recording, and the bytes that were allocated around each op."""
     if trace.allocations is None:
         return trace
     records = of_recording(trace, trace.allocations)
@@ -84,20 +84,20 @@ def with_own_memory(trace: Trace) -> Trace:
 def with_readings(trace: Trace, before: Int64, after: Int64) -> Trace:
     """`trace` with the bytes its devices held before and after each op (-1: not read), and every change between.
 
-    A change between two readings is the innermost op's that was running, so that an op's own memory is the sum of
-    its rows, and the rows of a device add up to the counter. A device's own counter includes what was there before:
-    that is taken off, as far as it can be told.
+    A change between two readings belongs to the innermost op that was running: an op's own memory is the sum of its
+    rows, and the rows of a device add up to the counter. A device's counter includes memory from before the recording,
+    which is subtracted as far as it is known.
     """
     has_reading = (before >= 0) & (after >= 0)
     before, after = np.where(has_reading, before, -1), np.where(has_reading, after, -1)
     parts = []
-    for device, index in _places(trace, has_reading):
+    for device, index in _devices(trace, has_reading):
         here = has_reading & (trace.device == device) & (trace.device_index == index)
         parts.append(_changes(trace, here, before, after, counts_from_start=trace.devices[device] == "CPU"))
     return replace(trace, memory_before=before, memory_after=after, allocations=Allocations.joined(parts))
 
 
-def _places(trace: Trace, chosen: Bool) -> list[tuple[int, int]]:
+def _devices(trace: Trace, chosen: Bool) -> list[tuple[int, int]]:
     """Types and indices of the devices of the chosen events, in order."""
     # One column of small integers is sorted many times faster than pairs are.
     key = trace.device[chosen].astype(np.int16) * 256 + trace.device_index[chosen]
@@ -105,26 +105,26 @@ def _places(trace: Trace, chosen: Bool) -> list[tuple[int, int]]:
 
 
 def _changes(trace: Trace, mask: Bool, before: Int64, after: Int64, *, counts_from_start: bool) -> Allocations:
-    """The changes of one device's counter. Writes to `before` and `after` what of them is of this recording."""
+    """The changes of one device's counter. Subtracts from `before` and `after` the memory from before the recording."""
     rows = np.flatnonzero(mask)
     moment = np.concatenate((trace.start_ns[rows], trace.end_ns[rows]))
     held = np.concatenate((before[rows], after[rows]))
     parents = _intervals(trace).parents(mask)
     event = np.concatenate((parents[rows], rows))
     reader = np.concatenate((rows, rows))
-    # At one moment, what ends there was read before what begins there; an op without length begins first.
+    # At one moment, an end was read before a start, but an op without length starts first.
     begins = np.arange(len(moment)) < len(rows)
     is_instant = np.concatenate((trace.duration_ns[rows], trace.duration_ns[rows])) == 0
     order = np.lexsort((np.where(is_instant, 2 + ~begins, begins), moment))
     if not counts_from_start:
-        # A counter below its first reading has lost what was there before, at least so much of it.
+        # A counter that falls below its first reading shows that memory from before was released.
         held[order] -= np.minimum.accumulate(held[order])
         before[rows], after[rows] = held[: len(rows)], held[len(rows) :]
     nbytes = np.diff(held[order], prepend=0)
     changed = order[nbytes != 0]
     reader = reader[changed]
     return Allocations(
-        # A change that an op found as it began came before it, and is not the op's.
+        # A change that an op reads as it begins came before it.
         time_ns=np.maximum.accumulate(moment[changed] - begins[changed]),
         nbytes=nbytes[nbytes != 0],
         total=held[changed],
@@ -149,7 +149,7 @@ def _intervals(trace: Trace) -> ThreadIntervals:
 def held_around(trace: Trace, records: Allocations, ops: Bool) -> tuple[Int64, Int64]:
     """Bytes that the allocator of each of `ops` held on the op's own device when it began and when it ended."""
     before, after = np.full(len(trace), -1, np.int64), np.full(len(trace), -1, np.int64)
-    for device, index in _places(trace, ops):
+    for device, index in _devices(trace, ops):
         rows = np.flatnonzero(ops & (trace.device == device) & (trace.device_index == index))
         here = (records.device == device) & (records.device_index == index)
         times, totals = records.time_ns[here], records.total[here]

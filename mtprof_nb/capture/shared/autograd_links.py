@@ -1,4 +1,4 @@
-"""Which forward op made the autograd node that an op of the backward pass belongs to."""
+"""Finds the forward op of each op of the backward pass: the op that made the autograd node it runs for."""
 
 from __future__ import annotations
 
@@ -11,77 +11,83 @@ from mtprof_nb.capture.shared.buffered_rows import Rows
 from mtprof_nb.model.intervals import covered, innermost, nest_intervals
 from mtprof_nb.model.trace import Bool, Int32, Int64
 
-#: Values of the field `node` that are no sequence number; of the second, the number of the backward pass is taken off.
+#: Values of the field `node` that are no sequence number. The second is lowered by the number of the backward pass.
 NOT_IN_BACKWARD = -1
 NODE_WITHOUT_NUMBER = -2
-#: Nodes that a write into a view makes when it is done: one of the base, and one of the view.
+#: A write into a view makes two nodes when it is done: one for the base, and one for the view.
 _OF_WRITE = 2
 
 
 @dataclass(frozen=True)
 class Links:
-    """For each row: whether it ran in the backward pass, its autograd number, and its forward row, or -1."""
+    """For each row: whether it ran in the backward pass, its sequence number, and its forward row, or -1."""
 
     is_backward: Bool
-    #: The node or the pass that was running as the row began: equal numbers for one, -1 for none.
+    #: A number for the node or pass that was running as the row began, -1 for none.
     running: Int64
     sequence_nr: Int64
     forward: Int32
 
 
 def no_links(rows: Rows) -> Links:
-    """For a recording without autograd."""
+    """Links of a recording without autograd."""
     nothing = np.full(len(rows), -1, np.int64)
     return Links(np.zeros(len(rows), np.bool_), nothing, nothing, nothing.astype(np.int32))
 
 
 def link_by_sequence_nr(rows: Rows) -> Links:
-    """From autograd's own numbers: `counter`, the next one as each op began, and `node`, that of the running node.
+    """Link by sequence numbers: `counter` is autograd's next one as each op began, `node` that of the running node.
 
-    An op that made a node has moved the counter. An in-place op on a view makes two more when it is done, which the
-    next op finds on the counter.
+    An op that makes a node advances the counter. An in-place op on a view makes two more nodes when it is done, which
+    the next op finds on the counter.
     """
     counter = rows.of_ops(np.array(rows.ops["counter"], np.int64), -1)
     node = rows.of_ops(np.array(rows.ops["node"], np.int64), NOT_IN_BACKWARD)
     is_backward = node != NOT_IN_BACKWARD
     sequence_nr = np.where(node >= 0, node, -1)
-    lanes = rows.by_thread(rows.is_op)
-    for here in lanes:
+    threads = rows.by_thread(rows.is_op)
+    for here in threads:
         before = np.concatenate(([rows.lanes[rows.thread[here[0]]].first_sequence_nr], counter[here][:-1]))
         made = (counter[here] > before) & ~is_backward[here]
         sequence_nr[here[made]] = counter[here[made]] - 1
-    forward = np.full(len(rows), -1, np.int32)
-    wanted = np.flatnonzero(node >= 0)
-    # Numbers run on every thread by themselves: one that its own thread has used, even before, is taken to be its own.
-    is_own = node[wanted] < counter[wanted]
-    ways = np.zeros(len(wanted), np.int64)
-    for here in lanes:
-        first = rows.lanes[rows.thread[here[0]]].first_sequence_nr
-        maker = _maker_by_counter(counter[here], _is_in_place(rows, here), node[wanted])
-        usable = (maker >= 0) & (node[wanted] >= first) & (is_own == (rows.thread[wanted] == rows.thread[here[0]]))
-        usable &= rows.start[here[np.maximum(maker, 0)]] < rows.start[wanted]
-        forward[wanted[usable]] = here[maker[usable]]
-        ways += usable
-    # One that several other threads used tells nothing.
-    forward[wanted[ways > 1]] = -1
     running = node.copy()
     running[~rows.is_op] = np.array(rows.scopes["node"], np.int64)[rows.scope[~rows.is_op]]
-    for here in lanes:
+    forward = _forward_by_number(rows, threads, counter, node)
+    for here in threads:
         roots = _root_gradients(rows, here, is_backward)
         is_backward[roots] = True
         running[roots] = running[here[np.searchsorted(here, roots) + 1]]
     return Links(is_backward, running, sequence_nr, forward)
 
 
+def _forward_by_number(rows: Rows, threads: list[Int64], counter: Int64, node: Int64) -> Int32:
+    """The op that made the running node of each row, or -1."""
+    forward = np.full(len(rows), -1, np.int32)
+    wanted = np.flatnonzero(node >= 0)
+    # Each thread counts by itself: a number that the op's own thread has used is taken to be of that thread.
+    is_own = node[wanted] < counter[wanted]
+    makers = np.zeros(len(wanted), np.int64)
+    for here in threads:
+        first = rows.lanes[rows.thread[here[0]]].first_sequence_nr
+        maker = _maker_by_counter(counter[here], _is_in_place(rows, here), node[wanted])
+        usable = (maker >= 0) & (node[wanted] >= first) & (is_own == (rows.thread[wanted] == rows.thread[here[0]]))
+        usable &= rows.start[here[np.maximum(maker, 0)]] < rows.start[wanted]
+        forward[wanted[usable]] = here[maker[usable]]
+        makers += usable
+    # A number that several other threads have used is ambiguous.
+    forward[wanted[makers > 1]] = -1
+    return forward
+
+
 def _root_gradients(rows: Rows, here: Int64, is_backward: Bool) -> Int64:
-    """The `ones_like` that `backward()` makes for a scalar: no op stands between it and the first of the pass."""
+    """The `ones_like` that `backward()` runs for a scalar, directly before the first op of the pass."""
     before = here[:-1][~is_backward[here[:-1]] & is_backward[here[1:]]]
     names = (str(rows.ops["name"][op]) for op in rows.op[before].tolist())
     return before[np.fromiter((name == "aten.ones_like.default" for name in names), np.bool_, len(before))]
 
 
 def _is_in_place(rows: Rows, here: Int64) -> Bool:
-    """Which ops write into their first input: their names end in one underscore, as `aten.mul_.Tensor`."""
+    """Ops that write into their first input: their names end in an underscore, as `aten.mul_.Tensor`."""
     known: dict[Any, bool] = {}
     names = [rows.ops["name"][op] for op in rows.op[here].tolist()]
     for name in set(names):
@@ -90,7 +96,7 @@ def _is_in_place(rows: Rows, here: Int64) -> Bool:
 
 
 def _maker_by_counter(counter: Int64, is_in_place: Bool, numbers: Int64) -> Int64:
-    """The first op with more than each number on its counter, or the write into a view before it."""
+    """The first op whose counter is beyond each number, or the write into a view before that op."""
     at = np.searchsorted(counter, numbers, side="right")
     before, found = np.maximum(at - 1, 0), np.minimum(at, len(counter) - 1)
     nodes_between = counter[found] - counter[before]
@@ -100,7 +106,7 @@ def _maker_by_counter(counter: Int64, is_in_place: Bool, numbers: Int64) -> Int6
 
 
 def link_by_node(rows: Rows) -> Links:
-    """From the identity of nodes: when each was made, and when its backward began. Numbers are by age."""
+    """Link by the identity of nodes: when each was made, and when its backward began. Sequence numbers are by age."""
     running = np.full(len(rows), -1, np.int64)
     is_backward = np.zeros(len(rows), np.bool_)
     made_at, made_by = _makers(rows)
@@ -153,7 +159,7 @@ def _last_ended(rows: Rows, here: Int64, times: Int64) -> Int64:
     ended = np.where(last >= 0, by_end[last], -1)
     parents, _ = nest_intervals(start, end)
     around = innermost(start, end, parents, times)
-    # An op in whose course the node was made counts, unless one inside it, under another name, did the work.
+    # The op around the moment made the node, unless an op inside it, of another name, has ended before.
     names = [rows.ops["name"][op] for op in rows.op[here].tolist()]
     is_inside = (ended >= 0) & (around >= 0) & (start[ended] >= start[around])
     same = np.array([names[a] == names[b] for a, b in zip(around.tolist(), ended.tolist(), strict=True)], np.bool_)

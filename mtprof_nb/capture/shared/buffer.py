@@ -1,4 +1,4 @@
-"""Buffers that a Python hook appends to while it records: flat lists, one set a thread, without a lock."""
+"""Buffers that a Python hook appends to while it records: flat lists for each thread, without a lock."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.shared.python_stacks import StackEntry, Stacks
 from mtprof_nb.model.trace import Track
 
-#: What every op has, in the order in which a hook appends it to `Lane.ops`; a hook may add more behind.
+#: The values of every op, in the order in which a hook appends them to `Lane.ops`; a hook may add more after them.
 OP_FIELDS = ("name", "device", "start", "end")
 SCOPE_FIELDS = ("name", "start", "end", "stack", "is_async", "node")
 
@@ -23,7 +23,7 @@ class Lane:
     def __init__(self) -> None:
         ident = threading.get_ident()
         native = threading.get_native_id()
-        # `current_thread` would add a dummy to the process for good where the thread is not Python's own.
+        # On a thread that Python did not start, `current_thread` would add a dummy thread for good.
         names = (thread.name for thread in threading.enumerate() if thread.ident == ident)
         self.track = Track(native, next(names, f"thread {native}"))
         self.ops: list[Any] = []
@@ -37,14 +37,14 @@ class Lane:
         #: Autograd's next sequence number on this thread when recording began here.
         self.first_sequence_nr = 0
         self.open_scopes: list[Scope] = []
-        #: Those that a runtime's own `record_function` opened.
+        #: Scopes that the runtime's own `record_function` opened.
         self.runtime_scopes: list[Scope] = []
         #: Paths of the modules whose forward is running, the innermost last.
         self.modules: list[tuple[Any, str]] = []
 
 
 class _Local(threading.local):
-    """The calling thread's lane, and its busiest lists at hand."""
+    """The calling thread's lane, and its most used lists."""
 
     def __init__(self, lanes: list[Lane]) -> None:
         self.lane = Lane()
@@ -71,11 +71,11 @@ class Buffer:
         self.ended = self.began
 
     def scope(self, name: str) -> Scope:
-        """A context manager that records itself; nothing once the buffer is closed."""
+        """A context manager that records a scope; it does nothing once the buffer is closed."""
         return Scope(self, name)
 
     def close(self) -> int:
-        """No new event from now on; how many were left out because of `max_events`."""
+        """Accept no more events; returns how many were dropped because of `max_events`."""
         self.is_open = False
         self.ended = time.perf_counter_ns()
         return max(self.number() - 1 - self.limit, 0)
@@ -110,7 +110,7 @@ class Scope:
         if lane is None:
             return
         end = time.perf_counter_ns()
-        # One that ends on another thread has no place in either thread's nesting.
+        # A scope that ends on another thread nests in neither thread.
         ends_elsewhere = threading.get_native_id() != lane.track.native_id
         lane.scopes.extend(self.record(end, ends_elsewhere))
         if self in lane.open_scopes:

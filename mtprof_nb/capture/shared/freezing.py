@@ -1,4 +1,4 @@
-"""From the records of a Python hook to a `Trace`. Each optional column is made only where its flag asks for it."""
+"""Makes a `Trace` of the records of a Python hook. An optional column is made only where its flag is on."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from mtprof_nb.model.trace import BACKWARD, OP, OPTIMIZER, SCOPE, STEP_PREFIX, B
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """How one runtime's own objects read, asked once for each object when the recording is over."""
+    """Functions that describe a runtime's objects, called once for each object when the recording is over."""
 
-    #: (name, overload) of what a hook recorded as `name`.
+    #: (name, overload) of the object that a hook recorded as `name`.
     name: Callable[[Any], tuple[str, str]] = lambda raw: (str(raw), "")
-    #: (device type, index) of what it recorded as `device`.
+    #: (device type, index) of the object that it recorded as `device`.
     device: Callable[[Any], tuple[str, int]] = lambda raw: (str(raw), 0)
     dtype: Callable[[Any], str] = str
     link: Callable[[Rows], Links] = no_links
-    #: Whether a frame of this code runs the backward pass, so that what it calls is autograd's.
+    #: Whether a frame of this code runs the backward pass.
     is_engine: Callable[[CodeType], bool] = lambda _code: False
     #: Whether a frame of this code calls a module.
     is_module: Callable[[CodeType], bool] = lambda _code: False
@@ -42,7 +42,7 @@ class Vocabulary:
 
 
 def freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
-    """Everything recorded in `buffer`, which this closes. Warns where `max_events` was reached."""
+    """Close `buffer` and make a trace of its records. Warns where `max_events` was reached."""
     dropped = buffer.close()
     with collector_paused():
         trace = _freeze(buffer, vocabulary)
@@ -116,7 +116,7 @@ def _with_facts(trace: Trace, rows: Rows, vocabulary: Vocabulary, undecided: Boo
         module, modules = intern(rows.ops["module"])
         module = rows.of_ops(module, -1)
         trace = replace(trace, phase=settled(trace.phase, undecided, module >= 0))
-        trace = replace(trace, module=np.where(_is_lent(trace, module >= 0), module[trace.forward], module))
+        trace = replace(trace, module=np.where(_takes_from_forward(trace, module >= 0), module[trace.forward], module))
         trace = replace(trace, modules=modules)
     if "before" in rows.ops:
         before, after = (rows.of_ops(np.array(rows.ops[side], np.int64), -1) for side in ("before", "after"))
@@ -129,7 +129,7 @@ def _phase(rows: Rows, links: Links) -> tuple[Int8, Bool]:
     recorded = _recorded_by_autograd(rows, links)
     in_loader = rows.inside(_is_scope_of(rows, OF_LOADER))
     step = rows.innermost(_is_scope_of(rows, OF_OPTIMIZER))
-    # A step may run inside a node, in a hook of it, and a pass inside a step, by its closure: the inner one counts.
+    # A step may run inside a node (in a hook), and a backward pass inside a step (in a closure): the inner one counts.
     is_inner = links.running == links.running[step]
     is_backward = links.is_backward & ~((step >= 0) & is_inner)
     return phases(rows.is_op, recorded, in_loader, is_backward, step >= 0)
@@ -143,7 +143,7 @@ def _is_scope_of(rows: Rows, prefix: str) -> Bool:
 
 
 def _recorded_by_autograd(rows: Rows, links: Links) -> Bool:
-    """Ops for which autograd made a node, and all that is around or inside one, up to the outermost op."""
+    """Ops for which autograd made a node, and all ops around and inside them."""
     made: Bool = (links.sequence_nr >= 0) & ~links.is_backward & rows.is_op
     with_autograd = rows.of_ops(np.array(rows.ops.get("grad", [True] * len(rows.ops["name"])), np.bool_), True)
     for here in rows.by_thread(rows.is_op):
@@ -152,7 +152,7 @@ def _recorded_by_autograd(rows: Rows, links: Links) -> Bool:
 
 
 def _with_functions(made: Bool, is_without: Bool) -> Bool:
-    """`made`, with what follows a node made with autograd off: the forward of an `autograd.Function` runs so."""
+    """`made`, and the ops that follow a made node with autograd off: so runs the forward of an `autograd.Function`."""
     began = np.maximum.accumulate(np.where(~is_without, np.arange(len(made)), -1))
     last_made = np.maximum.accumulate(np.where(made, np.arange(len(made)), -1))
     inside: Bool = made | (is_without & (last_made > began))
@@ -160,7 +160,7 @@ def _with_functions(made: Bool, is_without: Bool) -> Bool:
 
 
 def _is_async(rows: Rows) -> Bool:
-    """Scopes that ended on another thread, and those of one thread that cross, as interleaved tasks' do."""
+    """Scopes that ended on another thread, and scopes of one thread that cross, as those of interleaved tasks do."""
     found = np.zeros(len(rows), np.bool_)
     is_scope = ~rows.is_op
     found[is_scope] = np.array(rows.scopes["is_async"], np.bool_)[rows.scope[is_scope]]
@@ -179,7 +179,7 @@ def _with_shapes(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
                 dtypes[dtype] = "" if dtype is None else vocabulary.dtype(dtype)
         return tuple(_plain(shape) for shape, _ in raw), tuple(dtypes[dtype] for _, dtype in raw)
 
-    # Equal ones first: every op has read its own.
+    # Equal shapes first: every op has its own copy.
     shape, distinct = intern(rows.ops["shapes"])
     described, table = intern([read(raw) for raw in distinct])
     return replace(
@@ -191,7 +191,7 @@ def _with_shapes(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
 
 
 def _plain(shape: Any) -> tuple[Any, ...]:
-    """A runtime's own kind of sizes as tuples and integers."""
+    """A runtime's sizes as tuples and integers."""
     return tuple(_plain(size) if isinstance(size, tuple | list) else int(size) for size in shape)
 
 
@@ -200,24 +200,24 @@ def _with_stacks(trace: Trace, rows: Rows, vocabulary: Vocabulary, undecided: Bo
     found = stacks.freeze(entries, vocabulary.is_engine, vocabulary.is_module, vocabulary.folder)
     trace = replace(trace, phase=settled(trace.phase, undecided, rows.of_all(found.is_in_module)))
     own = rows.of_all(found.stack)
-    lent = _is_lent(trace, rows.of_all(found.has_own_backward))
-    # The forward op may itself be of a backward pass, with a stack lent by another.
-    lender = trace.forward.copy()
-    while (again := lent & lent[lender] & (trace.forward[lender] >= 0)).any():
-        lender[again] = trace.forward[lender[again]]
-    stack = np.where(lent, own[lender], own)
+    of_forward = _takes_from_forward(trace, rows.of_all(found.has_own_backward))
+    # The forward op may itself be of a backward pass, and take the stack of its own forward op.
+    source = trace.forward.copy()
+    while (again := of_forward & of_forward[source] & (trace.forward[source] >= 0)).any():
+        source[again] = trace.forward[source[again]]
+    stack = np.where(of_forward, own[source], own)
     in_python = rows.of_all(found.has_own_backward) & rows.is_op & (trace.phase == BACKWARD)
-    return replace(trace, stack=stack, stacks=found.tree, stack_is_forward=lent, is_python_backward=in_python)
+    return replace(trace, stack=stack, stacks=found.tree, stack_is_forward=of_forward, is_python_backward=in_python)
 
 
-def _is_lent(trace: Trace, has_own: Bool) -> Bool:
-    """Ops of the backward pass that take a fact from their forward op, having none of their own."""
-    lent: Bool = (trace.phase == BACKWARD) & (trace.forward >= 0) & ~has_own
-    return lent
+def _takes_from_forward(trace: Trace, has_own: Bool) -> Bool:
+    """Ops of the backward pass without a stack or module of their own: they take that of their forward op."""
+    found: Bool = (trace.phase == BACKWARD) & (trace.forward >= 0) & ~has_own
+    return found
 
 
 def _flops(rows: Rows) -> Any:
-    """Operations of each op; the outer one's, where an op and one inside it both have a formula."""
+    """Operations of each op. An op inside another one with a formula is counted by that."""
     flops = rows.of_ops(np.array(rows.ops["flops"], np.int64), -1)
     flops[rows.parents(flops >= 0) >= 0] = -1
     return flops

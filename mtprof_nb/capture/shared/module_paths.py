@@ -21,8 +21,8 @@ class _Names:
     def path(self, parent: Any, parent_path: str, module: Any) -> str:
         """The path of `module`, called by `parent`.
 
-        Where it is none of the parent's own, or has no parent, as where a checkpoint calls it again in the backward
-        pass, it keeps the path under which a parent called it before; else its class name stands for it.
+        A module that is not inside `parent`, or without a parent, keeps the path under which a parent called it
+        before: a checkpoint calls a module again in the backward pass. Otherwise its path is its class name.
         """
         known = self._known.get((parent_path, id(module)))
         if known is not None and known[0]() is module:
@@ -49,7 +49,7 @@ class _Names:
 
 
 class ModulePaths:
-    """Told of every module's forward as it begins and ends, on whatever thread."""
+    """The running modules of each thread; `enter` and `leave` are called around every module's forward."""
 
     def __init__(self, buffer: Buffer) -> None:
         self._local = buffer.local
@@ -70,9 +70,9 @@ class ModulePaths:
 
 
 class ModulesOnStack:
-    """Finds the running modules on the Python stack: the frames of `call`, each of which calls one's forward.
+    """Finds the running modules on the Python stack: each frame of `call` calls the forward of one.
 
-    Nothing is installed, so nothing of ours is in the way of a compiler that looks at hooks.
+    Nothing is installed, so that a compiler finds no hook of ours.
     """
 
     def __init__(self, call: CodeType) -> None:
@@ -84,7 +84,7 @@ class ModulesOnStack:
         modules = []
         while frame is not None:
             if frame.f_code is self._call:
-                # The frame keeps these locals itself for as long as it keeps the mapping.
+                # Reading `f_locals` keeps no local alive for longer than its frame.
                 modules.append(frame.f_locals["self"])
             frame = frame.f_back
         path = None

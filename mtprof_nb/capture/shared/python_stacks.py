@@ -1,4 +1,4 @@
-"""The Python stack at an op: exact lines, interned while recording, turned into text only when it is frozen."""
+"""The Python stack at an op: interned while recording, turned into files and lines when the recording is over."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from mtprof_nb.capture.registry import HOOK_KINDS
 from mtprof_nb.capture.shared.interning import distinct
 from mtprof_nb.model.trace import Bool, Frame, Int32, StackInterner, StackTree
 
-#: Modules and packages whose frames say nothing about the user's program: the profiler, what a runtime puts
-#: between an op and whoever listens, and what a notebook or a thread runs below the user's code.
+#: Modules and packages whose frames are hidden: the profiler, code that a runtime runs between an op and a hook, and
+#: code of a notebook or of Python that calls the user's.
 _HIDDEN = (
     "mtprof_nb",
     *(module for kind in HOOK_KINDS.values() for module in kind.hidden_modules),
@@ -27,13 +27,13 @@ _HIDDEN = (
 )
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 _SITE_PACKAGES = ("site-packages", "dist-packages")
-#: The outermost file of a kernel, which runs as `__main__` and is no module that could be looked up.
+#: The outermost file of a kernel. It runs as `__main__`, so that it is not in `sys.modules` by its name.
 _LAUNCHER = "ipykernel_launcher.py"
 
 
 @lru_cache(maxsize=65536)
 def is_hidden_file(filename: str) -> bool:
-    """Whether frames of this file are the profiler's or the notebook's own, and left out of every stack."""
+    """Whether frames of this file are left out of every stack."""
     if filename.startswith("<frozen ") or filename.endswith(_LAUNCHER):
         return True
     return any(_lies_in(filename, sys.modules.get(name)) for name in _HIDDEN)
@@ -45,17 +45,17 @@ def is_in_folder(filename: str, folder: str) -> bool:
 
 
 def is_standard_library(filename: str) -> bool:
-    """Whether this file is Python's own. Installed packages are not, which may lie in a folder inside its folder."""
+    """Whether this file is Python's own. Installed packages are not, though they may lie below the same folder."""
     return is_in_folder(filename, _STANDARD_LIBRARY) and not any(part in filename for part in _SITE_PACKAGES)
 
 
 def _lies_in(filename: str, module: ModuleType | None) -> bool:
-    place: str | None = getattr(module, "__file__", None)
-    if not place:
+    module_file: str | None = getattr(module, "__file__", None)
+    if not module_file:
         return False
     if hasattr(module, "__path__"):
-        return Path(place).parent in Path(filename).parents
-    return filename == place
+        return Path(module_file).parent in Path(filename).parents
+    return filename == module_file
 
 
 class StackEntry:
@@ -84,11 +84,11 @@ class Stacks:
             code = frame.f_code
             instruction = frame.f_lasti
             # CPython keeps the instructions inside the code object: the sum is an address, unique while it lives.
-            place = id(code) + instruction
+            address = id(code) + instruction
             try:
-                caller = entry.callers[place]
+                caller = entry.callers[address]
             except KeyError:
-                caller = entry.callers.setdefault(place, StackEntry(code, instruction, entry))
+                caller = entry.callers.setdefault(address, StackEntry(code, instruction, entry))
             if caller.is_outermost:
                 return caller
             entry = caller
@@ -97,7 +97,7 @@ class Stacks:
 
 
 def _is_cell_runner(code: CodeType) -> bool:
-    """Whether this is IPython's function that runs a cell: nothing of the user's lies below it."""
+    """Whether this is IPython's function that runs a cell: none of its callers is the user's."""
     return code.co_name == "run_code" and Path(code.co_filename).name == "interactiveshell.py"
 
 
@@ -106,9 +106,9 @@ class FrozenStacks(NamedTuple):
 
     stack: Int32
     tree: StackTree
-    #: Whether Python of the user's stood between autograd's engine and the op: then the stack is the op's own.
+    #: Whether the user's Python runs between autograd's engine and the op: then the stack is the op's own.
     has_own_backward: Bool
-    #: Whether a module's call stood on the stack.
+    #: Whether a module's call is on the stack.
     is_in_module: Bool
 
 
@@ -118,9 +118,9 @@ def freeze(
     is_module: Callable[[CodeType], bool],
     runtime_folder: str,
 ) -> FrozenStacks:
-    """Interned text of the captured stacks.
+    """The captured stacks as a `StackTree`.
 
-    `is_engine` knows the frame below which the backward pass begins, `is_module` those that call a module.
+    `is_engine` recognises the code that runs the backward pass, `is_module` the code that calls a module.
     """
     interner = StackInterner()
     position, once = distinct(entries)

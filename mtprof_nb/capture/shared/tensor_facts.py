@@ -66,7 +66,7 @@ class TensorFacts:
         return found
 
     def _device_of_subclass(self, tensor: Any) -> Any:
-        """Where its storage is, whatever attributes of its own it has."""
+        """The device of its storage, read past attributes of the subclass."""
         try:
             with self._without_overrides():
                 return self._read_device(tensor)
@@ -74,7 +74,7 @@ class TensorFacts:
             return self.cpu
 
     def device_of_result(self, result: Any, kwargs: dict[str, Any]) -> Any:
-        """Where an op without input tensors ran: where its result is, or was asked to be."""
+        """The device of an op without input tensors: that of its result, or of the argument `device`."""
         found = self.device(self.tensors((result,), {}))
         wanted = kwargs.get("device")
         return found if found is not None else wanted if hasattr(wanted, "type") else self.cpu
@@ -84,7 +84,7 @@ class TensorFacts:
         found = [self._entry(value) for value in args]
         found += [entry for value in kwargs.values() if (entry := self._entry(value))[1] is not None]
         shapes = tuple(found)
-        # One copy of each: thousands that are alike would be scanned again and again by the collector.
+        # One copy of each: the garbage collector would scan thousands of equal ones again and again.
         return self._shapes.setdefault(shapes, shapes)
 
     def _entry(self, value: Any) -> tuple[Any, Any]:
