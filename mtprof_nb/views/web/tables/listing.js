@@ -48,8 +48,9 @@ export class Listing {
       onkeydown: (event) => this.#key(event),
       onclick: (event) => this.#click(/** @type {Element} */ (event.target)),
     });
+    const files = first.files.flatMap((file) => this.#file(file));
     const rest = first.rest.map((cost) => this.#line({ line: /** @type {const} */ (""), ...cost }, "mtprof-line-rest"));
-    this.element.append(this.#head, ...first.files.flatMap((file) => this.#file(file)), ...rest);
+    this.element.append(this.#head, ...files, ...rest);
   }
 
   /** @param {ListedFile} file */
