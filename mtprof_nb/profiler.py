@@ -233,7 +233,7 @@ class profile(TraceMetadata, Results):
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """`function` with each call recorded to its end; coroutines and generators too."""
-        return decorated(self, function)
+        return decorated(lambda: self, function, with_generators=True)
 
     def prepare_trace(self) -> None:
         """Open the next window, and warm it up."""

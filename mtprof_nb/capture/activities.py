@@ -118,9 +118,7 @@ def with_cuda(activities: Iterable[Any] | None, use_cuda: bool | None) -> Iterab
         return activities
     message = "`use_cuda` is deprecated, use `activities` argument instead"
     warnings.warn(message, FutureWarning, stacklevel=3)
-    chosen = {as_activity(item) for item in activities} if activities is not None else None
-    if chosen is None:
-        chosen = {as_activity(name) for name in resolve_activities(None)[0]}
+    chosen = set(map(as_activity, resolve_activities(None)[0] if activities is None else activities))
     cuda = as_activity("CUDA")
     return (chosen | {cuda}) if use_cuda else (chosen - {cuda})
 

@@ -12,50 +12,36 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def decorated(context: AbstractContextManager[Any], function: Callable[P, R]) -> Callable[P, R]:
-    """`function` in `context`, which is entered by a call, or by the first step of a coroutine or generator."""
-    wrapper = _calling
-    for is_kind, of_kind in _KINDS:
-        if is_kind(function):
-            wrapper = of_kind
-    return cast("Callable[P, R]", functools.wraps(function)(wrapper(context, function)))
+def decorated(
+    make: Callable[[], AbstractContextManager[Any]], function: Callable[P, R], *, with_generators: bool
+) -> Callable[P, R]:
+    """`function` in the context that `make` returns, entered by a call, or by the first step of a coroutine.
 
+    `with_generators`: also by the first step of a generator; otherwise its context ends with the call that makes it.
+    """
 
-def _calling(context: AbstractContextManager[Any], function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        with context:
+        with make():
             return function(*args, **kwargs)
 
-    return call
-
-
-def _awaiting(context: AbstractContextManager[Any], function: Callable[..., Any]) -> Callable[..., Any]:
     async def coroutine(*args: Any, **kwargs: Any) -> Any:
-        with context:
-            return await function(*args, **kwargs)
+        with make():
+            return await cast("Any", function)(*args, **kwargs)
 
-    return coroutine
-
-
-def _generating(context: AbstractContextManager[Any], function: Callable[..., Any]) -> Callable[..., Any]:
     def generator(*args: Any, **kwargs: Any) -> Any:
-        with context:
-            return (yield from function(*args, **kwargs))
+        with make():
+            return (yield from cast("Any", function)(*args, **kwargs))
 
-    return generator
-
-
-def _generating_async(context: AbstractContextManager[Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    async def generator(*args: Any, **kwargs: Any) -> Any:
-        with context:
-            async for item in function(*args, **kwargs):
+    async def async_generator(*args: Any, **kwargs: Any) -> Any:
+        with make():
+            async for item in cast("Any", function)(*args, **kwargs):
                 yield item
 
-    return generator
-
-
-_KINDS = (
-    (inspect.iscoroutinefunction, _awaiting),
-    (inspect.isgeneratorfunction, _generating),
-    (inspect.isasyncgenfunction, _generating_async),
-)
+    wrapper: Callable[..., Any] = call
+    if inspect.iscoroutinefunction(function):
+        wrapper = coroutine
+    elif with_generators and inspect.isgeneratorfunction(function):
+        wrapper = generator
+    elif with_generators and inspect.isasyncgenfunction(function):
+        wrapper = async_generator
+    return cast("Callable[P, R]", functools.wraps(function)(wrapper))

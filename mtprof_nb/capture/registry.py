@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -23,8 +23,8 @@ class HookKind:
     factory: str
     #: An estimate of the time that recording adds to an event, in nanoseconds, measured on programs of small ops.
     event_ns: int
-    #: What each flag of `Recorded` adds to that.
-    flag_ns: Mapping[str, int] = field(default_factory=dict)
+    #: The time that each flag of `Recorded` adds to that; None: some flags add half of `event_ns` each.
+    flag_ns: Mapping[str, int] | None = None
     #: Whether hook `auto` takes it where its runtime is imported.
     is_default: bool = True
     #: Modules that run between an op and the hook: stacks leave their frames out.
@@ -47,11 +47,9 @@ class HookKind:
 
     def cost_ns(self, recorded: object) -> int:
         """The estimate for an event with the flags of `recorded`."""
-        return self.event_ns + sum(ns for flag, ns in self.flag_ns.items() if getattr(recorded, flag))
-
-
-def _half_each(event_ns: int) -> dict[str, int]:
-    return dict.fromkeys(("record_shapes", "profile_memory", "with_modules"), event_ns // 2)
+        usual = dict.fromkeys(("record_shapes", "profile_memory", "with_modules"), self.event_ns // 2)
+        flag_ns = usual if self.flag_ns is None else self.flag_ns
+        return self.event_ns + sum(ns for flag, ns in flag_ns.items() if getattr(recorded, flag))
 
 
 _TORCH_MODULES = ("torch._ops", "torch.utils._python_dispatch", "torch.autograd.profiler")
@@ -63,7 +61,6 @@ HOOK_KINDS = {
             "torch",
             "mtprof_nb.capture.kineto.kineto_hook:KinetoHook",
             event_ns=600,
-            flag_ns=_half_each(600),
             hidden_modules=_TORCH_MODULES,
             reaches_torch=True,
         ),
@@ -88,7 +85,6 @@ HOOK_KINDS = {
             "mindtorch_v2",
             "mtprof_nb.capture.eager.runtimes:MindTorchHook",
             event_ns=1_700,
-            flag_ns=_half_each(1_700),
             hidden_modules=("mindtorch_v2._dispatch", "mindtorch_v2.profiler"),
         ),
         HookKind(
@@ -96,15 +92,12 @@ HOOK_KINDS = {
             "candle",
             "mtprof_nb.capture.eager.runtimes:CandleHook",
             event_ns=1_700,
-            flag_ns=_half_each(1_700),
             hidden_modules=("candle._dispatch", "candle.profiler"),
         ),
     )
 }
 #: Scopes alone, recorded where no runtime is imported.
-SCOPES = HookKind(
-    "scopes", "", "mtprof_nb.capture.shared.scopes_hook:ScopesHook", event_ns=600, flag_ns=_half_each(600)
-)
+SCOPES = HookKind("scopes", "", "mtprof_nb.capture.shared.scopes_hook:ScopesHook", event_ns=600)
 #: Modules of the runtimes that can be recorded.
 RUNTIMES = tuple(dict.fromkeys(kind.runtime for kind in HOOK_KINDS.values()))
 

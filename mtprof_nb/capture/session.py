@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import atexit
-import functools
 import gc
-import inspect
 import os
 import threading
 import weakref
@@ -13,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import InitVar, dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from mtprof_nb.capture.async_scopes import OpenScope, OpenScopes, current_task
+from mtprof_nb.capture.decorated import decorated
 from mtprof_nb.capture.finish import Steps, StoppedWindow
 from mtprof_nb.capture.hook import Clock, Request
 from mtprof_nb.capture.torch_scope import is_being_compiled, torch_scope
@@ -247,21 +246,7 @@ class record_function:
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """`function` with each call in a scope; the scope of an `async def` ends with its coroutine."""
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def awaited(*args: P.args, **kwargs: P.kwargs) -> Any:
-                with record_function(self.name, self.args):
-                    return await function(*args, **kwargs)
-
-            return cast("Callable[P, R]", awaited)
-
-        @functools.wraps(function)
-        def scoped(*args: P.args, **kwargs: P.kwargs) -> R:
-            with record_function(self.name, self.args):
-                return function(*args, **kwargs)
-
-        return scoped
+        return decorated(lambda: record_function(self.name, self.args), function, with_generators=False)
 
 
 def _checked_name(name: object) -> str:

@@ -118,7 +118,7 @@ def test_the_environment_can_ask_for_an_execution_trace(monkeypatch):
 @pytest.mark.parametrize(("key", "value"), [("k", 3), ("k", None), ("k", {"a": 1}), (3, "text")])
 def test_metadata_that_is_no_text_is_refused_at_the_call(call, key, value, tmp_path):
     prof = mtp.profile()
-    with pytest.raises(TypeError, match="write it with json"):
+    with pytest.raises(TypeError, match="convert it with json"):
         getattr(prof, call)(key, value)
     with prof:
         pass

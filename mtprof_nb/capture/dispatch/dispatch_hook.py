@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -263,19 +263,16 @@ class _Unrecorded:
         self._scope, self._passing_on = scope, passing_on
 
     def __enter__(self) -> None:
-        with self._passing_on_here():
-            self._scope.__enter__()
+        self._call(self._scope.__enter__)
 
     def __exit__(self, *exception: Any) -> None:
-        with self._passing_on_here():
-            self._scope.__exit__(*exception)
+        self._call(self._scope.__exit__, *exception)
 
-    @contextmanager
-    def _passing_on_here(self) -> Iterator[None]:
+    def _call(self, method: Callable[..., Any], *args: Any) -> None:
         here = threading.get_ident()
         self._passing_on.add(here)
         try:
-            yield
+            method(*args)
         finally:
             self._passing_on.discard(here)
 

@@ -36,11 +36,15 @@ _HOSTS = ("/ipykernel/", "/IPython/", "/jupyter_client/", "/zmq/", "/tornado/", 
 _Position = tuple[int, int]
 
 
-def busy_threads() -> list[str]:
-    """Names of other threads that run code of the user's, a library's or a runtime's now."""
-    known = {thread.ident: thread.name for thread in threading.enumerate()}
-    frames = frames_of_others().items()
-    return [known.get(ident, str(ident)) for ident, frame in frames if not _waits(frame.f_code.co_filename)]
+def others_are_busy() -> bool:
+    """Whether another thread runs code of the user's, a library's or a runtime's now."""
+    return not all(_waits(frame.f_code.co_filename) for frame in frames_of_others().values())
+
+
+def _other_threads() -> list[tuple[threading.Thread, FrameType]]:
+    """The other threads that Python knows, and their innermost frames."""
+    known = {thread.ident: thread for thread in threading.enumerate()}
+    return [(known[ident], frame) for ident, frame in frames_of_others().items() if ident in known]
 
 
 def _waits(file: str) -> bool:
@@ -125,9 +129,7 @@ class LeftOpen:
 
 def positions() -> dict[int, _Position]:
     """The position of each other Python thread, by native id."""
-    native = {thread.ident: thread.native_id for thread in threading.enumerate()}
-    frames = frames_of_others().items()
-    return {native[ident] or 0: (id(frame), frame.f_lasti) for ident, frame in frames if ident in native}
+    return {thread.native_id or 0: (id(frame), frame.f_lasti) for thread, frame in _other_threads()}
 
 
 #: One for the process, as Kineto is.
@@ -170,9 +172,8 @@ class ThreadsBefore:
 
 def _threads_of_the_user() -> list[tuple[int, str]]:
     """Native ids and names of other threads, without idle ones and those of hosts, such as a notebook's kernel."""
-    known = {thread.ident: (thread.native_id or 0, thread.name) for thread in threading.enumerate()}
-    frames = frames_of_others().items()
-    return [known[ident] for ident, frame in frames if ident in known and not (_is_of_a_host(frame) or _is_idle(frame))]
+    others = (thread for thread, frame in _other_threads() if not (_is_of_a_host(frame) or _is_idle(frame)))
+    return [(thread.native_id or 0, thread.name) for thread in others]
 
 
 def _is_idle(frame: FrameType) -> bool:
@@ -213,7 +214,7 @@ class RecordedThreads:
     def choose(self, *, with_python: bool) -> None:
         """Choose for the part that is about to start. `with_python`: Kineto follows Python in it."""
         was_all = self.are_all
-        if with_python and busy_threads():
+        if with_python and others_are_busy():
             self._obstacle = (
                 "Kineto cannot follow Python while they run; start them inside, or profile without stacks and modules"
             )

@@ -16,9 +16,8 @@ from mtprof_nb.capture.kineto.busy_threads import Unfinished
 from mtprof_nb.capture.kineto.fast_scopes import FastScopes, with_inputs
 from mtprof_nb.capture.kineto.kineto_events import KinetoColumns, read_columns, read_devices
 from mtprof_nb.capture.kineto.kineto_flops import kineto_flops
-from mtprof_nb.capture.kineto.kineto_inputs import read_shapes, read_values
+from mtprof_nb.capture.kineto.kineto_inputs import read_extras, read_record_functions, read_shapes, read_values
 from mtprof_nb.capture.kineto.kineto_links import Links, link
-from mtprof_nb.capture.kineto.kineto_metadata import read_extras, read_record_functions
 from mtprof_nb.capture.kineto.module_names import paths_of_modules
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
 from mtprof_nb.capture.kineto.optimizer_parameters import OptimizerOps, nodes_by_id, nodes_in_steps, updated_parameters

@@ -16,7 +16,7 @@ from mtprof_nb.capture.activities import available
 from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all
-from mtprof_nb.capture.kineto.busy_threads import RecordedThreads, busy_threads, let_ops_end
+from mtprof_nb.capture.kineto.busy_threads import RecordedThreads, let_ops_end, others_are_busy
 from mtprof_nb.capture.kineto.event_cap import EventCap, Room, within_limits
 from mtprof_nb.capture.kineto.fast_scopes import FastScopes
 from mtprof_nb.capture.kineto.kineto_build import Noted, build_trace
@@ -170,7 +170,7 @@ class KinetoHook:
             self._uninstall()
         self._read_out()
         # Kineto's Python tracer cannot be started while other threads run.
-        can_restart = self._slot is None or (self._caps[-1].was_mistaken(self._parts[-1:]) and not busy_threads())
+        can_restart = self._slot is None or (self._caps[-1].was_mistaken(self._parts[-1:]) and not others_are_busy())
         has_events_left = sum(map(len, self._parts)) < self._request.max_events
         if can_restart and has_events_left and self.threads.can_go_on() and self._room().for_another_part():
             self.start()
@@ -181,7 +181,7 @@ class KinetoHook:
         """Wait for ops that other threads are in: Kineto would write their end into memory that it has freed."""
         if not self.threads.are_all:
             return
-        if busy_threads():
+        if others_are_busy():
             # With devices that are not recorded, torch prints no line about the change, and does nothing else either.
             is_alone = self._request.activities == {"CPU"}
             names = ("CPU", "CUDA", "XPU") if is_alone else ("CPU",)

@@ -38,9 +38,7 @@ class KinetoMemory:
     def prepare(self) -> None:
         """Warm Kineto up."""
         if self._hook is None:
-            warn(
-                "profile_memory: this build of PyTorch has no Kineto, so CPU memory is not recorded"
-            )
+            warn("profile_memory: this build of PyTorch has no Kineto, so CPU memory is not recorded")
         else:
             self._hook.prepare()
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+from mtprof_nb.capture.shared.garbage_collector import living
 
 
 class CalledModule(NamedTuple):
@@ -40,7 +41,8 @@ def paths_of_modules(called: Sequence[CalledModule]) -> list[str]:
 
 def _paths_of_living(called: Sequence[CalledModule]) -> dict[int, str]:
     """Paths of the modules that still exist, by address."""
-    alive = _alive([module.address for module in called])
+    torch = sys.modules.get("torch")
+    alive = {id(module): module for module in living(torch.nn.Module)[0]} if torch is not None and called else {}
     modules = {
         address: module
         for address, name, _ in called
@@ -64,13 +66,3 @@ def _modules_of(module: Any) -> list[tuple[str, Any]]:
         return [(path, child) for path, child in module.named_modules()]
     except Exception:  # the method may be the user's
         return []
-
-
-def _alive(addresses: Sequence[int]) -> dict[int, Any]:
-    """The living `nn.Module` instances at these addresses, found without touching any other object."""
-    torch = sys.modules.get("torch")
-    wanted = set(addresses)
-    if torch is None or not wanted:
-        return {}
-    base = torch.nn.Module
-    return {id(found): found for found in gc.get_objects() if id(found) in wanted and issubclass(type(found), base)}

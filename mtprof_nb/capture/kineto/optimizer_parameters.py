@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.capture.shared.garbage_collector import living
 from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
 from mtprof_nb.model.trace import Int32, Int64
 
@@ -109,7 +109,7 @@ def _between(known: list[str | None]) -> list[str | None]:
 
 def _owners(torch: Any) -> dict[int, str]:
     """The parameter that each block of living memory belongs to, by its address."""
-    modules, optimizers = _living(torch.nn.Module, torch.optim.Optimizer)
+    modules, optimizers = living(torch.nn.Module, torch.optim.Optimizer)
     names = _names(modules)
     owners: dict[int, str] = {}
     for optimizer in optimizers:
@@ -127,21 +127,6 @@ def _owned(optimizer: Any, names: dict[int, str], torch: Any) -> dict[int, str]:
             if address := _address(tensor):
                 owners[address] = name
     return owners
-
-
-def _living(*bases: type) -> list[list[Any]]:
-    """The living instances of each class, found without touching any other object."""
-    found: list[list[Any]] = [[] for _ in bases]
-    home: dict[type, list[Any] | None] = {}
-    for thing in gc.get_objects():
-        kind = type(thing)
-        if kind not in home:
-            home[kind] = next(
-                (things for things, base in zip(found, bases, strict=True) if issubclass(kind, base)), None
-            )
-        if (things := home[kind]) is not None:
-            things.append(thing)
-    return found
 
 
 def _names(modules: list[Any]) -> dict[int, str]:

@@ -91,14 +91,13 @@ def asks_for_all_threads(config: Any) -> bool:
 def silent_kineto() -> Iterator[None]:
     """Keep Kineto from printing: it reads its log level once, when it is first prepared."""
     key = "KINETO_LOG_LEVEL"
-    if key in os.environ:
-        yield
-        return
-    os.environ[key] = "6"
+    is_set = key in os.environ
+    os.environ.setdefault(key, "6")
     try:
         yield
     finally:
-        os.environ.pop(key, None)
+        if not is_set:
+            os.environ.pop(key, None)
 
 
 class KinetoScope:

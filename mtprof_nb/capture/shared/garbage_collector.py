@@ -1,4 +1,4 @@
-"""Python's garbage collector, which must not run just anywhere."""
+"""Python's garbage collector: pausing it, and the frames and objects that it knows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 
 @contextmanager
@@ -30,3 +31,18 @@ def frames_of_others() -> dict[int, FrameType]:
     # A frame that is held by its own callers is a cycle, which keeps the locals of all of them until a collection.
     frames.pop(threading.get_ident(), None)
     return frames
+
+
+def living(*bases: type) -> list[list[Any]]:
+    """The living instances of each class, found without touching any other object."""
+    found: list[list[Any]] = [[] for _ in bases]
+    home: dict[type, list[Any] | None] = {}
+    for thing in gc.get_objects():
+        kind = type(thing)
+        if kind not in home:
+            home[kind] = next(
+                (things for things, base in zip(found, bases, strict=True) if issubclass(kind, base)), None
+            )
+        if (things := home[kind]) is not None:
+            things.append(thing)
+    return found
