@@ -13,6 +13,8 @@ import yaml
 import mtprof_nb
 from mtprof_nb.model.schema import schema_of
 from mtprof_nb.model.trace import Trace
+from mtprof_nb.results.averages import FunctionEventAvg
+from mtprof_nb.results.event import Event
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -77,6 +79,16 @@ def test_the_parameters_of_profile_are_all_described_with_their_defaults() -> No
     assert list(described) == list(defaults)
     literal = {name: ast.literal_eval(text) for name, text in described.items() if defaults[name] is not None}
     assert literal == {name: default for name, default in defaults.items() if default is not None}
+
+
+def test_every_cost_and_fact_of_an_event_and_of_a_row_is_described() -> None:
+    # The reference is made from the source: it lacks what a function makes, and what only `__init__` sets.
+    properties = {name: value.fget for name, value in vars(Event).items() if isinstance(value, property)}
+    made = {name for name, read in properties.items() if read.__qualname__ != f"Event.{name}"}
+    of_row = {name for name in vars(FunctionEventAvg()) if not name.startswith("_")}
+
+    assert made - set(CODE_SPAN.findall(_text(DOCS / "api" / "events.md"))) == set()
+    assert of_row - set(CODE_SPAN.findall(_text(DOCS / "api" / "averages.md"))) == set()
 
 
 def test_every_field_of_a_trace_has_a_comment() -> None:
