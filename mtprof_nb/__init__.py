@@ -1,4 +1,4 @@
-"""An interactive profiler for tensor programs in notebooks."""
+"""An interactive profiler for tensor programs in Jupyter notebooks."""
 
 from __future__ import annotations
 
