@@ -100,7 +100,7 @@ class Recording:
         self._is_recording = False
 
     def end(self) -> profile | None:
-        """Stop recording, whatever happened. The profile, or None where nothing was recorded."""
+        """Stop recording, even after failures. Returns the profile, or None if nothing was recorded."""
         if self._is_recording:
             if self._marks is not None:
                 self._marks.leave()

@@ -13,7 +13,7 @@ _PUBLIC = frozenset({"activities.py", "schedule.py", "session.py"})
 
 
 def hide_hooks(error: BaseException | None) -> None:
-    """Take the frames of hooks out of the tracebacks of `error` and of whatever caused it."""
+    """Remove the frames of hooks from the tracebacks of `error` and of its causes."""
     seen: set[int] = set()
     waiting = [error]
     while waiting:

@@ -14,7 +14,7 @@ from mtprof_nb.model.trace import DEVICE_KINDS
 if TYPE_CHECKING:
     import pandas as pd
 
-#: A row is whatever has the attributes of torch's `FunctionEventAvg`.
+#: An object with the attributes of torch's `FunctionEventAvg`.
 Row = Any
 
 _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}

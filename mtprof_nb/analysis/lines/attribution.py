@@ -70,7 +70,7 @@ class _Attributor:
         # Python code inside a node has lines of its own on top of the node's.
         is_python = (refers_to >= 0) & (refers_to == around) & (self._own != self._own[around])
         without_node = self._in_python_without_node(refers_to, around)
-        # The last op of the thread that autograd's engine itself ran stands for the node.
+        # The last op of the thread that autograd's engine itself ran takes the role of the node.
         by_engine = self._backward & ~without_node
         around[without_node] = self._last_before(by_engine, without_node, self._trace.track)
         is_python |= without_node

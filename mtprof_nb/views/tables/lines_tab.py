@@ -42,7 +42,7 @@ class LinesTab:
             return {"empty": _no_lines(trace)}
         numbers = self._numbers()
         rest = [row for row in lines if not row.file]
-        dearest = [row for row in lines if row.count][:_LINES_WITH_OPS]
+        longest = [row for row in lines if row.count][:_LINES_WITH_OPS]
         return {
             "note": shown(lines.note),
             "hint": "" if _knows_functions(trace) else HINT,
@@ -54,7 +54,7 @@ class LinesTab:
             "phases": [PHASES[phase] for phase in phases_of(lines)],
             "files": [self._written(file, numbers) for file in listed_files(trace)],
             "rest": [_cost(row, -1, UNATTRIBUTED) for row in rest],
-            "ops": {self._number(row, numbers): self._ops(lines, row) for row in dearest},
+            "ops": {self._number(row, numbers): self._ops(lines, row) for row in longest},
         }
 
     def answer(self, question: Question) -> Answer:
@@ -141,7 +141,7 @@ def _knows_functions(trace: Trace) -> bool:
 def _memory_column(lines: Lines) -> Answer | None:
     """Title and meaning of the column of bytes; None without memory."""
     if any(row.allocated_bytes is not None for row in lines):
-        return {"title": "Allocated", "meaning": "bytes that its ops allocated, whatever was released since"}
+        return {"title": "Allocated", "meaning": "bytes that its ops allocated, released or not"}
     if any(row.memory_bytes is not None for row in lines):
         return {"title": "Memory", "meaning": "bytes that its ops allocated, less those they released"}
     return None

@@ -1,4 +1,4 @@
-// The panel: the strip, the tabs, and the chip that says what is selected.
+// The panel: the strip, the tabs, and the chip with the selection.
 
 import { button, h } from "./dom.js";
 import { keepKeys } from "./keys.js";
@@ -156,7 +156,7 @@ class PanelTab {
   }
 
   /**
-   * What the tab draws first: sent with the panel, or worked out by Python now.
+   * The initial content of the tab: sent with the panel, or computed by Python now.
    * @param {Model} model
    * @param {Wire} wire
    * @returns {Promise<Firsts[TabName] | Empty>}

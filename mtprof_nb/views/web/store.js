@@ -1,4 +1,4 @@
-// What the tabs of one panel tell each other: which row is selected, and which event was picked in a chart.
+// State that the tabs of one panel share: the selected row, and the event that was clicked in a chart.
 
 /**
  * @import { Selected } from "./types/messages"
@@ -11,7 +11,7 @@ export class Store {
   #selectListeners = [];
   /** @type {((picked: Picked) => void)[]} */
   #pickListeners = [];
-  /** How the operators table groups at present. */
+  /** The present grouping of the operators table. */
   grouping = "op";
   /** @type {Selection | null} */
   selection = null;

@@ -1,4 +1,4 @@
-// The panel's line to Python: questions with a number, answers that come back under it, and plotly.js once a page.
+// Messages to Python: numbered questions, their answers, and plotly.js once for each page.
 
 /**
  * @import { AnswerTo, Question, Reply, Request } from "./types/messages"
@@ -8,11 +8,11 @@
 
 /** @type {Record<symbol, Page>} */
 const shared = /** @type {typeof globalThis & Record<symbol, Page>} */ (globalThis);
-/** What all panels of the page share. */
+/** The key of the state that all panels of a page share. */
 const KEY = Symbol.for("mtprof_nb page");
 shared[KEY] ??= { plotly: null, askedAt: 0, waiting: [] };
 const page = shared[KEY];
-/** So long an answer is waited for before the page says that none came. */
+/** How long to wait for an answer before the page says that the kernel is gone or busy. */
 export const PATIENCE_MS = 2500;
 const PLOTLY_PATIENCE_MS = 4000;
 
@@ -33,15 +33,15 @@ export class Wire {
   #waiting = new Map();
   #number = 0;
   #wantsPlotly = false;
-  /** Two views of one panel hear each other's answers. */
+  /** Distinguishes the views of one panel: each receives the answers to all of them. */
   #view = Math.random().toString(36).slice(2);
   /** @type {(() => void)[]} */
   #changed = [];
-  /** Whether Python answers: a saved panel without its kernel never hears a word. */
+  /** Whether Python answers; false for a saved panel without a kernel. */
   live = false;
-  /** Whether to count on no answer: none came in good time, or nothing can be sent any more. */
+  /** Whether no answer can be expected: none came in time, or sending failed. */
   silent = false;
-  /** @type {((problem: string) => void) | null} called where Python could not answer; its question stays open. */
+  /** @type {((problem: string) => void) | null} called if Python could not answer; the question stays unanswered */
   onerror = null;
 
   /** @param {Model} model */
@@ -51,7 +51,7 @@ export class Wire {
   }
 
   /**
-   * Calls `listener` whenever Python falls silent or is heard again, and when plotly has come.
+   * Calls `listener` now, when Python stops or starts answering, and when plotly was loaded.
    * @param {() => void} listener
    */
   onchange(listener) {
@@ -59,12 +59,12 @@ export class Wire {
     listener();
   }
 
-  /** Whether charts are plotly's, which zoom and turn by themselves, and not sketches. */
+  /** Whether plotly draws the charts, which then can zoom; without it they are sketches. */
   get hasPlotly() {
     return page.plotly !== null;
   }
 
-  /** Asks whether anybody is there. */
+  /** Asks whether the kernel answers. */
   hello() {
     this.raw({ ask: "hello" });
     setTimeout(() => this.live || this.#turn(false), PATIENCE_MS);
@@ -88,7 +88,7 @@ export class Wire {
   }
 
   /**
-   * Sends a question; resolves to the raw buffers of the answer, never where there is no kernel or no answer.
+   * Sends a question; resolves to the raw buffers of the answer, never if there is none.
    * @param {Question | Request} question
    * @returns {Promise<DataView<ArrayBuffer>[]>}
    */
@@ -98,7 +98,7 @@ export class Wire {
     try {
       this.#model.send({ ...question, number });
     } catch {
-      // The kernel was shut down or started anew, and its end of the line is gone.
+      // The kernel was shut down or restarted, and its widget is gone.
       this.#turn(false);
     }
     return answer;
@@ -116,14 +116,14 @@ export class Wire {
   }
 
   /**
-   * plotly.js, loaded once a page whichever panel asks first.
+   * plotly.js, loaded once for each page.
    * @returns {Promise<Plotly>}
    */
   plotly() {
     if (page.plotly) return Promise.resolve(page.plotly);
     if (!this.#wantsPlotly) {
       this.#wantsPlotly = true;
-      // Another panel has asked its kernel; that may be busy, or gone: after a while ours is asked too.
+      // If another panel asked its kernel and that is busy or gone, ours is asked after a while.
       setTimeout(
         () => page.plotly || this.#askForPlotly(),
         Math.max(page.askedAt + PLOTLY_PATIENCE_MS - Date.now(), 0),
@@ -149,7 +149,7 @@ async function load(buffer) {
   if (page.plotly) return;
   const source = await inflated(buffer).text();
   const before = globalThis.Plotly;
-  // plotly.js looks for module loaders; hidden from it, they cannot take it for one of their own.
+  // Hides module loaders from plotly.js, which would register itself with them.
   const blob = new Blob(["const define = undefined, module = undefined, exports = undefined;\n", source], {
     type: "text/javascript",
   });

@@ -10,7 +10,7 @@ import { fitted, plain } from "../label.js";
  */
 
 const FONT = "11px system-ui, sans-serif";
-/** What plotly's patterns of the phases look like, in a square of five pixels. */
+/** Plotly's patterns of the phases, in a square of five pixels. */
 const HATCHES = { "/": "M-1,1L1,-1M0,5L5,0M4,6L6,4", "|": "M2.5,0V5", ".": "M2,2.5H3" };
 let sketches = 0;
 
@@ -52,7 +52,7 @@ function plane({ data, layout }, width, height) {
       if (trace.mode !== "markers") inside.push(...texts(trace, x, y));
     }
   }
-  // What is beside the window in view must not run over the axes.
+  // Shapes outside the window must not be drawn over the axes.
   const clip = svg(
     "clipPath",
     { id: prefix },
@@ -87,15 +87,15 @@ function bars(trace, x, y, rows, prefix) {
     const colour = Array.isArray(trace.marker.color) ? trace.marker.color[at] : trace.marker.color;
     const width = Math.max(x(base + trace.x[at]) - x(base), 0);
     const high = (Array.isArray(trace.width) ? trace.width[at] : trace.width) * rows;
-    const place = { x: x(base), y: y(trace.y[at]) - high / 2, width, height: high };
+    const box = { x: x(base), y: y(trace.y[at]) - high / 2, width, height: high };
     const block = titled(
-      svg("rect", { ...place, fill: colour, opacity: trace.marker.opacity?.[at] }),
+      svg("rect", { ...box, fill: colour, opacity: trace.marker.opacity?.[at] }),
       trace.hovertext[at],
     );
     const hatch = Object.keys(HATCHES).indexOf(trace.marker.pattern?.shape[at] ?? "");
     return hatch < 0
       ? [block]
-      : [block, svg("rect", { ...place, fill: `url(#${prefix}-${hatch})`, "pointer-events": "none" })];
+      : [block, svg("rect", { ...box, fill: `url(#${prefix}-${hatch})`, "pointer-events": "none" })];
   });
 }
 

@@ -94,7 +94,7 @@ export class Listing {
   }
 
   /**
-   * The lines that ran what is selected. Without Python only the ops of the dearest lines are known.
+   * Ids of the lines that ran the selected ops. Without Python only the ops of the longest lines are known.
    * @param {Selection | null} selection
    */
   async #litBy(selection) {
@@ -112,8 +112,8 @@ export class Listing {
     const lit = this.#rows.filter(({ line }) => ids.includes(line.id));
     for (const { element } of lit) element.classList.add("mtprof-line-lit");
     if (!lit.length || lit.includes(this.#rows[this.#cursor])) return;
-    const dearest = lit.reduce((one, other) => (other.line.time_ns > one.line.time_ns ? other : one));
-    this.#move(this.#rows.indexOf(dearest));
+    const longest = lit.reduce((one, other) => (other.line.time_ns > one.line.time_ns ? other : one));
+    this.#move(this.#rows.indexOf(longest));
   }
 
   /**

@@ -11,7 +11,7 @@ export type Unit = "count" | "time" | "share" | "bytes" | "flops" | "held";
 export interface PanelState {
   tabs: { name: TabName; title: string }[];
   strip: Strip | NoStrip;
-  /** What each tab draws first, packed; a tab that is missing was never opened. */
+  /** The initial content of each tab, packed; a missing tab was never opened. */
   first: Partial<Record<TabName, DataView<ArrayBuffer>>>;
   page: string;
 }
@@ -47,7 +47,7 @@ export interface Empty {
   empty: string;
 }
 
-/** What each tab draws first: `first` of its Python class, where it is not `Empty`. */
+/** The initial content of each tab: `first` of its Python class, if it is not `Empty`. */
 export interface Firsts {
   operators: OperatorsFirst;
   lines: LinesFirst;
@@ -168,7 +168,7 @@ export interface LinesFirst {
   phases: Phase[];
   files: ListedFile[];
   rest: CostOfOps[];
-  /** Ops of the dearest lines, by the id of the line. */
+  /** Ops of the longest lines, by the id of the line. */
   ops: Record<number, OpOfLine[]>;
 }
 
@@ -177,7 +177,7 @@ export interface ListedFile {
   title: string;
   self_ns: number;
   outside_ns: number;
-  /** null stands for lines that are left out. */
+  /** null marks omitted lines. */
   lines: (ListedLine | null)[];
 }
 

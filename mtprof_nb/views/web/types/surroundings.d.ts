@@ -113,6 +113,6 @@ export type Attributes = {
 export type SvgAttributes = Record<string, AttributeValue>;
 
 declare global {
-  /** plotly.js sets it, and whoever else has loaded plotly.js before. */
+  /** plotly.js sets it; another package may have loaded it before. */
   var Plotly: Plotly | undefined;
 }
