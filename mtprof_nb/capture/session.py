@@ -17,8 +17,7 @@ from mtprof_nb.capture.async_scopes import OpenScope, OpenScopes, current_task
 from mtprof_nb.capture.decorated import decorated
 from mtprof_nb.capture.finish import Steps, StoppedWindow
 from mtprof_nb.capture.hook import Clock, Request
-from mtprof_nb.capture.torch_scope import is_being_compiled, torch_scope
-from mtprof_nb.capture.torch_steps import advance_count, begin_count, end_count
+from mtprof_nb.capture.torch_scope import advance_count, begin_count, end_count, is_being_compiled, torch_scope
 from mtprof_nb.capture.window import Window
 from mtprof_nb.errors import SessionError, collected_warnings, warn
 

@@ -1,10 +1,14 @@
-"""Scopes for other listeners of torch: its own profiler, an execution-trace observer, a tracer."""
+"""Scopes and steps for other listeners of torch: its own profiler, an execution-trace observer, a daemon."""
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import AbstractContextManager
 from typing import Any
+
+#: The name under which we count. Torch's profiler has its own; the largest count is torch's number of steps.
+_REQUESTER = "mtprof_nb"
 
 
 def torch_scope(name: str, args: str | None = None) -> AbstractContextManager[Any] | None:
@@ -39,3 +43,30 @@ class Together:
             self._other.__exit__(*exception)
         finally:
             self._own.__exit__(*exception)
+
+
+def begin_count() -> None:
+    """Add our count, at torch's present number."""
+    tracker = _tracker()
+    if tracker is not None:
+        tracker.init_step_count(_REQUESTER)
+
+
+def advance_count() -> None:
+    """Count a step, as torch's profiler does: only while a daemon monitors the program."""
+    tracker = _tracker()
+    if tracker is not None and os.environ.get("KINETO_USE_DAEMON"):
+        tracker.increment_step(_REQUESTER)
+
+
+def end_count() -> None:
+    """Remove our count."""
+    tracker = _tracker()
+    if tracker is not None:
+        tracker.erase_step_count(_REQUESTER)
+
+
+def _tracker() -> Any:
+    """Torch's tracker; None while torch is not imported, or imported in part."""
+    profiler = sys.modules.get("torch.autograd.profiler")
+    return getattr(profiler, "KinetoStepTracker", None)

@@ -76,7 +76,7 @@ class Chains:
 def chains_of_events(trace: Trace, chains: Chains) -> Int32:
     """For each event the chain of user lines that was running on its own thread, -1 where none is known.
 
-    A lent stack, which is that of the forward op, is not used.
+    A stack that is taken from the forward op is not used.
     """
     stack = _own_stacks(trace)
     marked = trace.line_stack if trace.line_stack is not None else trace.line

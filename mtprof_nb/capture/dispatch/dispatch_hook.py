@@ -104,7 +104,7 @@ class DispatchHook:
     def abandon(self) -> None:
         """In a forked child: record no more there, and keep nothing."""
         self.remove()
-        self._recorder.buffer.lanes.clear()
+        self._recorder.buffer.discard()
         if self._memory is not None:
             self._memory.abandon()
         if self._unfollowed is not None:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
-from mtprof_nb.capture.eager.code_swap import CodeSwap, copy_of
 from mtprof_nb.capture.shared.buffer import Buffer
 from mtprof_nb.errors import HookError
 
@@ -77,6 +76,35 @@ class _Sink:
             self._runtime_exit(event.metadata)
 
 
+def _copy_of(function: FunctionType) -> FunctionType:
+    """A copy of `function` as it is now; later changes of its code do not reach the copy."""
+    return FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
+
+
+class _CodeSwap:
+    """Runs the code of `other` wherever `function` is called.
+
+    The code runs with the globals of `function`. It gets its state as its last parameters, whose defaults are `state`.
+    Neither function may have a closure.
+    """
+
+    def __init__(self, function: FunctionType, other: Callable[..., Any], state: tuple[Any, ...]) -> None:
+        self._function = function
+        self._own = function.__code__, function.__defaults__
+        self._code = other.__code__
+        self._state = state
+
+    def install(self) -> None:
+        """Swap. The defaults come first, because the other code needs them."""
+        self._function.__defaults__ = self._state
+        self._function.__code__ = self._code
+
+    def remove(self) -> None:
+        """Swap back; a second call does nothing."""
+        if self._function.__code__ is self._code:
+            self._function.__code__, self._function.__defaults__ = self._own
+
+
 class Points:
     """The enter and exit points of one runtime. `HookError` where this version has none."""
 
@@ -90,7 +118,7 @@ class Points:
             )
             raise HookError(msg)
         self._enabled, self._enter, self._exit = functions
-        self._swaps: list[CodeSwap] = []
+        self._swaps: list[_CodeSwap] = []
         #: The points themselves, for ops that the runtime runs without calling them.
         self.enter: Callable[..., Any] = lambda *_args: None
         self.exit: Callable[..., Any] = lambda _token: None
@@ -99,17 +127,17 @@ class Points:
         self, buffer: Buffer, left_out: frozenset[str], read: ReadFacts | None, held: Callable[[Any], int] | None
     ) -> None:
         """Record from now on. `read` gives an op's facts as it begins, `held` one more as it ends."""
-        now, runtime_exit = time.perf_counter_ns, copy_of(self._exit)
+        now, runtime_exit = time.perf_counter_ns, _copy_of(self._exit)
         sink = _Sink(runtime_exit)
-        entering = (sink, now, buffer.number, buffer.limit, left_out, read, copy_of(self._enter))
+        entering = (sink, now, buffer.number, buffer.limit, left_out, read, _copy_of(self._enter))
         leaving = (sink, now, buffer.local, held, runtime_exit)
         self.enter = lambda name, device, args, kwargs: _enter(name, device, args, kwargs, *entering)
         self.exit = lambda token: _exit(token, *leaving)
         # Exit first: no op may enter that cannot leave.
         self._swaps = [
-            CodeSwap(self._exit, _exit, leaving),
-            CodeSwap(self._enter, _enter, entering),
-            CodeSwap(self._enabled, _enabled, ()),
+            _CodeSwap(self._exit, _exit, leaving),
+            _CodeSwap(self._enter, _enter, entering),
+            _CodeSwap(self._enabled, _enabled, ()),
         ]
         for swap in self._swaps:
             swap.install()

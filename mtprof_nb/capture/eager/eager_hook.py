@@ -15,7 +15,7 @@ from mtprof_nb.capture.eager.dispatcher_points import Points
 from mtprof_nb.capture.eager.eager_autograd import BackwardPasses
 from mtprof_nb.capture.eager.storage_memory import StorageMemory
 from mtprof_nb.capture.hook import Request
-from mtprof_nb.capture.interrupts import interrupts_held_back
+from mtprof_nb.capture.interrupts import interrupts_held_back, run_all
 from mtprof_nb.capture.shared.autograd_links import link_by_node
 from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer
 from mtprof_nb.capture.shared.flop_formulas import flops_of
@@ -111,17 +111,13 @@ class EnterExitHook:
     def abandon(self) -> None:
         """In a forked child: record no more there, and keep nothing."""
         self._remove()
-        self._buffer.is_open = False
-        self._buffer.lanes.clear()
+        self._buffer.discard()
 
     def _remove(self) -> None:
         """Leave the runtime as it was found; a second call does nothing."""
         self._is_recording = False
         with interrupts_held_back():
-            try:
-                self._points.remove()
-            finally:
-                self._patches.undo()
+            run_all(self._points.remove, self._patches.undo)
         if self._memory is not None:
             self._memory.forget()
 

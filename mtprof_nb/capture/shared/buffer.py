@@ -80,6 +80,11 @@ class Buffer:
         self.ended = time.perf_counter_ns()
         return max(self.number() - 1 - self.limit, 0)
 
+    def discard(self) -> None:
+        """Accept no more events, and drop those that there are."""
+        self.is_open = False
+        self.lanes.clear()
+
 
 class Scope:
     """One named scope of the user's or a library's code."""

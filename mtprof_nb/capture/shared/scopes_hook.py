@@ -34,8 +34,7 @@ class ScopesHook:
 
     def abandon(self) -> None:
         """In a forked child: keep nothing."""
-        self._buffer.is_open = False
-        self._buffer.lanes.clear()
+        self._buffer.discard()
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:  # noqa: ARG002 - for Kineto alone
         """A scope."""
