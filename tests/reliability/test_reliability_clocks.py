@@ -130,7 +130,7 @@ def test_a_system_clock_that_is_set_during_a_recording_leaves_order_and_duration
     if hook == "dispatch":
         assert seen["steps"] == list(range(6))
         assert len(seen["told"]) == 1
-        assert "CPU memory may stand at a neighbouring op" in seen["told"][0]
+        assert "CPU memory may be attributed to a neighbouring op" in seen["told"][0]
     elif jump == "+1h":
         assert any("clock was set by +3,600.0 s meanwhile: times were put right" in one for one in seen["told"])
 

@@ -122,7 +122,7 @@ class EnterExitHook:
             self._memory.forget()
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:  # noqa: ARG002 - for Kineto alone
-        """A scope of the user's."""
+        """A context manager that records a scope."""
         return self._buffer.scope(name)
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
@@ -236,7 +236,7 @@ def shape_reader(*tensors: Any) -> Callable[[Any, Any], tuple[tuple[Any, Any], .
                 return tuple(value.shape), value.dtype
             if isinstance(value, list | tuple) and value and isinstance(value[0], base):
                 return tuple(tuple(item.shape) if isinstance(item, base) else () for item in value), value[0].dtype
-        except Exception:  # a class of the user's: its errors are for the op to raise, or not
+        except Exception:  # a subclass may fail here; the op itself will raise, or not
             return nothing
         return nothing
 

@@ -62,7 +62,7 @@ class StorageMemory:
         self._released.clear()
 
     def held(self, device: Any) -> int:
-        """Bytes on `device`, -1 where nobody counts them."""
+        """Bytes held on `device`, -1 where they are not known."""
         kind = getattr(device, "type", device)
         if kind == "cpu":
             if self._released:
@@ -71,7 +71,7 @@ class StorageMemory:
             return self._held
         try:
             return int(getattr(self._package, kind).memory_allocated())
-        except Exception:  # a device that cannot tell, or is failing: its own error is the user's to see
+        except Exception:  # no such counter, or a failing device, whose error the user's ops will raise
             return -1
 
     def _count(self, storage: Any, array: Any) -> None:

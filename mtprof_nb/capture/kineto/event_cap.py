@@ -1,4 +1,4 @@
-"""Ends a recording at its limit. Kineto cannot count events, so that the growth of the C heap stands for them."""
+"""Ends a recording at its limit. Kineto cannot count events, so it watches the growth of the C heap instead."""
 
 from __future__ import annotations
 

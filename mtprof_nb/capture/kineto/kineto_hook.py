@@ -101,7 +101,7 @@ class KinetoHook:
         self.profiler = profiler
 
     def start(self) -> None:
-        """Record from here on; prepares first where nobody did."""
+        """Record from here on; prepares first if needed."""
         if self.profiler is None:
             self.prepare()
         self._note_thread_names()

@@ -19,7 +19,7 @@ class _MemoryHook(KinetoHook):
     """Kineto for its allocator records alone."""
 
     def _warn_of_jump(self) -> None:
-        warn(f"profile_memory: {self._wall.jump}: some CPU memory may stand at a neighbouring op, record again")
+        warn(f"profile_memory: {self._wall.jump}: some CPU memory may be attributed to a neighbouring op; record again")
 
     def _warn_of_missing_threads(self, trace: Trace) -> None:
         """Nothing: its threads are another hook's."""

@@ -26,7 +26,7 @@ class ThreadStacks:
         self._calls: dict[int, tuple[list[int], list[StackEntry]]] = {}
 
     def install(self) -> None:
-        """Follow threads from now on, unless somebody else profiles them."""
+        """Follow threads from now on, unless another profiler follows them."""
         if threading.getprofile() is None:
             self._is_recording = True
             threading.setprofile(self._begin)

@@ -87,7 +87,7 @@ class _Trial:
         """The cost of one mark: how much longer a pass of the first loop takes, divided by the marks it has more."""
         self._builtins[MARK] = buffers.mark
         try:
-            exec(self._code, self._names)  # noqa: S102 - the text below, and nobody else's
+            exec(self._code, self._names)  # noqa: S102 - the text of this file
         finally:
             # `unmarking` looks for marked functions on the heap, and must not find this one.
             self._builtins[MARK] = self._names["f"] = None

@@ -57,7 +57,7 @@ def _in_own_limits(root: Path) -> Iterator[int]:
 
 
 def _fields(path: Path) -> dict[str, int]:
-    """The lines of a name and a whole number, whatever unit follows."""
+    """The numbers of a file with a name and a whole number on each line, without their units."""
     rows = (line.split() for line in _text(path).splitlines())
     return {row[0]: int(row[1]) for row in rows if len(row) > 1 and row[1].isdecimal()}
 

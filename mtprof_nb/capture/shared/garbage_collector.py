@@ -13,7 +13,7 @@ from typing import Any
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No garbage collection inside: a hundred thousand short-lived objects would be scanned again and again."""
+    """Pause garbage collection: it would scan a hundred thousand short-lived objects again and again."""
     was_enabled = gc.isenabled()
     try:
         gc.disable()
@@ -25,10 +25,10 @@ def collector_paused() -> Iterator[None]:
 
 def frames_of_others() -> dict[int, FrameType]:
     """The innermost frame of each thread but this one, by the thread's ident."""
-    # Python 3.11 makes frames while it holds a lock that whatever a collection frees may want as well.
+    # Python 3.11 makes frames under a lock. A collection there may free objects that need the same lock.
     with collector_paused():
         frames = sys._current_frames()
-    # A frame that is held by its own callers is a cycle, which keeps the locals of all of them until a collection.
+    # Without this thread: a frame that a caller's local refers to is a cycle, which keeps all their locals alive.
     frames.pop(threading.get_ident(), None)
     return frames
 

@@ -9,13 +9,13 @@ _MISSING = object()
 
 
 class Patches:
-    """Attributes that were replaced, in order. `undo` puts them all back, whatever happened in between."""
+    """Attributes that were replaced, in order, and can be put back."""
 
     def __init__(self) -> None:
         self._replaced: list[tuple[Any, str, Any, Any]] = []
 
     def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        """Put `make(original)` in the place of an attribute; `AttributeError` where there is none."""
+        """Replace an attribute by `make(original)`; `AttributeError` where there is none."""
         original = getattr(owner, name)
         own = vars(owner).get(name, _MISSING)
         replacement = make(original)
@@ -23,7 +23,7 @@ class Patches:
         setattr(owner, name, replacement)
 
     def undo(self) -> None:
-        """Put back what was there, the last first. What somebody else has replaced since is left to them."""
+        """Put back the originals, the last first. An attribute that other code has replaced since stays."""
         while self._replaced:
             owner, name, own, replacement = self._replaced.pop()
             if vars(owner).get(name, _MISSING) is not replacement:

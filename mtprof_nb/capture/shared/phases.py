@@ -1,4 +1,4 @@
-"""Which ops are of the forward pass: those that autograd recorded, or would have. The rest is *other*.
+"""The phase of each event: forward, backward, optimizer or other.
 
 - An op is forward if autograd made a node for it, or for an op inside it; so is everything inside such an op.
 - An op that runs inside the call of an `nn.Module` is forward, with autograd or without. Modules are known where stacks

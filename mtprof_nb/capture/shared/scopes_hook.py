@@ -1,4 +1,4 @@
-"""Scopes alone: what is recorded while no runtime is imported."""
+"""Hook `scopes`: records scopes alone, while no runtime is imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer
 from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
 from mtprof_nb.model.trace import Trace
 
-#: The columns of the ops that there are none of, whatever is asked for.
+#: Every column that a flag may ask for, all without ops.
 _FIELDS = (*OP_FIELDS, "shapes", "stack", "flops", "module")
 
 
@@ -41,4 +41,4 @@ class ScopesHook:
         return self._buffer.scope(name)
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
-        """Scopes are the user's own and stay."""
+        """Does nothing: scopes belong to no device."""
