@@ -74,11 +74,13 @@ def memory_devices(trace: Trace) -> list[MemoryDevice]:
         device, index, track = trace.device[known], trace.device_index[known], trace.track[known]
     else:
         return []
+    # One number for type and index, whose least is -128: counting is many times faster than sorting pairs.
+    code = device.astype(np.int64) * 256 + index + 128
     devices = []
     for process, rows in enumerate(trace.by_process(track)):
         owner = trace.processes[process].title if len(trace.processes) > 1 else ""
-        numbers = np.unique(np.stack([device[rows], index[rows]]), axis=1).T.tolist()
-        devices += [MemoryDevice(trace.devices[number], position, process, owner) for number, position in numbers]
+        for number in np.flatnonzero(np.bincount(code[rows])).tolist():
+            devices.append(MemoryDevice(trace.devices[number // 256], number % 256 - 128, process, owner))
     return devices
 
 
