@@ -82,6 +82,10 @@ _INSTEAD = {
 _REPLACED = {_DEVICE.key: "time", _MEMORY.key: "bytes", _ALLOCATED.key: "bytes"}
 
 
+#: Columns that are sums of `Groups`.
+_SUMMED = ["device_ns", "self_device_ns", "cpu_bytes", "self_cpu_bytes", "device_bytes", "self_device_bytes", "flops"]
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Columns of the table, one entry a row, in no order; `value[key]` are integers."""
@@ -151,45 +155,44 @@ def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
     """The rows of `trace` under one of `GROUPINGS`; Python frames and runtime calls only with `show_all`."""
     groups = group(trace, *GROUPINGS[grouping].keys, costs=averaged_costs(trace) if show_all else op_costs(trace))
     by_op = grouping in _BY_OP
-    spent = spent_by(trace, grouping, groups)
-    count, total_ns = spent.count, spent.total_ns
-    listed = _is_listed(trace, groups, show_all) if by_op else (count > 0) | (groups.self_device_ns > 0)
-    kept = np.flatnonzero(listed)
     of_event = _with_folded(trace, groups)
-    self_bytes = groups.self_cpu_bytes + groups.self_device_bytes
-    allocated = allocated_by(trace, of_event, len(groups), by_op)
+    value = _values(trace, grouping, groups, of_event)
+    listed = _is_listed(trace, groups, show_all) if by_op else (value["count"] > 0) | (groups.self_device_ns > 0)
+    kept = np.flatnonzero(listed)
     number = np.full(len(groups) + 1, -1, np.int32)
     number[kept] = np.arange(len(kept), dtype=np.int32)
     first = groups.first[kept]
-    keys = groups.values(trace)
-    texts = [_texts(trace, grouping, keys[row]) for row in kept.tolist()]
-    family = families(trace)[first] if by_op else np.full(len(kept), SCOPES, np.int8)
+    all_keys = groups.values(trace)
+    keys = [all_keys[row] for row in kept.tolist()]
+    texts = [_texts(trace, grouping, key) for key in keys]
     made = Rows(
         grouping=grouping,
         of_event=number[of_event],
-        key=[keys[row] for row in kept.tolist()],
+        key=keys,
         label=[label for label, _ in texts],
         detail=[detail for _, detail in texts],
-        family=family,
+        family=families(trace)[first] if by_op else np.full(len(kept), SCOPES, np.int8),
         name=trace.name[first],
-        value={
-            "count": count[kept],
-            "self_ns": spent.self_ns[kept],
-            "total_ns": total_ns[kept],
-            "average_ns": total_ns[kept] // np.maximum(count[kept], 1),
-            "device_ns": groups.device_ns[kept],
-            "self_device_ns": groups.self_device_ns[kept],
-            "self_bytes": self_bytes[kept],
-            "allocated_bytes": (self_bytes if allocated is None else allocated)[kept],
-            "self_cpu_bytes": groups.self_cpu_bytes[kept],
-            "cpu_bytes": groups.cpu_bytes[kept],
-            "self_device_bytes": groups.self_device_bytes[kept],
-            "device_bytes": groups.device_bytes[kept],
-            "flops": groups.flops[kept],
-        },
+        value={key: column[kept] for key, column in value.items()},
         columns=columns(trace, grouping),
     )
     return with_containers(made, SCOPES) if grouping == "module" else made
+
+
+def _values(trace: Trace, grouping: str, groups: Groups, of_event: Int32) -> dict[str, Int64]:
+    """The numbers of each group, by column."""
+    spent = spent_by(trace, grouping, groups)
+    self_bytes = groups.self_cpu_bytes + groups.self_device_bytes
+    allocated = allocated_by(trace, of_event, len(groups), grouping in _BY_OP)
+    return {
+        "count": spent.count,
+        "self_ns": spent.self_ns,
+        "total_ns": spent.total_ns,
+        "average_ns": spent.total_ns // np.maximum(spent.count, 1),
+        "self_bytes": self_bytes,
+        "allocated_bytes": self_bytes if allocated is None else allocated,
+        **{column: getattr(groups, column) for column in _SUMMED},
+    }
 
 
 def _is_listed(trace: Trace, groups: Groups, show_all: bool) -> Bool:

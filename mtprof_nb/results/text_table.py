@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -171,43 +171,46 @@ class TextTable:
         source = _source_column(rows, max_src_column_width)
         shown = [row for row in rows if row.cpu_parent is None] if top_level_events_only else rows
         shown = shown if row_limit is None or row_limit < 0 else shown[:row_limit]
-        body = _Body([*columns, source] if source else columns, shown)
+        body = _Body(columns, source, shown)
         lines = ["=" * body.line_length, header] if header is not None else []
         if top_level_events_only:
             lines += ["=" * body.line_length, "This report only display top-level ops statistics"]
-        lines += [body.rule, body.line([column.header for column in body.columns]), body.rule]
-        for row, cells in zip(shown, body.cells, strict=True):
-            lines.append(body.line(cells))
-            if source:
-                blank = [""] * len(columns)
-                lines += [body.line([*blank, cut_front(entry, source.width)]) for entry in (*(row.stack or ())[1:], "")]
-        lines += [body.rule, *_totals(rows, time_unit)]
-        return "\n".join(lines) + "\n"
+        return "\n".join([*lines, *body.lines(), *_totals(rows, time_unit)]) + "\n"
 
 
 class _Body:
     """Cells of the shown rows, in columns as wide as torch's, or wider where a cell would not fit."""
 
-    def __init__(self, columns: list[TextColumn], rows: Sequence[Row]) -> None:
-        self.columns = columns
-        self.cells = [[column.text(row) for column in columns] for row in rows]
+    def __init__(self, columns: list[TextColumn], source: TextColumn | None, rows: Sequence[Row]) -> None:
+        self._columns = [*columns, source] if source else columns
+        self._source = source
+        self._rows = rows
+        self._cells = [[column.text(row) for column in self._columns] for row in rows]
         self._widths = [
-            max(column.width, len(column.header), *(len(cells[index]) for cells in self.cells), 0)
-            for index, column in enumerate(columns)
+            max(column.width, len(column.header), *(len(cells[index]) for cells in self._cells), 0)
+            for index, column in enumerate(self._columns)
         ]
 
     @property
     def line_length(self) -> int:
         return sum(self._widths) + len(_SPACING) * (len(self._widths) - 1)
 
-    @property
-    def rule(self) -> str:
-        return "".join("-" * width + _SPACING for width in self._widths)
+    def lines(self) -> Iterator[str]:
+        """The header and the rows between rules; further frames of a row have lines of their own."""
+        rule = "".join("-" * width + _SPACING for width in self._widths)
+        yield from (rule, self._line([column.header for column in self._columns]), rule)
+        for row, cells in zip(self._rows, self._cells, strict=True):
+            yield self._line(cells)
+            if self._source is not None:
+                blank = [""] * (len(self._columns) - 1)
+                for frame in (*(row.stack or ())[1:], ""):
+                    yield self._line([*blank, cut_front(frame, self._source.width)])
+        yield rule
 
-    def line(self, cells: Sequence[str]) -> str:
+    def _line(self, cells: Sequence[str]) -> str:
         return "".join(
             f"{cell:{column.align}{width}}{_SPACING}"
-            for cell, column, width in zip(cells, self.columns, self._widths, strict=True)
+            for cell, column, width in zip(cells, self._columns, self._widths, strict=True)
         )
 
 
