@@ -79,8 +79,8 @@ def memory_devices(trace: Trace) -> list[MemoryDevice]:
     devices = []
     for process, rows in enumerate(trace.by_process(track)):
         owner = trace.processes[process].title if len(trace.processes) > 1 else ""
-        for number in np.flatnonzero(np.bincount(code[rows])).tolist():
-            devices.append(MemoryDevice(trace.devices[number // 256], number % 256 - 128, process, owner))
+        numbers = np.flatnonzero(np.bincount(code[rows])).tolist()
+        devices += [MemoryDevice(trace.devices[one // 256], one % 256 - 128, process, owner) for one in numbers]
     return devices
 
 
