@@ -110,7 +110,7 @@ def test_two_ways_to_write_the_same(line: str, expected: str) -> None:
     assert read(line) == read(expected)
 
 
-@pytest.mark.parametrize("title", ["self", "total", "average", "calls", "count", "memory"])
+@pytest.mark.parametrize("title", ["self", "total", "average", "calls", "count", "memory", "name"])
 def test_rows_are_sorted_by_what_a_column_is_called_in_the_panel_too(title: str) -> None:
     assert read(f"--sort {title}").sort == title
 
