@@ -18,6 +18,7 @@ from mtprof_nb.analysis.summary import outside_ops_ns, summary
 from mtprof_nb.export import chrome_trace, memory_timeline
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Process, Recorded, Trace
+from mtprof_nb.views.charts.memory_chart import largest_allocations
 
 
 def of_rank(rank: int, trace: Trace, **metadata: str) -> Trace:
@@ -77,6 +78,11 @@ def test_each_process_has_a_curve_where_a_runtime_tells_only_totals() -> None:
 def test_a_block_ends_with_the_release_of_its_own_process(both: Trace) -> None:
     found = [largest_kinds(both, device) for device in memory_devices(both)]
     assert [[alike.largest[:3:2] for alike in kinds] for kinds in found] == [[(10, 90)], [(1000, 95)]]
+
+
+def test_the_table_of_allocations_names_the_process(both: Trace) -> None:
+    largest = largest_allocations(both)
+    assert (largest["label"], largest["detail"]) == (["add", "mm"], ["rank 1", "rank 0, temporary"])
 
 
 def test_a_gradient_is_a_block_of_the_process_that_kept_it() -> None:

@@ -171,21 +171,21 @@ def byte_ticks(peak: int) -> list[int]:
 
 def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
     """Columns of the largest allocations by kind: size, time and purpose of the largest, and the sum of the kind."""
-    kinds = [alike for device in memory_devices(trace) for alike in largest_kinds(trace, device, most)]
-    kinds = sorted(kinds, key=lambda alike: (-alike.largest.nbytes, alike.largest.allocated_ns))[:most]
-    blocks = [alike.largest for alike in kinds]
+    kinds = [(alike, device.owner) for device in memory_devices(trace) for alike in largest_kinds(trace, device, most)]
+    kinds = sorted(kinds, key=lambda kind: (-kind[0].largest.nbytes, kind[0].largest.allocated_ns))[:most]
+    blocks = [alike.largest for alike, _ in kinds]
     names = [int(trace.name[block.event]) if block.event >= 0 else -1 for block in blocks]
     return {
         "id": list(range(len(blocks))),
         "event": [block.event for block in blocks],
         "name": names,
         "label": [shown(trace.names[name]) if name >= 0 else "outside any op" for name in names],
-        "detail": [shown(_detail(trace, block)) for block in blocks],
+        "detail": [shown(_detail(trace, alike.largest, owner)) for alike, owner in kinds],
         "columns": [column._asdict() for column in _LARGEST_COLUMNS],
         "value": {
             "nbytes": [block.nbytes for block in blocks],
-            "count": [alike.number for alike in kinds],
-            "total_bytes": [alike.nbytes for alike in kinds],
+            "count": [alike.number for alike, _ in kinds],
+            "total_bytes": [alike.nbytes for alike, _ in kinds],
             "at_ns": [block.allocated_ns - trace.began_ns for block in blocks],
             "held_ns": [
                 None if block.released_ns is None else block.released_ns - block.allocated_ns for block in blocks
@@ -194,11 +194,12 @@ def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
     }
 
 
-def _detail(trace: Trace, block: Block) -> str:
-    """The caller of the op that allocated, the purpose of the block, and the source location."""
+def _detail(trace: Trace, block: Block, owner: str) -> str:
+    """The process if there are several, the caller of the op that allocated, the purpose, and the source location."""
     caller = int(callers(trace, np.array([block.event], np.int32))[0])
     called = f"in {trace.names[trace.name[caller]]}" if caller >= 0 else ""
-    return ", ".join(filter(None, (called, _PURPOSES.get(block.category, ""), source_location_of(trace, block.event))))
+    purpose = _PURPOSES.get(block.category, "")
+    return ", ".join(filter(None, (owner, called, purpose, source_location_of(trace, block.event))))
 
 
 def no_curve(trace: Trace) -> str:
