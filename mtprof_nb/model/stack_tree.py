@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from mtprof_nb.model.schema import Int32, Record
+
+Item = TypeVar("Item")
 
 
 class Frame(NamedTuple):
@@ -45,33 +47,36 @@ class StackTree(Record):
         return found
 
 
-class StackInterner:
-    """Builds a `StackTree`: the same frames under the same parent are the same node."""
+class ChainInterner(Generic[Item]):
+    """Numbers chains of items: the same item under the same parent is the same node."""
 
     def __init__(self) -> None:
-        self._frames: dict[Frame, int] = {}
+        self._items: dict[Item, int] = {}
         self._nodes: dict[tuple[int, int], int] = {}
-        self._frame_of: list[int] = []
+        self._item_of: list[int] = []
         self._parent_of: list[int] = []
 
-    def child(self, parent: int, frame: Frame) -> int:
-        """The node of `frame` called from node `parent` (-1: from nowhere)."""
-        frame_id = self._frames.setdefault(frame, len(self._frames))
-        key = (parent, frame_id)
+    def child(self, parent: int, item: Item) -> int:
+        """The node of `item` called from node `parent` (-1: from nowhere)."""
+        item_id = self._items.setdefault(item, len(self._items))
+        key = (parent, item_id)
         node = self._nodes.get(key)
         if node is None:
-            node = self._nodes[key] = len(self._frame_of)
-            self._frame_of.append(frame_id)
+            node = self._nodes[key] = len(self._item_of)
+            self._item_of.append(item_id)
             self._parent_of.append(parent)
         return node
 
-    def stack(self, outermost_first: Iterable[Frame]) -> int:
-        """The node of a whole stack, -1 for an empty one."""
-        node = -1
-        for frame in outermost_first:
-            node = self.child(node, frame)
-        return node
+    def stack(self, outermost_first: Iterable[Item], base: int = -1) -> int:
+        """The node of a whole chain on top of `base`; `base` itself for an empty one."""
+        for item in outermost_first:
+            base = self.child(base, item)
+        return base
+
+
+class StackInterner(ChainInterner[Frame]):
+    """Builds a `StackTree`."""
 
     def tree(self) -> StackTree:
         """A tree of the stacks interned so far."""
-        return StackTree(np.array(self._frame_of, np.int32), np.array(self._parent_of, np.int32), tuple(self._frames))
+        return StackTree(np.array(self._item_of, np.int32), np.array(self._parent_of, np.int32), tuple(self._items))

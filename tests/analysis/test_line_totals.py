@@ -287,9 +287,9 @@ def test_the_ops_of_a_line_are_grouped_by_name_and_phase() -> None:
 def test_a_moved_chain_keeps_its_own_lines_on_top_of_another_base() -> None:
     a, b, c, d = (SourceLine(CELL, number) for number in (1, 2, 3, 4))
     chains = Chains()
-    engine = chains.called_from(-1, a)
-    own = chains.called_from(chains.called_from(engine, b), c)
-    forward = chains.called_from(-1, d)
+    engine = chains.child(-1, a)
+    own = chains.child(chains.child(engine, b), c)
+    forward = chains.child(-1, d)
 
     moved = chains.moved(own, engine, forward)
 

@@ -2,75 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import takewhile
+
 import numpy as np
 
 from mtprof_nb.model.source_files import is_user_file
+from mtprof_nb.model.stack_tree import ChainInterner
 from mtprof_nb.model.trace import Frame, Int32, Int64, SourceLine, StackTree, Trace
 
 #: Functions of the runtimes that call autograd's engine.
 _CALL_ENGINE = ("_engine_run_backward", "_run_backward")
 
 
-class Chains:
+class Chains(ChainInterner[SourceLine]):
     """Interned chains of lines, innermost first: a chain is a node with a line and the node of its caller."""
 
-    def __init__(self) -> None:
-        self._lines: dict[SourceLine, int] = {}
-        self._nodes: dict[tuple[int, int], int] = {}
-        self._line_of: list[int] = []
-        self._caller_of: list[int] = []
-
     def __len__(self) -> int:
-        return len(self._line_of)
+        return len(self._item_of)
 
     @property
     def lines(self) -> tuple[SourceLine, ...]:
         """Every line of any chain."""
-        return tuple(self._lines)
-
-    def called_from(self, caller: int, line: SourceLine) -> int:
-        """The chain of `line` on top of the chain `caller` (-1: called from nowhere)."""
-        return self._node(caller, self._lines.setdefault(line, len(self._lines)))
-
-    def _node(self, caller: int, line: int) -> int:
-        node = self._nodes.get((caller, line))
-        if node is None:
-            node = self._nodes[caller, line] = len(self._line_of)
-            self._caller_of.append(caller)
-            self._line_of.append(line)
-        return node
+        return tuple(self._items)
 
     def line(self, node: int) -> int:
         """The innermost line of a chain."""
-        return self._line_of[node]
+        return self._item_of[node]
 
     def innermost_first(self, node: int) -> list[int]:
         """The lines of a chain."""
-        lines = []
+        return [self._item_of[one] for one in self._callers(node)]
+
+    def _callers(self, node: int) -> Iterator[int]:
+        """`node`, its caller, and so on."""
         while node >= 0:
-            lines.append(self._line_of[node])
-            node = self._caller_of[node]
-        return lines
+            yield node
+            node = self._parent_of[node]
 
     def outermost(self, node: int, count: int) -> int:
         """The chain of the `count` outermost lines of `node`, -1 for none."""
-        for _ in range(len(self.innermost_first(node)) - count):
-            node = self._caller_of[node]
-        return node
+        nodes = [-1, *reversed(list(self._callers(node)))]
+        return nodes[min(count, len(nodes) - 1)]
 
     def moved(self, node: int, old_base: int, new_base: int) -> int:
         """The chain `node`, with the part that it shares with `old_base` replaced by `new_base`."""
-        common = set()
-        while old_base >= 0:
-            common.add(old_base)
-            old_base = self._caller_of[old_base]
-        lines = []
-        while node >= 0 and node not in common:
-            lines.append(self._line_of[node])
-            node = self._caller_of[node]
-        for line in reversed(lines):
-            new_base = self._node(new_base, line)
-        return new_base
+        common, lines = set(self._callers(old_base)), self.lines
+        own = takewhile(lambda one: one not in common, self._callers(node))
+        return self.stack([lines[self._item_of[one]] for one in own][::-1], new_base)
 
 
 def chains_of_events(trace: Trace, chains: Chains) -> Int32:
@@ -119,10 +98,7 @@ class _Reader:
 
     def chain(self, chains: Chains, stack: int, marks: int) -> int:
         frames = _joined(self._stack_frames(stack), self._marked_frames(marks))
-        node = -1
-        for frame in reversed(frames):
-            node = chains.called_from(node, SourceLine(frame.file, frame.line))
-        return node
+        return chains.stack(SourceLine(frame.file, frame.line) for frame in reversed(frames))
 
     def lines_around_engine(self, stack: int) -> int:
         """Number of the user's lines around the innermost call of the engine that runs Python code."""
