@@ -21,7 +21,7 @@ class CallTree:
     parent: Int32
     #: The source frame of a node, as a position in `StackTree.frames`, or -1.
     frame: Int32
-    #: The first event of the node, which tells its name; -1 for a frame and for the root.
+    #: The first event of the node, which has its name; -1 for a frame and for the root.
     event: Int32
     #: The node of each event of the trace, 0 where it belongs to none.
     of_event: Int32

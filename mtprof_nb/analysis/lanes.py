@@ -71,7 +71,7 @@ def _in_order_of_appearance(values: npt.NDArray[Any]) -> list[int]:
 
 
 def _by_device(trace: Trace, among: Bool) -> list[tuple[str, Int64]]:
-    # The index is -1 where a runtime does not tell it.
+    # The index is -1 if the runtime does not report it.
     device = trace.device.astype(np.int64) * 256 + trace.device_index + 1
     return [
         (_device_title(trace.devices[key // 256], key % 256 - 1), np.flatnonzero(among & (device == key)))

@@ -56,7 +56,7 @@ def export_error(path: str | os.PathLike[str], error: OSError | ValueError) -> E
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A file to write bytes to, compressed where `path` ends in `.gz`; it becomes `path` when the block ends well.
 
-    Where the block or the disk fails, what was at `path` before stays as it was. `ExportError` says what to do.
+    If the block or the disk fails, the file at `path` stays unchanged. `ExportError` says what to do.
     """
     target = _resolved(path)
     try:
@@ -130,7 +130,7 @@ def _prefix(target: Path) -> str:
 
 
 def _create_beside(target: Path) -> tuple[Path, IO[bytes]]:
-    """A new file beside `target`, locked as long as it is open: so a later export knows that it is not stale."""
+    """A new file beside `target`, locked while it is open, so that another export does not take it for a stale one."""
     while True:
         beside = target.with_name(f"{_prefix(target)}{token_hex(8)}.tmp")
         file = BufferedWriter(_Outgoing(beside, "xb"), _BUFFER_BYTES)

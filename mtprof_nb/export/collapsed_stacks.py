@@ -27,7 +27,7 @@ def write(trace: Trace, path: str | os.PathLike[str], metric: str = "self_cpu_ti
 
 
 def collapsed_frame(frame: str) -> str:
-    """`frame` as a collapsed stack can hold it: one word, valid as UTF-8."""
+    """`frame` as a single word of valid UTF-8, which a collapsed stack needs."""
     return frame.translate(_SEPARATORS).encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -26,7 +26,7 @@ class MemoryTimeline:
     device: MemoryDevice
     time_ns: Int64
     action: Int8
-    #: Negative where a block goes.
+    #: Negative for a block that is destroyed.
     nbytes: Int64
     category: Int8
 
@@ -72,7 +72,7 @@ def write(trace: Trace, path: str | os.PathLike[str], device: str | None = None)
 
 
 def memory_timeline(trace: Trace, device: MemoryDevice) -> MemoryTimeline:
-    """The blocks of `device`; where a runtime tells only totals, their changes, of unknown category."""
+    """The blocks of `device`; for a runtime that reports only totals, their changes, of unknown category."""
     if trace.allocations is None:
         return _timeline_of_totals(trace, device)
     records = trace.allocations

@@ -67,7 +67,7 @@ def chains_of_events(trace: Trace, chains: Chains) -> Int32:
 
 
 def callers_of_engine(trace: Trace, chains: Chains, own: Int32, rows: Int64) -> Int32:
-    """For each event of `rows` the part of its `own` chain that called the engine it runs in, -1 where no stack tells.
+    """For each event of `rows` the part of its `own` chain that called the engine around it, -1 without a stack.
 
     A stack that ends in the engine is that of the call itself, which runs in the engine around it, if in any.
     """

@@ -66,7 +66,7 @@ class BlocksAlike(NamedTuple):
 
 
 def memory_devices(trace: Trace) -> list[MemoryDevice]:
-    """The devices of which memory was recorded, process by process, in the order of the trace's devices."""
+    """The devices with recorded memory, process by process, in the order of the trace's devices."""
     if trace.allocations is not None:
         device, index, track = trace.allocations.device, trace.allocations.device_index, trace.allocations.track
     elif trace.memory_before is not None:

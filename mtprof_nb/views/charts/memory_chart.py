@@ -41,7 +41,7 @@ _LARGEST_COLUMNS = (
     Column("at_ns", "At", "time", "when the largest was made, since the recording began"),
     Column("held_ns", "Held for", "held", "how long until the largest was released"),
 )
-#: What a block is for, in words; of the others nothing is known.
+#: The purposes of blocks that are shown; the others are not known.
 _PURPOSES = {
     Category.PARAMETER: "parameter",
     Category.OPTIMIZER_STATE: "optimizer state",

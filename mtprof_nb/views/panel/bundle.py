@@ -65,7 +65,7 @@ def in_order(sources: dict[str, str]) -> dict[str, str]:
 
 @cache
 def script(tabs: tuple[str, ...]) -> str:
-    """The script of a panel that knows these tabs."""
+    """The script of a panel with these tabs."""
     sources = in_order({path.name: path.read_text(encoding="utf-8") for path in sorted(_FOLDER.rglob("*.js"))})
     packed = wire.packed(sources)
     digest = sha256(packed).hexdigest()[:16]
