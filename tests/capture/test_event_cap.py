@@ -62,13 +62,13 @@ def test_only_code_in_the_runtimes_own_folder_puts_the_end_off(
     finished = threading.Event()
     cap = cap_of(finished.set, str(tmp_path / "torch"))
     asked: list[bool] = []
-    put_off = cap._is_better_put_off
+    put_off = cap._should_be_delayed
 
     def noted() -> bool:
         asked.append(put_off())
         return asked[-1]
 
-    cap._is_better_put_off = noted  # type: ignore[method-assign]
+    cap._should_be_delayed = noted  # type: ignore[method-assign]
     library: dict[str, object] = {"soon": _soon, "done": lambda: finished.is_set() or len(asked) > 2}
     exec(compile("def work(): return soon(done)", str(tmp_path / name / "nn.py"), "exec"), library)
     cap.start()
