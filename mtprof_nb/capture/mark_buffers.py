@@ -139,10 +139,13 @@ class MarkBuffers:
             for buffer in self._buffers:
                 buffer.pack()
             self._show_last_marks()
-            if self._count >= PACKING and self._look is not None:
+            is_cell_thread = threading.get_native_id() == self.cell_thread
+            if self._count >= PACKING and self._look is not None and is_cell_thread:
                 self.measure_costs()
-        except BaseException:
+        except BaseException as error:
             self._give_up("marking was interrupted: later lines are not marked")
+            if isinstance(error, Exception) and not _is_raised_by_user(error):
+                return None  # a failure of our own must not reach the user's statement
             raise
         if self._count >= MOST_MARKS:
             self._give_up(f"more than {MOST_MARKS:,} statements ran: later lines are not marked")
