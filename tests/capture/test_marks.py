@@ -2,7 +2,9 @@
 
 import builtins
 import gc
+import math
 import textwrap
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from types import CodeType
@@ -235,6 +237,40 @@ def test_marking_ends_at_its_limit_and_says_so(shell: Shell, monkeypatch: pytest
     assert run.lines == known + [None] * (41 - len(known))
     assert known == run.true_lines[: len(known)]
     assert run.note == "more than 32 statements ran: later lines are not marked"
+
+
+def test_a_mark_that_fails_ends_the_marking_and_not_the_users_statement(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mark_buffers, "FIRST_PACKING", 7)
+    monkeypatch.setattr(mark_buffers, "PACKING", 7)
+    # No function of the user's, whose errors are the user's own: a builtin that is called without its argument.
+    monkeypatch.setattr(mark_buffers.MarkBuffers, "_show_last_marks", math.sqrt)
+    run = shell.run(cell("for i in range(20):\n    op()\nop()"))
+
+    assert run.result.success
+    assert len(run.ops) == 21
+    assert run.note == "marking was interrupted: later lines are not marked"
+
+
+def test_only_the_cells_own_thread_measures_what_a_mark_costs(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mark_buffers, "FIRST_PACKING", 7)
+    monkeypatch.setattr(mark_buffers, "PACKING", 7)
+    measured: list[int] = []
+    measuring = threading.get_native_id
+    monkeypatch.setattr(mark_buffers.MarkBuffers, "measure_costs", lambda _buffers: measured.append(measuring()))
+    text = """
+        import threading
+        def work():
+            for i in range(60):
+                op()
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        work()"""
+    shell.run(cell(text))
+
+    assert set(measured) == {threading.get_native_id()}
 
 
 def test_marks_are_packed_without_losing_one(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,8 +141,10 @@ class MarkBuffers:
             # On the cell's thread alone: costs are not measured on two threads at once.
             if threading.get_native_id() == self.cell_thread and self._count:
                 self._show_last_marks()
-        except BaseException:
+        except BaseException as error:
             self._give_up("marking was interrupted: later lines are not marked")
+            if isinstance(error, Exception) and not _is_raised_by_user(error):
+                return None  # a failure of our own must not reach the user's statement
             raise
         if self._count >= MOST_MARKS:
             self._give_up(f"more than {MOST_MARKS:,} statements ran: later lines are not marked")
