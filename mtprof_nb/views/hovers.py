@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mtprof_nb.analysis.costs import op_costs
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.trace import PHASES, Trace
+from mtprof_nb.trace import PHASES, PYTHON, Trace
 from mtprof_nb.views.kept import OfTrace
 from mtprof_nb.views.places import place_of
 from mtprof_nb.views.rows import shapes_text
@@ -38,11 +38,15 @@ class Hovers(OfTrace):
         return "<br>".join(lines)
 
     def _own_ns(self, event: int) -> int | None:
-        """Its time without what it called, as tables and lines have it; None for what ran on no thread's stack."""
+        """The event's time without what it called; None for an event that is on no thread's stack.
+
+        An op has the self time of the tables, which includes Python functions that it called.
+        """
         nested, costs = nesting(self.trace), op_costs(self.trace)
         if nested.depth[event] < 0:
             return None
-        return int(costs.self_ns[event] if costs.counted[event] else nested.self_ns[event])
+        is_in_tables = costs.counted[event] and self.trace.kind[event] != PYTHON
+        return int(costs.self_ns[event] if is_in_tables else nested.self_ns[event])
 
     def merged(self, count: int, time_ns: int, extent_ns: int) -> str:
         """How many events a block holds, and for how long they ran."""
