@@ -62,10 +62,21 @@ def test_the_hover_tells_what_was_recorded(trace: Trace) -> None:
     assert texts[2] == "<b>SumBackward0</b><br>100 µs, at 500 µs<br>backward, step 1"
 
 
-def test_the_self_time_of_a_hover_is_that_of_the_tables_with_python_functions_too() -> None:
-    trace = make_trace([event("Custom", 0, 100_000), event("f.py(1): f", 20_000, 80_000, kind="python")])
-    texts = drawn(picture(trace), "events")["hovertext"]
-    assert texts[0].startswith("<b>Custom</b><br>100 µs, at"), "the Python function that an op calls belongs to it"
+def test_the_self_time_of_an_op_has_the_python_that_it_calls_and_a_python_function_has_its_own() -> None:
+    rows = [
+        event("Custom", 0, 100_000),
+        event("f.py(1): f", 20_000, 80_000, kind="python"),
+        event("mm", 30_000, 40_000),
+    ]
+    trace = make_trace(rows)
+    chart = arranged(trace, python=True)
+    texts = drawn(chart.picture(*chart.whole_ns, 1_000), "events")["hovertext"]
+
+    assert [text.split("<br>")[1] for text in texts] == [
+        "100 µs (self 90.0 µs), at 0 µs",
+        "60.0 µs (self 50.0 µs), at 20.0 µs",
+        "10.0 µs, at 30.0 µs",
+    ]
 
 
 def test_the_hover_of_a_backward_op_names_the_line_of_its_forward_op() -> None:

@@ -7,7 +7,7 @@ from mtprof_nb.analysis.lines.attribution import source_location_of
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.operator_rows import shapes_text
 from mtprof_nb.analysis.summary import has_steps
-from mtprof_nb.model.trace import PHASES, Trace
+from mtprof_nb.model.trace import PHASES, PYTHON, Trace
 from mtprof_nb.views.escaped_text import hover
 from mtprof_nb.views.units import duration, plural
 from mtprof_nb.views.weak_trace import WeakTraceHolder
@@ -38,11 +38,15 @@ class Hovers(WeakTraceHolder):
         return "<br>".join(lines)
 
     def _own_ns(self, event: int) -> int | None:
-        """Its self time as in the tables; None for an event that does not nest."""
+        """The event's time without what it called; None for an event that is on no thread's stack.
+
+        An op has the self time of the tables, which includes Python functions that it called.
+        """
         nested, costs = nesting(self.trace), op_costs(self.trace)
         if nested.depth[event] < 0:
             return None
-        return int(costs.self_ns[event] if costs.counted[event] else nested.self_ns[event])
+        is_in_tables = costs.counted[event] and self.trace.kind[event] != PYTHON
+        return int(costs.self_ns[event] if is_in_tables else nested.self_ns[event])
 
     def merged(self, count: int, time_ns: int, extent_ns: int) -> str:
         """The number of events in a block, and their time."""
