@@ -25,7 +25,7 @@ NO_LINES = "No op ran on a line of the cell: add --with-stack for functions else
 NOT_RECORDED = "No source line is known: profile a cell with %%mtprofile, or add --with-stack for functions elsewhere."
 HINT = "--with-stack adds the lines of functions that these lines call"
 _CELL = "padding:1px 6px;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
-_CODE = "padding:1px 8px;text-align:left;max-width:27em;overflow:hidden;text-overflow:ellipsis;white-space:pre"
+_CODE = "padding:1px 8px;text-align:left;max-width:21em;overflow:hidden;text-overflow:ellipsis;white-space:pre"
 
 
 class LinesTab:
