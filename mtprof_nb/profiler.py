@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from mtprof_nb.capture import session as sessions
 from mtprof_nb.capture.activities import as_activity, resolve_activities, supported_activities, with_cuda
 from mtprof_nb.capture.decorated import decorated
-from mtprof_nb.capture.execution_trace import ExecutionTrace
+from mtprof_nb.capture.execution_trace import observer_from_environment
 from mtprof_nb.capture.finish import finish
 from mtprof_nb.capture.hook import EventTimes, Request
 from mtprof_nb.capture.interrupts import GuardedExit, interrupts_held_back, run_all, when_left
@@ -81,7 +81,8 @@ class profile(TraceMetadata, Results):
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.with_flops, self.with_modules, self.acc_events = with_flops, with_modules, acc_events
         self.max_events, self.experimental_config = max_events, experimental_config
-        self._execution_trace = ExecutionTrace(execution_trace_observer)
+        #: Torch's observer that writes an execution trace meanwhile, None where there is none.
+        self.execution_trace_observer: Any = execution_trace_observer or observer_from_environment()
         self.post_processing_timeout_s = post_processing_timeout_s
         self.on_trace_ready = on_trace_ready
         #: Called for each finished window with its trace, to add lines to it; set before `start()`.
@@ -98,7 +99,7 @@ class profile(TraceMetadata, Results):
             max_events=max_events,
             post_processing_timeout_s=post_processing_timeout_s,
             experimental_config=experimental_config,
-            has_execution_trace=self._execution_trace.observer is not None,
+            has_execution_trace=self.execution_trace_observer is not None,
         )
         self._options = Options(name, hook, request)
         self._session: Session | None = None
@@ -140,11 +141,6 @@ class profile(TraceMetadata, Results):
         hook = window.hooks.get("kineto") if window else None
         recorded = self.events() if self._trace is not None else None
         return getattr(hook, "profiler", None) or window or recorded
-
-    @property
-    def execution_trace_observer(self) -> Any:
-        """Torch's observer that writes an execution trace meanwhile, None where there is none."""
-        return self._execution_trace.observer
 
     @property
     def use_device(self) -> str | None:
@@ -221,7 +217,7 @@ class profile(TraceMetadata, Results):
             self._stop_if_started()
             return
         # The block may have stopped it itself, as torch allows.
-        run_all(self.stop if self._is_started else None, self._execution_trace.cleanup)
+        run_all(self.stop if self._is_started else None, partial(self._observe, "cleanup"))
 
     __exit__ = GuardedExit(_leave)
 
@@ -244,28 +240,35 @@ class profile(TraceMetadata, Results):
 
     def start_trace(self) -> None:
         """Record in the prepared window; `AssertionError` before `prepare_trace`."""
-        if self._session is None or self._session.window is None:
-            msg = "Profiler must be initialized before starting trace"
-            raise AssertionError(msg)
-        self._execution_trace.start()
+        session = self._prepared_session("starting")
+        self._observe("start")
         try:
-            self._session.start()
+            session.start()
         except BaseException:
             with suppress(Exception):  # why it could not start is what the user needs to know
-                self._execution_trace.stop()
+                self._observe("stop")
             raise
         self._add_metadata_of_start()
 
     def stop_trace(self) -> None:
         """Stop the window and make `trace` of it."""
-        if self._session is None or self._session.window is None:
-            msg = "Profiler must be initialized before stopping trace"
-            raise AssertionError(msg)
+        session = self._prepared_session("stopping")
         run_all(
-            self._execution_trace.stop if self._session.is_recording else None,
-            partial(self._keep_window, self._session),
+            partial(self._observe, "stop") if session.is_recording else None,
+            partial(self._keep_window, session),
             None if self._is_started else self._close_session,
         )
+
+    def _observe(self, action: str) -> None:
+        """Call this method of torch's execution-trace observer, if there is one."""
+        if self.execution_trace_observer is not None:
+            getattr(self.execution_trace_observer, action)()
+
+    def _prepared_session(self, doing: str) -> Session:
+        if self._session is None or self._session.window is None:
+            msg = f"Profiler must be initialized before {doing} trace"
+            raise AssertionError(msg)
+        return self._session
 
     def _end_window(self) -> None:
         """Call `stop_trace`, unless the user has called it already, or an interrupted `stop()` has."""
@@ -300,7 +303,7 @@ class profile(TraceMetadata, Results):
             if session is None:
                 return
             run_all(
-                self._execution_trace.stop if session.is_recording else None,
+                partial(self._observe, "stop") if session.is_recording else None,
                 session.stop if session.window is not None else None,
                 partial(sessions.deactivate, session),
             )

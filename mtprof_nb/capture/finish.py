@@ -40,24 +40,19 @@ class StoppedWindow:
     event_times: Callable[[npt.ArrayLike], Int64]
 
 
-@dataclass(frozen=True)
-class Steps:
-    """When each step began, by the clock of the session, and its number."""
-
-    began_ns: Sequence[int]
-    number: Sequence[int]
-
-
 def finish(
     window: StoppedWindow,
-    steps: Steps,
+    steps: Sequence[tuple[int, int]],
     interleaved: Sequence[OpenScope],
     *,
     label: str = "",
     metadata: Mapping[str, str] | None = None,
     annotate: Callable[[Trace, EventTimes], Trace] | None = None,
 ) -> Trace:
-    """One trace of all hooks' events, with steps, label, metadata, the lines of `annotate` and source texts."""
+    """One trace of all hooks' events, with steps, label, metadata, the lines of `annotate` and source texts.
+
+    `steps` has the number of each step and when it began, by the clock of the session.
+    """
     if set(window.traces) == {SCOPES.name}:
         warn("no tensor runtime is imported, so only scopes were recorded: import torch, mindtorch_v2 or candle")
     trace = _within_limit(_merged(list(window.traces.values())), window.request.max_events)
@@ -75,7 +70,7 @@ def finish(
         label=label,
     )
     trace = mark_interleaved(_within_window(trace), interleaved, window.event_times)
-    trace = with_metadata(_with_steps(trace, window.event_times(steps.began_ns), steps.number), metadata or {})
+    trace = with_metadata(_with_steps(trace, window, steps), metadata or {})
     if annotate is not None:
         offset_ns = window.request.clock.offset_ns
         trace = annotate(trace, lambda monotonic_ns: window.event_times(monotonic_ns + offset_ns))
@@ -110,8 +105,9 @@ def _within_window(trace: Trace) -> Trace:
     return replace(trace, duration_ns=np.where(late, until_end, trace.duration_ns)).sorted()
 
 
-def _with_steps(trace: Trace, began_ns: Int64, numbers: Sequence[int]) -> Trace:
-    step = np.searchsorted(began_ns, trace.start_ns, side="right") - 1
+def _with_steps(trace: Trace, window: StoppedWindow, steps: Sequence[tuple[int, int]]) -> Trace:
+    numbers, moments_ns = zip(*steps, strict=True)
+    step = np.searchsorted(window.event_times(moments_ns), trace.start_ns, side="right") - 1
     return replace(trace, step=np.array(numbers, np.int32)[np.maximum(step, 0)])
 
 

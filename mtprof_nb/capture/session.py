@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import InitVar, dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from mtprof_nb.capture.async_scopes import OpenScope, OpenScopes, current_task
 from mtprof_nb.capture.decorated import decorated
-from mtprof_nb.capture.finish import Steps, StoppedWindow
+from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Clock, Request
 from mtprof_nb.capture.torch_scope import advance_count, begin_count, end_count, is_being_compiled, torch_scope
 from mtprof_nb.capture.window import Window
@@ -43,14 +43,6 @@ class Owner(Protocol):
         """Begin the next step."""
 
 
-class Stopped(NamedTuple):
-    """A stopped window, with the session's steps and interleaved scopes."""
-
-    window: StoppedWindow
-    steps: Steps
-    interleaved: list[OpenScope]
-
-
 @dataclass
 class Session:
     """A recording from start to stop, with a window at a time."""
@@ -66,9 +58,8 @@ class Session:
     #: True while `window` is recording.
     is_recording: bool = False
     scopes: OpenScopes = field(init=False)
-    #: When each step began, and its number.
-    _step_began_ns: list[int] = field(default_factory=list)
-    _step_number: list[int] = field(default_factory=list)
+    #: The number of each step, and when it began.
+    _steps: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self, first_step: int) -> None:
         self.scopes = OpenScopes(self.clock)
@@ -76,10 +67,9 @@ class Session:
 
     def begin_step(self, number: int) -> None:
         """Events that start from now on belong to this step."""
-        if self._step_number:
+        if self._steps:
             advance_count()
-        self._step_began_ns.append(self.clock.now_ns())
-        self._step_number.append(number)
+        self._steps.append((number, self.clock.now_ns()))
 
     def prepare(self, trace_id: str) -> Window:
         """Make a new window and warm it up."""
@@ -91,22 +81,16 @@ class Session:
 
     def start(self) -> None:
         """Record in the prepared window."""
-        if self.window is None:
-            msg = "Profiler must be initialized before starting trace"
-            raise AssertionError(msg)
-        self.window.start()
+        cast("Window", self.window).start()
         self.is_recording = True
 
-    def stop(self) -> Stopped:
-        """Stop the window; `finish` of the result makes its trace."""
-        if self.window is None:
-            msg = "Profiler must be initialized before stopping trace"
-            raise AssertionError(msg)
+    def stop(self) -> tuple[StoppedWindow, list[tuple[int, int]], list[OpenScope]]:
+        """Stop the window. Returns the arguments of `finish`: the window, the steps and the interleaved scopes."""
         self.is_recording = False
         # After an interrupt here the window is still there to be stopped.
-        stopped = self.window.stop()
+        stopped = cast("Window", self.window).stop()
         self.window = None
-        return Stopped(stopped, Steps(self._step_began_ns, self._step_number), self.scopes.take_interleaved())
+        return stopped, self._steps, self.scopes.take_interleaved()
 
 
 _lock = threading.Lock()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.capture.finish import Steps, StoppedWindow, finish
+from mtprof_nb.capture.finish import StoppedWindow, finish
 from mtprof_nb.capture.hook import Clock, Request
 from mtprof_nb.errors import MtprofWarning
 from mtprof_nb.model.trace import Trace
@@ -29,13 +29,13 @@ def stopped(**traces: Trace) -> StoppedWindow:
     )
 
 
-NO_STEPS = Steps([0], [0])
+NO_STEPS = [(0, 0)]
 
 
 def test_all_that_is_known_of_a_recording_is_in_its_trace() -> None:
     window = stopped(kineto=make_trace([event("a", 20, 30), event("open", 40, 500, kind="scope")]))
 
-    trace = finish(window, Steps([0, 25], [3, 4]), [], label="cell", metadata={"key": "1"})
+    trace = finish(window, [(3, 0), (4, 25)], [], label="cell", metadata={"key": "1"})
 
     assert (trace.began_ns, trace.ended_ns, trace.windows) == (10, 100, ((10, 100),))
     assert (trace.label, trace.trace_id, trace.hooks, dict(trace.metadata)) == ("cell", "T", ("kineto",), {"key": "1"})

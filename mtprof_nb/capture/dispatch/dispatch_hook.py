@@ -21,7 +21,7 @@ from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.kineto.kineto_memory import CpuAllocations, KinetoMemory
 from mtprof_nb.capture.shared.autograd_links import NODE_WITHOUT_NUMBER, NOT_IN_BACKWARD, link_by_sequence_nr
-from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer
+from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer, fact_fields
 from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
 from mtprof_nb.capture.shared.garbage_collector import frames_of_others
 from mtprof_nb.capture.shared.module_paths import ModulesOnStack
@@ -156,16 +156,10 @@ class OpRecorder:
 
     def __init__(self, torch: Any, request: Request) -> None:
         recorded = request.recorded
-        extra = {
-            "in_python": not recorded.with_stack,
-            "stack": recorded.with_stack,
-            "shapes": recorded.record_shapes,
-            "flops": recorded.with_flops,
-            "module": recorded.with_modules,
-        }
         memory = ("before", "after") if recorded.profile_memory else ()
-        wanted = tuple(field for field, is_wanted in extra.items() if is_wanted)
-        self.buffer = Buffer(request, (*OP_FIELDS, "counter", "node", "grad", *memory, *wanted))
+        # A stack tells too whether Python code called an op of the backward pass.
+        facts = (*(() if recorded.with_stack else ("in_python",)), *fact_fields(recorded))
+        self.buffer = Buffer(request, (*OP_FIELDS, "counter", "node", "grad", *memory, *facts))
         self._modules = ModulesOnStack(torch.nn.Module._call_impl.__code__) if recorded.with_modules else None
         self.activities = request.activities
         #: Threads on which a scope that is already recorded is being passed on to torch.

@@ -17,7 +17,7 @@ from mtprof_nb.capture.eager.storage_memory import StorageMemory
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all
 from mtprof_nb.capture.shared.autograd_links import link_by_node
-from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer
+from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer, fact_fields
 from mtprof_nb.capture.shared.flop_formulas import flops_of
 from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
 from mtprof_nb.capture.shared.module_paths import ModulePaths
@@ -151,15 +151,7 @@ class EnterExitHook:
 
     def _fact_fields(self) -> tuple[str, ...]:
         recorded = self._request.recorded
-        wanted = {
-            "stack": recorded.with_stack,
-            "shapes": recorded.record_shapes,
-            "flops": recorded.with_flops,
-            "module": recorded.with_modules,
-            "before": recorded.profile_memory,
-            "after": recorded.profile_memory,
-        }
-        return tuple(field for field, is_wanted in wanted.items() if is_wanted)
+        return (*fact_fields(recorded), *(("before", "after") if recorded.profile_memory else ()))
 
     def _fact_reader(self) -> Callable[[str, Any, Any, Any], list[Any]] | None:
         """A function that reads the fields of `_fact_fields`, but for `after`, as an op begins."""

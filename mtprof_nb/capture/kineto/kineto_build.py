@@ -20,13 +20,14 @@ from mtprof_nb.capture.kineto.kineto_inputs import read_extras, read_record_func
 from mtprof_nb.capture.kineto.kineto_links import Links, link
 from mtprof_nb.capture.kineto.module_names import paths_of_modules
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
-from mtprof_nb.capture.kineto.optimizer_parameters import OptimizerOps, nodes_by_id, nodes_in_steps, updated_parameters
+from mtprof_nb.capture.kineto.optimizer_parameters import nodes_by_id, nodes_in_steps, updated_parameters
 from mtprof_nb.capture.kineto.own_python import own_python
 from mtprof_nb.capture.shared.allocator_records import innermost_events
 from mtprof_nb.capture.shared.closures import with_closures
 from mtprof_nb.capture.shared.garbage_collector import collector_paused
 from mtprof_nb.capture.shared.interning import intern
 from mtprof_nb.capture.shared.python_stacks import frames_of
+from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
 from mtprof_nb.errors import warn
 from mtprof_nb.model.device_facts import with_device_facts
 from mtprof_nb.model.trace import KERNEL, OP, OPTIMIZER, PYTHON, SCOPE, Bool, Trace, Track, empty_trace
@@ -164,15 +165,15 @@ def _with_shapes(trace: Trace, columns: KinetoColumns, kineto_event: Any, torch:
         return trace
     # A scope has inputs only where it was given some.
     shape = np.where((trace.kind == OP) | _has_any(found.shapes)[found.shape], found.shape, -1)
-    values = read_values(columns.events, kineto_event, has_inputs)
+    values, texts = read_values(columns.events, kineto_event, has_inputs)
     return replace(
         trace,
         shape=shape,
         shapes=found.shapes,
         dtypes=found.dtypes,
         strides=found.strides,
-        values=values.values,
-        value_texts=values.texts,
+        values=values,
+        value_texts=texts,
     )
 
 
@@ -207,10 +208,9 @@ def _with_parameters(
     ids = [columns.events[row].correlation_id() for row in rows.tolist()]
     # With Python calls in the tree, ops are not below the scope of their step.
     nodes = nodes_in_steps(results) if tree is None else nodes_by_id(tree.nodes, ids)
-    ops = OptimizerOps(trace.track[rows], trace.start_ns[rows], trace.end_ns[rows], [nodes.get(one) for one in ids])
-    found = updated_parameters(ops, torch)
-    parameter[rows] = found.parameter
-    return replace(trace, parameter=parameter, parameters=found.names)
+    ops = ThreadIntervals(trace.start_ns[rows], trace.end_ns[rows], trace.track[rows])
+    parameter[rows], names = updated_parameters(ops, [nodes.get(one) for one in ids], torch)
+    return replace(trace, parameter=parameter, parameters=names)
 
 
 def _with_devices_of_inputs(trace: Trace, columns: KinetoColumns, tree: kineto_tree.FlatTree, backend: str) -> Trace:
@@ -240,8 +240,8 @@ def _with_python(
         if calls is None:
             if new_threads is not None:
                 entries, began[rows] = new_threads.at(thread.native_id, columns.start_ns[rows])
-                node_of = {entry: side.stacks.stack(frames_of(entry)) for entry in set(entries) if entry is not None}
-                stack[rows] = [-1 if entry is None else node_of[entry] for entry in entries]
+                node_of = {entry: side.stacks.stack(frames_of(entry)) for entry in set(entries)}
+                stack[rows] = [node_of[entry] for entry in entries]
             continue
         at = calls.at(columns.start_ns[rows])
         running = at >= 0

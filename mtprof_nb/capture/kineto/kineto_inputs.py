@@ -41,20 +41,12 @@ def read_shapes(events: Sequence[Any], kineto_event: Any, has_inputs: Bool, *, w
     return ShapeColumns(shape, *columns)
 
 
-@dataclass(frozen=True)
-class ValueColumns:
-    """Positions into a table of values of inputs, -1 where an event has none; see `input_values`."""
-
-    values: Int32
-    texts: tuple[str, ...]
-
-
-def read_values(events: Sequence[Any], kineto_event: Any, has_inputs: Bool) -> ValueColumns:
-    """Values of the inputs of the chosen events that are no tensors."""
+def read_values(events: Sequence[Any], kineto_event: Any, has_inputs: Bool) -> tuple[Int32, tuple[str, ...]]:
+    """Positions in the table of texts (see `input_values`) of the chosen events' inputs that are no tensors, or -1."""
     positions, table = _interned(events, has_inputs, kineto_event.concrete_inputs, kineto_event.kwinputs)
     texts: dict[str, int] = {}
     moved = [texts.setdefault(to_text(*plain(*one)), len(texts)) if any(one) else -1 for one in table]
-    return ValueColumns(np.array([*moved, -1], np.int32)[positions], tuple(texts))
+    return np.array([*moved, -1], np.int32)[positions], tuple(texts)
 
 
 def _interned(events: Sequence[Any], chosen: Bool, *accessors: Any) -> tuple[Int32, list[tuple[Any, ...]]]:

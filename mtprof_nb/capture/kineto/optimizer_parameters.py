@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mtprof_nb.capture.shared.garbage_collector import living
+from mtprof_nb.capture.shared.interning import intern
 from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
-from mtprof_nb.model.trace import Int32, Int64
+from mtprof_nb.model.trace import Int32
 
 _STEP = "Optimizer.step#"
 _TORCH_OP = 0
@@ -19,38 +19,21 @@ _TORCH_OP = 0
 _OPS = ("aten::", "autograd::")
 
 
-@dataclass(frozen=True)
-class OptimizerOps:
-    """Ops of optimizers by thread, each thread's in order of time; the outer one of two nested ops first."""
+def updated_parameters(ops: ThreadIntervals, nodes: list[Any], torch: Any) -> tuple[Int32, tuple[str, ...]]:
+    """The parameter that each op updates, as a position in the names that follow, or -1.
 
-    thread: Int32
-    start_ns: Int64
-    end_ns: Int64
-    #: The node of each in Kineto's tree; None where the tree has none.
-    nodes: list[Any]
-
-
-@dataclass(frozen=True)
-class UpdatedParameters:
-    """The parameter of each op, as a position in `names`, or -1."""
-
-    parameter: Int32
-    names: tuple[str, ...]
-
-
-def updated_parameters(ops: OptimizerOps, torch: Any) -> UpdatedParameters:
-    """The parameters that these ops update. Shapes must have been recorded.
+    `ops` are by thread, each thread's in order of time, the outer one of two nested ops first. `nodes` has the node of
+    each in Kineto's tree, with its shapes; None where the tree has none.
 
     Parameters and the state that optimizers keep for them are recognised by their memory. An op on a temporary belongs
     to the parameter of the ops before and after it, if both have the same.
     """
     owners = _owners(torch)
-    outermost = ThreadIntervals(ops.start_ns, ops.end_ns, ops.thread).outermost(np.ones(len(ops.nodes), np.bool_))
+    outermost = ops.outermost(np.ones(len(nodes), np.bool_))
     outer_ops, position = np.unique(outermost, return_inverse=True)
-    known = _between([_parameter(ops.nodes[row], owners) for row in outer_ops.tolist()])
-    table: dict[str, int] = {}
-    numbers = [-1 if name is None else table.setdefault(name, len(table)) for name in known]
-    return UpdatedParameters(np.array(numbers, np.int32)[position], tuple(table))
+    known = _between([_parameter(nodes[row], owners) for row in outer_ops.tolist()])
+    numbers, names = intern(known)
+    return numbers[position], names
 
 
 def nodes_in_steps(results: Any) -> dict[int, Any]:

@@ -5,7 +5,6 @@ Code that is not the user's causes one event, which disables its events: from th
 
 from __future__ import annotations
 
-import bisect
 import sys
 from collections.abc import Callable, Container
 from traceback import walk_stack
@@ -15,6 +14,7 @@ from typing import Any
 from mtprof_nb.capture.marks.mark_buffers import MarkBuffers, cost_ns
 from mtprof_nb.capture.marks.mark_transform import ENTER, LEAVE, LINE, MARK, Function, Place, Places
 from mtprof_nb.capture.shared.garbage_collector import frames_of_others
+from mtprof_nb.capture.shared.python_stacks import line_of
 from mtprof_nb.model.source_files import is_user_file
 
 _TOOL_NAME = "mtprof_nb"
@@ -118,7 +118,7 @@ class LineMonitor:
     def _resumed(self, code: CodeType, offset: int) -> Any:
         if not self._follows(code):
             return _python.DISABLE
-        return self._mark(code, _line_at(code, offset), LINE)
+        return self._mark(code, line_of(code, offset), LINE)
 
     def _line_began(self, code: CodeType, line: int) -> Any:
         return self._mark(code, line, LINE)
@@ -170,10 +170,3 @@ def monitored_cost_ns() -> int:
         return lambda: monitor._line_began(code, 1)
 
     return cost_ns(marking)
-
-
-def _line_at(code: CodeType, offset: int) -> int:
-    """The line of the instruction at `offset`."""
-    table = [(start, line) for start, _, line in code.co_lines() if line is not None]
-    index = bisect.bisect_right(table, (offset, sys.maxsize)) - 1
-    return table[index][1] if index >= 0 else code.co_firstlineno

@@ -15,7 +15,7 @@ import numpy as np
 from mtprof_nb.capture.marks.mark_costs import MarkCosts
 from mtprof_nb.capture.marks.mark_transform import MARK
 from mtprof_nb.model.source_files import is_user_file
-from mtprof_nb.model.trace import Int64
+from mtprof_nb.model.trace import Int32, Int64
 
 #: Marks before the first packing, between two later ones, and before marking ends.
 FIRST_PACKING = 1 << 9
@@ -47,7 +47,7 @@ class ThreadMarks:
 
     native_id: int
     time_ns: Int64
-    number: Int64
+    number: Int64 | Int32
 
 
 @dataclass(eq=False)

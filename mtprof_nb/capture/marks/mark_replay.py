@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -117,20 +116,13 @@ class Replay:
         return {line: OutsideOps(*times) for line, *times in zip(lines, own, total, strict=True)}
 
 
-class _Marks(NamedTuple):
-    """The marks of one thread: when, and the index of the place."""
-
-    native_id: int
-    time_ns: Int64
-    place: Int32
-
-
-def _own_marks(marks: ThreadMarks, places: Places) -> _Marks:
+def _own_marks(marks: ThreadMarks, places: Places) -> ThreadMarks:
+    """The marks of this recording, with the index of each place as its number."""
     place, is_own = own_places(marks.number, places)
-    return _Marks(marks.native_id, marks.time_ns if is_own.all() else marks.time_ns[is_own], place)
+    return replace(marks, time_ns=marks.time_ns if is_own.all() else marks.time_ns[is_own], number=place)
 
 
-def own_places(numbers: Int64, places: Places) -> tuple[Int32, Bool]:
+def own_places(numbers: Int32 | Int64, places: Places) -> tuple[Int32, Bool]:
     """The index in `places` of each mark of this recording, and which marks those are.
 
     The others come from code of an earlier recording that runs on.
@@ -161,7 +153,7 @@ def with_marked_lines(
             rows |= in_engine
         chosen = np.flatnonzero(rows & ~trace.on_device)
         last = np.searchsorted(times_of(marks.time_ns), trace.start_ns[chosen], side="right") - 1
-        nodes = np.append(replay.nodes(marks.place), np.int32(-1))
+        nodes = np.append(replay.nodes(marks.number), np.int32(-1))
         node[chosen] = nodes[last]
         if marks.native_id == buffers.cell_thread and trace.has_all_ops:
             cost_ns = buffers.costs.by_place(places)
@@ -178,7 +170,7 @@ def _outside_ops(
     times_of: EventTimes,
     window_ns: tuple[int, int],
     own: list[tuple[int, int]],
-    marks: _Marks,
+    marks: ThreadMarks,
     node: Int32,
     cost_ns: Int64,
 ) -> tuple[Int64, int]:
@@ -202,7 +194,7 @@ def _outside_ops(
         moments = moments.clip(*window_ns)
         left_ns = np.diff(moments - covered_until(*excluded, moments))
         # A mark's cost lies partly before and partly after its reading of the clock: half goes to each gap.
-        costs_ns = np.pad(cost_ns[marks.place[inside]], beyond)
+        costs_ns = np.pad(cost_ns[marks.number[inside]], beyond)
         left_ns -= np.where(left_ns > 0, (costs_ns[:-1] + costs_ns[1:]) // 2, 0)
         np.add.at(spent_ns, np.pad(node[inside], beyond, constant_values=-1)[:-1], left_ns)
         outside_ns += int(np.diff(moments - covered_until(*ops, moments)).sum())

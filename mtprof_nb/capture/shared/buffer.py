@@ -10,11 +10,18 @@ from typing import Any
 
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.shared.python_stacks import StackEntry, Stacks
-from mtprof_nb.model.trace import Track
+from mtprof_nb.model.trace import Recorded, Track
 
 #: The values of every op, in the order in which a hook appends them to `Lane.ops`; a hook may add more after them.
 OP_FIELDS = ("name", "device", "start", "end")
+#: More values of an op, in this order, each with the flag that asks for it.
+_FACT_FIELDS = {"stack": "with_stack", "shapes": "record_shapes", "flops": "with_flops", "module": "with_modules"}
 SCOPE_FIELDS = ("name", "start", "end", "stack", "is_async", "node")
+
+
+def fact_fields(recorded: Recorded) -> tuple[str, ...]:
+    """The values of an op that the flags ask for, without its memory."""
+    return tuple(field for field, flag in _FACT_FIELDS.items() if getattr(recorded, flag))
 
 
 class Lane:

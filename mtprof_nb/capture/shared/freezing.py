@@ -102,17 +102,16 @@ def _freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
 
 def _with_facts(trace: Trace, rows: Rows, vocabulary: Vocabulary, undecided: Bool) -> Trace:
     """`trace` with the facts that were asked for, as far as its hook records them."""
-    recorded = trace.recorded
     if "in_python" in rows.ops:
         in_python = rows.of_ops(np.array(rows.ops["in_python"], np.bool_), False)
         trace = replace(trace, is_python_backward=in_python & (trace.phase == BACKWARD))
-    if recorded.record_shapes and "shapes" in rows.ops:
+    if "shapes" in rows.ops:
         trace = _with_shapes(trace, rows, vocabulary)
-    if recorded.with_stack and "stack" in rows.ops:
+    if "stack" in rows.ops:
         trace = _with_stacks(trace, rows, vocabulary, undecided)
-    if recorded.with_flops and "flops" in rows.ops:
+    if "flops" in rows.ops:
         trace = replace(trace, flops=_flops(rows))
-    if recorded.with_modules and "module" in rows.ops:
+    if "module" in rows.ops:
         module, modules = intern(rows.ops["module"])
         module = rows.of_ops(module, -1)
         trace = replace(trace, phase=settled(trace.phase, undecided, module >= 0))

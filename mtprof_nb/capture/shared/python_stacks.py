@@ -124,9 +124,9 @@ def freeze(
     """
     interner = StackInterner()
     position, once = distinct(entries)
-    nodes = [-1 if entry is None else interner.stack(frames_of(entry)) for entry in once]
-    own = [entry is not None and _has_own_backward(entry, is_engine, runtime_folder) for entry in once]
-    inside = [entry is not None and any(is_module(_code(one)) for one in _outermost_first(entry)) for entry in once]
+    nodes = [interner.stack(frames_of(entry)) for entry in once]
+    own = [_has_own_backward(entry, is_engine, runtime_folder) for entry in once]
+    inside = [any(is_module(code) for code, _ in _outermost_first(entry)) for entry in once]
     return FrozenStacks(
         is_in_module=np.array(inside, np.bool_)[position],
         stack=np.array(nodes, np.int32)[position],
@@ -135,19 +135,24 @@ def freeze(
     )
 
 
-def frames_of(entry: StackEntry) -> list[Frame]:
-    """The frames of a captured stack, outermost first, without the hidden ones."""
-    return [_frame(one) for one in _outermost_first(entry) if not is_hidden_file(_code(one).co_filename)]
+def frames_of(entry: StackEntry | None) -> list[Frame]:
+    """The frames of a captured stack, outermost first, without the hidden ones; none for None."""
+    return [
+        Frame(code.co_filename, line_of(code, instruction), code.co_name)
+        for code, instruction in _outermost_first(entry)
+        if not is_hidden_file(code.co_filename)
+    ]
 
 
-def _outermost_first(entry: StackEntry) -> Iterator[StackEntry]:
-    while entry.inner is not None:
-        yield entry
+def _outermost_first(entry: StackEntry | None) -> Iterator[tuple[CodeType, int]]:
+    """The code of each frame, and its instruction. The root of the stacks stands for no frame."""
+    while entry is not None and entry.code is not None:
+        yield entry.code, entry.instruction
         entry = entry.inner
 
 
-def _has_own_backward(entry: StackEntry, is_engine: Callable[[CodeType], bool], runtime_folder: str) -> bool:
-    codes = [_code(one) for one in _outermost_first(entry)]
+def _has_own_backward(entry: StackEntry | None, is_engine: Callable[[CodeType], bool], runtime_folder: str) -> bool:
+    codes = [code for code, _ in _outermost_first(entry)]
     last_engine = max((row for row, code in enumerate(codes) if is_engine(code)), default=-1)
     return any(
         not is_hidden_file(code.co_filename) and not is_in_folder(code.co_filename, runtime_folder)
@@ -155,20 +160,7 @@ def _has_own_backward(entry: StackEntry, is_engine: Callable[[CodeType], bool], 
     )
 
 
-def _frame(entry: StackEntry) -> Frame:
-    code = _code(entry)
-    return Frame(code.co_filename, _line(code, entry.instruction), code.co_name)
-
-
-def _code(entry: StackEntry) -> CodeType:
-    if entry.code is None:
-        msg = "the root of the stacks stands for no frame"
-        raise ValueError(msg)
-    return entry.code
-
-
-def _line(code: CodeType, instruction: int) -> int:
-    for first, end, line in code.co_lines():
-        if first <= instruction < end and line is not None:
-            return line
-    return code.co_firstlineno
+def line_of(code: CodeType, instruction: int) -> int:
+    """The line of an instruction; of one without a line, that of the instructions before it."""
+    lines = [line for first, _, line in code.co_lines() if first <= instruction and line is not None]
+    return lines[-1] if lines else code.co_firstlineno

@@ -6,12 +6,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from mtprof_nb.capture.hook import Request
-from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer
+from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer, fact_fields
 from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
 from mtprof_nb.model.trace import Trace
-
-#: Every column that a flag may ask for, all without ops.
-_FIELDS = (*OP_FIELDS, "shapes", "stack", "flops", "module")
 
 
 class ScopesHook:
@@ -19,14 +16,14 @@ class ScopesHook:
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._buffer = Buffer(request, _FIELDS)
+        self.start()
 
     def prepare(self) -> None:
         """Nothing to do."""
 
     def start(self) -> None:
         """Record from here on."""
-        self._buffer = Buffer(self._request, _FIELDS)
+        self._buffer = Buffer(self._request, (*OP_FIELDS, *fact_fields(self._request.recorded)))
 
     def stop(self) -> Trace:
         """The scopes so far."""
