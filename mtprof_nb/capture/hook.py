@@ -68,7 +68,8 @@ class Hook(Protocol):
     """Listens to one runtime for one window. `start` may fail; `stop` always leaves nothing installed."""
 
     def prepare(self) -> None:
-        """Do slow work before `start`, in a schedule's warm-up."""
+        """Do slow work before `start`, in a schedule's warm-up; by default there is none."""
+        return
 
     def start(self) -> None:
         """Install, and record from now on."""

@@ -17,7 +17,7 @@ from mtprof_nb.capture.async_scopes import OpenScope, OpenScopes, current_task
 from mtprof_nb.capture.decorated import decorated
 from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Clock, Request
-from mtprof_nb.capture.torch_scope import advance_count, begin_count, end_count, is_being_compiled, torch_scope
+from mtprof_nb.capture.torch_scope import count_steps, is_being_compiled, torch_scope
 from mtprof_nb.capture.window import Window
 from mtprof_nb.errors import SessionError, collected_warnings, warn
 
@@ -68,7 +68,7 @@ class Session:
     def begin_step(self, number: int) -> None:
         """Events that start from now on belong to this step."""
         if self._steps:
-            advance_count()
+            count_steps("increment_step")
         self._steps.append((number, self.clock.now_ns()))
 
     def prepare(self, trace_id: str) -> Window:
@@ -114,7 +114,7 @@ def activate(session: Session) -> None:
             )
             raise SessionError(msg)
         if _active is None:
-            begin_count()
+            count_steps("init_step_count")
         _active = session
 
 
@@ -148,7 +148,7 @@ def deactivate(session: Session) -> None:
     with _lock:
         if _active is session:
             _active = None
-            end_count()
+            count_steps("erase_step_count")
 
 
 def _forget_in_child() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Literal
 
 #: The name under which we count. Torch's profiler has its own; the largest count is torch's number of steps.
 _REQUESTER = "mtprof_nb"
@@ -13,8 +13,7 @@ _REQUESTER = "mtprof_nb"
 
 def torch_scope(name: str, args: str | None = None) -> AbstractContextManager[Any] | None:
     """Torch's own `record_function`; None where torch is not imported, or imported in part."""
-    profiler = sys.modules.get("torch.autograd.profiler")
-    make = getattr(profiler, "record_function", None)
+    make = _of_torch("record_function")
     return None if make is None else make(name, args)
 
 
@@ -45,28 +44,16 @@ class Together:
             self._own.__exit__(*exception)
 
 
-def begin_count() -> None:
-    """Add our count, at torch's present number."""
-    tracker = _tracker()
-    if tracker is not None:
-        tracker.init_step_count(_REQUESTER)
+def count_steps(action: Literal["init_step_count", "increment_step", "erase_step_count"]) -> None:
+    """Add our count of steps to torch's tracker, advance it, or remove it; without torch, nothing happens.
+
+    As torch's own profiler, we advance it only while a daemon monitors the program.
+    """
+    tracker = _of_torch("KinetoStepTracker")
+    if tracker is not None and (action != "increment_step" or os.environ.get("KINETO_USE_DAEMON")):
+        getattr(tracker, action)(_REQUESTER)
 
 
-def advance_count() -> None:
-    """Count a step, as torch's profiler does: only while a daemon monitors the program."""
-    tracker = _tracker()
-    if tracker is not None and os.environ.get("KINETO_USE_DAEMON"):
-        tracker.increment_step(_REQUESTER)
-
-
-def end_count() -> None:
-    """Remove our count."""
-    tracker = _tracker()
-    if tracker is not None:
-        tracker.erase_step_count(_REQUESTER)
-
-
-def _tracker() -> Any:
-    """Torch's tracker; None while torch is not imported, or imported in part."""
-    profiler = sys.modules.get("torch.autograd.profiler")
-    return getattr(profiler, "KinetoStepTracker", None)
+def _of_torch(name: str) -> Any:
+    """A name of torch's low-level profiler; None while torch is not imported, or imported in part."""
+    return getattr(sys.modules.get("torch.autograd.profiler"), name, None)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
 from mtprof_nb.cell.flags import CONFIG_PARSER, PARSER
-
-if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
 
 _PARSERS = {"%%mtprofile": PARSER, "%mtprofile": PARSER, "%mtprofile_config": CONFIG_PARSER}
 
@@ -31,13 +26,3 @@ def match_flags(context: CompletionContext) -> SimpleMatcherResult:
     """Complete flags and their values, and suppress all other completions there."""
     texts = offered(context.text_until_cursor, context.token)
     return {"completions": [SimpleCompletion(text) for text in texts], "suppress": bool(texts), "ordered": True}
-
-
-def install(ip: InteractiveShell) -> None:
-    """Add the completion to `ip`."""
-    ip.Completer.custom_matchers.append(match_flags)
-
-
-def remove(ip: InteractiveShell) -> None:
-    """Remove the completion from `ip`."""
-    ip.Completer.custom_matchers.remove(match_flags)

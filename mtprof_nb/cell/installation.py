@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mtprof_nb.capture.marks.marked_cell import CellMarker, marker_of
-from mtprof_nb.cell import completion
+from mtprof_nb.cell.completion import match_flags
 from mtprof_nb.cell.source import OneLiner, is_profiled, profiled
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ def install(ip: InteractiveShell, magics: type[Magics]) -> None:
     ip.input_transformers_cleanup.append(profiled)
     ip.input_transformers_post.append(OneLiner(ip))
     CellMarker(ip, is_profiled).install()
-    completion.install(ip)
+    ip.Completer.custom_matchers.append(match_flags)
 
 
 def remove(ip: InteractiveShell, magics: type[Magics]) -> None:
     """Undo `install`; does nothing where nothing is installed."""
     if profiled not in ip.input_transformers_cleanup:
         return
-    completion.remove(ip)
+    ip.Completer.custom_matchers.remove(match_flags)
     if (marker := marker_of(ip)) is not None:
         marker.remove()
     ip.input_transformers_cleanup.remove(profiled)

@@ -19,10 +19,13 @@ ACTIVITIES = tuple(activity.value.lower() for activity in ProfilerActivity)
 DUMP_SUFFIXES = (".json", ".json.gz")
 
 
+def _require(is_valid: bool, problem: str) -> None:
+    if not is_valid:
+        raise argparse.ArgumentTypeError(problem)
+
+
 def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        msg = f"{text!r} is not a count: give a whole number from 1 up"
-        raise argparse.ArgumentTypeError(msg)
+    _require(text.isdecimal() and int(text) > 0, f"{text!r} is not a count: give a whole number from 1 up")
     return int(text)
 
 
@@ -36,9 +39,10 @@ def _activities(text: str) -> tuple[str, ...]:
 def _schedule(text: str) -> dict[str, int]:
     """`wait=1,active=3` as the keywords of `schedule`."""
     parts = [part.partition("=") for part in text.replace(" ", "").split(",")]
-    if any(key not in SCHEDULE_KEYS or not value.isdecimal() for key, _, value in parts):
-        msg = f"{text!r} is not a schedule: write wait=1,warmup=1,active=3 with any of {', '.join(SCHEDULE_KEYS)}"
-        raise argparse.ArgumentTypeError(msg)
+    _require(
+        all(key in SCHEDULE_KEYS and value.isdecimal() for key, _, value in parts),
+        f"{text!r} is not a schedule: write wait=1,warmup=1,active=3 with any of {', '.join(SCHEDULE_KEYS)}",
+    )
     steps = {key: int(value) for key, _, value in parts}
     try:
         schedule(**steps)
@@ -48,16 +52,13 @@ def _schedule(text: str) -> dict[str, int]:
 
 
 def _variable(text: str) -> str:
-    if not text.isidentifier():
-        msg = f"{text!r} cannot name a variable: give a plain Python name"
-        raise argparse.ArgumentTypeError(msg)
+    _require(text.isidentifier(), f"{text!r} cannot name a variable: give a plain Python name")
     return text
 
 
 def _hook(text: str) -> str:
-    if text != "auto" and text not in HOOK_KINDS:
-        msg = f"unknown hook {text!r}: use auto or one of {', '.join(HOOK_KINDS)}"
-        raise argparse.ArgumentTypeError(msg)
+    is_known = text == "auto" or text in HOOK_KINDS
+    _require(is_known, f"unknown hook {text!r}: use auto or one of {', '.join(HOOK_KINDS)}")
     return text
 
 
@@ -72,19 +73,13 @@ def _sort_key(text: str) -> str:
 
 def _new_file(text: str) -> Path:
     path = Path(text).expanduser()
-    if not path.parent.is_dir():
-        msg = f"{str(path.parent)!r} is not a directory: create it first"
-        raise argparse.ArgumentTypeError(msg)
-    if path.is_dir():
-        msg = f"{text!r} is a directory: name a file in it"
-        raise argparse.ArgumentTypeError(msg)
+    _require(path.parent.is_dir(), f"{str(path.parent)!r} is not a directory: create it first")
+    _require(not path.is_dir(), f"{text!r} is a directory: name a file in it")
     return path
 
 
 def _trace_file(text: str) -> Path:
-    if not text.endswith(DUMP_SUFFIXES):
-        msg = f"{text!r} has no known suffix: end it in {' or '.join(DUMP_SUFFIXES)}"
-        raise argparse.ArgumentTypeError(msg)
+    _require(text.endswith(DUMP_SUFFIXES), f"{text!r} has no known suffix: end it in {' or '.join(DUMP_SUFFIXES)}")
     return _new_file(text)
 
 

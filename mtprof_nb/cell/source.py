@@ -11,14 +11,8 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from IPython.core import inputtransformer2 as steps
 from IPython.core.error import UsageError
-from IPython.core.inputtransformer2 import (
-    cell_magic,
-    classic_prompt,
-    ipython_prompt,
-    leading_empty_lines,
-    leading_indent,
-)
 
 from mtprof_nb.cell.flags import PARSER
 
@@ -28,7 +22,7 @@ if TYPE_CHECKING:
 MAGIC = "mtprofile"
 _FIRST_LINE = re.compile(rf"%%{MAGIC}(?:[ \t]+(?P<flags>.*?))?\s*")
 #: What IPython does to the beginning of any cell, and so to the line after ours.
-_CLEANUP = (leading_empty_lines, leading_indent, classic_prompt, ipython_prompt)
+_CLEANUP = (steps.leading_empty_lines, steps.leading_indent, steps.classic_prompt, steps.ipython_prompt)
 _BEGIN = f"get_ipython().run_cell_magic({MAGIC!r}, "
 _RETURN = f"get_ipython().find_cell_magic({MAGIC!r}).__self__.recorded()\n"
 
@@ -67,7 +61,7 @@ def _as_if_first(body: list[str]) -> list[str]:
     for transform in _CLEANUP:
         body = transform(body)
     skipped = ["\n"] * (count - len(body))
-    rewritten: list[str] = cell_magic(profiled(body))
+    rewritten: list[str] = steps.cell_magic(profiled(body))
     return skipped + rewritten
 
 

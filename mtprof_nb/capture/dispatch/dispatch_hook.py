@@ -17,7 +17,7 @@ import numpy as np
 from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.dispatch.thread_follower import ThreadFollower
 from mtprof_nb.capture.dispatch.unfollowed_threads import UnfollowedThreads, not_followed
-from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.hook import Hook, Request
 from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.kineto.kineto_memory import CpuAllocations, KinetoMemory
 from mtprof_nb.capture.shared.autograd_links import NODE_WITHOUT_NUMBER, NOT_IN_BACKWARD, link_by_sequence_nr
@@ -35,7 +35,7 @@ from mtprof_nb.model.trace import OP, Trace
 _LARGEST_NUMBER = 2**62
 
 
-class DispatchHook:
+class DispatchHook(Hook):
     """Records the ops of this thread, of threads that start meanwhile, and of pools that get work meanwhile.
 
     A mode belongs to one thread. Threads that began before are recorded by Kineto.
@@ -64,7 +64,6 @@ class DispatchHook:
             self._memory.prepare()
 
     def start(self) -> None:
-        """Record from here on."""
         if self._memory is not None:
             self._memory.start()
         if self._unfollowed is not None:
@@ -102,7 +101,6 @@ class DispatchHook:
         return allocations.put_into(trace)
 
     def abandon(self) -> None:
-        """In a forked child: record no more there, and keep nothing."""
         self.remove()
         self._recorder.buffer.discard()
         if self._memory is not None:
@@ -125,7 +123,6 @@ class DispatchHook:
         return Together(self._recorder.buffer.scope(name), _Unrecorded(theirs, self._recorder.passing_on))
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
-        """Record, or leave out, ops on these devices from now on."""
         enabled = self._recorder.activities
         self._recorder.activities = enabled | activities if enable else enabled - activities
         if self._unfollowed is not None:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from mtprof_nb.capture.dispatch.dispatch_hook import DispatchHook
-from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.hook import Hook, Request
 from mtprof_nb.capture.kineto.kineto_hook import KinetoHook
 from mtprof_nb.errors import warn
 from mtprof_nb.model.trace import Trace, empty_trace
 
 
-class FollowedThreadsHook:
+class FollowedThreadsHook(Hook):
     """Hook `dispatch` on threads that start meanwhile, and on pools that get work meanwhile.
 
     It does nothing where Kineto records all threads itself.
@@ -24,11 +24,7 @@ class FollowedThreadsHook:
         self._kineto = kineto
         self._hook: DispatchHook | None = None
 
-    def prepare(self) -> None:
-        """Nothing to do."""
-
     def start(self) -> None:
-        """Follow from here on."""
         if not self._kineto.threads.are_all:
             self._hook = DispatchHook(self._request, only_others=True)
             self._hook.start()
@@ -56,7 +52,6 @@ class FollowedThreadsHook:
         return trace
 
     def abandon(self) -> None:
-        """In a forked child: record no more there."""
         if self._hook is not None:
             self._hook.abandon()
 
@@ -65,6 +60,5 @@ class FollowedThreadsHook:
         return nullcontext()
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
-        """Record, or leave out, ops on these devices from now on."""
         if self._hook is not None:
             self._hook.toggle(enable, activities)

@@ -14,7 +14,7 @@ from mtprof_nb.capture.eager.around_ops import follow_modules, follow_optimizers
 from mtprof_nb.capture.eager.dispatcher_points import Points
 from mtprof_nb.capture.eager.eager_autograd import BackwardPasses
 from mtprof_nb.capture.eager.storage_memory import StorageMemory
-from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.hook import Hook, Request
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all
 from mtprof_nb.capture.shared.autograd_links import link_by_node
 from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer, fact_fields
@@ -53,7 +53,7 @@ class Runtime:
             raise HookError(msg) from error
 
 
-class EnterExitHook:
+class EnterExitHook(Hook):
     """Records the ops that the runtime's dispatcher runs, on every thread."""
 
     def __init__(self, runtime: Runtime, request: Request) -> None:
@@ -70,9 +70,6 @@ class EnterExitHook:
         self._buffer = Buffer(request, (*OP_FIELDS, *self._fact_fields()))
         self._modules = ModulePaths(self._buffer) if recorded.with_modules else None
         self._passes = BackwardPasses(self._buffer, runtime.part(runtime.engine), runtime.part(runtime.node))
-
-    def prepare(self) -> None:
-        """Nothing is slow here."""
 
     def start(self) -> None:
         """Record from here on; `HookError` where this version of the runtime lacks an attribute to patch."""
@@ -109,7 +106,6 @@ class EnterExitHook:
         return freeze(self._buffer, vocabulary)
 
     def abandon(self) -> None:
-        """In a forked child: record no more there, and keep nothing."""
         self._remove()
         self._buffer.discard()
 
@@ -122,11 +118,9 @@ class EnterExitHook:
             self._memory.forget()
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:  # noqa: ARG002 - for Kineto alone
-        """A context manager that records a scope."""
         return self._buffer.scope(name)
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
-        """Record, or leave out, ops on these devices from now on."""
         self._activities = self._activities | activities if enable else self._activities - activities
         self._points.remove()
         if self._is_recording:

@@ -35,7 +35,6 @@ class CandleHook(EnterExitHook):
         self._set_flag = getattr(self._runtime.part("_C._tensor_api"), "cy_set_npu_profiler_active", None)
 
     def start(self) -> None:
-        """Record from here on."""
         if self._set_flag is not None:
             set_flag = self._set_flag
             # Candle's own profiler clears the flag when it stops, also in the middle of this recording.

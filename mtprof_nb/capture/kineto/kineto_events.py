@@ -17,20 +17,8 @@ import numpy.typing as npt
 from mtprof_nb.capture.kineto.busy_threads import Unfinished
 from mtprof_nb.capture.shared.interning import intern
 from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
-from mtprof_nb.model.trace import (
-    COPY,
-    DEVICE_SCOPE,
-    KERNEL,
-    RUNTIME,
-    SET,
-    STEP_PREFIX,
-    SYNC,
-    Bool,
-    Int8,
-    Int32,
-    Int64,
-    Track,
-)
+from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
+from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, RUNTIME, SET, STEP_PREFIX, SYNC, Track
 
 #: Converts Kineto's times to those without a jump of the wall clock.
 Straighten = Callable[[Int64], Int64]

@@ -14,8 +14,9 @@ import numpy as np
 
 from mtprof_nb.capture.activities import available
 from mtprof_nb.capture.clock import WallClock
-from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.hook import Hook, Request
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all
+from mtprof_nb.capture.kineto import torch_profiler
 from mtprof_nb.capture.kineto.busy_threads import RecordedThreads, let_ops_end, others_are_busy
 from mtprof_nb.capture.kineto.event_cap import EventCap, Room, within_limits
 from mtprof_nb.capture.kineto.fast_scopes import FastScopes
@@ -23,21 +24,13 @@ from mtprof_nb.capture.kineto.kineto_build import Noted, build_trace
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
 from mtprof_nb.capture.kineto.profile_slot import ProfileSlot
 from mtprof_nb.capture.kineto.tensor_operators import TensorOperators
-from mtprof_nb.capture.kineto.torch_profiler import (
-    KinetoScope,
-    activities_of,
-    check_torch,
-    is_active,
-    make_profiler,
-    silent_kineto,
-)
 from mtprof_nb.capture.shared.allocator_records import with_own_memory
 from mtprof_nb.errors import HookError, SessionError, warn
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import SCOPE, Trace, empty_trace
 
 
-class KinetoHook:
+class KinetoHook(Hook):
     """One recording window of `torch.autograd.profiler`, read out as columns and then dropped.
 
     A window is one part, or several. `prepare` makes `profiler`, `start` records, `_uninstall` ends the part and keeps
@@ -48,7 +41,7 @@ class KinetoHook:
     def __init__(self, request: Request) -> None:
         import torch
 
-        check_torch(torch)
+        torch_profiler.check_torch(torch)
         activities = available(request.activities)
         if not activities:
             msg = f"hook 'kineto' can record none of {', '.join(sorted(request.activities))} here: add CPU"
@@ -74,7 +67,7 @@ class KinetoHook:
         self._patches: list[TensorOperators | ThreadStacks | FastScopes] = []
         self._new_threads: ThreadStacks | None = None
         self._fast_scopes: FastScopes | None = None
-        self._open_scopes: set[KinetoScope] = set()
+        self._open_scopes: set[torch_profiler.KinetoScope] = set()
         self._thread_names: dict[int, str] = {}
         self._wall = WallClock(request.clock)
         #: The wall clock when Kineto had started.
@@ -86,7 +79,7 @@ class KinetoHook:
 
     def prepare(self) -> None:
         """Warm Kineto up. `SessionError` while another torch profiler is running."""
-        if is_active(self._torch):
+        if torch_profiler.is_active(self._torch):
             msg = "a torch profiler is already active in this process: stop it first, or profile outside of it"
             raise SessionError(msg)
         recorded, slot = self._request.recorded, ProfileSlot()
@@ -94,9 +87,10 @@ class KinetoHook:
         self._slot = slot if needs_python and slot.is_free() else None
         with_python = self._slot is not None
         self.threads.choose(with_python=with_python)
-        are_all = self.threads.are_all
-        profiler = make_profiler(self._torch, self._request, all_threads=are_all, with_python=with_python)
-        with silent_kineto():
+        profiler = torch_profiler.make_profiler(
+            self._torch, self._request, all_threads=self.threads.are_all, with_python=with_python
+        )
+        with torch_profiler.silent_kineto():
             profiler._prepare_trace()
         self.profiler = profiler
 
@@ -185,7 +179,7 @@ class KinetoHook:
             # With devices that are not recorded, torch prints no line about the change, and does nothing else either.
             is_alone = self._request.activities == {"CPU"}
             names = ("CPU", "CUDA", "XPU") if is_alone else ("CPU",)
-            self._torch.autograd._toggle_collection_dynamic(False, activities_of(self._torch, names))
+            self._torch.autograd._toggle_collection_dynamic(False, torch_profiler.activities_of(self._torch, names))
             let_ops_end()
         self.threads.note_positions()
 
@@ -201,7 +195,7 @@ class KinetoHook:
         self._wall.note()
         self._counters = {threading.get_native_id(): self._torch.autograd._get_sequence_nr()}
         try:
-            if not (was_recording or is_active(self._torch)):
+            if not (was_recording or torch_profiler.is_active(self._torch)):
                 # Kineto releases what it prepared only at the end of a recording.
                 profiler._start_trace()
             profiler.__exit__(None, None, None)
@@ -237,7 +231,6 @@ class KinetoHook:
         self._open_scopes = set()
 
     def abandon(self) -> None:
-        """In a forked child: record no more there, and keep nothing."""
         if self._is_recording:
             self.profiler, self._is_recording = None, False
             self._remove_patches()
@@ -247,7 +240,7 @@ class KinetoHook:
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
         """A scope by torch's own `record_function`."""
         profiler = self.profiler
-        return KinetoScope(
+        return torch_profiler.KinetoScope(
             self._torch.autograd.profiler.record_function(name, args),
             lambda: self._is_recording and self.profiler is profiler,
             self._open_scopes,
@@ -260,7 +253,7 @@ class KinetoHook:
         if "CPU" in activities:
             self._cpu_switched.append((self._request.clock.now_ns(), enable))
         if others := (activities & self._request.activities) - {"CPU"}:
-            self._torch.autograd._toggle_collection_dynamic(enable, activities_of(self._torch, others))
+            self._torch.autograd._toggle_collection_dynamic(enable, torch_profiler.activities_of(self._torch, others))
 
     def _note_thread_names(self) -> None:
         self._thread_names.update(

@@ -13,18 +13,8 @@ from mtprof_nb.capture.marks.mark_buffers import MarkBuffers, ThreadMarks
 from mtprof_nb.capture.marks.mark_transform import ENTER, LEAVE, Place, Places
 from mtprof_nb.model.bookkeeping import is_bookkeeping
 from mtprof_nb.model.intervals import covered_until
-from mtprof_nb.model.trace import (
-    BACKWARD,
-    OP,
-    Bool,
-    Frame,
-    Int32,
-    Int64,
-    OutsideOps,
-    SourceLine,
-    StackInterner,
-    Trace,
-)
+from mtprof_nb.model.schema import Bool, Int32, Int64
+from mtprof_nb.model.trace import BACKWARD, OP, Frame, OutsideOps, SourceLine, StackInterner, Trace
 
 #: How many marks are replayed, and how many gaps between marks are summed, at a time.
 _PART = 1 << 16

@@ -5,36 +5,29 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.hook import Hook, Request
 from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer, fact_fields
 from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
 from mtprof_nb.model.trace import Trace
 
 
-class ScopesHook:
+class ScopesHook(Hook):
     """Records the scopes of the user's code, and no ops."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
         self.start()
 
-    def prepare(self) -> None:
-        """Nothing to do."""
-
     def start(self) -> None:
-        """Record from here on."""
         self._buffer = Buffer(self._request, (*OP_FIELDS, *fact_fields(self._request.recorded)))
 
     def stop(self) -> Trace:
-        """The scopes so far."""
         return freeze(self._buffer, Vocabulary())
 
     def abandon(self) -> None:
-        """In a forked child: keep nothing."""
         self._buffer.discard()
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:  # noqa: ARG002 - for Kineto alone
-        """A scope."""
         return self._buffer.scope(name)
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
