@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from mtprof_nb.capture.hook import Clock, Request
+from mtprof_nb.capture.clock import Clock
+from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer, Lane
 from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
 from mtprof_nb.model.trace import Recorded, Trace, Track

@@ -10,10 +10,10 @@ import numpy as np
 from mtprof_nb.model.trace import Bool
 
 if TYPE_CHECKING:
-    from mtprof_nb.analysis.operator_rows import Rows
+    from mtprof_nb.analysis.operator_rows import OperatorRows
 
 
-def with_containers(rows: Rows, family: int) -> Rows:
+def with_containers(rows: OperatorRows, family: int) -> OperatorRows:
     """`rows`, and a row for each module that ran no op itself but has a submodule that did.
 
     For `Net.encoder.0` alone, these are `Net` and `Net.encoder`: no ops and no time of their own, and the total of
@@ -40,7 +40,7 @@ def with_containers(rows: Rows, family: int) -> Rows:
     )
 
 
-def events_in_module(rows: Rows, row: int) -> Bool:
+def events_in_module(rows: OperatorRows, row: int) -> Bool:
     """Which events ran in the module of `row`, or in one of its submodules."""
     path = rows.label[row]
     inside = [label == path or path in paths_above(label) for label in rows.label]

@@ -87,7 +87,7 @@ _SUMMED = ["device_ns", "self_device_ns", "cpu_bytes", "self_cpu_bytes", "device
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class OperatorRows:
     """Columns of the table, one entry a row, in no order; `value[key]` are integers."""
 
     grouping: str
@@ -106,7 +106,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.label)
 
-    def showing(self, key: str) -> Rows:
+    def showing(self, key: str) -> OperatorRows:
         """These rows with the column `key` in place of the default one of its kind; only rows of ops have it."""
         instead = _INSTEAD.get(key)
         if instead is None or self.grouping not in _BY_OP:
@@ -151,7 +151,7 @@ def columns(trace: Trace, grouping: str = "op") -> tuple[Column, ...]:
 
 
 @once_a_trace
-def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
+def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> OperatorRows:
     """The rows of `trace` under one of `GROUPINGS`; Python frames and runtime calls only with `show_all`."""
     groups = group(trace, *GROUPINGS[grouping].keys, costs=averaged_costs(trace) if show_all else op_costs(trace))
     by_op = grouping in _BY_OP
@@ -165,7 +165,7 @@ def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Rows:
     all_keys = groups.values(trace)
     keys = [all_keys[row] for row in kept.tolist()]
     texts = [_texts(trace, grouping, key) for key in keys]
-    made = Rows(
+    made = OperatorRows(
         grouping=grouping,
         of_event=number[of_event],
         key=keys,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.capture.hook import Clock
+from mtprof_nb.capture.clock import Clock
 from mtprof_nb.model.trace import SCOPE, Int64, Trace
 
 #: How far a hook's clock may be from the session's.

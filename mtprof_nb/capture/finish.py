@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from mtprof_nb.capture.async_scopes import OpenScope, mark_interleaved
 from mtprof_nb.capture.hook import EventTimes, Request
-from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES
+from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE
 from mtprof_nb.capture.shared.allocator_records import of_recording
-from mtprof_nb.capture.sources import with_sources
+from mtprof_nb.capture.source_texts import with_sources
 from mtprof_nb.errors import warn
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import PYTHON, SCOPE, Int64, Trace, with_metadata
@@ -53,7 +53,7 @@ def finish(
 
     `steps` has the number of each step and when it began, by the clock of the session.
     """
-    if set(window.traces) == {SCOPES.name}:
+    if set(window.traces) == {SCOPES_ALONE.name}:
         warn("no tensor runtime is imported, so only scopes were recorded: import torch, mindtorch_v2 or candle")
     trace = _within_limit(_merged(list(window.traces.values())), window.request.max_events)
     began_ns, ended_ns = window.event_times([window.began_ns, window.ended_ns]).tolist()
@@ -114,5 +114,5 @@ def _with_steps(trace: Trace, window: StoppedWindow, steps: Sequence[tuple[int, 
 def _cost_ns(hook: str, trace: Trace) -> int:
     """An estimate of the time that recording `trace` took."""
     calls = int(np.count_nonzero(trace.kind == PYTHON))
-    event_ns = HOOK_KINDS.get(hook, SCOPES).cost_ns(trace.recorded)
+    event_ns = HOOK_KINDS.get(hook, SCOPES_ALONE).cost_ns(trace.recorded)
     return (len(trace) - calls) * event_ns + calls * _PYTHON_CALL_NS

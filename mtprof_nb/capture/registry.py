@@ -97,7 +97,7 @@ HOOK_KINDS = {
     )
 }
 #: Scopes alone, recorded where no runtime is imported.
-SCOPES = HookKind("scopes", "", "mtprof_nb.capture.shared.scopes_hook:ScopesHook", event_ns=600)
+SCOPES_ALONE = HookKind("scopes", "", "mtprof_nb.capture.shared.scopes_hook:ScopesHook", event_ns=600)
 #: Modules of the runtimes that can be recorded.
 RUNTIMES = tuple(dict.fromkeys(kind.runtime for kind in HOOK_KINDS.values()))
 

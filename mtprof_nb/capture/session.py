@@ -14,9 +14,10 @@ from functools import partial
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from mtprof_nb.capture.async_scopes import OpenScope, OpenScopes, current_task
+from mtprof_nb.capture.clock import Clock
 from mtprof_nb.capture.decorated import decorated
 from mtprof_nb.capture.finish import StoppedWindow
-from mtprof_nb.capture.hook import Clock, Request
+from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.torch_scope import count_steps, is_being_compiled, torch_scope
 from mtprof_nb.capture.window import Window
 from mtprof_nb.errors import SessionError, collected_warnings, warn

@@ -13,7 +13,7 @@ from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Hook, Request
 from mtprof_nb.capture.interrupts import run_all
-from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES, default_hooks, hooks_named
+from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, default_hooks, hooks_named
 from mtprof_nb.capture.torch_scope import Together, torch_scope
 from mtprof_nb.model.trace import Int64, Trace
 
@@ -27,7 +27,7 @@ class Window:
 
     def __init__(self, hook: str, request: Request) -> None:
         self.request = request
-        self.hooks: dict[str, Hook] = {kind.name: kind.make(request) for kind in hooks_named(hook) or [SCOPES]}
+        self.hooks: dict[str, Hook] = {kind.name: kind.make(request) for kind in hooks_named(hook) or [SCOPES_ALONE]}
         self._follows_imports = hook == "auto"
         self._beside: FollowedThreadsHook | None = None
         self._follow_threads()
@@ -82,7 +82,7 @@ class Window:
         """A named scope, recorded by the first hook. It reaches other listeners of torch too."""
         first = next(iter(self.hooks))
         scope = self.hooks[first].scope(name, args)
-        reaches_torch = HOOK_KINDS.get(first, SCOPES).reaches_torch
+        reaches_torch = HOOK_KINDS.get(first, SCOPES_ALONE).reaches_torch
         theirs = None if reaches_torch else torch_scope(name, args)
         return scope if theirs is None else Together(scope, theirs)
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from mtprof_nb.analysis.children import children, launched
 from mtprof_nb.analysis.costs import averaged_costs, averaged_name
 from mtprof_nb.analysis.fields import (
     extra,
@@ -19,7 +20,6 @@ from mtprof_nb.analysis.fields import (
     stack,
     thread_id,
 )
-from mtprof_nb.analysis.lines.owners import children, launched
 from mtprof_nb.analysis.python_calls import python_numbers
 from mtprof_nb.model.trace import (
     ACTIVITY_TYPES,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from traces import event, make_trace
 
-from mtprof_nb.analysis.lines.owners import children, launched
+from mtprof_nb.analysis.children import children, launched
 from mtprof_nb.analysis.nesting import nest, nesting
 from mtprof_nb.model.trace import empty_trace
 

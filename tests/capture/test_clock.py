@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from mtprof_nb.capture.hook import Clock
+from mtprof_nb.capture.clock import Clock
 
 
 def test_a_pause_between_the_readings_of_both_clocks_does_not_shift_the_session(

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from traces import event, make_trace
 
+from mtprof_nb.capture.clock import Clock
 from mtprof_nb.capture.finish import StoppedWindow, finish
-from mtprof_nb.capture.hook import Clock, Request
+from mtprof_nb.capture.hook import Request
 from mtprof_nb.errors import MtprofWarning
 from mtprof_nb.model.trace import Trace
 

@@ -10,7 +10,7 @@ from traces import event, make_trace
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.capture import async_scopes as interleaving
 from mtprof_nb.capture.async_scopes import OpenScope, OpenScopes, mark_interleaved
-from mtprof_nb.capture.hook import Clock
+from mtprof_nb.capture.clock import Clock
 from mtprof_nb.model.trace import Trace
 
 FAR = 1_000_000

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mtprof_nb.capture.clock import WallClock
-from mtprof_nb.capture.hook import Clock, Request
+from mtprof_nb.capture.clock import Clock, WallClock
+from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.window import Window
 
 SECOND_NS = 1_000_000_000

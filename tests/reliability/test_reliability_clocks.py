@@ -15,7 +15,8 @@ from recording import EVERY_FLAG
 from reliability_cases import names
 
 import mtprof_nb as mtp
-from mtprof_nb.capture.hook import Clock, Request
+from mtprof_nb.capture.clock import Clock
+from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto.kineto_build import Noted, build_trace
 
 torch = pytest.importorskip("torch")

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.capture.activities import device_type_name
+from mtprof_nb.capture.dispatch.cpu_allocations import CpuAllocations, KinetoMemory
 from mtprof_nb.capture.dispatch.thread_follower import ThreadFollower
 from mtprof_nb.capture.dispatch.unfollowed_threads import UnfollowedThreads, not_followed
 from mtprof_nb.capture.hook import Hook, Request
 from mtprof_nb.capture.interrupts import interrupts_held_back
-from mtprof_nb.capture.kineto.kineto_memory import CpuAllocations, KinetoMemory
 from mtprof_nb.capture.shared.autograd_links import NODE_WITHOUT_NUMBER, NOT_IN_BACKWARD, link_by_sequence_nr
 from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer, fact_fields
 from mtprof_nb.capture.shared.freezing import Vocabulary, freeze

@@ -17,7 +17,7 @@ from mtprof_nb.capture.kineto.fast_scopes import FastScopes, with_inputs
 from mtprof_nb.capture.kineto.kineto_events import KinetoColumns, read_columns, read_devices
 from mtprof_nb.capture.kineto.kineto_flops import kineto_flops
 from mtprof_nb.capture.kineto.kineto_inputs import read_extras, read_record_functions, read_shapes, read_values
-from mtprof_nb.capture.kineto.kineto_links import Links, link
+from mtprof_nb.capture.kineto.kineto_links import KinetoLinks, link
 from mtprof_nb.capture.kineto.module_names import paths_of_modules
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
 from mtprof_nb.capture.kineto.optimizer_parameters import nodes_by_id, nodes_in_steps, updated_parameters
@@ -229,7 +229,11 @@ def _with_devices_of_inputs(trace: Trace, columns: KinetoColumns, tree: kineto_t
 
 
 def _with_python(
-    trace: Trace, columns: KinetoColumns, links: Links, tree: kineto_tree.FlatTree, new_threads: ThreadStacks | None
+    trace: Trace,
+    columns: KinetoColumns,
+    links: KinetoLinks,
+    tree: kineto_tree.FlatTree,
+    new_threads: ThreadStacks | None,
 ) -> Trace:
     side = kineto_tree.python_side(tree, with_modules=trace.recorded.with_modules)
     count = len(trace)

@@ -21,7 +21,7 @@ _GRAPH_ROOT, _IN_CPP = "torch::autograd::GraphRoot", "torch::autograd::CppNode"
 
 
 @dataclass(frozen=True)
-class Links:
+class KinetoLinks:
     """Phase and forward event of each event, and the autograd node (an event) that it ran under, or -1."""
 
     phase: Int8
@@ -29,7 +29,7 @@ class Links:
     node: Int32
 
 
-def link(columns: KinetoColumns, kineto_event: Any, counters: Mapping[int, int] = MappingProxyType({})) -> Links:
+def link(columns: KinetoColumns, kineto_event: Any, counters: Mapping[int, int] = MappingProxyType({})) -> KinetoLinks:
     """Phases by enclosing scope and autograd's nodes; forward ops by thread and sequence number.
 
     `counters` has autograd's next number at the end of the recording, by native thread, as far as it is known.
@@ -58,7 +58,7 @@ def link(columns: KinetoColumns, kineto_event: Any, counters: Mapping[int, int] 
     phase, undecided = phases(is_op, recorded, intervals.inside(is_loader), is_backward, in_step)
     phase = settled(phase, undecided, intervals.inside(is_module))
     forward = np.where((node >= 0) & ~in_step, forward_of_node[node], -1).astype(np.int32)
-    return Links(phase, forward, node)
+    return KinetoLinks(phase, forward, node)
 
 
 def _recorded_by_autograd(

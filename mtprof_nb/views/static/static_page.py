@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mtprof_nb.analysis.families import FAMILIES
-from mtprof_nb.analysis.operator_rows import Column, Rows, rows
+from mtprof_nb.analysis.operator_rows import Column, OperatorRows, rows
 from mtprof_nb.model.trace import Int64, Trace
 from mtprof_nb.results.line_table import Lines
 from mtprof_nb.views import units
@@ -87,17 +87,17 @@ def html(scene: Scene, charts: bool = True) -> str:
     return f'<div style="font-size:13px;line-height:1.5">{"".join(parts)}</div>'
 
 
-def _top(scene: Scene) -> tuple[Rows, Int64]:
+def _top(scene: Scene) -> tuple[OperatorRows, Int64]:
     grouped = rows(scene.trace, "op", scene.show_all).showing(scene.sort)
     order = grouped.order(scene.sort)
     return grouped, order[: DEFAULT_ROWS if scene.limit is None else max(scene.limit, 0)]
 
 
-def _cells(grouped: Rows, row: int) -> list[str]:
+def _cells(grouped: OperatorRows, row: int) -> list[str]:
     return [_cell(grouped, column, row) for column in grouped.columns]
 
 
-def _cell(grouped: Rows, column: Column, row: int) -> str:
+def _cell(grouped: OperatorRows, column: Column, row: int) -> str:
     if column.key == "share":
         return units.share(int(grouped.value["self_ns"][row]), int(grouped.value["self_ns"].sum()))
     value = int(grouped.value[column.key][row])
@@ -106,7 +106,7 @@ def _cell(grouped: Rows, column: Column, row: int) -> str:
     return units.WRITERS[column.unit](value)
 
 
-def _showing(grouped: Rows, order: Int64) -> str:
+def _showing(grouped: OperatorRows, order: Int64) -> str:
     return f"showing {units.number(len(order))} of {units.plural(len(grouped), 'row')}"
 
 
@@ -135,7 +135,7 @@ def _strip_html(strip: Strip) -> str:
     return f"<div><b>{escaped(strip.title)}</b></div>{notes}<div>{figures}</div>{shares}"
 
 
-def _table_html(grouped: Rows, order: Int64) -> str:
+def _table_html(grouped: OperatorRows, order: Int64) -> str:
     head = "".join(
         f'<th style="{_CELL};text-align:right" title="{escaped(column.meaning)}">{column.title}</th>'
         for column in grouped.columns
@@ -148,7 +148,7 @@ def _table_html(grouped: Rows, order: Int64) -> str:
     )
 
 
-def _row_html(grouped: Rows, row: int) -> str:
+def _row_html(grouped: OperatorRows, row: int) -> str:
     family = FAMILIES[grouped.family[row]]
     swatch = (
         f'<span style="display:inline-block;width:9px;height:9px;margin-right:6px;background:{family.colour}"></span>'

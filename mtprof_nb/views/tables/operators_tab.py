@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.analysis.families import FAMILIES
-from mtprof_nb.analysis.operator_rows import GROUPINGS, Rows, missing_flag, rows
+from mtprof_nb.analysis.operator_rows import GROUPINGS, OperatorRows, missing_flag, rows
 from mtprof_nb.model.trace import Int64
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Scene
@@ -47,7 +47,7 @@ class OperatorsTab:
         row = int(grouped.of_event[int(question["event"])])
         return {"row": row, "rows": _written(grouped, np.array([row] if row >= 0 else [], np.int64))}
 
-    def _rows(self, grouping: str) -> Rows:
+    def _rows(self, grouping: str) -> OperatorRows:
         return rows(self._scene.trace, grouping, self._scene.show_all).showing(self._scene.sort)
 
     def _table(
@@ -74,7 +74,7 @@ class OperatorsTab:
         }
 
 
-def _matches(grouped: Rows, order: Int64, text: str, regex: bool) -> Any:
+def _matches(grouped: OperatorRows, order: Int64, text: str, regex: bool) -> Any:
     """Which rows contain `text`, or match it as a regular expression; an invalid one matches nothing."""
     try:
         pattern = re.compile(text if regex else re.escape(text), re.IGNORECASE)
@@ -86,7 +86,7 @@ def _matches(grouped: Rows, order: Int64, text: str, regex: bool) -> Any:
     )
 
 
-def _written(grouped: Rows, order: Int64) -> Answer:
+def _written(grouped: OperatorRows, order: Int64) -> Answer:
     """Columns of the rows at `order`, as lists."""
     positions = order.tolist()
     return {
