@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mtprof_nb.capture.registry import HOOK_KINDS
-from mtprof_nb.cell.options import OPTIONS
+from mtprof_nb.cell.flags import PARSER
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -29,7 +29,7 @@ def _spelled(option: object) -> str:
 
 
 def test_the_flags_of_the_readme_are_those_of_the_parser_with_their_help() -> None:
-    assert _table("Flags") == [[_spelled(option), option.help] for option in OPTIONS]
+    assert _table("Flags") == [[_spelled(option), option.help] for option in PARSER.options]
 
 
 def test_the_hooks_of_the_readme_are_those_of_the_package() -> None:

@@ -1,5 +1,6 @@
-"""The recipes of CONTRIBUTING, followed to the letter: a hook, a column of `Trace`, a tab."""
+"""The recipes of CONTRIBUTING, followed to the letter: a hook, a column of `Trace`, a tab, a flag."""
 
+import importlib.util
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.registry import HOOK_KINDS, HookKind
 from mtprof_nb.capture.shared.buffer import Buffer
 from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
+from mtprof_nb.cell import flags, options
 from mtprof_nb.errors import HookError
 from mtprof_nb.model import schema
 from mtprof_nb.model.merge import merge
@@ -182,3 +184,22 @@ def test_a_tab_that_follows_the_recipe_is_in_the_panel_and_answers(monkeypatch: 
         assert panel._answer({"tab": "count", "ask": "twice", "ops": 3}) == ({}, [wire.packed({"twice": 6})])
     finally:
         panel.close()
+
+
+def test_a_flag_at_the_end_of_the_options_is_read_configured_and_listed_before_the_help(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    added = options.Option(("--warm",), "warm", "run the cell once before")
+    monkeypatch.setattr(options, "OPTIONS", (*options.OPTIONS, added))
+    found: Any = importlib.util.spec_from_file_location("flags_with_one_more", flags.__file__)
+    made: Any = importlib.util.module_from_spec(found)
+    monkeypatch.setitem(sys.modules, found.name, made)
+
+    found.loader.exec_module(made)
+
+    assert made.PARSER.read("--warm x = 1") == ({"warm": True}, "x = 1")
+    assert made.CONFIG_PARSER.read("--warm") == ({"warm": True}, "")
+    for parser in (made.PARSER, made.CONFIG_PARSER):
+        assert parser.read("-h") == ({"help": True}, "")
+        assert parser.format_help().count("--warm") == parser.format_help().count("--help") == 1
+        assert parser.options[-1] is options.HELP

@@ -14,7 +14,7 @@ from IPython.core.error import UsageError
 
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.schedule import schedule
-from mtprof_nb.cell.options import OPTIONS, RECORD_FLAGS, Option
+from mtprof_nb.cell.options import HELP, OPTIONS, RECORD_FLAGS, Option
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Flags:
 
 
 class FlagParser(argparse.ArgumentParser):
-    """Parses flags. A mistake is a `UsageError`, which a notebook shows without a traceback."""
+    """Parses `options` and `--help`. A mistake is a `UsageError`, which a notebook shows without a traceback."""
 
     def __init__(self, magic: str, usage: str, description: str, options: tuple[Option, ...]) -> None:
         super().__init__(
@@ -63,9 +63,9 @@ class FlagParser(argparse.ArgumentParser):
             add_help=False,
             allow_abbrev=False,
         )
-        self.options = options
+        self.options = (*options, HELP)
         group = self.add_argument_group("flags")
-        for option in options:
+        for option in self.options:
             if option.read is not None:
                 group.add_argument(
                     *option.spellings, dest=option.dest, type=option.read, metavar=option.metavar, help=option.help
@@ -138,7 +138,6 @@ CONFIG_PARSER = FlagParser(
     (
         *(option for option in OPTIONS if option.can_default),
         Option(("--reset",), "reset", "clear the defaults that were set before"),
-        OPTIONS[-1],
     ),
 )
 

@@ -139,5 +139,5 @@ OPTIONS = (
     Option(("-D", "--dump"), "dump", "write a Chrome trace, .json or .json.gz", _trace_file, "FILE", can_default=False),
     Option(("-T", "--text"), "text", "write the table as text", _new_file, "FILE", can_default=False),
     Option(("--show-all",), "show_all", "show Python frames, including IPython's", negatable=True),
-    Option(("-h", "--help"), "help", "show this help and run nothing", can_default=False),
 )
+HELP = Option(("-h", "--help"), "help", "show this help and run nothing")

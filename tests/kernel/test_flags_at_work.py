@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mtprof_nb.capture.registry import HOOK_KINDS
+
 if TYPE_CHECKING:
     from conftest import Kernel
 
@@ -229,7 +231,7 @@ def test_the_notebook_sets_flags_for_all_its_cells(kernel: Kernel) -> None:
     [
         ("%%mtprofile --with-", {"--with-stack", "--with-flops", "--with-modules"}),
         ("%mtprofile -q --rec", {"--record-shapes"}),
-        ("%%mtprofile --hook ", {"auto", "kineto", "dispatch", "mindtorch_v2", "candle"}),
+        ("%%mtprofile --hook ", {"auto", *HOOK_KINDS}),
         ("%%mtprofile -s self_cpu_t", {"self_cpu_time_total"}),
         ("%mtprofile_config --sho", {"--show-all"}),
     ],
