@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.analysis.costs import averaged_costs
-from mtprof_nb.analysis.groups import name_ids
+from mtprof_nb.analysis.groups import name_ids, sums
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.stack_metrics import with_called
 from mtprof_nb.model.trace import OP, PYTHON, SCOPE, Bool, Frame, Int32, Int64, StackTree, Trace
@@ -31,8 +31,7 @@ class CallTree:
 
     def own(self, values: Int64) -> Int64:
         """For each node the sum of `values` (one an event) over its own events."""
-        total = np.zeros(len(self), np.int64)
-        np.add.at(total, self.of_event, values)
+        total = sums(self.of_event, values, len(self))
         total[0] = 0
         return total
 

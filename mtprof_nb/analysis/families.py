@@ -45,30 +45,18 @@ _PATTERNS = tuple(
     for family, pattern in (
         (ATTENTION, r"attention|flash|multi_?head|mha"),
         (CONVOLUTION, r"conv|pool|im2col|col2im|upsample|interpolate|grid_sampl"),
-        (
-            MATRIX,
-            r"^(sparse_|scaled_|int_|grouped_)?(addmm|mm|bmm|baddbmm|addbmm|addmv|mv|ger|addr)(_|$)|matmul|gemm",
-        ),
+        (MATRIX, r"^(sparse_|scaled_|int_|grouped_)?(addmm|mm|bmm|baddbmm|addbmm|addmv|mv|ger|addr)(_|$)|matmul|gemm"),
         (MATRIX, r"linear|einsum|(^|_)(v?dot|inner|outer|tensordot|kron)$|lstm|gru(_|$)|rnn|cdist|linalg_(?!.*norm)"),
         (NORMALIZATION, r"(batch|layer|group|instance|rms|local_response|weight)_?norm|^renorm"),
         (REDUCTION, r"loss|entropy|(^|_)(nll|kl_div|sum|nansum|mean|nanmean|prod|norm|var|std|amax|amin)(_|$)"),
         (REDUCTION, r"^(max|min|argmax|argmin|any|all|aminmax|median|mode|count_nonzero|topk|sort|argsort)(_|$)"),
         (REDUCTION, r"^(logsumexp|cum(sum|prod|max|min)|logcumsumexp|hist|bincount|unique)"),
-        (
-            ACTIVATION,
-            r"relu|gelu|silu|sigmoid|softmax|tanh|softplus|(^|_)elu|selu|mish|dropout|threshold|hardswish",
-        ),
-        (
-            MOVEMENT,
-            r"copy|^(to|clone|contiguous|empty|new_|zeros?|ones?|full|fill|rand|normal|uniform|arange)",
-        ),
+        (ACTIVATION, r"relu|gelu|silu|sigmoid|softmax|tanh|softplus|(^|_)elu|selu|mish|dropout|threshold|hardswish"),
+        (MOVEMENT, r"copy|^(to|clone|contiguous|empty|new_|zeros?|ones?|full|fill|rand|normal|uniform|arange)"),
         (MOVEMENT, r"^(cat|concat|stack|hstack|vstack|repeat|roll|flip|tril|triu|pad|constant_pad|resize|set_?$|eye)"),
         (MOVEMENT, r"index|gather|scatter|embedding|masked|take|one_hot|nonzero|memcpy|memset|lift_fresh|pin_memory"),
         (VIEW, r"view|reshape|transpose|permute|expand|squeeze|flatten|slice|select|split|chunk|narrow|strided|unbind"),
-        (
-            VIEW,
-            r"^(t|numpy_t|mt|adjoint|movedim|alias|detach|unfold|diagonal|diag|item|local_scalar_dense)$",
-        ),
+        (VIEW, r"^(t|numpy_t|mt|adjoint|movedim|alias|detach|unfold|diagonal|diag|item|local_scalar_dense)$"),
         (
             ELEMENTWISE,
             r"^(add|sub|rsub|mul|div|true_divide|floor_divide|remainder|fmod|pow|exp|log|sqrt|rsqrt|reciprocal|neg|abs|sgn|sign"
@@ -78,6 +66,7 @@ _PATTERNS = tuple(
     )
 )
 _WRAPPER = re.compile(rf"^({ENGINE_PREFIX}|[\w.]+::)+")
+_LIBRARY = re.compile(r"^(native|foreach|cudnn|miopen|mkldnn|mps|thnn|slow|efficientzero|amp)_")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -85,10 +74,8 @@ def bare_name(name: str) -> str:
     """The bare name of an op: `addmm` for `aten::addmm_`, `autograd::…: AddmmBackward0` and `_foreach_addmm`."""
     name = _WRAPPER.sub("", name).partition(".")[0]
     name = _CAMEL.sub("_", name).lower()
-    name = re.sub(r"_?backward\d*$", "", name)
-    return re.sub(r"^(native|foreach|cudnn|miopen|mkldnn|mps|thnn|slow|efficientzero|amp)_", "", name.strip("_")).strip(
-        "_"
-    )
+    name = re.sub(r"_?backward\d*$", "", name).strip("_")
+    return _LIBRARY.sub("", name).strip("_")
 
 
 @lru_cache(maxsize=4096)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mtprof_nb.analysis.costs import Costs, averaged_costs, averaged_name
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.model.trace import KINDS, SCOPE, Bool, Int32, Int64, Trace
+from mtprof_nb.model.trace import KINDS, SCOPE, Bool, Int8, Int32, Int64, Trace
 
 Array = npt.NDArray[Any]
 
@@ -121,10 +121,9 @@ def _summed(
     trace: Trace, costs: Costs, counted: Int64 | None, number: Int64, of_event: Int32, first: Int64, size: int
 ) -> Groups:
     def total(values: Int64 | None) -> Int64:
-        summed = np.zeros(size, np.int64)
-        if values is not None:
-            np.add.at(summed, number, values if counted is None else values[counted])
-        return summed
+        if values is None:
+            return np.zeros(size, np.int64)
+        return sums(number, values if counted is None else values[counted], size)
 
     memory = costs.memory
     return Groups(
@@ -141,6 +140,13 @@ def _summed(
         self_device_bytes=total(memory.self_device if memory else None),
         flops=total(None if trace.flops is None else np.maximum(trace.flops, 0)),
     )
+
+
+def sums(groups: Int8 | Int32 | Int64, values: Int64, size: int) -> Int64:
+    """The sum of the values of each of `size` groups."""
+    total = np.zeros(size, np.int64)
+    np.add.at(total, groups, values)
+    return total
 
 
 def _or_nothing(column: Array | None, trace: Trace) -> Array:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.model.intervals import in_nesting_order, nest_intervals
+from mtprof_nb.model.intervals import by_thread, nest_intervals, runs_of_equal
 from mtprof_nb.model.trace import Bool, Int32, Int64, Trace
 
 
@@ -23,11 +23,7 @@ class Nesting:
     def levels(self) -> list[Int64]:
         """Positions of the nested events by depth, the outermost first."""
         nested = np.flatnonzero(self.depth >= 0)
-        depth = self.depth[nested]
-        # Depths are small, and a sort of small integers is several times faster.
-        order = np.argsort(depth.astype(np.int16) if depth.max(initial=0) < 2**15 else depth, kind="stable")
-        edges = np.flatnonzero(np.diff(depth[order])) + 1
-        return np.split(nested[order], edges) if len(nested) else []
+        return [nested[level] for level in runs_of_equal(self.depth[nested])]
 
     def subtree_sum(self, values: Int64) -> Int64:
         """For each event the sum of `values` over itself and all events nested in it."""
@@ -48,15 +44,7 @@ def nest(trace: Trace, among: Bool) -> Nesting:
     count = len(trace)
     parent = np.full(count, -1, np.int32)
     depth = np.full(count, -1, np.int32)
-    chosen = np.flatnonzero(among)
-    by_thread = chosen[np.argsort(trace.track[chosen], kind="stable")]
-    edges = np.flatnonzero(np.diff(trace.track[by_thread])) + 1
-    end_ns = trace.end_ns
-    for rows in np.split(by_thread, edges) if len(by_thread) else ():
-        starts, ends = trace.start_ns[rows], end_ns[rows]
-        if not in_nesting_order(starts, ends):
-            order = np.lexsort((-ends, starts))
-            rows, starts, ends = rows[order], starts[order], ends[order]
+    for rows, starts, ends in by_thread(np.flatnonzero(among), trace.track, trace.start_ns, trace.end_ns):
         local, local_depth = nest_intervals(starts, ends)
         parent[rows] = np.where(local >= 0, rows[local], -1)
         depth[rows] = local_depth

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.analysis.costs import op_costs
-from mtprof_nb.analysis.groups import Groups
+from mtprof_nb.analysis.groups import Groups, sums
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
 from mtprof_nb.analysis.module_rows import paths_above
 from mtprof_nb.analysis.nesting import nest, nesting
@@ -46,9 +46,7 @@ def _outermost(trace: Trace, groups: Groups) -> Spent:
 
 
 def _sums(groups: Groups, rows: Int64, values: Int64) -> Int64:
-    sums = np.zeros(len(groups), np.int64)
-    np.add.at(sums, groups.of_event[rows], values[rows])
-    return sums
+    return sums(groups.of_event[rows], values[rows], len(groups))
 
 
 def _with_submodules(trace: Trace, groups: Groups, own: Int64) -> Int64:
@@ -70,7 +68,7 @@ def allocated_by(trace: Trace, of_event: Int32, size: int, with_callees: bool) -
 
     None without allocator records.
     """
-    sums, own = np.zeros(size, np.int64), allocated_bytes(trace)
+    own = allocated_bytes(trace)
     if own is None:
         return None
     parent = nesting(trace).parent
@@ -82,5 +80,4 @@ def allocated_by(trace: Trace, of_event: Int32, size: int, with_callees: bool) -
         above = parent[at] if with_callees else np.full(len(at), -1, np.int32)
         event, at = event[above >= 0], above[above >= 0]
     distinct = np.unique(np.concatenate(pairs)) if pairs else np.empty(0, np.int64)
-    np.add.at(sums, distinct % size, own[distinct // size])
-    return sums
+    return sums(distinct % size, own[distinct // size], size)

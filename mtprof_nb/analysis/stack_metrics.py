@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from mtprof_nb.analysis.costs import event_costs
+from mtprof_nb.analysis.groups import sums
+from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.trace import Int32, Int64, StackTree, Trace
 
 #: The device whose time a metric of collapsed stacks sums.
@@ -19,36 +19,31 @@ _DEVICE_OF_METRIC = {
 METRICS = tuple(_DEVICE_OF_METRIC)
 
 
-@dataclass(frozen=True, eq=False)
-class StackTotals:
-    """The metric at each node of a tree, without its callees."""
-
-    tree: StackTree
-    self_value: Int64
-
-
-def stack_totals(trace: Trace, metric: str = METRICS[0]) -> StackTotals:
-    """Nanoseconds of `metric` by stack. `ValueError` for an unknown metric, or where no stacks were recorded."""
-    if metric not in _DEVICE_OF_METRIC:
+def check_metric(metric: str) -> None:
+    """`ValueError` for an unknown metric."""
+    if metric not in METRICS:
         msg = f"metric should be one of: {list(METRICS)}"
         raise ValueError(msg)
+
+
+def stack_totals(trace: Trace, metric: str = METRICS[0]) -> tuple[StackTree, Int64]:
+    """The trace's stacks, and at each node the nanoseconds of `metric`, without its callees.
+
+    `ValueError` for an unknown metric, or where no stacks were recorded.
+    """
+    check_metric(metric)
     if trace.stacks is None or trace.stack is None:
         msg = "no stacks were recorded: profile with with_stack=True"
         raise ValueError(msg)
     self_ns = _self_ns(trace, _DEVICE_OF_METRIC[metric])
     rows = np.flatnonzero((trace.stack >= 0) & (self_ns != 0))
-    total = np.zeros(len(trace.stacks), np.int64)
-    np.add.at(total, trace.stack[rows], self_ns[rows])
-    return StackTotals(trace.stacks, total)
+    return trace.stacks, sums(trace.stack[rows], self_ns[rows], len(trace.stacks))
 
 
 def with_called(parent: Int32, own: Int64) -> Int64:
     """The value of each node plus those of all nodes below it."""
     total = np.array(own, np.int64)
-    depth = depths(parent)
-    by_depth = np.argsort(depth, kind="stable")
-    levels = np.split(by_depth, np.flatnonzero(np.diff(depth[by_depth])) + 1)
-    for level in reversed(levels[1:]):
+    for level in reversed(runs_of_equal(depths(parent))[1:]):
         np.add.at(total, parent[level], total[level])
     return total
 
@@ -69,9 +64,8 @@ def _self_ns(trace: Trace, device: str) -> Int64:
     costs = event_costs(trace)
     if device == "CPU":
         return np.where(trace.on_device, 0, costs.self_ns)
-    own = np.zeros(len(trace), np.int64)
-    if trace.launcher is not None and device in trace.devices:
-        of_device = trace.on_device & (trace.device == trace.devices.index(device))
-        kernels = np.flatnonzero(of_device & (trace.launcher >= 0))
-        np.add.at(own, trace.launcher[kernels], trace.duration_ns[kernels])
-    return own
+    if trace.launcher is None or device not in trace.devices:
+        return np.zeros(len(trace), np.int64)
+    of_device = trace.on_device & (trace.device == trace.devices.index(device))
+    kernels = np.flatnonzero(of_device & (trace.launcher >= 0))
+    return sums(trace.launcher[kernels], trace.duration_ns[kernels], len(trace))

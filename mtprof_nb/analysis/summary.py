@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.analysis.costs import averaged_name, counted_ops, in_ops_ns, op_costs
+from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.memory.memory_curve import memory_curve, memory_devices, peak
 from mtprof_nb.analysis.memory.missing_memory import has_memory
 from mtprof_nb.analysis.once import once_a_trace
@@ -51,8 +52,7 @@ class Summary:
 def summary(trace: Trace) -> Summary:
     """The key figures of `trace`."""
     costs, is_op = op_costs(trace), counted_ops(trace)
-    phases_ns = np.zeros(len(PHASES), np.int64)
-    np.add.at(phases_ns, trace.phase[is_op], costs.self_ns[is_op])
+    phases_ns = sums(trace.phase[is_op], costs.self_ns[is_op], len(PHASES))
     # Stacks hold Python frames of threads that ran no op, and of the moments after the last step.
     runs = (trace.kind == OP) | (trace.kind == SCOPE)
     work = trace.is_device_work

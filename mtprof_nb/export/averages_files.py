@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 
-from mtprof_nb.analysis.stack_metrics import METRICS
+from mtprof_nb.analysis.stack_metrics import check_metric
 from mtprof_nb.export.atomic import replacing
 from mtprof_nb.export.collapsed_stacks import collapsed_frame
 from mtprof_nb.results.averages import FunctionEventAvg
@@ -38,9 +38,7 @@ def write_chrome_trace(rows: Sequence[FunctionEventAvg], path: str | os.PathLike
 
 def write_stacks(rows: Sequence[FunctionEventAvg | Event], path: str | os.PathLike[str], metric: str) -> None:
     """Write a line for each row with a stack and at least a microsecond: frames root first, then the number."""
-    if metric not in METRICS:
-        msg = f"metric should be one of: {list(METRICS)}"
-        raise ValueError(msg)
+    check_metric(metric)
     attribute = "self_cpu_time_total" if metric == "self_cpu_time_total" else "self_device_time_total"
     with replacing(path) as file:
         for row in rows:

@@ -75,16 +75,8 @@ _LONGEST_DEVICE = 40
 _KEYS = frozenset(
     {
         *("step", "Ev Idx", "External id", "correlation_id", "runtime_name", "runtime_tid", "Record function id"),
-        *(
-            "Sequence number",
-            "Fwd thread id",
-            "flops",
-            "device_type",
-            "phase",
-            "Input Dims",
-            "Input type",
-            "input_shapes",
-        ),
+        *("Sequence number", "Fwd thread id", "flops", "device_type", "phase"),
+        *("Input Dims", "Input type", "input_shapes"),
         *("Input Strides", "Concrete Inputs", "Module Hierarchy", "Source line", "Overload", "Call stack", "stack"),
         "Call stack is of the forward op",
     }

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mtprof_nb.analysis.stack_metrics import StackTotals, stack_totals
+from mtprof_nb.analysis.stack_metrics import stack_totals
 from mtprof_nb.export.atomic import replacing
-from mtprof_nb.model.trace import Trace
+from mtprof_nb.model.trace import Int64, StackTree, Trace
 
 #: Frames end at `;`, the last one at a blank, a stack at the end of its line: none may be inside of a frame.
 _SEPARATORS = str.maketrans(dict.fromkeys(" ;\t\n\r\x00\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", "_"))
@@ -20,9 +20,9 @@ def write(trace: Trace, path: str | os.PathLike[str], metric: str = "self_cpu_ti
 
     `ValueError` for an unknown metric, or where the recording has no stacks.
     """
-    totals = stack_totals(trace, metric)
+    tree, totals = stack_totals(trace, metric)
     with replacing(path) as file:
-        for line in _lines(totals):
+        for line in _lines(tree, totals):
             file.write(line.encode("utf-8"))
 
 
@@ -31,11 +31,11 @@ def collapsed_frame(frame: str) -> str:
     return frame.translate(_SEPARATORS).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _lines(totals: StackTotals) -> Iterator[str]:
-    frames = [collapsed_frame(str(frame)) for frame in totals.tree.frames]
-    frame, parent = totals.tree.frame.tolist(), totals.tree.parent.tolist()
-    for node in np.flatnonzero(totals.self_value >= 1000).tolist():
-        microseconds = int(totals.self_value[node]) // 1000
+def _lines(tree: StackTree, totals: Int64) -> Iterator[str]:
+    frames = [collapsed_frame(str(frame)) for frame in tree.frames]
+    frame, parent = tree.frame.tolist(), tree.parent.tolist()
+    for node in np.flatnonzero(totals >= 1000).tolist():
+        microseconds = int(totals[node]) // 1000
         path = []
         while node >= 0:
             path.append(frames[frame[node]])

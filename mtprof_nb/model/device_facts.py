@@ -11,10 +11,15 @@ import numpy as np
 
 from mtprof_nb.model.trace import COLLECTIVE, KERNEL, Collective, Trace
 
-#: Bytes of one element, by the names that PyTorch gives to types.
-_ELEMENT_BYTES = {"bool": 1, "byte": 1, "char": 1, "short": 2, "half": 2, "bfloat16": 2, "int": 4, "float": 4}
-_ELEMENT_BYTES |= {"long": 8, "double": 8, "complexfloat": 8, "complexdouble": 16}
-_ELEMENT_BYTES |= {"float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1}
+#: Bytes of one element, by the names that PyTorch gives to types in Python and in C++.
+ELEMENT_BYTES = {
+    **dict.fromkeys(("bool", "byte", "char", "unsigned char", "signed char"), 1),
+    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"), 1),
+    **dict.fromkeys(("short", "half", "bfloat16", "short int", "c10::Half", "c10::BFloat16"), 2),
+    **dict.fromkeys(("int", "float"), 4),
+    **dict.fromkeys(("long", "double", "complexfloat", "long int", "c10::complex<float>"), 8),
+    **dict.fromkeys(("complexdouble", "c10::complex<double>"), 16),
+}
 #: How the names of kernels begin in which processes exchange data.
 _KERNELS_OF_COLLECTIVES = ("nccl", "rccl", "hccl", "hcom", "oneccl")
 
@@ -59,7 +64,7 @@ def moved_bytes(metadata: Mapping[str, Any]) -> int:
     if collective is None:
         return _number(metadata.get("bytes"))
     elements = max(collective.in_elements, collective.out_elements)
-    size = _ELEMENT_BYTES.get(collective.dtype.lower())
+    size = ELEMENT_BYTES.get(collective.dtype.lower())
     return -1 if size is None or elements < 0 else elements * size
 
 

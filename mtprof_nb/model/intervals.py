@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
 
-from mtprof_nb.model.trace import Bool, Int64
+from mtprof_nb.model.trace import Bool, Int32, Int64
 
 
 def nest_intervals(starts: Int64, ends: Int64) -> tuple[Int64, Int64]:
@@ -70,6 +71,25 @@ def crossing(starts: Int64, ends: Int64) -> Bool:
     return found
 
 
+def runs_of_equal(values: Int32 | Int64) -> list[Int64]:
+    """Positions of equal values, those of the smallest value first; the positions of one value are in order."""
+    # A sort of small integers is several times faster.
+    order = np.argsort(values.astype(np.int16) if values.max(initial=0) < 2**15 else values, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(values[order])) + 1) if len(order) else []
+
+
+def by_thread(chosen: Int64, threads: Int32, starts: Int64, ends: Int64) -> Iterator[tuple[Int64, Int64, Int64]]:
+    """The positions `chosen` of each thread, with their starts and ends: sorted by start, the longer first."""
+    for run in runs_of_equal(threads[chosen]):
+        rows = chosen[run]
+        start, end = starts[rows], ends[rows]
+        # Hooks record nearly all events in this order already.
+        if not in_nesting_order(start, end):
+            order = np.lexsort((-end, start))
+            rows, start, end = rows[order], start[order], end[order]
+        yield rows, start, end
+
+
 def in_nesting_order(starts: Int64, ends: Int64) -> bool:
     """Whether intervals are sorted by start, the longer first."""
     later = np.diff(starts)
@@ -83,12 +103,10 @@ def nest_whole_columns(starts: Int64, ends: Int64) -> tuple[Int64, Int64] | None
     first, last = starts * 2, np.maximum(ends * 2, starts * 2 + 1)
     if np.any((np.diff(first) == 0) & (np.diff(ends) == 0) & (ends[1:] == starts[1:])):
         return None
-    # Ends come nearly in order, and depths are small: both sorts are then several times faster than the default.
+    # Ends come nearly in order: this sort is then several times faster than the default.
     depth = np.arange(count) - np.searchsorted(np.sort(last, kind="stable"), first, side="right")
     parent = np.full(count, -1, np.int64)
-    by_depth = np.argsort(depth.astype(np.int16) if depth.max(initial=0) < 2**15 else depth, kind="stable")
-    levels = np.split(by_depth, np.flatnonzero(np.diff(depth[by_depth])) + 1)
-    for outer, inner in pairwise(levels):
+    for outer, inner in pairwise(runs_of_equal(depth)):
         parent[inner] = outer[np.searchsorted(outer, inner) - 1]
     held = parent >= 0
     if np.any(last[held] > last[parent[held]]) or np.any(first[held] >= last[parent[held]]):

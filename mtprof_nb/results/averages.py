@@ -10,7 +10,7 @@ import numpy as np
 
 from mtprof_nb.analysis.costs import loose_allocations
 from mtprof_nb.analysis.groups import Array, Groups, flat_shapes, group, innermost_frames
-from mtprof_nb.analysis.stack_metrics import METRICS
+from mtprof_nb.analysis.sort_keys import TORCH_KEYS
 from mtprof_nb.model.trace import DEVICE_KINDS, PYTHON, Int64, Trace
 from mtprof_nb.results.event import DeviceName, Event, used_device
 from mtprof_nb.results.text_table import FormattedTimes, TextTable, data_frame, self_cpu_time
@@ -18,18 +18,8 @@ from mtprof_nb.results.text_table import FormattedTimes, TextTable, data_frame, 
 if TYPE_CHECKING:
     import pandas as pd
 
-_SUMMED = (
-    "count",
-    "cpu_time_total",
-    "self_cpu_time_total",
-    "device_time_total",
-    "self_device_time_total",
-    "cpu_memory_usage",
-    "self_cpu_memory_usage",
-    "device_memory_usage",
-    "self_device_memory_usage",
-    "flops",
-)
+#: Attributes that are sums, and the column of `Groups` that each one is.
+_SUMMED = {name: column for name, column in TORCH_KEYS.items() if name not in ("cpu_time", "key")}
 _TAKEN_FROM_FIRST = (
     "key",
     "node_id",
@@ -131,14 +121,8 @@ SORT_KEYS = _public_attributes(FunctionEventAvg())
 #: The columns of `EventList.to_dataframe`.
 DATAFRAME_COLUMNS = (
     *("key", "kind", "device_type", "is_user_annotation", "overload_name", "input_shapes", "stack", "count"),
-    *(
-        "self_cpu_time_total",
-        "cpu_time_total",
-        "cpu_time",
-        "self_device_time_total",
-        "device_time_total",
-        "device_time",
-    ),
+    *("self_cpu_time_total", "cpu_time_total", "cpu_time"),
+    *("self_device_time_total", "device_time_total", "device_time"),
     *("self_cpu_memory_usage", "cpu_memory_usage", "self_device_memory_usage", "device_memory_usage", "flops"),
 )
 
@@ -177,9 +161,6 @@ class EventList(TextTable, list[FunctionEventAvg]):
     def copy(self) -> EventList:
         """Return a list of the same rows."""
         return self.like(self)
-
-    def __str__(self) -> str:
-        return self.table()
 
     @property
     def self_cpu_time_total(self) -> float:
@@ -221,10 +202,6 @@ class EventList(TextTable, list[FunctionEventAvg]):
     def to_dataframe(self) -> pd.DataFrame:
         """The rows as a pandas DataFrame with the columns `DATAFRAME_COLUMNS`."""
         return data_frame({name: [getattr(row, name) for row in self] for name in DATAFRAME_COLUMNS})
-
-    def supported_export_stacks_metrics(self) -> list[str]:
-        """The metrics that `export_stacks` takes."""
-        return list(METRICS)
 
     def export_stacks(self, path: str | PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Write the rows' stacks, root first, each with its metric: `a;b;c 123`."""
@@ -285,21 +262,13 @@ def _shapes_of(trace: Trace, position: int) -> list[Any]:
 
 
 def _rows(trace: Trace, groups: Groups, shown: Int64) -> list[FunctionEventAvg]:
-    rows = []
-    for index in shown.tolist():
-        row = FunctionEventAvg()
-        row.begin_as(Event(trace, groups.first.item(index)))
-        row.count = groups.count.item(index)
-        row.cpu_time_total = groups.total_ns.item(index) / 1000
-        row.self_cpu_time_total = groups.self_ns.item(index) / 1000
-        row.device_time_total = groups.device_ns.item(index) / 1000
-        row.self_device_time_total = groups.self_device_ns.item(index) / 1000
-        row.cpu_memory_usage = groups.cpu_bytes.item(index)
-        row.self_cpu_memory_usage = groups.self_cpu_bytes.item(index)
-        row.device_memory_usage = groups.device_bytes.item(index)
-        row.self_device_memory_usage = groups.self_device_bytes.item(index)
-        row.flops = groups.flops.item(index)
-        rows.append(row)
+    rows = [FunctionEventAvg() for _ in shown]
+    for row, first in zip(rows, groups.first[shown].tolist(), strict=True):
+        row.begin_as(Event(trace, first))
+    for attribute, column in _SUMMED.items():
+        values = getattr(groups, column)[shown]
+        for row, value in zip(rows, (values / 1000 if column.endswith("_ns") else values).tolist(), strict=True):
+            setattr(row, attribute, value)
     return rows
 
 

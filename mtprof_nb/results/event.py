@@ -8,29 +8,12 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from mtprof_nb.analysis import fields
 from mtprof_nb.analysis.children import children, launched
 from mtprof_nb.analysis.costs import averaged_costs, averaged_name
-from mtprof_nb.analysis.fields import (
-    extra,
-    field,
-    input_shapes,
-    input_strides,
-    input_values,
-    keys,
-    stack,
-    thread_id,
-)
+from mtprof_nb.analysis.fields import extra
 from mtprof_nb.analysis.python_calls import python_numbers
-from mtprof_nb.model.trace import (
-    ACTIVITY_TYPES,
-    BACKWARD,
-    DEVICE_KINDS,
-    DEVICE_SCOPE,
-    ENGINE_PREFIX,
-    PYTHON,
-    SCOPE,
-    Trace,
-)
+from mtprof_nb.model.trace import ACTIVITY_TYPES, BACKWARD, DEVICE_KINDS, ENGINE_PREFIX, PYTHON, SCOPE, Trace
 from mtprof_nb.results.text_table import FormattedTimes
 
 _FUNCTION_SCOPE, _BACKWARD_SCOPE, _USER_SCOPE = 0, 1, 7
@@ -124,10 +107,10 @@ class Event(FormattedTimes, Mapping[str, Any]):
         self._position = position
 
     def __getitem__(self, key: str) -> Any:
-        return field(self._trace, self._position, key)
+        return fields.field(self._trace, self._position, key)
 
     def __iter__(self) -> Iterator[str]:
-        return keys(self._trace, self._position)
+        return fields.keys(self._trace, self._position)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -189,20 +172,17 @@ class Event(FormattedTimes, Mapping[str, Any]):
         return self._trace.device_index.item(self._position)
 
     @property
-    def device_resource_id(self) -> int:
-        """The native thread, or a device's stream."""
-        return thread_id(self._trace, self._position)
-
-    @property
     def thread(self) -> int:
         """The native thread, or a device's stream."""
-        return thread_id(self._trace, self._position)
+        return fields.thread_id(self._trace, self._position)
+
+    device_resource_id = thread
 
     @property
     def fwd_thread(self) -> int:
         """The thread of the forward event behind one of the backward pass; 0, as in torch, where there is none."""
         forward = self._trace.forward.item(self._position)
-        return thread_id(self._trace, forward) if forward >= 0 else 0
+        return fields.thread_id(self._trace, forward) if forward >= 0 else 0
 
     @property
     def time_range(self) -> Interval:
@@ -218,7 +198,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
     @property
     def input_shapes(self) -> list[Any]:
         """A list per input; empty unless shapes were recorded."""
-        return input_shapes(self._trace, self._position)
+        return fields.input_shapes(self._trace, self._position)
 
     structured_input_shapes = input_shapes
 
@@ -231,17 +211,17 @@ class Event(FormattedTimes, Mapping[str, Any]):
     @property
     def structured_input_strides(self) -> list[Any]:
         """A list of strides per input; empty unless shapes were recorded."""
-        return input_strides(self._trace, self._position)
+        return fields.input_strides(self._trace, self._position)
 
     @property
     def concrete_inputs(self) -> list[Any]:
         """The value of each input, None for a tensor; empty unless shapes were recorded."""
-        return input_values(self._trace, self._position)[0]
+        return fields.input_values(self._trace, self._position)[0]
 
     @property
     def kwinputs(self) -> dict[str, Any]:
         """Values by keyword that `_RecordFunctionFast` was given; empty unless shapes were recorded."""
-        return input_values(self._trace, self._position)[1]
+        return fields.input_values(self._trace, self._position)[1]
 
     python_id = _python_number("own", "The number of a Python call, from 1 on; -1 for anything else.")
     python_parent_id = _python_number("parent", "The number of the enclosing Python call, -1 without one.")
@@ -274,7 +254,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
     @property
     def stack(self) -> list[str]:
         """Frames, innermost first; empty unless stacks were recorded."""
-        return stack(self._trace, self._position)
+        return fields.stack(self._trace, self._position)
 
     @property
     def flops(self) -> int:
@@ -302,7 +282,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
     @property
     def is_user_annotation(self) -> bool:
         """Whether a user or a library named it by `record_function`."""
-        return self._trace.kind.item(self._position) in (SCOPE, DEVICE_SCOPE)
+        return self["kind"] in ("scope", "device_scope")
 
     @property
     def is_python_function(self) -> bool:

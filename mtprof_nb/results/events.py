@@ -10,7 +10,6 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 
 from mtprof_nb.analysis.costs import averaged_costs
-from mtprof_nb.analysis.stack_metrics import METRICS
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Int64, Trace
 from mtprof_nb.results.averages import SORT_KEYS, EventList, FunctionEventAvg, key_averages
@@ -99,9 +98,6 @@ class Events(TextTable, MutableSequence[Event]):
         trace = self._trace
         return iter(self._held) if self._held is not None else (Event(trace, at) for at in self._positions)
 
-    def __str__(self) -> str:
-        return self.table()
-
     def __repr__(self) -> str:
         return f"<Events: {len(self):,}>"
 
@@ -144,10 +140,6 @@ class Events(TextTable, MutableSequence[Event]):
     def _recorded_columns(self) -> tuple[bool, bool]:
         recorded = [trace.recorded for trace in ((self._trace,) if self._held is None else self._chosen())]
         return any(one.profile_memory for one in recorded), any(one.with_flops for one in recorded)
-
-    def supported_export_stacks_metrics(self) -> list[str]:
-        """The metrics that `export_stacks` takes."""
-        return list(METRICS)
 
     def export_stacks(self, path: str | PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Write collapsed stacks for flamegraph.pl or speedscope."""

@@ -13,7 +13,7 @@ from mtprof_nb.analysis.lines.parameter_lines import ParameterCost, parameter_co
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.source_files import file_label
 from mtprof_nb.model.trace import Int64, OutsideOps, SourceLine, Trace
-from mtprof_nb.results.text_table import data_frame, format_memory, format_share, format_time
+from mtprof_nb.results.text_table import aligned, data_frame, format_memory, format_share, format_time
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -224,9 +224,8 @@ def _table_lines(rows: list[LineRow], shown: list[LineRow]) -> list[str]:
     """The lines of a table of the rows in `shown`, with the columns that any of `rows` has."""
     columns = _table_columns(rows)
     cells = [[title for title, _ in columns], *([text(row) for _, text in columns] for row in shown)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(columns))]
-    texts = ["  ".join(_aligned(line, widths)).rstrip() for line in cells]
-    rule = "  ".join("-" * width for width in widths)
+    texts = [line.rstrip() for line in aligned(cells, texts=(0, 1))]
+    rule = "  ".join("-" * max(map(len, column)) for column in zip(*cells, strict=True))
     return [rule, texts[0], rule, *texts[1:], rule]
 
 
@@ -262,11 +261,3 @@ def _time(ns: int | None) -> str:
 
 def _memory(nbytes: int | None) -> str:
     return "" if nbytes is None else format_memory(nbytes)
-
-
-def _aligned(cells: list[str], widths: list[int]) -> list[str]:
-    """Location and source on the left, numbers on the right."""
-    return [
-        f"{cell:<{width}}" if column < 2 else f"{cell:>{width}}"
-        for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mtprof_nb.analysis.sort_keys import sort_attribute
+from mtprof_nb.analysis.stack_metrics import METRICS
 from mtprof_nb.model.trace import DEVICE_KINDS
 
 if TYPE_CHECKING:
@@ -124,9 +125,16 @@ class TextColumn:
 
 
 class TextTable:
-    """Gives a list of rows torch's `table()`."""
+    """Gives a list of rows torch's `table()`, which is also its text."""
 
     __slots__ = ()
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def supported_export_stacks_metrics(self) -> list[str]:
+        """The metrics that `export_stacks` takes."""
+        return list(METRICS)
 
     #: Attributes of a row that `table` can sort by.
     _sort_keys: ClassVar[Sequence[str]]
@@ -176,6 +184,18 @@ class TextTable:
         if top_level_events_only:
             lines += ["=" * body.line_length, "This report only display top-level ops statistics"]
         return "\n".join([*lines, *body.lines(), *_totals(rows, time_unit)]) + "\n"
+
+
+def aligned(cells: list[list[str]], texts: Sequence[int]) -> list[str]:
+    """Lines of a table: the columns `texts` on the left, numbers on the right."""
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        _SPACING.join(
+            cell.ljust(width) if column in texts else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in cells
+    ]
 
 
 class _Body:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
+from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
@@ -50,7 +51,7 @@ def line_costs(trace: Trace) -> LineCosts:
 
     def summed(values: Int64, phase: int | None = None) -> Int64:
         chosen = is_op if phase is None else is_op & (trace.phase == phase)
-        return _sums(line[chosen], values[chosen], size)
+        return sums(line[chosen], values[chosen], size)
 
     return LineCosts(
         lines=caused.chains.lines,
@@ -74,23 +75,17 @@ def _memory(trace: Trace, line: Int32 | Int64, size: int) -> Int64 | None:
     if records is not None:
         rows = np.flatnonzero(records.event >= 0)
         rows = rows[is_op[records.event[rows]]]
-        return _sums(line[records.event[rows]], records.nbytes[rows], size)
+        return sums(line[records.event[rows]], records.nbytes[rows], size)
     if changes is None:
         return None
     counted = counted_ops(trace)
-    return _sums(line[counted], (changes.self_cpu + changes.self_device)[counted], size)
+    return sums(line[counted], (changes.self_cpu + changes.self_device)[counted], size)
 
 
 def _allocated(trace: Trace, line: Int32 | Int64, size: int) -> Int64 | None:
     own = allocated_bytes(trace)
     is_op = trace.kind == OP
-    return None if own is None else _sums(line[is_op], own[is_op], size)
-
-
-def _sums(groups: Int32 | Int64, values: Int64, size: int) -> Int64:
-    sums = np.zeros(size, np.int64)
-    np.add.at(sums, groups, values)
-    return sums
+    return None if own is None else sums(line[is_op], own[is_op], size)
 
 
 def _with_callees(trace: Trace, self_ns: Int64, size: int) -> Int64:
@@ -98,7 +93,7 @@ def _with_callees(trace: Trace, self_ns: Int64, size: int) -> Int64:
     caused, is_op = attribution(trace), counted_ops(trace)
     none = len(caused.chains)
     chain = np.where(caused.chain >= 0, caused.chain, none)
-    of_chain = _sums(chain[is_op], self_ns[is_op], none + 1)
+    of_chain = sums(chain[is_op], self_ns[is_op], none + 1)
     total = np.zeros(size, np.int64)
     total[-1] = of_chain[none]
     for node in np.flatnonzero(of_chain[:none]).tolist():
@@ -128,7 +123,7 @@ def ops_of_line(trace: Trace, line: SourceLine | None) -> list[OpsOfLine]:
     names_and_phases = np.stack([trace.name[rows], trace.phase[rows]])
     keys, first, group = np.unique(names_and_phases, axis=1, return_index=True, return_inverse=True)
     group = group.ravel()
-    count, self_ns = np.bincount(group), _sums(group, op_costs(trace).self_ns[rows], keys.shape[1])
+    count, self_ns = np.bincount(group), sums(group, op_costs(trace).self_ns[rows], keys.shape[1])
     ops = [
         OpsOfLine(trace.names[name], phase, int(count[index]), int(self_ns[index]), int(rows[first[index]]))
         for index, (name, phase) in enumerate(keys.T.tolist())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
+from mtprof_nb.analysis.groups import sums
 from mtprof_nb.model.trace import OPTIMIZER, Bool, Trace
 
 
@@ -29,9 +30,8 @@ def parameter_costs(trace: Trace, among: Bool | None = None) -> list[ParameterCo
     rows = np.flatnonzero((trace.phase == OPTIMIZER) & counted_ops(trace) & (True if among is None else among))
     known = np.full(len(trace), -1, np.int32) if trace.parameter is None else trace.parameter
     names = (*trace.parameters, "")
-    self_ns, count = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
-    np.add.at(self_ns, known[rows], op_costs(trace).self_ns[rows])
-    np.add.at(count, known[rows], 1)
+    self_ns = sums(known[rows], op_costs(trace).self_ns[rows], len(names))
+    count = sums(known[rows], np.ones_like(rows), len(names))
     costs = [
         ParameterCost(name, name.rpartition(".")[0], int(self_ns[index]), int(count[index]))
         for index, name in enumerate(names)

@@ -14,6 +14,7 @@ import numpy as np
 from mtprof_nb.analysis.memory.allocation_pairs import releases_of
 from mtprof_nb.analysis.nesting import Nesting, nesting
 from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.model.device_facts import ELEMENT_BYTES
 from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, OP, OPTIMIZER, Allocations, Bool, Int8, Int32, Int64, Trace
 
 
@@ -33,14 +34,6 @@ class Category(IntEnum):
 #: Names of autograd's event that keeps a gradient, and of the op that adds to one.
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
 _ADD = "aten::add_"
-#: Bytes of an element, by the names that the runtimes give to types.
-_ITEM_BYTES = {
-    **dict.fromkeys(("double", "long int", "long", "c10::complex<float>"), 8),
-    **dict.fromkeys(("float", "int"), 4),
-    **dict.fromkeys(("c10::Half", "c10::BFloat16", "short int", "short"), 2),
-    **dict.fromkeys(("unsigned char", "signed char", "bool"), 1),
-    "c10::complex<double>": 16,
-}
 #: Caching allocators of devices round sizes up to a multiple of this.
 _DEVICE_BLOCK = 512
 
@@ -149,4 +142,4 @@ def _bytes_of_first(trace: Trace, shape: int) -> int:
     shapes, dtypes = trace.shapes[shape], trace.dtypes[shape]
     if not shapes or not dtypes or not all(isinstance(length, int) for length in shapes[0]):
         return 0
-    return prod(shapes[0]) * _ITEM_BYTES.get(dtypes[0], 0)
+    return prod(shapes[0]) * ELEMENT_BYTES.get(dtypes[0], 0)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtprof_nb.analysis.groups import numbered_alike
+from mtprof_nb.analysis.groups import numbered_alike, sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.allocation_pairs import releases_of
 from mtprof_nb.analysis.memory.memory_categories import Category, categories
@@ -122,15 +122,13 @@ def allocated_bytes(trace: Trace) -> Int64 | None:
     if records is None:
         return None
     rows = np.flatnonzero((records.nbytes > 0) & (records.event >= 0))
-    total = np.zeros(len(trace), np.int64)
-    np.add.at(total, records.event[rows], records.nbytes[rows])
-    return total
+    return sums(records.event[rows], records.nbytes[rows], len(trace))
 
 
 def largest_kinds(trace: Trace, device: MemoryDevice, count: int = 20) -> list[BlocksAlike]:
     """Allocations grouped by op, calling op, line and purpose; by the largest of each, the largest first."""
-    rows, records = _by_size(trace, device), trace.allocations
-    if records is None or not len(rows):
+    records = trace.allocations
+    if records is None or not len(rows := _by_size(trace, records, device)):
         return []
     event = records.event[rows]
     columns = [
@@ -141,10 +139,8 @@ def largest_kinds(trace: Trace, device: MemoryDevice, count: int = 20) -> list[B
     ]
     number, first, size = numbered_alike(columns)
     kept = np.arange(min(size, count))
-    total = np.zeros(size, np.int64)
-    np.add.at(total, number, records.nbytes[rows])
-    counts = np.bincount(number, minlength=size)
-    blocks = _blocks(trace, rows[first[kept]])
+    total, counts = sums(number, records.nbytes[rows], size), np.bincount(number, minlength=size)
+    blocks = _blocks(trace, records, rows[first[kept]])
     return [BlocksAlike(block, int(counts[at]), int(total[at])) for at, block in enumerate(blocks)]
 
 
@@ -158,20 +154,14 @@ def callers(trace: Trace, event: Int32) -> Int32:
     return caller
 
 
-def _by_size(trace: Trace, device: MemoryDevice) -> Int64:
+def _by_size(trace: Trace, records: Allocations, device: MemoryDevice) -> Int64:
     """The allocations of a device, the largest first; of equal ones the earlier first."""
-    records = trace.allocations
-    if records is None:
-        return np.empty(0, np.int64)
     rows = rows_of_device(trace, records, device)
     rows = rows[records.nbytes[rows] > 0]
     return rows[np.argsort(-records.nbytes[rows], kind="stable")]
 
 
-def _blocks(trace: Trace, rows: Int64) -> list[Block]:
-    records = trace.allocations
-    if records is None:
-        return []
+def _blocks(trace: Trace, records: Allocations, rows: Int64) -> list[Block]:
     released = releases_of(trace, records)[rows].tolist()
     category = categories(trace)[rows].tolist()
     return [

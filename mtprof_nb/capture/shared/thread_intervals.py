@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mtprof_nb.model.intervals import covered, crossing, in_nesting_order, innermost, nest_intervals
+from mtprof_nb.model.intervals import by_thread, covered, crossing, innermost, nest_intervals
 from mtprof_nb.model.trace import Bool, Int32, Int64
 
 
@@ -23,19 +23,7 @@ class ThreadIntervals:
 
     def by_thread(self, mask: Bool) -> list[Int64]:
         """The rows of `mask`, for each thread that has some, sorted by start, the longer first."""
-        chosen = np.flatnonzero(mask)
-        threads = self.thread[chosen]
-        if not len(chosen):
-            return []
-        if (threads != threads[0]).any():
-            order = np.argsort(threads, kind="stable")
-            chosen, threads = chosen[order], threads[order]
-        return [self._sorted(rows) for rows in np.split(chosen, np.flatnonzero(np.diff(threads)) + 1)]
-
-    def _sorted(self, rows: Int64) -> Int64:
-        start, end = self.start[rows], self.end[rows]
-        # Hooks record nearly all rows in this order already.
-        return rows if in_nesting_order(start, end) else rows[np.lexsort((-end, start))]
+        return [rows for rows, _, _ in by_thread(np.flatnonzero(mask), self.thread, self.start, self.end)]
 
     def inside(self, mask: Bool) -> Bool:
         """Whether each row started while a row of `mask` was running (a row of `mask` counts itself)."""

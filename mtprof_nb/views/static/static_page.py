@@ -8,6 +8,7 @@ from mtprof_nb.analysis.families import FAMILIES
 from mtprof_nb.analysis.operator_rows import Column, OperatorRows, rows
 from mtprof_nb.model.trace import Int64, Trace
 from mtprof_nb.results.line_table import Lines
+from mtprof_nb.results.text_table import aligned
 from mtprof_nb.views import units
 from mtprof_nb.views.escaped_text import escaped, fitted, shown
 from mtprof_nb.views.scene import Scene
@@ -112,15 +113,8 @@ def _showing(grouped: OperatorRows, order: Int64) -> str:
 
 def _aligned(table: list[list[str]], texts: tuple[int, ...] = (0,)) -> list[str]:
     """Lines of a table under its header: the columns `texts` on the left, numbers on the right."""
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if column in texts else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in table
-    ]
-    return [lines[0], "-" * len(lines[0]), *lines[1:]]
+    header, *lines = aligned(table, texts)
+    return [header, "-" * len(header), *lines]
 
 
 def _strip_html(strip: Strip) -> str:
