@@ -1,80 +1,87 @@
-"""Data runs downhill: every room imports only rooms below it, and importing the package is cheap."""
+"""Imports follow the direction of the data, and importing the package is cheap."""
 
 import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "mtprof_nb"
 
-#: Who a room may import, beside itself and rooms inside it. A room is a folder of the package, or a module on its own.
 BASE = {"errors", "model"}
 #: Modules of `capture` that its own folders build on.
 OF_CAPTURE = {
     f"capture.{name}"
     for name in ("activities", "clock", "distributed", "hook", "interrupts", "registry", "torch_scope")
 }
+#: The imports of a hook's folder. Every folder of `capture` is a hook's, but for these two.
 HOOKS = {*BASE, *OF_CAPTURE, "capture.shared"}
+NO_HOOKS = {"capture.shared", "capture.marks"}
 ANALYSIS = {"analysis", "analysis.lines", "analysis.memory"}
 ANSWERS = {*BASE, *ANALYSIS, "results"}
 OUTPUTS = {"export", "views", "views.charts", "views.tables", "views.static", "views.panel"}
 CAPTURE = {"capture", *OF_CAPTURE, "capture.marks"}
-MAY_IMPORT = {
-    "errors": set(),
-    "model": {"errors"},
-    **{module: {*BASE, *OF_CAPTURE} for module in OF_CAPTURE},
-    # It names the hooks, and imports one when it is made.
-    "capture.registry": {*BASE, "capture.shared", "capture.kineto", "capture.dispatch", "capture.eager"},
-    "capture.shared": {*BASE, *OF_CAPTURE},
-    "capture.kineto": HOOKS,
-    # It follows threads that Kineto does not.
-    "capture.dispatch": {*HOOKS, "capture.kineto"},
-    "capture.eager": HOOKS,
-    "capture.marks": HOOKS,
-    "capture": {*HOOKS, "capture.kineto", "capture.dispatch", "capture.eager"},
-    **{room: {*BASE, *ANALYSIS} for room in ANALYSIS},
-    "results": ANSWERS,
-    "export": ANSWERS,
-    "views": ANSWERS,
-    "views.tables": {*ANSWERS, "views"},
-    "views.charts": {*ANSWERS, "views"},
-    "views.static": {*ANSWERS, "views", "views.tables", "views.charts"},
-    "views.panel": {*ANSWERS, *OUTPUTS},
-    "profiler": {*ANSWERS, *OUTPUTS, *CAPTURE},
-    "cell": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler"},
-    "magic": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "cell", "__init__"},
-    "__init__": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "cell", "magic"},
-}
-#: Upward, yet only when called: results write and show themselves.
+#: Imports against the direction that happen only in a call: results write and show themselves.
 ON_DEMAND = {
     ("results", "export"),
     ("results", "views.charts"),
     ("results", "views.panel"),
 }
-NAMED_ROOM = re.compile(rf"mtprof_nb\.({'|'.join(map(re.escape, MAY_IMPORT))})(\.\w+)*(:\w+)?")
 HEAVY = ("torch", "IPython", "ipywidgets", "anywidget", "plotly", "pandas")
 
 
-def _rooms(package: Path) -> set[str]:
-    """The folders of the package, and the modules on its top floor."""
+def _parts(package: Path) -> set[str]:
+    """The folders of the package, and the modules beside them, by their names below the package."""
     modules = {path.stem for path in package.glob("*.py")}
     folders = {path.parent.relative_to(package) for path in package.rglob("*/__init__.py")} - {Path()}
     return modules | {".".join(folder.parts) for folder in folders}
 
 
-def _room_of(module: str) -> str:
-    """The innermost room of the table that a module, by its name below the package, is in."""
-    parts = module.split(".")
-    names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
-    return next((name for name in names if name in MAY_IMPORT), "__init__")
+def _may_import(package: Path) -> dict[str, set[str]]:
+    """For each folder, and each module that has its own entry: the others that it may import."""
+    hooks = {part for part in _parts(package) if part.startswith("capture.")} - NO_HOOKS
+    return {
+        "errors": set(),
+        "model": {"errors"},
+        **{module: {*BASE, *OF_CAPTURE} for module in OF_CAPTURE},
+        # It names the hooks, and imports one when it is made.
+        "capture.registry": {*BASE, "capture.shared", *hooks},
+        "capture.shared": {*BASE, *OF_CAPTURE},
+        **dict.fromkeys(hooks, HOOKS),
+        # It follows threads that Kineto does not.
+        "capture.dispatch": {*HOOKS, "capture.kineto"},
+        "capture.marks": HOOKS,
+        "capture": {*HOOKS, *hooks},
+        **{part: {*BASE, *ANALYSIS} for part in ANALYSIS},
+        "results": ANSWERS,
+        "export": ANSWERS,
+        "views": ANSWERS,
+        "views.tables": {*ANSWERS, "views"},
+        "views.charts": {*ANSWERS, "views"},
+        "views.static": {*ANSWERS, "views", "views.tables", "views.charts"},
+        "views.panel": {*ANSWERS, *OUTPUTS},
+        "profiler": {*ANSWERS, *OUTPUTS, *CAPTURE},
+        "cell": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler"},
+        "magic": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "cell", "__init__"},
+        "__init__": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "cell", "magic"},
+    }
 
 
-def _imported(tree: ast.AST, module: str, is_package: bool) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """Place and dotted name of whatever is imported anywhere in `tree`, or named in a string as a room is."""
+def _part_of(module: str, parts: Iterable[str]) -> str:
+    """The innermost one of `parts` that holds a module, by its name below the package."""
+    names = module.split(".")
+    prefixes = (".".join(names[:length]) for length in range(len(names), 0, -1))
+    return next((prefix for prefix in prefixes if prefix in parts), "__init__")
+
+
+def _imported(
+    tree: ast.AST, module: str, is_package: bool, parts: Iterable[str]
+) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+    """Node and dotted name of each import in `tree`, and of each string that names something in one of `parts`."""
+    named = re.compile(rf"mtprof_nb\.({'|'.join(map(re.escape, parts))})(\.\w+)*(:\w+)?")
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node, alias.name) for alias in node.names)
@@ -84,7 +91,7 @@ def _imported(tree: ast.AST, module: str, is_package: bool) -> Iterator[tuple[as
                 above = module.split(".")[: len(module.split(".")) - node.level + is_package]
                 base = ".".join([*above, *filter(None, [node.module])])
             yield from ((node, f"{base}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and NAMED_ROOM.fullmatch(node.value):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and named.fullmatch(node.value):
             # import_module("…"), and tables of names that are imported when first used.
             yield node, node.value.replace(":", ".")
 
@@ -97,26 +104,28 @@ def _is_put_off(node: ast.AST) -> bool:
 
 
 def _edges(package: Path) -> Iterator[tuple[str, str, str]]:
-    """(where, importing room, imported room) for every import of one room by another."""
+    """(file and line, importing part, imported part) for every import of one part by another."""
+    parts = _may_import(package)
     for path in sorted(package.rglob("*.py")):
         names = path.relative_to(package.parent).with_suffix("").parts
         module = ".".join(name for name in names if name != "__init__")
-        room = _room_of(module.partition(".")[2] or "__init__")
+        part = _part_of(module.partition(".")[2] or "__init__", parts)
         tree = ast.parse(path.read_text())
         on_demand = {id(node) for scope in ast.walk(tree) if _is_put_off(scope) for node in ast.walk(scope)}
-        for node, target in _imported(tree, module, path.stem == "__init__"):
+        for node, target in _imported(tree, module, path.stem == "__init__", parts):
             root, _, inner = target.partition(".")
-            imported = _room_of(inner)
-            is_on_demand = id(node) in on_demand and (room, imported) in ON_DEMAND
-            if root == package.name and imported != room and not is_on_demand:
-                yield f"{path.relative_to(package.parent)}:{node.lineno}", room, imported
+            imported = _part_of(inner, parts)
+            is_on_demand = id(node) in on_demand and (part, imported) in ON_DEMAND
+            if root == package.name and imported != part and not is_on_demand:
+                yield f"{path.relative_to(package.parent)}:{node.lineno}", part, imported
 
 
-def _upward(package: Path) -> list[str]:
+def _forbidden(package: Path) -> list[str]:
+    may_import = _may_import(package)
     return [
-        f"{where}: {room} may not import {imported}"
-        for where, room, imported in _edges(package)
-        if imported not in MAY_IMPORT.get(room, ())
+        f"{where}: {part} may not import {imported}"
+        for where, part, imported in _edges(package)
+        if imported not in may_import.get(part, ())
     ]
 
 
@@ -129,18 +138,29 @@ def _package(folder: Path, **sources: str) -> Path:
     return package
 
 
-def test_no_room_imports_a_room_above_it() -> None:
-    assert _upward(PACKAGE) == []
+def test_no_folder_imports_against_the_direction() -> None:
+    assert _forbidden(PACKAGE) == []
 
 
-def test_every_room_has_its_place_in_the_table() -> None:
-    assert _rooms(PACKAGE) - set(MAY_IMPORT) == set()
+def test_every_folder_and_module_has_an_entry() -> None:
+    assert _parts(PACKAGE) - set(_may_import(PACKAGE)) == set()
+
+
+def test_the_folder_of_a_new_hook_needs_no_entry(tmp_path: Path) -> None:
+    hook = "from mtprof_nb.capture.shared.buffer import Buffer\nfrom mtprof_nb.capture.eager import runtimes"
+    kind = "HookKind('jax', 'jax', 'mtprof_nb.capture.jax.jax_hook:JaxHook', event_ns=1_000)"
+    empty = {f"capture/{folder}/__init__": "" for folder in ("shared", "eager", "jax")}
+    package = _package(tmp_path, **empty, **{"capture/jax/jax_hook": hook, "capture/registry": kind})
+
+    assert _parts(package) - set(_may_import(package)) == set()
+    # It builds on `capture/shared`, and not on another hook.
+    assert _forbidden(package) == ["mtprof_nb/capture/jax/jax_hook.py:2: capture.jax may not import capture.eager"]
 
 
 def test_only_the_magic_and_the_public_names_import_the_profiler() -> None:
-    importers = {room for _, room, imported in _edges(PACKAGE) if imported == "profiler"}
+    importers = {part for _, part, imported in _edges(PACKAGE) if imported == "profiler"}
 
-    # `cell` is the magic's own back room.
+    # `cell` is the code of the magics.
     assert importers <= {"magic", "cell", "__init__"}
 
 
@@ -160,10 +180,10 @@ def test_only_the_magic_and_the_public_names_import_the_profiler() -> None:
         "LAZY = {'Panel': 'mtprof_nb.views.panel.show_panel:Panel'}",
     ],
 )
-def test_an_upward_import_is_found_however_it_is_written(tmp_path: Path, source: str) -> None:
+def test_an_import_against_the_direction_is_found_however_it_is_written(tmp_path: Path, source: str) -> None:
     package = _package(tmp_path, **{"capture/session": source, "views/panel": "class Panel: ..."})
 
-    assert len(_upward(package)) == 1
+    assert len(_forbidden(package)) == 1
 
 
 @pytest.mark.parametrize(
@@ -179,10 +199,10 @@ def test_an_upward_import_is_found_however_it_is_written(tmp_path: Path, source:
         "'mtprof_nb.views in the middle of a text.'",
     ],
 )
-def test_a_downward_import_is_not_taken_for_an_upward_one(tmp_path: Path, source: str) -> None:
+def test_an_import_in_the_direction_is_allowed(tmp_path: Path, source: str) -> None:
     package = _package(tmp_path, **{"capture/session": source, "capture/hook": "", "model/trace": "", "errors": ""})
 
-    assert _upward(package) == []
+    assert _forbidden(package) == []
 
 
 def _heavy_modules_after(program: str) -> str:

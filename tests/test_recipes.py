@@ -33,16 +33,14 @@ RUNTIME = "standin_runtime"
 
 
 class StandinRuntime(ModuleType):
-    """A tensor runtime with one op, which calls whoever listens."""
+    """A tensor runtime with one op, which a listener may run."""
 
-    listener: Callable[[str, int, int], None] | None = None
+    listener: Callable[[str, Callable[[], int]], int] | None = None
 
     def double(self, value: int) -> int:
-        start = time.perf_counter_ns()
-        result = 2 * value
-        if self.listener is not None:
-            self.listener("standin::double", start, time.perf_counter_ns())
-        return result
+        if self.listener is None:
+            return 2 * value
+        return self.listener("standin::double", lambda: 2 * value)
 
 
 class StandinHook:
@@ -58,7 +56,7 @@ class StandinHook:
 
     def start(self) -> None:
         self._buffer = Buffer(self._request)
-        self._runtime.listener = self._note
+        self._runtime.listener = self._run
 
     def stop(self) -> Trace:
         self._runtime.listener = None
@@ -73,9 +71,13 @@ class StandinHook:
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
         self._is_on = enable if "CPU" in activities else self._is_on
 
-    def _note(self, name: str, start: int, end: int) -> None:
+    def _run(self, name: str, op: Callable[[], int]) -> int:
+        start = time.perf_counter_ns()
+        result = op()
+        end = time.perf_counter_ns()
         if self._is_on and self._buffer.number() <= self._buffer.limit:
             self._buffer.local.ops.extend((name, "CPU", start, end))
+        return result
 
 
 @pytest.fixture
@@ -106,6 +108,15 @@ def test_a_hook_that_follows_the_recipe_records_stops_and_shows(
     assert [(row.key, row.count) for row in prof.key_averages()] == [("mine", 1), ("standin::double", 2)]
     prof.show()
     assert "standin::double      2" in capsys.readouterr().out
+
+
+def test_a_hook_that_follows_the_recipe_has_times_within_the_recording(runtime: StandinRuntime) -> None:
+    with mtp.profile(hook="standin") as prof, mtp.record_function("mine"):
+        runtime.double(1)
+
+    found = prof.trace
+    (scope, op), (scope_ns, op_ns) = found.start_ns.tolist(), found.duration_ns.tolist()
+    assert found.began_ns <= scope <= op <= op + op_ns <= scope + scope_ns <= found.ended_ns
 
 
 def test_a_hook_that_follows_the_recipe_is_one_of_those_that_auto_takes(runtime: StandinRuntime) -> None:

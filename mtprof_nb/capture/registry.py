@@ -1,4 +1,4 @@
-"""The hooks there are, and all that the package knows of each. A new hook is its own file and an entry here."""
+"""The hooks there are, and all that the package knows of each. A new hook is its own folder and an entry here."""
 
 from __future__ import annotations
 
