@@ -123,7 +123,7 @@ def test_lanes_follow_their_process_and_carry_its_title() -> None:
         event("gemm", 10, 40, kind="kernel", device="CUDA", thread=7),
     ]
     found = lanes(merge([of_rank(0, make_trace(rows)), of_rank(1, make_trace(rows))])).lanes
-    names = ("thread 1", "async", "CUDA:0")
+    names = ("thread 1", "async", "CUDA:0 stream 7")
     assert [lane.title for lane in found] == [f"rank {rank}, {name}" for rank in (0, 1) for name in names]
     assert [(lane.first_row, lane.rows) for lane in found] == [(row, 1) for row in range(6)]
     assert [lane.title for lane in lanes(make_trace(rows)).lanes] == list(names)

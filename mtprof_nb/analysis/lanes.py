@@ -1,4 +1,4 @@
-"""The row of each event on a timeline: a lane for each thread and device, rows by depth."""
+"""The row of each event on a timeline: a lane for each thread and device stream, rows by depth."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.analysis.nesting import nest, nesting
-from mtprof_nb.model.trace import PYTHON, Bool, Int32, Int64, Trace
+from mtprof_nb.model.trace import DEVICE_SCOPE, PYTHON, Bool, Int32, Int64, Trace
 
 
 class Lane(NamedTuple):
-    """Rows `first_row` to `first_row + rows - 1` belong to one thread, one device, or what ended on another thread."""
+    """Rows `first_row` to `first_row + rows - 1` belong to a thread, a stream, its scopes, or to async events."""
 
     title: str
     first_row: int
@@ -37,7 +37,7 @@ class Lanes:
 
 
 def lanes(trace: Trace, python: bool = False) -> Lanes:
-    """Threads in order of their first event, then async events, then devices; Python frames only if asked for.
+    """Threads in order of their first event, then async events, then device streams; Python frames only if asked for.
 
     Where there are several processes, each has its lanes one below the other, with its title in theirs.
     """
@@ -59,7 +59,7 @@ def lanes(trace: Trace, python: bool = False) -> Lanes:
             add(trace.track_title(thread), events, depth[events], thread)
         mine = np.zeros(len(trace), np.bool_)
         mine[here] = True
-        for title, events in [("async", np.flatnonzero(is_async & mine)), *_by_device(trace, trace.on_device & mine)]:
+        for title, events in [("async", np.flatnonzero(is_async & mine)), *_by_stream(trace, trace.on_device & mine)]:
             if len(events):
                 add(trace.process_title(process, title), events, packed(trace.start_ns[events], trace.end_ns[events]))
     return Lanes(row, tuple(made))
@@ -70,13 +70,18 @@ def _in_order_of_appearance(values: npt.NDArray[Any]) -> list[int]:
     return [int(value) for value in distinct[np.argsort(first)]]
 
 
-def _by_device(trace: Trace, among: Bool) -> list[tuple[str, Int64]]:
+def _by_stream(trace: Trace, among: Bool) -> list[tuple[str, Int64]]:
+    """The events of each stream, after the scopes on it; the streams of a device follow one another."""
     # The index is -1 if the runtime does not report it.
     device = trace.device.astype(np.int64) * 256 + trace.device_index + 1
-    return [
-        (_device_title(trace.devices[key // 256], key % 256 - 1), np.flatnonzero(among & (device == key)))
-        for key in _in_order_of_appearance(device[among])
-    ]
+    stream = trace.track * 2 + (trace.kind != DEVICE_SCOPE)
+    found = []
+    for key in _in_order_of_appearance(device[among]):
+        title, here = _device_title(trace.devices[key // 256], key % 256 - 1), among & (device == key)
+        for number in np.unique(stream[here]).tolist():
+            stream_title = f"{title} {trace.tracks[number // 2].title}{'' if number % 2 else ' scopes'}"
+            found.append((stream_title, np.flatnonzero(here & (stream == number))))
+    return found
 
 
 def _device_title(name: str, index: int) -> str:

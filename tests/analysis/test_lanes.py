@@ -4,6 +4,7 @@ import numpy as np
 from traces import event, make_trace
 
 from mtprof_nb.analysis.lanes import Lane, lanes, packed
+from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Track
 
 
@@ -43,7 +44,7 @@ def test_overlapping_async_scopes_and_kernels_have_lanes_of_their_own() -> None:
     )
     found = lanes(trace)
 
-    assert [(lane.title, lane.rows) for lane in found.lanes] == [("thread 1", 1), ("async", 2), ("CUDA:1", 1)]
+    assert [(lane.title, lane.rows) for lane in found.lanes] == [("thread 1", 1), ("async", 2), ("CUDA:1 stream 1", 1)]
     assert found.row.tolist() == [0, 1, 2, 3, 1]
 
 
@@ -70,8 +71,28 @@ def test_a_kernel_whose_device_has_no_known_index_is_in_a_lane_of_its_device() -
         ]
     )
 
-    assert [lane.title for lane in lanes(trace).lanes] == ["thread 1", "CUDA", "CUDA:0"]
+    assert [lane.title for lane in lanes(trace).lanes] == ["thread 1", "CUDA stream 1", "CUDA:0 stream 1"]
     assert lanes(trace).row.tolist() == [0, 1, 2]
+
+
+def test_each_stream_of_a_device_has_a_lane_with_a_lane_for_its_scopes_above() -> None:
+    rows = [
+        event("gemm", 10, 40, kind="kernel", device="CUDA", thread=7),
+        event("all_reduce", 20, 60, kind="collective", device="CUDA", thread=20),
+        event("copy", 25, 30, kind="copy", device="CUDA", device_index=1, thread=7),
+        event("step", 5, 70, kind="device_scope", device="CUDA", thread=7),
+        event("forward", 10, 50, kind="device_scope", device="CUDA", thread=7),
+        event("overlapping", 30, 45, kind="kernel", device="CUDA", thread=7),
+    ]
+    streams = ["CUDA:0 stream 7 scopes", "CUDA:0 stream 7", "CUDA:0 stream 20", "CUDA:1 stream 7"]
+    trace = make_trace(rows, pid=1, rank=0)
+
+    assert [(lane.title, lane.rows) for lane in lanes(trace).lanes] == list(zip(streams, [2, 2, 1, 1], strict=True))
+    assert lanes(trace).row.tolist() == [0, 1, 2, 4, 5, 3]
+
+    two = lanes(merge([trace, make_trace(rows, pid=2, rank=1)]))
+
+    assert [lane.title for lane in two.lanes] == [f"rank {rank}, {stream}" for rank in (0, 1) for stream in streams]
 
 
 def test_a_thread_without_a_name_is_known_by_its_number() -> None:
