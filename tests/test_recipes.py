@@ -16,7 +16,7 @@ from recording import EVERY_FLAG
 from traces import event, make_trace
 
 import mtprof_nb as mtp
-from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.hook import Hook, Request
 from mtprof_nb.capture.registry import HOOK_KINDS, HookKind
 from mtprof_nb.capture.shared.buffer import Buffer
 from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
@@ -43,16 +43,13 @@ class StandinRuntime(ModuleType):
         return self.listener("standin::double", lambda: 2 * value)
 
 
-class StandinHook:
+class StandinHook(Hook):
     """Records the ops of the stand-in runtime."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
         self._runtime: Any = sys.modules[RUNTIME]
         self._is_on = True
-
-    def prepare(self) -> None:
-        """Nothing is slow."""
 
     def start(self) -> None:
         self._buffer = Buffer(self._request)

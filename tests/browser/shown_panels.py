@@ -5,6 +5,8 @@ from typing import Any
 
 from laboratory import Page
 
+from mtprof_nb.views.panel.tabs import TABS
+
 FULL, AGAIN, HOSTILE, BARE, EMPTY, LONG = range(6)
 HOSTILE_NAME = "<img src=x onerror=window.harmed=1><script>window.harmed=1</script>"
 SETUP = f"""
@@ -39,7 +41,7 @@ SHOWS = [
     "panel.show(empty_trace(label='Cell [6]'))",
     "panel.show(long)",
 ]
-TITLES = ("Operators", "Lines", "Timeline", "Stacks", "Memory")
+TITLES = tuple(kind.title for kind in TABS)
 
 
 @dataclass
