@@ -45,8 +45,8 @@ def active() -> profile | None:
 class profile(TraceMetadata, Results):
     """Records ops of the imported tensor runtimes between `start()` and `stop()`. A context manager and a decorator.
 
-    The parameters and defaults are those of `torch.profiler.profile`, and `hook` ("auto", "kineto", "dispatch",
-    "mindtorch_v2", "candle"), `max_events` (recording stops there) and `name` (a label for titles and messages).
+    The parameters and defaults are those of `torch.profiler.profile`, and `hook` ("auto", or the name of one),
+    `max_events` (recording stops there) and `name` (a label for titles and messages).
     """
 
     def __init__(

@@ -26,6 +26,8 @@ OUTPUTS = {"export", "views", "views.charts", "views.tables", "views.static", "v
 CAPTURE = {"capture", *OF_CAPTURE, "capture.marks"}
 #: Imports against the direction that happen only in a call: results write and show themselves.
 ON_DEMAND = {
+    # The registry names the runtimes, whose own files are nobody's code.
+    ("model", "capture.registry"),
     ("results", "export"),
     ("results", "views.charts"),
     ("results", "views.panel"),

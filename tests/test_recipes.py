@@ -25,6 +25,7 @@ from mtprof_nb.errors import HookError
 from mtprof_nb.model import schema
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.schema import Absent, Int64, schema_of
+from mtprof_nb.model.source_files import is_user_file
 from mtprof_nb.model.trace import OP, Trace
 from mtprof_nb.views.panel import wire
 from mtprof_nb.views.scene import Answer, Question, Scene
@@ -82,7 +83,15 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandinRuntime]:
     """The stand-in runtime, imported, and its hook registered by one entry."""
     made = StandinRuntime(RUNTIME)
     monkeypatch.setitem(sys.modules, RUNTIME, made)
-    kind = HookKind("standin", RUNTIME, f"{__name__}:StandinHook", event_ns=1_000, flag_ns={"record_shapes": 500})
+    kind = HookKind(
+        "standin",
+        RUNTIME,
+        f"{__name__}:StandinHook",
+        event_ns=1_000,
+        flag_ns={"record_shapes": 500},
+        devices=lambda runtime: ("NPU",) if runtime is made else (),
+        runs_in_python=True,
+    )
     monkeypatch.setitem(HOOK_KINDS, "standin", kind)
     yield made
     assert made.listener is None
@@ -101,7 +110,7 @@ def test_a_hook_that_follows_the_recipe_records_stops_and_shows(
     assert [found.names[name] for name in found.name] == ["mine", "standin::double", "standin::double"]
     assert found.step.tolist() == [0, 0, 1]
     assert found.hooks == ("standin",)
-    assert found.overhead_ns == 3 * 1_500 + found.own_ns
+    assert found.between_ops_ns == 3 * 1_500 == found.overhead_ns - found.own_ns
     assert [(row.key, row.count) for row in prof.key_averages()] == [("mine", 1), ("standin::double", 2)]
     prof.show()
     assert "standin::double      2" in capsys.readouterr().out
@@ -121,6 +130,16 @@ def test_a_hook_that_follows_the_recipe_is_one_of_those_that_auto_takes(runtime:
         runtime.double(1)
     assert "standin" in prof.trace.hooks
     assert "standin::double" in prof.trace.names
+
+
+def test_the_devices_and_the_sources_of_a_runtime_are_known_from_the_hooks_entry(runtime: StandinRuntime) -> None:
+    assert mtp.ProfilerActivity.NPU in mtp.supported_activities()
+    assert mtp.profile(hook="standin", activities=["npu"]).activities == {mtp.ProfilerActivity.NPU}
+    runtime.__file__ = "/home/me/checkout/standin_runtime/__init__.py"
+    is_user_file.cache_clear()
+    assert not is_user_file("/home/me/checkout/standin_runtime/ops.py")
+    assert is_user_file("/home/me/checkout/mine.py")
+    is_user_file.cache_clear()
 
 
 def test_a_hook_that_follows_the_recipe_is_toggled_and_limited(runtime: StandinRuntime) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
-from mtprof_nb.capture.registry import RUNTIMES
+from mtprof_nb.capture.registry import HOOK_KINDS
 from mtprof_nb.errors import warn
 
 
@@ -27,18 +27,10 @@ _OTHER_NAMES = {"PRIVATEUSE1": "NPU", "GPU": "CUDA"}
 
 def supported_activities() -> set[ProfilerActivity]:
     """Activities that the runtimes imported now can record."""
-    found = {ProfilerActivity.CPU}
-    torch = sys.modules.get("torch")
-    if torch is not None and hasattr(torch, "profiler"):
-        names = {_OTHER_NAMES.get(one.name.upper(), one.name) for one in torch.profiler.supported_activities()}
-        found |= {activity for activity in ProfilerActivity if activity.value in names}
-    for name in RUNTIMES[1:]:
-        npu = getattr(sys.modules.get(name), "npu", None)
-        if npu is not None and npu.is_available():
-            found.add(ProfilerActivity.NPU)
-    if torch is not None and hasattr(torch, "npu"):
-        found.add(ProfilerActivity.NPU)
-    return found
+    kinds = [kind for kind in HOOK_KINDS.values() if kind.runtime_is_imported]
+    names = {"CPU", *(name.upper() for kind in kinds for name in kind.devices(sys.modules[kind.runtime]))}
+    names = {_OTHER_NAMES.get(name, name) for name in names}
+    return {activity for activity in ProfilerActivity if activity.value in names}
 
 
 def available(names: frozenset[str]) -> frozenset[str]:
@@ -74,7 +66,7 @@ def resolve_activities(items: Iterable[Any] | None) -> tuple[frozenset[str], Map
     before a runtime is imported that is not known, and `available` checks it later. A filter may also be torch's
     `ProfilerActivityConfig`. The same activity twice is a `ValueError`, as in torch.
     """
-    is_known = any(name in sys.modules for name in RUNTIMES)
+    is_known = any(kind.runtime_is_imported for kind in HOOK_KINDS.values())
     supported = frozenset(activity.value for activity in supported_activities()) if is_known else _EVERY
     if items is None:
         return supported, {}

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mtprof_nb.capture.async_scopes import OpenScope, mark_interleaved
 from mtprof_nb.capture.hook import EventTimes, Request
-from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE
+from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, HookKind, default_hooks
 from mtprof_nb.capture.shared.allocator_records import of_recording
 from mtprof_nb.capture.source_texts import with_sources
 from mtprof_nb.errors import warn
@@ -54,8 +54,11 @@ def finish(
     `steps` has the number of each step and when it began, by the clock of the session.
     """
     if set(window.traces) == {SCOPES_ALONE.name}:
-        warn("no tensor runtime is imported, so only scopes were recorded: import torch, mindtorch_v2 or candle")
+        runtimes = ", ".join(dict.fromkeys(kind.runtime for kind in default_hooks()))
+        warn(f"no tensor runtime is imported, so only scopes were recorded: import one of {runtimes}")
     trace = _within_limit(_merged(list(window.traces.values())), window.request.max_events)
+    kinds = [HOOK_KINDS.get(name, SCOPES_ALONE) for name in window.traces]
+    costs_ns = [_cost_ns(kind, part) for kind, part in zip(kinds, window.traces.values(), strict=True)]
     began_ns, ended_ns = window.event_times([window.began_ns, window.ended_ns]).tolist()
     trace = replace(
         trace,
@@ -65,7 +68,8 @@ def finish(
         windows=((began_ns, ended_ns),),
         trace_id=window.request.trace_id,
         is_partial=window.is_partial or trace.is_partial,
-        overhead_ns=sum(_cost_ns(name, part) for name, part in window.traces.items()) + window.start_ns,
+        overhead_ns=sum(costs_ns) + window.start_ns,
+        between_ops_ns=sum(ns for kind, ns in zip(kinds, costs_ns, strict=True) if kind.runs_in_python),
         own_ns=window.start_ns,
         label=label,
     )
@@ -111,8 +115,7 @@ def _with_steps(trace: Trace, window: StoppedWindow, steps: Sequence[tuple[int, 
     return replace(trace, step=np.array(numbers, np.int32)[np.maximum(step, 0)])
 
 
-def _cost_ns(hook: str, trace: Trace) -> int:
+def _cost_ns(hook: HookKind, trace: Trace) -> int:
     """An estimate of the time that recording `trace` took."""
     calls = int(np.count_nonzero(trace.kind == PYTHON))
-    event_ns = HOOK_KINDS.get(hook, SCOPES_ALONE).cost_ns(trace.recorded)
-    return (len(trace) - calls) * event_ns + calls * _PYTHON_CALL_NS
+    return (len(trace) - calls) * hook.cost_ns(trace.recorded) + calls * _PYTHON_CALL_NS

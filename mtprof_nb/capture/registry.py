@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,7 +14,7 @@ from mtprof_nb.errors import HookError
 
 @dataclass(frozen=True)
 class HookKind:
-    """A hook's name, its runtime, its cost, and the modules that stacks leave out."""
+    """A hook's name, its runtime and devices, its cost, and the modules that stacks leave out."""
 
     name: str
     #: The module that a program imports to use the hook's runtime; "" where it needs none.
@@ -25,6 +25,10 @@ class HookKind:
     event_ns: int
     #: The time that each flag of `Recorded` adds to that; None: some flags add half of `event_ns` each.
     flag_ns: Mapping[str, int] | None = None
+    #: The device types beside the CPU whose events it can record now, by its runtime's imported module.
+    devices: Callable[[Any], Iterable[str]] = lambda _runtime: ()
+    #: Whether it is written in Python: then it takes its time between the ops, not inside them.
+    runs_in_python: bool = False
     #: Whether hook `auto` takes it where its runtime is imported.
     is_default: bool = True
     #: Modules that run between an op and the hook: stacks leave their frames out.
@@ -52,6 +56,17 @@ class HookKind:
         return self.event_ns + sum(ns for flag, ns in flag_ns.items() if getattr(recorded, flag))
 
 
+def _torch_devices(torch: Any) -> list[str]:
+    profiler = getattr(torch, "profiler", None)  # None while torch is being imported
+    found = [activity.name for activity in profiler.supported_activities()] if profiler is not None else []
+    return [*found, *(["NPU"] if hasattr(torch, "npu") else [])]
+
+
+def _npu(runtime: Any) -> list[str]:
+    npu = getattr(runtime, "npu", None)
+    return ["NPU"] if npu is not None and npu.is_available() else []
+
+
 _TORCH_MODULES = ("torch._ops", "torch.utils._python_dispatch", "torch.autograd.profiler")
 HOOK_KINDS = {
     kind.name: kind
@@ -60,6 +75,7 @@ HOOK_KINDS = {
             "kineto",
             "torch",
             "mtprof_nb.capture.kineto.kineto_hook:KinetoHook",
+            devices=_torch_devices,
             event_ns=600,
             hidden_modules=_TORCH_MODULES,
             reaches_torch=True,
@@ -68,6 +84,7 @@ HOOK_KINDS = {
             "dispatch",
             "torch",
             "mtprof_nb.capture.dispatch.dispatch_hook:DispatchHook",
+            devices=_torch_devices,
             event_ns=18_000,
             flag_ns={
                 "record_shapes": 4_000,
@@ -76,6 +93,7 @@ HOOK_KINDS = {
                 "with_flops": 7_000,
                 "with_modules": 2_000,
             },
+            runs_in_python=True,
             is_default=False,
             hidden_modules=_TORCH_MODULES,
             reaches_torch=True,
@@ -84,22 +102,24 @@ HOOK_KINDS = {
             "mindtorch_v2",
             "mindtorch_v2",
             "mtprof_nb.capture.eager.runtimes:MindTorchHook",
+            devices=_npu,
             event_ns=1_700,
+            runs_in_python=True,
             hidden_modules=("mindtorch_v2._dispatch", "mindtorch_v2.profiler"),
         ),
         HookKind(
             "candle",
             "candle",
             "mtprof_nb.capture.eager.runtimes:CandleHook",
+            devices=_npu,
             event_ns=1_700,
+            runs_in_python=True,
             hidden_modules=("candle._dispatch", "candle.profiler"),
         ),
     )
 }
 #: Scopes alone, recorded where no runtime is imported.
 SCOPES_ALONE = HookKind("scopes", "", "mtprof_nb.capture.shared.scopes_hook:ScopesHook", event_ns=600)
-#: Modules of the runtimes that can be recorded.
-RUNTIMES = tuple(dict.fromkeys(kind.runtime for kind in HOOK_KINDS.values()))
 
 
 def default_hooks() -> list[HookKind]:

@@ -10,13 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-#: Libraries wherever they lie: people run these from their sources.
-_LIBRARIES = ("torch", "mindtorch_v2", "candle", "mtprof_nb")
 _CELLS = ("<ipython-input", "<timed ")
 #: Files that `torch.compile` writes: into its cache, in folders named after two letters of the file, and for debugging.
 _GENERATED = re.compile(r"[/\\]torchinductor_[^/\\]+[/\\](\w\w)[/\\]\w\1\w*\.py$|[/\\]torch_compile_debug[/\\]")
-#: Names without a folder that `torch.compile` gives to code it makes.
-_GENERATED_NAMES = tuple(f"{name}/" for name in _LIBRARIES)
 
 #: What stands before the name of an installed package, or of a module of Python's own.
 _LIBRARY = re.compile(r".*[/\\](?:site-packages|dist-packages|lib[/\\]python3\.\d+)[/\\]")
@@ -30,13 +26,21 @@ def is_user_file(file: str) -> bool:
     """
     if file.startswith("<"):
         return file.startswith(_CELLS)
-    if file.startswith(_GENERATED_NAMES) or _GENERATED.search(file) or any(part in file for part in _INSTALLED):
+    if _GENERATED.search(file) or any(part in file for part in _INSTALLED):
         return False
-    return not file.startswith(_library_folders())
+    # `torch.compile` names code that it makes after a module of torch, without a folder.
+    return not file.startswith((*(f"{name}/" for name in _libraries()), *_library_folders()))
+
+
+def _libraries() -> list[str]:
+    """Packages that are nobody's own code wherever they are: people run these from their sources."""
+    from mtprof_nb.capture.registry import HOOK_KINDS
+
+    return ["mtprof_nb", *(kind.runtime for kind in HOOK_KINDS.values())]
 
 
 def _library_folders() -> tuple[str, ...]:
-    files = [getattr(sys.modules.get(name), "__file__", None) for name in _LIBRARIES]
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in _libraries()]
     runtimes = [os.path.dirname(file) for file in files if file]  # noqa: PTH120 - compared as text
     standard = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
     cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR")

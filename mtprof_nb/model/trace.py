@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from mtprof_nb.model.allocations import Allocations as Allocations
 from mtprof_nb.model.schema import POINTS_TO_EVENT, Absent, Beside, Joined, PointsInto, Record, concatenated, schema_of
 from mtprof_nb.model.schema import Bool as Bool
 from mtprof_nb.model.schema import Int8 as Int8
@@ -21,16 +23,48 @@ from mtprof_nb.model.stack_tree import StackTree as StackTree
 from mtprof_nb.model.tracks import Process as Process
 from mtprof_nb.model.tracks import Track as Track
 
-#: What ran on the host comes first, then what ran on a device: its work, then what waits there or only names a span.
-KINDS = ("op", "scope", "python", "runtime", "kernel", "copy", "set", "collective", "sync", "device_scope")
+
+class Kind(NamedTuple):
+    """A kind of event: its name, Kineto's name of it, whether it runs on a device, and whether it keeps that busy."""
+
+    name: str
+    activity_type: str
+    on_device: bool = False
+    is_work: bool = False
+
+
 OP, SCOPE, PYTHON, RUNTIME, KERNEL, COPY, SET, COLLECTIVE, SYNC, DEVICE_SCOPE = range(10)
-#: Kinds whose time is a device's time.
-DEVICE_KINDS = KINDS[KERNEL:DEVICE_SCOPE]
+_KINDS = {
+    OP: Kind("op", "cpu_op"),
+    SCOPE: Kind("scope", "user_annotation"),
+    PYTHON: Kind("python", "python_function"),
+    RUNTIME: Kind("runtime", "runtime"),
+    KERNEL: Kind("kernel", "kernel", on_device=True, is_work=True),
+    COPY: Kind("copy", "gpu_memcpy", on_device=True, is_work=True),
+    SET: Kind("set", "gpu_memset", on_device=True, is_work=True),
+    COLLECTIVE: Kind("collective", "kernel", on_device=True, is_work=True),
+    SYNC: Kind("sync", "cuda_sync", on_device=True),
+    DEVICE_SCOPE: Kind("device_scope", "gpu_user_annotation", on_device=True),
+}
+_BY_NUMBER = tuple(_KINDS[number] for number in range(len(_KINDS)))
+KINDS = tuple(kind.name for kind in _BY_NUMBER)
 #: Kineto's names of the kinds.
-ACTIVITY_TYPES = (
-    *("cpu_op", "user_annotation", "python_function", "runtime"),
-    *("kernel", "gpu_memcpy", "gpu_memset", "kernel", "cuda_sync", "gpu_user_annotation"),
-)
+ACTIVITY_TYPES = tuple(kind.activity_type for kind in _BY_NUMBER)
+#: Kinds whose time is a device's time.
+DEVICE_KINDS = tuple(kind.name for kind in _BY_NUMBER if kind.on_device and kind is not _KINDS[DEVICE_SCOPE])
+
+
+def on_device(kind: Int8) -> Bool:
+    """Which of these kinds run on a device rather than on the host that drives it."""
+    return _chosen(kind, [each.on_device for each in _BY_NUMBER])
+
+
+def _chosen(kind: Int8, choice: list[bool]) -> Bool:
+    found: Bool = np.array(choice).take(kind, mode="clip")
+    found.flags.writeable = False
+    return found
+
+
 PHASES = ("forward", "backward", "optimizer", "other")
 FORWARD, BACKWARD, OPTIMIZER, OTHER = range(4)
 #: How the name begins of the event that autograd's engine wraps around each node.
@@ -79,39 +113,6 @@ class Recorded:
     with_stack: bool = False
     with_flops: bool = False
     with_modules: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Allocations(Record):
-    """Allocator events in order of time: a release has negative `nbytes`."""
-
-    time_ns: Int64
-    nbytes: Int64
-    #: Bytes held on that device after the event, of those that were allocated in the same recording.
-    total: Int64
-    #: Identifies the block; 0 where the runtime does not tell.
-    address: Int64
-    #: The innermost event of the same thread during which it happened, or -1.
-    event: Annotated[Int32, POINTS_TO_EVENT]
-    track: Annotated[Int32, PointsInto("tracks")]
-    device: Annotated[Int8, PointsInto("devices")]
-    device_index: Int8
-    #: Bytes the allocator had reserved of its device after the event; None where it reserves nothing.
-    reserved: Int64 | None = None
-
-    def __len__(self) -> int:
-        return len(self.time_ns)
-
-    def take(self, rows: npt.ArrayLike) -> Allocations:
-        """The records at positions `rows`."""
-        order = np.asarray(rows)
-        return replace(self, **{name: column[order] for name, column in self.columns.items()})
-
-    @classmethod
-    def joined(cls, parts: Iterable[Allocations]) -> Allocations:
-        """The records of all parts in order of time; of one moment, those of the earlier part first."""
-        whole = cls(**concatenated(cls, list(parts)))
-        return whole.take(np.argsort(whole.time_ns, kind="stable"))
 
 
 def _of_all(parts: list[Iterable[Any]]) -> tuple[Any, ...]:
@@ -282,6 +283,8 @@ class Trace(Record):
     overhead_ns: Annotated[int, Joined(_overhead_ns)] = -1
     #: Time of the window, outside ops, that the profiler took to start, to stop and for its line marks.
     own_ns: Annotated[int, Joined(sum)] = 0
+    #: Estimated time that hooks written in Python took between ops, a part of `overhead_ns`.
+    between_ops_ns: Annotated[int, Joined(sum)] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -327,15 +330,15 @@ class Trace(Record):
         found: Bool = (self.kind == SCOPE) | (self.kind == DEVICE_SCOPE)
         return found
 
-    @property
+    @cached_property
     def on_device(self) -> Bool:
         """Which events ran on a device rather than on the host that drives it."""
-        return self.kind >= KERNEL
+        return on_device(self.kind)
 
-    @property
+    @cached_property
     def is_device_work(self) -> Bool:
         """Which events kept a device busy: kernels, copies, sets and collectives."""
-        return (self.kind >= KERNEL) & (self.kind <= COLLECTIVE)
+        return _chosen(self.kind, [kind.is_work for kind in _BY_NUMBER])
 
     @property
     def metadata(self) -> Mapping[str, str]:

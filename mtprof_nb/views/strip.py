@@ -114,9 +114,8 @@ def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
     outside_ns, whole_ns = of.outside_ns or 0, of.wall_ns
     if len(trace) and outside_ns >= max(whole_ns * _NOTED_SHARE, _NOTED_NS):
         where = "the lines tell where" if trace.outside else "the times of ops and lines are without it"
-        cost_ns = min(max(trace.overhead_ns - trace.own_ns, 0), outside_ns)
-        # A hook in C++ takes its time inside the ops, a hook in Python between them.
-        recording = "" if "dispatch" not in trace.hooks else f"recording itself (≈ {units.duration(cost_ns)}), "
+        cost_ns = min(trace.between_ops_ns, outside_ns)
+        recording = f"recording itself (≈ {units.duration(cost_ns)}), " if cost_ns else ""
         notes.append(
             f"{units.duration(outside_ns)} of {units.duration(whole_ns)} passed outside ops, in {recording}"
             f"Python code, waiting or input: {where}."

@@ -1,6 +1,5 @@
 """The strip on top: figures and shares with exact numbers, and what is missing."""
 
-from dataclasses import replace
 from typing import Any
 
 from traces import event, make_trace
@@ -168,9 +167,9 @@ def test_the_profilers_own_time_is_told_apart_from_the_programs() -> None:
 
 
 def test_with_a_hook_in_python_the_note_says_what_recording_took_outside_ops() -> None:
-    trace = make_trace([event("mm", 0, 20_000_000)], began_ns=0, ended_ns=100_000_000, overhead_ns=30_000_000)
+    trace = make_trace([event("mm", 0, 20_000_000)], began_ns=0, ended_ns=100_000_000, between_ops_ns=30_000_000)
 
-    assert strip_of(replace(trace, hooks=("dispatch",))).notes == (
+    assert strip_of(trace).notes == (
         "80.0 ms of 100 ms passed outside ops, in recording itself (≈ 30.0 ms), Python code, waiting or input: "
         "the times of ops and lines are without it.",
     )

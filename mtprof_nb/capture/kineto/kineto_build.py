@@ -30,7 +30,7 @@ from mtprof_nb.capture.shared.python_stacks import frames_of
 from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
 from mtprof_nb.errors import warn
 from mtprof_nb.model.device_facts import with_device_facts
-from mtprof_nb.model.trace import KERNEL, OP, OPTIMIZER, PYTHON, SCOPE, Bool, Trace, Track, empty_trace
+from mtprof_nb.model.trace import OP, OPTIMIZER, PYTHON, SCOPE, Bool, Trace, Track, empty_trace, on_device
 
 
 @dataclass(frozen=True)
@@ -130,10 +130,9 @@ def _numbered(trace: Trace) -> Trace:
 def _with_devices(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> Trace:
     found = read_devices(columns.events, kineto_event, device_type_name)
     kind = np.where(found.kind >= 0, found.kind, trace.kind)
-    on_device = kind >= KERNEL
     tracks, track = list(trace.tracks), trace.track.copy()
     streams: dict[tuple[str, int, int], int] = {}
-    for row in np.flatnonzero(on_device).tolist():
+    for row in np.flatnonzero(on_device(kind)).tolist():
         stream = (found.devices[found.device[row]], int(found.device_index[row]), int(found.resource[row]))
         if stream not in streams:
             name, index, number = stream
