@@ -59,7 +59,9 @@ def group(trace: Trace, *keys: str | Array, costs: Costs | None = None, position
     """
     costs = costs or averaged_costs(trace)
     columns = [KEYS[key].numbers(trace) if isinstance(key, str) else np.asarray(key) for key in keys]
-    counted = positions[costs.counted[positions]] if positions is not None else _counted(costs)
+    counted: Int64 | None = None
+    if positions is not None or not costs.counted.all():
+        counted = np.flatnonzero(costs.counted) if positions is None else positions[costs.counted[positions]]
     code = _codes(columns, counted, len(trace))
     number, first, size = _numbered(code)
     of_event = number.astype(np.int32)
@@ -69,11 +71,6 @@ def group(trace: Trace, *keys: str | Array, costs: Costs | None = None, position
         of_event[counted] = number
     summed = _summed(trace, costs, counted, number, of_event, first, size)
     return replace(summed, keys=tuple(key for key in keys if isinstance(key, str)))
-
-
-def _counted(costs: Costs) -> Int64 | None:
-    """Positions of the counted events, None where all are."""
-    return None if costs.counted.all() else np.flatnonzero(costs.counted)
 
 
 def numbered_alike(columns: list[Array]) -> tuple[Int64, Int64, int]:
@@ -214,15 +211,6 @@ def _entry(column: Array | None, table: Sequence[Any], write: Callable[[Any], An
     return lambda event: None if column is None or column[event] < 0 else write(table[column.item(event)])
 
 
-def _line(trace: Trace) -> Any:
-    caused = attribution(trace)
-    return _entry(caused.line, caused.lines)
-
-
-def _scope(trace: Trace) -> Any:
-    return _entry(_scope_names(trace), trace.names, averaged_name)
-
-
 #: Keys that events can be grouped by. A key that was not recorded is -1 for all events.
 KEYS = {
     "name": Key(name_ids, lambda trace: _entry(trace.name, trace.names, averaged_name)),
@@ -242,8 +230,10 @@ KEYS = {
         lambda trace: _renumbered(trace.shape, trace.shapes, flat_shapes, trace),
         lambda trace: _entry(trace.shape, trace.shapes, flat_shapes),
     ),
-    "line": Key(lambda trace: attribution(trace).line, _line),
+    "line": Key(
+        lambda trace: attribution(trace).line, lambda trace: _entry(attribution(trace).line, attribution(trace).lines)
+    ),
     "module": Key(lambda trace: _or_nothing(trace.module, trace), lambda trace: _entry(trace.module, trace.modules)),
-    "scope": Key(_scope_names, _scope),
+    "scope": Key(_scope_names, lambda trace: _entry(_scope_names(trace), trace.names, averaged_name)),
     "thread": Key(lambda trace: trace.track, lambda trace: lambda event: trace.track_title(trace.track.item(event))),
 }

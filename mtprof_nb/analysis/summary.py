@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.analysis.costs import averaged_name, counted_ops, in_ops_ns, op_costs
+from mtprof_nb.analysis.costs import counted_ops, in_ops_ns, op_costs
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.memory.memory_curve import memory_curve, memory_devices, peak
 from mtprof_nb.analysis.memory.missing_memory import has_memory
@@ -96,14 +96,11 @@ def outside_ops_ns(trace: Trace) -> int | None:
     None where ops ran at once, so that their time is no part of it; None for several processes, which share no time.
     None too where ops are missing, or a schedule chose steps: what ran between its windows was not recorded.
     """
-    if len(trace.processes) > 1 or not trace.has_all_ops or _has_windows(trace):
+    has_windows = any(name.startswith(STEP_PREFIX) for name in trace.names)
+    if len(trace.processes) > 1 or not trace.has_all_ops or has_windows:
         return None
     left_ns = wall_ns(trace) - in_ops_ns(trace) - trace.own_ns
     return None if left_ns < 0 or _ran_at_once(trace) else left_ns
-
-
-def _has_windows(trace: Trace) -> bool:
-    return averaged_name(STEP_PREFIX) in map(averaged_name, trace.names)
 
 
 def _ran_at_once(trace: Trace) -> bool:

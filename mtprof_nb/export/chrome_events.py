@@ -124,7 +124,7 @@ def _category_names(trace: Trace) -> list[str]:
 
 def _backward_nodes(trace: Trace) -> Int64:
     """The targets of arrows: the outermost event of an op's backward, or the node that the engine ran in it."""
-    engine = np.array([name.startswith(ENGINE_PREFIX) for name in trace.names] or [False], np.bool_)[trace.name]
+    engine = trace.where_name(lambda name: name.startswith(ENGINE_PREFIX))
     rows = np.flatnonzero((trace.forward >= 0) & ~trace.is_async)
     rows = rows[np.argsort(trace.forward[rows], kind="stable")]
     kept = [np.empty(0, np.int64)]

@@ -107,8 +107,7 @@ def _forward_threads(trace: Trace) -> Int64:
     numbers = [track.number if track.number >= 0 else track.native_id for track in trace.tracks]
     number = np.array(numbers or [0], np.int64)
     names = set(trace.names)
-    is_node = [name.startswith(ENGINE_PREFIX) or ENGINE_PREFIX + name in names for name in trace.names]
-    node = np.array(is_node or [False], np.bool_)[trace.name]
+    node = trace.where_name(lambda name: name.startswith(ENGINE_PREFIX) or ENGINE_PREFIX + name in names)
     known = np.where(trace.forward >= 0, number[trace.track[trace.forward]], -1)
     threads: Int64 = np.where(trace.sequence_nr < 0, -1, np.where(node, known, 0))
     return threads

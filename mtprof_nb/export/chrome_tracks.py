@@ -62,9 +62,13 @@ class ChromeTracks:
             labels.setdefault(self._tracks[number].pid, label)
         for pid, label in labels.items():
             order = int(pid) if int(pid) in self.pids else _FIRST_DEVICE + int(pid)
-            yield from _process_lines(ts, pid, "python", label, order)
+            yield naming_line("process_name", ts, pid, 0, '"name":"python"')
+            yield naming_line("process_labels", ts, pid, 0, f'"labels":{quoted(label)}')
+            yield naming_line("process_sort_index", ts, pid, 0, f'"sort_index":{order}')
         for number in used:
-            yield from _track_lines(ts, self._tracks[number])
+            pid, tid, name = self._tracks[number]
+            yield naming_line("thread_name", ts, pid, tid, f'"name":{quoted(name)}')
+            yield naming_line("thread_sort_index", ts, pid, tid, f'"sort_index":{tid}')
 
     def _label(self, process: Process, device: str) -> str:
         is_told = process.rank >= 0 or len(self._trace.processes) > 1
@@ -80,14 +84,3 @@ def _pids(processes: Sequence[Process]) -> list[int]:
 def naming_line(name: str, ts: str, pid: str, tid: int, args: str) -> str:
     """One `M` event; `args` is the inside of a JSON object."""
     return f'{{"ph":"M","name":{quoted(name)},"ts":{ts},"pid":{pid},"tid":{tid},"args":{{{args}}}}},\n'
-
-
-def _process_lines(ts: str, pid: str, name: str, label: str, order: int) -> Iterator[str]:
-    yield naming_line("process_name", ts, pid, 0, f'"name":{quoted(name)}')
-    yield naming_line("process_labels", ts, pid, 0, f'"labels":{quoted(label)}')
-    yield naming_line("process_sort_index", ts, pid, 0, f'"sort_index":{order}')
-
-
-def _track_lines(ts: str, track: ChromeTrack) -> Iterator[str]:
-    yield naming_line("thread_name", ts, track.pid, track.tid, f'"name":{quoted(track.name)}')
-    yield naming_line("thread_sort_index", ts, track.pid, track.tid, f'"sort_index":{track.tid}')

@@ -71,7 +71,9 @@ def _figure(trace: Trace, device: MemoryDevice, microseconds: Int64, held: Int64
             )
     figure.update_xaxes(title_text="time (ms)", hoverformat=".3f")
     figure.update_yaxes(title_text="held (bytes)", tickformat="~s", ticksuffix="B", rangemode="tozero")
-    figure.update_layout(title={"text": _title(trace, device), "subtitle": {"text": _note(len(points), len(held))}})
+    is_thinned = len(points) < len(held)
+    note = f"showing {len(points):,} of {len(held):,} moments; every peak is kept" if is_thinned else ""
+    figure.update_layout(title={"text": _title(trace, device), "subtitle": {"text": note}})
     return figure
 
 
@@ -82,10 +84,6 @@ def _title(trace: Trace, device: MemoryDevice) -> str:
         return _as_text(f"{title}, nothing was allocated")
     where = f" in {trace.names[trace.name[top.event]]}" if top.event >= 0 else ""
     return _as_text(f"{title}, at most {top.nbytes:,} bytes{where}")
-
-
-def _note(shown: int, count: int) -> str:
-    return "" if shown == count else f"showing {shown:,} of {count:,} moments; every peak is kept"
 
 
 def _as_text(text: str) -> str:

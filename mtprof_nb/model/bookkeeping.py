@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from mtprof_nb.model.trace import Bool, Trace
 
 BOOKKEEPING = frozenset(
@@ -21,5 +19,4 @@ BOOKKEEPING = frozenset(
 
 def is_bookkeeping(trace: Trace) -> Bool:
     """Which events of `trace` are bookkeeping, by their names."""
-    found = np.array([name in BOOKKEEPING for name in trace.names] or [False], np.bool_)
-    return found[trace.name]
+    return trace.where_name(BOOKKEEPING.__contains__)

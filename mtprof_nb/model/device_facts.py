@@ -26,14 +26,15 @@ _KERNELS_OF_COLLECTIVES = ("nccl", "rccl", "hccl", "hcom", "oneccl")
 
 def with_device_facts(trace: Trace) -> Trace:
     """`trace` with `moved_bytes`, `collective` and the kind of collectives, from its `extras` and names."""
-    said = [_parsed(text) for text in trace.extras]
+    # The values of an entry are JSON texts themselves.
+    said = [{key: _parsed(value) for key, value in json.loads(text).items()} for text in trace.extras]
     facts = [collective_of(one) for one in said]
     collectives = tuple(dict.fromkeys(fact for fact in facts if fact is not None))
     position = np.array([-1 if fact is None else collectives.index(fact) for fact in facts] + [-1], np.int32)
     moved = np.array([moved_bytes(one) for one in said] + [-1], np.int64)
     extra = np.full(len(trace), -1, np.int32) if trace.extra is None else trace.extra
-    is_named = [name.lower().startswith(_KERNELS_OF_COLLECTIVES) for name in trace.names]
-    exchanges = (position[extra] >= 0) | np.array([*is_named, False], np.bool_)[trace.name]
+    is_named = trace.where_name(lambda name: name.lower().startswith(_KERNELS_OF_COLLECTIVES))
+    exchanges = (position[extra] >= 0) | is_named
     return replace(
         trace,
         kind=np.where(exchanges & (trace.kind == KERNEL), np.int8(COLLECTIVE), trace.kind),
@@ -68,12 +69,7 @@ def moved_bytes(metadata: Mapping[str, Any]) -> int:
     return -1 if size is None or elements < 0 else elements * size
 
 
-def _parsed(text: str) -> dict[str, Any]:
-    """An entry of `Trace.extras`, whose values are JSON texts themselves."""
-    return {key: _value(value) for key, value in json.loads(text).items()}
-
-
-def _value(text: Any) -> Any:
+def _parsed(text: Any) -> Any:
     try:
         return json.loads(text) if isinstance(text, str) else text
     except ValueError:

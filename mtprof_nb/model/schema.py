@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -51,12 +52,8 @@ class Joined(NamedTuple):
     how: Callable[[list[Any]], Any]
 
 
-class _PointsToEvent(NamedTuple):
-    pass
-
-
 #: A column that holds positions of other events, -1 for none.
-POINTS_TO_EVENT = _PointsToEvent()
+POINTS_TO_EVENT = object()
 
 
 @dataclass(frozen=True)
@@ -153,7 +150,8 @@ class Record:
 
     def __reduce__(self) -> tuple[Any, ...]:
         values = {part.name: getattr(self, part.name) for part in fields(self)}  # type: ignore[arg-type]
-        return _remade, (type(self), {name: _plain(value) for name, value in values.items()})
+        proxies = {name: dict(value) for name, value in values.items() if isinstance(value, MappingProxyType)}
+        return partial(type(self), **values | proxies), ()
 
 
 def concatenated(record: type, parts: Sequence[Any]) -> dict[str, Any]:
@@ -169,14 +167,6 @@ def concatenated(record: type, parts: Sequence[Any]) -> dict[str, Any]:
         )
         whole[column.name] = np.concatenate([np.empty(0, column.dtype), *filled])
     return whole
-
-
-def _remade(record: type, values: dict[str, Any]) -> Any:
-    return record(**values)
-
-
-def _plain(value: Any) -> Any:
-    return dict(value) if isinstance(value, MappingProxyType) else value
 
 
 def _frozen(array: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -323,6 +323,10 @@ class Trace(Record):
             return [slice(None)]
         of = self.processes_of(tracks)
         return [of == number for number in range(len(self.processes))]
+
+    def where_name(self, accepts: Callable[[str], bool]) -> Bool:
+        """The events whose name `accepts`, which is called once for each distinct name."""
+        return np.array([*map(accepts, self.names), False], np.bool_)[self.name]
 
     @property
     def is_user_annotation(self) -> Bool:

@@ -122,7 +122,7 @@ class _Attributor:
         refers_to[linked] = trace.forward[linked]
         evaluated = self._evaluated(np.flatnonzero(linked & in_node))
         refers_to[self._parent[evaluated]] = evaluated
-        accumulates = is_node & ~linked & self._named(_ACCUMULATE)
+        accumulates = is_node & ~linked & trace.where_name(lambda name: _ACCUMULATE in name)
         previous = self._last_before(is_node & ~accumulates, accumulates, self._parent, trace.track)
         refers_to[accumulates] = np.where(previous >= 0, previous, refers_to[accumulates])
         if trace.launcher is not None:
@@ -148,10 +148,6 @@ class _Attributor:
         is_evaluated = inside[self._trace.name[outer]] == self._trace.name[nodes]
         evaluated: Int64 = nodes[is_evaluated & (self._trace.forward[outer] < 0)]
         return evaluated
-
-    def _named(self, part: str) -> Bool:
-        has_part = np.array([part in name for name in self._trace.names] or [False], np.bool_)
-        return has_part[self._trace.name]
 
     def _last_before(self, candidates: Bool, asking: Bool, *keys: Int32) -> Int32:
         """For each event of `asking` the last of `candidates` that began before it and agrees with it in all `keys`."""

@@ -97,7 +97,8 @@ class _Reader:
         self._marked_files = {frame.file for frame in marked} | set(trace.sources)
 
     def chain(self, chains: Chains, stack: int, marks: int) -> int:
-        frames = _joined(self._stack_frames(stack), self._marked_frames(marks))
+        users = [frame for frame in self._frames(stack) if self._is_users(frame)]
+        frames = _joined(users, self._marked_frames(marks))
         return chains.stack(SourceLine(frame.file, frame.line) for frame in reversed(frames))
 
     def lines_around_engine(self, stack: int) -> int:
@@ -111,9 +112,6 @@ class _Reader:
 
     def _is_users(self, frame: Frame) -> bool:
         return frame.file in self._marked_files or is_user_file(frame.file)
-
-    def _stack_frames(self, node: int) -> list[Frame]:
-        return [frame for frame in self._frames(node) if self._is_users(frame)]
 
     def _frames(self, node: int) -> list[Frame]:
         return self._trace.stacks.stack(node) if self._trace.stacks is not None else []

@@ -52,7 +52,7 @@ def categories(trace: Trace) -> Int8:
     is_block = (records.nbytes > 0) & (records.event >= 0)
     phase = np.where(records.event >= 0, trace.phase[records.event], -1)
     in_backward, in_optimizer = is_block & (phase == BACKWARD), is_block & (phase == OPTIMIZER)
-    category[is_block & _inside(_made_nodes(trace), nested, records.event)] = Category.ACTIVATION
+    category[is_block & (_outermost(_made_nodes(trace), nested)[records.event] >= 0)] = Category.ACTIVATION
     # Released during the backward pass, so not a gradient that was kept.
     category[in_backward & (release >= 0) & (phase[release] == BACKWARD)] = Category.AUTOGRAD_DETAIL
     category[_gradients(trace, records, release, in_backward)] = Category.GRADIENT
@@ -70,12 +70,6 @@ def _made_nodes(trace: Trace) -> Bool:
     made = np.zeros(len(trace), np.bool_)
     made[trace.forward[trace.forward >= 0]] = True
     return made
-
-
-def _inside(chosen: Bool, nested: Nesting, events: Int32) -> Bool:
-    """Whether each of `events` is chosen, or nested in a chosen one."""
-    inside: Bool = (_outermost(chosen, nested)[events] >= 0) & (events >= 0)
-    return inside
 
 
 def _outermost(chosen: Bool, nested: Nesting) -> Int32:
@@ -97,7 +91,7 @@ def _outlives(trace: Trace, nested: Nesting, records: Allocations, release: Int6
 
 def _is_ordinary_op(trace: Trace, nested: Nesting) -> Bool:
     """Ops without autograd's own events: the engine's, and the nodes that it runs."""
-    engine = np.array([name.startswith(ENGINE_PREFIX) for name in trace.names] or [False], np.bool_)[trace.name]
+    engine = trace.where_name(lambda name: name.startswith(ENGINE_PREFIX))
     node = (nested.parent >= 0) & engine[nested.parent]
     ordinary: Bool = (trace.kind == OP) & ~engine & ~node
     return ordinary

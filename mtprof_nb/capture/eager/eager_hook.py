@@ -66,7 +66,9 @@ class EnterExitHook(Hook):
         self._activities = request.activities
         self._is_recording = False
         recorded = request.recorded
-        self._memory = StorageMemory(self._package, self._cpu_storage()) if recorded.profile_memory else None
+        module, name = runtime.cpu_storage
+        storage = getattr(runtime.part(module), name) if recorded.profile_memory else None
+        self._memory = None if storage is None else StorageMemory(self._package, storage)
         self._buffer = Buffer(request, (*OP_FIELDS, *self._fact_fields()))
         self._modules = ModulePaths(self._buffer) if recorded.with_modules else None
         self._passes = BackwardPasses(self._buffer, runtime.part(runtime.engine), runtime.part(runtime.node))
@@ -125,10 +127,6 @@ class EnterExitHook(Hook):
         self._points.remove()
         if self._is_recording:
             self._listen()
-
-    def _cpu_storage(self) -> Any:
-        module, name = self._runtime.cpu_storage
-        return getattr(self._runtime.part(module), name)
 
     def _listen(self) -> None:
         if self._activities:

@@ -96,14 +96,13 @@ class Marks:
             unmarking.compile_each(marked, "<marks>", self._ip.compile.flags)
         except Exception as error:
             # An error of the cell itself reads better without marks.
-            self._note(f"the cell runs without line marks ({type(error).__name__}: {error})")
+            self._notes[f"the cell runs without line marks ({type(error).__name__}: {error})"] = None
             return tree
         has_functions = any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in ast.walk(tree))
         if reader and has_functions:
             self._follows_functions = False
-            self._note(
-                f"no line marks inside functions, because the cell uses {reader!r}: see the lines that call them"
-            )
+            note = f"no line marks inside functions, because the cell uses {reader!r}: see the lines that call them"
+            self._notes[note] = None
         self._units.append(Unit(plain=tree, marked=marked))
         return marked
 
@@ -200,9 +199,6 @@ class Marks:
         rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         reason = "they are called often and run hardly any op, so their time now counts for the line that calls them"
         return f"line marks were removed from {', '.join(names[:_NAMED])}{rest}: {reason}"
-
-    def _note(self, reason: str) -> None:
-        self._notes[reason] = None
 
     def _open(self, number: int) -> None:
         """Note file and text of a unit that begins to run. Marked code calls this."""

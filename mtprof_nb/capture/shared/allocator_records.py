@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
+from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.trace import OP, PYTHON, Allocations, Bool, Int32, Int64, Trace
 
 
@@ -65,9 +66,7 @@ def _starts_of_outermost_ops(trace: Trace, records: Allocations, rows: Int64) ->
 def _running_totals(records: Allocations) -> Int64:
     """The sum of each device's records so far."""
     total = np.zeros(len(records), np.int64)
-    key = records.device.astype(np.int16) * 256 + records.device_index
-    for device in np.unique(key).tolist():
-        here = np.flatnonzero(key == device)
+    for here in runs_of_equal(records.device.astype(np.int32) * 256 + records.device_index):
         total[here] = np.cumsum(records.nbytes[here])
     return total
 

@@ -29,8 +29,8 @@ def with_closures(trace: Trace) -> Trace:
         return trace
     start_ns, end_ns = trace.start_ns, trace.end_ns
     intervals = ThreadIntervals(start_ns, end_ns, trace.track)
-    of_optimizer = np.array([name.startswith(OF_OPTIMIZER) for name in trace.names], np.bool_)
-    scope = intervals.innermost((trace.kind == SCOPE) & of_optimizer[trace.name])
+    of_optimizer = trace.where_name(lambda name: name.startswith(OF_OPTIMIZER))
+    scope = intervals.innermost((trace.kind == SCOPE) & of_optimizer)
     outermost = intervals.outermost((trace.kind == OP) & (trace.phase == OPTIMIZER))
     rows = np.flatnonzero(trace.phase == OPTIMIZER)
     rows = rows[np.lexsort((-trace.duration_ns[rows], start_ns[rows], scope[rows]))]

@@ -168,7 +168,10 @@ class StackChart(WeakTraceHolder):
         """The plotly figure, as plain lists; slices without events in the mask `chosen` below them are faded."""
         own = self.own(metric)
         cut = slices(self.tree, self.tree.with_callees(own))
-        nodes = cut.node.tolist()
+        nodes, strengths = cut.node.tolist(), self._strengths(cut, chosen).tolist()
+        coloured = list(zip(map(self.family_of, nodes), strengths, strict=True))
+        colours = [translucent(family.colour, part) for family, part in coloured]
+        inks = [_FADED_INK if part == _FADED else family.ink for family, part in coloured]
         trace = {
             "type": shape,
             "ids": [str(position) for position in range(len(nodes))],
@@ -177,10 +180,10 @@ class StackChart(WeakTraceHolder):
             "values": cut.total.tolist(),
             "branchvalues": "total",
             "sort": True,
-            "marker": {"colors": self._colours(cut, chosen), "line": {"width": 1, "color": "rgba(255,255,255,0.6)"}},
+            "marker": {"colors": colours, "line": {"width": 1, "color": "rgba(255,255,255,0.6)"}},
             # plotly uses the outside font for the root.
-            "insidetextfont": {"color": self._inks(cut, chosen)},
-            "outsidetextfont": {"color": self._inks(cut, chosen)},
+            "insidetextfont": {"color": inks},
+            "outsidetextfont": {"color": inks},
             "leaf": {"opacity": 1},
             "customdata": [self._clicked(node) for node in nodes],
             "hovertext": self._hovers(cut, own, METRICS[metric]),
@@ -216,16 +219,6 @@ class StackChart(WeakTraceHolder):
 
     def _name(self, node: int) -> str:
         return averaged_name(self.trace.names[self.trace.name[self.tree.event[node]]])
-
-    def _colours(self, cut: Slices, chosen: Bool | None) -> list[str]:
-        plain = [self.family_of(node).colour for node in cut.node.tolist()]
-        strengths = self._strengths(cut, chosen).tolist()
-        return [translucent(colour, part) for colour, part in zip(plain, strengths, strict=True)]
-
-    def _inks(self, cut: Slices, chosen: Bool | None) -> list[str]:
-        plain = [self.family_of(node).ink for node in cut.node.tolist()]
-        strengths = self._strengths(cut, chosen).tolist()
-        return [_FADED_INK if part == _FADED else ink for ink, part in zip(plain, strengths, strict=True)]
 
     def _strengths(self, cut: Slices, chosen: Bool | None) -> npt.NDArray[np.float64]:
         """Opacity of each slice: full if it has chosen events, less if only its callees have."""
