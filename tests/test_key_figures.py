@@ -4,7 +4,12 @@ import json
 
 from traces import event, make_trace
 
+from mtprof_nb.analysis.operator_rows import GROUPINGS, rows
+from mtprof_nb.analysis.stack_metrics import stack_totals
 from mtprof_nb.analysis.summary import summary
+from mtprof_nb.results.averages import key_averages
+from mtprof_nb.results.events import Events
+from mtprof_nb.results.line_table import Lines
 
 
 def test_the_key_figures_of_a_recording():
@@ -41,6 +46,27 @@ def test_the_key_figures_of_a_recording():
         "peak_bytes": 64,
     }
     assert json.loads(json.dumps(found)) == found
+
+
+def test_every_result_counts_the_same_device_time():
+    on_device = {"device": "CUDA", "thread": 7, "launcher": 0}
+    durations = {"kernel": 20, "copy": 5, "set": 3, "collective": 2, "sync": 100, "device_scope": 1_000}
+    launched = [event(kind, 1, 1 + took, kind=kind, **on_device) for kind, took in durations.items()]
+    trace = make_trace([event("mm", 0, 50, line=("cell", 1), stack=[("f.py", 1, "f")]), *launched])
+    work_ns = 20 + 5 + 3 + 2
+
+    assert summary(trace).device_ns == work_ns
+    assert [line.device_ns for line in Lines(trace)] == [work_ns]
+    assert Events(trace)[0].device_time_total == work_ns / 1_000
+    averages = {row.key: row.self_device_time_total for row in key_averages(trace)}
+    assert (averages["mm"], averages["sync"]) == (work_ns / 1_000, 0)
+    assert "Self CUDA time total: 0.030us" in key_averages(trace).table()
+    assert stack_totals(trace, "self_cuda_time_total")[1].sum() == work_ns
+    for grouping in GROUPINGS:
+        for show_all in (False, True):
+            shown = rows(trace, grouping, show_all)
+            assert "device_scope" not in shown.label
+            assert shown.value["self_device_ns"].sum() == 2 * work_ns, "of the op, and of the work itself"
 
 
 def test_what_was_not_recorded_is_none():

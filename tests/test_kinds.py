@@ -4,7 +4,7 @@ import numpy as np
 from traces import event, make_trace
 
 from mtprof_nb.model import trace as model
-from mtprof_nb.model.trace import ACTIVITY_TYPES, DEVICE_KINDS, KINDS, on_device
+from mtprof_nb.model.trace import ACTIVITY_TYPES, DEVICE_WORK, KINDS, on_device
 
 
 def test_each_kind_has_the_number_of_its_constant() -> None:
@@ -27,8 +27,8 @@ def test_names_of_kineto_and_the_kinds_of_devices_follow_from_the_table() -> Non
         "sync": "cuda_sync",
         "device_scope": "gpu_user_annotation",
     }
-    assert DEVICE_KINDS == ("kernel", "copy", "set", "collective", "sync")
+    assert DEVICE_WORK == ("kernel", "copy", "set", "collective")
     trace = make_trace([event(name, 0, 1, kind=name) for name in KINDS])
-    assert [KINDS[kind] for kind in trace.kind[trace.is_device_work]] == ["kernel", "copy", "set", "collective"]
+    assert [KINDS[kind] for kind in trace.kind[trace.is_device_work]] == list(DEVICE_WORK)
     is_on_device = on_device(np.arange(10, dtype=np.int8)).tolist()
-    assert [name for name, on in zip(KINDS, is_on_device, strict=True) if on] == [*DEVICE_KINDS, "device_scope"]
+    assert [name for name, on in zip(KINDS, is_on_device, strict=True) if on] == [*DEVICE_WORK, "sync", "device_scope"]

@@ -167,15 +167,18 @@ def _without_children(total: Int64, nested: Nesting, keeper: Int32) -> Int64:
 
 
 def _device_time(trace: Trace, nested: Nesting, keeper: Int32) -> tuple[Int64, Int64]:
-    """Device time, total and self: of a kernel its duration, of a host event that of the kernels it launched."""
+    """Device time, total and self: of a kernel its duration, of a host event that of the kernels it launched.
+
+    As in torch's rows, a scope on a device has its own duration; nothing else counts that.
+    """
     own = np.zeros(len(trace), np.int64)
     if trace.launcher is not None:
-        launched = np.flatnonzero(trace.on_device & (trace.kind != DEVICE_SCOPE) & (trace.launcher >= 0))
+        launched = np.flatnonzero(trace.is_device_work & (trace.launcher >= 0))
         launched = launched[nested.depth[trace.launcher[launched]] >= 0]
         np.add.at(own, keeper[trace.launcher[launched]], trace.duration_ns[launched])
     total = nested.subtree_sum(own)
-    kernels = trace.on_device
-    return np.where(kernels, trace.duration_ns, total), np.where(kernels, trace.duration_ns, own)
+    timed = trace.is_device_work | (trace.kind == DEVICE_SCOPE)
+    return np.where(timed, trace.duration_ns, total), np.where(timed, trace.duration_ns, own)
 
 
 def _memory(trace: Trace, nested: Nesting, keeper: Int32) -> Bytes | None:

@@ -15,7 +15,7 @@ from mtprof_nb.analysis.module_rows import events_in_module, with_containers
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.spent import allocated_by, spent_by
 from mtprof_nb.model.source_files import source_location
-from mtprof_nb.model.trace import PYTHON, RUNTIME, SCOPE, Bool, Int8, Int32, Int64, Trace
+from mtprof_nb.model.trace import DEVICE_SCOPE, PYTHON, RUNTIME, SCOPE, Bool, Int8, Int32, Int64, Trace
 
 
 class Grouping(NamedTuple):
@@ -153,7 +153,9 @@ def columns(trace: Trace, grouping: str = "op") -> tuple[Column, ...]:
 @once_a_trace
 def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> OperatorRows:
     """The rows of `trace` under one of `GROUPINGS`; Python frames and runtime calls only with `show_all`."""
-    groups = group(trace, *GROUPINGS[grouping].keys, costs=averaged_costs(trace) if show_all else op_costs(trace))
+    costs = averaged_costs(trace) if show_all else op_costs(trace)
+    positions = np.flatnonzero(trace.kind != DEVICE_SCOPE) if trace.on_device.any() else None
+    groups = group(trace, *GROUPINGS[grouping].keys, costs=costs, positions=positions)
     by_op = grouping in _BY_OP
     of_event = _with_folded(trace, groups)
     value = _values(trace, grouping, groups, of_event)

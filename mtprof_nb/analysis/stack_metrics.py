@@ -66,6 +66,6 @@ def _self_ns(trace: Trace, device: str) -> Int64:
         return np.where(trace.on_device, 0, costs.self_ns)
     if trace.launcher is None or device not in trace.devices:
         return np.zeros(len(trace), np.int64)
-    of_device = trace.on_device & (trace.device == trace.devices.index(device))
+    of_device = trace.is_device_work & (trace.device == trace.devices.index(device))
     kernels = np.flatnonzero(of_device & (trace.launcher >= 0))
     return sums(trace.launcher[kernels], trace.duration_ns[kernels], len(trace))

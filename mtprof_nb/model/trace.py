@@ -50,8 +50,8 @@ _BY_NUMBER = tuple(_KINDS[number] for number in range(len(_KINDS)))
 KINDS = tuple(kind.name for kind in _BY_NUMBER)
 #: Kineto's names of the kinds.
 ACTIVITY_TYPES = tuple(kind.activity_type for kind in _BY_NUMBER)
-#: Kinds whose time is a device's time.
-DEVICE_KINDS = tuple(kind.name for kind in _BY_NUMBER if kind.on_device and kind is not _KINDS[DEVICE_SCOPE])
+#: Kinds whose time is a device's time: neither waiting on a device nor naming a span there is work.
+DEVICE_WORK = tuple(kind.name for kind in _BY_NUMBER if kind.is_work)
 
 
 def on_device(kind: Int8) -> Bool:

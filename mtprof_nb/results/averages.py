@@ -11,7 +11,7 @@ import numpy as np
 from mtprof_nb.analysis.costs import loose_allocations
 from mtprof_nb.analysis.groups import Array, Groups, flat_shapes, group, innermost_frames
 from mtprof_nb.analysis.sort_keys import TORCH_KEYS
-from mtprof_nb.model.trace import DEVICE_KINDS, PYTHON, Int64, Trace
+from mtprof_nb.model.trace import PYTHON, Int64, Trace
 from mtprof_nb.results.event import DeviceName, Event, used_device
 from mtprof_nb.results.text_table import FormattedTimes, TextTable, data_frame, self_cpu_time
 
@@ -182,7 +182,7 @@ class EventList(TextTable, list[FunctionEventAvg]):
         for row in self:
             if row.kind == "python" and not include_python_functions:
                 continue
-            key: tuple[Any, ...] = (row.key, row.device_type, row.kind in DEVICE_KINDS, row.is_user_annotation)
+            key: tuple[Any, ...] = (row.key, row.device_type, row.kind)
             shapes = row.input_shapes if group_by_input_shapes else ""
             frames = (row.stack or [])[:group_by_stack_n]
             overload_name = row.overload_name if group_by_overload_name else ""

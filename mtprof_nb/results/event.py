@@ -13,7 +13,7 @@ from mtprof_nb.analysis.children import children, launched
 from mtprof_nb.analysis.costs import averaged_costs, averaged_name
 from mtprof_nb.analysis.fields import extra
 from mtprof_nb.analysis.python_calls import python_numbers
-from mtprof_nb.model.trace import ACTIVITY_TYPES, BACKWARD, DEVICE_KINDS, ENGINE_PREFIX, PYTHON, SCOPE, Trace
+from mtprof_nb.model.trace import ACTIVITY_TYPES, BACKWARD, DEVICE_WORK, ENGINE_PREFIX, PYTHON, SCOPE, Trace
 from mtprof_nb.results.text_table import FormattedTimes
 
 _FUNCTION_SCOPE, _BACKWARD_SCOPE, _USER_SCOPE = 0, 1, 7
@@ -309,7 +309,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
     def kernels(self) -> list[Kernel]:
         """Work that it launched on a device: kernels, copies, sets and collectives."""
         events = [Event(self._trace, position) for position in launched(self._trace, self._position)]
-        kernels = [event for event in events if event["kind"] in DEVICE_KINDS]
+        kernels = [event for event in events if event["kind"] in DEVICE_WORK]
         return [Kernel(event.name, event.device_index, event.duration_ns / 1000) for event in kernels]
 
     cpu_time_total = _time("total_ns", "Time on the host.")

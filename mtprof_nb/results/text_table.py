@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mtprof_nb.analysis.sort_keys import sort_attribute
 from mtprof_nb.analysis.stack_metrics import METRICS
-from mtprof_nb.model.trace import DEVICE_KINDS
+from mtprof_nb.model.trace import DEVICE_WORK
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -292,7 +292,7 @@ def self_cpu_time(rows: Sequence[Row]) -> float:
 
 def self_device_time(rows: Sequence[Row]) -> float:
     """Microseconds of all work on devices. An op's device time is that of its kernels, so ops do not count again."""
-    total: float = sum(row.self_device_time_total for row in rows if row.kind in DEVICE_KINDS)
+    total: float = sum(row.self_device_time_total for row in rows if row.kind in DEVICE_WORK)
     return total
 
 
