@@ -29,7 +29,7 @@ def run_all(*steps: Callable[[], Any] | None) -> None:
 def interrupts_held_back() -> Iterator[None]:
     """Delay SIGINT to the end of the block, where its handler is called as usual.
 
-    Outside the main thread this does nothing, for Python delivers no signals there.
+    Outside the main thread this does nothing, because Python delivers no signals there.
     """
     handler = signal.getsignal(signal.SIGINT)
     # `current_thread` would add a dummy to the process for good where the thread is not Python's own.

@@ -1,1 +1,1 @@
-"""Files: one format a module, one verb, `write(trace, path)`."""
+"""One module per file format, each with `write(trace, path)`."""

@@ -35,7 +35,7 @@ class PointsInto(NamedTuple):
 
 
 class Absent(NamedTuple):
-    """The number that stands in a column for the events of a part that lacks the column."""
+    """The value for events of a trace without this column, when traces are merged."""
 
     value: int
 

@@ -1,4 +1,4 @@
-"""Whose a source file is, and what its reader calls it: the user's own, a library's, or a notebook cell's."""
+"""The owner of a source file (the user, a library or a notebook cell), and its label."""
 
 from __future__ import annotations
 

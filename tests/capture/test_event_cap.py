@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from traces import event, make_trace
 
 from mtprof_nb.capture.kineto import event_cap
-from mtprof_nb.capture.kineto.event_cap import EventCap, Heap, Room
+from mtprof_nb.capture.kineto.event_cap import EventCap, Heap, Room, within_limits
+from mtprof_nb.errors import MtprofWarning
 from mtprof_nb.model.trace import Recorded
 
 pytestmark = pytest.mark.skipif(event_cap.heap_reader() is None, reason="the C library does not tell its heap's size")
@@ -77,6 +79,19 @@ def test_only_code_in_the_runtimes_own_folder_puts_the_end_off(
     assert work()
     cap.stop()
     assert (asked[0], finished.is_set()) == (is_put_off, not is_put_off)
+
+
+def test_a_recording_that_ended_before_max_events_says_why() -> None:
+    trace = make_trace([event("mm", 0, 5), event("mm", 6, 9)])
+
+    with pytest.warns(MtprofWarning) as told:
+        kept = within_limits(trace, 1000, [], is_full=True)
+
+    expected = (
+        "recording stopped after 2 events: memory use suggests that max_events=1,000 was reached; raise max_events"
+    )
+    assert [str(one.message) for one in told] == [expected]
+    assert (len(kept), kept.dropped_exactly) == (2, False)
 
 
 def _soon(is_so: Callable[[], bool]) -> bool:

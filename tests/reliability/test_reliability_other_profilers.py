@@ -223,7 +223,7 @@ def test_a_torch_profiler_started_inside_and_stopped_after_leaves_nothing_of_its
     torch.sin(x)
     inner.start()
     torch.cos(x)
-    with pytest.warns(mtp.MtprofWarning, match="has emptied it, for Kineto serves only one"):
+    with pytest.warns(mtp.MtprofWarning, match="has emptied it, because Kineto supports one profiler at a time"):
         prof.stop()
     inner.stop()
     assert names(prof) == []

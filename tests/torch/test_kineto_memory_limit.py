@@ -58,7 +58,7 @@ def test_with_stacks_the_recording_ends_and_the_program_goes_on(available: Calla
 
     count = sum(event.name == "aten::add" for event in prof.events())
     assert 0 < count <= done + 1
-    expected = f"recording stopped after {len(prof.trace):,} events, for Kineto needs more memory to end a longer "
+    expected = f"recording stopped after {len(prof.trace):,} events: Kineto needs more memory to end a longer "
     assert messages(told) == [f"{expected}recording than is available; use fewer flags, or a schedule"]
     assert not prof.trace.dropped_exactly
 
@@ -74,7 +74,7 @@ def test_without_stacks_it_goes_on_in_parts_and_every_op_is_there(available: Cal
         add(100)
 
     assert sum(event.name == "aten::add" for event in prof.events()) == done + 101
-    parts = f"recorded {len(prof.trace):,} events in 3 parts, for Kineto needs more memory to end it at once than is "
+    parts = f"recorded {len(prof.trace):,} events in 3 parts, because Kineto needs more memory to end it at once "
     assert [message.startswith(parts) for message in messages(told)] == [True]
     assert prof.trace.allocations is not None
     # Two tensors of 16 bytes and one sum, in whichever part each came and went.
@@ -136,7 +136,7 @@ LIMITED = """
         for number in range(100_000):
             total += int(x.add(1).numel())
     assert total == 400_000
-    assert len(told) == 1 and "for Kineto needs more memory" in str(told[0].message), told
+    assert len(told) == 1 and "Kineto needs more memory" in str(told[0].message), told
     prof.export_chrome_trace(sys.argv[1])
     assert "aten::add" in static.text(Scene(prof.trace))
     print("ended with a panel after", len(prof.trace))

@@ -33,8 +33,8 @@ AS_DISPATCH = (
 )
 NO_MEMORY = "profile_memory: CPU memory of other threads is not recorded; run their ops on the profiling thread"
 MISSING = (
-    "thread 'consumer' began before the recording and ran during it: any ops that ran there are missing; start it "
-    "inside, or profile without profile_memory"
+    "thread 'consumer' began before the recording and ran during it: any ops that ran there are missing; start "
+    "threads inside the recording, or profile without profile_memory"
 )
 OTHERS_WARNING = {"kineto": AS_DISPATCH, "dispatch": NO_MEMORY}
 MISSING_WARNING = {"kineto": f"profile_memory: {MISSING}", "dispatch": MISSING}

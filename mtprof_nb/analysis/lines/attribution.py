@@ -64,7 +64,7 @@ class _Attributor:
         self._node = self._autograd_nodes()
 
     def chain(self) -> Int32:
-        """Follow every reference to an event whose lines are its own."""
+        """For each event, the chain of the event whose own lines it uses."""
         refers_to, around = self._references()
         chain = np.where(refers_to < 0, self._own, np.int32(_UNKNOWN))
         # Python code inside a node has lines of its own on top of the node's.

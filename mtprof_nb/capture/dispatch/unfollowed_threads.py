@@ -59,7 +59,8 @@ class UnfollowedThreads:
         ran = self._threads.that_ran()
         trace = None if self._hook is None else self._recorded(self._hook)
         if trace is None and ran:
-            warn(f"{ran}; start it inside" + ", or profile without profile_memory" * self._is_with_memory)
+            without_memory = ", or profile without profile_memory" * self._is_with_memory
+            warn(f"{ran}; start threads inside the recording{without_memory}")
         return trace
 
     def _recorded(self, hook: KinetoHook) -> Trace | None:

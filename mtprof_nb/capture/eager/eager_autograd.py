@@ -26,7 +26,7 @@ class BackwardPasses:
         self._engine_code: CodeType | None = None
 
     def install(self, patches: Patches) -> None:
-        """Note from now on."""
+        """Start recording autograd nodes."""
         makers = _mutable_classes(self._node)
         for kind in makers:
             patches.replace(kind, "__init__", self._noting_init)

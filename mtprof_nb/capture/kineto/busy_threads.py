@@ -253,4 +253,4 @@ class RecordedThreads:
         if self._obstacle:
             warn(f"threads that began before the recording are not recorded: {self._obstacle}")
         elif self._before is not None and (ran := self._before.that_ran()):
-            warn(f"profile_memory: {ran}; start it inside, or profile without profile_memory")
+            warn(f"profile_memory: {ran}; start threads inside the recording, or profile without profile_memory")

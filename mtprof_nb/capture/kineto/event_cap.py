@@ -220,17 +220,17 @@ def within_limits(trace: Trace, most: int, caps: Sequence[EventCap], *, is_full:
     if len(trace) <= most and not is_full:
         if any(cap.is_short for cap in caps[:-1]):
             warn(
-                f"recorded {len(trace):,} events in {len(caps)} parts, for Kineto needs more memory to end it at once "
-                "than is available: links between parts, as from backward to forward, are missing, and a scope ends "
-                "with its part; use fewer flags, or a schedule"
+                f"recorded {len(trace):,} events in {len(caps)} parts, because Kineto needs more memory to end it at "
+                "once than is available: links between parts, as from backward to forward, are missing, and a scope "
+                "ends with its part; use fewer flags, or a schedule"
             )
         return trace
     if len(trace) < most:
-        cause, remedy = f"memory grew as if by max_events={most:,}", "raise max_events"
+        cause, remedy = f"memory use suggests that max_events={most:,} was reached", "raise max_events"
         if caps and caps[-1].is_short:
             cause = "Kineto needs more memory to end a longer recording than is available"
             remedy = "use fewer flags, or a schedule"
-        warn(f"recording stopped after {len(trace):,} events, for {cause}; {remedy}")
+        warn(f"recording stopped after {len(trace):,} events: {cause}; {remedy}")
         return replace(trace, dropped_exactly=False)
     dropped = max(len(trace) - most, 0)
     at_least = "at least " if is_full else ""

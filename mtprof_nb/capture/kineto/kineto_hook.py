@@ -151,8 +151,8 @@ class KinetoHook(Hook):
         if self._is_emptied:
             trace = replace(trace, is_partial=True)
             warn(
-                "a torch profiler was started during the recording and has emptied it, for Kineto serves only one: "
-                "profile without it, or use hook='dispatch'"
+                "a torch profiler was started during the recording and has emptied it, because Kineto supports one "
+                "profiler at a time: profile without it, or use hook='dispatch'"
             )
         self._warn_of_missing_threads(trace)
         trace = _without_switched_off(trace, self._cpu_switched)
@@ -247,7 +247,7 @@ class KinetoHook(Hook):
         )
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
-        """Devices as torch toggles them; CPU ops by the moment they start, for Kineto cannot resume all threads."""
+        """Devices as torch toggles them; CPU ops by when they start: Kineto cannot resume all threads."""
         if not self._is_recording:
             return
         if "CPU" in activities:
@@ -267,7 +267,7 @@ class KinetoHook(Hook):
     def _warn_of_missing_threads(self, trace: Trace) -> None:
         if len(self._caps) > 1 and len(trace.tracks) > 1:
             remedy = "use a schedule" if any(cap.is_short for cap in self._caps) else "raise max_events"
-            warn(f"other threads are missing in parts: memory grew as if by a limit of the recording; {remedy}")
+            warn(f"other threads are missing in parts: memory use suggests that a limit was reached; {remedy}")
         self.threads.warn_of_missing()
 
 
