@@ -131,7 +131,7 @@ def test_lanes_follow_their_process_and_carry_its_title() -> None:
 
 def test_threads_of_two_processes_are_two_groups(both: Trace) -> None:
     threads = group(both, "thread")
-    assert threads.values(both) == [("rank 0, thread 1",), ("rank 1, thread 1",)]
+    assert threads.values(both) == [(("rank 0", "thread", 0),), (("rank 1", "thread", 0),)]
     assert threads.total_ns.tolist() == [100, 50]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +14,8 @@ import numpy.typing as npt
 from mtprof_nb.analysis.costs import Costs, averaged_costs, averaged_name
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.model.source_files import is_cell
 from mtprof_nb.model.trace import KINDS, SCOPE, Bool, Int8, Int32, Int64, Trace
 
 Array = npt.NDArray[Any]
@@ -39,26 +43,27 @@ class Groups:
     #: Zero where no formula is known.
     flops: Int64
 
-    #: The names of the keys that the events were grouped by.
-    keys: tuple[str, ...] = ()
+    #: The keys that the events were grouped by.
+    keys: tuple[Key, ...] = ()
 
     def __len__(self) -> int:
         return len(self.first)
 
     def values(self, trace: Trace) -> list[tuple[Hashable, ...]]:
-        """For each group a value for each key; groups of two recordings with equal values are the same."""
-        readers = [KEYS[key].values(trace) for key in self.keys]
+        """For each group a value for each key, unlike those of any other; equal ones of two recordings are the same."""
+        readers = [key.values(trace) for key in self.keys]
         return [tuple(read(event) for read in readers) for event in self.first.tolist()]
 
 
-def group(trace: Trace, *keys: str | Array, costs: Costs | None = None, positions: Int64 | None = None) -> Groups:
-    """Group the counted events of `trace` by `keys`: names in `KEYS`, or columns of integers.
+def group(trace: Trace, *keys: str | Key, costs: Costs | None = None, positions: Int64 | None = None) -> Groups:
+    """Group the counted events of `trace` by `keys`: names in `KEYS`, or keys of your own.
 
     `costs` are summed, by default those of torch's rows. `positions` chooses the events and the order of the groups;
     a position that it has twice counts twice.
     """
     costs = costs or averaged_costs(trace)
-    columns = [KEYS[key].numbers(trace) if isinstance(key, str) else np.asarray(key) for key in keys]
+    chosen = tuple(KEYS[key] if isinstance(key, str) else key for key in keys)
+    columns = [key.numbers(trace) for key in chosen]
     counted: Int64 | None = None
     if positions is not None or not costs.counted.all():
         counted = np.flatnonzero(costs.counted) if positions is None else positions[costs.counted[positions]]
@@ -70,7 +75,7 @@ def group(trace: Trace, *keys: str | Array, costs: Costs | None = None, position
         of_event = np.full(len(trace), -1, np.int32)
         of_event[counted] = number
     summed = _summed(trace, costs, counted, number, of_event, first, size)
-    return replace(summed, keys=tuple(key for key in keys if isinstance(key, str)))
+    return replace(summed, keys=chosen)
 
 
 def numbered_alike(columns: list[Array]) -> tuple[Int64, Int64, int]:
@@ -211,29 +216,70 @@ def _entry(column: Array | None, table: Sequence[Any], write: Callable[[Any], An
     return lambda event: None if column is None or column[event] < 0 else write(table[column.item(event)])
 
 
+def _in_table(column: str, table: str, alike: Callable[[Any], Any] = lambda entry: entry) -> Key:
+    """The key of a column that points into a table; entries for which `alike` returns equal values are one."""
+    return Key(
+        lambda trace: _renumbered(getattr(trace, column), getattr(trace, table), alike, trace),
+        lambda trace: _entry(getattr(trace, column), getattr(trace, table), alike),
+    )
+
+
+@once_a_trace
+def _names_of_cells(trace: Trace) -> dict[str, str]:
+    """A name for each notebook cell whose text is known, and of that text, as its file has another name each time."""
+    names, known = {}, Counter[str]()
+    for file, text in trace.sources.items():
+        if is_cell(file):
+            digest = sha256(text.encode(errors="surrogatepass")).hexdigest()
+            names[file] = f"cell {digest} {known[digest]}"
+            known[digest] += 1
+    return names
+
+
+def _lines(trace: Trace) -> Any:
+    names, caused = _names_of_cells(trace), attribution(trace)
+    return _entry(caused.line, caused.lines, lambda line: line._replace(file=names.get(line.file, line.file)))
+
+
+def frames_key(count: int) -> Key:
+    """The key of the `count` innermost frames of a stack."""
+
+    def values(trace: Trace) -> Any:
+        names = _names_of_cells(trace)
+
+        def read(event: int) -> Hashable:
+            if trace.stack is None or trace.stacks is None or trace.stack[event] < 0:
+                return None
+            frames = trace.stacks.stack(trace.stack.item(event))[:count]
+            return tuple(frame._replace(file=names.get(frame.file, frame.file)) for frame in frames)
+
+        return read
+
+    return Key(lambda trace: innermost_frames(trace, count), values)
+
+
+def _threads(trace: Trace) -> Any:
+    """Process, name, and the number of earlier threads of that name: native numbers change from run to run."""
+    names, known = [], Counter[tuple[str, str]]()
+    for track in trace.tracks:
+        rank = trace.processes[track.process].rank
+        process = f"rank {rank}" if rank >= 0 else f"process {track.process}"
+        title = f"{track.device} {track.title}" if track.device else track.title.removesuffix(f" {track.native_id}")
+        names.append((process, title, known[process, title]))
+        known[process, title] += 1
+    return _entry(trace.track, names)
+
+
 #: Keys that events can be grouped by. A key that was not recorded is -1 for all events.
 KEYS = {
-    "name": Key(name_ids, lambda trace: _entry(trace.name, trace.names, averaged_name)),
-    # A kernel and an op of the same name and device are different groups.
-    "device": Key(
-        lambda trace: trace.device * np.int16(2) + trace.on_device, lambda trace: _entry(trace.device, trace.devices)
-    ),
+    "name": _in_table("name", "names", averaged_name),
+    "device": _in_table("device", "devices"),
     "kind": Key(lambda trace: trace.kind, lambda trace: _entry(trace.kind, KINDS)),
-    "overload": Key(
-        lambda trace: _or_nothing(trace.overload, trace), lambda trace: _entry(trace.overload, trace.overloads)
-    ),
-    "shapes": Key(
-        lambda trace: _renumbered(trace.shape, trace.shapes, lambda shapes: shapes, trace),
-        lambda trace: _entry(trace.shape, trace.shapes),
-    ),
-    "flat_shapes": Key(
-        lambda trace: _renumbered(trace.shape, trace.shapes, flat_shapes, trace),
-        lambda trace: _entry(trace.shape, trace.shapes, flat_shapes),
-    ),
-    "line": Key(
-        lambda trace: attribution(trace).line, lambda trace: _entry(attribution(trace).line, attribution(trace).lines)
-    ),
-    "module": Key(lambda trace: _or_nothing(trace.module, trace), lambda trace: _entry(trace.module, trace.modules)),
+    "overload": _in_table("overload", "overloads"),
+    "shapes": _in_table("shape", "shapes"),
+    "flat_shapes": _in_table("shape", "shapes", flat_shapes),
+    "line": Key(lambda trace: attribution(trace).line, _lines),
+    "module": _in_table("module", "modules"),
     "scope": Key(_scope_names, lambda trace: _entry(_scope_names(trace), trace.names, averaged_name)),
-    "thread": Key(lambda trace: trace.track, lambda trace: lambda event: trace.track_title(trace.track.item(event))),
+    "thread": Key(lambda trace: trace.track, _threads),
 }

@@ -10,6 +10,7 @@ import numpy as np
 from mtprof_nb.analysis.costs import averaged_costs, op_costs
 from mtprof_nb.analysis.families import SCOPES, families
 from mtprof_nb.analysis.groups import Groups, group
+from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.missing_memory import has_memory
 from mtprof_nb.analysis.module_rows import events_in_module, with_containers
 from mtprof_nb.analysis.once import once_a_trace
@@ -166,7 +167,7 @@ def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Operator
     first = groups.first[kept]
     all_keys = groups.values(trace)
     keys = [all_keys[row] for row in kept.tolist()]
-    texts = [_texts(trace, grouping, key) for key in keys]
+    texts = [_texts(trace, grouping, key, event) for key, event in zip(keys, first.tolist(), strict=True)]
     made = OperatorRows(
         grouping=grouping,
         of_event=number[of_event],
@@ -209,17 +210,20 @@ def _with_folded(trace: Trace, groups: Groups) -> Int32:
     return np.where(folded, groups.of_event[parent], groups.of_event)
 
 
-def _texts(trace: Trace, grouping: str, key: tuple[Any, ...]) -> tuple[str, str]:
-    """Label and detail of the row with this key."""
+def _texts(trace: Trace, grouping: str, key: tuple[Any, ...], event: int) -> tuple[str, str]:
+    """Label and detail of the row with this key and first event."""
     first, last = key[0], key[-1]
     if grouping == "module":
         return "(no module)" if first is None else first or "(root)", ""
-    if grouping in ("scope", "thread"):
+    if grouping == "scope":
         return first or "(no scope)", ""
+    if grouping == "thread":
+        return trace.track_title(trace.track.item(event)), ""
     if grouping == "shapes":
         return first, "" if last is None else shapes_text(last)
     if grouping == "line":
-        return first, "" if last is None else source_location(*last)
+        caused = attribution(trace)
+        return first, "" if last is None else source_location(*caused.lines[caused.line[event]])
     # The device is shown if there are several.
     return first, key[1] if len(trace.devices) > 1 else ""
 

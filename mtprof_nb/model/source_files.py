@@ -11,6 +11,8 @@ from pathlib import Path
 
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _CELLS = ("<ipython-input", "<timed ")
+#: Files that a kernel names after its process and the text of a cell.
+_CELLS_OF_KERNELS = re.compile(r"[/\\](?:ipykernel|xpython)_\d+[/\\]\d+\.py$")
 #: Files that `torch.compile` writes: into its cache, in folders named after two letters of the file, and for debugging.
 _GENERATED = re.compile(r"[/\\]torchinductor_[^/\\]+[/\\](\w\w)[/\\]\w\1\w*\.py$|[/\\]torch_compile_debug[/\\]")
 
@@ -46,6 +48,11 @@ def _library_folders() -> tuple[str, ...]:
     cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
     generated = os.path.abspath(cache) if cache else None  # noqa: PTH100 - compared as text
     return tuple(folder + os.sep for folder in (*runtimes, *standard, generated) if folder)
+
+
+def is_cell(file: str) -> bool:
+    """Whether a file is a notebook cell, whose name is another one in each session."""
+    return file.startswith(_CELLS) or _CELLS_OF_KERNELS.search(file) is not None
 
 
 def file_label(file: str) -> str:

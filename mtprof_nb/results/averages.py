@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 import numpy as np
 
 from mtprof_nb.analysis.costs import loose_allocations
-from mtprof_nb.analysis.groups import Array, Groups, flat_shapes, group, innermost_frames
+from mtprof_nb.analysis.groups import Groups, Key, flat_shapes, frames_key, group
 from mtprof_nb.analysis.sort_keys import TORCH_KEYS
 from mtprof_nb.model.trace import PYTHON, Int64, Trace
 from mtprof_nb.results.event import DeviceName, Event, used_device
@@ -230,13 +230,13 @@ def key_averages(
     `include_python_functions` asks for them; what they cost is never added to the rows around them. `positions`
     chooses events, and the order.
     """
-    keys: list[str | Array] = ["name", "device", "kind"]
+    keys: list[str | Key] = ["name", "device", "kind"]
     if group_by_overload_name:
         keys.append("overload")
     if group_by_input_shape:
         keys.append("flat_shapes")
     if group_by_stack_n > 0:
-        keys.append(innermost_frames(trace, group_by_stack_n))
+        keys.append(frames_key(group_by_stack_n))
     groups = group(trace, *keys, positions=positions)
     shown = np.flatnonzero(include_python_functions | (trace.kind[groups.first] != PYTHON))
     first_events = groups.first[shown]

@@ -1,13 +1,17 @@
 """Groups of events by any keys, beside a plain loop."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from traces import event, make_trace
 
-from mtprof_nb.analysis.groups import KEYS, flat_shapes, group, innermost_frames, innermost_scopes
-from mtprof_nb.model.trace import empty_trace
+from mtprof_nb.analysis.groups import KEYS, Key, flat_shapes, frames_key, group, innermost_frames, innermost_scopes
+from mtprof_nb.analysis.operator_rows import GROUPINGS, rows
+from mtprof_nb.model.merge import merge
+from mtprof_nb.model.trace import Track, empty_trace
 
 
 def names(trace, groups):
@@ -77,8 +81,8 @@ def test_flops_and_memory_and_device_time_are_summed():
 def test_a_kernel_is_not_in_the_group_of_the_op_of_its_name():
     trace = make_trace([event("copy", 0, 10, device="NPU"), event("copy", 5, 15, device="NPU", kind="kernel")])
 
-    assert group(trace, "name").count.tolist() == [2]
-    assert group(trace, "name", "device").count.tolist() == [1, 1]
+    assert group(trace, "name", "device").count.tolist() == [2]
+    assert group(trace, "name", "device", "kind").count.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -155,7 +159,7 @@ def test_stacks_are_told_apart_by_as_many_frames_as_asked():
     trace = make_trace([event("mm", 10 * at, 10 * at + 5, stack=stack) for at, stack in enumerate(rows)])
 
     def groups(count):
-        return group(trace, "name", innermost_frames(trace, count)).of_event.tolist()
+        return group(trace, "name", frames_key(count)).of_event.tolist()
 
     assert groups(1) == [0, 0, 0, 0, 1, 2]
     assert groups(2) == [0, 1, 0, 2, 3, 4]
@@ -168,10 +172,14 @@ def test_without_stacks_all_frames_are_alike():
     assert innermost_frames(trace, 3).tolist() == [-1, -1]
 
 
+def of_column(numbers):
+    return Key(lambda _: np.array(numbers, np.int64), lambda _: numbers.__getitem__)
+
+
 def test_ones_own_column_is_a_key_whatever_numbers_it_holds():
     trace = make_trace([event("a", at, at) for at in range(4)])
 
-    assert group(trace, np.array([-5, 10**12, -5, 7])).of_event.tolist() == [0, 1, 0, 2]
+    assert group(trace, of_column([-5, 10**12, -5, 7])).of_event.tolist() == [0, 1, 0, 2]
 
 
 def test_an_unknown_key_is_a_key_error():
@@ -196,7 +204,7 @@ def test_groups_are_those_of_a_dictionary(rows):
     for left, right, duration in rows:
         expected.setdefault((left, right), []).append(duration)
 
-    groups = group(trace, np.array([row[0] for row in rows], np.int64), np.array([row[1] for row in rows], np.int64))
+    groups = group(trace, of_column([row[0] for row in rows]), of_column([row[1] for row in rows]))
 
     assert groups.count.tolist() == [len(durations) for durations in expected.values()]
     assert groups.total_ns.tolist() == [sum(durations) for durations in expected.values()]
@@ -213,4 +221,57 @@ def test_a_group_tells_what_its_events_have_in_common_in_any_recording():
     (_, one), (_, two) = (group(trace, *keys).values(trace) for trace in (first, second))
 
     assert one == two == ("mm", "CPU", "op", ((2, 3),), "Net.fc", ("m.py", 7))
-    assert group(first, "thread", "scope", "overload").values(first) == [("thread 1", None, None)]
+    assert group(first, "thread", "scope", "overload").values(first) == [(("process 0", "thread", 0), None, None)]
+
+
+def test_a_line_of_a_cell_is_known_by_the_text_of_the_cell():
+    def recorded(files, texts):
+        rows = [
+            event("mm", 10 * at, 10 * at + 5, line=(file, 3), stack=[(file, 3, "f"), ("m.py", 1, "g")])
+            for at, file in enumerate(files)
+        ]
+        trace = make_trace(rows, sources=dict(zip(files, texts, strict=True)))
+        return [group(trace, key).values(trace) for key in ("line", frames_key(2))]
+
+    files = ["<ipython-input-3-ab>", "/tmp/ipykernel_7/12.py", "<ipython-input-9-cd>", "m.py"]
+    others = ["<ipython-input-4-ef>", "/tmp/ipykernel_8/34.py", "<ipython-input-8-gh>", "m.py"]
+    cells, texts = ["f()", "g()", "f()"], ["f()", "g()", "f()", "f()"]
+
+    assert recorded(files, texts) == recorded(others, texts)
+    lines, frames = recorded(files, texts)
+    assert len(set(lines)) == len(set(frames)) == len(files), "two cells of one text are two"
+    assert lines[-1] == (("m.py", 3),)
+    assert set(lines).isdisjoint(recorded(files[:3], [f"{text} # new" for text in cells])[0])
+
+
+def test_threads_of_one_name_are_told_apart_by_their_order():
+    def recorded(first, second):
+        trace = make_trace([event("mm", 0, 5, thread=first), event("mm", 10, 15, thread=second)])
+        return replace(trace, tracks=(Track(first, "w"), Track(second, "w")))
+
+    trace, other = recorded(71, 72), recorded(81, 82)
+
+    assert group(trace, "thread").values(trace) == group(other, "thread").values(other)
+    assert group(trace, "thread").values(trace) == [(("process 0", "w", 0),), (("process 0", "w", 1),)]
+    assert rows(trace, "thread").label == ["w", "w"]
+
+
+@pytest.mark.parametrize("keys", [*((key,) for key in KEYS), *(way.keys for way in GROUPINGS.values())])
+def test_no_two_groups_have_equal_values(keys):
+    cells, on_device = ("<ipython-input-3-ab>", "<ipython-input-4-cd>"), {"device": "NPU", "kind": "kernel"}
+    events = [
+        event("mm", 0, 90, line=(cells[0], 1), stack=[(cells[0], 1, "f")], shapes=((2,),), module="a", overload="x"),
+        event("mm", 1, 80, line=(cells[1], 1), stack=[(cells[1], 1, "f")], shapes=((3,),), module="b", thread=2),
+        event("mm", 2, 70, line=("m.py", 1), stack=[("m.py", 1, "f")], device="NPU", overload="y", thread=3),
+        event("scope", 3, 60, kind="scope", thread=3),
+        event("mm", 4, 50, thread=3),
+        event("mm", 5, 40, thread=7, **on_device),
+        event("mm", 6, 30, thread=7, device_index=1, **on_device),
+    ]
+    named = make_trace(events, sources=dict.fromkeys(cells, "f()"))
+    tracks = tuple(track._replace(name="w" if track.kind == "thread" else track.name) for track in named.tracks)
+    one = replace(named, tracks=tracks)
+    for trace in (one, merge([one, replace(one, processes=(one.processes[0]._replace(pid=9),))])):
+        for key in (keys, (*keys, frames_key(1)), ("thread", *keys)):
+            groups = group(trace, *key)
+            assert len(set(groups.values(trace))) == len(groups) > 1
