@@ -7,7 +7,7 @@ import pytest
 
 from mtprof_nb.capture.clock import Clock
 from mtprof_nb.capture.hook import Request
-from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer, Lane
+from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer, ThreadRecords
 from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
 from mtprof_nb.model.trace import Recorded, Trace, Track
 
@@ -30,20 +30,20 @@ def buffer(*extra: str, max_events: int = 1000, **flags: bool) -> Buffer:
     return Buffer(request, (*OP_FIELDS, *extra))
 
 
-def lane(filled: Buffer, native_id: int = 1) -> Lane:
-    """A new thread's lane of `filled`."""
-    made = Lane()
+def new_thread(filled: Buffer, native_id: int = 1) -> ThreadRecords:
+    """The records of a new thread in `filled`."""
+    made = ThreadRecords()
     made.track = Track(native_id, f"thread {native_id}")
-    filled.lanes.append(made)
+    filled.threads.append(made)
     return made
 
 
-def op(into: Lane, name: str, start: int, end: int, *more: Any, device: str = "CPU") -> None:
+def op(into: ThreadRecords, name: str, start: int, end: int, *more: Any, device: str = "CPU") -> None:
     """Append one op; `more` are the extra fields in order."""
     into.ops.extend((name, device, start, end, *more))
 
 
-def scope(into: Lane, name: str, start: int, end: int, is_async: bool = False, node: int = -1) -> None:
+def scope(into: ThreadRecords, name: str, start: int, end: int, is_async: bool = False, node: int = -1) -> None:
     """Append one scope that has ended; `node` was running as it began."""
     into.scopes.extend((name, start, end, None, is_async, node))
 

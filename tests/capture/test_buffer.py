@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from recording import buffer, column, frozen, lane, op, scope
+from recording import buffer, column, frozen, new_thread, op, scope
 
 from mtprof_nb.analysis.costs import event_costs
 from mtprof_nb.capture.shared.autograd_links import (
@@ -17,7 +17,7 @@ from mtprof_nb.model.trace import KINDS, PHASES, Track
 
 def test_ops_and_scopes_are_one_row_each_ordered_by_start_the_outer_first() -> None:
     filled = buffer()
-    main = lane(filled)
+    main = new_thread(filled)
     op(main, "inner", 10, 20)
     op(main, "outer", 10, 40)
     scope(main, "scope", 5, 50)
@@ -36,7 +36,7 @@ def test_ops_and_scopes_are_one_row_each_ordered_by_start_the_outer_first() -> N
 def test_times_are_moved_to_unix_time_by_the_sessions_clock() -> None:
     filled = buffer()
     filled.request.clock.offset_ns = 1_000_000
-    op(lane(filled), "op", 10, 20)
+    op(new_thread(filled), "op", 10, 20)
 
     assert frozen(filled).start_ns.tolist() == [1_000_010]
 
@@ -51,7 +51,7 @@ def test_an_empty_buffer_is_an_empty_trace() -> None:
 
 def test_a_record_that_is_cut_short_is_left_out() -> None:
     filled = buffer()
-    main = lane(filled)
+    main = new_thread(filled)
     op(main, "whole", 1, 2)
     main.ops.extend(("half", "CPU"))
 
@@ -60,7 +60,7 @@ def test_a_record_that_is_cut_short_is_left_out() -> None:
 
 def test_devices_are_numbered_with_the_host_first() -> None:
     filled = buffer()
-    main = lane(filled)
+    main = new_thread(filled)
     op(main, "a", 1, 2, device="npu:1")
     op(main, "b", 3, 4, device="cpu")
     trace = frozen(filled, device=lambda raw: (raw.partition(":")[0].upper(), int(raw.partition(":")[2] or 0)))
@@ -74,7 +74,7 @@ def test_a_name_is_read_once_however_often_it_ran() -> None:
     asked: list[Any] = []
     raw = object()
     filled = buffer()
-    main = lane(filled)
+    main = new_thread(filled)
     for start in range(0, 100, 10):
         main.ops.extend((raw, "CPU", start, start + 5))
 
@@ -91,7 +91,7 @@ def test_a_name_is_read_once_however_often_it_ran() -> None:
 
 def test_shapes_are_interned_and_made_of_tuples_and_integers() -> None:
     filled = buffer("shapes", record_shapes=True)
-    main = lane(filled)
+    main = new_thread(filled)
     op(main, "a", 1, 2, (((2, np.int64(3)), "float32"), ((), None)))
     op(main, "b", 3, 4, (((2, 3), "float32"), ((), None)))
     op(main, "c", 5, 6, ((((2,), (3,)), "float32"),))
@@ -105,7 +105,7 @@ def test_shapes_are_interned_and_made_of_tuples_and_integers() -> None:
 
 def test_phases_follow_the_optimizers_scopes_and_the_loaders_on_their_own_thread() -> None:
     filled = buffer()
-    main, other = lane(filled, 1), lane(filled, 2)
+    main, other = new_thread(filled, 1), new_thread(filled, 2)
     op(main, "before", 1, 2)
     scope(main, "Optimizer.step#SGD.step", 10, 30)
     op(main, "update", 15, 20)
@@ -130,7 +130,7 @@ def test_phases_follow_the_optimizers_scopes_and_the_loaders_on_their_own_thread
 
 def test_scopes_that_cross_on_one_thread_are_asynchronous_and_nested_ones_are_not() -> None:
     filled = buffer()
-    main = lane(filled)
+    main = new_thread(filled)
     scope(main, "task a", 0, 50)
     scope(main, "task b", 10, 60)
     scope(main, "outer", 100, 200)
@@ -148,7 +148,7 @@ def test_scopes_that_cross_on_one_thread_are_asynchronous_and_nested_ones_are_no
 
 def test_a_change_of_memory_is_the_innermost_ops_and_between_ops_nobodys() -> None:
     filled = buffer("before", "after", profile_memory=True)
-    main = lane(filled)
+    main = new_thread(filled)
     op(main, "outer", 10, 50, 0, 300)
     op(main, "inner", 20, 30, 50, 250)
     op(main, "next", 60, 70, 290, 290)
@@ -167,7 +167,7 @@ def test_a_change_of_memory_is_the_innermost_ops_and_between_ops_nobodys() -> No
 
 def test_memory_that_changed_before_the_first_op_is_counted_and_nobodys() -> None:
     filled = buffer("before", "after", profile_memory=True)
-    op(lane(filled), "first", 10, 20, 8, 12)
+    op(new_thread(filled), "first", 10, 20, 8, 12)
     found = frozen(filled).allocations
 
     assert found is not None
@@ -179,7 +179,7 @@ def test_memory_that_changed_before_the_first_op_is_counted_and_nobodys() -> Non
 
 def test_records_stay_in_order_where_an_op_begins_as_another_ends() -> None:
     filled = buffer("before", "after", profile_memory=True)
-    main = lane(filled)
+    main = new_thread(filled)
     op(main, "one", 10, 20, 0, 8)
     op(main, "two", 20, 30, 3, 9)
     found = frozen(filled).allocations
@@ -190,7 +190,7 @@ def test_records_stay_in_order_where_an_op_begins_as_another_ends() -> None:
 
 def test_what_a_device_held_before_is_no_part_of_its_memory() -> None:
     filled = buffer("before", "after", profile_memory=True)
-    main = lane(filled)
+    main = new_thread(filled)
     op(main, "taken", 10, 20, 1000, 1060, device="NPU")
     op(main, "old went between", 30, 40, 960, 990, device="NPU")
     trace = frozen(filled)
@@ -205,7 +205,7 @@ def test_what_a_device_held_before_is_no_part_of_its_memory() -> None:
 
 def test_memory_of_devices_and_threads_is_kept_apart() -> None:
     filled = buffer("before", "after", profile_memory=True)
-    main, other = lane(filled, 1), lane(filled, 2)
+    main, other = new_thread(filled, 1), new_thread(filled, 2)
     op(main, "cpu", 10, 40, 0, 100)
     op(other, "cpu too", 20, 30, 0, 100)
     op(main, "npu", 50, 60, 7, 9, device="NPU")
@@ -222,7 +222,7 @@ def test_memory_of_devices_and_threads_is_kept_apart() -> None:
 
 def test_a_backward_op_is_linked_by_the_number_on_the_counter_to_the_op_that_moved_it() -> None:
     filled = buffer("counter", "node")
-    main = lane(filled)
+    main = new_thread(filled)
     main.first_sequence_nr = 5
     op(main, "no node", 0, 1, 5, NOT_IN_BACKWARD)
     op(main, "mm", 2, 3, 6, NOT_IN_BACKWARD)
@@ -246,8 +246,8 @@ def test_a_backward_op_on_a_thread_of_its_own_finds_its_forward_op_unless_two_th
     def links(*forward_threads: int) -> list[int]:
         filled = buffer("counter", "node")
         for thread in forward_threads:
-            op(lane(filled, thread), "mm", thread, thread + 5, 1, NOT_IN_BACKWARD)
-        op(lane(filled, 9), "of mm", 50, 55, 0, 0)
+            op(new_thread(filled, thread), "mm", thread, thread + 5, 1, NOT_IN_BACKWARD)
+        op(new_thread(filled, 9), "of mm", 50, 55, 0, 0)
         return frozen(filled, link=link_by_sequence_nr).forward.tolist()
 
     assert links(1) == [-1, 0]
@@ -256,7 +256,7 @@ def test_a_backward_op_on_a_thread_of_its_own_finds_its_forward_op_unless_two_th
 
 def test_a_node_that_its_own_thread_can_have_made_before_the_recording_is_of_no_other_thread() -> None:
     filled = buffer("counter", "node")
-    main, other = lane(filled, 1), lane(filled, 2)
+    main, other = new_thread(filled, 1), new_thread(filled, 2)
     main.first_sequence_nr = 3
     op(other, "exp", 0, 1, 1, NOT_IN_BACKWARD)
     op(other, "cosh", 2, 3, 5, NOT_IN_BACKWARD)
@@ -268,7 +268,7 @@ def test_a_node_that_its_own_thread_can_have_made_before_the_recording_is_of_no_
 
 def test_of_two_threads_that_used_the_same_number_the_backwards_own_is_right() -> None:
     filled = buffer("counter", "node")
-    first, second = lane(filled, 1), lane(filled, 2)
+    first, second = new_thread(filled, 1), new_thread(filled, 2)
     op(first, "mm", 0, 1, 1, NOT_IN_BACKWARD)
     op(second, "mm", 2, 3, 1, NOT_IN_BACKWARD)
     op(second, "of mm", 4, 5, 1, 0)
@@ -279,7 +279,7 @@ def test_of_two_threads_that_used_the_same_number_the_backwards_own_is_right() -
 
 def test_a_node_belongs_to_the_op_that_ended_last_before_it_or_that_it_was_made_in() -> None:
     filled = buffer()
-    main = lane(filled)
+    main = new_thread(filled)
     op(main, "mm", 0, 20)
     op(main, "mm", 5, 10)
     main.made += [111, 15]
@@ -300,7 +300,7 @@ def test_a_node_belongs_to_the_op_that_ended_last_before_it_or_that_it_was_made_
 
 def test_a_node_at_the_place_of_an_older_one_is_the_newer_one() -> None:
     filled = buffer()
-    main = lane(filled)
+    main = new_thread(filled)
     op(main, "old", 0, 5)
     main.made += [111, 6]
     op(main, "new", 10, 15)
@@ -314,7 +314,7 @@ def test_a_node_at_the_place_of_an_older_one_is_the_newer_one() -> None:
 
 def test_a_backward_op_whose_node_nobody_saw_has_no_forward_op() -> None:
     filled = buffer()
-    main = lane(filled)
+    main = new_thread(filled)
     op(main, "mm", 0, 5)
     main.made += [111, 6]
     main.backward += [10, 30]
@@ -327,7 +327,7 @@ def test_a_backward_op_whose_node_nobody_saw_has_no_forward_op() -> None:
 
 def test_operations_and_modules_of_ops_are_columns() -> None:
     filled = buffer("flops", "module", with_flops=True, with_modules=True)
-    main = lane(filled)
+    main = new_thread(filled)
     op(main, "linear", 0, 20, 48, "Net.a")
     op(main, "addmm", 5, 10, 48, "Net.a")
     op(main, "relu", 30, 40, -1, None)
@@ -342,7 +342,7 @@ def test_operations_and_modules_of_ops_are_columns() -> None:
 def test_of_several_nodes_between_two_ops_the_first_two_are_of_a_write_and_the_others_of_the_second() -> None:
     def makers(first: str, counter: int) -> list[int]:
         filled = buffer("counter", "node")
-        main = lane(filled)
+        main = new_thread(filled)
         op(main, first, 0, 1, 1, NOT_IN_BACKWARD)
         op(main, "aten.cosh.default", 2, 3, counter, NOT_IN_BACKWARD)
         for number in range(counter):

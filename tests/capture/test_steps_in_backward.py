@@ -1,6 +1,6 @@
 """Steps of optimizers inside backward passes, and passes inside steps, with times put in by hand."""
 
-from recording import buffer, frozen, lane, op, scope
+from recording import buffer, frozen, new_thread, op, scope
 
 from mtprof_nb.capture.shared.autograd_links import (
     NODE_WITHOUT_NUMBER,
@@ -13,7 +13,7 @@ from mtprof_nb.model.trace import PHASES
 
 def test_of_a_step_and_a_backward_pass_the_inner_one_counts() -> None:
     filled = buffer("counter", "node")
-    main = lane(filled)
+    main = new_thread(filled)
     op(main, "mm", 0, 1, 1, NOT_IN_BACKWARD)
     scope(main, "Optimizer.step#Outer.step", 10, 100)
     op(main, "aten.ones_like.default", 11, 12, 1, NOT_IN_BACKWARD)
@@ -37,7 +37,7 @@ def test_of_a_step_and_a_backward_pass_the_inner_one_counts() -> None:
 
 def test_a_step_inside_a_pass_over_nodes_counts_and_so_does_a_pass_inside_that_step() -> None:
     filled = buffer()
-    main = lane(filled)
+    main = new_thread(filled)
     main.backward += [40, 50, 10, 100]
     op(main, "of pass", 20, 21)
     scope(main, "Optimizer.step#SGD.step", 30, 60)

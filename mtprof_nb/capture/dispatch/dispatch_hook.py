@@ -130,9 +130,9 @@ class DispatchHook(Hook):
 
     def _push(self) -> None:
         number = self._torch.autograd._get_sequence_nr()
-        # A new thread is at 0, and has no name for its lane yet.
+        # A new thread is at 0, and has no name for its records yet.
         if number:
-            self._recorder.buffer.local.lane.first_sequence_nr = number
+            self._recorder.buffer.local.records.first_sequence_nr = number
         self._torch.utils._python_dispatch._push_mode(self._mode)
 
     @contextmanager
@@ -213,7 +213,7 @@ class OpRecorder:
         """Run torch's op that begins or ends a `record_function`, and record the scope."""
         if threading.get_ident() in self.passing_on:
             return op(*args, **kwargs)
-        opened = self.buffer.local.lane.runtime_scopes
+        opened = self.buffer.local.records.runtime_scopes
         if op in self._scope_exits:
             if opened:
                 opened.pop().__exit__()

@@ -88,7 +88,7 @@ def follow_scopes(patches: Patches, record_function: type, buffer: Buffer) -> No
 
     def entering(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def enter(scope: Any) -> Any:
-            buffer.local.lane.runtime_scopes.append(buffer.scope(scope.name).__enter__())
+            buffer.local.records.runtime_scopes.append(buffer.scope(scope.name).__enter__())
             return original(scope)
 
         return enter
@@ -96,7 +96,7 @@ def follow_scopes(patches: Patches, record_function: type, buffer: Buffer) -> No
     def leaving(original: Callable[..., Any]) -> Callable[..., Any]:
         def leave(scope: Any, *exception: Any) -> Any:
             result = original(scope, *exception)
-            opened = buffer.local.lane.runtime_scopes
+            opened = buffer.local.records.runtime_scopes
             newest = next((at for at in reversed(range(len(opened))) if opened[at].name == scope.name), None)
             if newest is not None:
                 opened.pop(newest).__exit__()

@@ -70,16 +70,16 @@ class BackwardPasses:
         local, now = self._buffer.local, time.perf_counter_ns
 
         def run_backward(*args: Any, **kwargs: Any) -> Any:
-            lane = local.lane
-            around = lane.ran[-2] if lane.ran else 0
+            records = local.records
+            around = records.ran[-2] if records.ran else 0
             began = now()
             try:
                 return original(*args, **kwargs)
             finally:
                 ended = now()
-                lane.backward.extend((began, ended))
+                records.backward.extend((began, ended))
                 # A pass inside another: the outer one's node goes on.
-                lane.ran.extend((around, ended))
+                records.ran.extend((around, ended))
 
         self._engine_code = run_backward.__code__
         return run_backward

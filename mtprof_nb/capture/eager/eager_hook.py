@@ -162,7 +162,7 @@ class EnterExitHook(Hook):
             if with_flops:
                 facts.append(flops_of(name, args))
             if with_modules:
-                running = local.lane.modules
+                running = local.records.modules
                 facts.append(running[-1][1] if running else None)
             if memory is not None:
                 facts.append(memory.held(device))

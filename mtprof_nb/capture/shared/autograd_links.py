@@ -47,7 +47,7 @@ def link_by_sequence_nr(rows: Rows) -> Links:
     sequence_nr = np.where(node >= 0, node, -1)
     threads = rows.by_thread(rows.is_op)
     for here in threads:
-        before = np.concatenate(([rows.lanes[rows.thread[here[0]]].first_sequence_nr], counter[here][:-1]))
+        before = np.concatenate(([rows.threads[rows.thread[here[0]]].first_sequence_nr], counter[here][:-1]))
         made = (counter[here] > before) & ~is_backward[here]
         sequence_nr[here[made]] = counter[here[made]] - 1
     running = node.copy()
@@ -68,7 +68,7 @@ def _forward_by_number(rows: Rows, threads: list[Int64], counter: Int64, node: I
     is_own = node[wanted] < counter[wanted]
     makers = np.zeros(len(wanted), np.int64)
     for here in threads:
-        first = rows.lanes[rows.thread[here[0]]].first_sequence_nr
+        first = rows.threads[rows.thread[here[0]]].first_sequence_nr
         maker = _maker_by_counter(counter[here], _is_in_place(rows, here), node[wanted])
         usable = (maker >= 0) & (node[wanted] >= first) & (is_own == (rows.thread[wanted] == rows.thread[here[0]]))
         usable &= rows.start[here[np.maximum(maker, 0)]] < rows.start[wanted]
@@ -114,14 +114,14 @@ def link_by_node(rows: Rows) -> Links:
     sequence_nr = np.full(len(rows), -1, np.int64)
     forward = np.full(len(rows), -1, np.int32)
     sequence_nr[made_by[made_by >= 0]] = np.flatnonzero(made_by >= 0)
-    for number, lane in enumerate(rows.lanes):
+    for number, thread in enumerate(rows.threads):
         here = np.flatnonzero(rows.thread == number)
-        began, ended = _pairs(lane.backward)
+        began, ended = _pairs(thread.backward)
         order = np.argsort(began, kind="stable")
         began, ended = began[order], ended[order]
         is_backward[here] = covered(began, ended, rows.start[here])
         running[here] = innermost(began, ended, nest_intervals(began, ended)[0], rows.start[here])
-        _, ran_at = _pairs(lane.ran)
+        _, ran_at = _pairs(thread.ran)
         run = np.searchsorted(ran_at, rows.start[here], side="right") - 1
         passed = np.searchsorted(began, rows.start[here], side="right") - 1
         known = is_backward[here] & (run >= 0) & rows.is_op[here]
@@ -141,9 +141,9 @@ def _pairs(flat: list[int]) -> tuple[Int64, Int64]:
 def _makers(rows: Rows) -> tuple[list[tuple[int, int]], Int64]:
     """(time, identity) of every node by age, and the op that made it: the last one to end before, or around it."""
     made: list[tuple[int, int, int]] = []
-    for number, lane in enumerate(rows.lanes):
+    for number, thread in enumerate(rows.threads):
         here = np.flatnonzero((rows.thread == number) & rows.is_op)
-        identity, time = _pairs(lane.made)
+        identity, time = _pairs(thread.made)
         maker = _last_ended(rows, here, time)
         made += zip(time.tolist(), identity.tolist(), maker.tolist(), strict=True)
     made.sort()
@@ -168,18 +168,18 @@ def _last_ended(rows: Rows, here: Int64, times: Int64) -> Int64:
 
 
 def _newest_node_of_run(rows: Rows, made_at: list[tuple[int, int]]) -> list[Int64]:
-    """For each lane's runs, the node that ran: the newest of that identity; -1 for one made before the window."""
-    found = [np.full(len(lane.ran) // 2, -1, np.int64) for lane in rows.lanes]
+    """For each thread's runs, the node that ran: the newest of that identity; -1 for one made before the window."""
+    found = [np.full(len(thread.ran) // 2, -1, np.int64) for thread in rows.threads]
     runs = [
-        (time, 1, identity, lane, position)
-        for lane, record in enumerate(rows.lanes)
+        (time, 1, identity, thread, position)
+        for thread, record in enumerate(rows.threads)
         for position, (identity, time) in enumerate(zip(*(part.tolist() for part in _pairs(record.ran)), strict=True))
     ]
     births = [(time, 0, identity, 0, node) for node, (time, identity) in enumerate(made_at)]
     newest: dict[int, int] = {}
-    for _, is_run, identity, lane, position in sorted(runs + births):
+    for _, is_run, identity, thread, position in sorted(runs + births):
         if is_run:
-            found[lane][position] = newest.get(identity, -1)
+            found[thread][position] = newest.get(identity, -1)
         else:
             newest[identity] = position
     return found

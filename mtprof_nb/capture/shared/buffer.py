@@ -12,7 +12,7 @@ from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.shared.python_stacks import StackEntry, Stacks
 from mtprof_nb.model.trace import Recorded, Track
 
-#: The values of every op, in the order in which a hook appends them to `Lane.ops`; a hook may add more after them.
+#: The values of every op, in the order in which a hook appends them to `ThreadRecords.ops`; more may follow.
 OP_FIELDS = ("name", "device", "start", "end")
 #: More values of an op, in this order, each with the flag that asks for it.
 _FACT_FIELDS = {"stack": "with_stack", "shapes": "record_shapes", "flops": "with_flops", "module": "with_modules"}
@@ -24,7 +24,7 @@ def fact_fields(recorded: Recorded) -> tuple[str, ...]:
     return tuple(field for field, flag in _FACT_FIELDS.items() if getattr(recorded, flag))
 
 
-class Lane:
+class ThreadRecords:
     """The records of one thread. Each list is flat: a fixed number of values for each record."""
 
     def __init__(self) -> None:
@@ -51,14 +51,14 @@ class Lane:
 
 
 class _Local(threading.local):
-    """The calling thread's lane, and its most used lists."""
+    """The calling thread's records, and its most used lists."""
 
-    def __init__(self, lanes: list[Lane]) -> None:
-        self.lane = Lane()
-        self.ops = self.lane.ops
-        self.made = self.lane.made
-        self.ran = self.lane.ran
-        lanes.append(self.lane)
+    def __init__(self, threads: list[ThreadRecords]) -> None:
+        self.records = ThreadRecords()
+        self.ops = self.records.ops
+        self.made = self.records.made
+        self.ran = self.records.ran
+        threads.append(self.records)
 
 
 class Buffer:
@@ -67,8 +67,8 @@ class Buffer:
     def __init__(self, request: Request, fields: tuple[str, ...] = OP_FIELDS) -> None:
         self.request = request
         self.fields = fields
-        self.lanes: list[Lane] = []
-        self.local = _Local(self.lanes)
+        self.threads: list[ThreadRecords] = []
+        self.local = _Local(self.threads)
         self.stacks = Stacks() if request.recorded.with_stack else None
         #: The next event's number, from 1; an event whose number is beyond `limit` is not recorded.
         self.number = itertools.count(1).__next__
@@ -90,17 +90,17 @@ class Buffer:
     def discard(self) -> None:
         """Accept no more events, and drop those that there are."""
         self.is_open = False
-        self.lanes.clear()
+        self.threads.clear()
 
 
 class Scope:
     """One named scope of the user's or a library's code."""
 
-    __slots__ = ("_buffer", "_lane", "_stack", "_start", "name", "node")
+    __slots__ = ("_buffer", "_records", "_stack", "_start", "name", "node")
 
     def __init__(self, buffer: Buffer, name: str) -> None:
         self._buffer = buffer
-        self._lane: Lane | None = None
+        self._records: ThreadRecords | None = None
         self._stack: StackEntry | None = None
         self._start = 0
         self.name = name
@@ -110,23 +110,23 @@ class Scope:
     def __enter__(self) -> Scope:
         buffer = self._buffer
         if buffer.is_open and buffer.number() <= buffer.limit:
-            self._lane = buffer.local.lane
+            self._records = buffer.local.records
             if buffer.stacks is not None:
                 self._stack = buffer.stacks.capture(sys._getframe(1))
-            self._lane.open_scopes.append(self)
+            self._records.open_scopes.append(self)
             self._start = time.perf_counter_ns()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        lane, self._lane = self._lane, None
-        if lane is None:
+        records, self._records = self._records, None
+        if records is None:
             return
         end = time.perf_counter_ns()
         # A scope that ends on another thread nests in neither thread.
-        ends_elsewhere = threading.get_native_id() != lane.track.native_id
-        lane.scopes.extend(self.record(end, ends_elsewhere))
-        if self in lane.open_scopes:
-            lane.open_scopes.remove(self)
+        ends_elsewhere = threading.get_native_id() != records.track.native_id
+        records.scopes.extend(self.record(end, ends_elsewhere))
+        if self in records.open_scopes:
+            records.open_scopes.remove(self)
 
     def record(self, end: int, is_async: bool) -> tuple[Any, ...]:
         """The scope's values in the order of `SCOPE_FIELDS`."""

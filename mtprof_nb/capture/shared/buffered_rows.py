@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.capture.shared.buffer import SCOPE_FIELDS, Buffer, Lane
+from mtprof_nb.capture.shared.buffer import SCOPE_FIELDS, Buffer, ThreadRecords
 from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
 from mtprof_nb.model.trace import Bool, Int64
 
@@ -24,7 +24,7 @@ class Rows(ThreadIntervals):
     ops: dict[str, list[Any]]
     scopes: dict[str, list[Any]]
     #: The records of each thread, by `thread`.
-    lanes: Sequence[Lane]
+    threads: Sequence[ThreadRecords]
 
     @property
     def is_op(self) -> Bool:
@@ -46,29 +46,29 @@ class Rows(ThreadIntervals):
 
 def read_rows(buffer: Buffer) -> Rows:
     """The rows recorded until the buffer was closed; a scope that is still open ends there."""
-    lanes = [lane for lane in list(buffer.lanes) if lane.ops or lane.scopes or lane.open_scopes]
+    threads = [thread for thread in list(buffer.threads) if thread.ops or thread.scopes or thread.open_scopes]
     ops: dict[str, list[Any]] = {field: [] for field in buffer.fields}
     scopes: dict[str, list[Any]] = {field: [] for field in SCOPE_FIELDS}
-    op_lane: list[int] = []
-    scope_lane: list[int] = []
-    for index, lane in enumerate(lanes):
-        op_lane += [index] * _append(ops, lane.ops)
-        still_open = [scope.record(buffer.ended, False) for scope in list(lane.open_scopes)]
-        flat = list(lane.scopes) + [value for record in still_open for value in record]
-        scope_lane += [index] * _append(scopes, flat)
+    op_thread: list[int] = []
+    scope_thread: list[int] = []
+    for index, thread in enumerate(threads):
+        op_thread += [index] * _append(ops, thread.ops)
+        still_open = [scope.record(buffer.ended, False) for scope in list(thread.open_scopes)]
+        flat = list(thread.scopes) + [value for record in still_open for value in record]
+        scope_thread += [index] * _append(scopes, flat)
     start = np.array(ops["start"] + scopes["start"], np.int64)
     end = np.array(ops["end"] + scopes["end"], np.int64)
     order = np.lexsort((start - end, start))
-    count = len(op_lane)
+    count = len(op_thread)
     return Rows(
         start=start[order],
         end=end[order],
-        thread=np.array(op_lane + scope_lane, np.int32)[order],
+        thread=np.array(op_thread + scope_thread, np.int32)[order],
         op=np.where(order < count, order, -1),
         scope=np.where(order < count, -1, order - count),
         ops=ops,
         scopes=scopes,
-        lanes=lanes,
+        threads=threads,
     )
 
 

@@ -46,7 +46,7 @@ def freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
     dropped = buffer.close()
     with collector_paused():
         trace = _freeze(buffer, vocabulary)
-    buffer.lanes.clear()
+    buffer.threads.clear()
     if dropped:
         warn(
             f"recording stopped at max_events={buffer.limit:,}, {dropped:,} more events were dropped: "
@@ -81,7 +81,7 @@ def _freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
         start_ns=rows.start + offset,
         duration_ns=rows.end - rows.start,
         track=rows.thread,
-        tracks=tuple(lane.track for lane in rows.lanes),
+        tracks=tuple(thread.track for thread in rows.threads),
         phase=settled(phase, undecided, np.zeros(len(rows), np.bool_)),
         correlation_id=np.where(is_op, np.cumsum(is_op), 0),
         sequence_nr=np.where(is_of_step, -1, links.sequence_nr),

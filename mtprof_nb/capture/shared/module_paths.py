@@ -57,14 +57,14 @@ class ModulePaths:
 
     def enter(self, module: Any) -> None:
         """The forward of `module` begins on this thread."""
-        running = self._local.lane.modules
+        running = self._local.records.modules
         parent, path = running[-1] if running else (None, "")
         found = self._names.path(parent() if parent is not None else None, path, module)
         running.append((weakref.ref(module), found))
 
     def leave(self, module: Any) -> None:
         """Note that a module's call has ended, also by an exception. Calls inside it without a note end with it."""
-        running = self._local.lane.modules
+        running = self._local.records.modules
         while running and running.pop()[0]() is not module:
             pass
 
