@@ -83,10 +83,8 @@ MtprofMagics.mtprofile_config.__doc__ = CONFIG_PARSER.format_help()
 
 
 def load(ip: InteractiveShell) -> None:
-    """Add the magics to `ip`."""
     installation.install(ip, MtprofMagics)
 
 
 def unload(ip: InteractiveShell) -> None:
-    """Remove the magics from `ip`."""
     installation.remove(ip, MtprofMagics)

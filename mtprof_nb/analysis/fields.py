@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from mtprof_nb.model.input_values import from_text
-from mtprof_nb.model.trace import KINDS, OP, PHASES, Trace
+from mtprof_nb.model.trace import KINDS, OP, PHASES, Int32, Trace
 
 
 def field(trace: Trace, position: int, key: str) -> Any:
@@ -21,7 +21,6 @@ def field(trace: Trace, position: int, key: str) -> Any:
 
 
 def keys(trace: Trace, position: int) -> Iterator[str]:
-    """The keys of the event at `position`."""
     yield from (key for key, known in _FIELDS.items() if known.is_there(trace, position))
     yield from _memory_fields(trace, position)
 
@@ -52,34 +51,35 @@ def _has(column: str) -> Callable[[Trace, int], bool]:
     return is_there
 
 
-def _nested_list(value: Any) -> Any:
-    return [_nested_list(item) for item in value] if isinstance(value, tuple) else value
+def entry(column: Int32 | None, table: Sequence[Any], position: int) -> Any:
+    """The entry of a table that an optional column points to at `position`; None where there is none."""
+    row = -1 if column is None else column.item(position)
+    return table[row] if row >= 0 and table else None
+
+
+def _nested_list(value: tuple[Any, ...]) -> list[Any]:
+    return [_nested_list(item) if isinstance(item, tuple) else item for item in value]
 
 
 def input_shapes(trace: Trace, position: int) -> list[Any]:
     """A list per input, nested for a list of tensors; empty where shapes were not recorded."""
-    shape = -1 if trace.shape is None else trace.shape.item(position)
-    shapes: list[Any] = _nested_list(trace.shapes[shape]) if shape >= 0 else []
-    return shapes
+    return _nested_list(entry(trace.shape, trace.shapes, position) or ())
 
 
 def input_strides(trace: Trace, position: int) -> list[Any]:
     """A list of strides per input, nested for a list of tensors; empty where they were not recorded."""
-    shape = -1 if trace.shape is None or not trace.strides else trace.shape.item(position)
-    strides: list[Any] = _nested_list(trace.strides[shape]) if shape >= 0 else []
-    return strides
+    return _nested_list(entry(trace.shape, trace.strides, position) or ())
 
 
 def input_values(trace: Trace, position: int) -> tuple[list[Any], dict[str, Any]]:
     """Values of positional inputs, None for a tensor, and by keyword; both empty where they were not recorded."""
-    values = -1 if trace.values is None else trace.values.item(position)
-    return from_text(trace.value_texts[values]) if values >= 0 else ([], {})
+    text = entry(trace.values, trace.value_texts, position)
+    return ([], {}) if text is None else from_text(text)
 
 
 def extra(trace: Trace, position: int) -> dict[str, str]:
     """Metadata of a collective or of a device for an event: JSON text by key; empty without any."""
-    said = -1 if trace.extra is None else trace.extra.item(position)
-    metadata: dict[str, str] = json.loads(trace.extras[said]) if said >= 0 else {}
+    metadata: dict[str, str] = json.loads(entry(trace.extra, trace.extras, position) or "{}")
     return metadata
 
 

@@ -32,7 +32,6 @@ class Lanes:
 
     @property
     def rows(self) -> int:
-        """How many rows there are in all."""
         return sum(lane.rows for lane in self.lanes)
 
 

@@ -28,7 +28,6 @@ class PythonNumbers:
 
 @once_a_trace
 def python_numbers(trace: Trace) -> PythonNumbers:
-    """The numbers of all Python calls of `trace`."""
     return numbers_among(trace, trace.kind == PYTHON)
 
 

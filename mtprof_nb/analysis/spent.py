@@ -50,7 +50,6 @@ def _sums(groups: Groups, rows: Int64, values: Int64) -> Int64:
 
 
 def _with_submodules(trace: Trace, groups: Groups, own: Int64) -> Int64:
-    """The time of each module and its submodules."""
     if trace.module is None:
         return own
     module = trace.module[groups.first].tolist()

@@ -50,7 +50,6 @@ class Summary:
 
 @once_a_trace
 def summary(trace: Trace) -> Summary:
-    """The key figures of `trace`."""
     costs, is_op = op_costs(trace), counted_ops(trace)
     phases_ns = sums(trace.phase[is_op], costs.self_ns[is_op], len(PHASES))
     # Stacks hold Python frames of threads that ran no op, and of the moments after the last step.

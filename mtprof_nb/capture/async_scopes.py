@@ -62,7 +62,6 @@ class OpenScopes:
         return found
 
     def entered(self, scope: OpenScope) -> None:
-        """Note that the scope is open now."""
         scope.entered_ns = self._clock.now_ns()
 
     def left(self, scope: OpenScope) -> None:

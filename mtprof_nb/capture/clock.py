@@ -21,7 +21,6 @@ class Clock:
         self.offset_ns = min(_apart_and_offset_ns() for _ in range(8))[1]
 
     def now_ns(self) -> int:
-        """The present moment."""
         return time.perf_counter_ns() + self.offset_ns
 
     def wall_ahead_ns(self) -> int:

@@ -17,7 +17,6 @@ class ImportWatcher(MetaPathFinder):
         self._imported = imported
 
     def install(self) -> None:
-        """Watch from now on."""
         sys.meta_path.insert(0, self)
 
     def remove(self) -> None:

@@ -81,7 +81,6 @@ class Session:
         return self.window
 
     def start(self) -> None:
-        """Record in the prepared window."""
         cast("Window", self.window).start()
         self.is_recording = True
 
@@ -99,7 +98,6 @@ _active: Session | None = None
 
 
 def active() -> Session | None:
-    """The session that is running in this process."""
     return _active
 
 

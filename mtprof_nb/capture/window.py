@@ -45,7 +45,6 @@ class Window:
         self.hooks["dispatch"] = self._beside
 
     def prepare(self) -> None:
-        """Do slow work before the recording starts."""
         for hook in self.hooks.values():
             hook.prepare()
 

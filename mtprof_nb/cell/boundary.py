@@ -30,7 +30,6 @@ class Boundary:
         self._replaced = vars(ip).get(_TRACEBACK)
 
     def install(self) -> None:
-        """Start watching for the end."""
         if self._ip.ast_node_interactivity != "all":
             sys.displayhook = self._before_display
         self._ip.showtraceback = self._before_traceback

@@ -77,7 +77,6 @@ class FlagParser(argparse.ArgumentParser):
 
     @property
     def spellings(self) -> list[str]:
-        """Every spelling of every flag."""
         negations = [option.negation for option in self.options if option.negatable]
         return [spelling for option in self.options for spelling in option.spellings] + negations
 

@@ -34,7 +34,6 @@ class Allocations(Record):
         return len(self.time_ns)
 
     def take(self, rows: npt.ArrayLike) -> Allocations:
-        """The records at positions `rows`."""
         order = np.asarray(rows)
         return replace(self, **{name: column[order] for name, column in self.columns.items()})
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 import numpy as np
 
 from mtprof_nb.analysis.costs import loose_allocations
+from mtprof_nb.analysis.fields import entry
 from mtprof_nb.analysis.groups import Groups, Key, flat_shapes, frames_key, group
 from mtprof_nb.analysis.sort_keys import TORCH_KEYS
 from mtprof_nb.model.trace import PYTHON, Int64, Trace
@@ -244,7 +245,8 @@ def key_averages(
     for row, first in zip(rows, first_events.tolist(), strict=True):
         event = Event(trace, first)
         row.overload_name = event.overload_name if group_by_overload_name else ""
-        row.input_shapes = _shapes_of(trace, first) if group_by_input_shape else ""
+        shapes = flat_shapes(entry(trace.shape, trace.shapes, first) or ())
+        row.input_shapes = [list(sizes) for sizes in shapes] if group_by_input_shape else ""
         row.stack = event.stack[:group_by_stack_n] if group_by_stack_n > 0 else []
     if positions is None:
         rows = _with_loose_memory(trace, trace.start_ns[first_events], rows, [] if group_by_input_shape else "")
@@ -254,11 +256,6 @@ def key_averages(
         profile_memory=trace.recorded.profile_memory,
         with_flops=trace.recorded.with_flops,
     )
-
-
-def _shapes_of(trace: Trace, position: int) -> list[Any]:
-    shape = -1 if trace.shape is None else trace.shape.item(position)
-    return [list(sizes) for sizes in flat_shapes(trace.shapes[shape])] if shape >= 0 else []
 
 
 def _rows(trace: Trace, groups: Groups, shown: Int64) -> list[FunctionEventAvg]:

@@ -26,7 +26,6 @@ class Interval(NamedTuple):
     end: float
 
     def elapsed_us(self) -> float:
-        """Length of the interval."""
         return self.end - self.start
 
 
@@ -158,8 +157,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
     @property
     def overload_name(self) -> str:
         """The overload of an op where it was recorded."""
-        overload = -1 if self._trace.overload is None else self._trace.overload.item(self._position)
-        return self._trace.overloads[overload] if overload >= 0 else ""
+        return fields.entry(self._trace.overload, self._trace.overloads, self._position) or ""
 
     @property
     def device_type(self) -> DeviceName:
@@ -205,8 +203,7 @@ class Event(FormattedTimes, Mapping[str, Any]):
     @property
     def input_dtypes(self) -> list[str]:
         """The element type of each input, "" for one that is not a tensor; empty unless shapes were recorded."""
-        shape = -1 if self._trace.shape is None else self._trace.shape.item(self._position)
-        return list(self._trace.dtypes[shape]) if shape >= 0 else []
+        return list(fields.entry(self._trace.shape, self._trace.dtypes, self._position) or ())
 
     @property
     def structured_input_strides(self) -> list[Any]:

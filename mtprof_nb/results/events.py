@@ -69,15 +69,12 @@ class Events(TextTable, MutableSequence[Event]):
         self._changeable().insert(index, _checked(value))
 
     def sort(self, *, key: Callable[[Event], Any], reverse: bool = False) -> None:
-        """Sort the events by `key`."""
         self._changeable().sort(key=key, reverse=reverse)
 
     def reverse(self) -> None:
-        """Reverse the order."""
         self._changeable().reverse()
 
     def clear(self) -> None:
-        """Remove all events."""
         self._held = []
 
     def copy(self) -> Events:

@@ -275,9 +275,7 @@ def _time_columns(rows: Sequence[Row], unit: str | None) -> list[TextColumn]:
 
 
 def _device_with_time(rows: Sequence[Row]) -> str | None:
-    if not any(row.self_device_time_total > 0 for row in rows):
-        return None
-    return _device_name(rows)
+    return _device_name(rows) if any(row.self_device_time_total > 0 for row in rows) else None
 
 
 def _device_name(rows: Sequence[Row]) -> str:

@@ -37,7 +37,6 @@ class Attribution:
 
     @cached_property
     def lines(self) -> tuple[SourceLine, ...]:
-        """Every line of any chain."""
         return self.chains.lines
 
     @cached_property
@@ -49,7 +48,6 @@ class Attribution:
 
 @once_a_trace
 def attribution(trace: Trace) -> Attribution:
-    """The lines of each event of `trace`."""
     chains = Chains()
     return Attribution(_Attributor(trace, chains).chain(), chains)
 

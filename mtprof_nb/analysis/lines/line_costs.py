@@ -43,7 +43,6 @@ class LineCosts:
 
 @once_a_trace
 def line_costs(trace: Trace) -> LineCosts:
-    """The costs of every line of `trace`."""
     is_op = counted_ops(trace)
     costs, caused = op_costs(trace), attribution(trace)
     size = len(caused.chains.lines) + 1

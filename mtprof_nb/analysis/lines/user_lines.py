@@ -23,15 +23,12 @@ class Chains(ChainInterner[SourceLine]):
 
     @property
     def lines(self) -> tuple[SourceLine, ...]:
-        """Every line of any chain."""
         return tuple(self._items)
 
     def line(self, node: int) -> int:
-        """The innermost line of a chain."""
         return self._item_of[node]
 
     def innermost_first(self, node: int) -> list[int]:
-        """The lines of a chain."""
         return [self._item_of[one] for one in self._callers(node)]
 
     def _callers(self, node: int) -> Iterator[int]:

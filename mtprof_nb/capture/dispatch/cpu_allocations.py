@@ -36,20 +36,17 @@ class KinetoMemory:
             self._hook = _MemoryHook(self._request)
 
     def prepare(self) -> None:
-        """Warm Kineto up."""
         if self._hook is None:
             warn("profile_memory: this build of PyTorch has no Kineto, so CPU memory is not recorded")
         else:
             self._hook.prepare()
 
     def start(self) -> None:
-        """Record from here on."""
         self._wall.note()
         if self._hook is not None:
             self._hook.start()
 
     def abandon(self) -> None:
-        """In a forked child: record no more there."""
         if self._hook is not None:
             self._hook.abandon()
 

@@ -22,7 +22,6 @@ class ThreadFollower:
         self._patches = Patches()
 
     def install(self) -> None:
-        """Follow from now on."""
         from concurrent.futures import thread as pool
 
         self._patches.replace(threading.Thread, "_bootstrap_inner", self._followed)

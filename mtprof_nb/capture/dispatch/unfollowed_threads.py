@@ -33,7 +33,6 @@ class UnfollowedThreads:
         self._hook: KinetoHook | None = None
 
     def start(self) -> None:
-        """Record them from here on."""
         self._threads.note()
         if not (self._can_record and self._threads.native_ids):
             return
@@ -50,7 +49,6 @@ class UnfollowedThreads:
             self._hook.toggle(enable, activities)
 
     def abandon(self) -> None:
-        """In a forked child: record no more there."""
         if self._hook is not None:
             self._hook.abandon()
 

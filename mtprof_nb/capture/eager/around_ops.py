@@ -109,8 +109,6 @@ def follow_scopes(patches: Patches, record_function: type, buffer: Buffer) -> No
 
 
 def follow_modules(patches: Patches, module: type, paths: ModulePaths) -> None:
-    """Follow the modules that are running."""
-
     def following(call: Callable[..., Any]) -> Callable[..., Any]:
         def forward(called: Any, *args: Any, **kwargs: Any) -> Any:
             paths.enter(called)

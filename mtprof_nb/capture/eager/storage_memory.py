@@ -44,8 +44,6 @@ class StorageMemory:
         self._lock = threading.RLock()
 
     def install(self, patches: Patches) -> None:
-        """Count from now on."""
-
         def counting(original: Callable[..., None]) -> Callable[..., None]:
             def init(storage: Any, array: Any, *args: Any, **kwargs: Any) -> None:
                 original(storage, array, *args, **kwargs)

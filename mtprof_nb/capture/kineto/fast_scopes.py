@@ -57,7 +57,6 @@ class FastScopes:
         self.left: list[FastScope] = []
 
     def install(self) -> None:
-        """Note scopes that are made from here on."""
         self._patches.replace(self._module, "_RecordFunctionFast", self._maker)
         self.is_noting = True
 

@@ -92,12 +92,10 @@ class KinetoColumns:
 
     @cached_property
     def end_ns(self) -> Int64:
-        """End of each event."""
         return self.start_ns + self.duration_ns
 
     @property
     def intervals(self) -> ThreadIntervals:
-        """Start, end and thread of each event."""
         return ThreadIntervals(self.start_ns, self.end_ns, self.thread)
 
     def unfinished(self) -> list[Unfinished]:

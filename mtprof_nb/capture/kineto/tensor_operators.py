@@ -37,7 +37,6 @@ class TensorOperators:
         self._handle_torch_function = torch.overrides.handle_torch_function
 
     def install(self) -> None:
-        """Put the Python operators in place."""
         wrappers = {
             self._binary: _BINARY.split(),
             self._unary: _UNARY.split(),
@@ -53,7 +52,6 @@ class TensorOperators:
                 setattr(self._tensor, name, operator)
 
     def remove(self) -> None:
-        """Leave the class as it was found."""
         while self._replaced:
             name, own = self._replaced.pop()
             if own is None:

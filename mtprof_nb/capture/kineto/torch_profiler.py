@@ -40,7 +40,6 @@ def is_active(torch: Any) -> bool:
 
 
 def activities_of(torch: Any, names: Iterable[str]) -> set[Any]:
-    """Torch's activities of these names."""
     return {getattr(torch.profiler.ProfilerActivity, _TORCH_ACTIVITY.get(name, name)) for name in names}
 
 

@@ -104,7 +104,6 @@ class MarkBuffers:
         self.ended_ns = self.ended_ns or time.perf_counter_ns()
 
     def measure_costs(self) -> None:
-        """Measure what a mark costs now."""
         self.costs.measure(lambda: MarkBuffers(callable))
 
     def threads(self) -> list[ThreadMarks]:

@@ -44,7 +44,6 @@ class MarkCosts:
 
     @property
     def function_ns(self) -> int:
-        """The cost of a mark in a function."""
         return _median(self._function)
 
     def measure(self, make: Callable[[], MarkBuffers]) -> None:

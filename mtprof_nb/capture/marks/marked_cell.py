@@ -83,7 +83,6 @@ class Marks:
 
     @property
     def has_code(self) -> bool:
-        """Whether any code was marked."""
         return bool(self._units)
 
     def mark(self, tree: ast.Module, skip: int = 0, is_compiled_in_parts: bool = False) -> ast.Module:
@@ -258,11 +257,9 @@ class CellMarker:
         self._current: Marks | None = None
 
     def install(self) -> None:
-        """Look at every cell from now on."""
         self._ip.ast_transformers.append(self)
 
     def remove(self) -> None:
-        """Look at no cell any more."""
         if self in self._ip.ast_transformers:
             self._ip.ast_transformers.remove(self)
 

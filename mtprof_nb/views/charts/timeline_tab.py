@@ -64,7 +64,6 @@ class TimelineTab:
         return arranged(self._scene.trace, self._scene.show_all)
 
     def first(self) -> Answer:
-        """The whole trace."""
         if not len(self._scene.trace):
             return {"empty": "Nothing was recorded, so there is no timeline."}
         begin, end = self._chart.whole_ns

@@ -74,6 +74,5 @@ def script(tabs: tuple[str, ...]) -> str:
 
 @cache
 def style() -> str:
-    """The panel's style sheet."""
     sheets = sorted(_FOLDER.rglob("*.css"), key=lambda path: path.name)
     return "\n".join(path.read_text(encoding="utf-8") for path in sheets)

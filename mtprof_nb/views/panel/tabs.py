@@ -19,7 +19,6 @@ class TabKind(NamedTuple):
     eager_events: int = 300_000
 
     def make(self, scene: Scene) -> Tab:
-        """The tab of one panel."""
         module, _, name = self.factory.partition(":")
         tab: Tab = getattr(import_module(module), name)(scene)
         return tab
