@@ -24,9 +24,9 @@ from mtprof_nb.cell import flags, options
 from mtprof_nb.errors import HookError
 from mtprof_nb.model import schema
 from mtprof_nb.model.merge import merge
-from mtprof_nb.model.schema import Absent, Int64, schema_of
+from mtprof_nb.model.schema import Absent, Int32, Int64, PointsInto, schema_of
 from mtprof_nb.model.source_files import is_user_file
-from mtprof_nb.model.trace import OP, Trace
+from mtprof_nb.model.trace import OP, StackTree, Trace
 from mtprof_nb.views.panel import wire
 from mtprof_nb.views.scene import Answer, Question, Scene
 
@@ -167,20 +167,29 @@ def test_a_hook_whose_runtime_is_missing_says_so(monkeypatch: pytest.MonkeyPatch
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WarmTrace(Trace):
-    """A trace with one column more."""
+    """A trace with two columns more."""
 
     #: Degrees, -1 if unknown.
     degrees: Annotated[Int64 | None, Absent(-1)] = None
+    #: C++ stack of the event.
+    native_stack: Annotated[Int32 | None, PointsInto("native_stacks")] = None
+    #: C++ stacks.
+    native_stacks: StackTree | None = None
 
 
 def test_a_new_column_is_merged_selected_and_made_by_hand_without_further_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(schema._SCHEMAS, Trace, schema_of(WarmTrace))
     monkeypatch.setattr(traces, "Trace", WarmTrace)
-    warm, cold = make_trace([event("mm", 5, 9, degrees=40)]), make_trace([event("add", 0, 3)])
+    frames = [("b.cpp", 2, "g"), ("a.cpp", 1, "f")]
+    warm = make_trace([event("mm", 5, 9, degrees=40, native_stack=frames)])
+    cold = make_trace([event("add", 0, 3)])
 
     both: Any = merge([warm, cold])
 
     assert both.degrees.tolist() == [-1, 40]
+    assert both.native_stack.tolist() == [-1, 1]
+    assert both.native_stacks.stack(1) == frames
+    assert warm.nbytes == cold.nbytes + 8 + 4 + 2 * (4 + 4), "a column of degrees, one of stacks, and two frames"
     assert both.take(np.array([1])).degrees.tolist() == [40]
     assert merge([cold, cold]).columns.keys() == make_trace([]).columns.keys()
 

@@ -28,7 +28,6 @@ from mtprof_nb.model.trace import (
 )
 
 Row = dict[str, Any]
-_STACK_TREES = ("stacks", "line_stacks")
 #: The column that is there where a flag was on.
 _COLUMNS_OF_FLAGS = {
     "record_shapes": "shape",
@@ -97,7 +96,7 @@ class _Tables:
         self._stacks: dict[str, StackInterner] = {}
 
     def position(self, table: str, entry: Any) -> int:
-        if table in _STACK_TREES:
+        if table in schema_of(Trace).records:
             frames = (Frame(*frame) for frame in reversed(entry))
             return self._stacks.setdefault(table, StackInterner()).stack(frames)
         known = self._entries.setdefault(table, {})

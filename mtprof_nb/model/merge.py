@@ -38,7 +38,7 @@ class _Merger:
         changed: dict[str, Any] = {}
         for table in schema.tables:
             changed |= (
-                self._stacks(table) if table in _STACK_TREES else self._table(table, schema.beside.get(table, ()))
+                self._stacks(table) if table in schema.records else self._table(table, schema.beside.get(table, ()))
             )
         moved = [self._follow(part, number) for number, part in enumerate(self._parts)]
         changed |= concatenated(Trace, moved)
@@ -87,9 +87,6 @@ class _Merger:
         if column.table and len(moved := self._moved[column.table][number]):
             return np.where(values >= 0, moved[values], -1)
         return values
-
-
-_STACK_TREES = ("stacks", "line_stacks")
 
 
 def _with_same_processes(parts: Sequence[Trace]) -> list[Trace]:

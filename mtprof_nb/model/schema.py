@@ -78,6 +78,8 @@ class Schema:
     #: For each table that has others beside it, their names.
     beside: Mapping[str, tuple[str, ...]]
     joins: Mapping[str, Callable[[list[Any]], Any]]
+    #: The fields that hold other records. A table that is one is a tree of stacks.
+    records: Mapping[str, type[Record]]
 
     @property
     def tables(self) -> list[str]:
@@ -99,17 +101,21 @@ def _read_schema(record: type) -> Schema:
     columns: dict[str, Column] = {}
     beside: dict[str, tuple[str, ...]] = {}
     joins: dict[str, Callable[[list[Any]], Any]] = {}
+    records: dict[str, type[Record]] = {}
     for name, hint in get_type_hints(record, include_extras=True).items():
         hint, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         found = [_DTYPES[kind] for kind in (hint, *get_args(hint)) if kind in _DTYPES]
         if found:
             columns[name] = _column(name, found[0], hint not in _DTYPES, notes)
+        for kind in (hint, *get_args(hint)):
+            if isinstance(kind, type) and issubclass(kind, Record):
+                records[name] = kind
         for note in notes:
             if isinstance(note, Beside):
                 beside[note.table] = (*beside.get(note.table, ()), name)
             elif isinstance(note, Joined):
                 joins[name] = note.how
-    return Schema(columns, beside, joins)
+    return Schema(columns, beside, joins, records)
 
 
 def _column(name: str, dtype: Any, is_optional: bool, notes: list[Any]) -> Column:

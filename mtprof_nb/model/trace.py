@@ -357,8 +357,8 @@ class Trace(Record):
     @property
     def nbytes(self) -> int:
         """Bytes held by the columns, tables of strings not counted."""
-        owners = [owner for owner in (self, self.allocations, self.stacks, self.line_stacks) if owner is not None]
-        return sum(column.nbytes for owner in owners for column in owner.columns.values())
+        owners = [self, *(getattr(self, name) for name in schema_of(Trace).records)]
+        return sum(column.nbytes for owner in owners if owner is not None for column in owner.columns.values())
 
     def sorted(self) -> Trace:
         """Return the trace with its events in the order this class promises; references between events follow."""
