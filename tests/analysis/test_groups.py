@@ -233,8 +233,8 @@ def test_a_line_of_a_cell_is_known_by_the_text_of_the_cell():
         trace = make_trace(rows, sources=dict(zip(files, texts, strict=True)))
         return [group(trace, key).values(trace) for key in ("line", frames_key(2))]
 
-    files = ["<ipython-input-3-ab>", "/tmp/ipykernel_7/12.py", "<ipython-input-9-cd>", "m.py"]
-    others = ["<ipython-input-4-ef>", "/tmp/ipykernel_8/34.py", "<ipython-input-8-gh>", "m.py"]
+    files = ["<ipython-input-3-ab>", "/home/me/ipykernel_7/12.py", "<ipython-input-9-cd>", "m.py"]
+    others = ["<ipython-input-4-ef>", "/home/me/ipykernel_8/34.py", "<ipython-input-8-gh>", "m.py"]
     cells, texts = ["f()", "g()", "f()"], ["f()", "g()", "f()", "f()"]
 
     assert recorded(files, texts) == recorded(others, texts)
