@@ -6,9 +6,10 @@ import pytest
 from traces import event, make_trace
 
 from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.analysis.summary import summary
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.schema import schema_of
-from mtprof_nb.model.trace import Allocations, Frame, OutsideOps, SourceLine, StackInterner, Trace, Track
+from mtprof_nb.model.trace import Allocations, Frame, OutsideOps, Recorded, SourceLine, StackInterner, Trace, Track
 
 
 def names(trace):
@@ -58,6 +59,31 @@ def test_what_an_empty_part_dropped_is_dropped_from_all():
     trace = make_trace([event("mm", 0, 1)], dropped=2)
     both = merge([trace, make_trace([], dropped=3, dropped_exactly=False)])
     assert (names(both), both.dropped, both.dropped_exactly) == (["mm"], 5, False)
+
+
+def test_a_window_without_events_counts_with_the_time_that_it_took():
+    trace = make_trace([event("mm", 10, 20)], pid=7, windows=((10, 20),), own_ns=1, overhead_ns=3)
+    empty = make_trace([], pid=7, began_ns=30, ended_ns=50, windows=((30, 50),), own_ns=2, overhead_ns=4)
+    for both in (merge([trace, empty]), merge([empty, trace])):
+        assert (names(both), both.windows) == (["mm"], ((10, 20), (30, 50)))
+        assert (both.began_ns, both.ended_ns, both.own_ns, both.overhead_ns) == (10, 50, 3, 7)
+        assert (len(both.processes), summary(both).wall_ns) == (1, 30)
+
+
+def test_what_any_part_recorded_is_recorded_in_either_order():
+    first, second = make_trace([event("mm", 0, 1, flops=4)]), make_trace([event("mm", 5, 6, module="Net")])
+    expected = Recorded(with_flops=True, with_modules=True)
+    assert merge([first, second]).recorded == merge([second, first]).recorded == expected
+
+
+def test_metadata_in_which_processes_disagree_names_the_process():
+    def recorded(pid, rank, **metadata):
+        return make_trace([event("mm", 0, 1)], pid=pid, rank=rank, metadata=metadata)
+
+    ranks = merge([recorded(1, 0, seed="1", lr="3"), recorded(2, 1, seed="2", lr="3"), recorded(3, 2, only="4")])
+    assert dict(ranks.metadata) == {"rank 0, seed": "1", "lr": "3", "rank 1, seed": "2", "only": "4"}
+    restarted = merge([recorded(1, 0, seed="1"), recorded(2, 0, seed="2")])
+    assert dict(restarted.metadata) == {"process 0, seed": "1", "process 1, seed": "2"}
 
 
 def test_the_time_that_recording_added_is_known_where_every_part_knows_it():

@@ -14,9 +14,12 @@ from mtprof_nb.model.trace import OP, Allocations, Process, Trace, Track, empty_
 
 
 def merge(traces: Sequence[Trace]) -> Trace:
-    """All events of `traces`, tables joined. The schema of `Trace` says how each other field is joined."""
-    tell = (trace for trace in traces if len(trace) or trace.allocations is not None or trace.dropped)
-    parts = list(tell) or list(traces[:1])
+    """All events of `traces`, tables joined. The schema of `Trace` says how each other field is joined.
+
+    A part without events counts where it has a window, allocations or dropped events.
+    """
+    found = [part for part in traces if len(part) or part.windows or part.allocations is not None or part.dropped]
+    parts = found or list(traces[:1])
     if not parts:
         return empty_trace()
     if len(parts) == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
@@ -12,6 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.model.allocations import Allocations as Allocations
+from mtprof_nb.model.outside_ops import OutsideOps as OutsideOps
+from mtprof_nb.model.outside_ops import SourceLine as SourceLine
+from mtprof_nb.model.outside_ops import summed
 from mtprof_nb.model.schema import POINTS_TO_EVENT, Absent, Beside, Joined, PointsInto, Record, concatenated, schema_of
 from mtprof_nb.model.schema import Bool as Bool
 from mtprof_nb.model.schema import Int8 as Int8
@@ -22,6 +25,7 @@ from mtprof_nb.model.stack_tree import StackInterner as StackInterner
 from mtprof_nb.model.stack_tree import StackTree as StackTree
 from mtprof_nb.model.tracks import Process as Process
 from mtprof_nb.model.tracks import Track as Track
+from mtprof_nb.model.tracks import joined_metadata
 
 
 class Kind(NamedTuple):
@@ -87,23 +91,6 @@ class Collective(NamedTuple):
     out_elements: int = -1
 
 
-class SourceLine(NamedTuple):
-    """One line of a file, or of a notebook cell (then `file` is the cell's compiled file name)."""
-
-    file: str
-    line: int
-
-
-class OutsideOps(NamedTuple):
-    """Time in which no op ran on any thread of the process: in a line itself, and with the lines that it called.
-
-    Times of several processes are summed.
-    """
-
-    own_ns: int
-    total_ns: int
-
-
 @dataclass(frozen=True)
 class Recorded:
     """Which optional facts this recording was asked for."""
@@ -123,24 +110,16 @@ def _in_order(parts: list[Iterable[Any]]) -> tuple[Any, ...]:
     return tuple(sorted({entry for part in parts for entry in part}))
 
 
+def _recorded(parts: list[Recorded]) -> Recorded:
+    return Recorded(*map(any, zip(*map(astuple, parts), strict=True)))
+
+
 def _updated(parts: list[Mapping[Any, Any]]) -> dict[Any, Any]:
     return {key: value for part in parts for key, value in part.items()}
 
 
 def _overhead_ns(parts: list[int]) -> int:
     return -1 if min(parts) < 0 else sum(parts)
-
-
-def _outside(parts: list[Mapping[SourceLine, OutsideOps] | None]) -> dict[SourceLine, OutsideOps] | None:
-    """The sums of each line over all parts; None where one does not know them."""
-    found: dict[SourceLine, OutsideOps] = {}
-    for part in parts:
-        if part is None:
-            return None
-        for line, (own_ns, total_ns) in part.items():
-            known = found.get(line, OutsideOps(0, 0))
-            found[line] = OutsideOps(known.own_ns + own_ns, known.total_ns + total_ns)
-    return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -255,12 +234,12 @@ class Trace(Record):
     #: Allocator events. None without `profile_memory`.
     allocations: Allocations | None = None
     #: For each marked line that ran, the time during which no op ran. None if no line was marked, or ops are missing.
-    outside: Annotated[Mapping[SourceLine, OutsideOps] | None, Joined(_outside)] = None
+    outside: Annotated[Mapping[SourceLine, OutsideOps] | None, Joined(summed)] = None
     #: Source text of notebook cells and of the user's files when the recording ended, by file name.
     sources: Annotated[Mapping[str, str], Joined(_updated)] = field(default_factory=dict)
 
     #: Flags of the recording.
-    recorded: Recorded = field(default_factory=Recorded)
+    recorded: Annotated[Recorded, Joined(_recorded)] = field(default_factory=Recorded)
     #: Start of the recording, Unix nanoseconds.
     began_ns: Annotated[int, Joined(min)] = 0
     #: End of the recording, Unix nanoseconds.
@@ -346,8 +325,11 @@ class Trace(Record):
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """The user's metadata of all processes: key to JSON text."""
-        return MappingProxyType({key: text for process in self.processes for key, text in process.metadata})
+        """The user's metadata of all processes: key to JSON text.
+
+        A key for which processes have different texts is there once for each: `rank 0, seed` and `rank 1, seed`.
+        """
+        return MappingProxyType(joined_metadata(self.processes))
 
     @property
     def end_ns(self) -> Int64:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -21,6 +23,17 @@ class Process(NamedTuple):
         """The label and the rank, or where neither is known, the host and the number."""
         rank = f"rank {self.rank}" if self.rank >= 0 else ""
         return " ".join(filter(None, (self.label, rank))) or f"{self.host} process {self.pid}".lstrip()
+
+
+def joined_metadata(processes: Sequence[Process]) -> dict[str, str]:
+    """The metadata of all processes; the title of the process is before a key for which texts differ."""
+    texts = Counter(key for key, _ in {pair for process in processes for pair in process.metadata})
+    titles = Counter(process.title for process in processes)
+    found: dict[str, str] = {}
+    for number, process in enumerate(processes):
+        title = process.title if titles[process.title] == 1 else f"process {number}"
+        found |= {key if texts[key] == 1 else f"{title}, {key}": text for key, text in process.metadata}
+    return found
 
 
 class Track(NamedTuple):
