@@ -63,12 +63,12 @@ _TORCH_NAMES = (
 
 def load_ipython_extension(ip: Any) -> None:
     """`%load_ext mtprof_nb`: add `%%mtprofile`, `%mtprofile` and `%mtprofile_config` to this shell."""
-    import_module("mtprof_nb.magic").load(ip)
+    import_module("mtprof_nb.cell.installation").install(ip, import_module("mtprof_nb.magic").MtprofMagics)
 
 
 def unload_ipython_extension(ip: Any) -> None:
     """`%unload_ext mtprof_nb`: remove the magics."""
-    import_module("mtprof_nb.magic").unload(ip)
+    import_module("mtprof_nb.cell.installation").remove(ip, import_module("mtprof_nb.magic").MtprofMagics)
 
 
 def __getattr__(name: str) -> Any:

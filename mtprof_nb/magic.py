@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core import magic
 
-from mtprof_nb.cell import installation, statement
+from mtprof_nb.cell import statement
 from mtprof_nb.cell.delivery import deliver
 from mtprof_nb.cell.flags import CONFIG_PARSER, PARSER, Defaults, Flags
 from mtprof_nb.cell.recording import Recording
@@ -80,11 +80,3 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
 
 MtprofMagics.profile_cell.__doc__ = MtprofMagics.profile_statement.__doc__ = PARSER.format_help()
 MtprofMagics.mtprofile_config.__doc__ = CONFIG_PARSER.format_help()
-
-
-def load(ip: InteractiveShell) -> None:
-    installation.install(ip, MtprofMagics)
-
-
-def unload(ip: InteractiveShell) -> None:
-    installation.remove(ip, MtprofMagics)

@@ -73,9 +73,8 @@ class _Builder:
         self.of_event = np.zeros(len(trace), np.int32)
         self.by_frames = has_frames(trace)
         self._trace = trace
-        self._parents = [np.array([-1], np.int32)]
-        self._frames = [np.array([-1], np.int32)]
-        self._events = [np.array([-1], np.int32)]
+        #: Parent, frame and event of each node so far; the root has none.
+        self._nodes = [np.full((3, 1), -1, np.int32)]
         self._size = 1
         self._of_stack = np.zeros(1, np.int32)
         if self.by_frames and trace.stacks is not None:
@@ -91,7 +90,7 @@ class _Builder:
             above = of_stack[parent] if parent >= 0 else 0
             of_stack.append(above if hidden[frame] else nodes.setdefault((above, frame), len(nodes) + 1))
         parents, frames = np.array(list(nodes), np.int32).reshape(-1, 2).T
-        self._append(parents, frames, np.full(len(nodes), -1, np.int32))
+        self._append(parents, frames, -1)
         return np.array([*of_stack, 0], np.int32)
 
     def add(self, events: Int64, above: Int32, in_op: Bool, names: Int32) -> None:
@@ -99,20 +98,14 @@ class _Builder:
         if self.by_frames and self._trace.stack is not None:
             above = np.where(in_op, above, self._of_stack[self._trace.stack[events]])
         key = above.astype(np.int64) * (len(self._trace.names) + 1) + names[events]
-        distinct, first, number = np.unique(key, return_index=True, return_inverse=True)
+        _, first, number = np.unique(key, return_index=True, return_inverse=True)
         self.of_event[events] = self._size + number
-        self._append(above[first], np.full(len(distinct), -1, np.int32), events[first].astype(np.int32))
+        self._append(above[first], -1, events[first])
 
-    def _append(self, parents: Int32, frames: Int32, events: Int32) -> None:
-        self._parents.append(parents.astype(np.int32))
-        self._frames.append(frames.astype(np.int32))
-        self._events.append(events)
+    def _append(self, parents: Int32, frames: Int32 | int, events: Int64 | int) -> None:
+        self._nodes.append(np.stack(np.broadcast_arrays(parents, frames, events)).astype(np.int32))
         self._size += len(parents)
 
     def tree(self, stands: Bool) -> CallTree:
-        return CallTree(
-            np.concatenate(self._parents),
-            np.concatenate(self._frames),
-            np.concatenate(self._events),
-            np.where(stands, self.of_event, 0).astype(np.int32),
-        )
+        parent, frame, event = np.concatenate(self._nodes, axis=1)
+        return CallTree(parent, frame, event, np.where(stands, self.of_event, 0).astype(np.int32))

@@ -160,14 +160,12 @@ class Defaults:
         if given.pop("help", False):
             return CONFIG_PARSER.format_help()
         self._given = ({} if given.pop("reset", False) else self._given) | given
-        return "" if line.strip() else self._spelled() or "no flags are set"
-
-    def _spelled(self) -> str:
-        """The defaults as a user would type them."""
-        return " ".join(_spell(option, self._given[option.dest]) for option in OPTIONS if option.dest in self._given)
+        spelled = [_spell(option, self._given[option.dest]) for option in OPTIONS if option.dest in self._given]
+        return "" if line.strip() else " ".join(spelled) or "no flags are set"
 
 
 def _spell(option: Option, value: Any) -> str:
+    """A flag and its value as a user would type them."""
     if option.read is None:
         return option.spellings[-1] if value else option.negation
     if isinstance(value, Mapping):

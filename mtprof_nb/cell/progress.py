@@ -59,16 +59,12 @@ class RecordingLine:
             self._say()
 
     def _say(self) -> None:
-        text = f"{self._label}: {self._doing}, {self._elapsed()}{self._step_count()}"
-        self._publish({"text/plain": text, "text/html": f"<small>{html.escape(text)}</small>"})
-
-    def _elapsed(self) -> str:
         minutes, seconds = divmod(int(time.monotonic() - self._began), 60)
-        return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
-
-    def _step_count(self) -> str:
+        elapsed = f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
         steps = self._steps()
-        return f", {steps} step{'s' if steps > 1 else ''}" if steps else ""
+        count = f", {steps} step{'s' if steps > 1 else ''}" if steps else ""
+        text = f"{self._label}: {self._doing}, {elapsed}{count}"
+        self._publish({"text/plain": text, "text/html": f"<small>{html.escape(text)}</small>"})
 
     def _publish(self, bundle: dict[str, str]) -> None:
         with self._publishing:

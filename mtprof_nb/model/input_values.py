@@ -22,7 +22,7 @@ def to_text(inputs: Sequence[Any], keywords: Mapping[str, Any]) -> str:
 
 def from_text(text: str) -> tuple[list[Any], dict[str, Any]]:
     """The values that `to_text` was given: of positional inputs, and by keyword."""
-    inputs, pairs = json.loads(text, object_hook=_to_complex)
+    inputs, pairs = json.loads(text, object_hook=lambda parts: complex(**parts))
     return inputs, dict(pairs)
 
 
@@ -34,7 +34,3 @@ def _is_plain(value: Any) -> bool:
 
 def _of_complex(value: complex) -> dict[str, float]:
     return {"real": value.real, "imag": value.imag}
-
-
-def _to_complex(parts: dict[str, float]) -> complex:
-    return complex(parts["real"], parts["imag"])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from mtprof_nb.model.trace import Trace
 
@@ -30,13 +31,16 @@ class Scene:
     show_all: bool = False
 
 
-class Tab(Protocol):
+class Tab(ABC):
     """One tab of the panel. The ES module of its name in `views/web` draws its answers."""
 
-    def __init__(self, scene: Scene) -> None: ...
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
 
+    @abstractmethod
     def first(self) -> Answer:
         """The initial content, which is saved with the notebook; `{"empty": reason}` without data."""
 
+    @abstractmethod
     def answer(self, question: Question) -> Answer:
         """The answer to a question of the ES module."""

@@ -15,22 +15,14 @@ from mtprof_nb.model.trace import Int64
 Formula = Callable[..., int]
 
 
-def formulas() -> dict[str, Formula]:
-    """PyTorch's registered formulas by op name: `aten::mm`."""
-    registry = import_module("torch.utils.flop_counter").flop_registry
-    return {
-        packet._qualified_op_name: formula
-        for packet, formula in registry.items()
-        if hasattr(packet, "_qualified_op_name")
-    }
-
-
 def kineto_flops(torch: Any, columns: KinetoColumns, shapes: ShapeColumns) -> Int64:
     """Operations of each event, -1 where there is no formula for it.
 
     Kineto has formulas of its own for some ops, such as `aten::add` and `aten::mul`.
     """
-    known = formulas()
+    registry = import_module("torch.utils.flop_counter").flop_registry
+    packets = [packet for packet in registry if hasattr(packet, "_qualified_op_name")]
+    known: dict[str, Formula] = {packet._qualified_op_name: registry[packet] for packet in packets}
     kineto_event = torch._C._autograd._KinetoEvent
     flops = np.fromiter(map(kineto_event.flops, columns.events), np.int64, len(columns))
     flops[flops == 0] = -1

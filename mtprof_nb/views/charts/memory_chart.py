@@ -26,7 +26,7 @@ from mtprof_nb.views import units
 from mtprof_nb.views.charts.stack_charts import translucent
 from mtprof_nb.views.charts.timeline_picture import time_axis
 from mtprof_nb.views.escaped_text import hover, shown
-from mtprof_nb.views.scene import Answer, Question, Scene
+from mtprof_nb.views.scene import Answer, Question, Scene, Tab
 from mtprof_nb.views.strip import NO_MEMORY
 
 Figure = Any
@@ -221,11 +221,11 @@ def memory(trace: Trace) -> Figure:
     return go.Figure(chart.picture(*chart.whole_ns))
 
 
-class MemoryTab:
+class MemoryTab(Tab):
     """Answers questions for the memory chart."""
 
     def __init__(self, scene: Scene) -> None:
-        self._scene = scene
+        super().__init__(scene)
         self._made: MemoryChart | None = None
 
     @property

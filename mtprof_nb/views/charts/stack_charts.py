@@ -18,7 +18,7 @@ from mtprof_nb.model.source_files import file_label, is_user_file, source_locati
 from mtprof_nb.model.trace import Bool, Frame, Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.escaped_text import hover, short_name
-from mtprof_nb.views.scene import Answer, Question, Scene
+from mtprof_nb.views.scene import Answer, Question, Tab
 from mtprof_nb.views.selection import selected_events
 from mtprof_nb.views.weak_trace import WeakTraceHolder
 
@@ -294,11 +294,8 @@ def _figure(trace: Trace, metric: str, shape: str) -> Figure:
     return go.Figure(stack_chart(trace, False).picture(metric, shape))
 
 
-class StacksTab:
+class StacksTab(Tab):
     """Answers questions for stack charts."""
-
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
 
     def first(self) -> Answer:
         """The icicle by self time, and the available metrics."""

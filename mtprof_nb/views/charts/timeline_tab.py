@@ -13,7 +13,7 @@ from mtprof_nb.model.trace import Bool, Trace
 from mtprof_nb.views.charts.ribbon import outermost_ops
 from mtprof_nb.views.charts.timeline_picture import DIMMED, Timeline
 from mtprof_nb.views.escaped_text import shown
-from mtprof_nb.views.scene import Answer, Question, Scene
+from mtprof_nb.views.scene import Answer, Question, Tab
 from mtprof_nb.views.selection import selected_events
 
 Figure = Any
@@ -53,11 +53,8 @@ def busy_shares(trace: Trace, begin_ns: int, end_ns: int, bins: int = _OVERVIEW_
     return [round(share, 3) for share in np.minimum(busiest, 1).tolist()]
 
 
-class TimelineTab:
+class TimelineTab(Tab):
     """Answers questions for the windows that the page zooms to."""
-
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
 
     @property
     def _chart(self) -> Timeline:

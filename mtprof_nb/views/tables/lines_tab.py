@@ -12,7 +12,7 @@ from mtprof_nb.model.trace import OP, PHASES, SourceLine, Trace
 from mtprof_nb.results.line_table import UNATTRIBUTED, LineRow, Lines
 from mtprof_nb.views import units
 from mtprof_nb.views.escaped_text import escaped, shown
-from mtprof_nb.views.scene import Answer, Question, Scene
+from mtprof_nb.views.scene import Answer, Question, Tab
 from mtprof_nb.views.selection import selected_events
 from mtprof_nb.views.strip import OUTSIDE
 from mtprof_nb.views.tables.listing import ListedFile, listed_files
@@ -28,11 +28,8 @@ _CELL = "padding:1px 6px;text-align:right;white-space:nowrap;font-variant-numeri
 _CODE = "padding:1px 8px;text-align:left;max-width:21em;overflow:hidden;text-overflow:ellipsis;white-space:pre"
 
 
-class LinesTab:
+class LinesTab(Tab):
     """Answers questions for the ops of a line, the line of an event, and the lines of the selection."""
-
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
 
     def first(self) -> Answer:
         """The source text around all lines with a cost, and the ops of the longest lines."""

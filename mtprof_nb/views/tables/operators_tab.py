@@ -11,18 +11,15 @@ from mtprof_nb.analysis.families import FAMILIES
 from mtprof_nb.analysis.operator_rows import GROUPINGS, OperatorRows, missing_flag, rows
 from mtprof_nb.model.trace import Int64
 from mtprof_nb.views.escaped_text import shown
-from mtprof_nb.views.scene import Answer, Question, Scene
+from mtprof_nb.views.scene import Answer, Question, Tab
 from mtprof_nb.views.strip import why_empty
 
 #: The most rows that are saved with the notebook, and that answer a question.
 _FIRST_ROWS, _MOST_ROWS = 400, 2_000
 
 
-class OperatorsTab:
+class OperatorsTab(Tab):
     """Answers questions for the rows of a grouping, and for the row of an event."""
-
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
 
     def first(self) -> Answer:
         """The rows by op, with the groupings and columns of the table."""
