@@ -1,30 +1,11 @@
 // Numbers as people read them: three significant digits and a unit, as the Python side writes them.
 
 const MINUS = "\u2212";
-/** @typedef {[scale: number, unit: string][]} Scales the units of a quantity, the smallest first */
-/** @type {Scales} */
-const TIMES = [
-  [1e3, "µs"],
-  [1e6, "ms"],
-  [1e9, "s"],
-];
-/** @type {Scales} */
-const BYTES = [
-  [1, "B"],
-  [2 ** 10, "KiB"],
-  [2 ** 20, "MiB"],
-  [2 ** 30, "GiB"],
-  [2 ** 40, "TiB"],
-];
-/** @type {Scales} */
-const FLOPS = [
-  [1, "FLOP"],
-  [1e3, "kFLOP"],
-  [1e6, "MFLOP"],
-  [1e9, "GFLOP"],
-  [1e12, "TFLOP"],
-  [1e15, "PFLOP"],
-];
+/** Units of a quantity, the smallest first. */
+const TIMES = { µs: 1e3, ms: 1e6, s: 1e9 };
+const SECONDS = { µs: 1e-6, ms: 1e-3, s: 1 };
+const BYTES = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
+const FLOPS = { FLOP: 1, kFLOP: 1e3, MFLOP: 1e6, GFLOP: 1e9, TFLOP: 1e12, PFLOP: 1e15 };
 
 /** @param {number} value @returns {string} */
 export function digits(value) {
@@ -35,10 +16,11 @@ export function digits(value) {
   return value.toFixed(2 - magnitude);
 }
 
-/** @param {number} value @param {Scales} units */
+/** @param {number} value @param {Record<string, number>} units */
 function scaled(value, units) {
   const size = Math.abs(value);
-  const [scale, unit] = units.find(([step]) => size / step < 999.5) ?? units[units.length - 1];
+  const scales = Object.entries(units);
+  const [unit, scale] = scales.find(([, step]) => size / step < 999.5) ?? scales[scales.length - 1];
   const written = scale === 1 && Number.isInteger(size) ? number(size) : digits(size / scale);
   return `${value < 0 ? MINUS : ""}${written} ${unit}`;
 }
@@ -100,13 +82,6 @@ export function timeTicks(begin, end, most) {
   return { values, text };
 }
 
-/** @type {Scales} */
-const SECONDS = [
-  [1e-6, "µs"],
-  [1e-3, "ms"],
-  [1, "s"],
-];
-
 /**
  * A moment in the unit that suits the window, with as many decimals as the step needs.
  * @param {number} seconds
@@ -114,7 +89,8 @@ const SECONDS = [
  * @param {number} reach
  */
 function plainTime(seconds, step, reach) {
-  const [scale, unit] = SECONDS.findLast(([size]) => reach >= size) ?? SECONDS[0];
+  const scales = Object.entries(SECONDS);
+  const [unit, scale] = scales.findLast(([, size]) => reach >= size) ?? scales[0];
   const decimals = Math.max(0, Math.ceil(-Math.log10(step / scale) - 1e-9));
   return `${(seconds / scale).toFixed(decimals)} ${unit}`;
 }

@@ -2,13 +2,23 @@
 
 import { h } from "./dom.js";
 
-/** @import { PhaseShare, Strip } from "./types/messages" */
+/** @import { Strip } from "./types/messages" */
 
 /**
  * The pattern of a phase: of "outside ops" and "profiler, outside ops", the first word.
  * @param {string} phase
  */
 export const phaseClass = (phase) => `mtprof-phase-${phase.split(/[ ,]/)[0]}`;
+
+/**
+ * A phase in a legend: its pattern, and the words beside it.
+ * @param {string} phase
+ * @param {(Node | string)[]} words
+ */
+export function phaseKey(phase, ...words) {
+  const swatch = h("span", { class: `mtprof-phase-swatch ${phaseClass(phase)}` });
+  return h("span", { class: "mtprof-phase-key" }, swatch, ...words);
+}
 
 /** @param {Strip} strip */
 export function stripOf(strip) {
@@ -34,26 +44,15 @@ export function stripOf(strip) {
 function phaseBar({ phases, whole: of }) {
   const whole = phases.reduce((sum, { ns }) => sum + ns, 0);
   const spoken = phases.map(({ phase, text }) => `${phase} ${text}`).join(", ");
-  /** @param {PhaseShare} share */
-  const part = ({ phase, ns, text }) =>
-    h("div", {
-      class: `mtprof-phase ${phaseClass(phase)}`,
-      style: `flex-grow:${ns / whole}`,
-      title: `${phase} ${text}`,
-    });
-  /** @param {PhaseShare} share */
-  const key = ({ phase, text }) =>
-    h(
-      "span",
-      { class: "mtprof-phase-key" },
-      h("span", { class: `mtprof-phase-swatch ${phaseClass(phase)}` }),
-      `${phase} `,
-      h("b", { text }),
-    );
+  const parts = phases.map(({ phase, ns, text }) => {
+    const style = `flex-grow:${ns / whole}`;
+    return h("div", { class: `mtprof-phase ${phaseClass(phase)}`, style, title: `${phase} ${text}` });
+  });
+  const keys = phases.map(({ phase, text }) => phaseKey(phase, `${phase} `, h("b", { text })));
   return h(
     "div",
     { class: "mtprof-phases", role: "img", "aria-label": `${of}: ${spoken}` },
-    h("div", { class: "mtprof-phase-bar" }, ...phases.map(part)),
-    h("div", { class: "mtprof-phase-keys" }, ...phases.map(key)),
+    h("div", { class: "mtprof-phase-bar" }, ...parts),
+    h("div", { class: "mtprof-phase-keys" }, ...keys),
   );
 }

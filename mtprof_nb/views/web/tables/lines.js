@@ -1,7 +1,7 @@
 // The lines tab: source text, and on each line a bar with what it cost forward, backward and in the optimizer.
 
 import { button, h } from "../dom.js";
-import { phaseClass } from "../strip.js";
+import { phaseKey } from "../strip.js";
 import { Listing } from "./listing.js";
 
 /**
@@ -28,9 +28,7 @@ export function mount({ host, first, wire, store }) {
 
 /** @param {LinesFirst} first @param {Listing} listing */
 function tools({ phases, outside, hint }, listing) {
-  const keys = [...phases, ...(outside === null ? [] : [outside])].map((phase) =>
-    h("span", { class: "mtprof-phase-key" }, h("span", { class: `mtprof-phase-swatch ${phaseClass(phase)}` }), phase),
-  );
+  const keys = [...phases, ...(outside === null ? [] : [outside])].map((phase) => phaseKey(phase, phase));
   const hottest = button({
     text: "Hottest line",
     title: "Bring the line that took longest into view",

@@ -10,7 +10,8 @@ export type Unit = "count" | "time" | "share" | "bytes" | "flops" | "held";
 /** The state of the widget: `widget.Panel`. */
 export interface PanelState {
   tabs: { name: TabName; title: string }[];
-  strip: Strip | NoStrip;
+  /** A table alone has no strip. */
+  strip: Strip | { title?: undefined };
   /** The initial content of each tab, packed; a missing tab was never opened. */
   first: Partial<Record<TabName, DataView<ArrayBuffer>>>;
   page: string;
@@ -29,11 +30,6 @@ export interface PhaseShare {
   phase: string;
   ns: number;
   text: string;
-}
-
-/** A table alone has no strip. */
-export interface NoStrip {
-  title?: undefined;
 }
 
 /** What comes with the buffers of an answer: `widget.Panel._on_message`. */

@@ -31,48 +31,39 @@ export interface BarTrace {
   hovertext: string[];
 }
 
-/** `Timeline._labels`, and `ribbon._names` for the phases. */
-export interface NameTrace {
+export interface ScatterTrace {
   type: "scatter";
-  mode: "text";
   name: string;
   x: number[];
   y: number[];
+}
+
+/** `Timeline._labels`, and `ribbon._names` for the phases. */
+export interface NameTrace extends ScatterTrace {
+  mode: "text";
   text: string[];
   textfont: { size: number; color?: string[] };
   textposition?: undefined;
 }
 
 /** `Timeline._ticks`. */
-export interface MarkTrace {
-  type: "scatter";
+export interface MarkTrace extends ScatterTrace {
   mode: "markers";
-  name: string;
-  x: number[];
-  y: number[];
   marker: { symbol: string; size: number; line: { width: number; color: string[] } };
   hovertext?: undefined;
 }
 
 /** `MemoryChart._line`. */
-export interface CurveTrace {
-  type: "scatter";
+export interface CurveTrace extends ScatterTrace {
   mode: "lines";
-  name: string;
-  x: number[];
-  y: number[];
   line: { shape: string; width: number; color: string };
   fillcolor: string;
   hovertext: string[];
 }
 
 /** `MemoryChart._peak`. */
-export interface PeakTrace {
-  type: "scatter";
+export interface PeakTrace extends ScatterTrace {
   mode: "markers+text";
-  name: string;
-  x: number[];
-  y: number[];
   text: string[];
   textfont?: undefined;
   textposition: "top left" | "top right";
@@ -93,12 +84,7 @@ export interface TreeTrace {
   hovertext: string[];
 }
 
-export interface Margin {
-  l: number;
-  r: number;
-  t: number;
-  b: number;
-}
+export type Margin = Record<"l" | "r" | "t" | "b", number>;
 
 export interface Axis {
   range: [number, number];
