@@ -328,6 +328,6 @@ def test_a_panel_that_goes_watches_no_size_any_more(page: Any) -> None:
         page.get_by_role("tab", name=title).click()
     page.locator(".mtprof-memory .mtprof-row").first.wait_for()
 
-    assert page.evaluate("window.watching.size") == 8
+    assert page.evaluate("window.watching.size") == 6
     page.evaluate("window.leave()")
     assert page.evaluate("window.watching.size") == 0

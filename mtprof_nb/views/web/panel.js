@@ -24,15 +24,11 @@ export async function render({ model, el }, kinds) {
   const store = new Store();
   const ending = new AbortController();
   const prefix = `mtprof-${++panels}`;
-  const tabs = model.get("tabs").map(({ name, title }) => new PanelTab(name, title, prefix));
+  const panel = { model, wire, store, kinds };
+  const tabs = model.get("tabs").map(({ name, title }) => new PanelTab(name, title, prefix, panel));
   const strip = model.get("strip");
   const root = h("section", { class: "mtprof", "aria-label": strip.title ? `Profile of ${strip.title}` : "Operators" });
-  /** @param {PanelTab} tab */
-  const open = (tab) => {
-    for (const other of tabs) other.turn(other === tab);
-    return tab.open({ model, wire, store, mount: kinds[tab.name].mount });
-  };
-  const bar = h("div", { class: "mtprof-bar" }, tabList(tabs, open), selectionChip(store));
+  const bar = h("div", { class: "mtprof-bar" }, tabList(tabs), selectionChip(store));
   // A cell without ops has the lines tab alone: nothing can be selected there.
   bar.hidden = tabs.length === 0 || (tabs.length === 1 && tabs[0].name === "lines");
   if (strip.title) root.append(stripOf(strip));
@@ -45,19 +41,24 @@ export async function render({ model, el }, kinds) {
   };
   watchTheme(root, restyle, ending.signal);
   wire.hello();
-  if (tabs.length) await open(tabs[0]);
+  if (tabs.length) await open(tabs[0], tabs);
   return () => {
     ending.abort();
     for (const tab of tabs) tab.view?.destroy?.();
   };
 }
 
+/** @param {PanelTab} tab @param {PanelTab[]} tabs of the panel, of which the others are hidden */
+function open(tab, tabs) {
+  for (const other of tabs) other.turn(other === tab);
+  return tab.open();
+}
+
 /**
  * The tabs' buttons, which arrow keys move between.
  * @param {PanelTab[]} tabs
- * @param {(tab: PanelTab) => void} open
  */
-function tabList(tabs, open) {
+function tabList(tabs) {
   const buttons = tabs.map((tab) => tab.button);
   const onkeydown = (/** @type {KeyboardEvent} */ event) => {
     const at = tabs.findIndex((tab) => tab.button === document.activeElement);
@@ -69,9 +70,9 @@ function tabList(tabs, open) {
     event.stopPropagation();
     const tab = tabs[(to + tabs.length) % tabs.length];
     tab.button.focus();
-    open(tab);
+    open(tab, tabs);
   };
-  for (const tab of tabs) tab.button.addEventListener("click", () => open(tab));
+  for (const tab of tabs) tab.button.addEventListener("click", () => open(tab, tabs));
   const label = "Views of the profile";
   const hidden = tabs.length < 2;
   return h("div", { class: "mtprof-tabs", role: "tablist", "aria-label": label, hidden, onkeydown }, ...buttons);
@@ -122,16 +123,29 @@ class PanelTab {
   /** @type {TabView | null} */
   view = null;
   /** @type {Promise<void> | null} */
-  opened = null;
+  #opened = null;
+  /** Whether the selection changed while the tab was hidden. */
+  #isStale = false;
+  #panel;
 
-  /** @param {TabName} name @param {string} title @param {string} prefix of the ids of its elements */
-  constructor(name, title, prefix) {
+  /**
+   * @param {TabName} name
+   * @param {string} title
+   * @param {string} prefix of the ids of its elements
+   * @param {{ model: Model, wire: Wire, store: Store, kinds: Record<TabName, TabModule> }} panel
+   */
+  constructor(name, title, prefix, panel) {
     this.name = name;
     this.title = title;
+    this.#panel = panel;
     const [id, host] = [`${prefix}-tab-${name}`, `${prefix}-${name}`];
     this.button = button({ class: "mtprof-tab", role: "tab", id, "aria-controls": host, text: title });
     const attributes = { class: `mtprof-body mtprof-${name}`, role: "tabpanel", id: host, "aria-labelledby": id };
     this.host = h("div", { ...attributes, hidden: true });
+    panel.store.onselect(() => {
+      if (this.host.hidden) this.#isStale = this.view !== null;
+      else this.view?.renew?.();
+    });
   }
 
   /** @param {boolean} front whether the tab is shown */
@@ -141,37 +155,26 @@ class PanelTab {
     this.button.tabIndex = front ? 0 : -1;
   }
 
-  /** @param {{ model: Model, wire: Wire, store: Store, mount: TabModule["mount"] }} parts of the panel */
-  async open({ model, wire, store, mount }) {
-    if (this.opened) {
-      this.view?.shown?.();
-      return this.opened;
-    }
-    this.opened = this.#fill(model, wire).then((first) => {
-      this.host.replaceChildren();
-      if ("empty" in first) this.host.append(h("p", { class: "mtprof-empty", text: first.empty }));
-      else this.view = mount({ host: this.host, first: /** @type {never} */ (first), wire, store });
-    });
-    return this.opened;
+  open() {
+    this.view?.shown?.();
+    if (this.#isStale) this.view?.renew?.();
+    this.#isStale = false;
+    this.#opened ??= this.#mount();
+    return this.#opened;
   }
 
-  /**
-   * The initial content of the tab: sent with the panel, or computed by Python now.
-   * @param {Model} model
-   * @param {Wire} wire
-   * @returns {Promise<Firsts[TabName] | Empty>}
-   */
-  async #fill(model, wire) {
-    const sent = model.get("first")[this.name];
-    return unpacked(sent ?? (await this.#arrival(model, wire)));
+  async #mount() {
+    const { model, wire, store, kinds } = this.#panel;
+    /** @type {Firsts[TabName] | Empty} */
+    const first = await unpacked(model.get("first")[this.name] ?? (await this.#computed()));
+    this.host.replaceChildren();
+    if ("empty" in first) this.host.append(h("p", { class: "mtprof-empty", text: first.empty }));
+    else this.view = kinds[this.name].mount({ host: this.host, first: /** @type {never} */ (first), wire, store });
   }
 
-  /**
-   * @param {Model} model
-   * @param {Wire} wire
-   * @returns {Promise<DataView<ArrayBuffer>>}
-   */
-  async #arrival(model, wire) {
+  /** The initial content of the tab, which was not sent with the panel and is computed by Python now. */
+  async #computed() {
+    const { model, wire } = this.#panel;
     const waiting = h("p", { class: "mtprof-empty", role: "status", text: "Computing …" });
     this.host.replaceChildren(waiting);
     const late = setTimeout(() => {
@@ -182,7 +185,7 @@ class PanelTab {
     const arrived = new Promise((resolve) => {
       model.on("change:first", () => {
         const sent = model.get("first")[this.name];
-        if (sent !== undefined) resolve(sent);
+        if (sent) resolve(sent);
       });
     });
     wire.raw({ tab: this.name, ask: "first" });

@@ -59,9 +59,9 @@ export class Wire {
     listener();
   }
 
-  /** Whether plotly draws the charts, which then can zoom; without it they are sketches. */
-  get hasPlotly() {
-    return page.plotly !== null;
+  /** Whether charts stay sketches, which cannot zoom: plotly was not loaded, and Python does not send it. */
+  get isSketched() {
+    return this.silent && page.plotly === null;
   }
 
   /** Asks whether the kernel answers. */

@@ -1,12 +1,15 @@
-// A plotly chart that follows theme and width of its element, and shows a sketch until plotly is loaded.
+// A plotly chart that follows theme and size of its element, and shows a sketch until plotly is loaded.
 
-import { sketch } from "./sketch.js";
+import { timeTicks } from "../format.js";
 import { colours } from "../theme.js";
+import { sketch } from "./sketch.js";
 
 /**
  * @import { Axis, Picture } from "../types/pictures"
  * @import { Plotly, PlotlyEvents, PlotlyListeners, Plotted } from "../types/surroundings"
  * @import { Colours } from "../theme.js"
+ * @import { Wire } from "../wire.js"
+ * @typedef {[begin: number, end: number]} Window in seconds since the recording began
  */
 
 const CONFIG = { displayModeBar: false, displaylogo: false, doubleClick: false, scrollZoom: false, showTips: false };
@@ -18,21 +21,16 @@ export class Chart {
   #plotly = null;
   /** @type {PlotlyListeners} */
   #listeners = {};
+  #picture;
   #drawing = Promise.resolve();
-  /** @type {Picture | null} */
-  #picture = null;
-  #observer;
+  #observer = new ResizeObserver(() => this.draw());
+  #isGone = false;
 
-  /** @param {HTMLElement} host @param {import("../wire.js").Wire} wire */
-  constructor(host, wire) {
+  /** @param {HTMLElement} host @param {Wire} wire @param {() => Picture} picture what to draw at present */
+  constructor(host, wire, picture) {
     this.#host = /** @type {Plotted} */ (host);
     this.#wire = wire;
-    let width = 0;
-    this.#observer = new ResizeObserver(() => {
-      if (!this.#picture || !host.clientWidth || host.clientWidth === width) return;
-      width = host.clientWidth;
-      this.#redraw();
-    });
+    this.#picture = picture;
     this.#observer.observe(host);
   }
 
@@ -52,7 +50,7 @@ export class Chart {
 
   /**
    * Listens to a zoom by drag, with its window in the axis' unit, and to a double click, with null.
-   * @param {(window: [number, number] | null) => void} listener
+   * @param {(window: Window | null) => void} listener
    */
   onzoom(listener) {
     this.on("plotly_relayout", (change) => {
@@ -62,48 +60,34 @@ export class Chart {
     this.on("plotly_doubleclick", () => listener(null));
   }
 
-  /**
-   * Draws `picture` in place of the last one.
-   * @param {Picture} picture
-   */
-  draw(picture) {
-    this.#picture = picture;
-    return this.#redraw();
-  }
-
-  /** Draws the last picture once more, in the present colours of the page. */
-  restyle() {
-    return this.#picture ? this.#redraw() : Promise.resolve();
-  }
-
-  destroy() {
-    this.#observer.disconnect();
-    this.#picture = null;
-    this.#plotly?.purge(this.#host);
-  }
-
-  #redraw() {
-    if (!this.#picture || !this.#host.clientWidth) return this.#drawing;
+  /** Draws the present picture in the present size and colours, unless the chart is hidden or gone. */
+  draw() {
+    if (this.#isGone || !this.#host.clientWidth) return;
     if (this.#plotly) {
       // One after the other: plotly must not be asked to draw while it draws.
       this.#drawing = this.#drawing.then(() => this.#react());
-      return this.#drawing;
+      return;
     }
-    this.#host.replaceChildren(sketch(this.#picture, this.#host.clientWidth, this.#host.clientHeight));
+    this.#host.replaceChildren(sketch(this.#picture(), this.#host.clientWidth, this.#host.clientHeight));
     this.#wire.plotly().then((plotly) => {
-      if (this.#plotly || !this.#picture) return;
+      if (this.#plotly || this.#isGone) return;
       this.#plotly = plotly;
       this.#host.replaceChildren();
-      this.#redraw();
+      this.draw();
     });
-    return this.#drawing;
+  }
+
+  destroy() {
+    this.#isGone = true;
+    this.#observer.disconnect();
+    this.#plotly?.purge(this.#host);
   }
 
   async #react() {
     // A picture that arrives while the user draws a zoom box would take the box away.
     while (this.#host._dragging) await new Promise((resolve) => setTimeout(resolve, 40));
-    const picture = this.#picture;
-    if (!picture || !this.#plotly || !this.#host.isConnected) return;
+    if (this.#isGone || !this.#plotly || !this.#host.isConnected) return;
+    const picture = this.#picture();
     const fresh = !this.#host.classList.contains("js-plotly-plot");
     const { clientWidth: width, clientHeight } = this.#host;
     const layout = {
@@ -119,9 +103,17 @@ export class Chart {
 }
 
 /**
- * @param {Picture["layout"]} layout
- * @param {Colours} theme
+ * An axis of time with round ticks.
+ * @param {Axis} axis
+ * @param {Window} window
+ * @param {number} most how many ticks fit
  */
+export function timeAxis(axis, window, most) {
+  const { values, text } = timeTicks(...window, Math.max(most, 2));
+  return { ...axis, range: window, tickvals: values, ticktext: text, tickformat: "", ticksuffix: "" };
+}
+
+/** @param {Picture["layout"]} layout @param {Colours} theme */
 function themed(layout, theme) {
   /** @param {Axis} own */
   const axis = (own) => ({

@@ -1,17 +1,17 @@
 // The memory tab: bytes held over time, and the largest allocations.
 
 import { button, h, latest, settled } from "../dom.js";
-import { timeTicks } from "../format.js";
 import { escaped, fitted, plain } from "../label.js";
 import { sorted } from "../tables/row_order.js";
 import { Table } from "../tables/table.js";
-import { Chart } from "./chart.js";
+import { Chart, timeAxis } from "./chart.js";
 
 /**
- * @import { LargestAllocations, MemoryFirst, MemoryWindow } from "../types/messages"
- * @import { PlaneTrace } from "../types/pictures"
+ * @import { LargestAllocations, MemoryFirst } from "../types/messages"
+ * @import { PlanePicture, PlaneTrace } from "../types/pictures"
  * @import { TabContext, TabView } from "../types/surroundings"
  * @import { Store } from "../store.js"
+ * @import { Window } from "./chart.js"
  */
 
 const HELP = "Drag to zoom, double-click or key 0 for all";
@@ -19,78 +19,92 @@ const HELP = "Drag to zoom, double-click or key 0 for all";
 const PEAK_PIXELS = 12;
 
 /** @param {TabContext<MemoryFirst>} context @returns {TabView} */
-export function mount({ host, first, wire, store }) {
-  const whole = first.picture.layout.xaxis.range;
-  let view = whole;
-  /** @type {MemoryWindow} */
-  let shown = first;
-  const plot = h("div", {
+export const mount = (context) => new MemoryView(context);
+
+class MemoryView {
+  #wire;
+  #whole;
+  #view;
+  /**
+   * The last picture from Python.
+   * @type {PlanePicture}
+   */
+  #drawn;
+  #plot = h("div", {
     class: "mtprof-plot mtprof-fill",
     role: "group",
     tabindex: "0",
     "aria-label": `Allocated bytes over time. ${HELP}`,
-    onkeydown: (event) => {
-      if (event.key !== "0" || event.ctrlKey || event.metaKey) return;
-      event.preventDefault();
-      event.stopPropagation();
-      go(whole);
-    },
+    onkeydown: (event) => this.#key(event),
   });
-  const table = largestTable(first.largest, store);
-  const all = button({ text: "All", title: "Show the whole recording", onclick: () => go(whole) });
-  const note = h("span", { class: "mtprof-count", text: HELP, title: HELP });
-  host.append(
-    h("div", { class: "mtprof-tools" }, all, note),
-    h("div", { class: "mtprof-stage mtprof-split" }, plot, table.element),
-  );
-  const chart = new Chart(plot, wire);
-  chart.onzoom((window) => go(window ?? whole));
+  #chart;
+  #table;
+  #askSoon = settled(() => this.#ask(), 60);
+  #askLatest = latest(() => {
+    const [begin_ns, end_ns] = this.#view.map((second) => Math.round(second * 1e9));
+    return this.#wire.ask({ tab: "memory", ask: "window", begin_ns, end_ns });
+  });
 
-  /** @param {[number, number]} window */
-  function go(window) {
-    view = window;
-    draw();
-    askSoon();
+  /** @param {TabContext<MemoryFirst>} context */
+  constructor({ host, first, wire, store }) {
+    this.#wire = wire;
+    this.#drawn = first.picture;
+    this.#whole = first.picture.layout.xaxis.range;
+    this.#view = this.#whole;
+    this.#table = largestTable(first.largest, store);
+    this.#chart = new Chart(this.#plot, wire, () => this.#picture());
+    this.#chart.onzoom((window) => this.#go(window ?? this.#whole));
+    host.append(this.#tools(), h("div", { class: "mtprof-stage mtprof-split" }, this.#plot, this.#table.element));
+    this.#chart.draw();
   }
 
-  const ask = latest(() => {
-    const [begin_ns, end_ns] = view.map((second) => Math.round(second * 1e9));
-    return wire.ask({ tab: "memory", ask: "window", begin_ns, end_ns });
-  });
-  const askSoon = settled(async () => {
-    const answer = await ask();
+  #tools() {
+    const all = button({ text: "All", title: "Show the whole recording", onclick: () => this.#go(this.#whole) });
+    const note = h("span", { class: "mtprof-count", text: HELP, title: HELP });
+    this.#wire.onchange(() => (all.disabled = note.hidden = this.#wire.isSketched));
+    return h("div", { class: "mtprof-tools" }, all, note);
+  }
+
+  restyle() {
+    this.#chart.draw();
+  }
+
+  destroy() {
+    this.#chart.destroy();
+    this.#table.destroy();
+  }
+
+  /** @param {Window} window */
+  #go(window) {
+    this.#view = window;
+    this.#chart.draw();
+    this.#askSoon();
+  }
+
+  async #ask() {
+    const answer = await this.#askLatest();
     if (!answer) return;
-    shown = answer;
-    draw();
-  }, 60);
-
-  function draw() {
-    const { layout, data } = shown.picture;
-    const width = chart.width - layout.margin.l - layout.margin.r;
-    const ticks = timeTicks(...view, Math.max(width / 110, 2));
-    const times = { range: view, tickvals: ticks.values, ticktext: ticks.text, tickformat: "", ticksuffix: "" };
-    const font = `11px ${getComputedStyle(plot).fontFamily}`;
-    const fitting = data.map((trace) => withFittingName(trace, view, width, font));
-    return chart.draw({ data: fitting, layout: { ...layout, xaxis: { ...layout.xaxis, ...times } } });
+    this.#drawn = answer.picture;
+    this.#chart.draw();
   }
 
-  wire.onchange(() => {
-    const still = wire.silent && !wire.hasPlotly;
-    all.disabled = still;
-    note.hidden = still;
-  });
-  draw();
-  const observer = new ResizeObserver(settled(() => host.hidden || draw(), 200));
-  observer.observe(plot);
-  return {
-    restyle: () => chart.restyle(),
-    shown: () => chart.restyle(),
-    destroy: () => {
-      observer.disconnect();
-      chart.destroy();
-      table.destroy();
-    },
-  };
+  #picture() {
+    const { layout, data } = this.#drawn;
+    const width = this.#plot.clientWidth - layout.margin.l - layout.margin.r;
+    const font = `11px ${getComputedStyle(this.#plot).fontFamily}`;
+    return {
+      data: data.map((trace) => withFittingName(trace, this.#view, width, font)),
+      layout: { ...layout, xaxis: timeAxis(layout.xaxis, this.#view, width / 110) },
+    };
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.key !== "0" || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.#go(this.#whole);
+  }
 }
 
 /** @param {LargestAllocations} largest @param {Store} store */
@@ -116,7 +130,7 @@ function largestTable(largest, store) {
 /**
  * The trace of a peak with its name on the side where there is more room, cut to fit; any other trace as it is.
  * @param {PlaneTrace} trace
- * @param {[number, number]} view
+ * @param {Window} view
  * @param {number} width of the plot, in pixels
  * @param {string} font
  * @returns {PlaneTrace}

@@ -2,7 +2,7 @@
 
 import { svg } from "../dom.js";
 
-/** @import { Window } from "./timeline.js" */
+/** @import { Window } from "./chart.js" */
 
 /** How busy the recording was, and which part is in view. Drag to move there. */
 export class Overview {

@@ -1,13 +1,13 @@
 // The stacks tab: icicle or sunburst, sized by what the user chooses.
 
-import { Chart } from "./chart.js";
-import { choice, h, latest, settled } from "../dom.js";
+import { choice, h, latest } from "../dom.js";
 import { escaped, fitted, plain } from "../label.js";
 import { colours } from "../theme.js";
+import { Chart } from "./chart.js";
 
 /**
  * @import { StackChart, StacksFirst } from "../types/messages"
- * @import { TreeLayout, TreeShape, TreeTrace } from "../types/pictures"
+ * @import { TreeShape, TreeTrace } from "../types/pictures"
  * @import { ClickedPoint, Plotted, TabContext, TabView } from "../types/surroundings"
  */
 
@@ -19,106 +19,125 @@ const SHAPES = [
 const FONT_PIXELS = 11;
 /** Pixels that plotly leaves free beside a name. */
 const INSET = 10;
-/** @param {TreeLayout} layout */
-const margins = ({ margin }) => margin.l + margin.r;
 
 /** @param {TabContext<StacksFirst>} context @returns {TabView} */
-export function mount({ host, first, wire, store }) {
-  /** @type {StackChart} */
-  let shown = first;
-  let wanted = { metric: first.metric, shape: first.shape };
-  const metric = h(
-    "select",
-    { class: "mtprof-input mtprof-select", "aria-label": "Size by", onchange: () => want({ metric: metric.value }) },
-    ...first.metrics.map(({ key, title }) => h("option", { value: key, text: title })),
-  );
-  const shapes = choice("Shape", SHAPES, first.shape, (shape) => want({ shape }));
-  const note = h("span", { class: "mtprof-count", title: first.note });
-  const plot = h("div", { class: "mtprof-plot mtprof-fill", role: "img", "aria-label": "Stacks: who called whom" });
-  host.append(
-    h(
-      "div",
-      { class: "mtprof-tools" },
-      shapes,
-      h("label", { class: "mtprof-field" }, h("span", { class: "mtprof-word", text: "by " }), metric),
-      note,
-    ),
-    h("div", { class: "mtprof-stage" }, plot),
+export const mount = (context) => new StacksView(context);
+
+class StacksView {
+  #first;
+  #wire;
+  #store;
+  /**
+   * The last chart from Python.
+   * @type {StackChart}
+   */
+  #shown;
+  #wanted;
+  #metric;
+  #shapes;
+  #note;
+  #plot = h("div", { class: "mtprof-plot mtprof-fill", role: "img", "aria-label": "Stacks: who called whom" });
+  #chart;
+  #askLatest = latest(() =>
+    this.#wire.ask({ tab: "stacks", ask: "chart", ...this.#wanted, selected: this.#store.selected }),
   );
 
-  const chart = new Chart(plot, wire);
-  /** @param {{ points: ClickedPoint[] }} event */
-  const clicked = ({ points }) => {
-    const [event, name] = points[0].customdata ?? [-1, -1];
-    if (event >= 0) store.pick(event, name);
-  };
-  chart.on("plotly_icicleclick", clicked);
-  chart.on("plotly_sunburstclick", clicked);
-  // Slices are wider now, or narrower.
-  chart.on("plotly_animated", () => draw());
+  /** @param {TabContext<StacksFirst>} context */
+  constructor({ host, first, wire, store }) {
+    this.#first = first;
+    this.#wire = wire;
+    this.#store = store;
+    this.#shown = first;
+    this.#wanted = { metric: first.metric, shape: first.shape };
+    this.#metric = metricSelect(first.metrics, (metric) => this.#want({ metric }));
+    this.#shapes = choice("Shape", SHAPES, first.shape, (shape) => this.#want({ shape }));
+    this.#note = h("span", { class: "mtprof-count", title: first.note });
+    this.#chart = new Chart(this.#plot, wire, () => this.#picture());
+    host.append(this.#tools(), h("div", { class: "mtprof-stage" }, this.#plot));
+    this.#listen();
+    this.#chart.draw();
+    if (store.selection) this.renew();
+  }
+
+  #tools() {
+    const by = h("span", { class: "mtprof-word", text: "by " });
+    const metric = h("label", { class: "mtprof-field" }, by, this.#metric);
+    return h("div", { class: "mtprof-tools" }, this.#shapes, metric, this.#note);
+  }
+
+  #listen() {
+    /** @param {{ points: ClickedPoint[] }} event */
+    const pick = ({ points }) => {
+      const [event, name] = points[0].customdata ?? [-1, -1];
+      if (event >= 0) this.#store.pick(event, name);
+    };
+    this.#chart.on("plotly_icicleclick", pick);
+    this.#chart.on("plotly_sunburstclick", pick);
+    // Slices are wider now, or narrower.
+    this.#chart.on("plotly_animated", () => this.#chart.draw());
+    this.#wire.onchange(() => this.#followKernel());
+  }
+
+  #followKernel() {
+    const { silent, isSketched } = this.#wire;
+    this.#note.textContent = this.#first.note || (isSketched ? "" : "Click to zoom, click the root to go back");
+    for (const button of this.#shapes.querySelectorAll("button")) button.disabled = isSketched;
+    this.#metric.disabled = silent;
+    if (silent) this.#metric.value = this.#shown.metric;
+  }
+
+  restyle() {
+    this.#chart.draw();
+  }
+
+  destroy() {
+    this.#chart.destroy();
+  }
+
+  async renew() {
+    const answer = await this.#askLatest();
+    if (answer) this.#show(answer);
+  }
+
+  /** @param {StackChart} chart */
+  #show(chart) {
+    this.#shown = chart;
+    this.#chart.draw();
+  }
 
   /** @param {{ metric?: string, shape?: TreeShape }} change */
-  function want(change) {
-    wanted = { ...wanted, ...change };
+  #want(change) {
+    this.#wanted = { ...this.#wanted, ...change };
     // The same slices in the other shape need no answer.
-    if (change.shape) reshape(change.shape);
-    ask();
+    if (change.shape) this.#reshape(change.shape);
+    this.renew();
   }
 
   /** @param {TreeShape} shape */
-  function reshape(shape) {
-    const data = shown.picture.data.map((trace) => ({ ...trace, type: shape }));
-    shown = { ...shown, picture: { ...shown.picture, data } };
-    draw();
+  #reshape(shape) {
+    const { picture } = this.#shown;
+    const data = picture.data.map((trace) => ({ ...trace, type: shape }));
+    this.#show({ ...this.#shown, picture: { ...picture, data } });
   }
 
-  /** While slices mean the same, plotly stays at the one that the user zoomed to. */
-  function draw() {
-    const { data, layout } = shown.picture;
+  #picture() {
+    const { metric, picture } = this.#shown;
+    const { margin, uniformtext } = picture.layout;
+    const width = this.#plot.clientWidth - margin.l - margin.r;
+    const data = picture.data.map((trace) => withFittingNames(trace, this.#plot, metric, width));
     // Names of an icicle are cut to fit, so that none need be smaller for another's sake.
-    const uniformtext =
-      data[0].type === "icicle" ? { ...layout.uniformtext, minsize: FONT_PIXELS } : layout.uniformtext;
-    const styled = data.map((trace) => withFittingNames(trace, plot, shown.metric, chart.width - margins(layout)));
-    return chart.draw({ data: styled, layout: { ...layout, uniformtext, uirevision: shown.metric } });
+    const minsize = data[0].type === "icicle" ? FONT_PIXELS : uniformtext.minsize;
+    // While slices mean the same, plotly stays at the one that the user zoomed to.
+    return { data, layout: { ...picture.layout, uniformtext: { ...uniformtext, minsize }, uirevision: metric } };
   }
+}
 
-  const askLatest = latest(() => wire.ask({ tab: "stacks", ask: "chart", ...wanted, selected: store.selected }));
-  async function ask() {
-    const answer = await askLatest();
-    if (!answer) return;
-    shown = answer;
-    draw();
-  }
-
-  wire.onchange(() => {
-    const still = wire.silent && !wire.hasPlotly;
-    note.textContent = first.note || (still ? "" : "Click to zoom, click the root to go back");
-    for (const button of shapes.querySelectorAll("button")) button.disabled = still;
-    metric.disabled = wire.silent;
-    if (wire.silent) metric.value = shown.metric;
-  });
-
-  let stale = false;
-  const renew = () => {
-    stale = false;
-    ask();
-  };
-  store.onselect(() => {
-    if (host.hidden) stale = true;
-    else renew();
-  });
-  draw();
-  if (store.selection) renew();
-  const observer = new ResizeObserver(settled(() => host.hidden || draw(), 200));
-  observer.observe(plot);
-  return {
-    restyle: () => draw(),
-    shown: () => (stale ? renew() : draw()),
-    destroy: () => {
-      observer.disconnect();
-      chart.destroy();
-    },
-  };
+/** @param {StacksFirst["metrics"]} metrics @param {(metric: string) => void} onchoose */
+function metricSelect(metrics, onchoose) {
+  const options = metrics.map(({ key, title }) => h("option", { value: key, text: title }));
+  const onchange = () => onchoose(select.value);
+  const select = h("select", { class: "mtprof-input mtprof-select", "aria-label": "Size by", onchange }, ...options);
+  return select;
 }
 
 /**

@@ -1,8 +1,8 @@
 // The timeline tab: zoom and pan; Python sends the level of detail that each window needs.
 
 import { button, h, latest, legend, settled, svg } from "../dom.js";
-import { duration, number, timeTicks } from "../format.js";
-import { Chart } from "./chart.js";
+import { duration, number } from "../format.js";
+import { Chart, timeAxis } from "./chart.js";
 import { Overview } from "./overview.js";
 import { dimmed, trueWidths, withoutNames } from "./timeline_data.js";
 
@@ -10,7 +10,7 @@ import { dimmed, trueWidths, withoutNames } from "./timeline_data.js";
  * @import { TimelineFirst, TimelineWindow } from "../types/messages"
  * @import { PlaneLayout } from "../types/pictures"
  * @import { Plotted, TabContext, TabView } from "../types/surroundings"
- * @typedef {[begin: number, end: number]} Window in seconds since the recording began
+ * @import { Window } from "./chart.js"
  */
 
 const SHORTEST_S = 50e-9;
@@ -18,7 +18,7 @@ const TALLEST_ROW = 30;
 const HELP =
   "Drag to zoom, double-click for all, Ctrl + wheel zooms, Shift + wheel pans; keys: arrows, + and -, 0 for all";
 
-/** @param {TabContext<TimelineFirst>} context @returns {TabView & { state(): object }} */
+/** @param {TabContext<TimelineFirst>} context @returns {TabView} */
 export const mount = (context) => new TimelineView(context);
 
 class TimelineView {
@@ -49,8 +49,6 @@ class TimelineView {
   /** Pixels of the plot, and rows that it has room for. */
   #height = 0;
   #rows = 0;
-  /** Whether the selection changed while the tab was hidden. */
-  #isStale = false;
   #askLatest = latest(() => this.#askWindow());
   #askSoon = settled(() => this.#ask(), 60);
   #observer = new ResizeObserver(settled(() => this.#host.hidden || this.#refill(), 200));
@@ -65,7 +63,7 @@ class TimelineView {
     this.#whole = [0, first.whole_s];
     this.#view = this.#whole;
     this.#overview = new Overview(first.busy, this.#whole, (window) => this.#go(window));
-    this.#chart = new Chart(this.#plot, wire);
+    this.#chart = new Chart(this.#plot, wire, () => ({ data: this.#data(), layout: this.#layout() }));
     host.append(this.#tools(), this.#scroll, legend(first.legend));
     this.#listen();
     this.#refill();
@@ -92,35 +90,21 @@ class TimelineView {
     this.#chart.on("plotly_afterplot", () => this.#finishPlot());
     this.#scroll.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     this.#scroll.addEventListener("keydown", (event) => this.#key(event));
-    this.#wire.onchange(() => (this.#drag.disabled = this.#wire.silent && !this.#wire.hasPlotly));
-    this.#store.onselect(() => {
-      if (this.#host.hidden) this.#isStale = true;
-      else this.#renew();
-    });
+    this.#wire.onchange(() => (this.#drag.disabled = this.#wire.isSketched));
   }
 
   restyle() {
-    return this.#chart.restyle();
+    this.#chart.draw();
   }
 
-  shown() {
-    return this.#isStale ? this.#renew() : this.#chart.restyle();
+  renew() {
+    if (this.#wire.live) this.#ask();
+    else this.#draw();
   }
 
   destroy() {
     this.#observer.disconnect();
     this.#chart.destroy();
-  }
-
-  /** For tests: what is drawn at present. */
-  state() {
-    return { view: this.#view, drawn: this.#picture.drawn, held: this.#picture.held };
-  }
-
-  #renew() {
-    this.#isStale = false;
-    if (this.#wire.live) this.#ask();
-    else this.#draw();
   }
 
   #toggleDrag() {
@@ -189,7 +173,7 @@ class TimelineView {
     if (begin < from || end > to) this.#picture = this.#first;
     this.#overview.show(this.#view);
     this.#report();
-    return this.#chart.draw({ data: this.#data(), layout: this.#layout() });
+    this.#chart.draw();
   }
 
   #report() {
@@ -211,14 +195,12 @@ class TimelineView {
   /** @returns {PlaneLayout} */
   #layout() {
     const { layout } = this.#picture.picture;
-    const ticks = timeTicks(...this.#view, Math.max(this.#room / 90, 2));
-    const times = { range: this.#view, tickvals: ticks.values, ticktext: ticks.text, tickformat: "", ticksuffix: "" };
     return {
       ...layout,
       dragmode: this.#dragmode,
       height: this.#height,
       yaxis: { ...layout.yaxis, range: [this.#rows, 0] },
-      xaxis: { ...layout.xaxis, ...times },
+      xaxis: timeAxis(layout.xaxis, this.#view, this.#room / 90),
     };
   }
 

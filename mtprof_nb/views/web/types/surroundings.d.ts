@@ -24,9 +24,11 @@ export interface TabContext<First> {
 /** What a mounted tab can be told. */
 export interface TabView {
   /** The theme has changed. */
-  restyle?(): unknown;
+  restyle?(): void;
   /** The tab has come to the front again. */
-  shown?(): unknown;
+  shown?(): void;
+  /** The selection has changed. A tab that was hidden meanwhile is told when it comes to the front. */
+  renew?(): void;
   destroy?(): void;
 }
 
