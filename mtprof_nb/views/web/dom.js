@@ -54,6 +54,27 @@ export function button(attributes, ...children) {
 }
 
 /**
+ * A word that a narrow panel leaves out.
+ * @param {string} text
+ */
+export const word = (text) => h("span", { class: "mtprof-word", text });
+
+/**
+ * A list to choose by what; an option with a flag was not recorded, and cannot be chosen.
+ * @param {string} label
+ * @param {{ key: string, title: string, flag?: string }[]} options
+ * @param {(key: string) => void} onchoose
+ */
+export function choiceBy(label, options, onchoose) {
+  const entries = options.map(({ key, title, flag }) =>
+    h("option", { value: key, disabled: Boolean(flag), text: flag ? `${title} (${flag})` : title }),
+  );
+  const onchange = () => onchoose(select.value);
+  const select = h("select", { class: "mtprof-input mtprof-select", "aria-label": label, onchange }, ...entries);
+  return { select, field: h("label", { class: "mtprof-field" }, word("by "), select) };
+}
+
+/**
  * A row of buttons of which one is pressed.
  * @template {string} Key
  * @param {string} label

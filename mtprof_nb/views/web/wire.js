@@ -124,10 +124,8 @@ export class Wire {
     if (!this.#wantsPlotly) {
       this.#wantsPlotly = true;
       // If another panel asked its kernel and that is busy or gone, ours is asked after a while.
-      setTimeout(
-        () => page.plotly || this.#askForPlotly(),
-        Math.max(page.askedAt + PLOTLY_PATIENCE_MS - Date.now(), 0),
-      );
+      const wait = Math.max(page.askedAt + PLOTLY_PATIENCE_MS - Date.now(), 0);
+      setTimeout(() => page.plotly || this.#askForPlotly(), wait);
     }
     /** @type {Promise<Plotly>} */
     const loaded = new Promise((resolve) => page.waiting.push(resolve));

@@ -34,10 +34,6 @@ export class Chart {
     this.#observer.observe(host);
   }
 
-  get width() {
-    return this.#host.clientWidth;
-  }
-
   /**
    * Listens to an event of plotly's.
    * @template {keyof PlotlyEvents} Name

@@ -120,11 +120,7 @@ function texts(trace, x, y) {
   const inks = trace.textfont?.color;
   const anchor = trace.textposition?.endsWith("left") ? "end" : trace.textposition ? "start" : "middle";
   const rise = trace.textposition ? -6 : 4;
-  return trace.text.map((text, at) => {
-    const written = label(x(trace.x[at]), y(trace.y[at]) + rise, plain(text), anchor);
-    written.setAttribute("fill", inks ? inks[at] : "currentColor");
-    return written;
-  });
+  return trace.text.map((text, at) => label(x(trace.x[at]), y(trace.y[at]) + rise, plain(text), anchor, inks?.[at]));
 }
 
 /** @param {CurveTrace} trace @param {Scale} x @param {Scale} y */
@@ -154,15 +150,10 @@ function icicle(trace, width, height) {
     });
     parts.push(titled(rectangle, trace.hovertext[at]));
     const name = fitted(plain(trace.labels[at], ""), size - 9, FONT);
-    if (name) {
-      const written = label(left + 4, level * 22 + 15, name, "start");
-      written.setAttribute("fill", trace.insidetextfont.color[at]);
-      parts.push(written);
-    }
+    if (name) parts.push(label(left + 4, level * 22 + 15, name, "start", trace.insidetextfont.color[at]));
+    const longestFirst = callees.get(trace.ids[at])?.sort((one, other) => trace.values[other] - trace.values[one]);
     let from = left;
-    for (const callee of (callees.get(trace.ids[at]) ?? []).sort(
-      (one, other) => trace.values[other] - trace.values[one],
-    )) {
+    for (const callee of longestFirst ?? []) {
       if ((level + 2) * 22 < height) place(callee, level + 1, from);
       from += (trace.values[callee] / trace.values[0]) * width;
     }
@@ -172,14 +163,6 @@ function icicle(trace, width, height) {
 }
 
 /** @param {number} x @param {number} y @param {string} text @param {string} anchor */
-function label(x, y, text, anchor) {
-  return svg("text", {
-    x,
-    y,
-    "text-anchor": anchor,
-    "font-size": 11,
-    fill: "currentColor",
-    "pointer-events": "none",
-    text,
-  });
+function label(x, y, text, anchor, fill = "currentColor") {
+  return svg("text", { x, y, "text-anchor": anchor, "font-size": 11, fill, "pointer-events": "none", text });
 }

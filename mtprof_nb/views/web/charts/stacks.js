@@ -1,6 +1,6 @@
 // The stacks tab: icicle or sunburst, sized by what the user chooses.
 
-import { choice, h, latest } from "../dom.js";
+import { choice, choiceBy, h, latest } from "../dom.js";
 import { escaped, fitted, plain } from "../label.js";
 import { colours } from "../theme.js";
 import { Chart } from "./chart.js";
@@ -49,20 +49,15 @@ class StacksView {
     this.#store = store;
     this.#shown = first;
     this.#wanted = { metric: first.metric, shape: first.shape };
-    this.#metric = metricSelect(first.metrics, (metric) => this.#want({ metric }));
+    this.#metric = choiceBy("Size by", first.metrics, (metric) => this.#want({ metric }));
     this.#shapes = choice("Shape", SHAPES, first.shape, (shape) => this.#want({ shape }));
     this.#note = h("span", { class: "mtprof-count", title: first.note });
     this.#chart = new Chart(this.#plot, wire, () => this.#picture());
-    host.append(this.#tools(), h("div", { class: "mtprof-stage" }, this.#plot));
+    const tools = h("div", { class: "mtprof-tools" }, this.#shapes, this.#metric.field, this.#note);
+    host.append(tools, h("div", { class: "mtprof-stage" }, this.#plot));
     this.#listen();
     this.#chart.draw();
     if (store.selection) this.renew();
-  }
-
-  #tools() {
-    const by = h("span", { class: "mtprof-word", text: "by " });
-    const metric = h("label", { class: "mtprof-field" }, by, this.#metric);
-    return h("div", { class: "mtprof-tools" }, this.#shapes, metric, this.#note);
   }
 
   #listen() {
@@ -82,8 +77,8 @@ class StacksView {
     const { silent, isSketched } = this.#wire;
     this.#note.textContent = this.#first.note || (isSketched ? "" : "Click to zoom, click the root to go back");
     for (const button of this.#shapes.querySelectorAll("button")) button.disabled = isSketched;
-    this.#metric.disabled = silent;
-    if (silent) this.#metric.value = this.#shown.metric;
+    this.#metric.select.disabled = silent;
+    if (silent) this.#metric.select.value = this.#shown.metric;
   }
 
   restyle() {
@@ -130,14 +125,6 @@ class StacksView {
     // While slices mean the same, plotly stays at the one that the user zoomed to.
     return { data, layout: { ...picture.layout, uniformtext: { ...uniformtext, minsize }, uirevision: metric } };
   }
-}
-
-/** @param {StacksFirst["metrics"]} metrics @param {(metric: string) => void} onchoose */
-function metricSelect(metrics, onchoose) {
-  const options = metrics.map(({ key, title }) => h("option", { value: key, text: title }));
-  const onchange = () => onchoose(select.value);
-  const select = h("select", { class: "mtprof-input mtprof-select", "aria-label": "Size by", onchange }, ...options);
-  return select;
 }
 
 /**

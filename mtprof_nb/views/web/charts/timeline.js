@@ -1,6 +1,6 @@
 // The timeline tab: zoom and pan; Python sends the level of detail that each window needs.
 
-import { button, h, latest, legend, settled, svg } from "../dom.js";
+import { button, h, latest, legend, settled, svg, word } from "../dom.js";
 import { duration, number } from "../format.js";
 import { Chart, timeAxis } from "./chart.js";
 import { Overview } from "./overview.js";
@@ -22,7 +22,6 @@ const HELP =
 export const mount = (context) => new TimelineView(context);
 
 class TimelineView {
-  #host;
   #first;
   #wire;
   #store;
@@ -51,11 +50,10 @@ class TimelineView {
   #rows = 0;
   #askLatest = latest(() => this.#askWindow());
   #askSoon = settled(() => this.#ask(), 60);
-  #observer = new ResizeObserver(settled(() => this.#host.hidden || this.#refill(), 200));
+  #observer = new ResizeObserver(settled(() => this.#plot.clientWidth && this.#refill(), 200));
 
   /** @param {TabContext<TimelineFirst>} context */
   constructor({ host, first, wire, store }) {
-    this.#host = host;
     this.#first = first;
     this.#wire = wire;
     this.#store = store;
@@ -163,7 +161,7 @@ class TimelineView {
   /** Pixels that the window is wide. */
   get #room() {
     const { l, r } = this.#first.picture.layout.margin;
-    return Math.max(this.#chart.width - l - r, 100);
+    return Math.max(this.#plot.clientWidth - l - r, 100);
   }
 
   #draw() {
@@ -178,9 +176,9 @@ class TimelineView {
 
   #report() {
     const length_ns = (this.#view[1] - this.#view[0]) * 1e9;
-    const span = h("span", { class: "mtprof-word", text: `${duration(length_ns)}: ` });
-    const blocks = h("span", { class: "mtprof-word", text: `, ${number(this.#picture.drawn)} blocks` });
-    this.#status.replaceChildren(span, `${number(this.#picture.held)} events`, blocks);
+    const { drawn, held } = this.#picture;
+    const blocks = word(`, ${number(drawn)} blocks`);
+    this.#status.replaceChildren(word(`${duration(length_ns)}: `), `${number(held)} events`, blocks);
     this.#status.title = this.#status.textContent;
   }
 

@@ -1,6 +1,6 @@
 // The controls above the operators table: filter, grouping, number of rows, copy.
 
-import { button, h } from "../dom.js";
+import { button, choiceBy, h, word } from "../dom.js";
 import { number } from "../format.js";
 
 /**
@@ -19,18 +19,12 @@ export class OperatorTools {
 
   /** @param {OperatorsFirst["groupings"]} groupings @param {ToolListeners} listeners */
   constructor(groupings, { onfilter, onregex, onregroup, onall, oncopy }) {
-    this.grouping = groupingSelect(groupings, onregroup);
+    const { select, field } = choiceBy("Group by", groupings, onregroup);
+    this.grouping = select;
     this.#input = this.#filterInput(onfilter);
     this.#all = button({ text: "All rows", hidden: true, onclick: onall });
-    const word = h("span", { class: "mtprof-word", text: "Copy " });
-    this.#copy = button({ title: "Copy the listed rows as CSV", onclick: oncopy }, word, "CSV");
-    const group = h(
-      "label",
-      { class: "mtprof-field" },
-      h("span", { class: "mtprof-word", text: "by " }),
-      this.grouping,
-    );
-    const tools = [this.#input, this.#regexButton(onregex), group, this.#count, this.#all, this.#copy];
+    this.#copy = button({ title: "Copy the listed rows as CSV", onclick: oncopy }, word("Copy "), "CSV");
+    const tools = [this.#input, this.#regexButton(onregex), field, this.#count, this.#all, this.#copy];
     this.element = h("div", { class: "mtprof-tools" }, ...tools);
   }
 
@@ -80,10 +74,7 @@ export class OperatorTools {
     this.#input.setAttribute("aria-invalid", String(problem !== ""));
     this.#count.classList.toggle("mtprof-bad", problem !== "");
     if (problem) this.#count.replaceChildren(`not a regular expression: ${problem}`);
-    else {
-      const word = h("span", { class: "mtprof-word", text: "showing " });
-      this.#count.replaceChildren(word, `${number(listed)} of ${number(total)}`);
-    }
+    else this.#count.replaceChildren(word("showing "), `${number(listed)} of ${number(total)}`);
     this.#count.title = this.#count.textContent;
   }
 
@@ -95,12 +86,4 @@ export class OperatorTools {
     this.#copy.classList.toggle("mtprof-done", count !== null);
     if (count !== null) this.#count.replaceChildren(`copied ${number(count)} rows`);
   }
-}
-
-/** @param {OperatorsFirst["groupings"]} groupings @param {() => void} onchange */
-function groupingSelect(groupings, onchange) {
-  const options = groupings.map(({ key, title, flag }) =>
-    h("option", { value: key, disabled: flag !== "", text: flag ? `${title} (${flag})` : title }),
-  );
-  return h("select", { class: "mtprof-input mtprof-select", "aria-label": "Group by", onchange }, ...options);
 }

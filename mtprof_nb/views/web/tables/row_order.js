@@ -5,9 +5,6 @@
  * @typedef {{ key: string, descending: boolean }} Sort
  */
 
-/** @param {number} one @param {number} other */
-const difference = (one, other) => (one === other ? 0 : one - other);
-
 /**
  * Positions of the rows by one column; ties by name.
  * @param {{ number(column: string, row: number): number }} table
@@ -21,7 +18,6 @@ export function sorted(table, rows, { key, descending }) {
     rows.label[one] < rows.label[other] ? -1 : rows.label[one] > rows.label[other] ? 1 : 0;
   const order = rows.label.map((_, row) => row);
   if (key === "label") return order.sort((one, other) => turn * named(one, other));
-  return order.sort(
-    (one, other) => turn * difference(table.number(key, one), table.number(key, other)) || named(one, other),
-  );
+  // Of two values without end the difference is NaN, which counts as a tie.
+  return order.sort((one, other) => turn * (table.number(key, one) - table.number(key, other)) || named(one, other));
 }

@@ -3,7 +3,7 @@
 import { h } from "../dom.js";
 import { share, writers } from "../format.js";
 import { fittedMiddle } from "../label.js";
-import { columnHead, rowCells } from "./table_cells.js";
+import { columnHead, nameCell } from "./table_cells.js";
 
 const ROW_PIXELS = 24;
 const SPARE_ROWS = 6;
@@ -35,11 +35,6 @@ export class Table {
   #selected = null;
   #largest = 1;
   #sentence = "";
-  /**
-   * A name as it fits into its column at present.
-   * @param {string} text
-   */
-  #fit = (text) => text;
   #observer = new ResizeObserver(() => this.#draw());
   #prefix = `mtprof-table-${++tables}`;
 
@@ -157,36 +152,30 @@ export class Table {
     const height = this.element.clientHeight || 300;
     const first = Math.max(Math.floor(this.element.scrollTop / ROW_PIXELS) - SPARE_ROWS, 0);
     const last = Math.min(first + Math.ceil(height / ROW_PIXELS) + 2 * SPARE_ROWS, this.#order.length);
-    const style = getComputedStyle(this.element);
+    const { fontSize, fontFamily } = getComputedStyle(this.element);
     const nameHead = /** @type {HTMLElement | null} */ (this.head.firstElementChild);
     const room = (nameHead?.offsetWidth ?? 0) - NAME_INSET;
-    this.#fit = (text) => (room > 0 ? fittedMiddle(text, room, `${style.fontSize} ${style.fontFamily}`) : text);
     const rows = [];
-    for (let position = first; position < last; position++) rows.push(this.#row(position));
+    for (let position = first; position < last; position++)
+      rows.push(this.#row(position, room, `${fontSize} ${fontFamily}`));
     if (!rows.length && this.#sentence) rows.push(h("div", { class: "mtprof-no-rows", text: this.#sentence }));
     this.body.replaceChildren(...rows);
     const current = this.#order.length ? `${this.#prefix}-${this.#cursor}` : null;
     if (current) this.element.setAttribute("aria-activedescendant", current);
   }
 
-  /** @param {Column} column @param {number} value */
-  #cell(column, value) {
-    return { column, value, text: column.unit === "share" ? share(value, this.whole) : writers[column.unit](value) };
-  }
-
-  /** @param {number} position among the shown rows */
-  #row(position) {
+  /**
+   * @param {number} position among the shown rows
+   * @param {number} room for its name, in pixels
+   * @param {string} font
+   */
+  #row(position, room, font) {
     const row = this.#order[position];
-    const selected = this.#rows.id[row] === this.#selected;
-    const label = this.#rows.label[row];
-    const cells = rowCells({
-      label,
-      fitted: this.#fit(label),
-      detail: this.#rows.detail[row],
-      family: this.options.families?.[this.#rows.family?.[row] ?? -1],
-      cells: this.#columns.map((column) => this.#cell(column, this.number(column.key, row))),
-      part: this.whole ? Math.max(this.number("share", row) / this.#largest, 0) : null,
-    });
+    const { id, label, detail, family: families } = this.#rows;
+    const selected = id[row] === this.#selected;
+    const family = this.options.families?.[families?.[row] ?? -1];
+    const fitted = room > 0 ? fittedMiddle(label[row], room, font) : label[row];
+    const numbers = this.#columns.map((column) => this.#numberCell(column, row, family));
     return h(
       "div",
       {
@@ -198,8 +187,22 @@ export class Table {
         "data-position": String(position),
         style: `top:${position * ROW_PIXELS}px`,
       },
-      ...cells,
+      nameCell(label[row], fitted, detail[row], family),
+      ...numbers,
     );
+  }
+
+  /** @param {Column} column @param {number} row @param {Family} [family] */
+  #numberCell({ key, unit }, row, family) {
+    const value = this.number(key, row);
+    const zero = value === 0 ? " mtprof-nothing" : "";
+    const text = unit === "share" ? share(value, this.whole) : writers[unit](value);
+    const cell = h("div", { class: `mtprof-cell mtprof-in-${unit}${zero}`, role: "gridcell", text });
+    if (unit === "share" && this.whole) {
+      cell.style.setProperty("--mtprof-part", Math.max(value / this.#largest, 0).toFixed(4));
+      cell.style.setProperty("--mtprof-heat", family?.colour ?? "var(--mtprof-accent)");
+    }
+    return cell;
   }
 
   /** @param {number} position */
