@@ -45,18 +45,12 @@ export function svg(tag, attributes = {}, ...children) {
   return furnish(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/**
- * @param {Attributes} attributes
- * @param {Child[]} children
- */
+/** @param {Attributes} attributes @param {Child[]} children */
 export function button(attributes, ...children) {
   return h("button", { type: "button", class: "mtprof-button", ...attributes }, ...children);
 }
 
-/**
- * A word that a narrow panel leaves out.
- * @param {string} text
- */
+/** A word that a narrow panel leaves out. @param {string} text */
 export const word = (text) => h("span", { class: "mtprof-word", text });
 
 /**
@@ -100,10 +94,7 @@ export function choice(label, options, chosen, onchoose) {
   return h("div", { class: "mtprof-choice", role: "group", "aria-label": label }, ...buttons);
 }
 
-/**
- * The colours of the op families that a chart shows.
- * @param {Family[]} families
- */
+/** The colours of the op families that a chart shows. @param {Family[]} families */
 export function legend(families) {
   const entries = families.map(({ title, colour }) =>
     h(
@@ -116,11 +107,7 @@ export function legend(families) {
   return h("div", { class: "mtprof-legend", role: "note", "aria-label": "Colours of op families" }, ...entries);
 }
 
-/**
- * Calls `act` once no further call has come for `wait` milliseconds.
- * @param {() => void} act
- * @param {number} wait
- */
+/** Calls `act` once no further call has come for `wait` milliseconds. @param {() => void} act @param {number} wait */
 export function settled(act, wait) {
   let timer = 0;
   return () => {

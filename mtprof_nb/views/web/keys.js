@@ -4,10 +4,7 @@ const SUPPRESS = "data-lm-suppress-shortcuts";
 /** With Ctrl or Cmd, these edit text or, with Shift too, cells; the other letters are for the application, such as save. */
 const EDITING = { plain: "acvxyz", shifted: "mz" };
 
-/**
- * Whether a key that the panel has no use for goes on to the application around it.
- * @param {KeyboardEvent} event
- */
+/** Whether a key that the panel has no use for goes on to the application around it. @param {KeyboardEvent} event */
 function passes(event) {
   if (event.key === "Escape") return true;
   if (!(event.ctrlKey || event.metaKey) || event.altKey || event.key.length !== 1) return false;

@@ -3,10 +3,7 @@
 const measure = document.createElement("canvas").getContext("2d");
 const SHORTEST = 3;
 
-/**
- * The text of one of plotly's labels, which are a little HTML.
- * @param {string} label
- */
+/** The text of one of plotly's labels, which are a little HTML. @param {string} label */
 export function plain(label, lineBreak = "\n") {
   return label
     .replace(/<br>/g, lineBreak)
@@ -16,17 +13,10 @@ export function plain(label, lineBreak = "\n") {
     .replace(/&amp;/g, "&");
 }
 
-/**
- * A text as one of plotly's labels.
- * @param {string} text
- */
+/** A text as one of plotly's labels. @param {string} text */
 export const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
-/**
- * How wide a text is, in pixels.
- * @param {string} text
- * @param {string} font
- */
+/** How wide a text is, in pixels. @param {string} text @param {string} font */
 export function textWidth(text, font) {
   if (!measure) return 0;
   measure.font = font;

@@ -54,10 +54,7 @@ function open(tab, tabs) {
   return tab.open();
 }
 
-/**
- * The tabs' buttons, which arrow keys move between.
- * @param {PanelTab[]} tabs
- */
+/** The tabs' buttons, which arrow keys move between. @param {PanelTab[]} tabs */
 function tabList(tabs) {
   const buttons = tabs.map((tab) => tab.button);
   const onkeydown = (/** @type {KeyboardEvent} */ event) => {
@@ -78,10 +75,7 @@ function tabList(tabs) {
   return h("div", { class: "mtprof-tabs", role: "tablist", "aria-label": label, hidden, onkeydown }, ...buttons);
 }
 
-/**
- * Says what is selected; a click clears the selection.
- * @param {Store} store
- */
+/** Says what is selected; a click clears the selection. @param {Store} store */
 function selectionChip(store) {
   const onclick = () => store.select(null);
   const chip = button({ class: "mtprof-chip", hidden: true, title: "Clear the selection", onclick });
@@ -94,10 +88,7 @@ function selectionChip(store) {
   return chip;
 }
 
-/**
- * Says that the kernel could not answer, and that it is gone or busy.
- * @param {Wire} wire
- */
+/** Says that the kernel could not answer, and that it is gone or busy. @param {Wire} wire */
 function kernelNotes(wire) {
   const problem = h("div", { class: "mtprof-problem", role: "alert", hidden: true });
   wire.onerror = (text) => {

@@ -34,10 +34,7 @@ export class Store {
     return this.selection && { grouping: this.selection.grouping, row: this.selection.row };
   }
 
-  /**
-   * Selects a row of the table, or a line, or nothing.
-   * @param {Selection | null} selection
-   */
+  /** Selects a row of the table, or a line, or nothing. @param {Selection | null} selection */
   select(selection) {
     if (selection === null && this.selection === null) return;
     this.selection = selection;

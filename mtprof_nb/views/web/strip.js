@@ -4,17 +4,10 @@ import { h } from "./dom.js";
 
 /** @import { Strip } from "./types/messages" */
 
-/**
- * The pattern of a phase: of "outside ops" and "profiler, outside ops", the first word.
- * @param {string} phase
- */
+/** The pattern of a phase: of "outside ops" and "profiler, outside ops", the first word. @param {string} phase */
 export const phaseClass = (phase) => `mtprof-phase-${phase.split(/[ ,]/)[0]}`;
 
-/**
- * A phase in a legend: its pattern, and the words beside it.
- * @param {string} phase
- * @param {(Node | string)[]} words
- */
+/** A phase in a legend: its pattern, and the words beside it. @param {string} phase @param {(Node | string)[]} words */
 export function phaseKey(phase, ...words) {
   const swatch = h("span", { class: `mtprof-phase-swatch ${phaseClass(phase)}` });
   return h("span", { class: "mtprof-phase-key" }, swatch, ...words);

@@ -21,10 +21,7 @@ function inflated(buffer) {
   return new Response(new Blob([buffer]).stream().pipeThrough(new DecompressionStream("deflate")));
 }
 
-/**
- * The plain value in a packed message.
- * @param {DataView<ArrayBuffer>} buffer
- */
+/** The plain value in a packed message. @param {DataView<ArrayBuffer>} buffer */
 export const unpacked = (buffer) => inflated(buffer).json();
 
 export class Wire {
@@ -115,10 +112,7 @@ export class Wire {
     return unpacked(buffer);
   }
 
-  /**
-   * plotly.js, loaded once for each page.
-   * @returns {Promise<Plotly>}
-   */
+  /** plotly.js, loaded once for each page. @returns {Promise<Plotly>} */
   plotly() {
     if (page.plotly) return Promise.resolve(page.plotly);
     if (!this.#wantsPlotly) {

@@ -25,10 +25,7 @@ class MemoryView {
   #wire;
   #whole;
   #view;
-  /**
-   * The last picture from Python.
-   * @type {PlanePicture}
-   */
+  /** @type {PlanePicture} the last picture from Python */
   #drawn;
   #plot = h("div", {
     class: "mtprof-plot mtprof-fill",

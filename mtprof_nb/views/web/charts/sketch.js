@@ -21,10 +21,7 @@ export function sketch(picture, width, height) {
   return svg("svg", { width, height: high, class: "mtprof-sketch", role: "img" }, ...parts);
 }
 
-/**
- * @param {Picture} picture
- * @returns {picture is TreePicture}
- */
+/** @param {Picture} picture @returns {picture is TreePicture} */
 const isTree = (picture) => !("xaxis" in picture.layout);
 
 /** @param {SVGElement} element @param {string | undefined} label */

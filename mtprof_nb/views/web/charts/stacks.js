@@ -27,10 +27,7 @@ class StacksView {
   #first;
   #wire;
   #store;
-  /**
-   * The last chart from Python.
-   * @type {StackChart}
-   */
+  /** @type {StackChart} the last chart from Python */
   #shown;
   #wanted;
   #metric;

@@ -29,10 +29,7 @@ class TimelineView {
   #whole;
   /** @type {Window} */
   #view;
-  /**
-   * The last picture from Python.
-   * @type {TimelineWindow}
-   */
+  /** @type {TimelineWindow} the last picture from Python */
   #picture;
   #plot = h("div", { class: "mtprof-plot" });
   #scroll = h(

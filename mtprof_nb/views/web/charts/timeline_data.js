@@ -57,10 +57,7 @@ function pointsOf(trace, kept) {
   return { ...trace, x, y, text: some(trace.text), textfont };
 }
 
-/**
- * Gives every bar its true width: plotly makes thin bars a pixel wide.
- * @param {Plotted} plot
- */
+/** Gives every bar its true width: plotly makes thin bars a pixel wide. @param {Plotted} plot */
 export function trueWidths(plot) {
   const { xaxis, yaxis } = plot._fullLayout;
   /** @param {number} value */

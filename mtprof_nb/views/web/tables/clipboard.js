@@ -5,11 +5,7 @@ import { csvLine } from "../format.js";
 
 /** @import { Column, Rows } from "../types/messages" */
 
-/**
- * @param {Column[]} columns
- * @param {Rows} rows
- * @param {number[]} order positions of the rows to write
- */
+/** @param {Column[]} columns @param {Rows} rows @param {number[]} order positions of the rows to write */
 export function csv(columns, { label, detail, value }, order) {
   const keys = columns.map((column) => column.key).filter((key) => key in value);
   const lines = order.map((row) => csvLine([label[row], detail[row], ...keys.map((key) => value[key][row])]));

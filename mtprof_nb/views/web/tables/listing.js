@@ -12,17 +12,12 @@ import { fileRow, gapRow, headRow, isCost, lineColumns, lineRow, opEntry } from 
 let listings = 0;
 
 export class Listing {
-  /**
-   * Lines that ran ops, in their order on the page.
-   * @type {{ line: CostLine, element: HTMLElement }[]}
-   */
+  /** @type {{ line: CostLine, element: HTMLElement }[]} lines that ran ops, in their order on the page */
   #rows = [];
   #cursor = 0;
-  /**
-   * The ops below the open line, and that line's position among the rows.
-   * @type {HTMLElement | null}
-   */
+  /** @type {HTMLElement | null} the ops below the open line */
   #opened = null;
+  /** The position of the open line among the rows. */
   #openedAt = -1;
   #first;
   #wire;
@@ -116,10 +111,7 @@ export class Listing {
     this.#move(this.#rows.indexOf(longest));
   }
 
-  /**
-   * Opens the ops of the line at a position; -1 closes.
-   * @param {number} position
-   */
+  /** Opens the ops of the line at a position; -1 closes. @param {number} position */
   async #open(position) {
     this.#opened?.remove();
     this.#opened = null;
@@ -138,10 +130,7 @@ export class Listing {
     opened.append(h("div", { role: "gridcell" }, ...entries));
   }
 
-  /**
-   * Brings the line of an event that was clicked in a chart into view.
-   * @param {number} id
-   */
+  /** Brings the line of an event that was clicked in a chart into view. @param {number} id */
   point(id) {
     const position = this.#positionOf(id);
     if (position >= 0) this.#move(position);

@@ -78,10 +78,7 @@ export class OperatorTools {
     this.#count.title = this.#count.textContent;
   }
 
-  /**
-   * Says that so many rows were copied; null ends it.
-   * @param {number | null} count
-   */
+  /** Says that so many rows were copied; null ends it. @param {number | null} count */
   copied(count) {
     this.#copy.classList.toggle("mtprof-done", count !== null);
     if (count !== null) this.#count.replaceChildren(`copied ${number(count)} rows`);

@@ -29,10 +29,7 @@ class OperatorsView {
    * @type {OperatorsTable & { filtered?: boolean }}
    */
   #answer;
-  /**
-   * Positions of the listed rows.
-   * @type {number[]}
-   */
+  /** @type {number[]} positions of the listed rows */
   #order = [];
   #limit;
   #ask = latest((/** @type {{ sort: string, descending?: boolean, filter?: string, regex?: boolean }} */ wanted) =>
@@ -138,10 +135,7 @@ class OperatorsView {
     this.#endCopied();
   }
 
-  /**
-   * A click in a chart names an event: selects its row under the present grouping.
-   * @param {Picked} picked
-   */
+  /** A click in a chart names an event: selects its row under the present grouping. @param {Picked} picked */
   async #pick({ event, name }) {
     const known = this.#answer.rows.name.indexOf(name);
     const row = this.#wire.live && event >= 0 ? await this.#rowOf(event) : known;

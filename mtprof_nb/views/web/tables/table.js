@@ -112,10 +112,7 @@ export class Table {
     this.#draw();
   }
 
-  /**
-   * Marks the row with this id, and brings it into view.
-   * @param {number | null} id
-   */
+  /** Marks the row with this id, and brings it into view. @param {number | null} id */
   select(id, reveal = true) {
     this.#selected = id;
     const position = this.#order.findIndex((row) => this.#rows.id[row] === id);
@@ -126,11 +123,7 @@ export class Table {
     this.#draw();
   }
 
-  /**
-   * The number that a column is sorted by.
-   * @param {string} column
-   * @param {number} row
-   */
+  /** The number that a column is sorted by. @param {string} column @param {number} row */
   number(column, row) {
     const value = this.#rows.value[column === "share" ? "self_ns" : column]?.[row];
     return value === null ? Infinity : (value ?? 0);
