@@ -23,7 +23,9 @@ export class Chart {
   #listeners = {};
   #picture;
   #drawing = Promise.resolve();
-  #observer = new ResizeObserver(() => this.draw());
+  #observer = new ResizeObserver(() => this.#size === this.#drawnSize || this.draw());
+  /** The size of the host when it was last drawn, or could not be drawn because it was hidden. */
+  #drawnSize = "";
   #isGone = false;
 
   /** @param {HTMLElement} host @param {Wire} wire @param {() => Picture} picture what to draw at present */
@@ -56,8 +58,13 @@ export class Chart {
     this.on("plotly_doubleclick", () => listener(null));
   }
 
-  /** Draws the present picture in the present size and colours, unless the chart is hidden or gone. */
+  get #size() {
+    return `${this.#host.clientWidth} ${this.#host.clientHeight}`;
+  }
+
+  /** Draws the present picture in the present size and colours: a hidden chart once it is shown, unless it is gone. */
   draw() {
+    this.#drawnSize = this.#size;
     if (this.#isGone || !this.#host.clientWidth) return;
     if (this.#plotly) {
       // One after the other: plotly must not be asked to draw while it draws.
