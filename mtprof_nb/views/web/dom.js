@@ -68,32 +68,6 @@ export function choiceBy(label, options, onchoose) {
   return { select, field: h("label", { class: "mtprof-field" }, word("by "), select) };
 }
 
-/**
- * A row of buttons of which one is pressed.
- * @template {string} Key
- * @param {string} label
- * @param {{ key: Key, title: string }[]} options
- * @param {Key} chosen
- * @param {(key: Key) => void} onchoose
- */
-export function choice(label, options, chosen, onchoose) {
-  /** @type {HTMLButtonElement[]} */
-  const buttons = options.map(({ key, title }) =>
-    h("button", {
-      type: "button",
-      class: "mtprof-choice-option",
-      "aria-pressed": String(key === chosen),
-      text: title,
-      onclick: () => {
-        for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.key === key));
-        onchoose(key);
-      },
-      "data-key": key,
-    }),
-  );
-  return h("div", { class: "mtprof-choice", role: "group", "aria-label": label }, ...buttons);
-}
-
 /** The colours of the op families that a chart shows. @param {Family[]} families */
 export function legend(families) {
   const entries = families.map(({ title, colour }) =>

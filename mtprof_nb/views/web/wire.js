@@ -6,7 +6,6 @@
  * @typedef {{ plotly: Plotly | null, askedAt: number, waiting: ((plotly: Plotly) => void)[] }} Page
  */
 
-/** @type {Record<symbol, Page>} */
 const shared = /** @type {typeof globalThis & Record<symbol, Page>} */ (globalThis);
 /** The key of the state that all panels of a page share. */
 const KEY = Symbol.for("mtprof_nb page");

@@ -1,6 +1,6 @@
 // The stacks tab: icicle or sunburst, sized by what the user chooses.
 
-import { choice, choiceBy, h, latest } from "../dom.js";
+import { button, choiceBy, h, latest } from "../dom.js";
 import { escaped, fitted, plain } from "../label.js";
 import { colours } from "../theme.js";
 import { Chart } from "./chart.js";
@@ -8,7 +8,7 @@ import { Chart } from "./chart.js";
 /**
  * @import { StackChart, StacksFirst } from "../types/messages"
  * @import { TreeShape, TreeTrace } from "../types/pictures"
- * @import { ClickedPoint, Plotted, TabContext, TabView } from "../types/surroundings"
+ * @import { Plotted, PointClick, TabContext, TabView } from "../types/surroundings"
  */
 
 /** @type {{ key: TreeShape, title: string }[]} */
@@ -47,7 +47,7 @@ class StacksView {
     this.#shown = first;
     this.#wanted = { metric: first.metric, shape: first.shape };
     this.#metric = choiceBy("Size by", first.metrics, (metric) => this.#want({ metric }));
-    this.#shapes = choice("Shape", SHAPES, first.shape, (shape) => this.#want({ shape }));
+    this.#shapes = shapeButtons(first.shape, (shape) => this.#want({ shape }));
     this.#note = h("span", { class: "mtprof-count", title: first.note });
     this.#chart = new Chart(this.#plot, wire, () => this.#picture());
     const tools = h("div", { class: "mtprof-tools" }, this.#shapes, this.#metric.field, this.#note);
@@ -58,7 +58,7 @@ class StacksView {
   }
 
   #listen() {
-    /** @param {{ points: ClickedPoint[] }} event */
+    /** @param {PointClick} event */
     const pick = ({ points }) => {
       const [event, name] = points[0].customdata ?? [-1, -1];
       if (event >= 0) this.#store.pick(event, name);
@@ -73,7 +73,7 @@ class StacksView {
   #followKernel() {
     const { silent, isSketched } = this.#wire;
     this.#note.textContent = this.#first.note || (isSketched ? "" : "Click to zoom, click the root to go back");
-    for (const button of this.#shapes.querySelectorAll("button")) button.disabled = isSketched;
+    for (const shape of this.#shapes.querySelectorAll("button")) shape.disabled = isSketched;
     this.#metric.select.disabled = silent;
     if (silent) this.#metric.select.value = this.#shown.metric;
   }
@@ -122,6 +122,19 @@ class StacksView {
     // While slices mean the same, plotly stays at the one that the user zoomed to.
     return { data, layout: { ...picture.layout, uniformtext: { ...uniformtext, minsize }, uirevision: metric } };
   }
+}
+
+/** @param {TreeShape} chosen @param {(shape: TreeShape) => void} onchoose */
+function shapeButtons(chosen, onchoose) {
+  const buttons = SHAPES.map(({ key, title }) => {
+    const onclick = () => {
+      for (const other of buttons) other.setAttribute("aria-pressed", String(other.dataset.key === key));
+      onchoose(key);
+    };
+    const state = { "aria-pressed": String(key === chosen), text: title, onclick, "data-key": key };
+    return button({ class: "mtprof-choice-option", ...state });
+  });
+  return h("div", { class: "mtprof-choice", role: "group", "aria-label": "Shape" }, ...buttons);
 }
 
 /**

@@ -12,21 +12,18 @@
  * @returns {{ matches: (row: number) => boolean, problem: string }}
  */
 export function rowFilter({ label, detail }, { text, regex }) {
-  if (!text) return { matches: () => true, problem: "" };
-  /** @param {(text: string) => boolean} holds */
-  const either = (holds) => ({
-    matches: (/** @type {number} */ row) => holds(label[row]) || holds(detail[row]),
-    problem: "",
-  });
-  if (!regex) {
-    const part = text.toLowerCase();
-    return either((name) => name.toLowerCase().includes(part));
+  const part = text.toLowerCase();
+  /** @param {string} name */
+  let holds = (name) => name.toLowerCase().includes(part);
+  let problem = "";
+  if (regex) {
+    try {
+      const pattern = new RegExp(text, "i");
+      holds = (name) => pattern.test(name);
+    } catch (error) {
+      holds = () => true;
+      problem = /** @type {SyntaxError} */ (error).message.split(": ").pop() ?? "";
+    }
   }
-  try {
-    const pattern = new RegExp(text, "i");
-    return either((name) => pattern.test(name));
-  } catch (error) {
-    const message = /** @type {SyntaxError} */ (error).message;
-    return { matches: () => true, problem: message.split(": ").pop() ?? "" };
-  }
+  return { matches: (row) => holds(label[row]) || holds(detail[row]), problem };
 }

@@ -53,25 +53,20 @@ export interface Plotly {
 
 /** Events of plotly's that charts listen to, and what each says. */
 export interface PlotlyEvents {
-  plotly_relayout: RangeChange;
+  plotly_relayout: { "xaxis.range"?: [number, number]; "xaxis.range[0]"?: number; "xaxis.range[1]"?: number };
   plotly_doubleclick: undefined;
-  plotly_click: { points: ClickedPoint[] };
-  plotly_icicleclick: { points: ClickedPoint[] };
-  plotly_sunburstclick: { points: ClickedPoint[] };
+  plotly_click: PointClick;
+  plotly_icicleclick: PointClick;
+  plotly_sunburstclick: PointClick;
   plotly_animated: undefined;
   plotly_afterplot: undefined;
 }
 
 export type PlotlyListeners = { [Name in keyof PlotlyEvents]?: (event: PlotlyEvents[Name]) => void };
 
-export interface RangeChange {
-  "xaxis.range"?: [number, number];
-  "xaxis.range[0]"?: number;
-  "xaxis.range[1]"?: number;
-}
-
-export interface ClickedPoint {
-  customdata?: [number, number];
+/** A click on something drawn; `customdata` is an event and the position of its name. */
+export interface PointClick {
+  points: { customdata?: [number, number] }[];
 }
 
 /** An element that plotly draws into, with what plotly keeps on it. */
