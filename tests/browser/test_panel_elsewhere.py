@@ -262,6 +262,27 @@ def test_in_a_narrow_place_names_stay_apart_and_the_legend_is_whole(page: Any) -
     assert last["x"] + last["width"] <= panel["x"] + panel["width"]
 
 
+def test_a_zoomed_icicle_stays_where_it_is_when_the_place_becomes_narrower(page: Any) -> None:
+    panel = panels.panel(training_run(500))
+    render(page, panel)
+    page.get_by_role("tab", name="Stacks").click()
+    page.wait_for_function("window.asked.some(({ ask }) => ask === 'plotly')")
+    _, (script,) = panel._answer({"ask": "plotly"})
+    # `window.answer` fails in the end, because it reads an answer as JSON once more.
+    answer = "text => window.answer(window.asked.find(({ ask }) => ask === 'plotly'), text).catch(() => null)"
+    page.evaluate(answer, b64encode(script).decode())
+    page.locator(".mtprof-stacks g.slice", has_text=re.compile("^AddmmBackward0$")).click()
+    expect(page.locator(".mtprof-stacks g.slice", has_text=re.compile("^linear$"))).to_have_count(0)
+    plot = page.locator(".mtprof-stacks .js-plotly-plot")
+    drawn = "plot => [plot._fullData[0].level, plot._fullLayout.width]"
+    level, width = plot.evaluate(drawn)
+
+    page.set_viewport_size({"width": 700, "height": 700})
+    # Long enough for every drawing that the new size brings.
+    page.wait_for_timeout(500)
+    assert plot.evaluate(drawn) == [level, width - 200]
+
+
 def test_a_notebook_that_sees_keys_before_the_panel_is_told_to_let_them_be(page: Any) -> None:
     render(page, panels.panel(training_run(500)))
     page.evaluate(
