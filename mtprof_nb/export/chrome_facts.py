@@ -9,7 +9,7 @@ from mtprof_nb.export.chrome_inputs import extra_text, shape_text, values_text
 from mtprof_nb.export.chrome_joins import Joins, optional
 from mtprof_nb.export.chrome_text import RowTexts, Texts, quoted, table
 from mtprof_nb.export.fixed_width import Words, choice, constant, digits, signed_digits
-from mtprof_nb.model.trace import PHASES, PYTHON, Bool, Int32, Int64, StackTree, Trace
+from mtprof_nb.model.trace import OP, PHASES, PYTHON, Bool, Int32, Int64, StackTree, Trace
 
 
 class Facts:
@@ -65,7 +65,7 @@ class Facts:
             # The events around a Python function are its stack already.
             columns.append(self._stacks.column(np.where(trace.kind[rows] == PYTHON, -1, trace.stack[rows])))
         if trace.stack_is_forward is not None:
-            columns.append(_LENT[trace.stack_is_forward[rows].astype(np.int8)].tolist())
+            columns.append(_STACK_IS_FORWARD[trace.stack_is_forward[rows].astype(np.int8)].tolist())
         return columns
 
 
@@ -82,7 +82,7 @@ _KEYS = frozenset(
     }
 )
 _KEYS_OF_DEVICES = frozenset({"correlation", "device", "stream"})
-_LENT = table(["", ',"Call stack is of the forward op":true'])
+_STACK_IS_FORWARD = table(["", ',"Call stack is of the forward op":true'])
 
 
 def _interned(trace: Trace) -> list[tuple[Int32, Texts]]:
@@ -91,7 +91,9 @@ def _interned(trace: Trace) -> list[tuple[Int32, Texts]]:
     taken = _KEYS | {f"{device.lower()}_memory_allocated_{what}" for device in trace.devices for what in _MEMORY}
     if trace.shape is not None:
         strides = trace.strides or ((),) * len(trace.shapes)
-        tables.append((trace.shape, table(map(shape_text, trace.shapes, trace.dtypes, strides))))
+        texts = [*map(shape_text, trace.shapes, trace.dtypes, strides), shape_text((), (), ())]
+        lacks_shapes = (trace.kind == OP) & (trace.shape < 0)
+        tables.append((np.where(lacks_shapes, np.int32(len(trace.shapes)), trace.shape), table(texts)))
     if trace.values is not None:
         tables.append((trace.values, table(values_text(text, taken) for text in trace.value_texts)))
     if trace.extra is not None:

@@ -15,9 +15,9 @@ _LARGEST_WHOLE = 1e10
 
 
 def shape_text(shapes: Shapes, dtypes: tuple[str, ...], strides: Shapes) -> str:
-    """The members for an op's input shapes, under Kineto's keys and ours; "" without inputs."""
+    """The members for an op's input shapes, under Kineto's keys and ours; Kineto writes none without inputs."""
     if not shapes:
-        return ""
+        return ',"input_shapes":[]'
     sizes = _compact(shapes)
     keys = f',"Input Dims":{sizes},"input_shapes":{sizes},"Input type":{_compact(dtypes)}'
     return f'{keys},"Input Strides":{_compact(strides)}' if strides else keys

@@ -13,6 +13,7 @@ from traces import event, make_trace
 
 from mtprof_nb.export import chrome_events, chrome_trace
 from mtprof_nb.model.trace import Trace, empty_trace
+from mtprof_nb.results.events import Events
 
 #: Some day, to the nanosecond; Kineto counts from the start of a three-month interval.
 NOON = 1_794_790_055_432_501_123
@@ -110,6 +111,28 @@ def test_a_scope_is_a_user_annotation_without_the_facts_of_ops(document: dict[st
         "Call stack": "train.py:3:<module>",
         "stack": ["train.py:3:<module>"],
     }
+
+
+def test_an_op_without_inputs_has_an_empty_list_of_shapes_as_in_events(tmp_path: Path) -> None:
+    trace = make_trace(
+        [
+            event("aten::rand", 0, 1, shapes=()),
+            event("aten::mm", 2, 3, shapes=((2, 3),)),
+            event("on a thread without shapes", 4, 5),
+            event("scope", 6, 7, kind="scope"),
+        ]
+    )
+    args = {
+        one["name"]: one["args"]
+        for one in _events(_written(trace, tmp_path / "trace.json"), ph="X")
+        if one["cat"] != "Trace"
+    }
+
+    assert {one.name: args[one.name]["input_shapes"] for one in Events(trace) if one.kind == "op"} == {
+        one.name: one.input_shapes for one in Events(trace) if one.kind == "op"
+    }
+    assert [name for name, one in args.items() if "Input Dims" in one] == ["aten::mm"], "as Kineto's own file"
+    assert "input_shapes" not in args["scope"]
 
 
 def test_no_other_event_repeats_an_op(document: dict[str, Any]) -> None:
