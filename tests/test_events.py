@@ -349,6 +349,21 @@ def test_no_events_are_no_trouble():
         found[0]
 
 
+def test_events_are_taken_by_positions_from_either_end_or_by_a_mask():
+    trace = make_trace([event("a", 0, 1), event("b", 2, 3, forward=0), event("c", 4, 5, forward=1)])
+
+    def taken(choice):
+        chosen = trace.take(choice)
+        return [chosen.names[name] for name in chosen.name], chosen.forward.tolist()
+
+    assert taken([2, 1]) == (["c", "b"], [1, -1])
+    assert taken([-1, 1]) == (["c", "b"], [1, -1])
+    assert taken([True, False, True]) == (["a", "c"], [-1, -1])
+    assert taken([]) == ([], [])
+    with pytest.raises(IndexError, match="boolean index did not match"):
+        trace.take([True, False])
+
+
 def test_event_objects_of_a_position_can_be_made_by_hand():
     trace = make_trace([event("a", 0, 1), event("b", 2, 3)])
 

@@ -349,9 +349,10 @@ class Trace(Record):
             return self
         return self.take(np.lexsort((-self.duration_ns, self.start_ns)))
 
-    def take(self, order: npt.ArrayLike) -> Trace:
-        """The events at positions `order`, in that order; references to an event left out become -1."""
-        order = np.asarray(order, np.int64)
+    def take(self, chosen: npt.ArrayLike) -> Trace:
+        """The events at positions `chosen`, in that order, or where it is true; references to others become -1."""
+        chosen = np.asarray(chosen)
+        order = np.arange(len(self))[chosen if chosen.dtype == np.bool_ else chosen.astype(np.int64)]
         where = np.full(len(self) + 1, -1, np.int32)
         where[order] = np.arange(len(order), dtype=np.int32)
         columns, schema = self.columns, schema_of(Trace).columns
