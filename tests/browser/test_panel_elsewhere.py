@@ -34,7 +34,6 @@ RENDER = f"""async ([script, style, state, packed, kernel]) => {{
   const model = {{
     get: (name) => ({{ ...state, first }})[name],
     on: (name, listener) => name === "msg:custom" && (window.listen = listener),
-    off() {{}},
     send: (question) => {{
       if (window.broken) throw new Error("Cannot send");
       window.asked.push(question);
@@ -68,31 +67,6 @@ def test_the_page_writes_numbers_as_python_does(page: Any) -> None:
     assert written[0] == [units.duration(value) for value in ns]
     assert written[1] == [units.nbytes(value) for value in counts]
     assert written[2][:6] == [units.share(value, 3_000) for value in counts[:6]]
-
-
-def test_ticks_say_where_a_window_is_however_small_it_is(page: Any) -> None:
-    texts = page.evaluate(
-        f"""async ([source]) => {{
-          const {{ timeTicks }} = await ({IMPORT})(source);
-          return [[0, 0.02, 5], [1.2345670, 1.2345682, 4], [0, 3, 6]].map((window) => timeTicks(...window).text);
-        }}""",
-        [(WEB / "format.js").read_text()],
-    )
-
-    assert texts == [
-        ["0 ms", "5 ms", "10 ms", "15 ms", "20 ms"],
-        ["1.2345670 s", "+0.5 µs", "+1.0 µs"],
-        ["0.0 s", "0.5 s", "1.0 s", "1.5 s", "2.0 s", "2.5 s", "3.0 s"],
-    ]
-
-
-def test_a_text_is_no_formula_in_a_spreadsheet(page: Any) -> None:
-    source = (WEB / "format.js").read_text()
-    line = page.evaluate(
-        f"async ([source, cells]) => (await ({IMPORT})(source)).csvLine(cells)", [source, ["=1+1", 'a"b,c', -3]]
-    )
-
-    assert line == '\'=1+1,"a""b,c",-3'
 
 
 def unpacked(message: bytes) -> Any:

@@ -55,10 +55,12 @@ test("ticks are round, and in the unit of the window", () => {
     values.map((value) => Math.round(Math.abs(value) * 1e9)),
     [0, 2e6, 4e6, 6e6, 8e6, 1e7],
   );
+  assert.deepEqual(timeTicks(0, 3, 6).text, ["0.0 s", "0.5 s", "1.0 s", "1.5 s", "2.0 s", "2.5 s", "3.0 s"]);
 });
 
 test("far from the beginning the first tick is a moment, and the others are distances from it", () => {
   assert.deepEqual(timeTicks(100, 100.000004, 4).text, ["100.000000 s", "+1 µs", "+2 µs", "+3 µs", "+4 µs"]);
+  assert.deepEqual(timeTicks(1.234567, 1.2345682, 4).text, ["1.2345670 s", "+0.5 µs", "+1.0 µs"]);
 });
 
 test("where no tick fits there is at least one step", () => {

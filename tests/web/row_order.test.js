@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import "./canvas.js";
 import { sorted } from "#panel/tables/row_order.js";
 
 const ROWS = {
