@@ -200,8 +200,7 @@ class profile(TraceMetadata, Results):
             self._close_session()
             _last = self
         if self.record_steps and self.step_num == 0:
-            msg = "0 steps recorded: call step() at the end of each iteration, or drop the schedule"
-            warn(msg)
+            warn("0 steps recorded: call step() at the end of each iteration, or drop the schedule")
 
     def __enter__(self) -> profile:
         try:
@@ -235,8 +234,7 @@ class profile(TraceMetadata, Results):
         """Open the next window, and warm it up."""
         inductor = sys.modules.get("torch._inductor.config")
         self.has_cudagraphs = bool(inductor and inductor.triton.cudagraphs)
-        session = self._open_session()
-        session.prepare(self._new_trace_id())
+        self._open_session().prepare(self._new_trace_id())
 
     def start_trace(self) -> None:
         """Record in the prepared window; `AssertionError` before `prepare_trace`."""

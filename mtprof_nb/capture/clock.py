@@ -43,26 +43,19 @@ class WallClock:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        #: Times of the session's clock, and how far the wall clock was ahead then.
-        self._noted: list[tuple[int, int]] = []
+        #: When the wall clock was read, by the session's clock, and how far it was ahead then.
+        self.noted_ns: list[int] = []
+        self._ahead_ns: list[int] = []
 
     def note(self) -> None:
         """Read both clocks."""
-        self._noted.append((self._clock.now_ns(), self._clock.wall_ahead_ns()))
-
-    @property
-    def noted_ns(self) -> list[int]:
-        """When the wall clock was read, by the session's clock."""
-        return [moment for moment, _ in self._noted]
-
-    @property
-    def _ahead_ns(self) -> list[int]:
-        return [ahead for _, ahead in self._noted]
+        self.noted_ns.append(self._clock.now_ns())
+        self._ahead_ns.append(self._clock.wall_ahead_ns())
 
     @property
     def drift_ns(self) -> int:
         """How far the wall clock has moved against the session's."""
-        return self._ahead_ns[-1] - self._ahead_ns[0] if self._noted else 0
+        return self._ahead_ns[-1] - self._ahead_ns[0] if self.noted_ns else 0
 
     @property
     def has_jumped(self) -> bool:
@@ -81,11 +74,11 @@ class WallClock:
 
     @property
     def _scale(self) -> float:
-        return 1 + self.drift_ns / max(self.noted_ns[-1] - self.noted_ns[0], 1) if self._noted else 1.0
+        return 1 + self.drift_ns / max(self.noted_ns[-1] - self.noted_ns[0], 1) if self.noted_ns else 1.0
 
     def of_session(self, kineto_ns: Int64) -> Int64:
         """Convert Kineto's times to the session's clock."""
-        if not self._noted:
+        if not self.noted_ns:
             return kineto_ns
         since_start = (kineto_ns - self.noted_ns[0] - self._ahead_ns[0]) / (self._scale or 1.0)
         return self.noted_ns[0] + since_start.astype(np.int64)

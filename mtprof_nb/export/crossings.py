@@ -9,7 +9,8 @@ from mtprof_nb.model.trace import PYTHON, SCOPE, Bool, Int64, Trace
 
 def crossing_scopes(trace: Trace) -> Bool:
     """Scopes that cross another scope of their thread, as those of interleaved coroutines do."""
-    return _crossed_by_scopes(trace, trace.kind == SCOPE)
+    scopes = trace.kind == SCOPE
+    return _crossed_by_scopes(trace, scopes, scopes)
 
 
 def crossing_calls(trace: Trace, scopes: Bool) -> Bool:
@@ -17,9 +18,8 @@ def crossing_calls(trace: Trace, scopes: Bool) -> Bool:
     return _crossed_by_scopes(trace, trace.kind == PYTHON, scopes)
 
 
-def _crossed_by_scopes(trace: Trace, asked: Bool, scopes: Bool | None = None) -> Bool:
+def _crossed_by_scopes(trace: Trace, asked: Bool, scopes: Bool) -> Bool:
     crossing = np.zeros(len(trace), np.bool_)
-    scopes = asked if scopes is None else scopes
     if not asked.any():
         return crossing
     for thread in np.unique(trace.track[scopes]).tolist():

@@ -22,16 +22,8 @@ if TYPE_CHECKING:
 #: Attributes that are sums, and the column of `Groups` that each one is.
 _SUMMED = {name: column for name, column in TORCH_KEYS.items() if name not in ("cpu_time", "key")}
 _TAKEN_FROM_FIRST = (
-    "key",
-    "node_id",
-    "kind",
-    "is_async",
-    "is_remote",
-    "scope",
-    "device_type",
-    "is_legacy",
-    "use_device",
-    "is_user_annotation",
+    *("key", "kind", "scope", "device_type", "use_device", "node_id"),
+    *("is_async", "is_remote", "is_legacy", "is_user_annotation"),
 )
 
 

@@ -54,8 +54,8 @@ def format_share(part: float, whole: float) -> str:
     return f"{part * 100 / whole:.2f}%" if whole else "NaN"
 
 
-def _per_call(row: Row, attribute: str) -> float:
-    return getattr(row, attribute) / row.count if row.count else 0.0
+def _per_call(attribute: str, doc: str) -> property:
+    return property(lambda row: getattr(row, attribute) / row.count if row.count else 0.0, doc=doc)
 
 
 def _time_text(attribute: str) -> property:
@@ -78,15 +78,8 @@ class FormattedTimes:
 
     __slots__ = ()
 
-    @property
-    def cpu_time(self) -> float:
-        """Microseconds of the host per call."""
-        return _per_call(self, "cpu_time_total")
-
-    @property
-    def device_time(self) -> float:
-        """Microseconds of the device per call."""
-        return _per_call(self, "device_time_total")
+    cpu_time = _per_call("cpu_time_total", "Microseconds of the host per call.")
+    device_time = _per_call("device_time_total", "Microseconds of the device per call.")
 
     cpu_time_str = _time_text("cpu_time")
     cpu_time_total_str = _time_text("cpu_time_total")

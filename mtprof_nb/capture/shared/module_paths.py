@@ -24,9 +24,8 @@ class _Names:
         A module that is not inside `parent`, or without a parent, keeps the path under which a parent called it
         before: a checkpoint calls a module again in the backward pass. Otherwise its path is its class name.
         """
-        known = self._known.get((parent_path, id(module)))
-        if known is not None and known[0]() is module:
-            return known[1]
+        if known := self._alive(self._known.get((parent_path, id(module))), module):
+            return known
         if parent is None:
             return self._elsewhere(module)
         inside = None

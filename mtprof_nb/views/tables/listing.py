@@ -55,14 +55,15 @@ def listed_files(trace: Trace) -> list[ListedFile]:
 
 
 def _listed(trace: Trace, file: str, rows: list[LineRow], most: int) -> ListedFile:
-    text = source_lines(trace, file)
+    texts = dict(enumerate(source_lines(trace, file), 1))
     cost = {row.line: row for row in rows}
     first, last = min(cost), max(cost)
     costly = list(range(first, last + 1)) if last - first < WHOLE_LINES else sorted(cost)
-    written = max((number for number, line in enumerate(text, 1) if line.strip()), default=0)
+    written = max((number for number, line in texts.items() if line.strip()), default=0)
     numbers = list(_near(costly, max(written, last)))
     lines = tuple(
-        None if number is None else ListedLine(number, _at(text, number), cost.get(number)) for number in numbers[:most]
+        None if number is None else ListedLine(number, texts.get(number, ""), cost.get(number))
+        for number in numbers[:most]
     )
     title = source_location(file, 0).removesuffix(":0")
     self_ns, outside_ns = sum(row.self_ns for row in rows), sum(row.outside_ns or 0 for row in rows)
@@ -80,7 +81,3 @@ def _near(costly: list[int], last: int) -> Iterator[int | None]:
         shown = max(shown, min(number + AROUND, last))
     if shown < last:
         yield None
-
-
-def _at(text: list[str], number: int) -> str:
-    return text[number - 1] if number <= len(text) else ""
