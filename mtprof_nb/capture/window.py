@@ -70,9 +70,13 @@ class Window:
             return
         for kind in default_hooks():
             if kind.name not in self.hooks and kind.runtime_is_imported:
-                hook = kind.make(self.request)
-                hook.start()
-                self.hooks[kind.name] = hook
+                self.hooks[kind.name] = hook = kind.make(self.request)
+                try:
+                    hook.start()
+                except BaseException:
+                    with suppress(Exception):
+                        self.hooks.pop(kind.name).stop()
+                    raise
                 if kind.name == "kineto":
                     self._follow_threads()
                     self.hooks["dispatch"].start()

@@ -1,11 +1,17 @@
 """One window and its hooks."""
 
+import sys
+from types import ModuleType
+
 import pytest
 
 import mtprof_nb as mtp
 from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.registry import HOOK_KINDS, HookKind
 from mtprof_nb.capture.shared.scopes_hook import ScopesHook
 from mtprof_nb.capture.window import Window
+from mtprof_nb.errors import HookError
+from mtprof_nb.model.trace import Trace, empty_trace
 
 
 def test_hook_dispatch_is_named_though_it_recorded_nothing() -> None:
@@ -29,3 +35,34 @@ def test_following_other_threads_that_had_no_op_is_no_hook_of_the_recording() ->
     with mtp.profile(hook="kineto", profile_memory=True) as prof:
         torch.ones(2)
     assert prof.trace.hooks == ("kineto",)
+
+
+class FailsHalfWay(ScopesHook):
+    """Installs itself in its runtime, then fails to start."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    def start(self) -> None:
+        vars(sys.modules["late_runtime"])["hook"] = self
+        msg = "cannot start"
+        raise HookError(msg)
+
+    def stop(self) -> Trace:
+        del vars(sys.modules["late_runtime"])["hook"]
+        return empty_trace()
+
+
+def test_a_hook_that_fails_to_start_during_a_recording_is_removed_and_not_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(HOOK_KINDS, "late", HookKind("late", "late_runtime", f"{__name__}:FailsHalfWay", event_ns=1))
+    window = Window("auto", Request())
+    window.start()
+    monkeypatch.setitem(sys.modules, "late_runtime", ModuleType("late_runtime"))
+
+    with pytest.raises(HookError, match="cannot start"):
+        window.attach_new_runtimes()
+
+    assert not hasattr(sys.modules["late_runtime"], "hook")
+    assert "late" not in window.stop().hooks
