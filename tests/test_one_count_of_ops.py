@@ -1,5 +1,9 @@
-"""One count of ops and one time in ops: figures, lines, averages, events and the panel's tables agree."""
+"""One count of ops and one time in ops: figures, lines, averages, events and the panel's tables agree.
 
+One exception follows torch: with stacks, `key_averages()` and `events()` omit Python code inside an op from its time.
+"""
+
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -78,6 +82,18 @@ def test_everyone_counts_the_same_ops_and_the_same_time() -> None:
     assert [(row.line, row.count) for row in Lines(trace)] == [(2, 2), (4, 1)]
 
 
+def test_averages_and_events_leave_out_python_code_inside_an_op_where_it_was_recorded() -> None:
+    ops = [event("MineBackward", 0, 100_000, line=(CELL, 2)), event("aten::mul", 30_000, 50_000, line=(CELL, 2))]
+    calls = [event("backward", 20_000, 80_000, kind="python"), event("sleep", 55_000, 75_000, kind="python")]
+    time_in_calls = (60 - 20 - 20) + 20
+
+    assert set(times(make_trace(ops)).values()) == {100.0}
+    found = times(make_trace([*ops, *calls]))
+    assert {found.pop("averages"), found.pop("events")} == {100.0 - time_in_calls}
+    assert set(found.values()) == {100.0}
+    assert set(counts(make_trace([*ops, *calls])).values()) == {2}
+
+
 def test_children_of_an_event_are_events_too() -> None:
     trace = make_trace(
         [
@@ -121,6 +137,32 @@ def test_a_recording_has_one_count_of_ops_and_one_time_in_ops(flags: dict[str, b
     assert counted_ops(trace).sum() < (trace.kind == OP).sum()
     assert set(counts(trace).values()) == {int(counted_ops(trace).sum())}
     assert list(times(trace).values()) == pytest.approx([in_ops_ns(trace) / 1e3] * 5)
+
+
+@pytest.mark.parametrize("with_stack", [False, True])
+def test_a_backward_that_sleeps_is_time_in_ops_and_with_stacks_no_self_time_of_torchs_rows(with_stack: bool) -> None:
+    torch = pytest.importorskip("torch")
+
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(_: Any, given: Any) -> Any:
+            return given * 2
+
+        @staticmethod
+        def backward(_: Any, gradient: Any) -> Any:
+            time.sleep(0.02)
+            return gradient * 2
+
+    with mtp.profile(hook="kineto", with_stack=with_stack) as prof:
+        Doubled.apply(torch.ones(4, requires_grad=True)).sum().backward()
+    found = times(prof.trace)
+
+    assert found["averages"] == pytest.approx(found["events"])
+    assert found["figure"] >= 20_000
+    if with_stack:
+        assert found["figure"] - found["averages"] >= 20_000
+    else:
+        assert found["figure"] == pytest.approx(found["averages"])
 
 
 def test_the_events_are_as_many_as_in_torchs_own_list(record_beside_torch: Callable[..., Any]) -> None:
