@@ -1,4 +1,4 @@
-"""What a profiler could leave behind in a process: a snapshot of it, and how to put it right again."""
+"""Everything that a profiler could leave in a process: a snapshot of it, and how to restore it."""
 
 import gc
 import signal

@@ -34,7 +34,7 @@ class Op:
 
 @dataclass
 class Run:
-    """What one cell did: its ops, what it printed, what it ended in, and its trace with lines where it was marked."""
+    """The outcome of one cell: its ops, its output, its exception, and its trace with lines where it was marked."""
 
     ops: list[Op]
     output: str

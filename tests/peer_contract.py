@@ -1,4 +1,4 @@
-"""What the hook promises on MindTorch v2 and on Candle; each has a test file that brings its `peer` and takes these."""
+"""Promises of the hook on MindTorch v2 and on Candle; each has a test file that brings its `peer` and takes these."""
 
 import importlib
 import sys

@@ -1,4 +1,4 @@
-"""Copies and collectives, told by the metadata that real recordings have."""
+"""Copies and collectives, recognised by the metadata that real recordings have."""
 
 import json
 

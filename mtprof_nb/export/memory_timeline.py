@@ -34,8 +34,8 @@ class MemoryTimeline:
         """Times in microseconds, and the bytes held in each `Category`; two points where more was held between."""
         moments = np.where(self.time_ns < 0, -1, self.time_ns // 1000)
         last = np.flatnonzero(np.diff(moments, append=-2) != 0)
-        told = np.union1d(last, _summits(np.cumsum(self.nbytes), last))
-        moments, held = moments[told], np.cumsum(_by_category(self.nbytes, self.category), axis=0)[told]
+        shown = np.union1d(last, _summits(np.cumsum(self.nbytes), last))
+        moments, held = moments[shown], np.cumsum(_by_category(self.nbytes, self.category), axis=0)[shown]
         # Preexisting blocks are shown from the first time on.
         return np.where(moments < 0, moments[1:2].max(initial=-1), moments), held
 

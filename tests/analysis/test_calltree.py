@@ -7,7 +7,7 @@ from mtprof_nb.analysis.calltree import CallTree, call_tree
 from mtprof_nb.model.trace import Trace
 
 
-def told(trace: Trace, tree: CallTree) -> dict[str, tuple[str, int, int]]:
+def nodes_by_name(trace: Trace, tree: CallTree) -> dict[str, tuple[str, int, int]]:
     """Path of each node: its parent's name, its own time and that with what it called."""
 
     def name(node: int) -> str:
@@ -41,7 +41,7 @@ def test_without_stacks_scopes_and_ops_hang_where_they_ran_and_calls_are_summed(
         ]
     )
 
-    assert told(trace, call_tree(trace)) == {
+    assert nodes_by_name(trace, call_tree(trace)) == {
         "step": ("root", 30, 100),
         "linear": ("step", 20, 70),
         "mm": ("linear", 50, 50),
@@ -59,7 +59,7 @@ def test_with_stacks_ops_hang_under_their_frames_and_scopes_do_not_count() -> No
         ]
     )
 
-    assert told(trace, call_tree(trace)) == {
+    assert nodes_by_name(trace, call_tree(trace)) == {
         "f.py:9:<module>": ("root", 0, 40),
         "f.py:3:run": ("f.py:9:<module>", 0, 30),
         "linear": ("f.py:3:run", 10, 30),
@@ -72,7 +72,7 @@ def test_what_a_hidden_frame_called_hangs_on_its_caller_and_what_is_then_the_sam
     top, one, other, deep = ("f.py", 9, "main"), ("lib.py", 1, "pass_on"), ("lib.py", 2, "pass_on"), ("g.py", 4, "work")
     trace = make_trace([event("mm", 0, 30, stack=[deep, one, top]), event("mm", 40, 50, stack=[deep, other, top])])
 
-    assert told(trace, call_tree(trace, hidden=lambda frame: frame.function == "pass_on")) == {
+    assert nodes_by_name(trace, call_tree(trace, hidden=lambda frame: frame.function == "pass_on")) == {
         "f.py:9:main": ("root", 0, 40),
         "g.py:4:work": ("f.py:9:main", 0, 40),
         "mm": ("g.py:4:work", 40, 40),
@@ -99,7 +99,7 @@ def test_python_frames_between_ops_stand_aside() -> None:
     trace = make_trace([event("scope", 0, 50, kind="scope"), event("frame", 5, 45, kind="python"), event("op", 10, 20)])
     tree = call_tree(trace)
 
-    assert told(trace, tree)["op"][0] == "scope"
+    assert nodes_by_name(trace, tree)["op"][0] == "scope"
     assert tree.of_event.tolist() == [1, 0, 2]
 
 

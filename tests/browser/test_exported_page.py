@@ -14,7 +14,7 @@ CELLS = ("%load_ext mtprof_nb\nimport torch", "%%mtprofile\nx = torch.ones(2, 2)
 
 @pytest.fixture
 def exported(tmp_path: Path) -> Path:
-    """What `jupyter nbconvert --execute --to html` writes."""
+    """The page that `jupyter nbconvert --execute --to html` writes."""
     cells = [nbformat.v4.new_code_cell(cell) for cell in CELLS]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "small.ipynb")
     convert = [sys.executable, "-m", "nbconvert", "--execute", "--to", "html", str(tmp_path / "small.ipynb")]

@@ -135,7 +135,7 @@ def test_without_jupyterlab_the_panel_has_the_colours_of_the_system(page: Any, s
 
 @pytest.fixture
 def problems(page: Any) -> list[str]:
-    """What went wrong in the page."""
+    """Errors of the page."""
     found: list[str] = []
     page.on("pageerror", lambda error: found.append(str(error)))
     return found

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("no_errors_on_the_console")
 
 
 def cells(body: Any, column: int) -> list[str]:
-    """What the visible rows say in a column."""
+    """The texts of the visible rows in a column."""
     return [row.locator(".mtprof-cell").nth(column).inner_text() for row in body.locator(".mtprof-row").all()]
 
 

@@ -84,13 +84,13 @@ def test_only_code_in_the_runtimes_own_folder_puts_the_end_off(
 def test_a_recording_that_ended_before_max_events_says_why() -> None:
     trace = make_trace([event("mm", 0, 5), event("mm", 6, 9)])
 
-    with pytest.warns(MtprofWarning) as told:
+    with pytest.warns(MtprofWarning) as caught:
         kept = within_limits(trace, 1000, [], is_full=True)
 
     expected = (
         "recording stopped after 2 events: memory use suggests that max_events=1,000 was reached; raise max_events"
     )
-    assert [str(one.message) for one in told] == [expected]
+    assert [str(one.message) for one in caught] == [expected]
     assert (len(kept), kept.dropped_exactly) == (2, False)
 
 

@@ -46,15 +46,15 @@ def test_all_that_is_known_of_a_recording_is_in_its_trace() -> None:
 
 
 def test_lines_are_told_the_times_of_events_at_moments_of_the_monotonic_clock() -> None:
-    told = []
+    moments = []
 
     def annotate(trace: Trace, times_of) -> Trace:
-        told.extend(times_of(np.array([7, 8])).tolist())
+        moments.extend(times_of(np.array([7, 8])).tolist())
         return trace
 
     finish(stopped(kineto=make_trace([event("a", 20, 30)])), NO_STEPS, [], annotate=annotate)
 
-    assert told == [1_017, 1_018]
+    assert moments == [1_017, 1_018]
 
 
 def test_hooks_beside_one_another_keep_together_no_more_than_the_limit() -> None:

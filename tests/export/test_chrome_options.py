@@ -53,9 +53,9 @@ def test_a_default_stream_on_which_nothing_is_put_is_warned_about_and_moves_noth
     recorded = Finished(make_trace([OP, KERNEL]))
     recorded.export_chrome_trace(path, default_stream=7)
     plain = path.read_bytes()
-    with pytest.warns(MtprofWarning, match="default_stream=5 changes nothing: only graph_lanes='all' moves") as told:
+    with pytest.warns(MtprofWarning, match="default_stream=5 changes nothing: only graph_lanes='all' moves") as caught:
         recorded.export_chrome_trace(path, default_stream=5)
-    assert (len(told), told[0].filename, path.read_bytes()) == (1, __file__, plain)
+    assert (len(caught), caught[0].filename, path.read_bytes()) == (1, __file__, plain)
 
 
 def test_the_choice_of_a_writer_loses_no_metadata_of_either(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ PAGE = '<div style="font-size:13px'
 
 @dataclass
 class Ran:
-    """What one execute request came to: the reply, and everything published for it, in order."""
+    """The result of one execute request: the reply, and everything published for it, in order."""
 
     reply: dict[str, Any]
     messages: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -99,13 +99,13 @@ class Kernel:
         return sent
 
     def complete(self, code: str, cursor: int) -> list[str]:
-        """What tab completion offers at `cursor`."""
+        """Completions of the tab key at `cursor`."""
         reply = self.client.complete(code, cursor, reply=True, timeout=TIMEOUT_S)
         found: list[str] = reply["content"]["matches"]
         return found
 
     def history(self, number: int) -> str:
-        """What a frontend gets for input `number` of this session."""
+        """The text that a frontend gets for input `number` of this session."""
         reply = self.client.history(
             hist_access_type="range", session=0, start=number, stop=number + 1, raw=True, reply=True, timeout=TIMEOUT_S
         )
@@ -141,7 +141,7 @@ class Kernel:
                 return sent
 
     def last(self, expression: str) -> Any:
-        """What `expression` says of `prof`, the last profile."""
+        """The value of `expression`, in which `prof` is the last profile."""
         return self.value(f"(lambda prof: {expression})(__import__('mtprof_nb').last())")
 
     def ops(self) -> list[str]:

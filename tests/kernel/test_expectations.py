@@ -1,4 +1,4 @@
-"""What a Jupyter user expects of a magic, and the tests that hold it: each of them drives a real kernel."""
+"""Expectations of Jupyter users of a magic, and the tests that check them: each of these drives a real kernel."""
 
 from __future__ import annotations
 

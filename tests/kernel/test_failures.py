@@ -251,11 +251,11 @@ def test_unloading_inside_the_cell_still_ends_the_recording(kernel: Kernel) -> N
 def test_a_cell_whose_end_is_never_told_leaves_nothing_behind(kernel: Kernel) -> None:
     kernel.run(
         "events = get_ipython().events\n"
-        "told = events.trigger\n"
+        "trigger = events.trigger\n"
         "def not_told(event, *args):\n"
         "    if event != 'post_run_cell':\n"
-        "        return told(event, *args)\n"
-        "    events.trigger = told"
+        "        return trigger(event, *args)\n"
+        "    events.trigger = trigger"
     )
     lost = kernel.run("%%mtprofile\nimport torch\nevents.trigger = not_told\ntorch.ones(2).sum()")
     later = kernel.run("1 + 1")

@@ -1,4 +1,4 @@
-"""What the magics give a notebook: the ops of a cell or a statement, its value, its history, the panel."""
+"""Results of the magics in a notebook: the ops of a cell or a statement, its value, its history, the panel."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def quick(kernel: Kernel) -> Iterator[Kernel]:
 
 
 def _lines(ran: Ran) -> list[str | None]:
-    """What the line said, message by message; None where it was emptied."""
+    """The texts of the line, message by message; None where it was emptied."""
     shown = [c for k, c in ran.messages if k.endswith("display_data") and not is_panel(c) and c["transient"]]
     assert len({content["transient"]["display_id"] for content in shown}) <= 1
     return [content["data"].get("text/plain") for content in shown]
@@ -115,5 +115,5 @@ def test_a_quiet_cell_still_says_that_it_is_recorded(quick: Kernel) -> None:
 
 
 def test_a_second_passes_between_two_lines(kernel: Kernel) -> None:
-    """What the line costs is two messages a second at most: a fraction of a millisecond."""
+    """The line costs two messages a second at most: a fraction of a millisecond."""
     assert kernel.value("__import__('mtprof_nb.cell.progress', fromlist=['_']).INTERVAL_S") == 1.0

@@ -15,7 +15,7 @@ COUNT = "[event.name for event in following.events()].count('aten::mm')"
 
 
 def _settled(kernel: Kernel, sent: str) -> Ran:
-    """What became of the cell; no reply, where the signal hit the kernel's own code, which then sends none."""
+    """The reply to the cell; none, where the signal hit the kernel's own code, which then sends none."""
     ran = Ran({})
     while True:
         message = kernel.client.get_iopub_msg(timeout=TIMEOUT_S)
@@ -59,7 +59,7 @@ def test_interrupts_at_random_moments_leave_a_kernel_that_answers_and_profiles(
         fate = ran.reply.get("ename", "well") if ran.reply else "no reply"
         fates[fate] = fates.get(fate, 0) + 1
         assert fate in ("well", "KeyboardInterrupt", "no reply"), ran.messages
-        # Where the signal hit the kernel's own code, nobody was told of the cell's end: the next cell tells of it then.
+        # Where the signal hit the kernel's own code, the cell's end was not reported: the next cell reports it then.
         if fate != "no reply":
             _assert_nothing_left(kernel, number, ran)
         following = kernel.run(NEXT)

@@ -1,4 +1,4 @@
-"""What the reliability tests record with, and how they see that a recording is whole."""
+"""Options with which the reliability tests record, and checks that a recording is whole."""
 
 import contextlib
 import signal

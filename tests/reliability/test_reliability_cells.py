@@ -59,7 +59,7 @@ def test_an_interrupt_before_any_line_of_the_magic_leaves_nothing(
         with nothing_left():
             # From the end, for that is where most can be lost.
             _run(ip, flags, lines - moment)
-            # Where IPython itself was interrupted, the end of a cell is told with the next one's.
+            # Where IPython itself was interrupted, the end of a cell is reported with the next one's.
             ip.run_cell("0;")
             assert mtp.active() is None
             assert _callbacks(ip) == usual

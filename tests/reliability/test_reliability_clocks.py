@@ -57,7 +57,7 @@ import mtprof_nb as mtp
 
 clock, jump, flags = Path(os.environ["FAKETIME_TIMESTAMP_FILE"]), sys.argv[1], json.loads(sys.argv[2])
 x, between = torch.ones(8), []
-with warnings.catch_warnings(record=True) as told:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     with mtp.profile(**flags) as prof:
         for number in range(6):
@@ -79,7 +79,7 @@ trace = prof.trace
 rows = [row for row in range(len(trace)) if trace.names[trace.name[row]].startswith("scope ")]
 sines = [row for row in range(len(trace)) if trace.names[trace.name[row]] == "aten::sin"]
 print(json.dumps({
-    "told": [str(one.message) for one in told if issubclass(one.category, mtp.MtprofWarning)],
+    "warnings": [str(one.message) for one in caught if issubclass(one.category, mtp.MtprofWarning)],
     "scopes": [trace.names[trace.name[row]] for row in rows],
     "steps": [int(trace.step[row]) for row in sines],
     "durations": [int(trace.duration_ns[row]) for row in rows],
@@ -122,7 +122,7 @@ def test_a_system_clock_that_is_set_during_a_recording_leaves_order_and_duration
     assert 0.6 <= seen["window_s"] < 1800
     if hook == "kineto" and jump == "-1h":
         assert any(
-            "clock was set by -3,600.0 s" in one and "durations and stacks are lost" in one for one in seen["told"]
+            "clock was set by -3,600.0 s" in one and "durations and stacks are lost" in one for one in seen["warnings"]
         )
         assert seen["durations"] == [0] * 6
     else:
@@ -130,10 +130,10 @@ def test_a_system_clock_that_is_set_during_a_recording_leaves_order_and_duration
         assert all(0.5 * inside < duration < 1.5 * around for duration, (inside, around) in bounds), seen
     if hook == "dispatch":
         assert seen["steps"] == list(range(6))
-        assert len(seen["told"]) == 1
-        assert "CPU memory may be attributed to a neighbouring op" in seen["told"][0]
+        assert len(seen["warnings"]) == 1
+        assert "CPU memory may be attributed to a neighbouring op" in seen["warnings"][0]
     elif jump == "+1h":
-        assert any("clock was set by +3,600.0 s meanwhile: times were put right" in one for one in seen["told"])
+        assert any("clock was set by +3,600.0 s meanwhile: times were put right" in one for one in seen["warnings"])
 
 
 class Recorded:

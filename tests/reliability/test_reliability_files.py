@@ -24,7 +24,7 @@ OLD = b"the old file"
 
 
 class Finished(Results):
-    """What a profile is once it has stopped."""
+    """A profile that has stopped."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace

@@ -264,11 +264,11 @@ def test_a_failure_to_finish_is_a_warning_beside_the_users_exception(monkeypatch
         raise RuntimeError("no trace")
 
     monkeypatch.setattr(kineto, "build_trace", broken)
-    with warnings.catch_warnings(record=True) as told, pytest.raises(ZeroDivisionError), mtp.profile():  # noqa: PT012
+    with warnings.catch_warnings(record=True) as caught, pytest.raises(ZeroDivisionError), mtp.profile():  # noqa: PT012
         warnings.simplefilter("always")
         work()
         1 / 0  # noqa: B018
-    assert [str(one.message) for one in told] == ["the profiler could not finish: no trace"]
+    assert [str(one.message) for one in caught] == ["the profiler could not finish: no trace"]
 
 
 @pytest.mark.filterwarnings("ignore::mtprof_nb.errors.MtprofWarning")

@@ -20,7 +20,7 @@ PAGE = resource.getpagesize()
 
 
 def resident_bytes() -> int:
-    """What this process has in memory now."""
+    """Memory that this process has now."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE
 
 
@@ -36,7 +36,7 @@ def test_ops_far_beyond_max_events_keep_memory_flat(hook: str, rounds: Callable[
         for _ in range(count):
             add(x, x)
 
-    with warnings.catch_warnings(record=True) as told, mtp.profile(hook=hook, max_events=most) as prof:
+    with warnings.catch_warnings(record=True) as caught, mtp.profile(hook=hook, max_events=most) as prof:
         warnings.simplefilter("always")
         run(150_000)  # beyond the cap, and its first reading-out
         before = resident_bytes()
@@ -46,7 +46,7 @@ def test_ops_far_beyond_max_events_keep_memory_flat(hook: str, rounds: Callable[
     assert grown < 16 * 2**20
     assert len(prof.trace) == most
     assert prof.trace.dropped > 0
-    assert sum("recording stopped at max_events=20,000" in str(one.message) for one in told) == 1
+    assert sum("recording stopped at max_events=20,000" in str(one.message) for one in caught) == 1
 
 
 def counted_objects() -> Counter[str]:

@@ -161,13 +161,13 @@ import warnings, torch, mtprof_nb as mtp
 warnings.simplefilter("always")
 x = torch.ones(2)
 for hook in ("kineto", "dispatch"):
-    with warnings.catch_warnings(record=True) as told, mtp.profile(hook=hook) as ours:
+    with warnings.catch_warnings(record=True) as caught, mtp.profile(hook=hook) as ours:
         torch.sin(x)
         with torch.profiler.profile() as theirs:
             torch.cos(x)
         torch.tan(x)
     print(hook, "aten::cos" in {event.name for event in theirs.events()}, len(ours.trace))
-    print([str(one.message)[:46] for one in told if issubclass(one.category, mtp.MtprofWarning)])
+    print([str(one.message)[:46] for one in caught if issubclass(one.category, mtp.MtprofWarning)])
     with mtp.profile(hook=hook) as ours:
         torch.sin(x)
     print("next", len(ours.trace))

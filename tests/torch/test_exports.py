@@ -175,9 +175,9 @@ def test_where_a_category_of_memory_is_told_torch_tells_the_same(program: Callab
             sizes.append(nbytes)
 
     assert sizes == trace.allocations.nbytes[made].tolist()
-    told = [(own, theirs) for own, theirs in zip(ours, torchs, strict=True) if own != "UNKNOWN"]
-    assert [pair for pair in told if pair[0] != pair[1] and pair[1] != "UNKNOWN"] == []
-    assert {"TEMPORARY", "ACTIVATION", "GRADIENT", "AUTOGRAD_DETAIL"} <= {own for own, _ in told}
+    known = [(own, theirs) for own, theirs in zip(ours, torchs, strict=True) if own != "UNKNOWN"]
+    assert [pair for pair in known if pair[0] != pair[1] and pair[1] != "UNKNOWN"] == []
+    assert {"TEMPORARY", "ACTIVATION", "GRADIENT", "AUTOGRAD_DETAIL"} <= {own for own, _ in known}
 
 
 def test_a_memory_timeline_ends_where_the_allocators_count_does(tmp_path: Path) -> None:

@@ -39,19 +39,19 @@ def add(times: int, until: Callable[[], bool] = lambda: False) -> int:
 
 
 @contextmanager
-def told_warnings() -> Iterator[list[warnings.WarningMessage]]:
-    with warnings.catch_warnings(record=True) as told:
+def caught_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        yield told
+        yield caught
 
 
-def messages(told: list[warnings.WarningMessage]) -> list[str]:
-    return [str(one.message) for one in told]
+def messages(caught: list[warnings.WarningMessage]) -> list[str]:
+    return [str(one.message) for one in caught]
 
 
 def test_with_stacks_the_recording_ends_and_the_program_goes_on(available: Callable[[int], None]) -> None:
     available(GIB)
-    with told_warnings() as told, mtp.profile(hook="kineto", **EVERY_FLAG) as prof:
+    with caught_warnings() as caught, mtp.profile(hook="kineto", **EVERY_FLAG) as prof:
         hook = prof._session.window.hooks["kineto"]  # type: ignore[union-attr]
         done = add(2_000_000, until=lambda: hook.profiler is None)
         add(1000)
@@ -59,14 +59,14 @@ def test_with_stacks_the_recording_ends_and_the_program_goes_on(available: Calla
     count = sum(event.name == "aten::add" for event in prof.events())
     assert 0 < count <= done + 1
     expected = f"recording stopped after {len(prof.trace):,} events: Kineto needs more memory to end a longer "
-    assert messages(told) == [f"{expected}recording than is available; use fewer flags, or a schedule"]
+    assert messages(caught) == [f"{expected}recording than is available; use fewer flags, or a schedule"]
     assert not prof.trace.dropped_exactly
 
 
 def test_without_stacks_it_goes_on_in_parts_and_every_op_is_there(available: Callable[[int], None]) -> None:
     available(GIB // 5)
     with (
-        told_warnings() as told,
+        caught_warnings() as caught,
         mtp.profile(hook="kineto", record_shapes=True, profile_memory=True) as prof,
     ):
         hook = prof._session.window.hooks["kineto"]  # type: ignore[union-attr]
@@ -75,7 +75,7 @@ def test_without_stacks_it_goes_on_in_parts_and_every_op_is_there(available: Cal
 
     assert sum(event.name == "aten::add" for event in prof.events()) == done + 101
     parts = f"recorded {len(prof.trace):,} events in 3 parts, because Kineto needs more memory to end it at once "
-    assert [message.startswith(parts) for message in messages(told)] == [True]
+    assert [message.startswith(parts) for message in messages(caught)] == [True]
     assert prof.trace.allocations is not None
     # Two tensors of 16 bytes and one sum, in whichever part each came and went.
     assert prof.trace.allocations.total.max() == 48
@@ -86,7 +86,7 @@ def test_memory_of_the_programs_own_does_not_end_a_recording_with_stacks(availab
     available(2 * GIB)
     kept = []
     x = torch.ones(4)
-    with told_warnings() as told, mtp.profile(hook="kineto", with_stack=True) as prof:
+    with caught_warnings() as caught, mtp.profile(hook="kineto", with_stack=True) as prof:
         hook = prof._session.window.hooks["kineto"]  # type: ignore[union-attr]
         count = 0
         while len(hook._caps) < 2 and count < 100_000:
@@ -100,19 +100,19 @@ def test_memory_of_the_programs_own_does_not_end_a_recording_with_stacks(availab
     assert len(found) == count + 1
     lines = {event.stack[0].partition(":")[0].rpartition("/")[2] for event in found}
     assert lines == {"test_kineto_memory_limit.py"}
-    assert [message.startswith(f"recorded {len(prof.trace):,} events in 2 parts") for message in messages(told)] == [
+    assert [message.startswith(f"recorded {len(prof.trace):,} events in 2 parts") for message in messages(caught)] == [
         True
     ]
 
 
 def test_where_hardly_anything_is_left_the_recording_ends(available: Callable[[int], None]) -> None:
     available(GIB // 20)
-    with told_warnings() as told, mtp.profile(hook="kineto", record_shapes=True) as prof:
+    with caught_warnings() as caught, mtp.profile(hook="kineto", record_shapes=True) as prof:
         hook = prof._session.window.hooks["kineto"]  # type: ignore[union-attr]
         add(2_000_000, until=lambda: hook.profiler is None)
 
     assert len(prof.trace) > 0
-    assert [message.startswith("recording stopped after") for message in messages(told)] == [True]
+    assert [message.startswith("recording stopped after") for message in messages(caught)] == [True]
 
 
 LIMITED = """
@@ -132,11 +132,11 @@ LIMITED = """
         x.add(1)
     resource.setrlimit(resource.RLIMIT_AS, (taken() + 1_500_000_000, resource.getrlimit(resource.RLIMIT_AS)[1]))
     total = 0
-    with warnings.catch_warnings(record=True) as told, mtp.profile(hook="kineto", **flags) as prof:
+    with warnings.catch_warnings(record=True) as caught, mtp.profile(hook="kineto", **flags) as prof:
         for number in range(100_000):
             total += int(x.add(1).numel())
     assert total == 400_000
-    assert len(told) == 1 and "Kineto needs more memory" in str(told[0].message), told
+    assert len(caught) == 1 and "Kineto needs more memory" in str(caught[0].message), caught
     prof.export_chrome_trace(sys.argv[1])
     assert "aten::add" in static.text(Scene(prof.trace))
     print("ended with a panel after", len(prof.trace))
@@ -167,7 +167,7 @@ def test_a_step_of_an_optimizer_is_not_cut(available: Callable[[int], None]) -> 
 
     greedy = Greedy(model.parameters(), lr=0.1)
     model(torch.ones(4)).sum().backward()
-    with told_warnings() as told, mtp.profile(hook="kineto", with_stack=True, profile_memory=True) as prof:
+    with caught_warnings() as caught, mtp.profile(hook="kineto", with_stack=True, profile_memory=True) as prof:
         hook = prof._session.window.hooks["kineto"]  # type: ignore[union-attr]
         steps = 0
         while len(hook._caps) < 2 and hook.profiler is not None and steps < 20_000:
@@ -177,4 +177,4 @@ def test_a_step_of_an_optimizer_is_not_cut(available: Callable[[int], None]) -> 
 
     found = [event.name for event in prof.events()]
     assert found.count("Optimizer.step#Adam.step") == steps + 1
-    assert [message.partition(" events in ")[2][:7] for message in messages(told)] == ["2 parts"]
+    assert [message.partition(" events in ")[2][:7] for message in messages(caught)] == ["2 parts"]

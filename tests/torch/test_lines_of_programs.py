@@ -21,7 +21,7 @@ ACCUMULATE = "torch::autograd::AccumulateGrad"
 
 @dataclass
 class Truth:
-    """What a program's ops say of themselves: outermost ops by name, in order where a name is not enough."""
+    """The ops of a program: outermost ops by name, in order where a name is not enough."""
 
     #: Name of a forward op, or of an autograd node, to its line.
     lines: dict[str, int]

@@ -269,12 +269,12 @@ def test_a_recorder_other_than_kineto_is_refused():
 def test_a_recording_for_a_trace_alone_has_its_events_too_and_a_warning_says_so():
     config = torch._C._profiler._ExperimentalConfig(trace_only=True)
     with (
-        pytest.warns(mtp.MtprofWarning, match="trace_only=True has no effect.*; leave it out") as told,
+        pytest.warns(mtp.MtprofWarning, match="trace_only=True has no effect.*; leave it out") as caught,
         mtp.profile(hook="kineto", experimental_config=config) as prof,
     ):
         torch.ones(3)
 
-    assert len(told) == 1
+    assert len(caught) == 1
     assert "aten::ones" in {event.name for event in prof.events()}
     assert config.trace_only, "the user's own config is left as it is"
 

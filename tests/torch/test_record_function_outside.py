@@ -1,4 +1,4 @@
-"""`record_function` where others listen to torch: outside our sessions it is torch's own, inside they are told too."""
+"""`record_function` where others listen to torch: outside our sessions it is torch's own, inside they see it too."""
 
 import asyncio
 import json

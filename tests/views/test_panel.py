@@ -33,7 +33,7 @@ def unpacked(message: bytes) -> Any:
 
 
 def asked(panel: Panel, **question: Any) -> tuple[dict[str, Any], list[bytes]]:
-    """What the panel sends back to a question of the page's."""
+    """The panel's answer to a question of the page."""
     sent: list[tuple[dict[str, Any], list[bytes]]] = []
     panel.send = lambda content, buffers: sent.append((content, buffers))
     panel._on_message(panel, {"number": "7", **question}, [])

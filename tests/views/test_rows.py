@@ -10,7 +10,7 @@ from mtprof_nb.results import averages
 from mtprof_nb.results.text_table import sorted_rows
 
 
-def told(trace: Trace, grouping: str, sort: str = "self_ns") -> list[tuple[str, str, int, int, int]]:
+def cells(trace: Trace, grouping: str, sort: str = "self_ns") -> list[tuple[str, str, int, int, int]]:
     """Label, detail, calls, self and total of each row, in order."""
     found = rows(trace, grouping)
     keys = ("count", "self_ns", "total_ns")
@@ -34,7 +34,7 @@ def trace() -> Trace:
 
 
 def test_by_op_scopes_are_no_rows_and_ties_are_in_order_of_names(trace: Trace) -> None:
-    assert told(trace, "op") == [
+    assert cells(trace, "op") == [
         ("mm", "", 2, 260, 260),
         ("linear", "", 1, 100, 300),
         ("add", "", 1, 70, 70),
@@ -42,8 +42,8 @@ def test_by_op_scopes_are_no_rows_and_ties_are_in_order_of_names(trace: Trace) -
 
 
 def test_by_shapes_and_by_line_the_same_op_has_several_rows(trace: Trace) -> None:
-    assert told(trace, "shapes")[0] == ("mm", "[2, 3] [3, 4]", 1, 200, 200)
-    assert told(trace, "line") == [
+    assert cells(trace, "shapes")[0] == ("mm", "[2, 3] [3, 4]", 1, 200, 200)
+    assert cells(trace, "line") == [
         ("mm", "m.py:7", 1, 200, 200),
         ("linear", "m.py:7", 1, 100, 300),
         ("add", "m.py:9", 1, 70, 70),
@@ -52,17 +52,17 @@ def test_by_shapes_and_by_line_the_same_op_has_several_rows(trace: Trace) -> Non
 
 
 def test_by_scope_a_row_holds_all_that_ran_in_it_once(trace: Trace) -> None:
-    assert told(trace, "scope") == [("train", "", 1, 1_000, 1_000), ("(no scope)", "", 1, 70, 70)]
+    assert cells(trace, "scope") == [("train", "", 1, 1_000, 1_000), ("(no scope)", "", 1, 70, 70)]
 
 
 def test_by_module_and_by_thread_the_time_of_ops_is_told_and_adds_up(trace: Trace) -> None:
-    assert told(trace, "module") == [
+    assert cells(trace, "module") == [
         ("net.fc", "", 2, 300, 300),
         ("(no module)", "", 1, 70, 70),
         ("(root)", "", 1, 60, 60),
         ("net", "", 0, 0, 300),
     ]
-    assert told(trace, "thread") == [("thread 1", "", 3, 360, 360), ("thread 2", "", 1, 70, 70)]
+    assert cells(trace, "thread") == [("thread 1", "", 3, 360, 360), ("thread 2", "", 1, 70, 70)]
     assert [column.title for column in rows(trace, "thread").columns] == ["Ops", "Self", "Share", "FLOPs"]
     assert [column.title for column in rows(trace, "module").columns] == ["Ops", "Self", "Share", "Total", "FLOPs"]
 
@@ -76,7 +76,7 @@ def test_a_module_that_only_calls_others_has_a_row_with_their_time() -> None:
         ]
     )
 
-    assert told(trace, "module") == [
+    assert cells(trace, "module") == [
         ("Net.blocks.1.fc", "", 1, 20, 20),
         ("Net.blocks.0.fc", "", 1, 10, 10),
         ("Head", "", 1, 7, 7),
@@ -106,7 +106,7 @@ def test_the_total_of_a_module_has_its_submodules_and_no_module_of_a_similar_nam
         ]
     )
 
-    assert {label: total for label, _, _, _, total in told(trace, "module")} == {
+    assert {label: total for label, _, _, _, total in cells(trace, "module")} == {
         "Net": 157,
         "Net.body": 140,
         "Net.body.0": 100,
@@ -120,8 +120,8 @@ def test_what_ran_in_no_scope_is_the_same_with_frames_of_python_and_without() ->
     frames = [event("cell", 0, 1_000, kind="python"), event("f", 61, 89, kind="python")]
     expected = [("(no scope)", "", 2, 30, 30), ("train", "", 1, 30, 30)]
 
-    assert told(make_trace(ops), "scope") == expected
-    assert told(make_trace([*ops, *frames]), "scope") == expected
+    assert cells(make_trace(ops), "scope") == expected
+    assert cells(make_trace([*ops, *frames]), "scope") == expected
 
 
 def test_every_event_of_a_thread_points_to_its_row(trace: Trace) -> None:

@@ -87,8 +87,8 @@ class _Attributor:
     def _callers_of_engine(self, rows: Int64, around: Int32) -> Int32:
         """The chain that called the engine, for `rows`: as their stacks tell, or else that of the event around."""
         callers = np.where(around >= 0, self._own[around], np.int32(-1))
-        told = callers_of_engine(self._trace, self._chains, self._own, rows)
-        callers[rows] = np.where(told >= 0, told, callers[rows])
+        known = callers_of_engine(self._trace, self._chains, self._own, rows)
+        callers[rows] = np.where(known >= 0, known, callers[rows])
         return callers
 
     def _move(self, chain: Int32, rows: Int64, engine: Int32) -> None:

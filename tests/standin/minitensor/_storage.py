@@ -1,4 +1,4 @@
-"""What keeps the numbers of a tensor."""
+"""Storage of the numbers of a tensor."""
 
 
 class _CPUUntypedStorage:
