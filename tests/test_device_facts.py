@@ -1,10 +1,11 @@
 """Copies and collectives, recognised by the metadata that real recordings have."""
 
 import json
+from dataclasses import replace
 
 from traces import event, make_trace
 
-from mtprof_nb.model.device_facts import collective_of, moved_bytes, with_device_facts
+from mtprof_nb.model.device_facts import collective_of, device_facts, moved_bytes
 from mtprof_nb.model.trace import KINDS, Collective
 
 ALL_REDUCE = {
@@ -43,7 +44,7 @@ def test_events_get_the_facts_of_their_metadata():
         ]
     )
 
-    found = with_device_facts(trace)
+    found = replace(trace, **device_facts(vars(trace)))
 
     assert [KINDS[kind] for kind in found.kind] == ["op", "collective", "copy", "kernel", "collective"]
     assert found.collectives == (collective_of(ALL_REDUCE),)

@@ -15,7 +15,8 @@ from mtprof_nb.capture.shared.allocator_records import of_recording
 from mtprof_nb.capture.source_texts import with_sources
 from mtprof_nb.errors import warn
 from mtprof_nb.model.merge import merge
-from mtprof_nb.model.trace import PYTHON, SCOPE, Int64, Trace, with_metadata
+from mtprof_nb.model.trace import PYTHON, SCOPE, Int64, Trace
+from mtprof_nb.model.tracks import with_metadata
 
 #: An estimate of the time that recording a Python call adds, which only Kineto records, in nanoseconds.
 _PYTHON_CALL_NS = 150
@@ -74,7 +75,8 @@ def finish(
         label=label,
     )
     trace = mark_interleaved(_within_window(trace), interleaved, window.event_times)
-    trace = with_metadata(_with_steps(trace, window, steps), metadata or {})
+    trace = _with_steps(trace, window, steps)
+    trace = replace(trace, processes=with_metadata(trace.processes, metadata or {}))
     if annotate is not None:
         offset_ns = window.request.clock.offset_ns
         trace = annotate(trace, lambda monotonic_ns: window.event_times(monotonic_ns + offset_ns))

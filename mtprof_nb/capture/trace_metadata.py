@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 
 from mtprof_nb.capture.distributed import distributed_info
 from mtprof_nb.errors import check_metadata
-from mtprof_nb.model.trace import Trace, with_metadata
+from mtprof_nb.model.trace import Trace
+from mtprof_nb.model.tracks import with_metadata
 
 
 class TraceMetadata:
@@ -31,7 +33,8 @@ class TraceMetadata:
         check_metadata(key, value)
         self._metadata[key] = value
         if self._trace is not None:
-            self._trace = with_metadata(self._trace, {key: value})
+            processes = with_metadata(self._trace.processes, {key: value})
+            self._trace = replace(self._trace, processes=processes)
 
     def preset_metadata_json(self, key: str, value: str) -> None:
         """Add JSON text as `add_metadata_json` does, before the recording starts."""

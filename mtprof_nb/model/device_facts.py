@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from mtprof_nb.model.trace import COLLECTIVE, KERNEL, Collective, Trace
+from mtprof_nb.model.trace import COLLECTIVE, KERNEL, Collective, Columns
 
 #: Bytes of one element, by the names that PyTorch gives to types in Python and in C++.
 ELEMENT_BYTES = {
@@ -24,24 +23,24 @@ ELEMENT_BYTES = {
 _KERNELS_OF_COLLECTIVES = ("nccl", "rccl", "hccl", "hcom", "oneccl")
 
 
-def with_device_facts(trace: Trace) -> Trace:
-    """`trace` with `moved_bytes`, `collective` and the kind of collectives, from its `extras` and names."""
+def device_facts(fields: Columns) -> Columns:
+    """`moved_bytes`, `collective` and `kind` with that of collectives, from the `extras` and names of `fields`."""
     # The values of an entry are JSON texts themselves.
-    said = [{key: _parsed(value) for key, value in json.loads(text).items()} for text in trace.extras]
+    said = [{key: _parsed(value) for key, value in json.loads(text).items()} for text in fields.get("extras", ())]
     facts = [collective_of(one) for one in said]
     collectives = tuple(dict.fromkeys(fact for fact in facts if fact is not None))
     position = np.array([-1 if fact is None else collectives.index(fact) for fact in facts] + [-1], np.int32)
     moved = np.array([moved_bytes(one) for one in said] + [-1], np.int64)
-    extra = np.full(len(trace), -1, np.int32) if trace.extra is None else trace.extra
-    is_named = trace.where_name(lambda name: name.lower().startswith(_KERNELS_OF_COLLECTIVES))
-    exchanges = (position[extra] >= 0) | is_named
-    return replace(
-        trace,
-        kind=np.where(exchanges & (trace.kind == KERNEL), np.int8(COLLECTIVE), trace.kind),
-        moved_bytes=moved[extra] if (moved >= 0).any() else None,
-        collective=position[extra] if collectives else None,
-        collectives=collectives,
-    )
+    extra, kind = fields.get("extra"), fields["kind"]
+    extra = np.full(len(kind), -1, np.int32) if extra is None else extra
+    is_named = [name.lower().startswith(_KERNELS_OF_COLLECTIVES) for name in fields["names"]]
+    exchanges = (position[extra] >= 0) | np.array([*is_named, False], np.bool_)[fields["name"]]
+    return {
+        "kind": np.where(exchanges & (kind == KERNEL), np.int8(COLLECTIVE), kind),
+        "moved_bytes": moved[extra] if (moved >= 0).any() else None,
+        "collective": position[extra] if collectives else None,
+        "collectives": collectives,
+    }
 
 
 def collective_of(metadata: Mapping[str, Any]) -> Collective | None:

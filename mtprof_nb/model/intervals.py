@@ -7,7 +7,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from mtprof_nb.model.trace import Bool, Int32, Int64
+from mtprof_nb.model.schema import Bool, Int32, Int64
+
+
+def order_of(start_ns: Int64, duration_ns: Int64) -> Int64 | None:
+    """Positions of intervals by start, the longer first, as a `Trace` promises; None if they are in that order."""
+    later, longer = np.diff(start_ns), np.diff(duration_ns)
+    if np.all((later > 0) | ((later == 0) & (longer <= 0))):
+        return None
+    return np.lexsort((-duration_ns, start_ns))
 
 
 def nest_intervals(starts: Int64, ends: Int64) -> tuple[Int64, Int64]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mtprof_nb.model.schema import Column, Int32, concatenated, schema_of
 from mtprof_nb.model.stack_tree import StackInterner, StackTree
-from mtprof_nb.model.trace import OP, Allocations, Process, Trace, Track, empty_trace
+from mtprof_nb.model.trace import Allocations, Process, Trace, Track, correlation_ids, empty_trace
 
 
 def merge(traces: Sequence[Trace]) -> Trace:
@@ -25,8 +25,7 @@ def merge(traces: Sequence[Trace]) -> Trace:
     if len(parts) == 1:
         return parts[0]
     merged = _Merger(parts).merged()
-    is_op = merged.kind == OP
-    return replace(merged, correlation_id=np.cumsum(is_op) * is_op)
+    return replace(merged, correlation_id=correlation_ids(merged.kind))
 
 
 class _Merger:

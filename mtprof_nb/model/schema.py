@@ -25,6 +25,9 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
 
+#: Columns and tables of a trace that is being built, by the names of the fields of `Trace`.
+Columns = dict[str, Any]
+
 _DTYPES: dict[Any, Any] = {Int8: np.int8, Int32: np.int32, Int64: np.int64, Bool: np.bool_}
 
 

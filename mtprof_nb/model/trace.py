@@ -12,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.model.allocations import Allocations as Allocations
+from mtprof_nb.model.intervals import order_of
 from mtprof_nb.model.outside_ops import OutsideOps as OutsideOps
 from mtprof_nb.model.outside_ops import SourceLine as SourceLine
 from mtprof_nb.model.outside_ops import summed
 from mtprof_nb.model.schema import POINTS_TO_EVENT, Absent, Beside, Joined, PointsInto, Record, concatenated, schema_of
 from mtprof_nb.model.schema import Bool as Bool
+from mtprof_nb.model.schema import Columns as Columns
 from mtprof_nb.model.schema import Int8 as Int8
 from mtprof_nb.model.schema import Int32 as Int32
 from mtprof_nb.model.schema import Int64 as Int64
@@ -344,30 +346,33 @@ class Trace(Record):
 
     def sorted(self) -> Trace:
         """Return the trace with its events in the order this class promises; references between events follow."""
-        later, longer = np.diff(self.start_ns), np.diff(self.duration_ns)
-        if np.all((later > 0) | ((later == 0) & (longer <= 0))):
-            return self
-        return self.take(np.lexsort((-self.duration_ns, self.start_ns)))
+        order = order_of(self.start_ns, self.duration_ns)
+        return self if order is None else self.take(order)
 
     def take(self, chosen: npt.ArrayLike) -> Trace:
         """The events at positions `chosen`, in that order, or where it is true; references to others become -1."""
         chosen = np.asarray(chosen)
         order = np.arange(len(self))[chosen if chosen.dtype == np.bool_ else chosen.astype(np.int64)]
-        where = np.full(len(self) + 1, -1, np.int32)
-        where[order] = np.arange(len(order), dtype=np.int32)
-        columns, schema = self.columns, schema_of(Trace).columns
-        changed: dict[str, Any] = {name: column[order] for name, column in columns.items()}
-        changed |= {name: where[changed[name]] for name in columns if schema[name].points_to_event}
-        if self.allocations is not None:
-            changed["allocations"] = replace(self.allocations, event=where[self.allocations.event])
-        return replace(self, **changed)
+        return replace(self, **taken(vars(self), order))
 
 
-def with_metadata(trace: Trace, metadata: Mapping[str, str]) -> Trace:
-    """`trace` with metadata of its first process added: key to JSON text."""
-    first, *others = trace.processes
-    known = tuple({**dict(first.metadata), **metadata}.items())
-    return replace(trace, processes=(first._replace(metadata=known), *others))
+def taken(fields: Columns, order: Int64) -> Columns:
+    """The columns of `fields`, and its allocations, for the events at `order`; references to others become -1."""
+    where = np.full(len(fields["start_ns"]) + 1, -1, np.int32)
+    where[order] = np.arange(len(order), dtype=np.int32)
+    schema = schema_of(Trace).columns
+    found = {name: fields[name][order] for name in schema if fields.get(name) is not None}
+    found |= {name: where[column] for name, column in found.items() if schema[name].points_to_event}
+    if fields.get("allocations") is not None:
+        found["allocations"] = replace(fields["allocations"], event=where[fields["allocations"].event])
+    return found
+
+
+def correlation_ids(kind: Int8) -> Int64:
+    """Numbers of ops in their order from 1 on, and 0 for other events."""
+    is_op = kind == OP
+    numbers: Int64 = np.cumsum(is_op) * is_op
+    return numbers
 
 
 def empty_trace(**scalars: Any) -> Trace:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -57,3 +57,10 @@ class Track(NamedTuple):
     def title(self) -> str:
         """The name, or kind and native number where there is none: `thread 4321`."""
         return self.name or f"{self.kind} {self.native_id}"
+
+
+def with_metadata(processes: tuple[Process, ...], metadata: Mapping[str, str]) -> tuple[Process, ...]:
+    """`processes` with metadata of the first one added: key to JSON text."""
+    first, *others = processes
+    known = tuple({**dict(first.metadata), **metadata}.items())
+    return (first._replace(metadata=known), *others)

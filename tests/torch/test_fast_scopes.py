@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,5 +129,5 @@ def test_no_inputs_are_given_where_it_is_not_certain_whose_they_are() -> None:
     trace = make_trace(rows)
     given = [FastScope(native_id, "fast", 3, (Input((2,), "float", (1,)),), {}) for native_id in (1, 2)]
 
-    found = with_inputs(trace, given)
+    found = replace(trace, **with_inputs(vars(trace), given))
     assert [Event(found, row).input_shapes for row in range(3)] == [[], [], [[2]]]

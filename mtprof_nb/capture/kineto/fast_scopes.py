@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 from mtprof_nb.capture.shared.patches import Patches
 from mtprof_nb.capture.shared.tensor_facts import TensorFacts, dtype_name
 from mtprof_nb.model.input_values import plain, to_text
-from mtprof_nb.model.trace import SCOPE, Trace
+from mtprof_nb.model.trace import SCOPE, Columns, Int64
 
 _SCALARS = (bool, int, float, complex)
 
@@ -139,44 +139,37 @@ def _keyword(value: Any) -> Any:
     return "NULL" if kept is None and not (is_mixed or value is None) else kept
 
 
-def with_inputs(trace: Trace, scopes: Sequence[FastScope]) -> Trace:
-    """`trace` with the inputs of `scopes`; those of a name and a thread are left out where some were not recorded."""
+def with_inputs(fields: Columns, scopes: Sequence[FastScope]) -> Columns:
+    """Columns of inputs with those of `scopes`. A name and a thread are left out if some scopes were not recorded."""
     groups: dict[tuple[int, str], list[FastScope]] = {}
     for scope in sorted(scopes, key=attrgetter("entered_ns")):
         groups.setdefault((scope.native_id, scope.name), []).append(scope)
-    shape, values, kind = trace.shape, trace.values, trace.kind.copy()
-    if shape is None or values is None or not groups:
-        return trace
-    shape, values = shape.copy(), values.copy()
+    if fields.get("shape") is None or fields.get("values") is None or not groups:
+        return {}
+    shape, values, kind = (fields[name].copy() for name in ("shape", "values", "kind"))
     described: dict[Any, int] = {}
-    texts = {text: index for index, text in enumerate(trace.value_texts)}
+    texts = {text: index for index, text in enumerate(fields["value_texts"])}
     for (native_id, name), group in groups.items():
-        rows = _rows_of(trace, native_id, name)
+        rows = _rows_of(fields, native_id, name)
         if len(rows) != len(group):
             continue
         for row, scope in zip(rows.tolist(), group, strict=True):
             if scope.inputs:
                 forms = tuple(zip(*(one[:3] for one in scope.inputs), strict=True))
-                shape[row] = len(trace.shapes) + described.setdefault(forms, len(described))
+                shape[row] = len(fields["shapes"]) + described.setdefault(forms, len(described))
             text = to_text(plain([one.value for one in scope.inputs], {})[0], scope.keywords)
             values[row] = texts.setdefault(text, len(texts))
             if scope.keywords.get("scope") == "user_scope":
                 kind[row] = SCOPE
-    return replace(
-        trace,
-        kind=kind,
-        shape=shape,
-        shapes=(*trace.shapes, *(forms[0] for forms in described)),
-        dtypes=(*trace.dtypes, *(forms[1] for forms in described)),
-        strides=(*trace.strides, *(forms[2] for forms in described)),
-        values=values,
-        value_texts=tuple(texts),
-    )
+    tables = {
+        table: (*fields[table], *(forms[part] for forms in described))
+        for part, table in enumerate(("shapes", "dtypes", "strides"))
+    }
+    return {"kind": kind, "shape": shape, "values": values, "value_texts": tuple(texts), **tables}
 
 
-def _rows_of(trace: Trace, native_id: int, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The events of that name on that thread, ordered by start."""
-    threads = [index for index, thread in enumerate(trace.tracks) if thread.native_id == native_id]
-    named = [index for index, text in enumerate(trace.names) if text == name]
-    rows = np.flatnonzero(np.isin(trace.track, threads) & np.isin(trace.name, named))
-    return rows[np.argsort(trace.start_ns[rows], kind="stable")]
+def _rows_of(fields: Columns, native_id: int, name: str) -> Int64:
+    """The events of that name on that thread, in order."""
+    threads = [index for index, thread in enumerate(fields["tracks"]) if thread.native_id == native_id]
+    named = [index for index, text in enumerate(fields["names"]) if text == name]
+    return np.flatnonzero(np.isin(fields["track"], threads) & np.isin(fields["name"], named))

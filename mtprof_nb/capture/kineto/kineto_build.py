@@ -22,15 +22,30 @@ from mtprof_nb.capture.kineto.module_names import paths_of_modules
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
 from mtprof_nb.capture.kineto.optimizer_parameters import nodes_by_id, nodes_in_steps, updated_parameters
 from mtprof_nb.capture.kineto.own_python import own_python
-from mtprof_nb.capture.shared.allocator_records import innermost_events
+from mtprof_nb.capture.shared.allocator_records import owns_memory
 from mtprof_nb.capture.shared.closures import with_closures
 from mtprof_nb.capture.shared.garbage_collector import collector_paused
 from mtprof_nb.capture.shared.interning import intern
 from mtprof_nb.capture.shared.python_stacks import frames_of
 from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
 from mtprof_nb.errors import warn
-from mtprof_nb.model.device_facts import with_device_facts
-from mtprof_nb.model.trace import OP, OPTIMIZER, PYTHON, SCOPE, Bool, Trace, Track, empty_trace, on_device
+from mtprof_nb.model.device_facts import device_facts
+from mtprof_nb.model.trace import (
+    OP,
+    OPTIMIZER,
+    PYTHON,
+    SCOPE,
+    Columns,
+    Int8,
+    Int64,
+    Recorded,
+    Trace,
+    Track,
+    correlation_ids,
+    empty_trace,
+    on_device,
+    taken,
+)
 
 
 @dataclass(frozen=True)
@@ -73,64 +88,61 @@ def _build(results: Any, torch: Any, request: Request, noted: Noted, jumped: Wal
         warn(f"post_processing_timeout_s ended the reading: the last {columns.unread:,} events are missing; raise it")
     noted.unfinished.extend(columns.unfinished())
     links = link(columns, kineto_event, noted.counters)
-    kind = np.select([columns.is_scope, columns.is_python], [SCOPE, PYTHON], OP).astype(np.int8)
     count = len(columns)
-    trace = Trace(
-        name=columns.name,
-        kind=kind,
-        device=np.zeros(count, np.int8),
-        device_index=np.zeros(count, np.int8),
-        start_ns=columns.start_ns,
-        duration_ns=columns.duration_ns,
-        track=columns.thread,
-        phase=links.phase,
-        correlation_id=np.zeros(count, np.int64),
-        sequence_nr=columns.sequence_nr,
-        forward=links.forward,
-        step=np.zeros(count, np.int32),
-        is_async=columns.is_async,
-        names=columns.names,
-        devices=("CPU",),
-        tracks=columns.threads,
-        processes=(this_process(),),
-        recorded=recorded,
-        dropped=columns.unread,
-    )
-    trace = with_closures(trace)
+    made: Columns = {
+        "name": columns.name,
+        "kind": np.select([columns.is_scope, columns.is_python], [SCOPE, PYTHON], OP).astype(np.int8),
+        "device": np.zeros(count, np.int8),
+        "device_index": np.zeros(count, np.int8),
+        "start_ns": columns.start_ns,
+        "duration_ns": columns.duration_ns,
+        "track": columns.thread,
+        "phase": links.phase,
+        "sequence_nr": columns.sequence_nr,
+        "forward": links.forward,
+        "step": np.zeros(count, np.int32),
+        "is_async": columns.is_async,
+        "names": columns.names,
+        "devices": ("CPU",),
+        "tracks": columns.threads,
+        "processes": (this_process(),),
+        "recorded": recorded,
+        "dropped": columns.unread,
+    }
+    made["phase"] = with_closures(made)
     if request.activities != {"CPU"}:
-        trace = _with_devices(trace, columns, kineto_event)
+        made |= _devices(made, columns, kineto_event)
     if recorded.record_shapes or recorded.with_flops:
-        trace = _with_shapes(trace, columns, kineto_event, torch, request)
-    trace = _with_metadata(trace, columns, results, kineto_event, request)
+        made |= _shapes(made["kind"], columns, kineto_event, torch, recorded)
+    if request.has_execution_trace:
+        made["record_function"] = read_record_functions(results, columns.events, kineto_event)
+    made |= _extras(made, columns, kineto_event)
     if request.experimental_config is not None:
-        trace = _with_overloads(trace, columns, kineto_event)
+        made |= _overloads(columns, kineto_event)
     backend = torch._C._get_privateuse1_backend_name()
     devices_from_inputs = recorded.record_shapes and backend != "privateuseone"
     needs_tree = with_python or recorded.profile_memory or devices_from_inputs
     tree = kineto_tree.flatten(results, jumped) if needs_tree else None
     if recorded.record_shapes:
-        trace = _with_parameters(trace, columns, results, tree, torch)
+        made |= _parameters(made, columns, results, tree, torch)
     if tree is not None:
         if devices_from_inputs:
-            trace = _with_devices_of_inputs(trace, columns, tree, backend)
+            made |= _devices_of_inputs(made, columns, tree, backend)
         if recorded.profile_memory:
-            trace = _with_memory(trace, columns, tree)
+            made |= _memory(made, columns, tree)
         if with_python:
-            trace = _with_python(trace, columns, links, tree, noted.new_threads)
+            made |= _python(columns, links, tree, noted.new_threads, recorded)
+            made |= taken(made, _shown(columns, recorded.with_stack and not tree.is_turned))
+            made |= _used_threads(made)
     if noted.fast_scopes is not None:
-        trace = with_inputs(trace, noted.fast_scopes.left)
-    return _numbered(trace.sorted())
+        made |= with_inputs(made, noted.fast_scopes.left)
+    return Trace(**made, correlation_id=correlation_ids(made["kind"]))
 
 
-def _numbered(trace: Trace) -> Trace:
-    is_op = trace.kind == OP
-    return replace(trace, correlation_id=np.cumsum(is_op) * is_op)
-
-
-def _with_devices(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> Trace:
+def _devices(made: Columns, columns: KinetoColumns, kineto_event: Any) -> Columns:
     found = read_devices(columns.events, kineto_event, device_type_name)
-    kind = np.where(found.kind >= 0, found.kind, trace.kind)
-    tracks, track = list(trace.tracks), trace.track.copy()
+    kind = np.where(found.kind >= 0, found.kind, made["kind"])
+    tracks, track = list(made["tracks"]), made["track"].copy()
     streams: dict[tuple[str, int, int], int] = {}
     for row in np.flatnonzero(on_device(kind)).tolist():
         stream = (found.devices[found.device[row]], int(found.device_index[row]), int(found.resource[row]))
@@ -139,103 +151,89 @@ def _with_devices(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> Tr
             streams[stream] = len(tracks)
             tracks.append(Track(number, f"stream {number}", "stream", device=f"{name}:{index}"))
         track[row] = streams[stream]
-    launched = found.launcher >= 0
-    phase = np.where(launched, trace.phase[found.launcher], trace.phase)
-    return replace(
-        trace,
-        kind=kind,
-        device=found.device,
-        devices=found.devices,
-        device_index=found.device_index,
-        launcher=found.launcher,
-        launch=found.launch,
-        track=track,
-        tracks=tuple(tracks),
-        phase=phase,
-    )
+    return {
+        "kind": kind,
+        "device": found.device,
+        "devices": found.devices,
+        "device_index": found.device_index,
+        "launcher": found.launcher,
+        "launch": found.launch,
+        "track": track,
+        "tracks": tuple(tracks),
+        "phase": np.where(found.launcher >= 0, made["phase"][found.launcher], made["phase"]),
+    }
 
 
-def _with_shapes(trace: Trace, columns: KinetoColumns, kineto_event: Any, torch: Any, request: Request) -> Trace:
-    has_inputs = (trace.kind == OP) | (trace.kind == SCOPE)
-    found = read_shapes(columns.events, kineto_event, has_inputs, with_strides=request.recorded.record_shapes)
-    if request.recorded.with_flops:
-        trace = replace(trace, flops=kineto_flops(torch, columns, found))
-    if not request.recorded.record_shapes:
-        return trace
+def _shapes(kind: Int8, columns: KinetoColumns, kineto_event: Any, torch: Any, recorded: Recorded) -> Columns:
+    has_inputs = (kind == OP) | (kind == SCOPE)
+    found = read_shapes(columns.events, kineto_event, has_inputs, with_strides=recorded.record_shapes)
+    flops: Columns = {"flops": kineto_flops(torch, columns, found)} if recorded.with_flops else {}
+    if not recorded.record_shapes:
+        return flops
     # A scope has inputs only where it was given some.
-    shape = np.where((trace.kind == OP) | _has_any(found.shapes)[found.shape], found.shape, -1)
+    has_any = np.array([*map(bool, found.shapes), False])[found.shape]
     values, texts = read_values(columns.events, kineto_event, has_inputs)
-    return replace(
-        trace,
-        shape=shape,
-        shapes=found.shapes,
-        dtypes=found.dtypes,
-        strides=found.strides,
-        values=values,
-        value_texts=texts,
-    )
+    return flops | {
+        "shape": np.where((kind == OP) | has_any, found.shape, -1),
+        "shapes": found.shapes,
+        "dtypes": found.dtypes,
+        "strides": found.strides,
+        "values": values,
+        "value_texts": texts,
+    }
 
 
-def _has_any(table: tuple[Any, ...]) -> Bool:
-    """Whether each entry of a table holds anything; no for position -1."""
-    return np.array([*map(bool, table), False])
+def _extras(made: Columns, columns: KinetoColumns, kineto_event: Any) -> Columns:
+    extra, extras = read_extras(made["kind"], columns, kineto_event)
+    found: Columns = {"extra": extra, "extras": extras} if extras else {}
+    return found | device_facts(made | found) if extras or on_device(made["kind"]).any() else found
 
 
-def _with_metadata(trace: Trace, columns: KinetoColumns, results: Any, kineto_event: Any, request: Request) -> Trace:
-    if request.has_execution_trace:
-        trace = replace(trace, record_function=read_record_functions(results, columns.events, kineto_event))
-    extra, extras = read_extras(trace, columns, kineto_event)
-    if extras:
-        trace = replace(trace, extra=extra, extras=extras)
-    return with_device_facts(trace) if extras or trace.on_device.any() else trace
-
-
-def _with_overloads(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> Trace:
+def _overloads(columns: KinetoColumns, kineto_event: Any) -> Columns:
     """Names of overloads. Kineto has them where torch's config asks for them, which the config cannot tell us."""
     overload, overloads = intern([name or None for name in map(kineto_event.overload_name, columns.events)])
-    return replace(trace, overload=overload, overloads=overloads) if overloads else trace
+    return {"overload": overload, "overloads": overloads} if overloads else {}
 
 
-def _with_parameters(
-    trace: Trace, columns: KinetoColumns, results: Any, tree: kineto_tree.FlatTree | None, torch: Any
-) -> Trace:
-    rows = np.flatnonzero((trace.phase == OPTIMIZER) & (trace.kind == OP))
-    rows = rows[np.lexsort((-trace.duration_ns[rows], trace.start_ns[rows], trace.track[rows]))]
-    parameter = np.full(len(trace), -1, np.int32)
+def _parameters(
+    made: Columns, columns: KinetoColumns, results: Any, tree: kineto_tree.FlatTree | None, torch: Any
+) -> Columns:
+    rows = np.flatnonzero((made["phase"] == OPTIMIZER) & (made["kind"] == OP))
+    rows = rows[np.argsort(made["track"][rows], kind="stable")]
+    parameter = np.full(len(columns), -1, np.int32)
     if not len(rows):
-        return replace(trace, parameter=parameter)
+        return {"parameter": parameter}
     ids = [columns.events[row].correlation_id() for row in rows.tolist()]
     # With Python calls in the tree, ops are not below the scope of their step.
     nodes = nodes_in_steps(results) if tree is None else nodes_by_id(tree.nodes, ids)
-    ops = ThreadIntervals(trace.start_ns[rows], trace.end_ns[rows], trace.track[rows])
+    ops = ThreadIntervals(columns.start_ns[rows], columns.end_ns[rows], made["track"][rows])
     parameter[rows], names = updated_parameters(ops, [nodes.get(one) for one in ids], torch)
-    return replace(trace, parameter=parameter, parameters=names)
+    return {"parameter": parameter, "parameters": names}
 
 
-def _with_devices_of_inputs(trace: Trace, columns: KinetoColumns, tree: kineto_tree.FlatTree, backend: str) -> Trace:
+def _devices_of_inputs(made: Columns, columns: KinetoColumns, tree: kineto_tree.FlatTree, backend: str) -> Columns:
     """The device of each op's tensors, for a backend made in Python: Kineto calls all of its ops CPU ops."""
     index_of = kineto_tree.indices_of_inputs_on(tree, backend)
     found = [index_of.get(event.correlation_id(), -1) for event in columns.events]
-    index = np.where(trace.kind == OP, np.array(found, np.int8), np.int8(-1))
-    name = device_type_name(backend)
-    devices = trace.devices if name in trace.devices else (*trace.devices, name)
-    return replace(
-        trace,
-        devices=devices,
-        device=np.where(index >= 0, devices.index(name), trace.device),
-        device_index=np.where(index >= 0, index, trace.device_index),
-    )
+    index = np.where(made["kind"] == OP, np.array(found, np.int8), np.int8(-1))
+    devices = tuple(dict.fromkeys((*made["devices"], device_type_name(backend))))
+    return {
+        "devices": devices,
+        "device": np.where(index >= 0, devices.index(device_type_name(backend)), made["device"]),
+        "device_index": np.where(index >= 0, index, made["device_index"]),
+    }
 
 
-def _with_python(
-    trace: Trace,
+def _python(
     columns: KinetoColumns,
     links: KinetoLinks,
     tree: kineto_tree.FlatTree,
     new_threads: ThreadStacks | None,
-) -> Trace:
-    side = kineto_tree.python_side(tree, with_modules=trace.recorded.with_modules)
-    count = len(trace)
+    recorded: Recorded,
+) -> Columns:
+    """Stacks and modules: those of the Python call that was running as each event began."""
+    side = kineto_tree.python_side(tree, with_modules=recorded.with_modules)
+    count = len(columns)
     stack, module, began = np.full(count, -1, np.int32), np.full(count, -1, np.int32), np.zeros(count, np.int64)
     for index, thread in enumerate(columns.threads):
         calls = side.threads.get(thread.number)
@@ -258,38 +256,40 @@ def _with_python(
     of_forward = (links.forward >= 0) & (began < node_start) & ~columns.is_python
     stack = np.where(of_forward, stack[links.forward], stack)
     module = np.where(of_forward, module[links.forward], module)
-    changed: dict[str, Any] = {}
-    if trace.recorded.with_modules:
+    made: Columns = {}
+    if recorded.with_modules:
         paths = paths_of_modules(side.modules)
         of_module, table = intern(paths)
-        changed |= {"module": np.where(module >= 0, of_module[module], -1) if paths else module, "modules": table}
-    if trace.recorded.with_stack:
-        changed |= {"stack": stack, "stacks": side.stacks.tree(), "stack_is_forward": of_forward}
-    trace = replace(trace, **changed)
-    is_shown = trace.recorded.with_stack and not tree.is_turned
-    hidden = own_python(columns) if is_shown else columns.is_python
+        made |= {"module": np.where(module >= 0, of_module[module], -1) if paths else module, "modules": table}
+    if recorded.with_stack:
+        made |= {"stack": stack, "stacks": side.stacks.tree(), "stack_is_forward": of_forward}
+    return made
+
+
+def _shown(columns: KinetoColumns, with_calls: bool) -> Int64:
+    """The events that are kept: Python calls if they are wanted, but not our own, nor on threads without ops."""
+    hidden = own_python(columns) if with_calls else columns.is_python
     has_ops = np.isin(columns.thread, columns.thread[~columns.is_python])
-    return _used_threads(trace.take(np.flatnonzero(~hidden & has_ops)))
+    return np.flatnonzero(~hidden & has_ops)
 
 
-def _used_threads(trace: Trace) -> Trace:
-    """`trace` without the threads that have no event, such as a notebook's own threads."""
-    used = np.unique(trace.track)
-    if len(used) == len(trace.tracks):
-        return trace
-    changed: dict[str, Any] = {"tracks": tuple(trace.tracks[one] for one in used)}
-    if trace.allocations is not None:
-        position = np.full(len(trace.tracks) + 1, -1, np.int32)
-        position[used] = np.arange(len(used))
-        changed["allocations"] = replace(trace.allocations, track=position[trace.allocations.track])
-    return replace(trace, track=np.searchsorted(used, trace.track).astype(np.int32), **changed)
+def _used_threads(made: Columns) -> Columns:
+    """Tracks without the threads that have no event, such as a notebook's own threads."""
+    used = np.unique(made["track"])
+    position = np.full(len(made["tracks"]) + 1, -1, np.int32)
+    position[used] = np.arange(len(used))
+    found: Columns = {"tracks": tuple(made["tracks"][one] for one in used), "track": position[made["track"]]}
+    if "allocations" in made:
+        found["allocations"] = replace(made["allocations"], track=position[made["allocations"].track])
+    return found
 
 
-def _with_memory(trace: Trace, columns: KinetoColumns, tree: kineto_tree.FlatTree) -> Trace:
-    """`trace` with all of the allocator's records; `with_own_memory` makes totals of them when all parts are merged."""
+def _memory(made: Columns, columns: KinetoColumns, tree: kineto_tree.FlatTree) -> Columns:
+    """All of the allocator's records; `with_own_memory` makes totals of them when all parts are merged."""
     records, torch_devices = kineto_tree.allocations(tree, [thread.number for thread in columns.threads])
     names = [device_type_name(name) for name in torch_devices]
-    devices = tuple(dict.fromkeys((*trace.devices, *names)))
+    devices = tuple(dict.fromkeys((*made["devices"], *names)))
     device = np.array([devices.index(name) for name in names], np.int8)[records.device]
-    records = replace(records, device=device)
-    return replace(trace, allocations=replace(records, event=innermost_events(trace, records)), devices=devices)
+    owns = owns_memory(made["kind"], columns.is_async)
+    event = columns.intervals.running(owns, records.track, records.time_ns).astype(np.int32)
+    return {"allocations": replace(records, device=device, event=event), "devices": devices}

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from mtprof_nb.capture.kineto.busy_threads import Unfinished
 from mtprof_nb.capture.shared.interning import intern
 from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
+from mtprof_nb.model.intervals import order_of
 from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
 from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, RUNTIME, SET, STEP_PREFIX, SYNC, Track
 
@@ -69,7 +70,7 @@ def _decoded(accessor: Callable[[Any], str], one: Any) -> str:
 
 @dataclass(frozen=True)
 class KinetoColumns:
-    """The events of one Kineto result without allocator records, in Kineto's order."""
+    """The events of one Kineto result without allocator records, in the order of a `Trace`."""
 
     events: Sequence[Any]
     name: Int32
@@ -197,17 +198,23 @@ def read_columns(
         names = tuple(names[position] for position in used.tolist())
     if with_python:
         names = tuple(one if one.isprintable() else f"{one.partition(': ')[0]}: ?" for one in names)
-    kineto_threads, first, thread = np.unique(read["start_thread_id"], return_index=True, return_inverse=True)
-    native = [events[position].device_resource_id() for position in first.tolist()]
     start_ns, end_ns = read["start_ns"], read["start_ns"] + read["duration_ns"].view(np.int64)
     if straighten is not None:
         start_ns, end_ns = straighten(start_ns), straighten(end_ns)
+    duration_ns = np.maximum(end_ns - start_ns, 0)
+    order = order_of(start_ns, duration_ns)
+    if order is not None:
+        start_ns, duration_ns = start_ns[order], duration_ns[order]
+        read = {accessor: column[order] for accessor, column in read.items()}
+        events = [events[row] for row in order.tolist()]
+    kineto_threads, first, thread = np.unique(read["start_thread_id"], return_index=True, return_inverse=True)
+    native = [events[position].device_resource_id() for position in first.tolist()]
     columns = KinetoColumns(
         events=events,
         name=read["name"],
         names=names,
         start_ns=start_ns,
-        duration_ns=np.maximum(end_ns - start_ns, 0),
+        duration_ns=duration_ns,
         thread=thread.astype(np.int32),
         threads=tuple(
             Track(tid, thread_names.get(tid) or _name_of_native_thread(tid), number=number)

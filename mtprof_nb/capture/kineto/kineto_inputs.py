@@ -14,7 +14,7 @@ import numpy as np
 from mtprof_nb.capture.kineto.kineto_events import PART, KinetoColumns
 from mtprof_nb.capture.shared.interning import intern
 from mtprof_nb.model.input_values import plain, to_text
-from mtprof_nb.model.trace import RUNTIME, Bool, Int32, Int64, Shapes, Trace
+from mtprof_nb.model.trace import RUNTIME, Bool, Int8, Int32, Int64, Shapes, on_device
 
 #: The op whose inputs describe a collective.
 _COLLECTIVE = "record_param_comms"
@@ -88,11 +88,11 @@ def read_record_functions(results: Any, events: Sequence[Any], kineto_event: Any
     return found if found.any() else None
 
 
-def read_extras(trace: Trace, columns: KinetoColumns, kineto_event: Any) -> tuple[Int32, tuple[str, ...]]:
+def read_extras(kind: Int8, columns: KinetoColumns, kineto_event: Any) -> tuple[Int32, tuple[str, ...]]:
     """For each event a position in a table of JSON objects: the metadata of a collective or of a device."""
-    rows = np.flatnonzero(columns.where_name(_COLLECTIVE.__eq__) | trace.on_device | (trace.kind == RUNTIME)).tolist()
+    rows = np.flatnonzero(columns.where_name(_COLLECTIVE.__eq__) | on_device(kind) | (kind == RUNTIME)).tolist()
     said = [kineto_event.extra_meta(columns.events[row]) for row in rows]
     position, texts = intern([json.dumps(one) if one else None for one in said])
-    extra = np.full(len(trace), -1, np.int32)
+    extra = np.full(len(kind), -1, np.int32)
     extra[rows] = position
     return extra, texts

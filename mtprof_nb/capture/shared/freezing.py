@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
@@ -20,7 +20,18 @@ from mtprof_nb.capture.shared.garbage_collector import collector_paused
 from mtprof_nb.capture.shared.interning import describe, intern
 from mtprof_nb.capture.shared.phases import OF_LOADER, phases, settled
 from mtprof_nb.errors import warn
-from mtprof_nb.model.trace import BACKWARD, OP, OPTIMIZER, SCOPE, STEP_PREFIX, Bool, Int8, Trace
+from mtprof_nb.model.trace import (
+    BACKWARD,
+    OP,
+    OPTIMIZER,
+    SCOPE,
+    STEP_PREFIX,
+    Bool,
+    Columns,
+    Int8,
+    Trace,
+    correlation_ids,
+)
 
 
 @dataclass(frozen=True)
@@ -45,82 +56,90 @@ def freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
     """Close `buffer` and make a trace of its records. Warns where `max_events` was reached."""
     dropped = buffer.close()
     with collector_paused():
-        trace = _freeze(buffer, vocabulary)
+        trace = _freeze(buffer, vocabulary, dropped)
     buffer.threads.clear()
     if dropped:
         warn(
             f"recording stopped at max_events={buffer.limit:,}, {dropped:,} more events were dropped: "
             "profile less, use a schedule, or raise max_events"
         )
-    return replace(trace, dropped=dropped)
+    return trace
 
 
-def _freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
+def _freeze(buffer: Buffer, vocabulary: Vocabulary, dropped: int) -> Trace:
     rows = read_rows(buffer)
     links = vocabulary.link(rows)
     phase, undecided = _phase(rows, links)
     is_of_step = links.is_backward & (phase == OPTIMIZER)
     offset = buffer.request.clock.offset_ns
-    op_name, op_names = describe(rows.ops["name"], vocabulary.name)
-    scope_name, scope_names = intern(rows.scopes["name"])
-    all_names = [*(name for name, _ in op_names), *scope_names]
-    table_position, names = intern(all_names)
-    op_device, devices = describe(rows.ops["device"], vocabulary.device)
-    device_position, device_types = intern(["CPU", *(kind for kind, _ in devices)])
-    is_op = rows.is_op
-    name = np.full(len(rows), -1, np.int32)
-    name[is_op] = table_position[op_name[rows.op[is_op]]] if len(op_names) else 0
-    name[~is_op] = table_position[len(op_names) + scope_name[rows.scope[~is_op]]] if scope_names else 0
-    trace = Trace(
-        name=name,
-        names=names,
-        kind=np.where(is_op, OP, SCOPE),
-        device=rows.of_ops(device_position[1:][op_device], 0),
-        device_index=rows.of_ops(np.array([index for _, index in devices], np.int8)[op_device], 0),
-        devices=device_types,
-        start_ns=rows.start + offset,
-        duration_ns=rows.end - rows.start,
-        track=rows.thread,
-        tracks=tuple(thread.track for thread in rows.threads),
-        phase=settled(phase, undecided, np.zeros(len(rows), np.bool_)),
-        correlation_id=np.where(is_op, np.cumsum(is_op), 0),
-        sequence_nr=np.where(is_of_step, -1, links.sequence_nr),
-        forward=np.where(is_of_step, np.int32(-1), links.forward),
-        step=np.zeros(len(rows), np.int32),
-        is_async=_is_async(rows),
-        recorded=buffer.request.recorded,
-        began_ns=buffer.began + offset,
-        ended_ns=buffer.ended + offset,
-        processes=(this_process(),),
-        trace_id=buffer.request.trace_id,
-    )
-    overload, overloads = intern([overload or None for _, overload in op_names])
-    if overloads:
-        trace = replace(trace, overload=rows.of_ops(overload[op_name], -1), overloads=overloads)
-    return _with_facts(with_closures(trace), rows, vocabulary, undecided)
-
-
-def _with_facts(trace: Trace, rows: Rows, vocabulary: Vocabulary, undecided: Bool) -> Trace:
-    """`trace` with the facts that were asked for, as far as its hook records them."""
+    kind = np.where(rows.is_op, np.int8(OP), np.int8(SCOPE))
+    made: Columns = {
+        **_names(rows, vocabulary),
+        **_devices(rows, vocabulary),
+        "kind": kind,
+        "start_ns": rows.start + offset,
+        "duration_ns": rows.end - rows.start,
+        "track": rows.thread,
+        "tracks": tuple(thread.track for thread in rows.threads),
+        "phase": phase,
+        "correlation_id": correlation_ids(kind),
+        "sequence_nr": np.where(is_of_step, -1, links.sequence_nr),
+        "forward": np.where(is_of_step, np.int32(-1), links.forward),
+        "step": np.zeros(len(rows), np.int32),
+        "is_async": _is_async(rows),
+        "recorded": buffer.request.recorded,
+        "began_ns": buffer.began + offset,
+        "ended_ns": buffer.ended + offset,
+        "processes": (this_process(),),
+        "trace_id": buffer.request.trace_id,
+        "dropped": dropped,
+    }
+    made["phase"] = with_closures(made)
+    is_in_module = np.zeros(len(rows), np.bool_)
     if "in_python" in rows.ops:
         in_python = rows.of_ops(np.array(rows.ops["in_python"], np.bool_), False)
-        trace = replace(trace, is_python_backward=in_python & (trace.phase == BACKWARD))
+        made["is_python_backward"] = in_python & (made["phase"] == BACKWARD)
     if "shapes" in rows.ops:
-        trace = _with_shapes(trace, rows, vocabulary)
+        made |= _shapes(rows, vocabulary)
     if "stack" in rows.ops:
-        trace = _with_stacks(trace, rows, vocabulary, undecided)
+        found = stacks.freeze(
+            rows.ops["stack"] + rows.scopes["stack"], vocabulary.is_engine, vocabulary.is_module, vocabulary.folder
+        )
+        made |= _stacks(made, rows, found)
+        is_in_module = rows.of_all(found.is_in_module)
     if "flops" in rows.ops:
-        trace = replace(trace, flops=_flops(rows))
+        made["flops"] = _flops(rows)
     if "module" in rows.ops:
-        module, modules = intern(rows.ops["module"])
+        module, made["modules"] = intern(rows.ops["module"])
         module = rows.of_ops(module, -1)
-        trace = replace(trace, phase=settled(trace.phase, undecided, module >= 0))
-        trace = replace(trace, module=np.where(_takes_from_forward(trace, module >= 0), module[trace.forward], module))
-        trace = replace(trace, modules=modules)
-    if "before" in rows.ops:
-        before, after = (rows.of_ops(np.array(rows.ops[side], np.int64), -1) for side in ("before", "after"))
-        trace = with_readings(trace, before, after)
-    return trace
+        is_in_module |= module >= 0
+        made["module"] = np.where(_takes_from_forward(made, module >= 0), module[made["forward"]], module)
+    trace = Trace(**made | {"phase": settled(made["phase"], undecided, is_in_module)})
+    if "before" not in rows.ops:
+        return trace
+    return with_readings(trace, *(rows.of_ops(np.array(rows.ops[side], np.int64), -1) for side in ("before", "after")))
+
+
+def _names(rows: Rows, vocabulary: Vocabulary) -> Columns:
+    op_name, op_names = describe(rows.ops["name"], vocabulary.name)
+    scope_name, scope_names = intern(rows.scopes["name"])
+    position, names = intern([*(name for name, _ in op_names), *scope_names])
+    made: Columns = {"name": rows.of_all(position[np.append(op_name, len(op_names) + scope_name)]), "names": names}
+    overload, overloads = intern([overload or None for _, overload in op_names])
+    if overloads:
+        made |= {"overload": rows.of_ops(overload[op_name], -1), "overloads": overloads}
+    return made
+
+
+def _devices(rows: Rows, vocabulary: Vocabulary) -> Columns:
+    op_device, devices = describe(rows.ops["device"], vocabulary.device)
+    position, types = intern(["CPU", *(kind for kind, _ in devices)])
+    index = np.array([index for _, index in devices], np.int8)
+    return {
+        "device": rows.of_ops(position[1:][op_device], 0),
+        "device_index": rows.of_ops(index[op_device], 0),
+        "devices": types,
+    }
 
 
 def _phase(rows: Rows, links: Links) -> tuple[Int8, Bool]:
@@ -169,7 +188,7 @@ def _is_async(rows: Rows) -> Bool:
     return found | rows.crossing(nests)
 
 
-def _with_shapes(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
+def _shapes(rows: Rows, vocabulary: Vocabulary) -> Columns:
     dtypes: dict[Any, str] = {}
 
     def read(raw: tuple[tuple[Any, Any], ...]) -> tuple[Any, tuple[str, ...]]:
@@ -181,12 +200,11 @@ def _with_shapes(trace: Trace, rows: Rows, vocabulary: Vocabulary) -> Trace:
     # Equal shapes first: every op has its own copy.
     shape, distinct = intern(rows.ops["shapes"])
     described, table = intern([read(raw) for raw in distinct])
-    return replace(
-        trace,
-        shape=rows.of_ops(described[shape] if distinct else shape, -1),
-        shapes=tuple(shapes for shapes, _ in table),
-        dtypes=tuple(types for _, types in table),
-    )
+    return {
+        "shape": rows.of_ops(described[shape] if distinct else shape, -1),
+        "shapes": tuple(shapes for shapes, _ in table),
+        "dtypes": tuple(types for _, types in table),
+    }
 
 
 def _plain(shape: Any) -> tuple[Any, ...]:
@@ -194,24 +212,24 @@ def _plain(shape: Any) -> tuple[Any, ...]:
     return tuple(_plain(size) if isinstance(size, tuple | list) else int(size) for size in shape)
 
 
-def _with_stacks(trace: Trace, rows: Rows, vocabulary: Vocabulary, undecided: Bool) -> Trace:
-    entries = rows.ops["stack"] + rows.scopes["stack"]
-    found = stacks.freeze(entries, vocabulary.is_engine, vocabulary.is_module, vocabulary.folder)
-    trace = replace(trace, phase=settled(trace.phase, undecided, rows.of_all(found.is_in_module)))
-    own = rows.of_all(found.stack)
-    of_forward = _takes_from_forward(trace, rows.of_all(found.has_own_backward))
+def _stacks(made: Columns, rows: Rows, found: stacks.FrozenStacks) -> Columns:
+    own, forward = rows.of_all(found.stack), made["forward"]
+    of_forward = _takes_from_forward(made, rows.of_all(found.has_own_backward))
     # The forward op may itself be of a backward pass, and take the stack of its own forward op.
-    source = trace.forward.copy()
-    while (again := of_forward & of_forward[source] & (trace.forward[source] >= 0)).any():
-        source[again] = trace.forward[source[again]]
-    stack = np.where(of_forward, own[source], own)
-    in_python = rows.of_all(found.has_own_backward) & rows.is_op & (trace.phase == BACKWARD)
-    return replace(trace, stack=stack, stacks=found.tree, stack_is_forward=of_forward, is_python_backward=in_python)
+    source = forward.copy()
+    while (again := of_forward & of_forward[source] & (forward[source] >= 0)).any():
+        source[again] = forward[source[again]]
+    return {
+        "stack": np.where(of_forward, own[source], own),
+        "stacks": found.tree,
+        "stack_is_forward": of_forward,
+        "is_python_backward": rows.of_all(found.has_own_backward) & rows.is_op & (made["phase"] == BACKWARD),
+    }
 
 
-def _takes_from_forward(trace: Trace, has_own: Bool) -> Bool:
+def _takes_from_forward(made: Columns, has_own: Bool) -> Bool:
     """Ops of the backward pass without a stack or module of their own: they take that of their forward op."""
-    found: Bool = (trace.phase == BACKWARD) & (trace.forward >= 0) & ~has_own
+    found: Bool = (made["phase"] == BACKWARD) & (made["forward"] >= 0) & ~has_own
     return found
 
 
