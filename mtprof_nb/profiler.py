@@ -22,7 +22,7 @@ from mtprof_nb.capture.trace_metadata import TraceMetadata
 from mtprof_nb.capture.window import Window
 from mtprof_nb.errors import SessionError, warn
 from mtprof_nb.model.merge import merge
-from mtprof_nb.model.trace import STEP_PREFIX, Recorded, Trace, empty_trace
+from mtprof_nb.model.trace import STEP_PREFIX, Columns, Recorded, Trace, empty_trace
 from mtprof_nb.results.recording_results import Results
 
 P = ParamSpec("P")
@@ -86,7 +86,7 @@ class profile(TraceMetadata, Results):
         self.post_processing_timeout_s = post_processing_timeout_s
         self.on_trace_ready = on_trace_ready
         #: Called for each finished window with its trace, to add lines to it; set before `start()`.
-        self.annotate: Callable[[Trace, EventTimes], Trace] | None = None
+        self.annotate: Callable[[Trace, EventTimes], Columns] | None = None
         self.schedule: Callable[[int], Any] = schedule or record_always
         self.record_steps = schedule is not None
         self.step_num = 0

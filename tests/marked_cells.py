@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType, MethodType
 
 import numpy as np
@@ -112,7 +112,8 @@ class Shell:
     def _finish(self, run: Run, marks: Marks) -> None:
         marks.stop()
         rows = [event(op.name, op.time_ns, op.time_ns, thread=op.thread) for op in run.ops]
-        run.trace = marks.apply(make_trace(rows), np.asarray)
+        trace = make_trace(rows)
+        run.trace = replace(trace, **marks.apply(trace, np.asarray))
         run.note = marks.note
         marks.remove()
         self.marks = None

@@ -6,13 +6,13 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mtprof_nb.capture.clock import Clock
-from mtprof_nb.model.trace import SCOPE, Int64, Trace
+from mtprof_nb.model.trace import SCOPE, Bool, Int64, Trace
 
 #: How far a hook's clock may be from the session's.
 _TOLERANCE_NS = 20_000
@@ -83,13 +83,13 @@ def current_task() -> weakref.ref[Any] | None:
 
 def mark_interleaved(
     trace: Trace, scopes: Sequence[OpenScope], event_times: Callable[[Sequence[int]], Int64] = np.asarray
-) -> Trace:
-    """`trace` in which the events of these scopes are asynchronous: nothing counts as nested in them.
+) -> Bool:
+    """`is_async` of `trace` with the events of these scopes: nothing counts as nested in them.
 
     `event_times` converts times of the session's clock to times of events.
     """
     if not scopes:
-        return trace
+        return trace.is_async
     is_async, is_scope = trace.is_async.copy(), trace.kind == SCOPE
     position = {name: index for index, name in enumerate(trace.names)}
     rows = {
@@ -106,4 +106,4 @@ def mark_interleaved(
         if len(within):
             start_ns = trace.start_ns[within]
             is_async[within[np.argmin(np.maximum(since - start_ns, start_ns - until).clip(0))]] = True
-    return replace(trace, is_async=is_async)
+    return is_async

@@ -12,10 +12,10 @@ from mtprof_nb.capture.async_scopes import OpenScope, mark_interleaved
 from mtprof_nb.capture.hook import EventTimes, Request
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, HookKind, default_hooks
 from mtprof_nb.capture.shared.allocator_records import of_recording
-from mtprof_nb.capture.source_texts import with_sources
+from mtprof_nb.capture.source_texts import source_texts
 from mtprof_nb.errors import warn
 from mtprof_nb.model.merge import merge
-from mtprof_nb.model.trace import PYTHON, SCOPE, Int64, Trace
+from mtprof_nb.model.trace import PYTHON, SCOPE, Columns, Int32, Int64, Trace
 from mtprof_nb.model.tracks import with_metadata
 
 #: An estimate of the time that recording a Python call adds, which only Kineto records, in nanoseconds.
@@ -48,7 +48,7 @@ def finish(
     *,
     label: str = "",
     metadata: Mapping[str, str] | None = None,
-    annotate: Callable[[Trace, EventTimes], Trace] | None = None,
+    annotate: Callable[[Trace, EventTimes], Columns] | None = None,
 ) -> Trace:
     """One trace of all hooks' events, with steps, label, metadata, the lines of `annotate` and source texts.
 
@@ -58,11 +58,15 @@ def finish(
         runtimes = ", ".join(dict.fromkeys(kind.runtime for kind in default_hooks()))
         warn(f"no tensor runtime is imported, so only scopes were recorded: import one of {runtimes}")
     trace = _within_limit(_merged(list(window.traces.values())), window.request.max_events)
+    began_ns, ended_ns = window.event_times([window.began_ns, window.ended_ns]).tolist()
+    trace = _until(ended_ns, trace)
     kinds = [HOOK_KINDS.get(name, SCOPES_ALONE) for name in window.traces]
     costs_ns = [_cost_ns(kind, part) for kind, part in zip(kinds, window.traces.values(), strict=True)]
-    began_ns, ended_ns = window.event_times([window.began_ns, window.ended_ns]).tolist()
     trace = replace(
         trace,
+        step=_steps(trace.start_ns, window, steps),
+        is_async=mark_interleaved(trace, interleaved, window.event_times),
+        processes=with_metadata(trace.processes, metadata or {}),
         hooks=window.hooks,
         began_ns=began_ns,
         ended_ns=ended_ns,
@@ -74,13 +78,9 @@ def finish(
         own_ns=window.start_ns,
         label=label,
     )
-    trace = mark_interleaved(_within_window(trace), interleaved, window.event_times)
-    trace = _with_steps(trace, window, steps)
-    trace = replace(trace, processes=with_metadata(trace.processes, metadata or {}))
-    if annotate is not None:
-        offset_ns = window.request.clock.offset_ns
-        trace = annotate(trace, lambda monotonic_ns: window.event_times(monotonic_ns + offset_ns))
-    return with_sources(trace)
+    offset_ns = window.request.clock.offset_ns
+    lines = {} if annotate is None else annotate(trace, lambda ns: window.event_times(ns + offset_ns))
+    return replace(trace, **lines | {"sources": source_texts(vars(trace) | lines)})
 
 
 def _merged(traces: list[Trace]) -> Trace:
@@ -102,19 +102,20 @@ def _within_limit(trace: Trace, most: int) -> Trace:
     return replace(trace.take(np.arange(most)), dropped=trace.dropped + more)
 
 
-def _within_window(trace: Trace) -> Trace:
+def _until(ended_ns: int, trace: Trace) -> Trace:
     """`trace` in which scopes that were open at its end, end there, and not when the hooks were stopped."""
-    late = (trace.kind == SCOPE) & (trace.end_ns > trace.ended_ns)
+    late = (trace.kind == SCOPE) & (trace.end_ns > ended_ns)
     if not late.any():
         return trace
-    until_end = np.maximum(trace.ended_ns - trace.start_ns, 0)
+    until_end = np.maximum(ended_ns - trace.start_ns, 0)
     return replace(trace, duration_ns=np.where(late, until_end, trace.duration_ns)).sorted()
 
 
-def _with_steps(trace: Trace, window: StoppedWindow, steps: Sequence[tuple[int, int]]) -> Trace:
+def _steps(start_ns: Int64, window: StoppedWindow, steps: Sequence[tuple[int, int]]) -> Int32:
+    """The number of the step in which each event started."""
     numbers, moments_ns = zip(*steps, strict=True)
-    step = np.searchsorted(window.event_times(moments_ns), trace.start_ns, side="right") - 1
-    return replace(trace, step=np.array(numbers, np.int32)[np.maximum(step, 0)])
+    step = np.searchsorted(window.event_times(moments_ns), start_ns, side="right") - 1
+    return np.array(numbers, np.int32)[np.maximum(step, 0)]
 
 
 def _cost_ns(hook: HookKind, trace: Trace) -> int:

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
-from collections.abc import Iterator
-from dataclasses import replace
 
 from mtprof_nb.model.source_files import is_user_file
-from mtprof_nb.model.trace import Trace
+from mtprof_nb.model.trace import Columns
 
 #: Larger texts are left out: nobody wrote them by hand.
 _MOST_CHARACTERS = 2_000_000
 
 
-def with_sources(trace: Trace) -> Trace:
-    """`trace` with the present text of each of the user's files that has a frame or a marked line in it."""
-    files = sorted(file for file in set(_files(trace)) - trace.sources.keys() if is_user_file(file))
-    texts = {file: text for file in files if (text := _text(file))}
-    return replace(trace, sources={**trace.sources, **texts}) if texts else trace
-
-
-def _files(trace: Trace) -> Iterator[str]:
-    for tree in (trace.stacks, trace.line_stacks):
-        if tree is not None:
-            yield from (frame.file for frame in tree.frames)
-    yield from (line.file for line in trace.lines)
+def source_texts(fields: Columns) -> dict[str, str]:
+    """The sources of a trace, and the present text of each of the user's files with a frame or a marked line in it."""
+    trees = [tree for tree in (fields["stacks"], fields["line_stacks"]) if tree is not None]
+    places = itertools.chain(*(tree.frames for tree in trees), fields["lines"])
+    files = {place.file for place in places} - fields["sources"].keys()
+    texts = {file: text for file in sorted(files) if is_user_file(file) and (text := _text(file))}
+    return {**fields["sources"], **texts}
 
 
 def _text(file: str) -> str:

@@ -8,7 +8,7 @@ from mtprof_nb.capture.clock import Clock
 from mtprof_nb.capture.finish import StoppedWindow, finish
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.errors import MtprofWarning
-from mtprof_nb.model.trace import Trace
+from mtprof_nb.model.trace import Columns, Trace
 
 
 class FixedClock(Clock):
@@ -48,13 +48,14 @@ def test_all_that_is_known_of_a_recording_is_in_its_trace() -> None:
 def test_lines_are_told_the_times_of_events_at_moments_of_the_monotonic_clock() -> None:
     moments = []
 
-    def annotate(trace: Trace, times_of) -> Trace:
+    def annotate(_trace: Trace, times_of) -> Columns:
         moments.extend(times_of(np.array([7, 8])).tolist())
-        return trace
+        return {"lines_note": "as told"}
 
-    finish(stopped(kineto=make_trace([event("a", 20, 30)])), NO_STEPS, [], annotate=annotate)
+    trace = finish(stopped(kineto=make_trace([event("a", 20, 30)])), NO_STEPS, [], annotate=annotate)
 
     assert moments == [1_017, 1_018]
+    assert trace.lines_note == "as told"
 
 
 def test_hooks_beside_one_another_keep_together_no_more_than_the_limit() -> None:

@@ -1,6 +1,7 @@
 """Scopes of tasks that take turns, told apart among events made by hand."""
 
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,8 @@ def scope(name: str, entering_ns: int, entered_ns: int) -> OpenScope:
     return OpenScope(name, None, 1, entering_ns, entered_ns)
 
 
-def asynchronous(trace: Trace) -> list[int]:
-    return [int(start) for start in trace.start_ns[trace.is_async]]
+def asynchronous(trace: Trace, *given: Any) -> list[int]:
+    return [int(start) for start in trace.start_ns[mark_interleaved(trace, *given)]]
 
 
 def test_each_scope_marks_the_one_event_that_began_while_it_was_entered() -> None:
@@ -35,19 +36,19 @@ def test_each_scope_marks_the_one_event_that_began_while_it_was_entered() -> Non
         ]
     )
 
-    assert asynchronous(mark_interleaved(trace, [scope("a", FAR - 5, FAR + 1)])) == [FAR]
+    assert asynchronous(trace, [scope("a", FAR - 5, FAR + 1)]) == [FAR]
     twice = [scope("a", FAR - 5, FAR + 1), scope("a", FAR + 4, FAR + 6)]
-    assert asynchronous(mark_interleaved(trace, twice)) == [FAR, FAR + 5]
-    assert asynchronous(mark_interleaved(trace, [scope("a", 2 * FAR, 2 * FAR)])) == [], "an op is no scope"
-    assert asynchronous(mark_interleaved(trace, [scope("unknown", 0, 5), scope("b", 0, 5)])) == []
-    later = mark_interleaved(trace, [scope("b", 0, 5)], lambda moments: np.array(moments) + 3 * FAR)
-    assert asynchronous(later) == [3 * FAR]
+    assert asynchronous(trace, twice) == [FAR, FAR + 5]
+    assert asynchronous(trace, [scope("a", 2 * FAR, 2 * FAR)]) == [], "an op is no scope"
+    assert asynchronous(trace, [scope("unknown", 0, 5), scope("b", 0, 5)]) == []
+    later = asynchronous(trace, [scope("b", 0, 5)], lambda moments: np.array(moments) + 3 * FAR)
+    assert later == [3 * FAR]
 
 
 def test_of_two_namesakes_the_one_that_began_while_the_scope_was_entered_is_marked() -> None:
     trace = make_trace([event("a", 1000, 1010, kind="scope"), event("a", 1020, 9000, kind="scope")])
-    assert asynchronous(mark_interleaved(trace, [scope("a", 1015, 1025)])) == [1020]
-    assert asynchronous(mark_interleaved(trace, [scope("a", 990, 1001)])) == [1000]
+    assert asynchronous(trace, [scope("a", 1015, 1025)]) == [1020]
+    assert asynchronous(trace, [scope("a", 990, 1001)]) == [1000]
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def test_a_synchronous_scope_between_two_waiting_ones_has_its_own_time() -> None
             event("two", 45, 55),
         ]
     )
-    marked = mark_interleaved(trace, [scope("first", 0, 0), scope("second", 30, 30)])
-    costs = nesting(marked)
+    is_async = mark_interleaved(trace, [scope("first", 0, 0), scope("second", 30, 30)])
+    costs = nesting(replace(trace, is_async=is_async))
     assert costs.self_ns.tolist() == [0, 20, 0, 20, 10]
     assert costs.parent.tolist() == [-1, -1, -1, -1, 3]

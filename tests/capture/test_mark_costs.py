@@ -3,6 +3,7 @@
 import ast
 import builtins
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from mtprof_nb.capture.marks import mark_buffers, mark_costs
 from mtprof_nb.capture.marks import mark_replay as mark_lookup
 from mtprof_nb.capture.marks.mark_buffers import MarkBuffers
 from mtprof_nb.capture.marks.mark_costs import MarkCosts
-from mtprof_nb.capture.marks.mark_replay import with_marked_lines
+from mtprof_nb.capture.marks.mark_replay import marked_lines
 from mtprof_nb.capture.marks.mark_transform import LINE, MARK, Function, Place, Places, mark_tree
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Trace
@@ -54,9 +55,8 @@ def marked_run(clock: FakeClock, text: str) -> Trace:
     # No marked function is left, in the way of those who look for such.
     names.clear()
     buffers.ended_ns = ended_ns = clock.now_ns
-    return with_marked_lines(
-        make_trace([], began_ns=began_ns, ended_ns=ended_ns), buffers, places, ["cell"], np.asarray
-    )
+    trace = make_trace([], began_ns=began_ns, ended_ns=ended_ns)
+    return replace(trace, **marked_lines(trace, buffers, places, ["cell"], np.asarray))
 
 
 def times(trace: Trace) -> dict[int, int]:
@@ -99,7 +99,8 @@ def recording(marks: list[tuple[int, int]], own: list[tuple[int, int]], costs: M
     buffers._buffers[0].items.extend(part for time_ns, line in marks for part in (time_ns, numbers[line]))
     buffers.ended_ns, buffers.own, buffers.costs = 99_000, own, costs
     ops = [event("a", 5_100, 5_900, thread=buffers.cell_thread)]
-    return with_marked_lines(make_trace(ops, **window), buffers, places, ["cell"], np.asarray)
+    trace = make_trace(ops, **window)
+    return replace(trace, **marked_lines(trace, buffers, places, ["cell"], np.asarray))
 
 
 @pytest.mark.parametrize("gaps_at_a_time", [1, 2, 3, 4, 5, 100])

@@ -18,7 +18,7 @@ from traces import event, make_trace
 
 from mtprof_nb.capture.marks import mark_buffers
 from mtprof_nb.capture.marks.mark_buffers import MarkBuffers
-from mtprof_nb.capture.marks.mark_replay import with_marked_lines
+from mtprof_nb.capture.marks.mark_replay import marked_lines
 from mtprof_nb.capture.marks.mark_transform import ENTER, LEAVE, LINE, MARK, Function, Place, Places
 
 
@@ -373,12 +373,12 @@ def test_time_outside_ops_belongs_to_the_innermost_line_that_was_running() -> No
     one_ns = (2_000 - 1_100 - 300) + (9_000 - 5_000)
     two_ns = (3_000 - 2_000) + (5_000 - 4_000) + (12_000 - 9_000 - 500)
     expected = {("cell", 1): (one_ns, one_ns), ("cell", 2): (two_ns, two_ns + 200), ("cell", 7): (200, 200)}
-    found = with_marked_lines(trace, buffers, places, ["cell"], np.asarray).outside
+    found = marked_lines(trace, buffers, places, ["cell"], np.asarray)["outside"]
 
     assert found == expected
     assert sum(own_ns for own_ns, _ in expected.values()) == (12_000 - 1_100) - 300 - 800 - 500
     buffers.ended_ns = 9_700
-    given_up = with_marked_lines(trace, buffers, places, ["cell"], np.asarray).outside
+    given_up = marked_lines(trace, buffers, places, ["cell"], np.asarray)["outside"]
     assert given_up == {**expected, ("cell", 2): (two_ns - 2_000, two_ns - 2_000 + 200)}
 
 
@@ -389,8 +389,8 @@ def test_where_ops_are_missing_nobody_knows_the_time_outside_ops(missing: dict[s
     buffers._buffers[0].items.extend([5, number])
     trace = make_trace([event("a", 10, 20)], ended_ns=10**9)
 
-    assert with_marked_lines(trace, buffers, places, ["cell"], np.asarray).outside is not None
-    assert with_marked_lines(replace(trace, **missing), buffers, places, ["cell"], np.asarray).outside is None
+    assert marked_lines(trace, buffers, places, ["cell"], np.asarray)["outside"] is not None
+    assert marked_lines(replace(trace, **missing), buffers, places, ["cell"], np.asarray)["outside"] is None
 
 
 def test_time_while_no_marked_line_ran_belongs_to_none() -> None:
@@ -401,7 +401,7 @@ def test_time_while_no_marked_line_ran_belongs_to_none() -> None:
     buffers.ended_ns = 9_000
     trace = make_trace([event("a", 5_000, 5_001)], began_ns=0, ended_ns=9_000)
 
-    assert with_marked_lines(trace, buffers, places, ["cell"], np.asarray).outside == {("cell", 7): (300, 300)}
+    assert marked_lines(trace, buffers, places, ["cell"], np.asarray)["outside"] == {("cell", 7): (300, 300)}
 
 
 def test_a_backward_op_on_a_thread_of_the_engine_has_the_line_that_waits_for_it() -> None:
@@ -415,4 +415,4 @@ def test_a_backward_op_on_a_thread_of_the_engine_has_the_line_that_waits_for_it(
         ]
     )
 
-    assert with_marked_lines(trace, buffers, places, ["cell"], np.asarray).line.tolist() == [0, -1]
+    assert marked_lines(trace, buffers, places, ["cell"], np.asarray)["line"].tolist() == [0, -1]

@@ -13,7 +13,7 @@ from mtprof_nb.capture.marks.mark_buffers import MarkBuffers, ThreadMarks
 from mtprof_nb.capture.marks.mark_transform import ENTER, LEAVE, Place, Places
 from mtprof_nb.model.bookkeeping import is_bookkeeping
 from mtprof_nb.model.intervals import covered_until
-from mtprof_nb.model.schema import Bool, Int32, Int64
+from mtprof_nb.model.schema import Bool, Columns, Int32, Int64
 from mtprof_nb.model.trace import BACKWARD, OP, Frame, OutsideOps, SourceLine, StackInterner, Trace
 
 #: How many marks are replayed, and how many gaps between marks are summed, at a time.
@@ -79,8 +79,8 @@ class Replay:
         self._place[node], self._parent[node] = place, parent
         return node
 
-    def onto(self, trace: Trace, node: Int32, outside_ns: Int64 | None) -> Trace:
-        """`trace` with its line columns, by the node of each event, and with the time outside ops of each node."""
+    def lines(self, node: Int32, outside_ns: Int64 | None) -> Columns:
+        """The line columns, by the node of each event, and the time outside ops of each line, by that of each node."""
         tree = self._interner.tree()
         lines: dict[SourceLine, int] = {}
         of_frame = [lines.setdefault(SourceLine(frame.file, frame.line), len(lines)) for frame in tree.frames]
@@ -89,7 +89,7 @@ class Replay:
         known = node >= 0
         line[known] = of_node[node[known]]
         outside = None if outside_ns is None else self._by_line(outside_ns.tolist(), of_node.tolist(), tuple(lines))
-        return replace(trace, line=line, lines=tuple(lines), line_stack=node, line_stacks=tree, outside=outside)
+        return {"line": line, "lines": tuple(lines), "line_stack": node, "line_stacks": tree, "outside": outside}
 
     def _by_line(
         self, spent_ns: list[int], of_node: list[int], lines: tuple[SourceLine, ...]
@@ -121,10 +121,10 @@ def own_places(numbers: Int32 | Int64, places: Places) -> tuple[Int32, Bool]:
     return (numbers[is_own] - places.first).astype(np.int32), is_own
 
 
-def with_marked_lines(
+def marked_lines(
     trace: Trace, buffers: MarkBuffers, places: Places, files: Sequence[str], times_of: EventTimes
-) -> Trace:
-    """`trace` with `line` and `line_stack`: each event takes the last mark of its thread before it began.
+) -> Columns:
+    """The lines of a trace, and the time of marks: each event takes the last mark of its thread before it began.
 
     An event of the backward pass on a thread of autograd's engine takes the line of the cell's thread, which waits.
     """
@@ -152,7 +152,7 @@ def with_marked_lines(
     if buffers.note:
         node[trace.start_ns > ended_ns] = -1
     overhead_ns = trace.overhead_ns if trace.overhead_ns < 0 else trace.overhead_ns + own_ns - trace.own_ns
-    return replay.onto(replace(trace, own_ns=own_ns, overhead_ns=overhead_ns), node, outside_ns)
+    return replay.lines(node, outside_ns) | {"own_ns": own_ns, "overhead_ns": overhead_ns}
 
 
 def _outside_ops(

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -21,9 +21,9 @@ from mtprof_nb.capture.marks.hot_functions import HotFunctions
 from mtprof_nb.capture.marks.line_monitoring import LineMonitor, monitored_cost_ns
 from mtprof_nb.capture.marks.mark_buffers import IDLE, MarkBuffers, idle_mark, mark_cost_ns
 from mtprof_nb.capture.marks.mark_eligibility import reader_of_functions, transparent_decorators
-from mtprof_nb.capture.marks.mark_replay import with_marked_lines
+from mtprof_nb.capture.marks.mark_replay import marked_lines
 from mtprof_nb.capture.marks.mark_transform import MARK, Places, mark_tree
-from mtprof_nb.model.trace import Int64, Trace
+from mtprof_nb.model.trace import Columns, Int64, Trace
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -146,15 +146,15 @@ class Marks:
         if self._buffers is not None:
             self._buffers.stop()
 
-    def apply(self, trace: Trace, times_of: EventTimes) -> Trace:
-        """`trace` with the line that caused each event, where it is known."""
+    def apply(self, trace: Trace, times_of: EventTimes) -> Columns:
+        """The line that was running as each event of `trace` began, where it is known; the texts of units."""
         if self._buffers is None:
-            return trace
+            return {}
         if self._left_ns is not None:
             self._buffers.own.append((self._left_ns, time.perf_counter_ns()))
-        trace = with_marked_lines(trace, self._buffers, self._places, [unit.file for unit in self._units], times_of)
+        lines = marked_lines(trace, self._buffers, self._places, [unit.file for unit in self._units], times_of)
         texts = {unit.file: unit.text for unit in self._units if unit.text}
-        return replace(trace, sources={**trace.sources, **texts}, lines_note=self.note)
+        return lines | {"sources": {**trace.sources, **texts}, "lines_note": self.note}
 
     def remove(self) -> None:
         """Give the cell's functions their plain code, remove the mark's name, and forget everything."""
