@@ -40,5 +40,5 @@ class Allocations(Record):
     @classmethod
     def joined(cls, parts: Iterable[Allocations]) -> Allocations:
         """The records of all parts in order of time; of one moment, those of the earlier part first."""
-        whole = cls(**concatenated(cls, list(parts)))
+        whole = cls(**concatenated(cls, [vars(part) for part in parts]))
         return whole.take(np.argsort(whole.time_ns, kind="stable"))

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.model.schema import Column, Int32, concatenated, schema_of
+from mtprof_nb.model.intervals import order_of
+from mtprof_nb.model.schema import Column, Columns, Int32, concatenated, schema_of
 from mtprof_nb.model.stack_tree import StackInterner, StackTree
-from mtprof_nb.model.trace import Allocations, Process, Trace, Track, correlation_ids, empty_trace
+from mtprof_nb.model.trace import Allocations, Process, Trace, Track, correlation_ids, empty_trace, taken
 
 
 def merge(traces: Sequence[Trace]) -> Trace:
@@ -24,8 +25,7 @@ def merge(traces: Sequence[Trace]) -> Trace:
         return empty_trace()
     if len(parts) == 1:
         return parts[0]
-    merged = _Merger(parts).merged()
-    return replace(merged, correlation_id=correlation_ids(merged.kind))
+    return replace(parts[0], **_Merger(parts).merged())
 
 
 class _Merger:
@@ -35,32 +35,33 @@ class _Merger:
         #: For each table and part, the positions of the part's entries in the joined table.
         self._moved: dict[str, list[Int32]] = {}
 
-    def merged(self) -> Trace:
+    def merged(self) -> Columns:
         schema = schema_of(Trace)
-        changed: dict[str, Any] = {}
+        made: Columns = {"processes": self._parts[0]["processes"]}
         for table in schema.tables:
-            changed |= (
-                self._stacks(table) if table in schema.records else self._table(table, schema.beside.get(table, ()))
-            )
-        moved = [self._follow(part, number) for number, part in enumerate(self._parts)]
-        changed |= concatenated(Trace, moved)
-        found = [(part.allocations, number) for number, part in enumerate(self._parts) if part.allocations is not None]
-        if found:
-            changed["allocations"] = Allocations.joined(self._follow(records, number) for records, number in found)
+            made |= self._stacks(table) if table in schema.records else self._table(table, schema.beside.get(table, ()))
         for name, how in schema.joins.items():
-            changed[name] = how([getattr(part, name) for part in self._parts])
-        return replace(self._parts[0], **changed).sorted()
+            made[name] = how([part[name] for part in self._parts])
+        made |= concatenated(Trace, [self._follow(Trace, part, number) for number, part in enumerate(self._parts)])
+        found = [(part["allocations"], number) for number, part in enumerate(self._parts)]
+        moved = [self._follow(Allocations, dict(vars(one)), number) for one, number in found if one is not None]
+        if moved:
+            made["allocations"] = Allocations.joined(Allocations(**one) for one in moved)
+        order = order_of(made["start_ns"], made["duration_ns"])
+        if order is not None:
+            made |= taken(made, order)
+        return made | {"correlation_id": correlation_ids(made["kind"])}
 
     def _table(self, name: str, beside: Sequence[str]) -> dict[str, tuple[Any, ...]]:
         """The distinct entries of a table, and of the tables beside it."""
         joined: dict[Any, int] = {}
         self._moved[name] = []
         for part in self._parts:
-            entries = getattr(part, name)
-            others = [getattr(part, other) or ((),) * len(entries) for other in beside]
+            entries = part[name]
+            others = [part[other] or ((),) * len(entries) for other in beside]
             numbers = [joined.setdefault(entry, len(joined)) for entry in zip(entries, *others, strict=True)]
             self._moved[name].append(np.array(numbers, np.int32))
-        known = [name, *(other for other in beside if any(getattr(part, other) for part in self._parts))]
+        known = [name, *(other for other in beside if any(part[other] for part in self._parts))]
         return {
             one: tuple(entry[column] for entry in joined) for column, one in enumerate([name, *beside]) if one in known
         }
@@ -68,7 +69,7 @@ class _Merger:
     def _stacks(self, name: str) -> dict[str, StackTree | None]:
         interner = StackInterner()
         self._moved[name] = []
-        trees: list[StackTree | None] = [getattr(part, name) for part in self._parts]
+        trees: list[StackTree | None] = [part[name] for part in self._parts]
         for tree in trees:
             nodes: list[int] = []
             if tree is not None:
@@ -77,13 +78,14 @@ class _Merger:
             self._moved[name].append(np.array(nodes, np.int32))
         return {name: None if all(tree is None for tree in trees) else interner.tree()}
 
-    def _follow(self, record: Any, number: int) -> Any:
+    def _follow(self, record: type, fields: Columns, number: int) -> Columns:
         """The columns of part `number`, pointing to where entries and events are in the joined trace."""
-        schema = schema_of(type(record)).columns
-        changed = {name: self._followed(schema[name], column, number) for name, column in record.columns.items()}
-        return replace(record, **changed)
+        columns = schema_of(record).columns.items()
+        return {name: self._followed(column, fields[name], number) for name, column in columns}
 
     def _followed(self, column: Column, values: Any, number: int) -> Any:
+        if values is None:
+            return None
         if column.points_to_event:
             return np.where(values >= 0, values + self._first_event[number], -1)
         if column.table and len(moved := self._moved[column.table][number]):
@@ -91,8 +93,8 @@ class _Merger:
         return values
 
 
-def _with_same_processes(parts: Sequence[Trace]) -> list[Trace]:
-    """`parts` with one table of processes for all, and with equal numbers on equal tracks."""
+def _with_same_processes(parts: Sequence[Trace]) -> list[Columns]:
+    """The fields of `parts` with one table of processes for all, and with equal numbers on equal tracks."""
     owners = _owners(parts)
     if len({process for own in owners for process in own}) > 1:
         parts = [_with_known_threads(part) for part in parts]
@@ -110,13 +112,10 @@ def _with_same_processes(parts: Sequence[Trace]) -> list[Trace]:
                 numbers.setdefault(track._replace(number=-1), track.number)
         tracks.append([track._replace(number=-1) for track in moved])
     processes = tuple(process._replace(metadata=tuple(said.items())) for process, said in metadata.items())
+    numbered = [tuple(track._replace(number=numbers.get(track, -1)) for track in own_tracks) for own_tracks in tracks]
     return [
-        replace(
-            part,
-            processes=processes or (Process(),),
-            tracks=tuple(track._replace(number=numbers.get(track, -1)) for track in own_tracks),
-        )
-        for part, own_tracks in zip(parts, tracks, strict=True)
+        {**vars(part), "processes": processes or (Process(),), "tracks": own_tracks}
+        for part, own_tracks in zip(parts, numbered, strict=True)
     ]
 
 

@@ -163,16 +163,17 @@ class Record:
         return partial(type(self), **values | proxies), ()
 
 
-def concatenated(record: type, parts: Sequence[Any]) -> dict[str, Any]:
+def concatenated(record: type, parts: Sequence[Columns]) -> Columns:
     """Each column of all parts as one array; a column that no part has is left out where it is optional."""
-    whole: dict[str, Any] = {}
+    whole: Columns = {}
+    lengths = [len(part[next(iter(schema_of(record).columns))]) for part in parts]
     for column in schema_of(record).columns.values():
-        found = [getattr(part, column.name) for part in parts]
+        found = [part[column.name] for part in parts]
         if column.is_optional and all(values is None for values in found):
             continue
         filled = (
-            np.full(len(part), column.absent) if values is None else values
-            for part, values in zip(parts, found, strict=True)
+            np.full(length, column.absent) if values is None else values
+            for length, values in zip(lengths, found, strict=True)
         )
         whole[column.name] = np.concatenate([np.empty(0, column.dtype), *filled])
     return whole
