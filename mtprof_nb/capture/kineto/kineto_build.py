@@ -88,28 +88,7 @@ def _build(results: Any, torch: Any, request: Request, noted: Noted, jumped: Wal
         warn(f"post_processing_timeout_s ended the reading: the last {columns.unread:,} events are missing; raise it")
     noted.unfinished.extend(columns.unfinished())
     links = link(columns, kineto_event, noted.counters)
-    count = len(columns)
-    made: Columns = {
-        "name": columns.name,
-        "kind": np.select([columns.is_scope, columns.is_python], [SCOPE, PYTHON], OP).astype(np.int8),
-        "device": np.zeros(count, np.int8),
-        "device_index": np.zeros(count, np.int8),
-        "start_ns": columns.start_ns,
-        "duration_ns": columns.duration_ns,
-        "track": columns.thread,
-        "phase": links.phase,
-        "sequence_nr": columns.sequence_nr,
-        "forward": links.forward,
-        "step": np.zeros(count, np.int32),
-        "is_async": columns.is_async,
-        "names": columns.names,
-        "devices": ("CPU",),
-        "tracks": columns.threads,
-        "processes": (this_process(),),
-        "recorded": recorded,
-        "dropped": columns.unread,
-    }
-    made["phase"] = with_closures(made)
+    made = _events(columns, links, recorded)
     if request.activities != {"CPU"}:
         made |= _devices(made, columns, kineto_event)
     if recorded.record_shapes or recorded.with_flops:
@@ -137,6 +116,32 @@ def _build(results: Any, torch: Any, request: Request, noted: Noted, jumped: Wal
     if noted.fast_scopes is not None:
         made |= with_inputs(made, noted.fast_scopes.left)
     return Trace(**made, correlation_id=correlation_ids(made["kind"]))
+
+
+def _events(columns: KinetoColumns, links: KinetoLinks, recorded: Recorded) -> Columns:
+    """The columns that every recording has."""
+    count = len(columns)
+    made: Columns = {
+        "name": columns.name,
+        "kind": np.select([columns.is_scope, columns.is_python], [SCOPE, PYTHON], OP).astype(np.int8),
+        "device": np.zeros(count, np.int8),
+        "device_index": np.zeros(count, np.int8),
+        "start_ns": columns.start_ns,
+        "duration_ns": columns.duration_ns,
+        "track": columns.thread,
+        "phase": links.phase,
+        "sequence_nr": columns.sequence_nr,
+        "forward": links.forward,
+        "step": np.zeros(count, np.int32),
+        "is_async": columns.is_async,
+        "names": columns.names,
+        "devices": ("CPU",),
+        "tracks": columns.threads,
+        "processes": (this_process(),),
+        "recorded": recorded,
+        "dropped": columns.unread,
+    }
+    return made | {"phase": with_closures(made)}
 
 
 def _devices(made: Columns, columns: KinetoColumns, kineto_event: Any) -> Columns:

@@ -95,29 +95,34 @@ def _freeze(buffer: Buffer, vocabulary: Vocabulary, dropped: int) -> Trace:
         "dropped": dropped,
     }
     made["phase"] = with_closures(made)
-    is_in_module = np.zeros(len(rows), np.bool_)
-    if "in_python" in rows.ops:
-        in_python = rows.of_ops(np.array(rows.ops["in_python"], np.bool_), False)
-        made["is_python_backward"] = in_python & (made["phase"] == BACKWARD)
-    if "shapes" in rows.ops:
-        made |= _shapes(rows, vocabulary)
-    if "stack" in rows.ops:
-        found = stacks.freeze(
-            rows.ops["stack"] + rows.scopes["stack"], vocabulary.is_engine, vocabulary.is_module, vocabulary.folder
-        )
-        made |= _stacks(made, rows, found)
-        is_in_module = rows.of_all(found.is_in_module)
-    if "flops" in rows.ops:
-        made["flops"] = _flops(rows)
-    if "module" in rows.ops:
-        module, made["modules"] = intern(rows.ops["module"])
-        module = rows.of_ops(module, -1)
-        is_in_module |= module >= 0
-        made["module"] = np.where(_takes_from_forward(made, module >= 0), module[made["forward"]], module)
-    trace = Trace(**made | {"phase": settled(made["phase"], undecided, is_in_module)})
+    trace = Trace(**made | _facts(made, rows, vocabulary, undecided))
     if "before" not in rows.ops:
         return trace
     return with_readings(trace, *(rows.of_ops(np.array(rows.ops[side], np.int64), -1) for side in ("before", "after")))
+
+
+def _facts(made: Columns, rows: Rows, vocabulary: Vocabulary, undecided: Bool) -> Columns:
+    """The facts that were asked for, as far as the hook records them, and phases, for which modules are a fact."""
+    found: Columns = {}
+    is_in_module = np.zeros(len(rows), np.bool_)
+    if "in_python" in rows.ops:
+        in_python = rows.of_ops(np.array(rows.ops["in_python"], np.bool_), False)
+        found["is_python_backward"] = in_python & (made["phase"] == BACKWARD)
+    if "shapes" in rows.ops:
+        found |= _shapes(rows, vocabulary)
+    if "stack" in rows.ops:
+        entries = rows.ops["stack"] + rows.scopes["stack"]
+        frozen = stacks.freeze(entries, vocabulary.is_engine, vocabulary.is_module, vocabulary.folder)
+        found |= _stacks(made, rows, frozen)
+        is_in_module |= rows.of_all(frozen.is_in_module)
+    if "flops" in rows.ops:
+        found["flops"] = _flops(rows)
+    if "module" in rows.ops:
+        module, found["modules"] = intern(rows.ops["module"])
+        module = rows.of_ops(module, -1)
+        is_in_module |= module >= 0
+        found["module"] = np.where(_takes_from_forward(made, module >= 0), module[made["forward"]], module)
+    return found | {"phase": settled(made["phase"], undecided, is_in_module)}
 
 
 def _names(rows: Rows, vocabulary: Vocabulary) -> Columns:
