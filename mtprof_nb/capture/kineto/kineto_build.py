@@ -145,47 +145,34 @@ def _events(columns: KinetoColumns, links: KinetoLinks, recorded: Recorded) -> C
 
 
 def _devices(made: Columns, columns: KinetoColumns, kineto_event: Any) -> Columns:
-    found = read_devices(columns.events, kineto_event, device_type_name)
-    kind = np.where(found.kind >= 0, found.kind, made["kind"])
+    found, stream_of = read_devices(columns.events, kineto_event, device_type_name)
+    known: Int8 = found["kind"]
+    kind = np.where(known >= 0, known, made["kind"])
     tracks, track = list(made["tracks"]), made["track"].copy()
     streams: dict[tuple[str, int, int], int] = {}
     for row in np.flatnonzero(on_device(kind)).tolist():
-        stream = (found.devices[found.device[row]], int(found.device_index[row]), int(found.resource[row]))
-        if stream not in streams:
-            name, index, number = stream
-            streams[stream] = len(tracks)
+        name, index, number = found["devices"][found["device"][row]], found["device_index"][row], int(stream_of[row])
+        if (name, index, number) not in streams:
+            streams[name, index, number] = len(tracks)
             tracks.append(Track(number, f"stream {number}", "stream", device=f"{name}:{index}"))
-        track[row] = streams[stream]
-    return {
-        "kind": kind,
-        "device": found.device,
-        "devices": found.devices,
-        "device_index": found.device_index,
-        "launcher": found.launcher,
-        "launch": found.launch,
-        "track": track,
-        "tracks": tuple(tracks),
-        "phase": np.where(found.launcher >= 0, made["phase"][found.launcher], made["phase"]),
-    }
+        track[row] = streams[name, index, number]
+    phase = np.where(found["launcher"] >= 0, made["phase"][found["launcher"]], made["phase"])
+    return found | {"kind": kind, "track": track, "tracks": tuple(tracks), "phase": phase}
 
 
 def _shapes(kind: Int8, columns: KinetoColumns, kineto_event: Any, torch: Any, recorded: Recorded) -> Columns:
     has_inputs = (kind == OP) | (kind == SCOPE)
     found = read_shapes(columns.events, kineto_event, has_inputs, with_strides=recorded.record_shapes)
-    flops: Columns = {"flops": kineto_flops(torch, columns, found)} if recorded.with_flops else {}
+    shape, shapes = found["shape"], found["shapes"]
+    flops: Columns = {"flops": kineto_flops(torch, columns, shape, shapes)} if recorded.with_flops else {}
     if not recorded.record_shapes:
         return flops
     # A scope has inputs only where it was given some.
-    has_any = np.array([*map(bool, found.shapes), False])[found.shape]
+    has_any = np.array([*map(bool, shapes), False])[shape]
     values, texts = read_values(columns.events, kineto_event, has_inputs)
-    return flops | {
-        "shape": np.where((kind == OP) | has_any, found.shape, -1),
-        "shapes": found.shapes,
-        "dtypes": found.dtypes,
-        "strides": found.strides,
-        "values": values,
-        "value_texts": texts,
-    }
+    return (
+        found | flops | {"shape": np.where((kind == OP) | has_any, shape, -1), "values": values, "value_texts": texts}
+    )
 
 
 def _extras(made: Columns, columns: KinetoColumns, kineto_event: Any) -> Columns:

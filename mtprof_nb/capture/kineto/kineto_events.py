@@ -18,7 +18,7 @@ from mtprof_nb.capture.kineto.busy_threads import Unfinished
 from mtprof_nb.capture.shared.interning import intern
 from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
 from mtprof_nb.model.intervals import order_of
-from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
+from mtprof_nb.model.schema import Bool, Columns, Int8, Int32, Int64
 from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, RUNTIME, SET, STEP_PREFIX, SYNC, Track
 
 #: Converts Kineto's times to those without a jump of the wall clock.
@@ -239,39 +239,25 @@ def _name_of_native_thread(native_id: int) -> str:
         return ""
 
 
-@dataclass(frozen=True)
-class DeviceColumns:
-    """The device of each event, and the op and runtime call that launched it."""
-
-    device: Int8
-    devices: tuple[str, ...]
-    device_index: Int8
-    kind: Int8
-    #: The op that caused an event, and the runtime call that launched it.
-    launcher: Int32
-    launch: Int32
-    #: The stream, of events on a device.
-    resource: Int64
-
-
-def read_devices(events: Sequence[Any], kineto_event: Any, device_name: Callable[[str], str]) -> DeviceColumns:
-    """Kinds, devices, streams and launches; slow, and needed only where more than the CPU is recorded."""
+def read_devices(events: Sequence[Any], kineto_event: Any, device_name: Callable[[str], str]) -> tuple[Columns, Int64]:
+    """Kinds, devices and launches, and the stream of each event on a device. Slow, and needed only with devices."""
     device, devices = intern([device_name(event.device_type().name) for event in events])
     on_cpu = np.array([name == "CPU" for name in devices] or [False], np.bool_)[device]
     kind = _device_kinds([event.activity_type() for event in events], on_cpu)
-    correlation = np.fromiter(map(kineto_event.correlation_id, events), np.int64, len(events))
-    linked = np.fromiter(map(kineto_event.linked_correlation_id, events), np.int64, len(events))
-    index = np.fromiter(map(kineto_event.device_index, events), np.int64, len(events))
-    return DeviceColumns(
-        device=device.astype(np.int8),
-        devices=devices,
-        # For events on the CPU, Kineto's index is the process id.
-        device_index=np.where(on_cpu, 0, index).astype(np.int8),
-        kind=kind,
-        launcher=_found(correlation, np.flatnonzero(linked == 0), linked, linked > 0),
-        launch=_found(correlation, np.flatnonzero(kind == RUNTIME), correlation, ~on_cpu & (correlation > 0)),
-        resource=np.fromiter(map(kineto_event.device_resource_id, events), np.int64, len(events)),
+    accessors = ("correlation_id", "linked_correlation_id", "device_index", "device_resource_id")
+    correlation, linked, index, stream = (
+        np.fromiter(map(getattr(kineto_event, accessor), events), np.int64, len(events)) for accessor in accessors
     )
+    found: Columns = {
+        "device": device.astype(np.int8),
+        "devices": devices,
+        # For events on the CPU, Kineto's index is the process id.
+        "device_index": np.where(on_cpu, 0, index).astype(np.int8),
+        "kind": kind,
+        "launcher": _found(correlation, np.flatnonzero(linked == 0), linked, linked > 0),
+        "launch": _found(correlation, np.flatnonzero(kind == RUNTIME), correlation, ~on_cpu & (correlation > 0)),
+    }
+    return found, stream
 
 
 def _device_kinds(activities: Sequence[str], on_cpu: Bool) -> Int8:

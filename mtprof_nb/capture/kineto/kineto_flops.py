@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.capture.kineto.kineto_events import KinetoColumns
-from mtprof_nb.capture.kineto.kineto_inputs import ShapeColumns
-from mtprof_nb.model.trace import Int64
+from mtprof_nb.model.trace import Int32, Int64, Shapes
 
 Formula = Callable[..., int]
 
 
-def kineto_flops(torch: Any, columns: KinetoColumns, shapes: ShapeColumns) -> Int64:
+def kineto_flops(torch: Any, columns: KinetoColumns, shape: Int32, shapes: Sequence[Shapes]) -> Int64:
     """Operations of each event, -1 where there is no formula for it.
 
     Kineto has formulas of its own for some ops, such as `aten::add` and `aten::mul`.
@@ -27,10 +26,10 @@ def kineto_flops(torch: Any, columns: KinetoColumns, shapes: ShapeColumns) -> In
     flops = np.fromiter(map(kineto_event.flops, columns.events), np.int64, len(columns))
     flops[flops == 0] = -1
     counted: dict[Any, int] = {}
-    for row in np.flatnonzero(columns.where_name(known.__contains__) & (shapes.shape >= 0)).tolist():
-        name, inputs = columns.names[columns.name[row]], shapes.shapes[shapes.shape[row]]
+    for row in np.flatnonzero(columns.where_name(known.__contains__) & (shape >= 0)).tolist():
+        name, inputs = columns.names[columns.name[row]], shapes[shape[row]]
         scalars = columns.events[row].concrete_inputs()
-        key = (name, shapes.shape[row], str(scalars))
+        key = (name, shape[row], str(scalars))
         if key not in counted:
             counted[key] = _count(torch, name, known[name], inputs, scalars)
         flops[row] = counted[key]

@@ -6,7 +6,6 @@ import json
 import marshal
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,31 +13,21 @@ import numpy as np
 from mtprof_nb.capture.kineto.kineto_events import PART, KinetoColumns
 from mtprof_nb.capture.shared.interning import intern
 from mtprof_nb.model.input_values import plain, to_text
-from mtprof_nb.model.trace import RUNTIME, Bool, Int8, Int32, Int64, Shapes, on_device
+from mtprof_nb.model.trace import RUNTIME, Bool, Columns, Int8, Int32, Int64, on_device
 
 #: The op whose inputs describe a collective.
 _COLLECTIVE = "record_param_comms"
 _RECORD_FUNCTION = re.compile(r'(?:^|, )"Record function id": (\d+)')
 
 
-@dataclass(frozen=True)
-class ShapeColumns:
-    """For each event a position in the tables of input shapes, element types and strides; -1 where it has none."""
-
-    shape: Int32
-    shapes: tuple[Shapes, ...]
-    dtypes: tuple[tuple[str, ...], ...]
-    strides: tuple[Shapes, ...] = ()
-
-
-def read_shapes(events: Sequence[Any], kineto_event: Any, has_inputs: Bool, *, with_strides: bool) -> ShapeColumns:
+def read_shapes(events: Sequence[Any], kineto_event: Any, has_inputs: Bool, *, with_strides: bool) -> Columns:
     """Shapes of the inputs of the chosen events, tensor lists nested, with element types and strides beside."""
-    accessors = [kineto_event.structured_input_shapes, kineto_event.dtypes]
+    accessors = {"shapes": kineto_event.structured_input_shapes, "dtypes": kineto_event.dtypes}
     if with_strides:
-        accessors.append(kineto_event.structured_input_strides)
-    shape, table = _interned(events, has_inputs, *accessors)
-    columns = [_nested_tuple([answer[index] for answer in table]) for index in range(len(accessors))]
-    return ShapeColumns(shape, *columns)
+        accessors["strides"] = kineto_event.structured_input_strides
+    shape, table = _interned(events, has_inputs, *accessors.values())
+    tables = {name: _nested_tuple([answer[index] for answer in table]) for index, name in enumerate(accessors)}
+    return {"shape": shape, **tables}
 
 
 def read_values(events: Sequence[Any], kineto_event: Any, has_inputs: Bool) -> tuple[Int32, tuple[str, ...]]:
