@@ -12,7 +12,7 @@ from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto.kineto_hook import KinetoHook
 from mtprof_nb.capture.shared.allocator_records import held_around, innermost_events, of_recording
 from mtprof_nb.errors import warn
-from mtprof_nb.model.trace import OP, Allocations, Recorded, Trace, Track
+from mtprof_nb.model.trace import OP, Allocations, Int32, Recorded, Trace, Track
 
 
 class _MemoryHook(KinetoHook):
@@ -73,24 +73,20 @@ class CpuAllocations:
 
     def put_into(self, trace: Trace) -> Trace:
         """`trace` with these records, each for the innermost event that was running, and with readings of CPU ops."""
-        thread = self._positions(trace)
-        records = self._owned(trace, thread)
-        ops = (trace.kind == OP) & (trace.device == trace.devices.index("CPU")) & np.isin(trace.track, thread)
+        position = {thread.native_id: index for index, thread in enumerate(trace.tracks)}
+        thread = np.array([*(position.get(thread.native_id, -1) for thread in self.threads), -1], np.int32)
+        records, cpu = self._owned(trace, thread), trace.devices.index("CPU")
+        ops = (trace.kind == OP) & (trace.device == cpu) & np.isin(trace.track, thread)
         before, after = held_around(trace, records, ops)
-        held = trace.memory_before, trace.memory_after
-        if held[0] is not None and held[1] is not None:
-            before, after = np.where(before >= 0, before, held[0]), np.where(after >= 0, after, held[1])
+        if trace.memory_before is not None and trace.memory_after is not None:
+            before = np.where(before >= 0, before, trace.memory_before)
+            after = np.where(after >= 0, after, trace.memory_after)
         parts = [records] if trace.allocations is None else [trace.allocations, records]
         return replace(trace, memory_before=before, memory_after=after, allocations=Allocations.joined(parts))
 
-    def _positions(self, trace: Trace) -> list[int]:
-        """For each of the threads whose memory was recorded its position in `trace`, or -1."""
-        positions = {thread.native_id: index for index, thread in enumerate(trace.tracks)}
-        return [positions.get(thread.native_id, -1) for thread in self.threads]
-
-    def _owned(self, trace: Trace, positions: list[int]) -> Allocations:
-        """The records of the threads that `trace` has, by their `positions` in it."""
-        thread = np.array([*positions, -1], np.int32)[self.records.track]
+    def _owned(self, trace: Trace, position: Int32) -> Allocations:
+        """The records of the threads that `trace` has, by the `position` of each thread in it."""
+        thread = position[self.records.track]
         kept = np.flatnonzero(thread >= 0)
         cpu = np.full(len(kept), trace.devices.index("CPU"), np.int8)
         owned = replace(self.records.take(kept), track=thread[kept], device=cpu)

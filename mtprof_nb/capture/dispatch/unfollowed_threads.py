@@ -72,7 +72,7 @@ class UnfollowedThreads:
             return None
         trace = replace(trace, start_ns=self._wall.of_session(trace.start_ns))
         wanted = np.array([thread.native_id in self._threads.native_ids for thread in trace.tracks], np.bool_)
-        return trace.take(np.flatnonzero(wanted[trace.track])) if len(trace) else trace
+        return trace.take(wanted[trace.track]) if len(trace) else trace
 
 
 def not_followed(trace: Trace, followed: Trace) -> Trace:
@@ -82,6 +82,6 @@ def not_followed(trace: Trace, followed: Trace) -> Trace:
         for index, thread in enumerate(followed.tracks)
     }
     until = np.array([first.get(thread.native_id, _NEVER) for thread in trace.tracks], np.int64)
-    kept = trace.take(np.flatnonzero(trace.end_ns <= until[trace.track]))
+    kept = trace.take(trace.end_ns <= until[trace.track])
     used, thread = np.unique(kept.track, return_inverse=True)
     return replace(kept, track=thread.astype(np.int32), tracks=tuple(kept.tracks[one] for one in used))

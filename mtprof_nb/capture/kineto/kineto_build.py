@@ -30,19 +30,16 @@ from mtprof_nb.capture.shared.python_stacks import frames_of
 from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
 from mtprof_nb.errors import warn
 from mtprof_nb.model.device_facts import device_facts
+from mtprof_nb.model.schema import Columns, Int8, Int64
 from mtprof_nb.model.trace import (
     OP,
     OPTIMIZER,
     PYTHON,
     SCOPE,
-    Columns,
-    Int8,
-    Int64,
     Recorded,
     Trace,
     Track,
     correlation_ids,
-    empty_trace,
     on_device,
     taken,
 )
@@ -62,16 +59,10 @@ class Noted:
     unfinished: list[Unfinished] = field(default_factory=list)
 
 
+@collector_paused()
 def build_trace(results: Any, torch: Any, request: Request, noted: Noted) -> Trace:
-    """The trace of one window; an empty one where Kineto gave nothing."""
-    if results is None:
-        return empty_trace(recorded=request.recorded)
+    """The trace of one window."""
     jumped = noted.wall if noted.wall is not None and noted.wall.has_jumped else None
-    with collector_paused():
-        return _build(results, torch, request, noted, jumped)
-
-
-def _build(results: Any, torch: Any, request: Request, noted: Noted, jumped: WallClock | None) -> Trace:
     recorded = request.recorded
     kineto_event = torch._C._autograd._KinetoEvent
     with_python = recorded.with_stack or recorded.with_modules

@@ -277,4 +277,4 @@ def _without_switched_off(trace: Trace, switched: list[tuple[int, bool]]) -> Tra
         return trace
     state = np.array([True] + [enabled for _, enabled in switched])
     enabled = state[np.searchsorted([moment for moment, _ in switched], trace.start_ns, side="right")]
-    return trace.take(np.flatnonzero(enabled | trace.on_device | (trace.kind == SCOPE)))
+    return trace.take(enabled | trace.on_device | (trace.kind == SCOPE))

@@ -55,8 +55,7 @@ class Vocabulary:
 def freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
     """Close `buffer` and make a trace of its records. Warns where `max_events` was reached."""
     dropped = buffer.close()
-    with collector_paused():
-        trace = _freeze(buffer, vocabulary, dropped)
+    trace = _freeze(buffer, vocabulary, dropped)
     buffer.threads.clear()
     if dropped:
         warn(
@@ -66,6 +65,7 @@ def freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
     return trace
 
 
+@collector_paused()
 def _freeze(buffer: Buffer, vocabulary: Vocabulary, dropped: int) -> Trace:
     rows = read_rows(buffer)
     links = vocabulary.link(rows)
