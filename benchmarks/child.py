@@ -17,7 +17,7 @@ ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONHASHSEED":
 
 
 def call(function: str, *arguments: Any) -> Any:
-    """What `function` ("module:name") returns in a process of its own; `RuntimeError` with what it said if it failed.
+    """Result of `function` ("module:name") in a process of its own; `RuntimeError` with what it said if it failed.
 
     Arguments and answer are plain values.
     """

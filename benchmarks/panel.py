@@ -70,7 +70,7 @@ def _panel(kept: Trace) -> Sample:
 
 
 def _figure_widget(kept: Trace) -> Sample:
-    """The same timeline in plotly's own widget."""
+    """Timeline in plotly's own widget."""
     from dataclasses import replace
 
     import plotly.graph_objects as go

@@ -115,7 +115,7 @@ def write_json(figures: list[Figure], where: dict[str, Any], path: Path) -> None
 
 
 def read_json(path: Path) -> tuple[list[Figure], dict[str, Any]]:
-    """What `write_json` wrote."""
+    """Results that `write_json` wrote."""
     content = json.loads(path.read_text(encoding="utf-8"))
     return [Figure.from_json(figure) for figure in content["figures"]], content["machine"]
 

@@ -108,7 +108,7 @@ class Rounds:
         return Spread.of([one / max(other, 1e-9) for one, other in pairs])
 
     def added(self, what: str, way: str, peer: str, base: str) -> Spread:
-        """What `way` adds to `base` over what `peer` adds to it.
+        """Amount that `way` adds to `base` over the amount that `peer` adds to it.
 
         Little is added, and whatever disturbs a run adds more: each of some batches of rounds gives one ratio.
         """
@@ -120,7 +120,7 @@ class Rounds:
         return Spread.of(ratios or [math.nan])
 
     def least_added(self, what: str, way: str, base: str) -> float:
-        """What `way` adds to `base` where both are least disturbed."""
+        """Amount that `way` adds to `base` where both are least disturbed."""
         return min(self.values(way, what)) - min(self.values(base, what))
 
     def figure(

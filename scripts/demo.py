@@ -1,4 +1,4 @@
-"""What `make demo` runs: a small training run profiled in the terminal, then the quickstart as a page to open."""
+"""Program of `make demo`: a small training run profiled in the terminal, then the quickstart as a page to open."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def train(model: nn.Module, steps: int) -> None:
 
 
 def profile_training() -> mtp.profile:
-    """The same training run, recorded with exact source lines."""
+    """Training run, recorded with exact source lines."""
     torch.manual_seed(0)
     # The net is small: threads would wait for each other more than they help.
     torch.set_num_threads(1)
