@@ -67,8 +67,9 @@ export class Chart {
     this.#drawnSize = this.#size;
     if (this.#isGone || !this.#host.clientWidth) return;
     if (this.#plotly) {
-      // One after the other: plotly must not be asked to draw while it draws.
-      this.#drawing = this.#drawing.then(() => this.#react());
+      // One after the other: plotly must not be asked to draw while it draws. A drawing that fails does not end the next.
+      const react = () => this.#react();
+      this.#drawing = this.#drawing.then(react, react);
       return;
     }
     this.#host.replaceChildren(sketch(this.#picture(), this.#host.clientWidth, this.#host.clientHeight));
