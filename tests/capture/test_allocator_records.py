@@ -8,7 +8,7 @@ from traces import event, make_trace
 
 from mtprof_nb.analysis.costs import averaged_costs
 from mtprof_nb.analysis.memory.allocation_pairs import releases
-from mtprof_nb.capture.dispatch.cpu_allocations import CpuAllocations
+from mtprof_nb.capture.dispatch.cpu_allocations import with_cpu_memory
 from mtprof_nb.capture.finish import _merged
 from mtprof_nb.capture.shared.allocator_records import held_around, innermost_events, of_recording, with_own_memory
 from mtprof_nb.model.trace import OP, Allocations, Trace, Track, empty_trace
@@ -168,7 +168,7 @@ def test_cpu_memory_that_no_recorded_thread_took_is_nobodys(threads: tuple[Track
         device=np.array([0]),
         device_index=np.array([0]),
     )
-    found = CpuAllocations(taken_elsewhere, threads).put_into(trace)
+    found = with_cpu_memory(trace, taken_elsewhere, threads)
     assert len(records(found)) == 0
     assert found.memory_before is not None
     assert found.memory_before.tolist() == [0] * len(trace)
@@ -177,7 +177,7 @@ def test_cpu_memory_that_no_recorded_thread_took_is_nobodys(threads: tuple[Track
 def test_ops_of_a_thread_that_kineto_did_not_listen_to_have_no_reading() -> None:
     trace = make_trace([event("view", 0, 10), event("add", 2, 8, thread=2)])
     nothing = Allocations.joined([])
-    found = CpuAllocations(nothing, (Track(1, "main"),)).put_into(trace)
+    found = with_cpu_memory(trace, nothing, (Track(1, "main"),))
     assert found.memory_before is not None
     assert found.memory_before.tolist() == [0, -1]
 

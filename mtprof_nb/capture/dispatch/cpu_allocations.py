@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto.kineto_hook import KinetoHook
 from mtprof_nb.capture.shared.allocator_records import held_around, innermost_events, of_recording
 from mtprof_nb.errors import warn
-from mtprof_nb.model.trace import OP, Allocations, Int32, Recorded, Trace, Track
+from mtprof_nb.model.trace import OP, Allocations, Recorded, Trace, Track
 
 
 class _MemoryHook(KinetoHook):
@@ -50,8 +50,8 @@ class KinetoMemory:
         if self._hook is not None:
             self._hook.abandon()
 
-    def stop(self) -> CpuAllocations | None:
-        """End the recording and return the CPU allocator's records. Harmless after a failed start."""
+    def stop(self) -> tuple[Allocations, tuple[Track, ...]] | None:
+        """End the recording: the CPU allocator's records, and their threads. Harmless after a failed start."""
         if self._hook is None:
             return None
         self._wall.note()
@@ -61,33 +61,21 @@ class KinetoMemory:
             return None
         if not self._wall.has_jumped:  # the hook itself corrects a jump
             records = replace(records, time_ns=self._wall.of_session(records.time_ns))
-        return CpuAllocations(records, trace.tracks)
+        return records, trace.tracks
 
 
-@dataclass(frozen=True)
-class CpuAllocations:
-    """Allocator records whose ops are not known yet."""
-
-    records: Allocations
-    threads: tuple[Track, ...]
-
-    def put_into(self, trace: Trace) -> Trace:
-        """`trace` with these records, each for the innermost event that was running, and with readings of CPU ops."""
-        position = {thread.native_id: index for index, thread in enumerate(trace.tracks)}
-        thread = np.array([*(position.get(thread.native_id, -1) for thread in self.threads), -1], np.int32)
-        records, cpu = self._owned(trace, thread), trace.devices.index("CPU")
-        ops = (trace.kind == OP) & (trace.device == cpu) & np.isin(trace.track, thread)
-        before, after = held_around(trace, records, ops)
-        if trace.memory_before is not None and trace.memory_after is not None:
-            before = np.where(before >= 0, before, trace.memory_before)
-            after = np.where(after >= 0, after, trace.memory_after)
-        parts = [records] if trace.allocations is None else [trace.allocations, records]
-        return replace(trace, memory_before=before, memory_after=after, allocations=Allocations.joined(parts))
-
-    def _owned(self, trace: Trace, position: Int32) -> Allocations:
-        """The records of the threads that `trace` has, by the `position` of each thread in it."""
-        thread = position[self.records.track]
-        kept = np.flatnonzero(thread >= 0)
-        cpu = np.full(len(kept), trace.devices.index("CPU"), np.int8)
-        owned = replace(self.records.take(kept), track=thread[kept], device=cpu)
-        return of_recording(trace, replace(owned, event=innermost_events(trace, owned)))
+def with_cpu_memory(trace: Trace, records: Allocations, threads: tuple[Track, ...]) -> Trace:
+    """`trace` with records of `threads`, each for the innermost event that was running, and readings of CPU ops."""
+    position = {thread.native_id: index for index, thread in enumerate(trace.tracks)}
+    known = np.array([*(position.get(thread.native_id, -1) for thread in threads), -1], np.int32)
+    track, cpu = known[records.track], trace.devices.index("CPU")
+    kept = np.flatnonzero(track >= 0)
+    own = replace(records.take(kept), track=track[kept], device=np.full(len(kept), cpu, np.int8))
+    own = of_recording(trace, replace(own, event=innermost_events(trace, own)))
+    ops = (trace.kind == OP) & (trace.device == cpu) & np.isin(trace.track, known)
+    before, after = held_around(trace, own, ops)
+    if trace.memory_before is not None and trace.memory_after is not None:
+        before = np.where(before >= 0, before, trace.memory_before)
+        after = np.where(after >= 0, after, trace.memory_after)
+    parts = [own] if trace.allocations is None else [trace.allocations, own]
+    return replace(trace, memory_before=before, memory_after=after, allocations=Allocations.joined(parts))

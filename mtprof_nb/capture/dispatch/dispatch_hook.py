@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.capture.activities import device_type_name
-from mtprof_nb.capture.dispatch.cpu_allocations import CpuAllocations, KinetoMemory
+from mtprof_nb.capture.dispatch.cpu_allocations import KinetoMemory, with_cpu_memory
 from mtprof_nb.capture.dispatch.thread_follower import ThreadFollower
 from mtprof_nb.capture.dispatch.unfollowed_threads import UnfollowedThreads, not_followed
 from mtprof_nb.capture.hook import Hook, Request
@@ -92,13 +92,12 @@ class DispatchHook(Hook):
         trace = freeze(self._recorder.buffer, _vocabulary(self._torch))
         if unfollowed is not None:
             trace = merge([trace, not_followed(unfollowed, trace)])
-        return trace if allocations is None else self._with_memory(trace, allocations)
-
-    def _with_memory(self, trace: Trace, allocations: CpuAllocations) -> Trace:
+        if allocations is None:
+            return trace
         others = [index for index, thread in enumerate(trace.tracks) if thread.native_id != self._native_id]
         if np.isin(trace.track[trace.kind == OP], others).any():
             warn("profile_memory: CPU memory of other threads is not recorded; run their ops on the profiling thread")
-        return allocations.put_into(trace)
+        return with_cpu_memory(trace, *allocations)
 
     def abandon(self) -> None:
         self.remove()

@@ -35,9 +35,11 @@ class Rows(ThreadIntervals):
     def of_ops(self, values: Any, absent: Any) -> Any:
         """A column for all rows from one value per op."""
         values = np.asarray(values)
-        column = np.full(len(self), absent, values.dtype)
-        column[self.is_op] = values[self.op[self.is_op]]
-        return column
+        return np.append(values, np.array(absent, values.dtype))[self.op]
+
+    def of_scopes(self, holds: list[bool]) -> Bool:
+        """Which rows are scopes for which `holds` is true, which has one value per scope."""
+        return np.array([*holds, False], np.bool_)[self.scope]
 
     def of_all(self, values: Any) -> Any:
         """A column for all rows from one value per op, followed by one value per scope."""

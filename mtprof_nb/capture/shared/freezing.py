@@ -159,10 +159,7 @@ def _phase(rows: Rows, links: Links) -> tuple[Int8, Bool]:
 
 
 def _is_scope_of(rows: Rows, prefix: str) -> Bool:
-    found = np.zeros(len(rows), np.bool_)
-    matches = np.array([name.startswith(prefix) for name in rows.scopes["name"]], np.bool_)
-    found[~rows.is_op] = matches[rows.scope[~rows.is_op]]
-    return found
+    return rows.of_scopes([name.startswith(prefix) for name in rows.scopes["name"]])
 
 
 def _recorded_by_autograd(rows: Rows, links: Links) -> Bool:
@@ -184,13 +181,8 @@ def _with_functions(made: Bool, is_without: Bool) -> Bool:
 
 def _is_async(rows: Rows) -> Bool:
     """Scopes that ended on another thread, and scopes of one thread that cross, as those of interleaved tasks do."""
-    found = np.zeros(len(rows), np.bool_)
-    is_scope = ~rows.is_op
-    found[is_scope] = np.array(rows.scopes["is_async"], np.bool_)[rows.scope[is_scope]]
-    is_step = np.array([name.startswith(STEP_PREFIX) for name in rows.scopes["name"]], np.bool_)
-    nests = is_scope & ~found
-    nests[nests] = ~is_step[rows.scope[nests]]
-    return found | rows.crossing(nests)
+    found = rows.of_scopes(rows.scopes["is_async"])
+    return found | rows.crossing(~rows.is_op & ~found & ~_is_scope_of(rows, STEP_PREFIX))
 
 
 def _shapes(rows: Rows, vocabulary: Vocabulary) -> Columns:
