@@ -14,8 +14,9 @@ from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, HookKind, defau
 from mtprof_nb.capture.shared.allocator_records import of_recording
 from mtprof_nb.capture.source_texts import source_texts
 from mtprof_nb.errors import warn
+from mtprof_nb.model.intervals import order_of
 from mtprof_nb.model.merge import merge
-from mtprof_nb.model.trace import PYTHON, SCOPE, Columns, Int32, Int64, Trace
+from mtprof_nb.model.trace import PYTHON, SCOPE, Columns, Int32, Int64, Trace, taken
 from mtprof_nb.model.tracks import with_metadata
 
 #: An estimate of the time that recording a Python call adds, which only Kineto records, in nanoseconds.
@@ -107,8 +108,9 @@ def _until(ended_ns: int, trace: Trace) -> Trace:
     late = (trace.kind == SCOPE) & (trace.end_ns > ended_ns)
     if not late.any():
         return trace
-    until_end = np.maximum(ended_ns - trace.start_ns, 0)
-    return replace(trace, duration_ns=np.where(late, until_end, trace.duration_ns)).sorted()
+    ends: Columns = {"duration_ns": np.where(late, np.maximum(ended_ns - trace.start_ns, 0), trace.duration_ns)}
+    order = order_of(trace.start_ns, ends["duration_ns"])
+    return replace(trace, **ends if order is None else taken(vars(trace) | ends, order))
 
 
 def _steps(start_ns: Int64, window: StoppedWindow, steps: Sequence[tuple[int, int]]) -> Int32:

@@ -33,6 +33,15 @@ def stopped(**traces: Trace) -> StoppedWindow:
 NO_STEPS = [(0, 0)]
 
 
+def test_a_scope_that_is_cut_at_the_end_comes_after_the_longer_one_that_began_with_it() -> None:
+    rows = [event("cut", 40, 500, kind="scope"), event("op", 40, 200), event("inner", 40, 41, kind="scope")]
+
+    trace = finish(stopped(kineto=make_trace(rows)), NO_STEPS, [])
+
+    assert [trace.names[name] for name in trace.name] == ["op", "cut", "inner"]
+    assert trace.duration_ns.tolist() == [160, 60, 1]
+
+
 def test_all_that_is_known_of_a_recording_is_in_its_trace() -> None:
     window = stopped(kineto=make_trace([event("a", 20, 30), event("open", 40, 500, kind="scope")]))
 
