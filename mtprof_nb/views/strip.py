@@ -82,7 +82,9 @@ def _figures(trace: Trace) -> tuple[Figure, ...]:
         figures.append(Figure("steps", units.number(of.steps), "profiler steps with ops"))
     figures.append(Figure("threads", units.number(of.threads), "threads with ops or scopes"))
     if of.device_ns is not None:
-        figures.append(Figure("on device", units.duration(of.device_ns), "time of all kernels"))
+        figures.append(
+            Figure("on device", units.duration(of.device_ns), "time of kernels, copies, sets and collectives")
+        )
     if of.peak_bytes is not None:
         figures.append(Figure("peak memory", units.nbytes(of.peak_bytes), "most bytes held at once, of one device"))
     if of.overhead_ns is not None:
