@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from mtprof_nb.capture.activities import ProfilerActivity, supported_activities
     from mtprof_nb.capture.schedule import ProfilerAction, schedule
     from mtprof_nb.capture.session import record_function, step, steps
-    from mtprof_nb.errors import ExportError, HookError, MtprofError, MtprofWarning, SessionError
+    from mtprof_nb.errors import ExportError, HookError, LoadError, MtprofError, MtprofWarning, SessionError
     from mtprof_nb.export.tensorboard import tensorboard_trace_handler
     from mtprof_nb.model.trace import Trace
     from mtprof_nb.profiler import active, last, profile
@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ExportError",
     "HookError",
+    "LoadError",
     "MtprofError",
     "MtprofWarning",
     "ProfilerAction",
@@ -43,7 +44,7 @@ _NAMES = {
     "capture.activities": ("ProfilerActivity", "supported_activities"),
     "capture.schedule": ("ProfilerAction", "schedule"),
     "capture.session": ("record_function", "step", "steps"),
-    "errors": ("ExportError", "HookError", "MtprofError", "MtprofWarning", "SessionError"),
+    "errors": ("ExportError", "HookError", "LoadError", "MtprofError", "MtprofWarning", "SessionError"),
     "export.tensorboard": ("tensorboard_trace_handler",),
     "model.trace": ("Trace",),
     "profiler": ("active", "last", "profile"),

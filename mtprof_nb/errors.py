@@ -25,6 +25,10 @@ class ExportError(MtprofError, OSError):
     """A file could not be written. A previous file of that name is unchanged."""
 
 
+class LoadError(MtprofError, OSError):
+    """A recording could not be loaded: there is no such file, or it is damaged or of a kind that cannot be read."""
+
+
 class MtprofWarning(UserWarning):
     """A recording is incomplete or an option has no effect; the message says which."""
 
