@@ -18,7 +18,7 @@ OF_CAPTURE = {
     for name in ("activities", "clock", "distributed", "hook", "interrupts", "registry", "torch_scope")
 }
 #: The imports of a hook's folder. Every folder of `capture` is a hook's, but for these two.
-HOOKS = {*BASE, *OF_CAPTURE, "capture.shared"}
+HOOKS = {*BASE, "building", *OF_CAPTURE, "capture.shared"}
 NO_HOOKS = {"capture.shared", "capture.marks"}
 ANALYSIS = {"analysis", "analysis.lines", "analysis.memory"}
 ANSWERS = {*BASE, *ANALYSIS, "results"}
@@ -48,10 +48,12 @@ def _may_import(package: Path) -> dict[str, set[str]]:
     return {
         "errors": set(),
         "model": {"errors"},
+        "building": BASE,
+        "reading": {*BASE, "building"},
         **{module: {*BASE, *OF_CAPTURE} for module in OF_CAPTURE},
         # It names the hooks, and imports one when it is made.
         "capture.registry": {*BASE, "capture.shared", *hooks},
-        "capture.shared": {*BASE, *OF_CAPTURE},
+        "capture.shared": {*BASE, "building", *OF_CAPTURE},
         **dict.fromkeys(hooks, HOOKS),
         # It follows threads that Kineto does not.
         "capture.dispatch": {*HOOKS, "capture.kineto"},

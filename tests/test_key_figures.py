@@ -44,6 +44,7 @@ def test_the_key_figures_of_a_recording():
         "threads": 1,
         "device_ns": 25,
         "peak_bytes": 64,
+        "notes": [],
     }
     assert json.loads(json.dumps(found)) == found
 

@@ -42,10 +42,12 @@ class Summary:
     device_ns: int | None
     #: The most bytes held at once, of one device in one process.
     peak_bytes: int | None
+    #: Facts of a file that were not understood or are inexact, one sentence each.
+    notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """The figures by name, as plain values for JSON."""
-        return asdict(self)
+        return asdict(self) | {"notes": list(self.notes)}
 
 
 @once_a_trace
@@ -69,6 +71,7 @@ def summary(trace: Trace) -> Summary:
         threads=len(np.unique(trace.track[runs])),
         device_ns=int(trace.duration_ns[work].sum()) if work.any() else None,
         peak_bytes=peak_bytes(trace),
+        notes=trace.notes,
     )
 
 

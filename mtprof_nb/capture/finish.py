@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from mtprof_nb.building.allocator_records import of_recording
 from mtprof_nb.capture.async_scopes import OpenScope, mark_interleaved
 from mtprof_nb.capture.hook import EventTimes, Request
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, HookKind, default_hooks
-from mtprof_nb.capture.shared.allocator_records import of_recording
 from mtprof_nb.capture.source_texts import source_texts
 from mtprof_nb.errors import warn
 from mtprof_nb.model.intervals import order_of

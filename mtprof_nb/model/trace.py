@@ -233,6 +233,8 @@ class Trace(Record):
     line_stacks: StackTree | None = None
     #: Why lines are missing or inexact; "" if they are complete.
     lines_note: Annotated[str, Joined(lambda notes: "; ".join(filter(None, dict.fromkeys(notes))))] = ""
+    #: Facts of a file that were not understood or are inexact, one sentence each.
+    notes: Annotated[tuple[str, ...], Joined(_of_all)] = ()
     #: Allocator events. None without `profile_memory`.
     allocations: Allocations | None = None
     #: For each marked line that ran, the time during which no op ran. None if no line was marked, or ops are missing.

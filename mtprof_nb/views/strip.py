@@ -128,4 +128,4 @@ def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
         exactly = "" if trace.dropped_exactly else "At least "
         dropped = units.plural(trace.dropped, "event")
         notes.append(f"{exactly}{dropped} dropped: the recording was full. Raise max_events to keep them.")
-    return tuple(notes)
+    return (*notes, *trace.notes)

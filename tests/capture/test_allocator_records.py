@@ -8,9 +8,9 @@ from traces import event, make_trace
 
 from mtprof_nb.analysis.costs import averaged_costs
 from mtprof_nb.analysis.memory.allocation_pairs import releases
+from mtprof_nb.building.allocator_records import held_around, innermost_events, of_recording, with_own_memory
 from mtprof_nb.capture.dispatch.cpu_allocations import with_cpu_memory
 from mtprof_nb.capture.finish import _merged
-from mtprof_nb.capture.shared.allocator_records import held_around, innermost_events, of_recording, with_own_memory
 from mtprof_nb.model.trace import OP, Allocations, Trace, Track, empty_trace
 
 

@@ -6,7 +6,7 @@ import pytest
 from traces import event, make_trace
 
 import mtprof_nb as mtp
-from mtprof_nb.capture.shared.closures import with_closures
+from mtprof_nb.building.closures import with_closures
 from mtprof_nb.model.trace import PHASES, Trace
 
 

@@ -2,7 +2,8 @@
 
 from kineto_made_by_hand import ACCESSORS, Event, columns_of, node, op
 
-from mtprof_nb.capture.kineto.kineto_links import link
+from mtprof_nb.building.autograd_nodes import link
+from mtprof_nb.capture.kineto.kineto_events import forward_threads
 from mtprof_nb.model.trace import ENGINE_PREFIX as ENGINE
 
 COPY_SLICES = "torch::autograd::CopySlices"
@@ -12,7 +13,7 @@ COPY_BACKWARDS = "torch::autograd::CopyBackwards"
 def forward_of(*events: Event | list[Event]) -> dict[str, str | None]:
     """The name of the forward op by the name of each autograd node, which the engine's event around it shares."""
     columns = columns_of(*events)
-    found = link(columns, ACCESSORS)
+    found = link(columns, forward_threads(columns, ACCESSORS))
     names = [columns.names[name] for name in columns.name]
     makers = {
         name: names[found.forward[row]] if found.forward[row] >= 0 else None

@@ -3,16 +3,17 @@
 import numpy as np
 from kineto_made_by_hand import ACCESSORS, Event, columns_of, node, op, scope
 
-from mtprof_nb.capture.kineto.kineto_links import link
-from mtprof_nb.capture.shared.phases import settled
-from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
+from mtprof_nb.building.autograd_nodes import link
+from mtprof_nb.building.phases import settled
+from mtprof_nb.building.thread_intervals import ThreadIntervals
+from mtprof_nb.capture.kineto.kineto_events import forward_threads
 from mtprof_nb.model.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, PHASES
 
 
 def phases(*events: Event | list[Event], counter: int = 0) -> dict[str, str]:
     """Phases by name; `counter` is autograd's next number as the recording ended."""
     columns = columns_of(*events)
-    found = link(columns, ACCESSORS, {0: counter})
+    found = link(columns, forward_threads(columns, ACCESSORS), {0: counter})
     return {columns.names[name]: PHASES[phase] for name, phase in zip(columns.name, found.phase, strict=True)}
 
 
@@ -75,7 +76,7 @@ def test_of_a_step_and_a_backward_pass_the_inner_one_counts() -> None:
         op("of node again", 92, 95),
         op("of outer step", 110, 120),
     )
-    found = link(columns, ACCESSORS)
+    found = link(columns, forward_threads(columns, ACCESSORS))
     names = [columns.names[name] for name in columns.name]
     phase = dict(zip(names, (PHASES[one] for one in found.phase), strict=True))
     forward = dict(zip(names, found.forward.tolist(), strict=True))

@@ -4,7 +4,7 @@ from typing import Any
 
 from traces import event, make_trace
 
-from mtprof_nb.analysis.summary import outside_ops_ns
+from mtprof_nb.analysis.summary import outside_ops_ns, summary
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace, empty_trace
 from mtprof_nb.views.strip import strip_of
@@ -60,6 +60,13 @@ def test_dropped_events_and_a_bad_end_are_said_in_a_line_each() -> None:
         "1,200 events dropped: the recording was full. Raise max_events to keep them.",
     )
     assert strip_of(at_least).notes[0].startswith("At least 1 event dropped")
+
+
+def test_notes_of_a_file_are_said_in_a_line_each_and_are_joined_without_repeats() -> None:
+    first, second = (make_trace([event("mm", 0, 1)], notes=("3 counters are not shown.", note)) for note in "ab")
+
+    assert strip_of(merge([first, second])).notes == ("3 counters are not shown.", "a", "b")
+    assert summary(second).notes == ("3 counters are not shown.", "b")
 
 
 def test_an_empty_profile_says_so() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.building.allocator_records import held_around, innermost_events, of_recording
 from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto.kineto_hook import KinetoHook
-from mtprof_nb.capture.shared.allocator_records import held_around, innermost_events, of_recording
 from mtprof_nb.errors import warn
 from mtprof_nb.model.trace import OP, Allocations, Recorded, Trace, Track
 

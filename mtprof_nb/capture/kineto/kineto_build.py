@@ -7,6 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.building.allocator_records import owns_memory
+from mtprof_nb.building.autograd_nodes import NodeLinks, link
+from mtprof_nb.building.closures import with_closures
+from mtprof_nb.building.interning import intern
+from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.distributed import this_process
@@ -14,20 +19,15 @@ from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto import kineto_tree
 from mtprof_nb.capture.kineto.busy_threads import Unfinished
 from mtprof_nb.capture.kineto.fast_scopes import FastScopes, with_inputs
-from mtprof_nb.capture.kineto.kineto_events import KinetoColumns, read_columns, read_devices
+from mtprof_nb.capture.kineto.kineto_events import KinetoColumns, forward_threads, read_columns, read_devices
 from mtprof_nb.capture.kineto.kineto_flops import kineto_flops
 from mtprof_nb.capture.kineto.kineto_inputs import read_extras, read_record_functions, read_shapes, read_values
-from mtprof_nb.capture.kineto.kineto_links import KinetoLinks, link
 from mtprof_nb.capture.kineto.module_names import paths_of_modules
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
 from mtprof_nb.capture.kineto.optimizer_parameters import nodes_by_id, nodes_in_steps, updated_parameters
 from mtprof_nb.capture.kineto.own_python import own_python
-from mtprof_nb.capture.shared.allocator_records import owns_memory
-from mtprof_nb.capture.shared.closures import with_closures
 from mtprof_nb.capture.shared.garbage_collector import collector_paused
-from mtprof_nb.capture.shared.interning import intern
 from mtprof_nb.capture.shared.python_stacks import frames_of
-from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
 from mtprof_nb.errors import warn
 from mtprof_nb.model.device_facts import device_facts
 from mtprof_nb.model.schema import Columns, Int8, Int64
@@ -78,7 +78,7 @@ def build_trace(results: Any, torch: Any, request: Request, noted: Noted) -> Tra
     if columns.unread:
         warn(f"post_processing_timeout_s ended the reading: the last {columns.unread:,} events are missing; raise it")
     noted.unfinished.extend(columns.unfinished())
-    links = link(columns, kineto_event, noted.counters)
+    links = link(columns, forward_threads(columns, kineto_event), noted.counters)
     made = _events(columns, links, recorded)
     if request.activities != {"CPU"}:
         made |= _devices(made, columns, kineto_event)
@@ -109,7 +109,7 @@ def build_trace(results: Any, torch: Any, request: Request, noted: Noted) -> Tra
     return Trace(**made, correlation_id=correlation_ids(made["kind"]))
 
 
-def _events(columns: KinetoColumns, links: KinetoLinks, recorded: Recorded) -> Columns:
+def _events(columns: KinetoColumns, links: NodeLinks, recorded: Recorded) -> Columns:
     """The columns that every recording has."""
     count = len(columns)
     made: Columns = {
@@ -209,7 +209,7 @@ def _devices_of_inputs(made: Columns, columns: KinetoColumns, tree: kineto_tree.
 
 def _python(
     columns: KinetoColumns,
-    links: KinetoLinks,
+    links: NodeLinks,
     tree: kineto_tree.FlatTree,
     new_threads: ThreadStacks | None,
     recorded: Recorded,

@@ -6,7 +6,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import compress, count
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mtprof_nb.building.autograd_nodes import ForwardThreads
+from mtprof_nb.building.host_events import HostEvents
+from mtprof_nb.building.interning import first_with_number, intern
 from mtprof_nb.capture.kineto.busy_threads import Unfinished
-from mtprof_nb.capture.shared.interning import intern
-from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
 from mtprof_nb.model.intervals import order_of
-from mtprof_nb.model.schema import Bool, Columns, Int8, Int32, Int64
-from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, RUNTIME, SET, STEP_PREFIX, SYNC, Track
+from mtprof_nb.model.schema import Bool, Columns, Int8, Int64
+from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, RUNTIME, SET, SYNC, Track
 
 #: Converts Kineto's times to those without a jump of the wall clock.
 Straighten = Callable[[Int64], Int64]
@@ -68,36 +68,13 @@ def _decoded(accessor: Callable[[Any], str], one: Any) -> str:
         return error.object.decode(errors="replace")
 
 
-@dataclass(frozen=True)
-class KinetoColumns:
-    """The events of one Kineto result without allocator records, in the order of a `Trace`."""
+@dataclass(frozen=True, kw_only=True)
+class KinetoColumns(HostEvents):
+    """The events of one Kineto result without allocator records; the `number` of a thread is Kineto's own."""
 
     events: Sequence[Any]
-    name: Int32
-    names: tuple[str, ...]
-    start_ns: Int64
-    duration_ns: Int64
-    thread: Int32
-    #: A track for each thread; its `number` is Kineto's own.
-    threads: tuple[Track, ...]
-    sequence_nr: Int64
-    is_scope: Bool
-    is_backward_node: Bool
-    is_async: Bool
-    is_python: Bool
     #: How many events were not read for lack of time.
     unread: int
-
-    def __len__(self) -> int:
-        return len(self.start_ns)
-
-    @cached_property
-    def end_ns(self) -> Int64:
-        return self.start_ns + self.duration_ns
-
-    @property
-    def intervals(self) -> ThreadIntervals:
-        return ThreadIntervals(self.start_ns, self.end_ns, self.thread)
 
     def unfinished(self) -> list[Unfinished]:
         """Ops and scopes that had not ended when the recording did: Kineto gives them its end, and no end thread."""
@@ -108,11 +85,6 @@ class KinetoColumns:
             for row in last.tolist()
             if not self.events[row].end_thread_id()
         ]
-
-    def where_name(self, accepts: Callable[[str], bool]) -> Bool:
-        """The events whose name `accepts`, which is called once for each distinct name."""
-        accepted = np.fromiter(map(accepts, self.names), np.bool_, len(self.names))
-        return accepted[self.name] if len(accepted) else np.zeros(len(self), np.bool_)
 
 
 def _read(
@@ -163,13 +135,6 @@ def _is_async(events: Sequence[Any], scope: Int8) -> Bool:
         # An event that had not ended by the end of the recording has 0 as its end thread.
         found[row] = event.is_async() or event.end_thread_id() not in (0, event.start_thread_id())
     return found
-
-
-def _with_crossing(columns: KinetoColumns) -> KinetoColumns:
-    """`columns` in which scopes of one thread that cross, such as those of interleaved generators, are asynchronous."""
-    is_step = columns.where_name(lambda name: name.startswith(STEP_PREFIX))
-    crosses = columns.intervals.crossing(columns.is_scope & ~columns.is_async & ~is_step)
-    return replace(columns, is_async=columns.is_async | crosses)
 
 
 def read_columns(
@@ -227,7 +192,7 @@ def read_columns(
         is_python=read.get("is_python_function", np.zeros(len(events), np.bool_)),
         unread=unread,
     )
-    return _with_crossing(columns)
+    return replace(columns, is_async=columns.is_async | columns.crossing_scopes())
 
 
 def _name_of_native_thread(native_id: int) -> str:
@@ -248,14 +213,15 @@ def read_devices(events: Sequence[Any], kineto_event: Any, device_name: Callable
     correlation, linked, index, stream = (
         np.fromiter(map(getattr(kineto_event, accessor), events), np.int64, len(events)) for accessor in accessors
     )
+    calls, has_call = np.flatnonzero(kind == RUNTIME), ~on_cpu & (correlation > 0)
     found: Columns = {
         "device": device.astype(np.int8),
         "devices": devices,
         # For events on the CPU, Kineto's index is the process id.
         "device_index": np.where(on_cpu, 0, index).astype(np.int8),
         "kind": kind,
-        "launcher": _found(correlation, np.flatnonzero(linked == 0), linked, linked > 0),
-        "launch": _found(correlation, np.flatnonzero(kind == RUNTIME), correlation, ~on_cpu & (correlation > 0)),
+        "launcher": first_with_number(correlation, np.flatnonzero(linked == 0), linked, linked > 0),
+        "launch": first_with_number(correlation, calls, correlation, has_call),
     }
     return found, stream
 
@@ -269,12 +235,7 @@ def _device_kinds(activities: Sequence[str], on_cpu: Bool) -> Int8:
     return np.fromiter((runtime[name] if host else kinds[name] for name, host in pairs), np.int8, len(activities))
 
 
-def _found(numbers: Int64, among: Int64, wanted: Int64, has_one: Bool) -> Int32:
-    """For each event the first of `among` whose number it wants, or -1."""
-    found = np.full(len(numbers), -1, np.int32)
-    among = among[np.argsort(numbers[among], kind="stable")]
-    if len(among):
-        slot = np.minimum(np.searchsorted(numbers[among], wanted), len(among) - 1)
-        there = has_one & (numbers[among[slot]] == wanted)
-        found[there] = among[slot[there]]
-    return found
+def forward_threads(columns: KinetoColumns, kineto_event: Any) -> ForwardThreads:
+    """Kineto's numbers of the threads on which nodes were made."""
+    events, thread_of = columns.events, kineto_event.fwd_thread_id
+    return lambda nodes: np.fromiter((thread_of(events[row]) for row in nodes.tolist()), np.int64, len(nodes))

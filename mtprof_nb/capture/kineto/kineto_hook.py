@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.building.allocator_records import with_own_memory
 from mtprof_nb.capture.activities import available
 from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.hook import Hook, Request
@@ -24,7 +25,6 @@ from mtprof_nb.capture.kineto.kineto_build import Noted, build_trace
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
 from mtprof_nb.capture.kineto.profile_slot import ProfileSlot
 from mtprof_nb.capture.kineto.tensor_operators import TensorOperators
-from mtprof_nb.capture.shared.allocator_records import with_own_memory
 from mtprof_nb.errors import HookError, SessionError, warn
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import SCOPE, Trace, empty_trace

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.building.interning import intern
 from mtprof_nb.capture.kineto.kineto_events import PART, KinetoColumns
-from mtprof_nb.capture.shared.interning import intern
 from mtprof_nb.model.input_values import plain, to_text
 from mtprof_nb.model.trace import RUNTIME, Bool, Columns, Int8, Int32, Int64, on_device
 

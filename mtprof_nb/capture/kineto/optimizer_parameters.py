@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.building.interning import intern
+from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.capture.shared.garbage_collector import living
-from mtprof_nb.capture.shared.interning import intern
-from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
 from mtprof_nb.model.trace import Int32
 
 _STEP = "Optimizer.step#"

@@ -1,1 +1,1 @@
-"""Parts that hooks share: buffers and their freezing, autograd's links, phases, memory, stacks."""
+"""Parts that hooks share: buffers and their freezing, autograd's links, stacks."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.capture.shared.buffer import SCOPE_FIELDS, Buffer, ThreadRecords
-from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
 from mtprof_nb.model.trace import Bool, Int64
 
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mtprof_nb.building.interning import distinct
 from mtprof_nb.capture.registry import HOOK_KINDS
-from mtprof_nb.capture.shared.interning import distinct
 from mtprof_nb.model.trace import Bool, Frame, Int32, StackInterner, StackTree
 
 #: Modules and packages whose frames are hidden: the profiler, code that a runtime runs between an op and a hook, and

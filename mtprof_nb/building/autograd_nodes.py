@@ -1,27 +1,28 @@
-"""Links of Kineto's events: the phase of each event, and the forward op of each event of the backward pass."""
+"""The phase of each event, and the forward op of each event of the backward pass, from autograd's nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
-from mtprof_nb.capture.kineto.kineto_events import KinetoColumns
-from mtprof_nb.capture.shared.closures import OF_OPTIMIZER
-from mtprof_nb.capture.shared.phases import OF_LOADER, phases, settled
-from mtprof_nb.model.trace import ENGINE_PREFIX, Bool, Int8, Int32
+from mtprof_nb.building.closures import OF_OPTIMIZER
+from mtprof_nb.building.host_events import HostEvents
+from mtprof_nb.building.phases import OF_LOADER, phases, settled
+from mtprof_nb.model.trace import ENGINE_PREFIX, Bool, Int8, Int32, Int64
 
 #: How Kineto's name of the Python call of a module begins.
 _MODULE_PREFIX = "nn.Module: "
 #: The node that `backward` makes above several roots, and the node of a function in C++, which need not be an op.
 _GRAPH_ROOT, _IN_CPP = "torch::autograd::GraphRoot", "torch::autograd::CppNode"
+#: For rows of nodes, the `number` of the thread on which each was made.
+ForwardThreads = Callable[[Int64], Int64]
 
 
 @dataclass(frozen=True)
-class KinetoLinks:
+class NodeLinks:
     """Phase and forward event of each event, and the autograd node (an event) that it ran under, or -1."""
 
     phase: Int8
@@ -29,10 +30,13 @@ class KinetoLinks:
     node: Int32
 
 
-def link(columns: KinetoColumns, kineto_event: Any, counters: Mapping[int, int] = MappingProxyType({})) -> KinetoLinks:
+def link(
+    columns: HostEvents, forward_threads: ForwardThreads, counters: Mapping[int, int] = MappingProxyType({})
+) -> NodeLinks:
     """Phases by enclosing scope and autograd's nodes; forward ops by thread and sequence number.
 
-    `counters` has autograd's next number at the end of the recording, by native thread, as far as it is known.
+    `forward_threads` tells, for rows of nodes, the numbers of the threads that made them. `counters` has autograd's
+    next number at the end of the recording, by native thread, as far as it is known.
 
     An op carries the number that the next node gets, whether it makes that node or not:
     - The forward op of a node is the last-starting op with the node's number that is no node itself.
@@ -49,7 +53,7 @@ def link(columns: KinetoColumns, kineto_event: Any, counters: Mapping[int, int] 
     is_op = ~columns.is_scope & ~columns.is_python
     intervals = columns.intervals
     node = intervals.innermost(is_engine).astype(np.int32)
-    forward_of_node = _forward_of_nodes(columns, is_engine, kineto_event)
+    forward_of_node = _forward_of_nodes(columns, is_engine, forward_threads)
     recorded = _recorded_by_autograd(columns, is_op & ~is_engine, forward_of_node, counters)
     # A step may run inside a node (in a hook), and a backward pass inside a step (in a closure): the inner one counts.
     around = intervals.innermost(is_engine | is_optimizer)
@@ -58,11 +62,11 @@ def link(columns: KinetoColumns, kineto_event: Any, counters: Mapping[int, int] 
     phase, undecided = phases(is_op, recorded, intervals.inside(is_loader), is_backward, in_step)
     phase = settled(phase, undecided, intervals.inside(is_module))
     forward = np.where((node >= 0) & ~in_step, forward_of_node[node], -1).astype(np.int32)
-    return KinetoLinks(phase, forward, node)
+    return NodeLinks(phase, forward, node)
 
 
 def _recorded_by_autograd(
-    columns: KinetoColumns, is_op: Bool, forward_of_node: Int32, counters: Mapping[int, int]
+    columns: HostEvents, is_op: Bool, forward_of_node: Int32, counters: Mapping[int, int]
 ) -> Bool:
     """Ops for which autograd made a node, and all ops around and inside them.
 
@@ -80,7 +84,7 @@ def _recorded_by_autograd(
     return made | columns.intervals.spread(is_op, made)
 
 
-def _root_gradients(columns: KinetoColumns, is_engine: Bool) -> Bool:
+def _root_gradients(columns: HostEvents, is_engine: Bool) -> Bool:
     """The `ones_like` that `backward()` runs for a scalar, directly before the first autograd node."""
     roots = np.zeros(len(columns), np.bool_)
     candidates = columns.where_name("aten::ones_like".__eq__)
@@ -96,23 +100,19 @@ def _root_gradients(columns: KinetoColumns, is_engine: Bool) -> Bool:
     return roots
 
 
-def _is_node_of(columns: KinetoColumns, kind: str) -> Bool:
+def _is_node_of(columns: HostEvents, kind: str) -> Bool:
     """Events of nodes whose name begins with `kind`, and the engine's events around them."""
     return columns.where_name(lambda name: name.removeprefix(ENGINE_PREFIX).startswith(kind))
 
 
-def _forward_of_nodes(columns: KinetoColumns, is_engine: Bool, kineto_event: Any) -> Int32:
+def _forward_of_nodes(columns: HostEvents, is_engine: Bool, forward_threads: ForwardThreads) -> Int32:
     forward = np.full(len(columns) + 1, -1, np.int32)
     nodes = np.flatnonzero(is_engine & (columns.sequence_nr >= 0))
     makers = np.flatnonzero(~is_engine & (columns.sequence_nr >= 0) & ~columns.is_scope & ~columns.is_python)
     if not len(nodes) or not len(makers):
         return forward
     kineto_threads = np.array([thread.number for thread in columns.threads])
-    forward_thread = np.fromiter(
-        (kineto_event.fwd_thread_id(columns.events[row]) for row in nodes.tolist()),
-        np.int64,
-        len(nodes),
-    )
+    forward_thread = forward_threads(nodes)
     width = int(columns.sequence_nr.max()) + 1
     maker_key = kineto_threads[columns.thread[makers]] * width + columns.sequence_nr[makers]
     order = np.lexsort((columns.start_ns[makers], maker_key))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
+from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.trace import OP, PYTHON, Allocations, Bool, Int8, Int32, Int64, Trace, on_device
 

@@ -1,4 +1,4 @@
-"""Tables of distinct values, and the positions in them of many."""
+"""Tables of distinct values, positions in them of many, and rows found by their number."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mtprof_nb.model.trace import Int32, Int64
+from mtprof_nb.model.trace import Bool, Int32, Int64
 
 T = TypeVar("T")
 
@@ -38,3 +38,14 @@ def describe(raw: Sequence[Any], read: Callable[[Any], Any]) -> tuple[Int32, tup
     position, objects = distinct(raw)
     described, table = intern([read(one) for one in objects])
     return described[position], table
+
+
+def first_with_number(numbers: Int64, among: Int64, wanted: Int64, has_one: Bool) -> Int32:
+    """For each row that has a number it wants, the first of the rows `among` with that number, or -1."""
+    found = np.full(len(numbers), -1, np.int32)
+    among = among[np.argsort(numbers[among], kind="stable")]
+    if len(among):
+        slot = np.minimum(np.searchsorted(numbers[among], wanted), len(among) - 1)
+        there = has_one & (numbers[among[slot]] == wanted)
+        found[there] = among[slot[there]]
+    return found

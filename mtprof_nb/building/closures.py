@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mtprof_nb.capture.shared.thread_intervals import ThreadIntervals
+from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, SCOPE, Bool, Columns, Int8, Int64
 
 OF_OPTIMIZER = "Optimizer."

@@ -1,0 +1,52 @@
+"""Events of the host as a recorder or a file has them, before they are linked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mtprof_nb.building.thread_intervals import ThreadIntervals
+from mtprof_nb.model.schema import Bool, Int32, Int64
+from mtprof_nb.model.trace import STEP_PREFIX, Track
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostEvents:
+    """Ops, scopes and Python calls, in the order of a `Trace`."""
+
+    name: Int32
+    names: tuple[str, ...]
+    start_ns: Int64
+    duration_ns: Int64
+    thread: Int32
+    #: A track for each thread; its `number` is the runtime's own.
+    threads: tuple[Track, ...]
+    sequence_nr: Int64
+    is_scope: Bool
+    is_backward_node: Bool
+    is_async: Bool
+    is_python: Bool
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @cached_property
+    def end_ns(self) -> Int64:
+        return self.start_ns + self.duration_ns
+
+    @property
+    def intervals(self) -> ThreadIntervals:
+        return ThreadIntervals(self.start_ns, self.end_ns, self.thread)
+
+    def where_name(self, accepts: Callable[[str], bool]) -> Bool:
+        """The events whose name `accepts`, which is called once for each distinct name."""
+        accepted = np.fromiter(map(accepts, self.names), np.bool_, len(self.names))
+        return accepted[self.name] if len(accepted) else np.zeros(len(self), np.bool_)
+
+    def crossing_scopes(self) -> Bool:
+        """Scopes of one thread that cross, such as those of interleaved generators."""
+        is_step = self.where_name(lambda name: name.startswith(STEP_PREFIX))
+        return self.intervals.crossing(self.is_scope & ~self.is_async & ~is_step)

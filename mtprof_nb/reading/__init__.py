@@ -1,0 +1,1 @@
+"""Recordings that others made: one dialect of trace files a module."""
