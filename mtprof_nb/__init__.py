@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mtprof_nb.capture.session import record_function, step, steps
     from mtprof_nb.errors import ExportError, HookError, LoadError, MtprofError, MtprofWarning, SessionError
     from mtprof_nb.export.tensorboard import tensorboard_trace_handler
+    from mtprof_nb.loading import load
     from mtprof_nb.model.trace import Trace
     from mtprof_nb.profiler import active, last, profile
 
@@ -28,6 +29,7 @@ __all__ = [
     "Trace",
     "active",
     "last",
+    "load",
     "load_ipython_extension",
     "profile",
     "record_function",
@@ -46,6 +48,7 @@ _NAMES = {
     "capture.session": ("record_function", "step", "steps"),
     "errors": ("ExportError", "HookError", "LoadError", "MtprofError", "MtprofWarning", "SessionError"),
     "export.tensorboard": ("tensorboard_trace_handler",),
+    "loading": ("load",),
     "model.trace": ("Trace",),
     "profiler": ("active", "last", "profile"),
 }

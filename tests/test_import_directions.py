@@ -48,6 +48,7 @@ def _may_import(package: Path) -> dict[str, set[str]]:
     return {
         "errors": set(),
         "model": {"errors"},
+        "model.file": BASE,
         "building": BASE,
         "reading": {*BASE, "building"},
         **{module: {*BASE, *OF_CAPTURE} for module in OF_CAPTURE},
@@ -61,16 +62,17 @@ def _may_import(package: Path) -> dict[str, set[str]]:
         "capture": {*HOOKS, *hooks},
         **{part: {*BASE, *ANALYSIS} for part in ANALYSIS},
         "results": ANSWERS,
-        "export": ANSWERS,
+        "export": {*ANSWERS, "model.file"},
         "views": ANSWERS,
         "views.tables": {*ANSWERS, "views"},
         "views.charts": {*ANSWERS, "views"},
         "views.static": {*ANSWERS, "views", "views.tables", "views.charts"},
         "views.panel": {*ANSWERS, *OUTPUTS},
+        "loading": {*ANSWERS, "model.file"},
         "profiler": {*ANSWERS, *OUTPUTS, *CAPTURE},
         "cell": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler"},
         "magic": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "cell", "__init__"},
-        "__init__": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "cell", "magic"},
+        "__init__": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "loading", "cell", "magic"},
     }
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from mtprof_nb.model.input_values import to_text
-from mtprof_nb.model.schema import schema_of
+from mtprof_nb.model.schema import Record, schema_of
 from mtprof_nb.model.trace import (
     KERNEL,
     KINDS,
@@ -149,3 +150,17 @@ _READERS: dict[str, Callable[[Row], Any]] = {
     "values": _given("values", lambda values: to_text(*values)),
     "extra": _given("extra", json.dumps),
 }
+
+
+def differences(one: Record, other: Record, where: str = "") -> list[str]:
+    """The fields in which two records differ, types of columns and of entries included."""
+    found = []
+    for field in fields(one):  # type: ignore[arg-type]
+        left, right = getattr(one, field.name), getattr(other, field.name)
+        if isinstance(left, Record) and isinstance(right, Record):
+            found += differences(left, right, f"{field.name}.")
+        elif isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+            found += [f"{where}{field.name}"] * (left.dtype != right.dtype or not np.array_equal(left, right))
+        elif repr(left) != repr(right):
+            found.append(f"{where}{field.name}")
+    return found

@@ -9,14 +9,14 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 
-from mtprof_nb.model.schema import POINTS_TO_EVENT, Int8, Int32, Int64, PointsInto, Record, concatenated
+from mtprof_nb.model.schema import POINTS_TO_EVENT, TIMES, Int8, Int32, Int64, PointsInto, Record, concatenated
 
 
 @dataclass(frozen=True, eq=False)
 class Allocations(Record):
     """Allocator events in order of time: a release has negative `nbytes`."""
 
-    time_ns: Int64
+    time_ns: Annotated[Int64, TIMES]
     nbytes: Int64
     #: Bytes held on that device after the event, of those that were allocated in the same recording.
     total: Int64
@@ -25,7 +25,7 @@ class Allocations(Record):
     #: The innermost event of the same thread during which it happened, or -1.
     event: Annotated[Int32, POINTS_TO_EVENT]
     track: Annotated[Int32, PointsInto("tracks")]
-    device: Annotated[Int8, PointsInto("devices")]
+    device: Annotated[Int8, PointsInto("devices", always=True)]
     device_index: Int8
     #: Bytes the allocator had reserved of its device after the event; None where it reserves nothing.
     reserved: Int64 | None = None

@@ -4,7 +4,9 @@ A field of type `Int32` or the like is a column. Its annotation says what its nu
 
 - `Annotated[Int32, PointsInto("names")]`: positions in the table `names`, -1 for none.
 - `Annotated[Int32, POINTS_TO_EVENT]`: positions of other events, -1 for none.
+- `Annotated[Int32, POINTS_TO_PARENT]`: positions of earlier rows of the same record, -1 for none.
 - `Annotated[Int64, Absent(-1)]`: numbers of its own; -1 stands for a part that lacks the column.
+- `Annotated[Int8, Within(0, 4)]`: numbers of its own from 0 to 3. An `int` may say that too.
 
 Any other field may say how its values in several parts become one: `Annotated[int, Joined(sum)]`.
 """
@@ -12,7 +14,7 @@ Any other field may say how its values in several parts become one: `Annotated[i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
@@ -32,9 +34,26 @@ _DTYPES: dict[Any, Any] = {Int8: np.int8, Int32: np.int32, Int64: np.int64, Bool
 
 
 class PointsInto(NamedTuple):
-    """A column that holds positions in a table of the trace, -1 for none."""
+    """A column that holds positions in a table, -1 for none unless `always`.
+
+    The table is a field of the record itself, or else of the trace.
+    """
 
     table: str
+    always: bool = False
+
+
+class Within(NamedTuple):
+    """Numbers that are never below `least`, and always below `limit`."""
+
+    least: int
+    limit: int
+
+
+#: Times that can be doubled and added to each other in 64 bits.
+TIMES = Within(-(1 << 62), 1 << 62)
+#: Unix nanoseconds.
+Moment = Annotated[int, TIMES]
 
 
 class Absent(NamedTuple):
@@ -57,6 +76,8 @@ class Joined(NamedTuple):
 
 #: A column that holds positions of other events, -1 for none.
 POINTS_TO_EVENT = object()
+#: A column that holds positions of earlier rows of the same record, -1 for none.
+POINTS_TO_PARENT = object()
 
 
 @dataclass(frozen=True)
@@ -64,13 +85,18 @@ class Column:
     """One column of a record, as its annotation describes it."""
 
     name: str
-    dtype: npt.DTypeLike
+    dtype: np.dtype[Any]
     is_optional: bool
     #: The number for events of a part that lacks the column.
     absent: int = 0
     #: The table that the column points into, "" for none.
     table: str = ""
+    #: Whether each number is a position in `table`, so that there is no -1.
+    always: bool = False
     points_to_event: bool = False
+    points_to_parent: bool = False
+    #: Where its numbers have to be. None where any that the type can hold is right.
+    within: Within | None = None
 
 
 @dataclass(frozen=True)
@@ -122,14 +148,19 @@ def _read_schema(record: type) -> Schema:
 
 
 def _column(name: str, dtype: Any, is_optional: bool, notes: list[Any]) -> Column:
+    column = Column(name, np.dtype(dtype), is_optional)
     for note in notes:
         if isinstance(note, PointsInto):
-            return Column(name, dtype, is_optional, -1, table=note.table)
-        if note is POINTS_TO_EVENT:
-            return Column(name, dtype, is_optional, -1, points_to_event=True)
-        if isinstance(note, Absent):
-            return Column(name, dtype, is_optional, note.value)
-    return Column(name, dtype, is_optional)
+            column = replace(column, absent=-1, table=note.table, always=note.always)
+        elif note is POINTS_TO_EVENT:
+            column = replace(column, absent=-1, points_to_event=True)
+        elif note is POINTS_TO_PARENT:
+            column = replace(column, absent=-1, points_to_parent=True)
+        elif isinstance(note, Absent):
+            column = replace(column, absent=note.value)
+        elif isinstance(note, Within):
+            column = replace(column, within=note)
+    return column
 
 
 class Record:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import Annotated, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from mtprof_nb.model.schema import Int32, Record
+from mtprof_nb.model.schema import POINTS_TO_PARENT, Int32, PointsInto, Record
 
 Item = TypeVar("Item")
 
@@ -31,8 +31,8 @@ class StackTree(Record):
     A parent's number is always lower than its children's; the root's parent is -1.
     """
 
-    frame: Int32
-    parent: Int32
+    frame: Annotated[Int32, PointsInto("frames", always=True)]
+    parent: Annotated[Int32, POINTS_TO_PARENT]
     frames: tuple[Frame, ...]
 
     def __len__(self) -> int:

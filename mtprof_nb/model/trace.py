@@ -16,7 +16,19 @@ from mtprof_nb.model.intervals import order_of
 from mtprof_nb.model.outside_ops import OutsideOps as OutsideOps
 from mtprof_nb.model.outside_ops import SourceLine as SourceLine
 from mtprof_nb.model.outside_ops import summed
-from mtprof_nb.model.schema import POINTS_TO_EVENT, Absent, Beside, Joined, PointsInto, Record, concatenated, schema_of
+from mtprof_nb.model.schema import (
+    POINTS_TO_EVENT,
+    TIMES,
+    Absent,
+    Beside,
+    Joined,
+    Moment,
+    PointsInto,
+    Record,
+    Within,
+    concatenated,
+    schema_of,
+)
 from mtprof_nb.model.schema import Bool as Bool
 from mtprof_nb.model.schema import Columns as Columns
 from mtprof_nb.model.schema import Int8 as Int8
@@ -79,7 +91,7 @@ ENGINE_PREFIX = "autograd::engine::evaluate_function: "
 STEP_PREFIX = "ProfilerStep#"
 
 #: Shapes of one op's inputs: a tuple per tensor, a tuple of tuples per tensor list, () otherwise.
-Shapes = tuple[Any, ...]
+Shapes = tuple[tuple[int, ...] | tuple[tuple[int, ...], ...], ...]
 
 
 class Collective(NamedTuple):
@@ -133,19 +145,19 @@ class Trace(Record):
     """
 
     #: Position in `names`.
-    name: Annotated[Int32, PointsInto("names")]
+    name: Annotated[Int32, PointsInto("names", always=True)]
     #: Position in `KINDS`: op, scope, Python call, runtime call, or one of six kinds of device event.
-    kind: Int8
+    kind: Annotated[Int8, Within(0, len(KINDS))]
     #: Device type, a position in `devices`.
-    device: Annotated[Int8, PointsInto("devices")]
+    device: Annotated[Int8, PointsInto("devices", always=True)]
     #: Unix nanoseconds.
-    start_ns: Int64
+    start_ns: Annotated[Int64, TIMES]
     #: Never negative.
-    duration_ns: Int64
+    duration_ns: Annotated[Int64, Within(0, TIMES.limit)]
     #: The thread or device stream that ran the event, a position in `tracks`.
-    track: Annotated[Int32, PointsInto("tracks")]
+    track: Annotated[Int32, PointsInto("tracks", always=True)]
     #: Position in `PHASES`: forward, backward, optimizer or other.
-    phase: Int8
+    phase: Annotated[Int8, Within(0, len(PHASES))]
     #: Unique and increasing over ops, 0 for other events.
     correlation_id: Int64
     #: Autograd's sequence number, -1 if there is none.
@@ -153,7 +165,7 @@ class Trace(Record):
     #: For an event of the backward pass, the forward event that created its autograd node, or -1.
     forward: Annotated[Int32, POINTS_TO_EVENT]
     #: Number of the profiler step in which the event started.
-    step: Int32
+    step: Annotated[Int32, Within(0, 1 << 31)]
     #: True for scopes that ended on another thread, or that overlap other scopes of their track.
     is_async: Bool
     #: Index among devices of one type, as the 1 of "cuda:1".
@@ -245,11 +257,11 @@ class Trace(Record):
     #: Flags of the recording.
     recorded: Annotated[Recorded, Joined(_recorded)] = field(default_factory=Recorded)
     #: Start of the recording, Unix nanoseconds.
-    began_ns: Annotated[int, Joined(min)] = 0
+    began_ns: Annotated[Moment, Joined(min)] = 0
     #: End of the recording, Unix nanoseconds.
-    ended_ns: Annotated[int, Joined(max)] = 0
+    ended_ns: Annotated[Moment, Joined(max)] = 0
     #: Start and end of each recorded window: several if a schedule repeats, or a profile was started again.
-    windows: Annotated[tuple[tuple[int, int], ...], Joined(_in_order)] = ()
+    windows: Annotated[tuple[tuple[Moment, Moment], ...], Joined(_in_order)] = ()
     #: `name` of the profile.
     label: str = ""
     #: Names of the hooks that recorded.

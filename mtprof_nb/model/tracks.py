@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from mtprof_nb.model.schema import PointsInto
 
 
 class Process(NamedTuple):
@@ -47,7 +49,7 @@ class Track(NamedTuple):
     #: "thread", "stream", or "async" for spans that overlap.
     kind: str = "thread"
     #: Position in `Trace.processes`.
-    process: int = 0
+    process: Annotated[int, PointsInto("processes", always=True)] = 0
     #: The device of a stream, as "CUDA:0"; "" for a thread.
     device: str = ""
     #: The number that the runtime itself gives a thread, -1 where it gives none.

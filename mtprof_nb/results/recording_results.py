@@ -60,6 +60,12 @@ class Results:
 
         return Lines(self.trace)
 
+    def save(self, path: Path) -> None:
+        """Write the whole recording as `run.mtp`, which `mtprof_nb.load` reads."""
+        from mtprof_nb.export import recording_file
+
+        recording_file.write(self.trace, path)
+
     def export_chrome_trace(
         self,
         path: Path,

@@ -133,7 +133,8 @@ def _kept_gradients(trace: Trace) -> list[tuple[int, int, int]]:
 
 def _bytes_of_first(trace: Trace, shape: int) -> int:
     """Bytes of the first input, 0 where its type is not known."""
-    shapes, dtypes = trace.shapes[shape], trace.dtypes[shape]
-    if not shapes or not dtypes or not all(isinstance(length, int) for length in shapes[0]):
+    shapes, dtypes = trace.shapes[shape], trace.dtypes[shape] if trace.dtypes else ()
+    lengths = [length for length in shapes[0] if isinstance(length, int)] if shapes else []
+    if not shapes or not dtypes or len(lengths) < len(shapes[0]):
         return 0
-    return prod(shapes[0]) * ELEMENT_BYTES.get(dtypes[0], 0)
+    return prod(lengths) * ELEMENT_BYTES.get(dtypes[0], 0)

@@ -1,0 +1,137 @@
+"""Fields of a record as JSON, and back: the annotation of a field says what its JSON has to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from mtprof_nb.model.file.malformed import MalformedError, refuse
+from mtprof_nb.model.schema import Within
+
+Read = Callable[[Any], Any]
+#: Integers of JSON have no limits; those of a recording have 64 bits, signed or not.
+_INTEGERS = Within(-(1 << 63), 1 << 64)
+
+
+def plain(value: Any) -> Any:
+    """`value` in a form that `json` writes, which calls this for all but texts, numbers, tuples and dicts."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, np.generic):
+        return value.item()
+    msg = f"the file of a recording cannot hold {value!r} of {type(value)}"
+    raise TypeError(msg)
+
+
+@cache
+def reader(hint: Any) -> Read:
+    """A function that reads JSON as a value of type `hint`; it raises `MalformedError` for any other JSON."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        within = next((note for note in arguments[1:] if isinstance(note, Within)), None)
+        return reader(arguments[0]) if within is None else _exactly(int, within)
+    if origin in (Union, UnionType):
+        return _either([reader(argument) for argument in arguments])
+    if origin is tuple:
+        return _many(arguments[0]) if arguments[1:] == (...,) else _row(tuple, list(map(reader, arguments)))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        pairs = _many(tuple[arguments])  # type: ignore[valid-type]
+        return lambda value: dict(pairs(value))
+    if hint in (str, int, bool, NoneType):
+        return _exactly(hint)
+    if isinstance(hint, type) and issubclass(hint, tuple):
+        return _named_tuple(hint)
+    if is_dataclass(hint):
+        return _object(hint)
+    msg = f"{hint} does not say how to read it from a file: give the field a more exact annotation"
+    raise TypeError(msg)
+
+
+def _exactly(kind: Any, within: Within = _INTEGERS) -> Read:
+    def read(value: Any) -> Any:
+        if type(value) is not kind or (kind is int and not within.least <= value < within.limit):
+            refuse(f"{_shown(value)} in place of {_WORDS[kind]}")
+        return value
+
+    return read
+
+
+_WORDS = {str: "text", int: "an integer", bool: "true or false", NoneType: "null"}
+
+
+def _either(readers: list[Read]) -> Read:
+    *others, last = readers
+
+    def read(value: Any) -> Any:
+        for one in others:
+            with suppress(MalformedError):
+                return one(value)
+        return last(value)
+
+    return read
+
+
+def _many(hint: Any) -> Read:
+    read_one = reader(hint)
+
+    def read(value: Any) -> tuple[Any, ...]:
+        entries = _list(value)
+        # Most tables are of texts, and long.
+        if hint is str and set(map(type, entries)) <= {str}:
+            return tuple(entries)
+        return tuple(_at(number, read_one, entry) for number, entry in enumerate(entries))
+
+    return read
+
+
+def _row(make: Callable[[list[Any]], Any], readers: list[Read], least: int | None = None) -> Read:
+    def read(value: Any) -> Any:
+        entries = _list(value)
+        if not (len(readers) if least is None else least) <= len(entries) <= len(readers):
+            refuse(f"{len(entries)} values in place of {len(readers)}")
+        return make([_at(number, readers[number], entry) for number, entry in enumerate(entries)])
+
+    return read
+
+
+def _named_tuple(kind: Any) -> Read:
+    """Fields that a file does not have yet get their defaults."""
+    readers = [reader(hint) for hint in get_type_hints(kind, include_extras=True).values()]
+    return _row(lambda values: kind(*values), readers, len(readers) - len(kind._field_defaults))
+
+
+def _object(kind: Any) -> Read:
+    readers = {name: reader(hint) for name, hint in get_type_hints(kind, include_extras=True).items()}
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict) or value.keys() - readers.keys():
+            refuse(f"{_shown(value)} in place of {', '.join(readers)}")
+        return kind(**{name: _at(name, readers[name], entry) for name, entry in value.items()})
+
+    return read
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        refuse(f"{_shown(value)} in place of a list")
+    return value
+
+
+def _at(where: int | str, read: Read, value: Any) -> Any:
+    try:
+        return read(value)
+    except MalformedError as problem:
+        refuse(f"at {where}: {problem}")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "an object"
+    text = ascii(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"

@@ -1,0 +1,119 @@
+"""Reads the file of a recording as a `Trace`. The file is somebody else's: all of it is checked before it is used."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import IO, Any, get_type_hints
+
+from mtprof_nb.errors import LoadError
+from mtprof_nb.model.checks import problem_of
+from mtprof_nb.model.file import layout
+from mtprof_nb.model.file.archive import Archive
+from mtprof_nb.model.file.malformed import MalformedError, refuse
+from mtprof_nb.model.file.packed_columns import HEADER_BYTES, unpacked
+from mtprof_nb.model.file.plain_values import reader
+from mtprof_nb.model.schema import Column, Record, schema_of
+from mtprof_nb.model.trace import Trace
+
+_UPGRADE = "it was saved by a later version of mtprof_nb: upgrade this one"
+#: Positions of events have 32 bits.
+_MOST_ROWS = 1 << 31
+
+
+def read(path: str | os.PathLike[str]) -> Trace:
+    """The trace that was saved as `path`. `LoadError` says what is wrong with any other file."""
+    try:
+        with Path(path).open("rb") as file:
+            return _trace(file)
+    except MalformedError as problem:
+        msg = f"cannot load {os.fspath(path)!r}: {problem}; {problem.remedy}"
+        raise LoadError(msg) from None
+    except OSError as error:
+        msg = f"cannot load {os.fspath(path)!r}: {error.strerror or error}"
+        raise LoadError(msg) from error
+
+
+def _trace(file: IO[bytes]) -> Trace:
+    archive = Archive(file)
+    manifest = archive.read_manifest()
+    _check_version(manifest)
+    trace: Trace = _record(archive, "", Trace, manifest.get("trace"))
+    if archive.unread:
+        refuse(f"its member {min(archive.unread)!a} is unknown here", _UPGRADE)
+    if problem := problem_of(trace):
+        refuse(problem)
+    return trace
+
+
+def _check_version(manifest: Any) -> None:
+    if not isinstance(manifest, dict) or manifest.get("format") != layout.FORMAT:
+        refuse("it is a zip file of another kind", "name a file that save() wrote")
+    version = manifest.get("version")
+    if type(version) is not int or version < 1:
+        refuse("it does not tell its version")
+    if version > layout.VERSION:
+        refuse(f"its format has version {version}, and {layout.VERSION} is the latest known here", _UPGRADE)
+
+
+def _record(archive: Archive, name: str, kind: type[Record], said: Any) -> Any:
+    """The record in the field `name`, which the manifest describes by `said`."""
+    try:
+        if not isinstance(said, dict) or not isinstance(others := said.get("fields"), dict):
+            refuse("its description is missing")
+        described = reader(layout.Described)(said.get("rows"))
+        return kind(**_columns(archive, name, kind, described), **_fields(archive, kind, others))
+    except MalformedError as problem:
+        refuse(f"{name or 'trace'}: {problem}", problem.remedy)
+
+
+def _columns(archive: Archive, name: str, kind: type[Record], described: layout.Described) -> dict[str, Any]:
+    known, there = schema_of(kind).columns, dict(described.columns)
+    _check_names(there, known)
+    missing = [column.name for column in known.values() if not column.is_optional and column.name not in there]
+    if missing:
+        refuse(f"column {missing[0]!r} is missing")
+    if not 0 <= described.length < _MOST_ROWS:
+        refuse(f"it claims to have {described.length} rows")
+    archive.need(layout.bytes_of_columns(kind, described.length))
+    return {one: _column(archive, name, known[one], described.length, first) for one, first in there.items()}
+
+
+def _column(archive: Archive, name: str, column: Column, length: int, first: int | None) -> Any:
+    text = archive.read(layout.member_name(name, column), length * 8 + HEADER_BYTES)
+    try:
+        return unpacked(column, text, length, first)
+    except MalformedError as problem:
+        refuse(f"column {column.name!r}: {problem}")
+
+
+def _fields(archive: Archive, kind: type[Record], said: dict[str, Any]) -> dict[str, Any]:
+    schema, hints = schema_of(kind), get_type_hints(kind, include_extras=True)
+    known = [field for field in fields(kind) if field.name not in schema.columns]  # type: ignore[arg-type]
+    _check_names(said, [field.name for field in known])
+    found: dict[str, Any] = {}
+    for field in known:
+        if field.name not in said:
+            if field.default is MISSING and field.default_factory is MISSING:
+                refuse(f"{field.name!r} is missing")
+        elif field.name in schema.records and said[field.name] is not None:
+            found[field.name] = _record(archive, field.name, schema.records[field.name], said[field.name])
+        elif field.name in schema.records:
+            found[field.name] = None
+        else:
+            found[field.name] = _field(field.name, hints[field.name], said[field.name])
+    return found
+
+
+def _field(name: str, hint: Any, value: Any) -> Any:
+    try:
+        return reader(hint)(value)
+    except MalformedError as problem:
+        refuse(f"{name!r} {problem}")
+
+
+def _check_names(said: Any, known: Any) -> None:
+    unknown = set(said).difference(known)
+    if unknown:
+        refuse(f"{min(unknown)!a} is unknown here", _UPGRADE)
