@@ -31,11 +31,11 @@ when-installed = $(if $(call missing,$(1)),mkdir -p $(REPORTS) && echo "no $(cal
 
 ##@ Two commands to begin with
 .PHONY: demo
-demo: $(READY) ## profile a small training run, execute the quickstart, write a page to open
+demo: recorder ## profile a small training run, execute the quickstart, write a page to open
 	@$(BIN)/python scripts/demo.py
 
 .PHONY: test
-test: $(READY) ## all checks and tests; ends with what was skipped and why
+test: recorder ## all checks and tests; ends with what was skipped and why
 	@rm -rf $(REPORTS); failed=; \
 	for stage in $(STAGES); do \
 		echo; echo "== $$stage"; began=$$SECONDS; \
@@ -44,17 +44,21 @@ test: $(READY) ## all checks and tests; ends with what was skipped and why
 	done; \
 	$(BIN)/python scripts/summary.py $(REPORTS) $$failed
 
+.PHONY: recorder
+recorder: $(READY) ## compile the native recorder, if it is missing and there is a compiler
+	@$(BIN)/python -m mtprof_nb build --if-possible >/dev/null
+
 ##@ Notebooks
 .PHONY: lab
-lab: $(READY) ## open the quickstart in JupyterLab
+lab: recorder ## open the quickstart in JupyterLab
 	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_quickstart.ipynb
 
 .PHONY: outputs
-outputs: $(READY) ## execute the tutorials and save their outputs
+outputs: recorder ## execute the tutorials and save their outputs
 	@$(BIN)/python scripts/tutorials.py
 
 .PHONY: pictures
-pictures: $(READY) ## renew the pictures in docs/; needs chromium
+pictures: recorder ## renew the pictures in docs/; needs chromium
 	@$(BIN)/python scripts/pictures.py
 
 ##@ Parts of the tests
@@ -72,30 +76,30 @@ web: ## types, rules and unit tests of the JavaScript; needs node and npm
 	@$(call when-installed,node npm,$(NODE_TOOLS) && npm run --silent check && npm run --silent lint && npm test --silent)
 
 .PHONY: unit
-unit: $(READY) ## tests with hand-made traces and real runtimes
+unit: recorder ## tests with hand-made traces and real runtimes
 # One thread an op, or two workers and their thread pools would share the cores badly.
 	@OMP_NUM_THREADS=1 $(PYTEST) -q -n 2 tests --ignore=tests/kernel --ignore=tests/browser
 
 .PHONY: kernel
-kernel: $(READY) ## tests that drive a real Jupyter kernel
+kernel: recorder ## tests that drive a real Jupyter kernel
 	@$(call when-present,tests/kernel/test_*.py,$(PYTEST) -q tests/kernel)
 
 .PHONY: notebooks
-notebooks: $(READY) ## execute the tutorials and compare their outputs
+notebooks: recorder ## execute the tutorials and compare their outputs
 	@$(call when-present,notebooks/*.ipynb,$(PYTEST) -q \
 		--nbval --nbval-current-env --nbval-sanitize-with notebooks/sanitize.cfg notebooks)
 
 .PHONY: browser
-browser: $(READY) ## tests that drive a real JupyterLab in chromium
+browser: recorder ## tests that drive a real JupyterLab in chromium
 	@$(call when-present,tests/browser/test_*.py,$(PYTEST) -q tests/browser)
 
 ##@ Longer runs
 .PHONY: bench
-bench: $(READY) ## compare with other profilers, under ten minutes
+bench: recorder ## compare with other profilers, under ten minutes
 	@$(BIN)/python -m benchmarks
 
 .PHONY: bench-quick
-bench-quick: $(READY) ## compare in two minutes, with a wider spread
+bench-quick: recorder ## compare in two minutes, with a wider spread
 	@$(BIN)/python -m benchmarks --quick
 
 .PHONY: compat
@@ -107,13 +111,14 @@ compat: ## unit and kernel tests with another Python and torch: make compat PYTH
 		&& $(call requirements,dev) | grep -v '^torch==' > $(COMPAT)/dev.txt \
 		&& $(COMPAT)/bin/pip install -q --disable-pip-version-check "torch==$(TORCH)" -r $(COMPAT)/dev.txt -e . \
 		&& touch $(COMPAT)/.ready; }
+	@$(COMPAT)/bin/python -m mtprof_nb build --if-possible
 	@failed=; export OMP_NUM_THREADS=1; \
 	$(COMPAT)/bin/python -m pytest -q -n 2 tests --ignore=tests/kernel --ignore=tests/browser || failed=unit; \
 	$(COMPAT)/bin/python -m pytest -q tests/kernel || failed="$$failed kernel"; \
 	[ -z "$$failed" ] || { echo "failed: $$failed"; exit 1; }
 
 .PHONY: soak
-soak: $(READY) ## tests of faults, hostile input and long runs at full size
+soak: recorder ## tests of faults, hostile input and long runs at full size
 	@MTPROF_SOAK=1 OMP_NUM_THREADS=1 $(PYTEST) -s -m soak -o faulthandler_timeout=1800 tests
 
 ##@ Documentation

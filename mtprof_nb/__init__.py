@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mtprof_nb.capture.activities import ProfilerActivity, supported_activities
+    from mtprof_nb.capture.native.recorder_build import build_recorder
     from mtprof_nb.capture.schedule import ProfilerAction, schedule
     from mtprof_nb.capture.session import record_function, step, steps
-    from mtprof_nb.errors import ExportError, HookError, LoadError, MtprofError, MtprofWarning, SessionError
+    from mtprof_nb.errors import BuildError, ExportError, HookError, LoadError, MtprofError, MtprofWarning, SessionError
     from mtprof_nb.export.tensorboard import tensorboard_trace_handler
     from mtprof_nb.loading import load
     from mtprof_nb.model.trace import Trace
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BuildError",
     "ExportError",
     "HookError",
     "LoadError",
@@ -28,6 +30,7 @@ __all__ = [
     "SessionError",
     "Trace",
     "active",
+    "build_recorder",
     "last",
     "load",
     "load_ipython_extension",
@@ -44,9 +47,10 @@ __all__ = [
 #: Public names by module.
 _NAMES = {
     "capture.activities": ("ProfilerActivity", "supported_activities"),
+    "capture.native.recorder_build": ("build_recorder",),
     "capture.schedule": ("ProfilerAction", "schedule"),
     "capture.session": ("record_function", "step", "steps"),
-    "errors": ("ExportError", "HookError", "LoadError", "MtprofError", "MtprofWarning", "SessionError"),
+    "errors": ("BuildError", "ExportError", "HookError", "LoadError", "MtprofError", "MtprofWarning", "SessionError"),
     "export.tensorboard": ("tensorboard_trace_handler",),
     "loading": ("load",),
     "model.trace": ("Trace",),

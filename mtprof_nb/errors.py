@@ -29,6 +29,10 @@ class LoadError(MtprofError, OSError):
     """A recording could not be loaded: there is no such file, or it is damaged or of a kind that cannot be read."""
 
 
+class BuildError(MtprofError, RuntimeError):
+    """The native recorder could not be built: a compiler or headers are missing, or the compiler failed."""
+
+
 class MtprofWarning(UserWarning):
     """A recording is incomplete or an option has no effect; the message says which."""
 

@@ -23,7 +23,7 @@ NO_HOOKS = {"capture.shared", "capture.marks"}
 ANALYSIS = {"analysis", "analysis.lines", "analysis.memory"}
 ANSWERS = {*BASE, *ANALYSIS, "results"}
 OUTPUTS = {"export", "views", "views.charts", "views.tables", "views.static", "views.panel"}
-CAPTURE = {"capture", *OF_CAPTURE, "capture.marks"}
+CAPTURE = {"capture", *OF_CAPTURE, "capture.marks", "capture.native"}
 #: Imports against the direction that happen only in a call: results write and show themselves.
 ON_DEMAND = {
     # The registry names the runtimes, whose own files are nobody's code.
@@ -73,6 +73,8 @@ def _may_import(package: Path) -> dict[str, set[str]]:
         "cell": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler"},
         "magic": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "cell", "__init__"},
         "__init__": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "loading", "cell", "magic"},
+        "cli": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "loading", "cell", "__init__"},
+        "__main__": {"cli"},
     }
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mtprof_nb.capture.marks.marked_cell import CellMarker, marker_of
+from mtprof_nb.capture.native.background_build import start_build
+from mtprof_nb.capture.native.recorder_cache import SWITCH
 from mtprof_nb.cell.completion import match_flags
+from mtprof_nb.cell.recording import tell
 from mtprof_nb.cell.source import OneLiner, is_profiled, profiled
+from mtprof_nb.views.frontend import is_attended
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -22,6 +26,18 @@ def install(ip: InteractiveShell, magics: type[Magics]) -> None:
     ip.input_transformers_post.append(OneLiner(ip))
     CellMarker(ip, is_profiled).install()
     ip.Completer.custom_matchers.append(match_flags)
+    if is_attended(ip):
+        _start_build()
+
+
+def _start_build() -> None:
+    """Start to build the native recorder where it is missing. A program that executes notebooks never comes here."""
+    version = start_build()
+    if version is not None:
+        tell(
+            f"compiling a faster recorder for torch {version} in the background, once; cells are recorded without it "
+            f"until it is ready (the environment variable {SWITCH}=off prevents this)"
+        )
 
 
 def remove(ip: InteractiveShell, magics: type[Magics]) -> None:

@@ -22,6 +22,12 @@ def has_user(shell: Any) -> bool | None:
     return answer
 
 
+def is_attended(shell: Any) -> bool:
+    """Whether a person uses this shell: at a frontend, or at a terminal."""
+    answer = has_user(shell)
+    return sys.stdin is not None and sys.stdin.isatty() if answer is None else answer
+
+
 def is_unattended(shell: Any) -> bool:
     """Whether a program executes the notebook: its output is read without a kernel, where a widget does not work."""
     return has_user(shell) is False

@@ -70,6 +70,8 @@ def laboratory(folder: Path) -> Iterator[Laboratory]:
     environment = {
         **os.environ,
         "HOME": str(folder),
+        # The native recorder that `make` has built.
+        "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")),
         "JUPYTER_CONFIG_DIR": str(folder / "config"),
         "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
         "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),

@@ -1,0 +1,86 @@
+"""Builds the native recorder into the user's cache folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
+
+from mtprof_nb.capture.native.compiler import compile_recorder, find_compiler, include_folders
+from mtprof_nb.capture.native.recorder_cache import SWITCH, RecorderFiles, clean, is_switched_off, private_folder
+from mtprof_nb.capture.native.recorder_key import RecorderKey, key_of_installed_torch
+from mtprof_nb.errors import BuildError
+
+
+def build_recorder(force: bool = False) -> Path:
+    """Compile the native recorder for the installed torch and Python, and return the path of the binary.
+
+    This takes less than a minute, once: a binary that exists is kept unless `force` is true. It is written to the
+    folder `mtprof_nb/recorder` in the user's cache folder (`$XDG_CACHE_HOME`, or `~/.cache`), with the log beside it.
+
+    :raises BuildError: PyTorch, a C++ compiler or headers are missing, or the compiler fails.
+    """
+    key = checked_key()
+    files = _files_of(key)
+    with files.locked():
+        if force or not files.binary.exists():
+            _build(key, files)
+            clean(files.folder, key)
+    return files.binary
+
+
+def is_built() -> bool:
+    """Whether the recorder for this environment exists; `BuildError` if it cannot be built here."""
+    return _files_of(checked_key()).binary.exists()
+
+
+def earlier_failure() -> str | None:
+    """Why the last build of this recorder failed; None if it did not fail."""
+    with suppress(OSError):
+        return _files_of(checked_key()).failure.read_text(encoding="utf-8")
+    return None
+
+
+def _files_of(key: RecorderKey) -> RecorderFiles:
+    return RecorderFiles(private_folder(), key.name)
+
+
+def checked_key() -> RecorderKey:
+    """The key of the recorder to build; `BuildError` if this environment lacks what a build needs."""
+    if is_switched_off():
+        msg = f"the environment variable {SWITCH} is 'off': unset it to build the native recorder"
+        raise BuildError(msg)
+    key = key_of_installed_torch()
+    if key is None:
+        msg = "the native recorder needs PyTorch, which is not installed: install it first"
+        raise BuildError(msg)
+    find_compiler()
+    include_folders(key)
+    return key
+
+
+def _build(key: RecorderKey, files: RecorderFiles) -> None:
+    """Build in a folder of its own and move the binary into place; a failure is noted, so that nothing repeats it."""
+    workshop = files.folder / f"{files.name}-{token_hex(8)}"
+    try:
+        workshop.mkdir(mode=0o700)
+        files.log.write_bytes(b"")
+        compiled = workshop / "recorder.so"
+        compile_recorder(key, compiled, files.log)
+        compiled.chmod(0o700)
+        # On the disk before it gets its name: after a power failure, half a library would crash who loads it.
+        with compiled.open("rb") as file:
+            os.fsync(file.fileno())
+        compiled.replace(files.binary)
+        files.failure.unlink(missing_ok=True)
+    except Exception as error:
+        with suppress(OSError):
+            files.failure.write_text(str(error), encoding="utf-8")
+        if isinstance(error, OSError):
+            msg = f"the native recorder could not be written ({error}): free some space, or set XDG_CACHE_HOME"
+            raise BuildError(msg) from error
+        raise
+    finally:
+        shutil.rmtree(workshop, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""The program `mtprof` for the terminal: one subcommand a file."""

@@ -1,0 +1,331 @@
+"""Building the native recorder: what is written, what a failure leaves, and who may write to its folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import torch
+from recorder_workshop import Workshop
+
+import mtprof_nb as mtp
+from mtprof_nb.capture.native import compiler, recorder_build, recorder_cache, recorder_key
+from mtprof_nb.capture.native import recorder_loading as loading
+
+COMMAND = [sys.executable, "-m", "mtprof_nb", "build"]
+DAY_S = 24 * 3600
+
+
+def build_in(cache: Path) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"XDG_CACHE_HOME": str(cache)}
+    return subprocess.run(COMMAND, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recorder, really compiled; two workers of a run share it, and the later one waits for the lock."""
+    base = tmp_path_factory.getbasetemp()
+    is_shared = "PYTEST_XDIST_WORKER" in os.environ
+    ran = build_in((base.parent if is_shared else base) / "compiled")
+    if "no C++ compiler" in ran.stderr and os.environ.get("CI") != "true":
+        pytest.skip(ran.stderr)
+    assert ran.returncode == 0, ran.stderr
+    return Path(ran.stdout.strip())
+
+
+@pytest.fixture
+def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("MTPROF_RECORDER", raising=False)
+    monkeypatch.setattr(loading, "_loaded", None)
+    return Workshop(tmp_path, monkeypatch)
+
+
+def entries(workshop: Workshop) -> list[str]:
+    """The suffixes of what stands in the folder, all of one name."""
+    return sorted(path.name.removeprefix(workshop.files.name) for path in workshop.folder.iterdir())
+
+
+def test_the_compiled_recorder_is_private_has_its_log_beside_it_and_can_be_loaded(compiled: Path) -> None:
+    assert compiled.parent.parts[-2:] == ("mtprof_nb", "recorder")
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (compiled, compiled.parent)] == [0o700, 0o700]
+    assert sorted(path.suffix for path in compiled.parent.iterdir()) == [".lock", ".log", ".so"]
+    assert "-DNDEBUG" in compiled.with_suffix(".log").read_text()
+    assert torch.__version__ in compiled.name
+    assert loading.import_binary(compiled).__name__ == "_mtprof_recorder"
+
+
+def test_an_existing_recorder_is_kept_unless_it_is_forced(workshop: Workshop, compiled: Path) -> None:
+    workshop.copying(compiled)
+    first = mtp.build_recorder().stat().st_ino
+    assert mtp.build_recorder().stat().st_ino == first
+    assert workshop.calls == 1
+
+    assert mtp.build_recorder(force=True).stat().st_ino != first
+    assert workshop.calls == 2
+
+
+def test_a_failing_compiler_is_one_line_with_its_error_and_the_log(workshop: Workshop) -> None:
+    workshop.compiler('echo "made.cpp:3:1: error: it does not compile"; echo more; exit 1')
+
+    with pytest.raises(mtp.BuildError) as failed:
+        mtp.build_recorder()
+
+    message = str(failed.value)
+    assert "made.cpp:3:1: error: it does not compile" in message
+    assert repr(str(workshop.files.log)) in message
+    assert "\n" not in message
+    assert entries(workshop) == [".failed", ".lock", ".log"]
+    assert recorder_build.earlier_failure() == message
+    assert "more\n-> 1" in workshop.files.log.read_text()
+
+
+def test_a_failure_leaves_the_recorder_that_was_there_and_a_success_forgets_it(
+    workshop: Workshop, compiled: Path
+) -> None:
+    workshop.copying(compiled)
+    before = mtp.build_recorder().stat().st_ino
+    workshop.compiler("exit 1")
+    with pytest.raises(mtp.BuildError):
+        mtp.build_recorder(force=True)
+    assert workshop.files.binary.stat().st_ino == before
+
+    workshop.copying(compiled)
+    mtp.build_recorder(force=True)
+    assert recorder_build.earlier_failure() is None
+
+
+def test_a_recorder_that_cannot_be_loaded_is_not_put_into_place(workshop: Workshop) -> None:
+    workshop.compiler('echo "not a library" > "$target"')
+
+    with pytest.raises(mtp.BuildError, match=r"cannot be loaded \(ImportError: .*recorder\.so: file too short"):
+        mtp.build_recorder()
+    assert entries(workshop) == [".failed", ".lock", ".log"]
+
+
+def test_a_compiler_that_is_killed_is_a_failure(workshop: Workshop) -> None:
+    workshop.compiler('echo half > "$target"; kill -9 $$')
+
+    with pytest.raises(mtp.BuildError, match="could not be compiled"):
+        mtp.build_recorder()
+    assert entries(workshop) == [".failed", ".lock", ".log"]
+
+
+def test_without_a_compiler_the_error_says_which_to_install(workshop: Workshop) -> None:
+    workshop.patch.delenv("CXX", raising=False)
+    workshop.patch.setenv("PATH", str(workshop.root))
+
+    with pytest.raises(mtp.BuildError, match=r"no C\+\+ compiler: install g\+\+"):
+        mtp.build_recorder()
+    assert not workshop.folder.exists()
+
+
+def test_a_compiler_that_does_not_exist_is_named(workshop: Workshop) -> None:
+    workshop.patch.setenv("CXX", "ccache-of-mine g++")
+
+    with pytest.raises(mtp.BuildError, match="CXX names 'ccache-of-mine'"):
+        mtp.build_recorder()
+
+
+@pytest.mark.parametrize(
+    ("missing", "remedy"), [("torch", "install a build of PyTorch"), ("python", "apt-get install python3-dev")]
+)
+def test_missing_headers_are_named_with_their_remedy(workshop: Workshop, missing: str, remedy: str) -> None:
+    key = recorder_key.key_of_installed_torch()
+    assert key is not None
+    if missing == "torch":
+        key = recorder_key.RecorderKey(workshop.root, key.torch_version)
+    else:
+        workshop.patch.setattr(compiler.sysconfig, "get_path", lambda name: str(workshop.root))
+
+    with pytest.raises(mtp.BuildError, match=remedy):
+        compiler.include_folders(key)
+
+
+def test_without_torch_the_error_says_so(workshop: Workshop) -> None:
+    workshop.patch.setattr(recorder_key, "find_spec", lambda name: None)
+
+    with pytest.raises(mtp.BuildError, match="needs PyTorch, which is not installed"):
+        mtp.build_recorder()
+
+
+def test_the_name_depends_on_sources_flags_and_torch(workshop: Workshop) -> None:
+    names = {workshop.files.name}
+    sources = workshop.root / "source"
+    shutil.copytree(recorder_key.SOURCE, sources)
+    with (sources / "recorder.cpp").open("a") as file:
+        file.write("// changed\n")
+    with workshop.patch.context() as patch:
+        patch.setattr(recorder_key, "SOURCE", sources)
+        names.add(workshop.files.name)
+    with workshop.patch.context() as patch:
+        patch.setattr(recorder_key, "FLAGS", ("-O3",))
+        names.add(workshop.files.name)
+    other = workshop.root / "torch"
+    other.mkdir()
+    (other / "version.py").write_text("__version__ = '2.99.0+cpu'")
+    names.add(recorder_key.RecorderKey(other, "2.99.0+cpu").name)
+
+    assert len(names) == 4
+
+
+def test_two_builds_at_once_compile_once(workshop: Workshop, compiled: Path) -> None:
+    workshop.compiler(f'sleep 0.5; cp "{compiled}" "$target"')
+    with ThreadPoolExecutor(2) as threads:
+        built = [future.result() for future in [threads.submit(mtp.build_recorder) for _ in range(2)]]
+
+    assert built == [workshop.files.binary] * 2
+    assert workshop.calls == 1
+
+
+def test_a_folder_that_others_may_write_to_is_refused(workshop: Workshop, compiled: Path) -> None:
+    workshop.folder.mkdir(parents=True)
+    shutil.copy(compiled, workshop.files.binary)
+    for path in (workshop.folder, workshop.folder.parent):
+        for mode in (0o720, 0o702, 0o1777):
+            path.chmod(mode)
+            with pytest.raises(mtp.BuildError, match="another user could write"):
+                mtp.build_recorder()
+            assert loading.recorder() is None
+            assert f"another user could write to {str(path)!r}" in (loading.why_not() or "")
+        path.chmod(0o755)
+    assert loading.recorder() is not None
+
+
+def test_a_folder_above_may_be_shared_if_nobody_else_can_rename_what_is_in_it(workshop: Workshop) -> None:
+    workshop.folder.mkdir(parents=True)
+    shared = workshop.folder.parent.parent
+    shared.chmod(0o1777)
+    recorder_cache.check_private(workshop.folder)
+
+    shared.chmod(0o777)
+    with pytest.raises(mtp.BuildError, match="another user could write"):
+        recorder_cache.check_private(workshop.folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
+def test_a_folder_of_another_user_is_refused(workshop: Workshop) -> None:
+    workshop.folder.mkdir(parents=True)
+    for path in (workshop.folder, workshop.folder.parent, workshop.folder.parent.parent):
+        os.chown(path, 12_345, -1)
+        with pytest.raises(mtp.BuildError, match="another user could write"):
+            recorder_cache.private_folder()
+        os.chown(path, 0, -1)
+
+
+def test_a_cache_that_cannot_be_made_names_the_variable_that_moves_it(workshop: Workshop) -> None:
+    (workshop.root / "cache").write_text("a file")
+
+    with pytest.raises(mtp.BuildError, match="set XDG_CACHE_HOME to a folder of your own"):
+        mtp.build_recorder()
+
+
+def test_a_relative_cache_folder_is_not_used(workshop: Workshop) -> None:
+    workshop.patch.setenv("XDG_CACHE_HOME", "relative")
+    workshop.patch.setenv("HOME", str(workshop.root))
+
+    assert workshop.root in recorder_cache.cache_folder().parents
+
+
+def test_a_build_cleans_what_was_not_used_for_long(workshop: Workshop, compiled: Path) -> None:
+    key = recorder_key.key_of_installed_torch()
+    assert key is not None
+    workshop.folder.mkdir(parents=True)
+    ages = {
+        f"{key.family}1111.so": 3,
+        f"{key.family}1111.log": 3,
+        f"{key.family}2222.so": 1,
+        "torch1.0-cpython-311-3333.so": 61,
+        "torch1.0-cpython-311-4444.so": 59,
+        f"{key.name}-killed": 3,
+        f"{key.name}-running": 0,
+    }
+    for name, days in ages.items():
+        path = workshop.folder / name
+        path.mkdir() if "." not in name.removeprefix(key.name) else path.touch()
+        used = time.time() - days * DAY_S
+        os.utime(path, (used, used))
+    workshop.copying(compiled)
+    mtp.build_recorder()
+
+    kept = {f"{key.family}2222.so", "torch1.0-cpython-311-4444.so", f"{key.name}-running"}
+    assert {path.name for path in workshop.folder.iterdir()} - kept == {
+        f"{key.name}{suffix}" for suffix in (".so", ".log", ".lock")
+    }
+    assert kept <= {path.name for path in workshop.folder.iterdir()}
+
+
+def test_loading_counts_as_use(workshop: Workshop, compiled: Path) -> None:
+    workshop.folder.mkdir(parents=True, mode=0o700)
+    shutil.copy(compiled, workshop.files.binary)
+    os.utime(workshop.files.binary, (0, 0))
+
+    assert loading.recorder() is not None
+    assert time.time() - workshop.files.binary.stat().st_mtime < DAY_S
+
+
+def test_without_a_recorder_nothing_is_loaded_and_the_reason_is_known(workshop: Workshop) -> None:
+    assert loading.recorder() is None
+    assert loading.why_not() == "it has not been built: mtprof_nb.build_recorder() builds it"
+    assert not workshop.folder.exists()
+
+    workshop.compiler("exit 1")
+    with pytest.raises(mtp.BuildError) as failed:
+        mtp.build_recorder()
+    assert loading.why_not() == str(failed.value)
+
+    with workshop.files.locked():
+        assert loading.why_not() == "it is being built"
+
+
+def test_a_damaged_recorder_is_none_and_one_that_is_built_again_is_loaded(workshop: Workshop, compiled: Path) -> None:
+    workshop.folder.mkdir(parents=True, mode=0o700)
+    workshop.files.binary.write_text("not a library")
+    assert loading.recorder() is None
+    assert "it cannot be loaded" in (loading.why_not() or "")
+
+    workshop.copying(compiled)
+    mtp.build_recorder(force=True)
+    module = loading.recorder()
+    assert module is not None
+    assert loading.recorder() is module
+    assert loading.why_not() is None
+
+
+def test_the_switch_prevents_building_and_loading(workshop: Workshop, compiled: Path) -> None:
+    workshop.folder.mkdir(parents=True, mode=0o700)
+    shutil.copy(compiled, workshop.files.binary)
+    assert loading.recorder() is not None
+
+    workshop.patch.setenv("MTPROF_RECORDER", "off")
+    assert loading.recorder() is None
+    assert loading.why_not() == "the environment variable MTPROF_RECORDER is 'off'"
+    with pytest.raises(mtp.BuildError, match="MTPROF_RECORDER is 'off'"):
+        mtp.build_recorder()
+
+
+def test_where_torch_is_not_imported_nothing_is_loaded(workshop: Workshop) -> None:
+    workshop.patch.delitem(sys.modules, "torch")
+
+    assert loading.recorder() is None
+    assert loading.why_not() == "torch is not imported"
+
+
+def test_the_command_fails_with_one_line_and_succeeds_if_it_may(tmp_path: Path) -> None:
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "MTPROF_RECORDER": "off"}
+    runs = [
+        subprocess.run([*COMMAND, *flags], env=environment, capture_output=True, text=True, check=False)
+        for flags in ([], ["--if-possible"])
+    ]
+
+    assert [ran.returncode for ran in runs] == [1, 0]
+    assert [ran.stdout for ran in runs] == ["", ""]
+    assert runs[0].stderr.startswith("mtprof: the environment variable MTPROF_RECORDER is 'off'")
+    assert [ran.stderr.count("\n") for ran in runs] == [1, 1]
