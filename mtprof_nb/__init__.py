@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mtprof_nb.capture.session import record_function, step, steps
     from mtprof_nb.errors import BuildError, ExportError, HookError, LoadError, MtprofError, MtprofWarning, SessionError
     from mtprof_nb.export.tensorboard import tensorboard_trace_handler
-    from mtprof_nb.loading import load
+    from mtprof_nb.loading.recordings import load
     from mtprof_nb.model.trace import Trace
     from mtprof_nb.profiler import active, last, profile
 
@@ -52,7 +52,7 @@ _NAMES = {
     "capture.session": ("record_function", "step", "steps"),
     "errors": ("BuildError", "ExportError", "HookError", "LoadError", "MtprofError", "MtprofWarning", "SessionError"),
     "export.tensorboard": ("tensorboard_trace_handler",),
-    "loading": ("load",),
+    "loading.recordings": ("load",),
     "model.trace": ("Trace",),
     "profiler": ("active", "last", "profile"),
 }

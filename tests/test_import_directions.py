@@ -68,7 +68,7 @@ def _may_import(package: Path) -> dict[str, set[str]]:
         "views.charts": {*ANSWERS, "views"},
         "views.static": {*ANSWERS, "views", "views.tables", "views.charts"},
         "views.panel": {*ANSWERS, *OUTPUTS},
-        "loading": {*ANSWERS, "model.file"},
+        "loading": {*ANSWERS, "model.file", "reading", "views"},
         "profiler": {*ANSWERS, *OUTPUTS, *CAPTURE},
         "cell": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler"},
         "magic": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "cell", "__init__"},

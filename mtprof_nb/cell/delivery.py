@@ -23,7 +23,8 @@ def deliver(ip: InteractiveShell, flags: Flags, prof: profile, ending: Ending) -
     if flags.out is not None:
         ip.user_ns[flags.out] = prof
     if flags.dump is not None:
-        _attempt("written", partial(prof.export_chrome_trace, flags.dump))
+        write = prof.save if flags.dump.suffix == ".mtp" else prof.export_chrome_trace
+        _attempt("written", partial(write, flags.dump))
     if flags.text is not None:
         _attempt("written", partial(_write_table, prof, flags, flags.text))
     if ending.is_silent:

@@ -16,7 +16,7 @@ from mtprof_nb.capture.schedule import schedule
 RECORD_FLAGS = ("with_stack", "record_shapes", "profile_memory", "with_flops", "with_modules")
 SCHEDULE_KEYS = ("wait", "warmup", "active", "repeat", "skip_first", "skip_first_wait")
 ACTIVITIES = tuple(activity.value.lower() for activity in ProfilerActivity)
-DUMP_SUFFIXES = (".json", ".json.gz")
+DUMP_SUFFIXES = (".mtp", ".json", ".json.gz")
 
 
 def _require(is_valid: bool, problem: str) -> None:
@@ -79,7 +79,7 @@ def _new_file(text: str) -> Path:
 
 
 def _trace_file(text: str) -> Path:
-    _require(text.endswith(DUMP_SUFFIXES), f"{text!r} has no known suffix: end it in {' or '.join(DUMP_SUFFIXES)}")
+    _require(text.endswith(DUMP_SUFFIXES), f"{text!r} has no known suffix: end it in {', '.join(DUMP_SUFFIXES)}")
     return _new_file(text)
 
 
@@ -136,7 +136,14 @@ OPTIONS = (
     Option(("-q", "--quiet"), "quiet", "show nothing", negatable=True),
     Option(("-s", "--sort"), "sort", "sort the table by this column", _sort_key, "KEY", values=SORT_KEYS),
     Option(("-l", "--limit"), "limit", "show at most N rows", _positive, "N"),
-    Option(("-D", "--dump"), "dump", "write a Chrome trace, .json or .json.gz", _trace_file, "FILE", can_default=False),
+    Option(
+        ("-D", "--dump"),
+        "dump",
+        "save the recording, .mtp, or a Chrome trace of it, .json or .json.gz",
+        _trace_file,
+        "FILE",
+        can_default=False,
+    ),
     Option(("-T", "--text"), "text", "write the table as text", _new_file, "FILE", can_default=False),
     Option(("--show-all",), "show_all", "show Python frames, including IPython's", negatable=True),
 )

@@ -139,7 +139,7 @@ def test_a_backslash_is_part_of_a_file_name() -> None:
         ("--schedule wait=1", "active must be at least 1", "no step would be recorded"),
         ("-o 1st", "'1st' cannot name a variable", "plain Python name"),
         ("-o a.b", "'a.b' cannot name a variable", "plain Python name"),
-        ("-D trace.txt", "'trace.txt' has no known suffix", ".json or .json.gz"),
+        ("-D trace.txt", "'trace.txt' has no known suffix", ".mtp, .json, .json.gz"),
         ("-D nowhere/t.json", "'nowhere' is not a directory", "create it first"),
         ("-T .", "'.' is a directory", "name a file in it"),
         ("--name 'open", "no closing quotation", "-h lists every flag"),

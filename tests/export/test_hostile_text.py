@@ -2,18 +2,21 @@
 
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from traces import event, make_trace
+from traces import differences, event, make_trace
 
+from mtprof_nb import load
 from mtprof_nb.export import chrome_trace
 from mtprof_nb.export import collapsed_stacks as stacks
 from mtprof_nb.model.trace import Trace, Track
 from mtprof_nb.results.averages import key_averages
+from mtprof_nb.results.loaded_recording import Recording
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -82,6 +85,20 @@ def test_every_other_text_of_a_chrome_trace_reads_back_too(
     assert document["trace_id"] == module
     named = [one["args"]["name"] for one in document["traceEvents"] if one["name"] == "thread_name"]
     assert set(named) == {thread or "thread 1"}
+
+
+@given(st.lists(TEXT, min_size=8, max_size=8))
+@example(HOSTILE[:8])
+@example(HOSTILE[4:])
+def test_every_text_of_a_saved_recording_comes_back(texts: list[str]) -> None:
+    name, file, function, module, key, text, label, source = texts
+    rows = [event(name, 1, 2, stack=((file, 3, function),), module=module, line=(file, 3), shapes=(), dtypes=(key,))]
+    trace = replace(make_trace(rows, metadata={key: text}, host=text, label=label), sources={file: source})
+    with tempfile.TemporaryDirectory() as folder:
+        Recording(trace).save(Path(folder) / "run.mtp")
+        loaded = load(Path(folder) / "run.mtp").trace
+
+    assert differences(loaded, trace) == []
 
 
 @given(TEXT, TEXT)

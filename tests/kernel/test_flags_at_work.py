@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mtprof_nb import load
 from mtprof_nb.capture.registry import HOOK_KINDS
 
 if TYPE_CHECKING:
@@ -117,6 +118,15 @@ def test_the_trace_is_dumped(kernel: Kernel, tmp_path: Path, suffix: str) -> Non
     text = gzip.decompress(path.read_bytes()) if suffix.endswith("gz") else path.read_bytes()
 
     assert "aten::mm" in {event["name"] for event in json.loads(text)["traceEvents"]}
+
+
+def test_the_recording_is_saved_and_loads_in_another_process_with_its_lines(kernel: Kernel, tmp_path: Path) -> None:
+    kernel.run(f"%%mtprofile -q -D {tmp_path / 'run.mtp'}\n{OPS}")
+    expected = kernel.last("[(row.source, row.count) for row in prof.lines()]")
+    loaded = load(tmp_path / "run.mtp")
+
+    assert [(row.source, row.count) for row in loaded.lines()] == expected
+    assert loaded.name == kernel.last("prof.name")
 
 
 @pytest.mark.parametrize("key", ["count", "calls"])

@@ -16,25 +16,15 @@ import pytest
 from synthetic import training_run
 
 import mtprof_nb as mtp
-from mtprof_nb.model.trace import Trace
+from mtprof_nb.results.loaded_recording import Recording
 from mtprof_nb.results.recording_results import Results
 
 TESTS = Path(__file__).parent.parent
 OLD = b"the old file"
 
 
-class Finished(Results):
-    """A profile that has stopped."""
-
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-
-    @property
-    def trace(self) -> Trace:
-        return self._trace
-
-
 EXPORTS: dict[str, Callable[[Results, Any], None]] = {
+    "run.mtp": lambda prof, path: prof.save(path),
     "trace.json": lambda prof, path: prof.export_chrome_trace(path),
     "trace.json.gz": lambda prof, path: prof.export_chrome_trace(path),
     "stacks.txt": lambda prof, path: prof.export_stacks(path),
@@ -48,8 +38,8 @@ EXPORTS: dict[str, Callable[[Results, Any], None]] = {
 
 
 @pytest.fixture(scope="module")
-def finished() -> Finished:
-    return Finished(training_run(20_000))
+def finished() -> Recording:
+    return Recording(training_run(20_000))
 
 
 @pytest.fixture
@@ -69,7 +59,7 @@ def listed(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [name for name in EXPORTS if not name.startswith("averages")])
-def test_a_full_disk_keeps_the_old_file_and_says_so(name: str, finished: Finished, small_disk: Path) -> None:
+def test_a_full_disk_keeps_the_old_file_and_says_so(name: str, finished: Recording, small_disk: Path) -> None:
     target = small_disk / name
     target.write_bytes(OLD)
     filler = small_disk / "filler"
@@ -83,7 +73,7 @@ def test_a_full_disk_keeps_the_old_file_and_says_so(name: str, finished: Finishe
 
 @pytest.mark.parametrize("name", EXPORTS)
 def test_every_export_replaces_its_file_as_a_whole(
-    name: str, finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, finished: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / name
     target.write_bytes(OLD)
@@ -102,7 +92,7 @@ def test_every_export_replaces_its_file_as_a_whole(
 
 
 @pytest.mark.parametrize("name", EXPORTS)
-def test_a_folder_and_a_missing_folder_are_told_with_what_to_do(name: str, finished: Finished, tmp_path: Path) -> None:
+def test_a_folder_and_a_missing_folder_are_told_with_what_to_do(name: str, finished: Recording, tmp_path: Path) -> None:
     folder = tmp_path / name
     folder.mkdir()
     with pytest.raises(mtp.ExportError, match="it is a folder: name a file in it"):
@@ -128,7 +118,7 @@ while True:
 @pytest.mark.soak
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
 def test_an_export_that_is_killed_leaves_a_whole_file_and_at_most_one_temporary(
-    finished: Finished, tmp_path: Path, rounds: Callable[[int, int], int]
+    finished: Recording, tmp_path: Path, rounds: Callable[[int, int], int]
 ) -> None:
     target, lot = tmp_path / "trace.json", random.Random(8)
     left_over = 0

@@ -1,0 +1,1 @@
+"""`load`: a recording from one file or from many."""
