@@ -119,7 +119,7 @@ def _analyse(kept: Trace, folder: Path) -> Sample:
     from mtprof_nb.analysis.stack_metrics import stack_totals
     from mtprof_nb.export import chrome_trace
     from mtprof_nb.results.averages import key_averages
-    from mtprof_nb.views.charts.timeline_picture import Timeline
+    from mtprof_nb.views.charts.timeline_blocks import Timeline
 
     def timed(work: Callable[[Trace], object]) -> float:
         trace = replace(kept)
@@ -131,16 +131,16 @@ def _analyse(kept: Trace, folder: Path) -> Sample:
     chart = Timeline(kept)
     begin, end = chart.whole_ns
     width = (end - begin) * _WINDOW_EVENTS // len(kept)
-    chart.picture(begin, end)
+    chart.window(begin, end)
     lap = Lap()
     for part in range(10):
         left = begin + (end - begin - width) * part // 10
-        chart.picture(left, left + width)
+        chart.window(left, left + width)
     lap("window")
     return {
         **lap.times,
         "averages": timed(lambda trace: key_averages(trace).table(sort_by="self_cpu_time_total")),
-        "timeline": timed(lambda trace: (one := Timeline(trace)).picture(*one.whole_ns)),
+        "timeline": timed(lambda trace: (one := Timeline(trace)).window(*one.whole_ns)),
         "stacks": timed(lambda trace: (call_tree(trace), stack_totals(trace))),
         "export": timed(lambda trace: chrome_trace.write(trace, folder / f"{len(kept)}.json")),
     }

@@ -50,7 +50,7 @@ def _kilobytes(rounds: Rounds, what: str) -> Spread:
 
 
 def _panel(kept: Trace) -> Sample:
-    """A page shows a panel, which asks for plotly.js, then another panel of the same page."""
+    """A page shows a panel, then another one."""
     from dataclasses import replace
 
     from mtprof_nb.views.panel.show_panel import panel
@@ -59,7 +59,6 @@ def _panel(kept: Trace) -> Sample:
         lap = Lap()
         widget = panel(replace(kept))
         lap("made")
-        widget._handle_custom_msg({"number": "1", "ask": "plotly"}, [])
         first = sent()
         again = panel(replace(kept))
         second = sent() - first
@@ -75,7 +74,7 @@ def _figure_widget(kept: Trace) -> Sample:
 
     import plotly.graph_objects as go
 
-    from mtprof_nb.views.charts.timeline_tab import timeline
+    from mtprof_nb.views.charts.timeline_figure import timeline
 
     with _sent_bytes() as sent:
         lap = Lap()

@@ -130,27 +130,27 @@ class Results:
 
     def timeline(self, *, python: bool = False) -> Figure:
         """The timeline as a plotly figure; `python` adds Python frames."""
-        from mtprof_nb.views.charts import timeline_tab
+        from mtprof_nb.views.charts import timeline_figure
 
-        return timeline_tab.timeline(self.trace, python)
+        return timeline_figure.timeline(self.trace, python)
 
     def sunburst(self, metric: str = "self") -> Figure:
         """The stacks as a plotly sunburst, sized by `metric`: self, count, memory or device."""
-        from mtprof_nb.views.charts import stack_charts
+        from mtprof_nb.views.charts import stack_figures
 
-        return stack_charts.sunburst(self.trace, metric)
+        return stack_figures.sunburst(self.trace, metric)
 
     def icicle(self, metric: str = "self") -> Figure:
         """The stacks as a plotly icicle, sized by `metric`: self, count, memory or device."""
-        from mtprof_nb.views.charts import stack_charts
+        from mtprof_nb.views.charts import stack_figures
 
-        return stack_charts.icicle(self.trace, metric)
+        return stack_figures.icicle(self.trace, metric)
 
     def memory(self) -> Figure:
         """Allocated bytes over time as a plotly figure; `ValueError` where none were recorded."""
-        from mtprof_nb.views.charts import memory_chart
+        from mtprof_nb.views.charts import memory_figure
 
-        return memory_chart.memory(self.trace)
+        return memory_figure.memory(self.trace)
 
     def operators(self) -> Panel:
         """The interactive table of operators alone, as a widget."""

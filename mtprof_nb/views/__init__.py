@@ -1,1 +1,1 @@
-"""Plotly figures and widgets for a notebook: functions of a `Trace`."""
+"""The panel of a notebook, and plotly figures: functions of a `Trace`."""

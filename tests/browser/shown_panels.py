@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import drawn
 from laboratory import Page
 
 from mtprof_nb.views.panel.tabs import TABS
@@ -63,7 +64,7 @@ class Shown:
     def timeline(self, number: int = FULL) -> Any:
         """The timeline of a panel, drawn, with everything in its window."""
         body = self.open("Timeline", number)
-        body.locator(".barlayer path").first.wait_for(timeout=30_000)
+        drawn.wait_for(body, "shapes.some(({ bar }) => bar !== undefined)")
         body.get_by_role("button", name="Show the whole recording").click()
         return body
 

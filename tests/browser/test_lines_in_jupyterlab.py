@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import drawn
 import pytest
 from laboratory import Laboratory, Page
 from playwright.sync_api import expect
@@ -176,15 +177,8 @@ def test_a_selected_line_is_lit_in_the_timeline(page: Page, body: Any) -> None:
     panel = page.panel()
     panel.get_by_role("tab", name="Timeline").click()
     timeline = panel.locator(".mtprof-body.mtprof-timeline")
-    timeline.locator(".barlayer path").first.wait_for(timeout=30_000)
-
-    lit = (
-        "() => [...document.querySelectorAll('.mtprof-timeline .barlayer path')]"
-        ".filter(path => Number(getComputedStyle(path).opacity) > 0.9).length"
-    )
-    dimmed = lit.replace("> 0.9", "< 0.5")
-    page.tab.wait_for_function(f"() => ({dimmed})() >= 3", timeout=10_000)
-    assert page.tab.evaluate(lit) >= 2
+    drawn.wait_for(timeline, "shapes.filter(({ isLit }) => isLit === false).length >= 3")
+    assert sum(bar["isLit"] for bar in drawn.bars(timeline)) >= 2
 
 
 def test_lines_are_walked_with_the_keyboard(page: Page, body: Any) -> None:

@@ -3,10 +3,13 @@
 import re
 from typing import Any
 
+import drawn
 import pytest
 from playwright.sync_api import expect
 from shown_panels import AGAIN, LONG, Shown, labels
 
+FADED = "[fill-opacity='0.15']"
+PLACE = "rect => ['x', 'y', 'width', 'height'].map((name) => rect.getAttribute(name))"
 pytestmark = pytest.mark.usefixtures("no_errors_on_the_console")
 
 
@@ -106,88 +109,120 @@ def test_a_selected_row_is_lit_in_timeline_and_stacks_and_the_rest_is_dimmed(run
     expect(chip).to_be_visible()
 
     timeline = run.timeline()
-    expect(timeline.locator(".barlayer .trace").nth(1).locator("path[style*='opacity: 0.16']").first).to_be_attached()
-    opacities = (
-        timeline.locator(".barlayer .trace")
-        .nth(1)
-        .locator("path")
-        .evaluate_all("paths => [...new Set(paths.map(path => path.style.opacity))].sort()")
-    )
-    assert opacities == ["0.16", "1"]
+    drawn.wait_for(timeline, "shapes.some(({ isLit }) => isLit === false)")
+    lit = {bar["label"] for bar in drawn.bars(timeline) if bar["isLit"]}
+    assert "aten::addmm" in lit
+    assert "aten::randn" not in lit
     stacks = run.open("Stacks")
-    faded = "path.surface[style*='fill-opacity: 0.15']"
-    expect(stacks.locator(faded).first).to_be_attached()
-    lit = stacks.locator("g.slice", has_text=re.compile("^addmm$")).locator("path.surface")
-    assert "fill-opacity: 1" in lit.get_attribute("style")
+    expect(stacks.locator(FADED).first).to_be_attached()
+    slice_ = stacks.locator(".mtprof-slice", has_text=re.compile("^addmm$"))
+    expect(slice_.locator("rect").first).to_have_attribute("fill-opacity", "1")
 
     chip.click()
     expect(chip).to_be_hidden()
-    expect(stacks.locator(faded)).to_have_count(0)
+    expect(stacks.locator(FADED)).to_have_count(0)
 
 
 def test_a_click_on_an_event_or_a_slice_selects_its_row(run: Shown) -> None:
     body = run.timeline()
-    run.page.drag(body.locator(".nsewdrag"), 0.30, 0.34)
-    name = body.locator(".textpoint text", has_text=re.compile("^AddmmB")).first
-    name.wait_for()
-    box = run.page.settled_box(name)
-    run.page.tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    run.page.drag(drawn.canvas(body), 0.30, 0.34)
+    expect(body.locator(".mtprof-count")).not_to_contain_text("2,967 events")
+    run.page.tab.mouse.click(*drawn.middle(body, "AddmmBackward0"))
     chip = run.panel().locator(".mtprof-chip")
     expect(chip).to_have_text("AddmmBackward0 ×")
 
     stacks = run.open("Stacks")
-    stacks.locator("g.slice", has_text=re.compile("^randn$")).click()
+    stacks.locator(".mtprof-slice", has_text=re.compile("^randn$")).click()
     expect(chip).to_have_text("aten::randn ×")
     operators = run.open("Operators")
     expect(operators.get_by_role("row", selected=True)).to_contain_text("aten::randn")
     chip.click()
-    run.open("Stacks").locator("g.slice").first.click()
+
+
+def test_the_pointer_is_told_what_it_is_on(run: Shown) -> None:
+    body = run.timeline()
+    run.page.drag(drawn.canvas(body), 0.30, 0.34)
+    expect(body.locator(".mtprof-count")).not_to_contain_text("2,967 events")
+    run.page.tab.mouse.move(*drawn.middle(body, "AddmmBackward0"))
+    tooltip = re.compile(r"AddmmBackward0.*µs.*backward, step \d.*train.py:21")
+    expect(body.get_by_role("tooltip")).to_contain_text(tooltip)
+    run.page.tab.mouse.move(0, 0)
+    expect(body.get_by_role("tooltip")).to_have_count(0)
+
+    memory = run.open("Memory")
+    box = run.page.settled_box(drawn.canvas(memory))
+    run.page.tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
+    expect(memory.get_by_role("tooltip")).to_contain_text(re.compile(r"iB on cpu, at .* by aten::|Backward0"))
+    run.page.tab.mouse.move(0, 0)
+    run.open("Stacks").locator(".mtprof-slice").first.hover()
+    expect(run.panel().get_by_role("tooltip")).to_contain_text("100.0 % of all")
 
 
 def test_every_slice_of_an_icicle_with_room_for_it_has_a_name(run: Shown) -> None:
-    run.open("Stacks", AGAIN).locator("g.slice").first.wait_for()
-    nameless = """() => [...document.querySelectorAll(".mtprof-stacks g.slice")].filter((slice) => {
-      const text = slice.querySelector("text");
-      const is_named = text?.textContent.trim() && text.getBoundingClientRect().width > 1;
-      return slice.querySelector("path").getBoundingClientRect().width > 60 && !is_named;
-    }).length"""
-    run.page.tab.wait_for_function(f"() => ({nameless})() === 0", timeout=5_000)
+    run.open("Stacks", AGAIN).locator(".mtprof-slice").first.wait_for()
+    nameless = run.page.tab.evaluate(
+        """() => [...document.querySelectorAll(".mtprof-slice")].filter((slice) =>
+          slice.querySelector("rect").getBoundingClientRect().width > 60 && !slice.querySelector("text")).length"""
+    )
+
+    assert nameless == 0
 
 
 def test_a_zoomed_icicle_stays_where_it_is_when_something_is_selected(run: Shown) -> None:
-    chip, faded = run.panel(AGAIN).locator(".mtprof-chip"), "path.surface[style*='fill-opacity: 0.15']"
-    level = "element => element.querySelector('.js-plotly-plot')._fullData[0].level"
+    chip = run.panel(AGAIN).locator(".mtprof-chip")
     stacks = run.open("Stacks", AGAIN)
-    stacks.locator("g.slice", has_text=re.compile("^AddmmBackward0$")).click()
+    focus = stacks.locator(".mtprof-slice", has_text=re.compile("^AddmmBackward0$"))
+    beside = stacks.locator(".mtprof-slice", has_text=re.compile("^linear$"))
+    expect(beside.first).to_be_visible()
+    focus.click()
     expect(chip).to_have_text("AddmmBackward0 ×")
-    expect(stacks.locator("g.slice", has_text=re.compile("^linear$"))).to_have_count(0)
-    zoomed = stacks.evaluate(level)
+    expect(beside).to_have_count(0)
+    zoomed = run.page.settled_box(focus.locator("rect"))
+    assert zoomed["width"] > 0.95 * stacks.bounding_box()["width"]
+    run.page.tab.mouse.move(0, 0)
+    place = focus.locator("rect").evaluate(PLACE)
 
     run.open("Operators", AGAIN).locator(".mtprof-row", has_text="aten::sum").first.click()
-    expect(run.open("Stacks", AGAIN).locator(faded).first).to_be_attached()
-    assert stacks.evaluate(level) == zoomed
+    expect(run.open("Stacks", AGAIN).locator(FADED).first).to_be_attached()
+    assert focus.locator("rect").evaluate(PLACE) == place
     chip.click()
-    expect(stacks.locator(faded)).to_have_count(0)
-    assert stacks.evaluate(level) == zoomed
+    expect(stacks.locator(FADED)).to_have_count(0)
+    assert focus.locator("rect").evaluate(PLACE) == place
     # By another number slices are others.
     stacks.get_by_label("Size by").select_option("count")
-    expect(stacks.locator("g.slice", has_text=re.compile("^linear$")).first).to_be_visible()
+    expect(beside.first).to_be_visible()
     stacks.get_by_label("Size by").select_option("self")
+
+
+def test_stacks_are_walked_with_the_keyboard_in_either_shape(run: Shown) -> None:
+    stacks = run.open("Stacks", AGAIN)
+    tree, cursor = stacks.get_by_role("tree"), stacks.locator(".mtprof-slice.mtprof-cursor")
+    for shape in ("Sunburst", "Icicle"):
+        stacks.get_by_role("button", name=shape).click()
+        tree.focus()
+        for _ in range(6):
+            tree.press("ArrowUp")
+        root = cursor.get_attribute("aria-label")
+        tree.press("ArrowDown")
+        expect(cursor).to_have_attribute("aria-level", "2")
+        assert tree.get_attribute("aria-activedescendant") == cursor.get_attribute("id")
+        tree.press("Enter")
+        tree.press("0")
+        tree.press("ArrowUp")
+        expect(cursor).to_have_attribute("aria-label", root)
 
 
 def test_zooming_brings_detail_that_was_not_there_and_a_double_click_brings_all_back(run: Shown) -> None:
     body = run.timeline(LONG)
     status = body.locator(".mtprof-count")
     expect(status).to_contain_text("400,029 events")
-    assert body.locator(".textpoint text", has_text="addmm").count() == 0
-
-    plot = body.locator(".nsewdrag")
+    plot = drawn.canvas(body)
     for _ in range(3):
         before = status.inner_text()
         run.page.drag(plot, 0.50, 0.55)
         expect(status).not_to_have_text(before)
     expect(status).to_contain_text(re.compile(r"µs: ([\d,]+) events, \1 blocks"))
-    expect(body.locator(".textpoint text", has_text="addmm").first).to_be_visible()
+    drawn.wait_for(body, "shapes.some(({ label, width }) => label === 'aten::addmm' && width > 20)")
 
     box = plot.bounding_box()
     run.page.tab.mouse.dblclick(box["x"] + 30, box["y"] + box["height"] - 4)
@@ -204,24 +239,6 @@ def test_the_timeline_is_worked_with_the_keyboard_and_never_has_more_than_two_th
         stage.press(key)
         if key in "+-":
             expect(status).not_to_have_text(before)
-        assert body.locator(".barlayer .trace").last.locator("path").count() <= 2_000
+        assert len(drawn.bars(body)) <= 2_000
     stage.press("0")
     expect(status).to_contain_text("400,029 events")
-
-
-def test_no_bar_is_drawn_longer_than_its_event_took(run: Shown) -> None:
-    plot = run.timeline().locator(".js-plotly-plot").element_handle()
-    run.page.tab.wait_for_function(
-        """plot => {
-          const trace = plot.data.find((trace) => trace.name === "events");
-          const { _length: pixels, range } = plot._fullLayout.xaxis;
-          const points = [...plot.querySelectorAll(".barlayer .trace:last-child g.point")];
-          const longer = points.filter((point) => {
-            const drawn = point.querySelector("path").getBBox().width;
-            return drawn > (trace.x[point.__data__.i] * pixels) / (range[1] - range[0]) + 1e-3;
-          });
-          return points.length > 500 && longer.length === 0;
-        }""",
-        arg=plot,
-        timeout=5_000,
-    )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+import drawn
 import pytest
 from laboratory import Laboratory, Page
 from playwright.sync_api import expect
@@ -53,12 +54,10 @@ def test_every_tab_tells_of_a_real_training_cell(lab: Laboratory, new_page: Call
     expect(panel.locator(".mtprof-chip")).to_have_text("aten::addmm ×")
 
     panel.get_by_role("tab", name="Timeline").click()
-    expect(panel.locator(".mtprof-timeline .barlayer path[style*='opacity: 0.16']").first).to_be_attached(
-        timeout=20_000
-    )
+    drawn.wait_for(panel.locator(".mtprof-timeline"), "shapes.some(({ isLit }) => isLit === false)")
     panel.get_by_role("tab", name="Stacks").click()
-    expect(panel.locator("g.slice", has_text=re.compile(r"forward.*Cell \[1\]:12")).first).to_be_visible()
+    expect(panel.locator(".mtprof-slice", has_text=re.compile(r"forward.*Cell \[1\]:12")).first).to_be_visible()
     panel.get_by_role("tab", name="Memory").click()
-    expect(panel.locator(".mtprof-memory .scatterlayer text")).to_contain_text(re.compile("^peak .*, Cell "))
+    drawn.wait_for(panel.locator(".mtprof-memory"), "shapes.some(({ label }) => /^peak .*, Cell /.test(label))")
     assert page.problems == []
     page.tab.close()

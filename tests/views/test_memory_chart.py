@@ -9,7 +9,8 @@ from traces import event, make_trace
 
 from mtprof_nb.analysis.memory.memory_curve import MemoryCurve
 from mtprof_nb.model.trace import Trace, empty_trace
-from mtprof_nb.views.charts.memory_chart import MemoryTab, byte_ticks, memory, outline
+from mtprof_nb.views.charts.memory_chart import MemoryTab, outline
+from mtprof_nb.views.charts.memory_figure import byte_ticks, memory
 from mtprof_nb.views.scene import Scene
 
 
@@ -27,14 +28,26 @@ def trace() -> Trace:
     )
 
 
-def test_the_curve_is_stepwise_and_lasts_to_the_end(trace: Trace) -> None:
-    curve, peak = MemoryTab(Scene(trace)).first()["picture"]["data"]
+def test_a_curve_has_the_bytes_after_each_change_and_its_cause(trace: Trace) -> None:
+    first = MemoryTab(Scene(trace)).first()
+    (curve,) = first["curves"]
 
-    assert curve["x"] == [1.5e-7, 3.5e-7, 5.5e-7, 1e-6]
-    assert curve["y"] == [1_024, 5_120, 1_024, 1_024]
-    assert curve["line"]["shape"] == "hv"
-    assert curve["hovertext"][1] == "<b>5.00 KiB</b> on cpu, at 0.350 µs<br>+4.00 KiB by aten::mm"
-    assert (peak["x"], peak["y"], peak["text"]) == ([3.5e-7], [5_120], ["peak 5.00 KiB by aten::mm"])
+    assert (first["whole_ns"], curve["title"]) == (1_000, "cpu")
+    assert (curve["time_ns"], curve["nbytes"]) == ([150, 350, 550], [1_024, 5_120, 1_024])
+    assert (curve["change"], curve["event"]) == ([0, 4_096, -4_096], [0, 1, 2])
+    assert [first["texts"]["names"][name] for name in curve["name"]] == ["aten::empty", "aten::mm", "free"]
+    assert [first["texts"]["lines"].get(line) for line in curve["line"]] == ["m.py:3", None, None]
+    assert (curve["peak"]["time_ns"], curve["peak"]["nbytes"], curve["peak"]["event"]) == (350, 5_120, 1)
+
+
+def test_the_figure_is_stepwise_and_lasts_to_the_end(trace: Trace) -> None:
+    curve, peak = memory(trace).data
+
+    assert list(curve.x) == [1.5e-7, 3.5e-7, 5.5e-7, 1e-6]
+    assert list(curve.y) == [1_024, 5_120, 1_024, 1_024]
+    assert curve.line.shape == "hv"
+    assert curve.hovertext[1] == "<b>5.00 KiB</b> on cpu, at 0.350 µs<br>+4.00 KiB by aten::mm"
+    assert (peak.x, peak.y, peak.text) == ((3.5e-7,), (5_120,), ("peak 5.00 KiB by aten::mm",))
 
 
 def test_the_peak_names_the_line_that_reached_it() -> None:
@@ -152,18 +165,18 @@ def test_a_window_is_answered_in_time_since_the_recording_began() -> None:
     tab = MemoryTab(Scene(trace))
     answer = tab.answer({"ask": "window", "begin_ns": 1_000_000, "end_ns": 2_000_000})
 
-    assert answer["picture"]["layout"]["xaxis"]["range"] == [0.001, 0.002]
-    x = answer["picture"]["data"][0]["x"]
-    assert x[0] <= 0.001
-    assert 0.002 <= x[-1] < 0.0025
+    assert answer["drawn_ns"] == [1_000_000, 2_000_000]
+    times = answer["curves"][0]["time_ns"]
+    assert times[0] <= 1_000_000
+    assert 2_000_000 <= times[-1] < 2_500_000
     json.dumps(answer)
 
 
-def test_markup_in_names_is_text() -> None:
+def test_markup_in_names_is_text_in_the_figure() -> None:
     trace = make_trace(
         [event("<script>", 0, 10, line=("<i>.py", 2))], allocations=[{"time_ns": 5, "nbytes": 64, "event": 0}]
     )
-    curve, peak = MemoryTab(Scene(trace)).first()["picture"]["data"]
+    curve, peak = memory(trace).data
 
-    assert peak["text"] == ["peak 64 B by &lt;script&gt;, &lt;i&gt;.py:2"]
-    assert "<script" not in curve["hovertext"][0]
+    assert list(peak.text) == ["peak 64 B by &lt;script&gt;, &lt;i&gt;.py:2"]
+    assert "<script" not in curve.hovertext[0]

@@ -11,7 +11,8 @@ from mtprof_nb.analysis.operator_rows import columns
 from mtprof_nb.analysis.summary import peak_bytes
 from mtprof_nb.model.trace import Recorded, Trace
 from mtprof_nb.results.line_table import Lines
-from mtprof_nb.views.charts.memory_chart import MemoryTab, memory
+from mtprof_nb.views.charts.memory_chart import MemoryTab
+from mtprof_nb.views.charts.memory_figure import memory
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static import static_page as static
 from mtprof_nb.views.strip import strip_of

@@ -70,21 +70,13 @@ def test_the_panel_carries_what_each_tab_draws_first(trace: Trace) -> None:
     assert "--profile-memory" in unpacked(panel.first["memory"])["empty"]
 
 
-def test_a_panel_is_small_and_has_no_plotly_in_its_state() -> None:
+def test_a_panel_is_small() -> None:
     panel = panels.panel(training_run(30_000))
     state = panel.get_state()
     nbytes = sum(len(value) for value in panel.first.values())
 
     assert len(state["_esm"]) + len(state["_css"]) < 60_000
     assert nbytes < 60_000
-    assert "plotly.js v" not in state["_esm"]
-
-
-def test_plotly_comes_out_of_the_installed_package_when_a_page_asks(trace: Trace) -> None:
-    content, buffers = asked(panels.panel(trace), ask="plotly")
-
-    assert content == {"number": "7"}
-    assert 500_000 < len(buffers[0]) < 2_000_000
 
 
 def test_a_tab_of_a_long_trace_is_worked_out_when_it_is_opened(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,18 +152,19 @@ def test_a_hundred_thousand_names_are_sent_in_part_and_counted_whole() -> None:
     assert set(first["rows"]["value"]["self_ns"]) == {8}
 
 
-def opacities(panel: Panel, selected: dict[str, Any] | None) -> list[float]:
-    """How strong each event of the whole timeline is drawn."""
+def lit_blocks(panel: Panel, selected: dict[str, Any] | None) -> list[bool] | None:
+    """Which events of the whole timeline are lit."""
     whole = {"begin_ns": 0, "end_ns": 60_000, "pixels": 800}
     answer = answered(panel, tab="timeline", ask="window", **whole, selected=selected)
-    strengths: list[float] = answer["picture"]["data"][2]["marker"]["opacity"]
-    return strengths
+    lit: list[bool] | None = answer["blocks"]["lit"]
+    return lit
 
 
-def faded(panel: Panel, selected: dict[str, Any] | None) -> list[bool]:
-    """Which slices of the stacks are faded; the first is the root."""
-    answer = answered(panel, tab="stacks", ask="chart", metric="self", shape="icicle", selected=selected)
-    return [colour.endswith("0.15)") for colour in answer["picture"]["data"][0]["marker"]["colors"]]
+def lit_slices(panel: Panel, selected: dict[str, Any] | None) -> list[int] | None:
+    """How far the slices of the stacks are lit; the first is the root."""
+    answer = answered(panel, tab="stacks", ask="chart", metric="self", selected=selected)
+    lit: list[int] | None = answer["slices"]["lit"]
+    return lit
 
 
 def test_selecting_a_row_lights_its_events_and_a_click_finds_the_row(trace: Trace) -> None:
@@ -180,9 +173,9 @@ def test_selecting_a_row_lights_its_events_and_a_click_finds_the_row(trace: Trac
     selected = {"grouping": "op", "row": row["row"]}
 
     assert row["rows"]["label"] == ["aten::add"]
-    assert opacities(panel, selected) == [0.16, 1.0]
-    assert faded(panel, selected) == [False, True, False]
-    assert opacities(panel, None) == [1.0, 1.0]
+    assert lit_blocks(panel, selected) == [False, True]
+    assert lit_slices(panel, selected) == [1, 0, 2]
+    assert lit_blocks(panel, None) is None
 
 
 def test_two_views_of_a_panel_with_their_own_selections_get_their_own_answers() -> None:
@@ -194,17 +187,10 @@ def test_two_views_of_a_panel_with_their_own_selections_get_their_own_answers() 
     panel = panels.panel(trace)
     table, listing = {"grouping": "op", "row": 0}, {"grouping": "source", "row": 1}
 
-    assert [opacities(panel, view) for view in (table, listing, table, None)] == [
-        [1.0, 0.16],
-        [0.16, 1.0],
-        [1.0, 0.16],
-        [1.0, 1.0],
+    assert [lit_blocks(panel, view) for view in (table, listing, table, None)] == [
+        *([True, False], [False, True], [True, False], None)
     ]
-    assert [faded(panel, view) for view in (listing, None, table)] == [
-        [False, True, False],
-        [False, False, False],
-        [False, False, True],
-    ]
+    assert [lit_slices(panel, view) for view in (listing, None, table)] == [[1, 0, 2], None, [1, 2, 0]]
     lit = [answered(panel, tab="lines", ask="lit", selected=view)["ids"] for view in (table, listing, None)]
     assert lit == [[0], [1], []]
 
@@ -216,14 +202,14 @@ def test_a_tab_that_is_opened_late_is_drawn_for_every_view_without_a_selection(
     monkeypatch.setattr("mtprof_nb.views.panel.widget.TABS", tuple(late))
     panel = panels.panel(trace)
 
-    answered(panel, tab="stacks", ask="chart", metric="self", shape="icicle", selected={"grouping": "op", "row": 1})
+    answered(panel, tab="stacks", ask="chart", metric="self", selected={"grouping": "op", "row": 1})
     asked(panel, tab="timeline", ask="first")
 
-    assert unpacked(panel.first["timeline"])["picture"]["data"][2]["marker"]["opacity"] == [1.0, 1.0]
+    assert unpacked(panel.first["timeline"])["blocks"]["lit"] is None
 
 
 def test_a_question_that_cannot_be_answered_gets_an_answer_that_says_so(trace: Trace) -> None:
-    content, buffers = asked(panels.panel(trace), tab="stacks", ask="chart", metric="speed", shape="icicle")
+    content, buffers = asked(panels.panel(trace), tab="stacks", ask="chart", metric="speed")
 
     assert content["error"].startswith("ValueError: no stacks by 'speed'")
     assert buffers == []
@@ -300,9 +286,32 @@ def test_modules_come_after_what_they_import() -> None:
         modules.in_order({"a.js": 'import { b } from "./b.js";\n', "b.js": 'import { a } from "./a.js";\n'})
 
 
-def test_every_tab_has_its_es_module() -> None:
-    script = modules.script(tuple(kind.name for kind in TABS))
+def test_linked_modules_keep_their_names_apart_and_hand_over_what_they_export() -> None:
+    script = modules.linked(
+        {
+            "b.js": 'import { one, Two } from "../a.js";\n/** Adds. */\nexport const three = () => one + Two.size;\n',
+            "a.js": "// The first.\nconst hidden = 1;\nexport const one = hidden;\nexport class Two {}\n",
+        }
+    )
 
-    packed = re.search(r'packed = "([^"]*)"', script)
+    assert script == (
+        "const modules = {};\n"
+        'modules["a.js"] = (() => {\nconst hidden = 1;\nconst one = hidden;\nclass Two {}\n'
+        "return { one, Two };\n})();\n"
+        'modules["b.js"] = (() => {\nconst { one, Two } = modules["a.js"];\nconst three = () => one + Two.size;\n'
+        "return { three };\n})();\n"
+    )
+
+
+def test_every_tab_has_its_es_module() -> None:
+    script = modules.panel_script(tuple(kind.name for kind in TABS))
+
+    assert all(f'modules["{kind.name}.js"] = ' in script for kind in TABS)
+
+
+def test_the_widget_has_the_script_in_a_packed_form() -> None:
+    tabs = tuple(kind.name for kind in TABS)
+    packed = re.search(r'packed = "([^"]*)"', modules.script(tabs))
+
     assert packed is not None
-    assert {f"{kind.name}.js" for kind in TABS} < set(unpacked(b64decode(packed[1])))
+    assert unpacked(b64decode(packed[1])) == f"{modules.panel_script(tabs)}export {{ render }};\n"

@@ -7,9 +7,9 @@ from traces import event, make_trace
 
 from mtprof_nb.analysis.calltree import call_tree
 from mtprof_nb.analysis.costs import averaged_costs, in_ops_ns
-from mtprof_nb.analysis.families import FAMILIES
 from mtprof_nb.model.trace import Trace, empty_trace
-from mtprof_nb.views.charts.stack_charts import StacksTab, icicle, slices, stack_chart, sunburst
+from mtprof_nb.views.charts.stack_charts import FILLS, StacksTab, slices, stack_chart
+from mtprof_nb.views.charts.stack_figures import icicle, sunburst
 from mtprof_nb.views.scene import Scene
 
 
@@ -37,29 +37,34 @@ def framed() -> Trace:
 
 
 def drawn(trace: Trace, metric: str = "self", chosen: np.ndarray | None = None) -> dict:
-    return stack_chart(trace).picture(metric, "icicle", chosen)["data"][0]
+    return stack_chart(trace).chart(metric, chosen)["slices"]
+
+
+def hovers(trace: Trace, metric: str = "self") -> list[str]:
+    """The hover texts of the figure's slices."""
+    return list(icicle(trace, metric).data[0].hovertext)
 
 
 def test_without_stacks_scopes_and_ops_are_drawn_as_they_nested(nested: Trace) -> None:
     chart = drawn(nested)
 
-    assert chart["labels"] == ["all", "train", "linear", "add", "mm"]
-    assert chart["parents"] == ["", "0", "1", "1", "2"]
-    assert chart["values"] == [1_000, 1_000, 600, 200, 400]
-    assert chart["branchvalues"] == "total"
-    colours = [FAMILIES[code].colour for code in (10, 0, 5, 0)]
-    assert chart["marker"]["colors"][1:] == colours
-    assert chart["hovertext"][2] == "<b>aten::linear</b><br>0.600 µs self time, 60.0 % of all<br>0.200 µs of it its own"
+    assert chart["label"] == ["all", "train", "linear", "add", "mm"]
+    assert chart["parent"] == [-1, 0, 1, 1, 2]
+    assert chart["total"] == [1_000, 1_000, 600, 200, 400]
+    assert chart["fill"][1:] == [10, 0, 5, 0]
+    assert chart["own"] == [0, 200, 200, 200, 400]
+    assert hovers(nested)[2] == "<b>aten::linear</b><br>0.600 µs self time, 60.0 % of all<br>0.200 µs of it its own"
 
 
 def test_frames_that_call_everything_are_told_at_the_root_and_leave_the_room_to_others(framed: Trace) -> None:
     chart = drawn(framed)
 
-    assert chart["labels"] == ["run", "deep  g.py:5", "add", "mm"]
-    assert chart["parents"] == ["", "0", "0", "1"]
-    assert chart["values"] == [400, 300, 100, 300]
-    assert chart["hovertext"][0].endswith("<br>called by main, a/f.py:9")
-    assert chart["hovertext"][1].startswith("<b>deep, a/g.py:5</b>")
+    assert chart["label"] == ["run", "deep  g.py:5", "add", "mm"]
+    assert chart["parent"] == [-1, 0, 0, 1]
+    assert chart["total"] == [400, 300, 100, 300]
+    assert stack_chart(framed).chart()["called_by"] == ["main, a/f.py:9"]
+    assert hovers(framed)[0].endswith("<br>called by main, a/f.py:9")
+    assert chart["full"][1] == "deep, a/g.py:5"
 
 
 def test_frames_that_only_pass_a_call_on_are_left_out_unless_everything_is_to_be_shown() -> None:
@@ -71,19 +76,19 @@ def test_frames_that_only_pass_a_call_on_are_left_out_unless_everything_is_to_be
     )
     chart = drawn(trace)
 
-    assert chart["labels"] == ["forward", "forward  linear.py:134", "add", "addmm"]
-    assert chart["marker"]["colors"][:2] == [FAMILIES[10].colour, "#a3adb8"], "mine, and the library's"
-    assert len(stack_chart(trace, python=True).picture("self", "icicle")["data"][0]["labels"]) == 5
+    assert chart["label"] == ["forward", "forward  linear.py:134", "add", "addmm"]
+    assert [FILLS[fill].title for fill in chart["fill"][:2]] == ["scope", "library code"], "mine, and the library's"
+    assert len(stack_chart(trace, python=True).chart()["slices"]["label"]) == 5
 
 
 def test_slices_are_sized_by_count_memory_or_device_time(nested: Trace) -> None:
     memory = make_trace([event("aten::mm", 0, 10)], allocations=[{"time_ns": 5, "nbytes": 4_096, "event": 0}])
     device = make_trace([event("aten::mm", 0, 10), event("k", 5, 8, kind="kernel", device="CUDA", launcher=0)])
 
-    assert drawn(nested, "count")["values"] == [4, 4, 2, 1, 1]
-    assert drawn(memory, "memory")["values"] == [4_096, 4_096]
-    assert "4.00 KiB allocated memory" in drawn(memory, "memory")["hovertext"][1]
-    assert drawn(device, "device")["values"] == [3, 3]
+    assert drawn(nested, "count")["total"] == [4, 4, 2, 1, 1]
+    assert drawn(memory, "memory")["total"] == [4_096, 4_096]
+    assert "4.00 KiB allocated memory" in hovers(memory, "memory")[1]
+    assert drawn(device, "device")["total"] == [3, 3]
 
 
 def test_allocated_memory_is_counted_whatever_was_released_since() -> None:
@@ -97,8 +102,8 @@ def test_allocated_memory_is_counted_whatever_was_released_since() -> None:
         ],
     )
 
-    assert drawn(trace, "memory")["labels"] == ["all", "linear", "mm"]
-    assert drawn(trace, "memory")["values"] == [4_416, 4_416, 4_160]
+    assert drawn(trace, "memory")["label"] == ["all", "linear", "mm"]
+    assert drawn(trace, "memory")["total"] == [4_416, 4_416, 4_160]
 
 
 def test_python_code_that_an_op_calls_counts_for_the_op() -> None:
@@ -112,8 +117,8 @@ def test_python_code_that_an_op_calls_counts_for_the_op() -> None:
     )
     chart = drawn(trace)
 
-    assert chart["values"][0] == in_ops_ns(trace) == 100
-    assert dict(zip(chart["labels"], chart["values"], strict=True)) == {
+    assert chart["total"][0] == in_ops_ns(trace) == 100
+    assert dict(zip(chart["label"], chart["total"], strict=True)) == {
         "train": 100,
         "MineBackward": 80,
         "backward  f.py:3": 20,
@@ -135,9 +140,10 @@ def test_small_slices_are_folded_into_one_that_says_how_many() -> None:
     trace = make_trace(rows)
     chart = drawn(trace)
 
-    assert chart["labels"] == ["all", "big", "other (30)"]
-    assert chart["values"] == [100_120, 100_000, 120]
-    assert chart["hovertext"][2].startswith("<b>30 small slices</b>")
+    assert chart["label"] == ["all", "big", "other (30)"]
+    assert chart["total"] == [100_120, 100_000, 120]
+    assert chart["folded"] == [0, 0, 30]
+    assert hovers(trace)[2].startswith("<b>30 small slices</b>")
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 400])
@@ -160,24 +166,24 @@ def test_many_equal_slices_are_still_bounded() -> None:
     trace = make_trace([event(f"op{number}", number * 10, number * 10 + 5) for number in range(3_000)])
     chart = drawn(trace)
 
-    assert len(chart["ids"]) <= 401
-    assert sum(chart["values"][1:]) == chart["values"][0] == 15_000
+    assert len(chart["label"]) <= 401
+    assert sum(chart["total"][1:]) == chart["total"][0] == 15_000
 
 
-def test_selected_events_keep_their_colour_and_the_way_to_them_most_of_it(nested: Trace) -> None:
+def test_slices_with_selected_events_are_lit_and_the_way_to_them_a_little(nested: Trace) -> None:
     chosen = np.array([nested.names[name] == "aten::mm" for name in nested.name])
-    colours = drawn(nested, chosen=chosen)["marker"]["colors"]
 
-    assert colours[4] == FAMILIES[0].colour
-    assert colours[2].endswith(",0.75)")
-    assert colours[3].endswith(",0.15)")
+    assert drawn(nested, chosen=chosen)["lit"] == [1, 1, 1, 0, 2]
+    assert drawn(nested)["lit"] is None
 
 
 def test_a_slice_is_clicked_as_an_event_and_a_frame_as_none(framed: Trace) -> None:
-    clicked = drawn(framed)["customdata"]
+    chart = drawn(framed)
 
-    assert [framed.names[name] if name >= 0 else None for _, name in clicked] == [None, None, "aten::add", "aten::mm"]
-    assert clicked[0] == [-1, -1]
+    assert [framed.names[name] if name >= 0 else None for name in chart["name"]] == [
+        *(None, None, "aten::add", "aten::mm")
+    ]
+    assert chart["event"] == [-1, -1, 1, 0]
 
 
 def test_the_figures_are_plotlys(nested: Trace) -> None:
@@ -186,13 +192,13 @@ def test_the_figures_are_plotlys(nested: Trace) -> None:
     assert list(icicle(nested).data[0]["values"]) == [1_000, 1_000, 600, 200, 400]
 
 
-def test_markup_in_names_is_text() -> None:
+def test_markup_in_names_is_text_in_the_figure() -> None:
     trace = make_trace([event("<script>", 0, 10, stack=[("<i>.py", 1, "<b>")]), event("x", 20, 30, stack=[])])
-    chart = drawn(trace)
+    figure = icicle(trace).data[0]
 
-    assert "&lt;b&gt;  &lt;i&gt;.py:1" in chart["labels"]
-    assert "&lt;script&gt;" in chart["labels"]
-    assert not any("<script" in text or "<i>" in text for text in chart["hovertext"])
+    assert "&lt;b&gt;  &lt;i&gt;.py:1" in figure.labels
+    assert "&lt;script&gt;" in figure.labels
+    assert not any("<script" in text or "<i>" in text for text in figure.hovertext)
 
 
 def test_the_tab_names_the_flag_for_source_frames_and_says_when_there_is_nothing(nested: Trace, framed: Trace) -> None:

@@ -1,20 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./canvas.js";
-import { escaped, fitted, fittedMiddle, plain, textWidth } from "#panel/label.js";
+import { fitted, fittedMiddle, shortName, textWidth } from "#panel/label.js";
 
 const FONT = "11px sans-serif";
 
-test("plain text comes out of a label of plotly's as it went in", () => {
-  const text = "operator<<(int&, std::vector<T>) &lt;";
-
-  assert.equal(plain(escaped(text)), text);
-  assert.equal(escaped("a<b>&c"), "a&lt;b&gt;&amp;c");
-});
-
-test("a label's markup is taken away, and its line breaks are what the caller wants", () => {
-  assert.equal(plain("<b>aten::mm</b><br>2.00 ms"), "aten::mm\n2.00 ms");
-  assert.equal(plain("a<br>b", ""), "ab");
+test("a short name has no namespace, and no prefix of autograd's engine", () => {
+  assert.equal(shortName("aten::mm"), "mm");
+  assert.equal(shortName("scope::"), "scope::");
+  assert.equal(shortName("mine"), "mine");
+  assert.equal(shortName("autograd::engine::evaluate_function: AddmmBackward0"), "AddmmBackward0");
 });
 
 test("a text that fits stays whole", () => {

@@ -1,26 +1,18 @@
-"""Phases above the lanes of a timeline, distinguished by pattern and name; colours are for op families."""
+"""Phases above the lanes of a timeline, one after the other on each thread."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from mtprof_nb.analysis.lanes import Lanes
-from mtprof_nb.analysis.lod import Blocks, Levels
+from mtprof_nb.analysis.lod import Levels
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.model.trace import OP, PHASES, Int8, Int64, Trace
-from mtprof_nb.views.units import duration
+from mtprof_nb.views.scene import Answer
 
-#: Space above a lane, in rows, and the height of the ribbon in it.
-ROOM, _HEIGHT = 0.85, 0.66
+#: Space above a lane, in rows.
+ROOM = 0.85
 _MOST_RUNS = 240
-_NAME_PIXELS = 64
-_HATCH = {"forward": "", "backward": "/", "optimizer": "|", "other": "."}
-
-Seconds = Callable[[Int64], list[float]]
 
 
 def outermost_ops(trace: Trace) -> Int64:
@@ -47,62 +39,13 @@ class PhaseRibbon:
         self._phase: Int8 = phase[begins]
         self._levels = Levels(lane if self.shown else np.full(len(lane), -1, np.int32), starts, ends - starts)
 
-    def traces(
-        self,
-        drawn: tuple[int, int],
-        visible: tuple[int, int],
-        scale: float,
-        lane_tops: list[float],
-        seconds: Seconds,
-    ) -> list[dict[str, Any]]:
-        """Plotly's traces of the window `drawn`: a bar for each phase, with its name in the `visible` part."""
-        pixels = round((drawn[1] - drawn[0]) * scale)
-        blocks = self._levels.window(*drawn, limit=_MOST_RUNS, pixels=pixels // 3)
+    def window(self, begin_ns: int, end_ns: int, pixels: int, origin_ns: int, most: int = _MOST_RUNS) -> Answer:
+        """Columns of the phases in a window: their lane, time since `origin_ns`, and the phase that took longest."""
+        blocks = self._levels.window(begin_ns, end_ns, limit=most, pixels=pixels // 3)
         codes = self._levels.parts(blocks, self._phase, len(PHASES)).dominant(len(blocks))
-        phases = [PHASES[code] for code in codes.tolist()]
-        y = np.array(lane_tops or [0.0])[blocks.row] + _HEIGHT / 2 + 0.05
-        return [_bars(blocks, phases, y, seconds), _names(blocks, phases, y, seconds, visible, scale)]
-
-
-def _bars(blocks: Blocks, phases: list[str], y: npt.NDArray[np.float64], seconds: Seconds) -> dict[str, Any]:
-    extent = blocks.end_ns - blocks.start_ns
-    texts = [f"<b>{phase}</b>, {duration(ns)}" for phase, ns in zip(phases, extent.tolist(), strict=True)]
-    pattern = {"shape": [_HATCH[phase] for phase in phases], "fgcolor": "#8a9199", "size": 5, "solidity": 0.14}
-    return {
-        "type": "bar",
-        "name": "phases",
-        "orientation": "h",
-        "base": seconds(blocks.start_ns),
-        "x": (extent / 1e9).tolist(),
-        "y": y.tolist(),
-        "width": _HEIGHT,
-        "marker": {
-            "color": "rgba(138,145,153,0.18)",
-            "pattern": {**pattern, "fillmode": "overlay"},
-            "line": {"width": 0},
-        },
-        "hovertext": texts,
-        "hoverinfo": "text",
-    }
-
-
-def _names(
-    blocks: Blocks,
-    phases: list[str],
-    y: npt.NDArray[np.float64],
-    seconds: Seconds,
-    visible: tuple[int, int],
-    scale: float,
-) -> dict[str, Any]:
-    left, right = np.maximum(blocks.start_ns, visible[0]), np.minimum(blocks.end_ns, visible[1])
-    wide = np.flatnonzero((right - left) * scale > _NAME_PIXELS)
-    return {
-        "type": "scatter",
-        "name": "phase names",
-        "mode": "text",
-        "x": seconds((left + (right - left) // 2)[wide]),
-        "y": y[wide].tolist(),
-        "text": [phases[block] for block in wide.tolist()],
-        "textfont": {"size": 10},
-        "hoverinfo": "skip",
-    }
+        return {
+            "lane": blocks.row.tolist(),
+            "start_ns": (blocks.start_ns - origin_ns).tolist(),
+            "length_ns": (blocks.end_ns - blocks.start_ns).tolist(),
+            "phase": codes.tolist(),
+        }

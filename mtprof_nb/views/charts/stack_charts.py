@@ -1,13 +1,12 @@
-"""Stacks as a sunburst or an icicle of the call tree, with small slices folded together."""
+"""Stacks: the call tree as slices for an icicle or a sunburst, with small slices folded together."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from mtprof_nb.analysis.calltree import CallTree, call_tree, has_frames
 from mtprof_nb.analysis.costs import Costs, averaged_costs, averaged_name, op_costs
@@ -17,22 +16,18 @@ from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.source_files import file_label, is_user_file, source_location
 from mtprof_nb.model.trace import Bool, Frame, Int64, Trace
 from mtprof_nb.views import units
-from mtprof_nb.views.escaped_text import hover, short_name
+from mtprof_nb.views.escaped_text import short_name, shown
 from mtprof_nb.views.scene import Answer, Question, Tab
 from mtprof_nb.views.selection import selected_events
 from mtprof_nb.views.weak_trace import WeakTraceHolder
-
-Figure = Any
 
 #: A chart with more slices is slow and not readable.
 MOST_SLICES = 400
 #: A slice under this share of the whole is folded into "other".
 _SMALLEST_SHARE = 1 / 500
-_FADED, _PASSED = 0.15, 0.75
-_FADED_INK = "#8a9199"
-#: The root and folded slices have no family.
-_FOLDED = Family("", "#b3b9bf", DARK_INK)
-_LIBRARY = Family("library code", "#a3adb8", DARK_INK)
+#: Colours of slices: the families, then the root and folded slices, which have none, then frames of libraries.
+FILLS = (*FAMILIES, Family("", "#b3b9bf", DARK_INK), Family("library code", "#a3adb8", DARK_INK))
+_FOLDED, _LIBRARY = len(FAMILIES), len(FAMILIES) + 1
 #: Functions that only forward a call, by folder and file.
 _PLUMBING = {
     "modules/module.py": ("_wrapped_call_impl", "_call_impl", "__call__"),
@@ -164,39 +159,40 @@ class StackChart(WeakTraceHolder):
         more: Int64 = np.maximum(costs.memory.self_cpu + costs.memory.self_device, 0)
         return more
 
-    def picture(self, metric: str = "self", shape: str = "sunburst", chosen: Bool | None = None) -> Answer:
-        """The plotly figure, as plain lists; slices without events in the mask `chosen` below them are faded."""
+    def chart(self, metric: str = "self", chosen: Bool | None = None) -> Answer:
+        """Columns of the slices to draw, the root first, each with its caller's position.
+
+        With a mask `chosen`, `lit` says which slices have such events: 2 themselves, 1 below them, 0 neither.
+        """
         own = self.own(metric)
         cut = slices(self.tree, self.tree.with_callees(own))
-        nodes, strengths = cut.node.tolist(), self._strengths(cut, chosen).tolist()
-        coloured = list(zip(map(self.family_of, nodes), strengths, strict=True))
-        colours = [translucent(family.colour, part) for family, part in coloured]
-        inks = [_FADED_INK if part == _FADED else family.ink for family, part in coloured]
-        trace = {
-            "type": shape,
-            "ids": [str(position) for position in range(len(nodes))],
-            "parents": ["" if position < 0 else str(position) for position in cut.parent.tolist()],
-            "labels": [hover(label) for label in self._labels(cut)],
-            "values": cut.total.tolist(),
-            "branchvalues": "total",
-            "sort": True,
-            "marker": {"colors": colours, "line": {"width": 1, "color": "rgba(255,255,255,0.6)"}},
-            # plotly uses the outside font for the root.
-            "insidetextfont": {"color": inks},
-            "outsidetextfont": {"color": inks},
-            "leaf": {"opacity": 1},
-            "customdata": [self._clicked(node) for node in nodes],
-            "hovertext": self._hovers(cut, own, METRICS[metric]),
-            "hoverinfo": "text",
-            "textinfo": "label",
-            **_SHAPES[shape],
+        nodes = cut.node.tolist()
+        return {
+            "metric": metric,
+            "title": METRICS[metric].title,
+            "unit": METRICS[metric].unit,
+            "slices": {
+                "parent": cut.parent.tolist(),
+                "label": [shown(label) for label in self._labels(cut)],
+                "full": [shown(self.full_name(node)) for node in nodes],
+                "total": cut.total.tolist(),
+                "own": np.where(cut.node >= 0, own[cut.node], 0).tolist(),
+                "folded": cut.folded.tolist(),
+                "fill": [self.fill_of(node) for node in nodes],
+                "event": [self._event(node) for node in nodes],
+                "name": [self._name_of(node) for node in nodes],
+                "lit": None if chosen is None else self._lit(cut, chosen).tolist(),
+            },
+            "called_by": [shown(self.full_name(node)) for node in reversed(cut.trunk[:-1])],
         }
-        return {"data": [trace], "layout": {"margin": {"l": 4, "r": 4, "t": 4, "b": 4}, "uniformtext": _UNIFORM_TEXT}}
 
-    def _clicked(self, node: int) -> list[int]:
-        """The event, and its name, that a click on a node selects."""
-        event = int(self.tree.event[node]) if node > 0 else -1
-        return [event, int(self.trace.name[event]) if event >= 0 else -1]
+    def _event(self, node: int) -> int:
+        """The event that a click on a node selects, -1 for none."""
+        return int(self.tree.event[node]) if node > 0 else -1
+
+    def _name_of(self, node: int) -> int:
+        event = self._event(node)
+        return int(self.trace.name[event]) if event >= 0 else -1
 
     def _frame(self, node: int) -> Frame | None:
         position = int(self.tree.frame[node])
@@ -220,38 +216,20 @@ class StackChart(WeakTraceHolder):
     def _name(self, node: int) -> str:
         return averaged_name(self.trace.names[self.trace.name[self.tree.event[node]]])
 
-    def _strengths(self, cut: Slices, chosen: Bool | None) -> npt.NDArray[np.float64]:
-        """Opacity of each slice: full if it has chosen events, less if only its callees have."""
-        if chosen is None:
-            return np.ones(len(cut))
+    def _lit(self, cut: Slices, chosen: Bool) -> Int64:
         held = self.tree.own(chosen.astype(np.int64))
         below = self.tree.with_callees(held)
-        strength = np.where(held > 0, 1.0, np.where(below > 0, _PASSED, _FADED))[cut.node]
-        strength[cut.node < 0] = _FADED
-        return strength
+        lit: Int64 = np.where(held > 0, 2, np.where(below > 0, 1, 0))[cut.node]
+        lit[cut.node < 0] = 0
+        return lit
 
-    def family_of(self, node: int) -> Family:
-        """The family that colours a node: of an op its own; of a frame one for user files or one for libraries."""
+    def fill_of(self, node: int) -> int:
+        """The position in `FILLS` of a node's colour: of an op its family's; of a frame the user's or a library's."""
         if node <= 0:
             return _FOLDED
         if frame := self._frame(node):
-            return FAMILIES[SCOPES] if is_user_file(frame.file) else _LIBRARY
-        return FAMILIES[self._family[self.tree.event[node]]]
-
-    def _hovers(self, cut: Slices, own: Int64, metric: Metric) -> list[str]:
-        write = units.WRITERS[metric.unit]
-        whole = int(cut.total[0])
-        texts = []
-        for node, folded, total in zip(cut.node.tolist(), cut.folded.tolist(), cut.total.tolist(), strict=True):
-            amount = f"{write(total)} {metric.title}, {units.share(total, whole)} of all"
-            if node < 0:
-                texts.append(f"<b>{units.plural(folded, 'small slice')}</b><br>{amount}")
-                continue
-            of_it = f"<br>{write(int(own[node]))} of it its own" if 0 < own[node] < total else ""
-            texts.append(f"<b>{hover(self.full_name(node))}</b><br>{amount}{of_it}")
-        called = [hover(self.full_name(node)) for node in reversed(cut.trunk[:-1])]
-        texts[0] = "<br>called by ".join([texts[0], *called])
-        return texts
+            return SCOPES if is_user_file(frame.file) else _LIBRARY
+        return int(self._family[self.tree.event[node]])
 
     def full_name(self, node: int) -> str:
         """The whole name of a node: function, file and line of a frame."""
@@ -261,58 +239,29 @@ class StackChart(WeakTraceHolder):
         return f"{frame.function}, {source_location(frame.file, frame.line)}" if frame else self._name(node)
 
 
-_UNIFORM_TEXT = {"minsize": 9, "mode": "hide"}
-_SHAPES: dict[str, dict[str, Any]] = {
-    "sunburst": {"maxdepth": 7, "insidetextorientation": "auto"},
-    "icicle": {"maxdepth": 16, "tiling": {"orientation": "v", "pad": 1}, "pathbar": {"visible": False}},
-}
-
-
-def translucent(colour: str, part: float) -> str:
-    """A colour with the opacity `part`."""
-    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return colour if part >= 1 else f"rgba({red},{green},{blue},{part:g})"
-
-
 #: The trace's `StackChart`, made once.
 stack_chart = once_a_trace(StackChart)
-
-
-def sunburst(trace: Trace, metric: str = "self") -> Figure:
-    """Stacks from the middle outwards as a plotly figure; `metric` is self, count, memory or device."""
-    return _figure(trace, metric, "sunburst")
-
-
-def icicle(trace: Trace, metric: str = "self") -> Figure:
-    """Stacks from the top down as a plotly figure; `metric` is self, count, memory or device."""
-    return _figure(trace, metric, "icicle")
-
-
-def _figure(trace: Trace, metric: str, shape: str) -> Figure:
-    import plotly.graph_objects as go
-
-    return go.Figure(stack_chart(trace, False).picture(metric, shape))
 
 
 class StacksTab(Tab):
     """Answers questions for stack charts."""
 
     def first(self) -> Answer:
-        """The icicle by self time, and the available metrics."""
+        """The chart by self time, and the available metrics."""
         trace = self._scene.trace
         if not len(trace):
             return {"empty": "Nothing was recorded, so there are no stacks."}
         return {
             "metrics": [{"key": key, "title": metric.title} for key, metric in available_metrics(trace).items()],
             "note": "" if has_frames(trace) else "Scopes and ops as they nested. --with-stack adds source frames.",
-            **self._drawn("self", "icicle"),
+            "fills": [fill._asdict() for fill in FILLS],
+            **self._chart.chart("self"),
         }
 
     def answer(self, question: Question) -> Answer:
-        """The chart of a metric in a shape, with the selection lit."""
-        return self._drawn(question["metric"], question["shape"], selected_events(self._scene, question))
+        """The chart of a metric, with the selection lit."""
+        return self._chart.chart(question["metric"], selected_events(self._scene, question))
 
-    def _drawn(self, metric: str, shape: str, chosen: Bool | None = None) -> Answer:
-        chart = stack_chart(self._scene.trace, self._scene.show_all)
-        picture = chart.picture(metric, shape, chosen)
-        return {"metric": metric, "shape": shape, "picture": picture}
+    @property
+    def _chart(self) -> StackChart:
+        return stack_chart(self._scene.trace, self._scene.show_all)

@@ -1,40 +1,22 @@
-"""The timeline: a lane for each thread, rows by depth, at a level of detail for any window."""
+"""The timeline tab: a lane for each thread, rows by depth, at a level of detail for any window."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from mtprof_nb.analysis.families import FAMILIES
-from mtprof_nb.analysis.lod import LIMIT
-from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.model.trace import Bool, Trace
+from mtprof_nb.analysis.summary import has_steps
+from mtprof_nb.model.trace import Trace
 from mtprof_nb.views.charts.ribbon import outermost_ops
-from mtprof_nb.views.charts.timeline_picture import DIMMED, Timeline
-from mtprof_nb.views.escaped_text import shown
+from mtprof_nb.views.charts.timeline_blocks import Timeline, arranged
 from mtprof_nb.views.scene import Answer, Question, Tab
 from mtprof_nb.views.selection import selected_events
-
-Figure = Any
 
 #: Part of the visible window that is also drawn on either side, for panning.
 _BEYOND = 0.25
 _OVERVIEW_BINS = 240
 #: The most bars of the first picture, which a notebook saves; a live panel asks for more at once.
 _FIRST_BARS = 800
-
-#: The trace's `Timeline`, made once.
-arranged = once_a_trace(Timeline)
-
-
-def timeline(trace: Trace, python: bool = False) -> Figure:
-    """The whole trace as a plotly figure of at most 2,000 blocks; `python` adds the Python frames."""
-    import plotly.graph_objects as go
-
-    chart = arranged(trace, python)
-    picture = chart.picture(*chart.whole_ns)
-    return go.Figure(data=picture["data"], layout=picture["layout"])
 
 
 def busy_shares(trace: Trace, begin_ns: int, end_ns: int, bins: int = _OVERVIEW_BINS) -> list[float]:
@@ -64,14 +46,14 @@ class TimelineTab(Tab):
         if not len(self._scene.trace):
             return {"empty": "Nothing was recorded, so there is no timeline."}
         begin, end = self._chart.whole_ns
-        families = sorted(set(self._chart.family.tolist()))
         return {
-            **self._drawn(begin, end, 1_000, most=_FIRST_BARS),
-            "whole_s": (end - begin) / 1e9,
+            **self._chart.window(begin, end, most=_FIRST_BARS),
+            "whole_ns": end - begin,
             "busy": busy_shares(self._scene.trace, begin, end),
-            "lanes": [shown(lane.title) for lane in self._chart.lanes.lanes],
-            "dimmed": DIMMED,
-            "legend": [FAMILIES[code]._asdict() for code in families],
+            "lanes": self._chart.lane_rows(),
+            "has_steps": has_steps(self._scene.trace),
+            "families": [family._asdict() for family in FAMILIES],
+            "legend": sorted(set(self._chart.family.tolist())),
         }
 
     def answer(self, question: Question) -> Answer:
@@ -82,23 +64,4 @@ class TimelineTab(Tab):
         beyond = round((end - begin) * _BEYOND)
         wider = max(begin - beyond, first), min(end + beyond, last)
         wider_pixels = round(pixels * (wider[1] - wider[0]) / max(end - begin, 1))
-        return self._drawn(*wider, wider_pixels, (begin, end), chosen=selected_events(self._scene, question))
-
-    def _drawn(
-        self,
-        begin: int,
-        end: int,
-        pixels: int,
-        window: tuple[int, int] | None = None,
-        most: int = LIMIT,
-        chosen: Bool | None = None,
-    ) -> Answer:
-        picture = self._chart.picture(begin, end, pixels, chosen, window, most)
-        blocks = picture.pop("blocks")
-        return {
-            "picture": picture,
-            "drawn": len(blocks),
-            "held": int(blocks.count.sum()),
-            "pixels_per_s": pixels / (end - begin) * 1e9,
-            "drawn_s": self._chart.seconds(np.array([begin, end])),
-        }
+        return self._chart.window(*wider, wider_pixels, selected_events(self._scene, question))

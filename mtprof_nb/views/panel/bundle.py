@@ -1,4 +1,4 @@
-"""Bundles the panel's ES modules into the one script that a notebook frontend takes."""
+"""Bundles the panel's ES modules into one script."""
 
 from __future__ import annotations
 
@@ -12,37 +12,31 @@ from pathlib import Path
 from mtprof_nb.views.panel import wire
 
 _FOLDER = Path(__file__).parents[1] / "web"
-_IMPORT = re.compile(r'^(?:import|export) .*? from "\.[\w./-]*/([\w-]+\.js)";$', re.MULTILINE | re.DOTALL)
+_IMPORT = re.compile(r'^import (\{.*?\}) from "\.[\w./-]*/([\w-]+\.js)";$', re.MULTILINE | re.DOTALL)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
+#: A comment that begins its line: for readers of the source, not of the script.
+_COMMENT = re.compile(r"^ *(?://[^\n]*|/\*\*(?:(?!\*/).)*\*/)\n", re.MULTILINE | re.DOTALL)
 
-# Each module becomes a blob of its own, the imported ones first, so that an import can name the blob of its target.
-# A module is known by its file name, whichever folder it is in.
-# One set of modules serves all panels of a page. Compressed, because a notebook saves it with every panel.
-_LINKER = """\
+# A notebook saves the script with every panel, so it is compressed; one copy serves all panels of a page.
+_LOADER = """\
 const packed = "%(packed)s";
-const tabs = %(tabs)s;
 
-async function link() {
+async function load() {
   const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
   const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const sources = await new Response(plain).json();
-  const urls = {};
-  for (const [name, source] of Object.entries(sources)) {
-    const linked = source.replace(/from "\\.[\\w./-]*\\/([\\w-]+\\.js)"/g, (_, target) => `from "${urls[target]}"`);
-    urls[name] = URL.createObjectURL(new Blob([linked], { type: "text/javascript" }));
-  }
-  const kinds = await Promise.all(tabs.map(async (name) => [name, await import(urls[`${name}.js`])]));
-  const { render } = await import(urls["panel.js"]);
-  return (context) => render(context, Object.fromEntries(kinds));
+  const source = await new Response(plain).json();
+  const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+  return (await import(url)).render;
 }
 
-const linked = (globalThis[Symbol.for("mtprof_nb %(digest)s")] ??= link());
-export default { render: async (context) => (await linked)(context) };
+const loaded = (globalThis[Symbol.for("mtprof_nb %(digest)s")] ??= load());
+export default { render: async (context) => (await loaded)(context) };
 """
 
 
 def imports(source: str) -> list[str]:
     """The modules that an ES module imports."""
-    return _IMPORT.findall(source)
+    return [target for _, target in _IMPORT.findall(source)]
 
 
 def in_order(sources: dict[str, str]) -> dict[str, str]:
@@ -63,13 +57,37 @@ def in_order(sources: dict[str, str]) -> dict[str, str]:
     return ordered
 
 
+def linked(sources: dict[str, str]) -> str:
+    """ES modules as one script, in which `modules` has what each exports, by its file name.
+
+    It runs where a content policy forbids to import from elsewhere.
+    """
+    parts = (_scoped(name, source) for name, source in in_order(sources).items())
+    return "\n".join(["const modules = {};", *parts, ""])
+
+
+def _scoped(name: str, source: str) -> str:
+    """One module as a function of its own, so that its names stay its own."""
+    exported = ", ".join(_EXPORT.findall(source))
+    body = _EXPORT.sub("", _IMPORT.sub(r'const \1 = modules["\2"];', _COMMENT.sub("", source)))
+    return f'modules["{name}"] = (() => {{\n{body}return {{ {exported} }};\n}})();'
+
+
+@cache
+def panel_script(tabs: tuple[str, ...]) -> str:
+    """All modules, and a function `render` that draws a panel of these tabs."""
+    sources = {path.name: path.read_text(encoding="utf-8") for path in sorted(_FOLDER.rglob("*.js"))}
+    kinds = ", ".join(f'{json.dumps(name)}: modules["{name}.js"]' for name in tabs)
+    render = f'const render = (context) => modules["panel.js"].render(context, {{ {kinds} }});\n'
+    return linked(sources) + render
+
+
 @cache
 def script(tabs: tuple[str, ...]) -> str:
-    """The script of a panel with these tabs."""
-    sources = in_order({path.name: path.read_text(encoding="utf-8") for path in sorted(_FOLDER.rglob("*.js"))})
-    packed = wire.packed(sources)
+    """The script of a panel with these tabs as a widget: an ES module, compressed."""
+    packed = wire.packed(f"{panel_script(tabs)}export {{ render }};\n")
     digest = sha256(packed).hexdigest()[:16]
-    return _LINKER % {"packed": b64encode(packed).decode(), "tabs": json.dumps(tabs), "digest": digest}
+    return _LOADER % {"packed": b64encode(packed).decode(), "digest": digest}
 
 
 @cache

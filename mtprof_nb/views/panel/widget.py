@@ -103,8 +103,6 @@ class Panel(anywidget.AnyWidget):
 
     def _answer(self, question: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         ask = question.get("ask")
-        if ask == "plotly":
-            return {}, [wire.plotly_script()]
         if ask == "hello":
             return {}, []
         with self._lock:

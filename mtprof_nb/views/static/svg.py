@@ -10,9 +10,8 @@ from collections import defaultdict
 from mtprof_nb.analysis.families import FAMILIES, Family
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.views import units
-from mtprof_nb.views.charts.stack_charts import Slices, slices, stack_chart
-from mtprof_nb.views.charts.timeline_picture import ROW_PIXELS
-from mtprof_nb.views.charts.timeline_tab import arranged
+from mtprof_nb.views.charts.stack_charts import FILLS, Slices, slices, stack_chart
+from mtprof_nb.views.charts.timeline_blocks import ROW_PIXELS, arranged
 from mtprof_nb.views.escaped_text import escaped, fitted, short_name, shown
 
 WIDTH = 860
@@ -76,7 +75,7 @@ def stacks_svg(trace: Trace, show_all: bool = False) -> str:
         node, amount = int(cut.node[slice_]), units.duration(int(cut.total[slice_]))
         label = chart.label(node, int(cut.folded[slice_]))
         box = (left * WIDTH, level + 0.06, width * WIDTH, 0.88)
-        parts.append(_block(box, chart.family_of(node), label, f"{chart.full_name(node)}: {amount}"))
+        parts.append(_block(box, FILLS[chart.fill_of(node)], label, f"{chart.full_name(node)}: {amount}"))
         deepest = max(deepest, level)
     return _svg(parts, (deepest + 1) * ROW_PIXELS, "Stacks by self time")
 

@@ -9,7 +9,7 @@ const SVG = "http://www.w3.org/2000/svg";
  */
 
 /**
- * @template {Element} Made
+ * @template {Element & ElementCSSInlineStyle} Made
  * @param {Made} element
  * @param {Attributes | SvgAttributes} attributes
  * @param {Child[]} children
@@ -19,6 +19,8 @@ function furnish(element, attributes, children) {
     if (value === null || value === undefined || value === false) continue;
     if (typeof value === "function") element.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
     else if (name === "text") element.textContent = String(value);
+    // A content policy may forbid the attribute, and allows the property.
+    else if (name === "style") element.style.cssText = String(value);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
   element.append(...children.filter((child) => child !== null && child !== undefined));
@@ -68,9 +70,12 @@ export function choiceBy(label, options, onchoose) {
   return { select, field: h("label", { class: "mtprof-field" }, word("by "), select) };
 }
 
-/** The colours of the op families that a chart shows. @param {Family[]} families */
-export function legend(families) {
-  const entries = families.map(({ title, colour }) =>
+/**
+ * The colours of a chart, and what each stands for.
+ * @param {Pick<Family, "title" | "colour">[]} kinds
+ */
+export function legend(kinds, label = "Colours of op families") {
+  const entries = kinds.map(({ title, colour }) =>
     h(
       "span",
       { class: "mtprof-legend-entry" },
@@ -78,7 +83,7 @@ export function legend(families) {
       title,
     ),
   );
-  return h("div", { class: "mtprof-legend", role: "note", "aria-label": "Colours of op families" }, ...entries);
+  return h("div", { class: "mtprof-legend", role: "note", "aria-label": label }, ...entries);
 }
 
 /** Calls `act` once no further call has come for `wait` milliseconds. @param {() => void} act @param {number} wait */

@@ -1,26 +1,29 @@
-// Names that must fit: read out of plotly's labels, measured, and cut with an ellipsis.
+// Names that must fit: measured, and cut with an ellipsis.
 
 const measure = document.createElement("canvas").getContext("2d");
 const SHORTEST = 3;
+/** What autograd's engine puts before the name of a node. */
+const ENGINE_PREFIX = "autograd::engine::evaluate_function: ";
+/** @type {Map<string, Map<string, number>>} widths of texts by font */
+const widths = new Map();
+/** Widths are forgotten when there are so many. */
+const MOST_WIDTHS = 20_000;
 
-/** The text of one of plotly's labels, which are a little HTML. @param {string} label */
-export function plain(label, lineBreak = "\n") {
-  return label
-    .replace(/<br>/g, lineBreak)
-    .replace(/<\/?b>/g, "")
-    .replace(/&lt;/g, "<")
-    .replace(/&gt;/g, ">")
-    .replace(/&amp;/g, "&");
+/** An op's name without its namespace and without the engine's prefix: `mm` for `aten::mm`. @param {string} name */
+export function shortName(name) {
+  const text = name.startsWith(ENGINE_PREFIX) ? name.slice(ENGINE_PREFIX.length) : name;
+  return text.split("::").pop() || text;
 }
-
-/** A text as one of plotly's labels. @param {string} text */
-export const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
 /** How wide a text is, in pixels. @param {string} text @param {string} font */
 export function textWidth(text, font) {
-  if (!measure) return 0;
+  const known = widths.get(font) ?? new Map();
+  if (!measure || known.has(text)) return known.get(text) ?? 0;
+  if (known.size >= MOST_WIDTHS) known.clear();
   measure.font = font;
-  return measure.measureText(text).width;
+  const { width } = measure.measureText(text);
+  widths.set(font, known.set(text, width));
+  return width;
 }
 
 /**

@@ -1,65 +1,63 @@
 // The memory tab: bytes held over time, and the largest allocations.
 
-import { button, h, latest, settled } from "../dom.js";
-import { escaped, fitted, plain } from "../label.js";
+import { button, h, latest, legend, settled } from "../dom.js";
 import { sorted } from "../tables/row_order.js";
 import { Table } from "../tables/table.js";
-import { Chart, timeAxis } from "./chart.js";
+import { COLOURS, heldAt, paintByteAxis, paintByteGrid, paintCurves, paintPeaks } from "./curve.js";
+import { TimeChart } from "../drawing/time_chart.js";
 
 /**
- * @import { LargestAllocations, MemoryFirst } from "../types/messages"
- * @import { PlanePicture, PlaneTrace } from "../types/pictures"
+ * @import { LargestAllocations, MemoryFirst, MemoryWindow } from "../types/messages"
  * @import { TabContext, TabView } from "../types/surroundings"
  * @import { Store } from "../store.js"
- * @import { Window } from "./chart.js"
  */
 
+const MARGIN = { left: 72, right: 14, top: 8, bottom: 24 };
 const HELP = "Drag to zoom, double-click or key 0 for all";
-/** Pixels between a peak and its name, and between the name and the axis. */
-const PEAK_PIXELS = 12;
 
 /** @param {TabContext<MemoryFirst>} context @returns {TabView} */
 export const mount = (context) => new MemoryView(context);
 
 class MemoryView {
+  #first;
   #wire;
-  #whole;
-  #view;
-  /** @type {PlanePicture} the last picture from Python */
+  /** @type {MemoryWindow} the last window from Python */
   #drawn;
-  #plot = h("div", {
-    class: "mtprof-plot mtprof-fill",
-    role: "group",
-    tabindex: "0",
-    "aria-label": `Allocated bytes over time. ${HELP}`,
-    onkeydown: (event) => this.#key(event),
-  });
   #chart;
   #table;
   #askSoon = settled(() => this.#ask(), 60);
   #askLatest = latest(() => {
-    const [begin_ns, end_ns] = this.#view.map((second) => Math.round(second * 1e9));
+    const [begin_ns, end_ns] = this.#chart.window.map(Math.round);
     return this.#wire.ask({ tab: "memory", ask: "window", begin_ns, end_ns });
   });
 
   /** @param {TabContext<MemoryFirst>} context */
   constructor({ host, first, wire, store }) {
+    this.#first = first;
     this.#wire = wire;
-    this.#drawn = first.picture;
-    this.#whole = first.picture.layout.xaxis.range;
-    this.#view = this.#whole;
+    this.#drawn = first;
     this.#table = largestTable(first.largest, store);
-    this.#chart = new Chart(this.#plot, wire, () => this.#picture());
-    this.#chart.onzoom((window) => this.#go(window ?? this.#whole));
-    host.append(this.#tools(), h("div", { class: "mtprof-stage mtprof-split" }, this.#plot, this.#table.element));
-    this.#chart.draw();
+    this.#chart = new TimeChart(host, {
+      label: `Allocated bytes over time. ${HELP}`,
+      whole: first.whole_ns,
+      margin: MARGIN,
+      layers: [paintByteGrid, paintCurves, paintPeaks].map((paint) => (plane) => paint(plane, this.#drawn)),
+      frames: [(plane) => paintByteAxis(plane, this.#drawn)],
+      probe: (plane, x, y) => heldAt(plane, this.#drawn, x, y),
+      onwindow: () => this.#follow(),
+      onpick: ({ event, name }) => store.pick(event, name),
+      keys: { Escape: () => store.select(null) },
+    });
+    const split = h("div", { class: "mtprof-stage mtprof-split" }, this.#chart.element, this.#table.element);
+    host.append(this.#tools(), split);
   }
 
   #tools() {
-    const all = button({ text: "All", title: "Show the whole recording", onclick: () => this.#go(this.#whole) });
+    const onclick = () => this.#chart.go(this.#chart.whole);
+    const all = button({ text: "All", title: "Show the whole recording", onclick });
+    const devices = this.#first.curves.map(({ title }, at) => ({ title, colour: COLOURS[at % COLOURS.length] }));
     const note = h("span", { class: "mtprof-count", text: HELP, title: HELP });
-    this.#wire.onchange(() => (all.disabled = note.hidden = this.#wire.isSketched));
-    return h("div", { class: "mtprof-tools" }, all, note);
+    return h("div", { class: "mtprof-tools" }, all, devices.length > 1 ? legend(devices, "Devices") : null, note);
   }
 
   restyle() {
@@ -71,36 +69,20 @@ class MemoryView {
     this.#table.destroy();
   }
 
-  /** @param {Window} window */
-  #go(window) {
-    this.#view = window;
-    this.#chart.draw();
+  /** Another window is in view: it is drawn from what is here until Python sends its detail. */
+  #follow() {
+    const [begin, end] = this.#chart.window;
+    const [from, to] = this.#drawn.drawn_ns;
+    if (begin < from || end > to) this.#drawn = this.#first;
     this.#askSoon();
   }
 
   async #ask() {
+    if (this.#wire.silent) return;
     const answer = await this.#askLatest();
     if (!answer) return;
-    this.#drawn = answer.picture;
+    this.#drawn = answer;
     this.#chart.draw();
-  }
-
-  #picture() {
-    const { layout, data } = this.#drawn;
-    const width = this.#plot.clientWidth - layout.margin.l - layout.margin.r;
-    const font = `11px ${getComputedStyle(this.#plot).fontFamily}`;
-    return {
-      data: data.map((trace) => withFittingName(trace, this.#view, width, font)),
-      layout: { ...layout, xaxis: timeAxis(layout.xaxis, this.#view, width / 110) },
-    };
-  }
-
-  /** @param {KeyboardEvent} event */
-  #key(event) {
-    if (event.key !== "0" || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    event.stopPropagation();
-    this.#go(this.#whole);
   }
 }
 
@@ -122,20 +104,4 @@ function largestTable(largest, store) {
   table.sort = { key: "nbytes", descending: true };
   list();
   return table;
-}
-
-/**
- * The trace of a peak with its name on the side where there is more room, cut to fit; any other trace as it is.
- * @param {PlaneTrace} trace
- * @param {Window} view
- * @param {number} width of the plot, in pixels
- * @param {string} font
- * @returns {PlaneTrace}
- */
-function withFittingName(trace, view, width, font) {
-  if (trace.type !== "scatter" || trace.mode !== "markers+text") return trace;
-  const left = ((trace.x[0] - view[0]) / (view[1] - view[0])) * width;
-  const room = Math.max(left, width - left);
-  const text = trace.text.map((name) => escaped(fitted(plain(name, ""), room - PEAK_PIXELS, font)));
-  return { ...trace, text, textposition: left > width / 2 ? "top left" : "top right" };
 }

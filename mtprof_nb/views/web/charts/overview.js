@@ -2,19 +2,21 @@
 
 import { svg } from "../dom.js";
 
-/** @import { Window } from "./chart.js" */
+/** @import { TimeWindow } from "../drawing/time_window.js" */
 
 /** How busy the recording was, and which part is in view. Drag to move there. */
 export class Overview {
   #whole;
   #window;
-  /** @type {Window} */
-  view;
+  #bins;
+  /** @type {TimeWindow} */
+  #view;
 
-  /** @param {number[]} busy @param {Window} whole @param {(window: Window) => void} go */
+  /** @param {number[]} busy @param {number} whole @param {(window: TimeWindow) => void} go */
   constructor(busy, whole, go) {
     this.#whole = whole;
-    this.view = whole;
+    this.#view = [0, whole];
+    this.#bins = busy.length;
     const outline = busy
       .map((part, at) => `L${at},${(1 - part).toFixed(3)}L${at + 1},${(1 - part).toFixed(3)}`)
       .join("");
@@ -32,13 +34,17 @@ export class Overview {
       path,
       this.#window,
     );
-    this.bins = busy.length;
+    this.#listen(go);
+  }
+
+  /** @param {(window: TimeWindow) => void} go */
+  #listen(go) {
     /** @param {PointerEvent} event */
     const move = (event) => {
       const box = this.element.getBoundingClientRect();
-      const at = ((event.clientX - box.left) / box.width) * whole[1];
-      const length = this.view[1] - this.view[0];
-      if (length < whole[1]) go([at - length / 2, at + length / 2]);
+      const at = ((event.clientX - box.left) / box.width) * this.#whole;
+      const length = this.#view[1] - this.#view[0];
+      if (length < this.#whole) go([at - length / 2, at + length / 2]);
     };
     this.element.addEventListener("pointerdown", (event) => {
       this.element.setPointerCapture(event.pointerId);
@@ -47,11 +53,11 @@ export class Overview {
     this.element.addEventListener("pointermove", (event) => event.buttons && move(event));
   }
 
-  /** @param {Window} view */
+  /** @param {TimeWindow} view */
   show(view) {
-    this.view = view;
-    const scale = this.bins / this.#whole[1];
-    this.#window.classList.toggle("mtprof-whole", view[1] - view[0] >= this.#whole[1] * 0.999);
+    this.#view = view;
+    const scale = this.#bins / this.#whole;
+    this.#window.classList.toggle("mtprof-whole", view[1] - view[0] >= this.#whole * 0.999);
     this.#window.setAttribute("x", String(view[0] * scale));
     this.#window.setAttribute("width", String(Math.max((view[1] - view[0]) * scale, 1)));
   }

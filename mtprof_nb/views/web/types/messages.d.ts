@@ -1,8 +1,6 @@
 // Messages between the page and Python, tab by tab. Beside each stands the Python function that reads or writes it.
 // Times are whole nanoseconds.
 
-import type { PlanePicture, TreePicture, TreeShape } from "./pictures";
-
 export type TabName = "operators" | "lines" | "timeline" | "stacks" | "memory";
 export type Phase = "forward" | "backward" | "optimizer" | "other";
 export type Unit = "count" | "time" | "share" | "bytes" | "flops" | "held";
@@ -68,7 +66,7 @@ export type Question =
   | { tab: "lines"; ask: "line_of"; event: number }
   | { tab: "lines"; ask: "lit"; selected: Selected | null }
   | { tab: "timeline"; ask: "window"; begin_ns: number; end_ns: number; pixels: number; selected: Selected | null }
-  | { tab: "stacks"; ask: "chart"; metric: string; shape: TreeShape; selected: Selected | null }
+  | { tab: "stacks"; ask: "chart"; metric: string; selected: Selected | null }
   | { tab: "memory"; ask: "window"; begin_ns: number; end_ns: number };
 
 export type AnswerTo<Asked extends Question> = Asked extends { tab: infer Tab extends keyof Answers; ask: infer Ask }
@@ -78,7 +76,7 @@ export type AnswerTo<Asked extends Question> = Asked extends { tab: infer Tab ex
   : never;
 
 /** Questions that are answered by no packed value. */
-export type Request = { ask: "hello" } | { ask: "plotly" } | { tab: TabName; ask: "first" };
+export type Request = { ask: "hello" } | { tab: TabName; ask: "first" };
 
 /** What the view that asks has selected: a row under a grouping, or under "source" a line. `selection.py`. */
 export interface Selected {
@@ -209,48 +207,159 @@ export type OpOfLine =
   | { parameter: string; count: number; self_ns: number }
   | { more: number };
 
-// The timeline tab: timeline_tab.py and timeline_picture.py.
+// Charts: event_facts.py.
 
-/** `TimelineTab._drawn`. */
+/** Texts by their positions in the trace, which columns point to: `event_facts.texts_of`. */
+export interface Texts {
+  names: Record<number, string>;
+  shapes: Record<number, string>;
+  /** Source locations, by the number of the line. */
+  lines: Record<number, string>;
+}
+
+/** Columns of facts about events; -1 where a fact is not known. `event_facts.event_facts`. */
+export interface EventFacts {
+  event: number[];
+  name: number[];
+  took_ns: number[];
+  self_ns: number[];
+  phase: number[];
+  step: number[];
+  shape: number[];
+  line: number[];
+}
+
+// The timeline tab: timeline_tab.py and timeline_blocks.py. Times are since the beginning of the whole.
+
+/** `Timeline.window`. */
 export interface TimelineWindow {
-  picture: PlanePicture;
-  drawn: number;
+  drawn_ns: [number, number];
+  /** The time that a pixel had: blocks shorter than it were merged. */
+  pixel_ns: number;
+  /** How many events there are in the blocks. */
   held: number;
-  pixels_per_s: number;
-  drawn_s: [number, number];
+  blocks: Blocks;
+  bars: Bars;
+  texts: Texts;
+  phases: Phases;
+  steps: { number: number[]; start_ns: number[] };
+}
+
+/** Single events, or neighbours of one row that are too short to draw apart. */
+export interface Blocks {
+  row: number[];
+  start_ns: number[];
+  length_ns: number[];
+  count: number[];
+  time_ns: number[];
+  /** Whether a block has selected events; null without a selection. */
+  lit: boolean[] | null;
+}
+
+/** Parts of blocks by family, in the order of the blocks; the facts are of the longest event of each. */
+export interface Bars extends EventFacts {
+  block: number[];
+  family: number[];
+  count: number[];
+  time_ns: number[];
+}
+
+/** `PhaseRibbon.window`. */
+export interface Phases {
+  lane: number[];
+  start_ns: number[];
+  length_ns: number[];
+  phase: number[];
+}
+
+/** A lane, in rows from the top: `Timeline.lane_rows`. */
+export interface Lane {
+  title: string;
+  top: number;
+  bottom: number;
+  first_row: number;
+  rows: number;
+  rows_top: number;
 }
 
 export interface TimelineFirst extends TimelineWindow {
-  whole_s: number;
+  whole_ns: number;
   busy: number[];
-  lanes: string[];
-  /** How much of its colour an event keeps while others are selected. */
-  dimmed: number;
-  legend: Family[];
-  picture: PlanePicture & { layout: { height: number } };
+  lanes: Lane[];
+  has_steps: boolean;
+  families: Family[];
+  /** The families that occur. */
+  legend: number[];
 }
 
 // The stacks tab: stack_charts.py.
 
-/** `StacksTab._drawn`. */
+/** `StackChart.chart`. */
 export interface StackChart {
   metric: string;
-  shape: TreeShape;
-  picture: TreePicture;
+  title: string;
+  unit: "time" | "count" | "bytes";
+  slices: Slices;
+  /** Functions above the root that called nothing else, innermost first. */
+  called_by: string[];
+}
+
+/** Columns of slices, the root first. */
+export interface Slices {
+  /** The position of the caller, -1 for the root. */
+  parent: number[];
+  label: string[];
+  full: string[];
+  total: number[];
+  own: number[];
+  /** How many small slices it stands for, 0 for a slice of its own. */
+  folded: number[];
+  fill: number[];
+  event: number[];
+  name: number[];
+  /** Whether there are selected events: 2 its own, 1 below it, 0 neither; null without a selection. */
+  lit: number[] | null;
 }
 
 export interface StacksFirst extends StackChart {
   metrics: { key: string; title: string }[];
   note: string;
+  fills: Family[];
 }
 
 // The memory tab: memory_chart.py.
 
+/** `MemoryChart.window`. */
 export interface MemoryWindow {
-  picture: PlanePicture;
+  drawn_ns: [number, number];
+  curves: MemoryCurve[];
+  texts: Texts;
+}
+
+/** Columns of changes: bytes held after each, and what caused it. */
+export interface MemoryCurve {
+  title: string;
+  time_ns: number[];
+  nbytes: number[];
+  change: number[];
+  event: number[];
+  name: number[];
+  line: number[];
+  peak: MemoryPoint;
+}
+
+/** `MemoryChart._points`. */
+export interface MemoryPoint {
+  time_ns: number;
+  nbytes: number;
+  change: number;
+  event: number;
+  name: number;
+  line: number;
 }
 
 export interface MemoryFirst extends MemoryWindow {
+  whole_ns: number;
   largest: LargestAllocations;
 }
 

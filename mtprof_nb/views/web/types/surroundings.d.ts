@@ -1,7 +1,6 @@
-// The page around a panel: anywidget's model, plotly.js, and what a tab is given and gives.
+// The page around a panel: anywidget's model, and what a tab is given and gives.
 
 import type { PanelState, Reply, Selected } from "./messages";
-import type { Axis } from "./pictures";
 import type { Store } from "../store.js";
 import type { Wire } from "../wire.js";
 
@@ -45,44 +44,6 @@ export interface Selection extends Selected {
   name: number;
 }
 
-/** plotly.js, as far as charts use it. */
-export interface Plotly {
-  react(host: HTMLElement, data: object[], layout: object, config: object): Promise<unknown>;
-  purge(host: HTMLElement): void;
-}
-
-/** Events of plotly's that charts listen to, and what each says. */
-export interface PlotlyEvents {
-  plotly_relayout: { "xaxis.range"?: [number, number]; "xaxis.range[0]"?: number; "xaxis.range[1]"?: number };
-  plotly_doubleclick: undefined;
-  plotly_click: PointClick;
-  plotly_icicleclick: PointClick;
-  plotly_sunburstclick: PointClick;
-  plotly_animated: undefined;
-  plotly_afterplot: undefined;
-}
-
-export type PlotlyListeners = { [Name in keyof PlotlyEvents]?: (event: PlotlyEvents[Name]) => void };
-
-/** A click on something drawn; `customdata` is an event and the position of its name. */
-export interface PointClick {
-  points: { customdata?: [number, number] }[];
-}
-
-/** An element that plotly draws into, with what plotly keeps on it. */
-export interface Plotted extends HTMLDivElement {
-  data: { base: number[]; x: number[]; y: number[]; width: number | number[] }[];
-  on(event: string, listener: unknown): void;
-  _dragging?: boolean;
-  _fullData?: { uirevision?: string; level: string }[];
-  _fullLayout: Record<"xaxis" | "yaxis", Axis & { _length: number }>;
-}
-
-/** Elements of plotly's bars carry what d3 bound to them. */
-export interface BoundElement extends Element {
-  __data__?: { i: number } & { [at: number]: { trace?: { index: number } } };
-}
-
 type AttributeValue = string | number | boolean | null | undefined;
 
 /** Attributes of an element: `on…` adds a listener, `text` sets the text, null leaves an attribute out. */
@@ -108,8 +69,3 @@ export type Attributes = {
 };
 
 export type SvgAttributes = Record<string, AttributeValue>;
-
-declare global {
-  /** plotly.js sets it; another package may have loaded it before. */
-  var Plotly: Plotly | undefined;
-}

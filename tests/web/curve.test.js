@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import "./canvas.js";
+import { byteTicks, heldAt, lastBefore } from "#panel/charts/curve.js";
+import { Plane } from "#panel/drawing/plane.js";
+
+const MARGIN = { left: 0, right: 0, top: 0, bottom: 0 };
+const plane = new Plane(
+  {},
+  { width: 1_000, height: 118, margin: MARGIN, window: [0, 1_000], scroll: 0 },
+  { font: "sans" },
+);
+const curve = (title, nbytes) => ({
+  title,
+  time_ns: [100, 500],
+  nbytes,
+  change: [0, nbytes[1] - nbytes[0]],
+  event: [-1, 4],
+  name: [-1, 2],
+  line: [-1, 0],
+  peak: { time_ns: 500, nbytes: Math.max(...nbytes) },
+});
+const DRAWN = {
+  curves: [curve("cpu", [1_024, 5_120]), curve("cuda:0", [0, 512])],
+  texts: { names: { 2: "aten::mm" }, shapes: {}, lines: { 0: "m.py:3" } },
+};
+
+test("ticks are round numbers of bytes", () => {
+  assert.deepEqual(
+    byteTicks(10 * 2 ** 20),
+    [0, 2, 4, 6, 8, 10].map((count) => count * 2 ** 20),
+  );
+  assert.deepEqual(byteTicks(0), [0]);
+});
+
+test("a moment belongs to the last change before it", () => {
+  assert.deepEqual(
+    [99, 100, 499, 500, 900].map((ns) => lastBefore([100, 500], ns)),
+    [-1, 0, 0, 1, 1],
+  );
+});
+
+test("the pointer tells time, bytes, the change before it, its op and its line", () => {
+  const found = heldAt(plane, DRAWN, 700, 10);
+
+  assert.deepEqual(found.tell(), ["5.00 KiB on cpu, at 0.700 µs", "+4.00 KiB by aten::mm, at 0.500 µs", "m.py:3"]);
+  assert.deepEqual(found.picks, { event: 4, name: 2 });
+});
+
+test("of two curves the one nearer to the pointer is told, and before the first change none", () => {
+  assert.equal(heldAt(plane, DRAWN, 700, 110).tell()[0], "512 B on cuda:0, at 0.700 µs");
+  assert.equal(heldAt(plane, DRAWN, 50, 10), null);
+  assert.equal(heldAt(plane, DRAWN, 300, 100).picks, undefined);
+});
