@@ -20,7 +20,7 @@ OF_CAPTURE = {
 #: The imports of a hook's folder. Every folder of `capture` is a hook's, but for these two.
 HOOKS = {*BASE, "building", *OF_CAPTURE, "capture.shared"}
 NO_HOOKS = {"capture.shared", "capture.marks"}
-ANALYSIS = {"analysis", "analysis.lines", "analysis.memory"}
+ANALYSIS = {"analysis", "analysis.devices", "analysis.lines", "analysis.memory"}
 ANSWERS = {*BASE, *ANALYSIS, "results"}
 OUTPUTS = {"export", "views", "views.charts", "views.tables", "views.static", "views.panel"}
 CAPTURE = {"capture", *OF_CAPTURE, "capture.marks", "capture.native"}

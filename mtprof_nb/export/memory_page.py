@@ -5,8 +5,9 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from mtprof_nb.analysis.devices.recorded_devices import Device
 from mtprof_nb.analysis.memory.memory_categories import Category
-from mtprof_nb.analysis.memory.memory_curve import MemoryDevice, memory_curve, peak, thinned
+from mtprof_nb.analysis.memory.memory_curve import memory_curve, peak, thinned
 from mtprof_nb.model.trace import Int64, Trace
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _PAGE = """<!DOCTYPE html>
 """
 
 
-def page(trace: Trace, device: MemoryDevice, microseconds: Int64, held: Int64) -> str:
+def page(trace: Trace, device: Device, microseconds: Int64, held: Int64) -> str:
     """The page of what `device` held, by category, at each of the moments."""
     from plotly.io import to_html
 
@@ -50,7 +51,7 @@ def page(trace: Trace, device: MemoryDevice, microseconds: Int64, held: Int64) -
     return _PAGE.format(title=_as_text(f"Memory of {device}: {trace.label}"), chart=chart)
 
 
-def _figure(trace: Trace, device: MemoryDevice, microseconds: Int64, held: Int64) -> Figure:
+def _figure(trace: Trace, device: Device, microseconds: Int64, held: Int64) -> Figure:
     from plotly.graph_objects import Figure, Scatter
 
     points = thinned(held.sum(axis=1), _MOST_POINTS)
@@ -77,7 +78,7 @@ def _figure(trace: Trace, device: MemoryDevice, microseconds: Int64, held: Int64
     return figure
 
 
-def _title(trace: Trace, device: MemoryDevice) -> str:
+def _title(trace: Trace, device: Device) -> str:
     top = peak(memory_curve(trace, device))
     title = f"Memory of {device}" + (f": {trace.label}" if trace.label else "")
     if top is None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mtprof_nb.analysis.devices.recorded_devices import Device
 from mtprof_nb.analysis.memory.allocation_pairs import releases_of
 from mtprof_nb.analysis.memory.memory_categories import Category, categories
-from mtprof_nb.analysis.memory.memory_curve import MemoryDevice, memory_curve, memory_devices, rows_of_device
+from mtprof_nb.analysis.memory.memory_curve import memory_curve, memory_devices, rows_of_device
 from mtprof_nb.export.atomic import replacing
 from mtprof_nb.model.trace import Allocations, Int8, Int64, Trace
 
@@ -23,7 +24,7 @@ SUFFIXES = (".json", ".json.gz", ".raw.json.gz", ".html")
 class MemoryTimeline:
     """Changes of one device's blocks in order of time; a block that was there before has `time_ns` -1."""
 
-    device: MemoryDevice
+    device: Device
     time_ns: Int64
     action: Int8
     #: Negative for a block that is destroyed.
@@ -71,7 +72,7 @@ def write(trace: Trace, path: str | os.PathLike[str], device: str | None = None)
     return timeline
 
 
-def memory_timeline(trace: Trace, device: MemoryDevice) -> MemoryTimeline:
+def memory_timeline(trace: Trace, device: Device) -> MemoryTimeline:
     """The blocks of `device`; for a runtime that reports only totals, their changes, of unknown category."""
     if trace.allocations is None:
         return _timeline_of_totals(trace, device)
@@ -121,7 +122,7 @@ def _preexisting(trace: Trace, records: Allocations, rows: Int64) -> Int64:
     return np.append(gone, rest) if rest > 0 else gone
 
 
-def _timeline_of_totals(trace: Trace, device: MemoryDevice) -> MemoryTimeline:
+def _timeline_of_totals(trace: Trace, device: Device) -> MemoryTimeline:
     curve = memory_curve(trace, device)
     nbytes = np.diff(curve.allocated, prepend=0)
     time_ns = curve.time_ns.copy()
@@ -133,9 +134,9 @@ def _timeline_of_totals(trace: Trace, device: MemoryDevice) -> MemoryTimeline:
     return MemoryTimeline(device, time_ns[changed], action[changed], nbytes[changed], unknown)
 
 
-def _wanted_device(trace: Trace, wanted: str | None) -> MemoryDevice:
+def _wanted_device(trace: Trace, wanted: str | None) -> Device:
     recorded = memory_devices(trace)
-    known = [*recorded, MemoryDevice("CPU", 0)]
+    known = [*recorded, Device("CPU", 0)]
     if wanted is None:
         return next((device for device in known if device.name != "CPU"), known[0])
     name, _, index = str(wanted).lower().partition(":")

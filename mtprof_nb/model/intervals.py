@@ -55,13 +55,18 @@ def covered_until(starts: Int64, ends: Int64, times: Int64) -> Int64:
     """How much of what came before each of `times` lies in the intervals (sorted by start; they may overlap)."""
     if not len(starts):
         return np.zeros(len(times), np.int64)
-    reached = np.maximum.accumulate(ends)
-    first = np.flatnonzero(np.append(True, starts[1:] > reached[:-1]))
-    begins, finishes = starts[first], reached[np.append(first[1:], len(starts)) - 1]
+    begins, finishes = merged(starts, ends)
     before = np.cumsum(finishes - begins) - (finishes - begins)
     last = np.searchsorted(begins, times, side="right") - 1
     found = before[last] + np.minimum(times, finishes[last]) - begins[last]
     return np.where(last >= 0, found, 0)
+
+
+def merged(starts: Int64, ends: Int64) -> tuple[Int64, Int64]:
+    """Starts and ends of the union of the intervals (sorted by start): what overlaps or touches becomes one."""
+    reached = np.maximum.accumulate(ends)
+    first = np.flatnonzero(np.append(True, starts[1:] > reached[:-1]))[: len(starts)]
+    return starts[first], reached[np.append(first[1:], len(starts)) - 1][: len(first)]
 
 
 def crossing(starts: Int64, ends: Int64) -> Bool:

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from traces import event, make_trace
 
+from mtprof_nb.analysis.devices.recorded_devices import Device
 from mtprof_nb.analysis.memory.allocation_pairs import releases
 from mtprof_nb.analysis.memory.memory_categories import Category, categories
 from mtprof_nb.analysis.memory.memory_curve import (
     Block,
     BlocksAlike,
-    MemoryDevice,
     largest_kinds,
     memory_curve,
     memory_devices,
@@ -19,7 +19,7 @@ from mtprof_nb.analysis.memory.memory_curve import (
 )
 from mtprof_nb.model.trace import Allocations, Recorded, Trace, empty_trace
 
-CPU = MemoryDevice("CPU", 0)
+CPU = Device("CPU", 0)
 
 
 def _taken(time_ns: int, nbytes: int, address: int, event: int = -1, **facts: Any) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def test_the_peak_is_its_first_moment_and_the_event_that_reached_it() -> None:
     )
 
     assert peak(memory_curve(trace, CPU)) == (21, 60, 1)
-    assert peak(memory_curve(trace, MemoryDevice("CUDA", 0))) is None
+    assert peak(memory_curve(trace, Device("CUDA", 0))) is None
 
 
 def test_each_device_has_its_own_curve() -> None:
@@ -59,9 +59,9 @@ def test_each_device_has_its_own_curve() -> None:
     ]
     trace = make_trace(rows, allocations)
 
-    assert memory_devices(trace) == [CPU, MemoryDevice("CUDA", 1)]
+    assert memory_devices(trace) == [CPU, Device("CUDA", 1)]
     assert [str(device) for device in memory_devices(trace)] == ["cpu", "cuda:1"]
-    assert memory_curve(trace, MemoryDevice("CUDA", 1)).allocated.tolist() == [512, 1024]
+    assert memory_curve(trace, Device("CUDA", 1)).allocated.tolist() == [512, 1024]
 
 
 def test_without_an_allocators_events_the_curve_is_what_the_ops_read() -> None:

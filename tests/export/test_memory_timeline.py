@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from traces import event, make_trace
 
+from mtprof_nb.analysis.devices.recorded_devices import Device
 from mtprof_nb.analysis.memory.memory_categories import Category
 from mtprof_nb.export import memory_timeline
 from mtprof_nb.model.trace import Recorded, Trace
@@ -76,7 +77,7 @@ def test_raw_json_holds_what_happened_to_each_block(trace: Trace, tmp_path: Path
 
 
 def test_the_sizes_add_up_to_the_allocators_own_count(trace: Trace) -> None:
-    timeline = memory_timeline.memory_timeline(trace, memory_timeline.MemoryDevice("CPU", 0))
+    timeline = memory_timeline.memory_timeline(trace, Device("CPU", 0))
 
     assert timeline.sizes()[1].sum(axis=1).tolist() == [300, 308, 372, 264]
 
@@ -84,9 +85,7 @@ def test_the_sizes_add_up_to_the_allocators_own_count(trace: Trace) -> None:
 def test_a_peak_shorter_than_a_microsecond_is_told() -> None:
     rows = [{**_taken(1, nbytes, address), "time_ns": NOON + ns} for nbytes, address, ns in ((64, 8, 0), (8, 16, 900))]
     rows += [_taken(2, 32, 24), _taken(2, -64, 8), _taken(2, -8, 16), _taken(3, -32, 24)]
-    timeline = memory_timeline.memory_timeline(
-        make_trace([event("a", NOON, NOON + 1)], rows), memory_timeline.MemoryDevice("CPU", 0)
-    )
+    timeline = memory_timeline.memory_timeline(make_trace([event("a", NOON, NOON + 1)], rows), Device("CPU", 0))
     moments, held = timeline.sizes()
 
     assert (moments - NOON // 1000).tolist() == [0, 1, 2, 2, 3]
@@ -102,7 +101,7 @@ def test_what_a_window_leaves_is_gone_when_the_next_begins() -> None:
         event("MmBackward0", NOON + 60_000, NOON + 61_000, phase="backward", forward=0),
     ]
     trace = make_trace(rows, first + second + third)
-    timeline = memory_timeline.memory_timeline(trace, memory_timeline.MemoryDevice("CPU", 0))
+    timeline = memory_timeline.memory_timeline(trace, Device("CPU", 0))
 
     assert timeline.nbytes.tolist() == [64, 8, -8, -64, 16, 4, -20, 2]
     assert timeline.category.tolist() == [4, 3, 3, 4, 7, 7, 7, 7]

@@ -7,27 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mtprof_nb.analysis.devices.recorded_devices import Device, distinct_devices, is_of_device
 from mtprof_nb.analysis.groups import numbered_alike, sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.allocation_pairs import releases_of
 from mtprof_nb.analysis.memory.memory_categories import Category, categories
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.model.trace import OP, Allocations, Bool, Int32, Int64, Trace
-
-
-@dataclass(frozen=True)
-class MemoryDevice:
-    """A device whose memory was recorded. Its text is torch's, `cpu` or `cuda:0`, with its owner if there is one."""
-
-    name: str
-    index: int
-    #: The process whose allocator it is: its position in the trace, and its title where there are several.
-    process: int = 0
-    owner: str = ""
-
-    def __str__(self) -> str:
-        name = "cpu" if self.name == "CPU" else f"{self.name.lower()}:{self.index}"
-        return f"{name} of {self.owner}" if self.owner else name
+from mtprof_nb.model.trace import OP, Allocations, Int32, Int64, Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +51,7 @@ class BlocksAlike(NamedTuple):
     nbytes: int
 
 
-def memory_devices(trace: Trace) -> list[MemoryDevice]:
+def memory_devices(trace: Trace) -> list[Device]:
     """The devices with recorded memory, process by process, in the order of the trace's devices."""
     if trace.allocations is not None:
         device, index, track = trace.allocations.device, trace.allocations.device_index, trace.allocations.track
@@ -74,17 +60,10 @@ def memory_devices(trace: Trace) -> list[MemoryDevice]:
         device, index, track = trace.device[known], trace.device_index[known], trace.track[known]
     else:
         return []
-    # One number for type and index, whose least is -128: counting is many times faster than sorting pairs.
-    code = device.astype(np.int64) * 256 + index + 128
-    devices = []
-    for process, rows in enumerate(trace.by_process(track)):
-        owner = trace.processes[process].title if len(trace.processes) > 1 else ""
-        numbers = np.flatnonzero(np.bincount(code[rows])).tolist()
-        devices += [MemoryDevice(trace.devices[one // 256], one % 256 - 128, process, owner) for one in numbers]
-    return devices
+    return distinct_devices(trace, device, index, track)
 
 
-def memory_curve(trace: Trace, device: MemoryDevice) -> MemoryCurve:
+def memory_curve(trace: Trace, device: Device) -> MemoryCurve:
     """The allocator's count after each of its events; for a runtime without these, around each op."""
     if trace.allocations is not None:
         records = trace.allocations
@@ -93,7 +72,7 @@ def memory_curve(trace: Trace, device: MemoryDevice) -> MemoryCurve:
     if trace.memory_before is None or trace.memory_after is None:
         return MemoryCurve(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))
     known = (trace.memory_before >= 0) & (trace.memory_after >= 0)
-    rows = np.flatnonzero(_is_of_device(trace, trace, device) & known)
+    rows = np.flatnonzero(is_of_device(trace, trace, device) & known)
     times = np.concatenate([trace.start_ns[rows], trace.end_ns[rows]])
     order = np.argsort(times, kind="stable")
     held = np.concatenate([trace.memory_before[rows], trace.memory_after[rows]])
@@ -125,7 +104,7 @@ def allocated_bytes(trace: Trace) -> Int64 | None:
     return sums(records.event[rows], records.nbytes[rows], len(trace))
 
 
-def largest_kinds(trace: Trace, device: MemoryDevice, count: int = 20) -> list[BlocksAlike]:
+def largest_kinds(trace: Trace, device: Device, count: int = 20) -> list[BlocksAlike]:
     """Allocations grouped by op, calling op, line and purpose; by the largest of each, the largest first."""
     records = trace.allocations
     if records is None or not len(rows := _by_size(trace, records, device)):
@@ -154,7 +133,7 @@ def callers(trace: Trace, event: Int32) -> Int32:
     return caller
 
 
-def _by_size(trace: Trace, records: Allocations, device: MemoryDevice) -> Int64:
+def _by_size(trace: Trace, records: Allocations, device: Device) -> Int64:
     """The allocations of a device, the largest first; of equal ones the earlier first."""
     rows = rows_of_device(trace, records, device)
     rows = rows[records.nbytes[rows] > 0]
@@ -176,14 +155,6 @@ def _blocks(trace: Trace, records: Allocations, rows: Int64) -> list[Block]:
     ]
 
 
-def rows_of_device(trace: Trace, records: Allocations, device: MemoryDevice) -> Int64:
+def rows_of_device(trace: Trace, records: Allocations, device: Device) -> Int64:
     """The allocator's events of one device in one process."""
-    return np.flatnonzero(_is_of_device(trace, records, device))
-
-
-def _is_of_device(trace: Trace, rows: Trace | Allocations, device: MemoryDevice) -> Bool:
-    number = trace.devices.index(device.name) if device.name in trace.devices else -1
-    is_of_device: Bool = (rows.device == number) & (rows.device_index == device.index)
-    if len(trace.processes) > 1:
-        is_of_device &= trace.processes_of(rows.track) == device.process
-    return is_of_device
+    return np.flatnonzero(is_of_device(trace, records, device))
