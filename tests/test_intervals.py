@@ -6,9 +6,11 @@ from hypothesis import strategies as st
 
 from mtprof_nb.model.intervals import (
     covered,
+    covered_length,
     covered_until,
     crossing,
     innermost,
+    merged,
     nest_intervals,
     nest_one_by_one,
     nest_whole_columns,
@@ -72,3 +74,12 @@ def test_intervals_cross_where_they_overlap_and_neither_holds_the_other(pairs):
     rows = list(zip(starts.tolist(), ends.tolist(), strict=True))
     expected = [any(a < c < b < d or c < a < d < b for c, d in rows) for a, b in rows]
     assert crossing(starts, ends).tolist() == expected
+
+
+@given(intervals)
+def test_merged_intervals_cover_each_moment_once_and_do_not_touch(pairs):
+    starts, ends = sorted_intervals(pairs)
+    begins, finishes = merged(starts, ends)
+
+    assert covered_length(starts, ends) == len({moment for a, b in pairs for moment in range(a, b)})
+    assert np.all(begins[1:] > finishes[:-1])

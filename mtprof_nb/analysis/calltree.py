@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.analysis.costs import averaged_costs
+from mtprof_nb.analysis.devices.kernel_owners import owns_kernels
 from mtprof_nb.analysis.groups import name_ids, sums
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.stack_metrics import with_called
@@ -54,6 +55,8 @@ def call_tree(trace: Trace, python: bool = False, hidden: Callable[[Frame], bool
     costs, nested = averaged_costs(trace), nesting(trace)
     names = name_ids(trace)
     stands = costs.counted & ((trace.kind == OP) | (not builder.by_frames) & (trace.kind == SCOPE))
+    # A kernel without an op belongs to a scope or to the call that launched it, which then has a node too.
+    stands |= costs.counted & owns_kernels(trace)
     if python:
         stands |= costs.counted & (trace.kind == PYTHON) & (not builder.by_frames)
     for level in nested.levels():

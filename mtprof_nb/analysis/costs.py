@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mtprof_nb.analysis.devices.kernel_owners import owners
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
 from mtprof_nb.analysis.nesting import Nesting, nest, nesting
 from mtprof_nb.analysis.once import once_a_trace
@@ -50,17 +51,18 @@ class Costs:
 def event_costs(trace: Trace) -> Costs:
     """The costs of all events, none folded or left out."""
     everything = np.ones(len(trace), np.bool_)
-    return _costs(trace, everything, nesting(trace), np.arange(len(trace), dtype=np.int32))
+    return _costs(trace, everything, nesting(trace), np.arange(len(trace), dtype=np.int32), owners(trace))
 
 
 @once_a_trace
 def averaged_costs(trace: Trace) -> Costs:
     """The costs of the events that averages count: without bookkeeping, and without only children of a namesake.
 
-    As in torch's rows, the self time of an op excludes recorded Python functions that it called.
+    As in torch's rows, the self time of an op excludes recorded Python functions that it called, and a kernel for
+    which the runtime names no op counts for none.
     """
     nested, keeper = _averaged(trace)
-    return _costs(trace, _is_kept(trace, keeper), nested, keeper)
+    return _costs(trace, _is_kept(trace, keeper), nested, keeper, trace.launcher)
 
 
 @once_a_trace
@@ -68,12 +70,15 @@ def op_costs(trace: Trace) -> Costs:
     """The costs of the events that averages count, whether or not Python functions were recorded.
 
     Python code that an op calls, such as a custom `backward`, counts for the op; a Python function costs nothing.
+    A kernel without an op of its own counts for its owner: a region of torch.compile, the launch of a graph, a scope.
     """
-    if not np.any(trace.kind == PYTHON):
+    nested, keeper = _averaged(trace)
+    if np.any(trace.kind == PYTHON):
+        on_host = ~trace.on_device & (trace.kind != PYTHON) & ~trace.is_async
+        nested = nest(trace, on_host & ~is_bookkeeping(trace))
+    elif trace.launcher is None or np.array_equal(owners(trace), trace.launcher):
         return averaged_costs(trace)
-    _, keeper = _averaged(trace)
-    on_host = ~trace.on_device & (trace.kind != PYTHON) & ~trace.is_async
-    return _costs(trace, _is_kept(trace, keeper), nest(trace, on_host & ~is_bookkeeping(trace)), keeper)
+    return _costs(trace, _is_kept(trace, keeper), nested, keeper, owners(trace))
 
 
 @once_a_trace
@@ -139,12 +144,12 @@ def _averaged_names(trace: Trace) -> Int32:
     return np.array([first.setdefault(averaged_name(name), index) for index, name in enumerate(trace.names)], np.int32)
 
 
-def _costs(trace: Trace, counted: Bool, nested: Nesting, keeper: Int32) -> Costs:
+def _costs(trace: Trace, counted: Bool, nested: Nesting, keeper: Int32, launcher: Int32 | None) -> Costs:
     on_device = trace.on_device
     has_kernels = bool(on_device.any())
     total_ns = np.where(on_device, 0, trace.duration_ns) if has_kernels else trace.duration_ns
     parent = np.where(nested.parent >= 0, keeper[nested.parent], np.int32(-1))
-    device_ns, self_device_ns = _device_time(trace, nested, keeper) if has_kernels else (None, None)
+    device_ns, self_device_ns = _device_time(trace, nested, keeper, launcher) if has_kernels else (None, None)
     return Costs(
         counted=counted,
         parent=parent,
@@ -166,16 +171,16 @@ def _without_children(total: Int64, nested: Nesting, keeper: Int32) -> Int64:
     return own
 
 
-def _device_time(trace: Trace, nested: Nesting, keeper: Int32) -> tuple[Int64, Int64]:
+def _device_time(trace: Trace, nested: Nesting, keeper: Int32, launcher: Int32 | None) -> tuple[Int64, Int64]:
     """Device time, total and self: of a kernel its duration, of a host event that of the kernels it launched.
 
     As in torch's rows, a scope on a device has its own duration; nothing else counts that.
     """
     own = np.zeros(len(trace), np.int64)
-    if trace.launcher is not None:
-        launched = np.flatnonzero(trace.is_device_work & (trace.launcher >= 0))
-        launched = launched[nested.depth[trace.launcher[launched]] >= 0]
-        np.add.at(own, keeper[trace.launcher[launched]], trace.duration_ns[launched])
+    if launcher is not None:
+        launched = np.flatnonzero(trace.is_device_work & (launcher >= 0))
+        launched = launched[nested.depth[launcher[launched]] >= 0]
+        np.add.at(own, keeper[launcher[launched]], trace.duration_ns[launched])
     total = nested.subtree_sum(own)
     timed = trace.is_device_work | (trace.kind == DEVICE_SCOPE)
     return np.where(timed, trace.duration_ns, total), np.where(timed, trace.duration_ns, own)

@@ -42,6 +42,8 @@ class Groups:
     self_device_bytes: Int64
     #: Zero where no formula is known.
     flops: Int64
+    #: Bytes that copies, sets and collectives moved, zero where they are not known.
+    moved_bytes: Int64
 
     #: The keys that the events were grouped by.
     keys: tuple[Key, ...] = ()
@@ -141,6 +143,7 @@ def _summed(
         device_bytes=total(memory.device if memory else None),
         self_device_bytes=total(memory.self_device if memory else None),
         flops=total(None if trace.flops is None else np.maximum(trace.flops, 0)),
+        moved_bytes=total(None if trace.moved_bytes is None else np.maximum(trace.moved_bytes, 0)),
     )
 
 
@@ -216,7 +219,7 @@ def _entry(column: Array | None, table: Sequence[Any], write: Callable[[Any], An
     return lambda event: None if column is None or column[event] < 0 else write(table[column.item(event)])
 
 
-def _in_table(column: str, table: str, alike: Callable[[Any], Any] = lambda entry: entry) -> Key:
+def in_table(column: str, table: str, alike: Callable[[Any], Any] = lambda entry: entry) -> Key:
     """The key of a column that points into a table; entries for which `alike` returns equal values are one."""
     return Key(
         lambda trace: _renumbered(getattr(trace, column), getattr(trace, table), alike, trace),
@@ -272,14 +275,14 @@ def _threads(trace: Trace) -> Any:
 
 #: Keys that events can be grouped by. A key that was not recorded is -1 for all events.
 KEYS = {
-    "name": _in_table("name", "names", averaged_name),
-    "device": _in_table("device", "devices"),
+    "name": in_table("name", "names", averaged_name),
+    "device": in_table("device", "devices"),
     "kind": Key(lambda trace: trace.kind, lambda trace: _entry(trace.kind, KINDS)),
-    "overload": _in_table("overload", "overloads"),
-    "shapes": _in_table("shape", "shapes"),
-    "flat_shapes": _in_table("shape", "shapes", flat_shapes),
+    "overload": in_table("overload", "overloads"),
+    "shapes": in_table("shape", "shapes"),
+    "flat_shapes": in_table("shape", "shapes", flat_shapes),
     "line": Key(lambda trace: attribution(trace).line, _lines),
-    "module": _in_table("module", "modules"),
+    "module": in_table("module", "modules"),
     "scope": Key(_scope_names, lambda trace: _entry(_scope_names(trace), trace.names, averaged_name)),
     "thread": Key(lambda trace: trace.track, _threads),
 }

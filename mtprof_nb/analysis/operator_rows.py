@@ -199,8 +199,10 @@ def _values(trace: Trace, grouping: str, groups: Groups, of_event: Int32) -> dic
 
 
 def _is_listed(trace: Trace, groups: Groups, show_all: bool) -> Bool:
+    """Groups of ops and kernels; of others, those that kernels belong to, such as the launch of a graph."""
     kinds = (SCOPE,) if show_all else (SCOPE, RUNTIME, PYTHON)
-    return np.isin(trace.kind[groups.first], kinds, invert=True)
+    listed: Bool = np.isin(trace.kind[groups.first], kinds, invert=True)
+    return listed | ((groups.self_device_ns > 0) & ~trace.on_device[groups.first])
 
 
 def _with_folded(trace: Trace, groups: Groups) -> Int32:

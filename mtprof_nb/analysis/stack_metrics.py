@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mtprof_nb.analysis.costs import event_costs
+from mtprof_nb.analysis.devices.kernel_owners import owners
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.trace import Int32, Int64, StackTree, Trace
@@ -60,12 +61,13 @@ def depths(parent: Int32) -> Int64:
 
 
 def _self_ns(trace: Trace, device: str) -> Int64:
-    """Self time of the host, or time of the kernels of a device at the op that launched them."""
+    """Self time of the host, or time of the kernels of a device at the op that they belong to."""
     costs = event_costs(trace)
     if device == "CPU":
         return np.where(trace.on_device, 0, costs.self_ns)
-    if trace.launcher is None or device not in trace.devices:
+    if device not in trace.devices:
         return np.zeros(len(trace), np.int64)
     of_device = trace.is_device_work & (trace.device == trace.devices.index(device))
-    kernels = np.flatnonzero(of_device & (trace.launcher >= 0))
-    return sums(trace.launcher[kernels], trace.duration_ns[kernels], len(trace))
+    owner = owners(trace)
+    kernels = np.flatnonzero(of_device & (owner >= 0))
+    return sums(owner[kernels], trace.duration_ns[kernels], len(trace))

@@ -64,9 +64,17 @@ def covered_until(starts: Int64, ends: Int64, times: Int64) -> Int64:
 
 def merged(starts: Int64, ends: Int64) -> tuple[Int64, Int64]:
     """Starts and ends of the union of the intervals (sorted by start): what overlaps or touches becomes one."""
+    if not len(starts):
+        return starts, ends
     reached = np.maximum.accumulate(ends)
-    first = np.flatnonzero(np.append(True, starts[1:] > reached[:-1]))[: len(starts)]
-    return starts[first], reached[np.append(first[1:], len(starts)) - 1][: len(first)]
+    first = np.flatnonzero(np.append(True, starts[1:] > reached[:-1]))
+    return starts[first], reached[np.append(first[1:], len(starts)) - 1]
+
+
+def covered_length(starts: Int64, ends: Int64) -> int:
+    """The length of the union of the intervals (sorted by start)."""
+    begins, finishes = merged(starts, ends)
+    return int((finishes - begins).sum())
 
 
 def crossing(starts: Int64, ends: Int64) -> Bool:

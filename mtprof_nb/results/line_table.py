@@ -45,8 +45,11 @@ class LineRow:
     total_ns: int
     #: Ops that ran on the line, over all its executions.
     count: int
-    #: Time of the kernels that the line launched; None if no kernel was recorded.
+    #: Time of the kernels that the line launched, in all phases and in three of them; None if no kernel was recorded.
     device_ns: int | None = None
+    device_forward_ns: int | None = None
+    device_backward_ns: int | None = None
+    device_optimizer_ns: int | None = None
     #: Allocated minus released; None if memory was not recorded, or not for the thread of the line.
     memory_bytes: int | None = None
     #: Allocated, including what was released later; None as above, and if the allocator reports no allocations.
@@ -65,6 +68,7 @@ class LineRow:
 
 #: The fields that identify the line: the first ones.
 _LOCATION = ("file", "where", "line", "source")
+_OPTIONAL = tuple(part.name for part in fields(LineRow) if part.default is None)
 _COLUMNS = tuple(part.name for part in fields(LineRow) if part.name != "has_ops")
 
 
@@ -117,8 +121,7 @@ class Lines(Sequence[LineRow]):
         """
         rows = [{**asdict(row), "time_ns": row.time_ns} for row in self.by_time()]
         frame = data_frame(rows, columns=[*_LOCATION, "time_ns", *_COLUMNS[len(_LOCATION) :]])
-        optional = ("device_ns", "memory_bytes", "allocated_bytes", "outside_ns")
-        absent = [name for name in optional if frame[name].isna().all()]
+        absent = [name for name in _OPTIONAL if frame[name].isna().all()]
         return frame.drop(columns=absent)
 
     def by_time(self) -> list[LineRow]:
@@ -151,7 +154,10 @@ def _rows(trace: Trace) -> list[LineRow]:
     costs = line_costs(trace)
     outside = dict(trace.outside or {})
     lines = enumerate((*costs.lines, None))
-    with_ops = [(index, line) for index, line in lines if costs.count[index] or costs.total_ns[index]]
+    ran = (costs.count > 0) | (costs.total_ns > 0)
+    if costs.device_ns is not None:
+        ran |= costs.device_ns > 0
+    with_ops = [(index, line) for index, line in lines if ran[index]]
     times = [outside.pop(line, _NO_TIME) if line else _NO_TIME for _, line in with_ops]
     rows = [_row(trace, costs, *where, time) for where, time in zip(with_ops, times, strict=True)]
     without = [_row(trace, costs, None, line, time) for line, time in outside.items() if time.total_ns]
@@ -164,6 +170,9 @@ def _row(trace: Trace, costs: LineCosts, index: int | None, line: SourceLine | N
 
     def cost(column: Int64) -> int:
         return int(column[index]) if index is not None else 0
+
+    def device(column: Int64 | None) -> int | None:
+        return None if column is None else cost(column)
 
     def nbytes(column: Int64 | None) -> int | None:
         is_missing = index is not None and costs.lacks_memory[index]
@@ -182,7 +191,10 @@ def _row(trace: Trace, costs: LineCosts, index: int | None, line: SourceLine | N
         self_ns=sum(phases),
         total_ns=cost(costs.total_ns) + outside.total_ns,
         count=cost(costs.count),
-        device_ns=None if costs.device_ns is None else cost(costs.device_ns),
+        device_ns=device(costs.device_ns),
+        device_forward_ns=device(costs.device_forward_ns),
+        device_backward_ns=device(costs.device_backward_ns),
+        device_optimizer_ns=device(costs.device_optimizer_ns),
         memory_bytes=nbytes(costs.memory_bytes),
         allocated_bytes=nbytes(costs.allocated_bytes),
         outside_ns=None if trace.outside is None else outside.own_ns,
@@ -232,6 +244,7 @@ def _table_lines(rows: list[LineRow], shown: list[LineRow]) -> list[str]:
 def _table_columns(rows: list[LineRow]) -> list[tuple[str, Callable[[LineRow], str]]]:
     """Title and text of each column of a table."""
     total_ns = sum(row.self_ns for row in rows) or 1
+    has_device = any(row.device_ns is not None for row in rows)
     columns: list[tuple[str, Callable[[LineRow], str], bool]] = [
         ("Line", lambda row: f"{row.where}:{row.line}" if row.file else "", True),
         ("Source", lambda row: _cut(row.source), True),
@@ -244,7 +257,10 @@ def _table_columns(rows: list[LineRow]) -> list[tuple[str, Callable[[LineRow], s
         ("Outside ops", lambda row: _time(row.outside_ns), any(row.outside_ns is not None for row in rows)),
         ("Total", lambda row: _time(row.total_ns), True),
         ("# of Ops", lambda row: str(row.count), True),
-        ("Device", lambda row: _time(row.device_ns), any(row.device_ns is not None for row in rows)),
+        ("Device", lambda row: _time(row.device_ns), has_device),
+        ("Device fwd", lambda row: _time(row.device_forward_ns), has_device),
+        ("Device bwd", lambda row: _time(row.device_backward_ns), has_device),
+        ("Device opt", lambda row: _time(row.device_optimizer_ns), has_device),
         ("Memory", lambda row: _memory(row.memory_bytes), any(row.memory_bytes is not None for row in rows)),
         ("Allocated", lambda row: _memory(row.allocated_bytes), any(row.allocated_bytes is not None for row in rows)),
     ]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from mtprof_nb.analysis.summary import Summary
     from mtprof_nb.results.averages import EventList
+    from mtprof_nb.results.device_table import Devices
     from mtprof_nb.results.events import Events
     from mtprof_nb.results.line_table import Lines
     from mtprof_nb.views.panel.widget import Panel
@@ -65,6 +66,12 @@ class Results:
         from mtprof_nb.export import recording_file
 
         recording_file.write(self.trace, path)
+
+    def devices(self) -> Devices:
+        """When each device was busy and why it was idle, its launches, kernels, copies and collectives."""
+        from mtprof_nb.results.device_table import Devices
+
+        return Devices(self.trace)
 
     def export_chrome_trace(
         self,

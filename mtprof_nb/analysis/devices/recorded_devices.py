@@ -56,3 +56,12 @@ def device_work(trace: Trace) -> dict[Device, Int64]:
     work = trace.is_device_work
     devices = distinct_devices(trace, trace.device[work], trace.device_index[work], trace.track[work])
     return {device: np.flatnonzero(work & is_of_device(trace, trace, device)) for device in devices}
+
+
+@once_a_trace
+def device_numbers(trace: Trace) -> Int32:
+    """For each kernel, copy, set and collective the position of its device in `device_work`; -1 for other events."""
+    found = np.full(len(trace), -1, np.int32)
+    for number, work in enumerate(device_work(trace).values()):
+        found[work] = number
+    return found

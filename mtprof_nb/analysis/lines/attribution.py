@@ -8,7 +8,7 @@
   lines of its own; they count as called from the lines of the node that ran them, in place of the lines that called
   `backward()`. A hook that records no autograd nodes says instead which ops Python code ran.
 - What has no forward op (its graph is older than the recording) stays with the line that called `backward()`.
-- A kernel belongs to the op that launched it.
+- A kernel belongs to the lines of its owner, mostly the op that launched it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mtprof_nb.analysis.devices.kernel_owners import owners
 from mtprof_nb.analysis.lines.user_lines import Chains, callers_of_engine, chains_of_events
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.once import once_a_trace
@@ -123,9 +124,8 @@ class _Attributor:
         accumulates = is_node & ~linked & trace.where_name(lambda name: _ACCUMULATE in name)
         previous = self._last_before(is_node & ~accumulates, accumulates, self._parent, trace.track)
         refers_to[accumulates] = np.where(previous >= 0, previous, refers_to[accumulates])
-        if trace.launcher is not None:
-            launched = trace.launcher >= 0
-            refers_to[launched] = trace.launcher[launched]
+        owner = owners(trace)
+        refers_to[owner >= 0] = owner[owner >= 0]
         return refers_to, around
 
     def _in_python_without_node(self, refers_to: Int32, around: Int32) -> Bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
+from mtprof_nb.analysis.devices.kernel_owners import owners
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
@@ -17,9 +18,10 @@ from mtprof_nb.model.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, Bool,
 
 @dataclass(frozen=True, eq=False)
 class LineCosts:
-    """One row a line; the last row, without a line, has the ops whose line is not known.
+    """One row a line; the last row, without a line, has the ops and kernels whose line is not known.
 
-    The first five columns, and the bytes, sum up exactly to the trace's totals over all counted ops.
+    The first five columns, and the bytes, sum up exactly to the trace's totals over all counted ops, and the device
+    time to that of all kernels, copies, sets and collectives.
     """
 
     lines: tuple[SourceLine, ...]
@@ -31,8 +33,11 @@ class LineCosts:
     count: Int64
     #: With the lines that the line called; so the rows overlap.
     total_ns: Int64
-    #: None where no kernel was recorded.
+    #: Time of the kernels that the line launched, in all phases and in three of them; None where none was recorded.
     device_ns: Int64 | None
+    device_forward_ns: Int64 | None
+    device_backward_ns: Int64 | None
+    device_optimizer_ns: Int64 | None
     #: Allocated minus released; None where no memory was recorded.
     memory_bytes: Int64 | None
     #: Allocated, released or not; None without allocator records.
@@ -60,11 +65,25 @@ def line_costs(trace: Trace) -> LineCosts:
         other_ns=summed(costs.self_ns, OTHER),
         count=summed(np.ones(len(trace), np.int64)),
         total_ns=_with_callees(trace, costs.self_ns, size),
-        device_ns=None if costs.self_device_ns is None else summed(costs.self_device_ns),
+        device_ns=_device(trace, line, size),
+        device_forward_ns=_device(trace, line, size, FORWARD),
+        device_backward_ns=_device(trace, line, size, BACKWARD),
+        device_optimizer_ns=_device(trace, line, size, OPTIMIZER),
         memory_bytes=_memory(trace, line, size),
         allocated_bytes=_allocated(trace, line, size),
         lacks_memory=np.isin(np.arange(size), line[is_op & lacks_memory(trace)]),
     )
+
+
+def _device(trace: Trace, line: Int32 | Int64, size: int, phase: int | None = None) -> Int64 | None:
+    """The time on devices of each line's kernels; a kernel has the phase of its owner."""
+    if not trace.on_device.any():
+        return None
+    rows = np.flatnonzero(trace.is_device_work)
+    if phase is not None:
+        owner = owners(trace)[rows]
+        rows = rows[trace.phase[np.where(owner >= 0, owner, rows)] == phase]
+    return sums(line[rows], trace.duration_ns[rows], size)
 
 
 def _memory(trace: Trace, line: Int32 | Int64, size: int) -> Int64 | None:
