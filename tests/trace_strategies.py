@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
@@ -10,9 +11,11 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from hypothesis import strategies as st
 
-from mtprof_nb.model.schema import Column, Within, schema_of
+from mtprof_nb.model.input_values import check_metadata_of_event, check_values, to_text
+from mtprof_nb.model.schema import CheckedBy, Column, Within, schema_of
 from mtprof_nb.model.stack_tree import StackTree
 from mtprof_nb.model.trace import Allocations, Process, Trace
+from mtprof_nb.model.tracks import check_device
 
 #: Every character there is, lone surrogates too.
 TEXT = st.text(st.characters(exclude_categories=()), max_size=6)
@@ -24,8 +27,7 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
     """Values of a field with this annotation."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        within = [note for note in arguments[1:] if isinstance(note, Within)]
-        return st.integers(within[0].least, within[0].limit - 1) if within else values(arguments[0])
+        return _annotated(*arguments)
     if origin in (Union, UnionType):
         return st.one_of(map(values, arguments))
     if origin is tuple and arguments[1:] == (...,):
@@ -40,6 +42,25 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
         inner = get_type_hints(hint, include_extras=True).values()
         return st.tuples(*map(values, inner)).map(lambda entry: hint(*entry))
     return {str: TEXT, int: INTEGERS, bool: st.booleans(), NoneType: st.none()}[hint]
+
+
+def _annotated(hint: Any, *notes: Any) -> st.SearchStrategy[Any]:
+    for note in notes:
+        if isinstance(note, Within):
+            return st.integers(note.least, note.limit - 1)
+        if isinstance(note, CheckedBy):
+            return _OF_CHECKS[note.how]
+    return values(hint)
+
+
+#: Texts that pass a check.
+_OF_CHECKS = {
+    check_values: st.tuples(
+        st.lists(INTEGERS | TEXT, max_size=3), st.dictionaries(TEXT, st.booleans(), max_size=2)
+    ).map(lambda both: to_text(*both)),
+    check_device: st.sampled_from(["", "CUDA:0", "NPU:11"]),
+    check_metadata_of_event: st.dictionaries(TEXT, TEXT, max_size=2).map(json.dumps),
+}
 
 
 @st.composite

@@ -90,8 +90,9 @@ def _interned(trace: Trace) -> list[tuple[Int32, Texts]]:
     tables = []
     taken = _KEYS | {f"{device.lower()}_memory_allocated_{what}" for device in trace.devices for what in _MEMORY}
     if trace.shape is not None:
-        strides = trace.strides or ((),) * len(trace.shapes)
-        texts = [*map(shape_text, trace.shapes, trace.dtypes, strides), shape_text((), (), ())]
+        nothing = ((),) * len(trace.shapes)
+        texts = [*map(shape_text, trace.shapes, trace.dtypes or nothing, trace.strides or nothing)]
+        texts.append(shape_text((), (), ()))
         lacks_shapes = (trace.kind == OP) & (trace.shape < 0)
         tables.append((np.where(lacks_shapes, np.int32(len(trace.shapes)), trace.shape), table(texts)))
     if trace.values is not None:

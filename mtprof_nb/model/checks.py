@@ -49,8 +49,8 @@ def _bounds(column: Column, record: Record, trace: Trace) -> tuple[int, int]:
     if column.table:
         table = getattr(record if hasattr(record, column.table) else trace, column.table)
         return -1 + column.always, 0 if table is None else len(table)
-    if column.points_to_event:
-        return -1, len(trace)
+    if column.points_to_event or column.points_to_parent:
+        return -1, len(trace if column.points_to_event else getattr(record, column.name))
     return np.iinfo(np.int64).min, 1 << 63
 
 

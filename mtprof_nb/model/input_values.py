@@ -26,6 +26,22 @@ def from_text(text: str) -> tuple[list[Any], dict[str, Any]]:
     return inputs, dict(pairs)
 
 
+def check_values(text: str) -> None:
+    """Raise an error unless `from_text` can read `text` as values of inputs."""
+    inputs, keywords = from_text(text)
+    if not isinstance(inputs, list) or not all(isinstance(key, str) for key in keywords):
+        msg = "it does not list the values of inputs"
+        raise TypeError(msg)
+
+
+def check_metadata_of_event(text: str) -> None:
+    """Raise an error unless `text` is a JSON object of texts."""
+    read = json.loads(text)
+    if not isinstance(read, dict) or not all(isinstance(value, str) for value in read.values()):
+        msg = "it is no object of texts"
+        raise TypeError(msg)
+
+
 def _is_plain(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(map(_is_plain, value))

@@ -8,7 +8,8 @@ A field of type `Int32` or the like is a column. Its annotation says what its nu
 - `Annotated[Int64, Absent(-1)]`: numbers of its own; -1 stands for a part that lacks the column.
 - `Annotated[Int8, Within(0, 4)]`: numbers of its own from 0 to 3. An `int` may say that too.
 
-Any other field may say how its values in several parts become one: `Annotated[int, Joined(sum)]`.
+Any other field may say how its values in several parts become one, `Annotated[int, Joined(sum)]`, and that its texts
+have a form of their own, `Annotated[str, CheckedBy(json.loads)]`.
 """
 
 from __future__ import annotations
@@ -72,6 +73,12 @@ class Joined(NamedTuple):
     """How the values of several parts become one; without this the first part's value stays."""
 
     how: Callable[[list[Any]], Any]
+
+
+class CheckedBy(NamedTuple):
+    """Texts for which `how` raises no error."""
+
+    how: Callable[[str], Any]
 
 
 #: A column that holds positions of other events, -1 for none.

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.model.allocations import Allocations as Allocations
+from mtprof_nb.model.input_values import check_metadata_of_event, check_values
 from mtprof_nb.model.intervals import order_of
 from mtprof_nb.model.outside_ops import OutsideOps as OutsideOps
 from mtprof_nb.model.outside_ops import SourceLine as SourceLine
@@ -21,6 +22,7 @@ from mtprof_nb.model.schema import (
     TIMES,
     Absent,
     Beside,
+    CheckedBy,
     Joined,
     Moment,
     PointsInto,
@@ -230,9 +232,9 @@ class Trace(Record):
     #: Strides beside `shapes`, in the same form; () if the runtime does not report them.
     strides: Annotated[tuple[Shapes, ...], Beside("shapes")] = ()
     #: JSON: a value per positional input, null for a tensor, then pairs of key and value (see `model.input_values`).
-    value_texts: tuple[str, ...] = ()
-    #: JSON objects with metadata of events, spelled as Kineto spells them.
-    extras: tuple[str, ...] = ()
+    value_texts: tuple[Annotated[str, CheckedBy(check_values)], ...] = ()
+    #: JSON objects with metadata of events: JSON text by key, both spelled as Kineto spells them.
+    extras: tuple[Annotated[str, CheckedBy(check_metadata_of_event)], ...] = ()
     #: Python stacks.
     stacks: StackTree | None = None
     #: Paths of modules, such as "net.layers.0".

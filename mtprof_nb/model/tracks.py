@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, NamedTuple
 
-from mtprof_nb.model.schema import PointsInto
+from mtprof_nb.model.schema import CheckedBy, PointsInto
 
 
 class Process(NamedTuple):
@@ -38,6 +38,13 @@ def joined_metadata(processes: Sequence[Process]) -> dict[str, str]:
     return found
 
 
+def check_device(device: str) -> None:
+    """Raise `ValueError` unless `device` is a type and an index, or nothing."""
+    if device and not device.rpartition(":")[2].isdecimal():
+        msg = "it has no index behind a colon"
+        raise ValueError(msg)
+
+
 class Track(NamedTuple):
     """Events that ran one inside another or one after another: those of a thread, or of a stream of a device.
 
@@ -51,7 +58,7 @@ class Track(NamedTuple):
     #: Position in `Trace.processes`.
     process: Annotated[int, PointsInto("processes", always=True)] = 0
     #: The device of a stream, as "CUDA:0"; "" for a thread.
-    device: str = ""
+    device: Annotated[str, CheckedBy(check_device)] = ""
     #: The number that the runtime itself gives a thread, -1 where it gives none.
     number: int = -1
 

@@ -135,6 +135,13 @@ def test_an_op_without_inputs_has_an_empty_list_of_shapes_as_in_events(tmp_path:
     assert "input_shapes" not in args["scope"]
 
 
+def test_shapes_are_written_where_element_types_are_not_known(tmp_path: Path) -> None:
+    trace = replace(make_trace([event("aten::mm", 1, 2, shapes=((2, 3),))]), dtypes=())
+    (op,) = _events(_written(trace, tmp_path / "trace.json"), cat="cpu_op")
+
+    assert (op["args"]["Input Dims"], op["args"]["Input type"]) == ([[2, 3]], [])
+
+
 def test_no_other_event_repeats_an_op(document: dict[str, Any]) -> None:
     assert Counter(one["cat"] for one in _events(document, ph="X")) == {"cpu_op": 1, "user_annotation": 1, "Trace": 1}
 

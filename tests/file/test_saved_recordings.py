@@ -230,6 +230,8 @@ def test_a_stack_that_is_its_own_ancestor_is_found():
     trace = full_trace()
     tree = replace(trace.stacks, parent=[1, 0])
     assert problem_of(replace(trace, stacks=tree)) == "stacks: column 'parent', row 0: 1 is not an earlier row"
+    tree = replace(trace.stacks, parent=[-2, 0])
+    assert problem_of(replace(trace, stacks=tree)) == "stacks: column 'parent', row 0: -2 is not between -1 and 1"
     tree = replace(trace.stacks, frames=(Frame("a.py", 1, "f"),))
     assert problem_of(replace(trace, stacks=tree)) == "stacks: column 'frame', row 1: 1 is not between 0 and 0"
 

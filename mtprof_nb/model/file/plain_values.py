@@ -12,7 +12,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from mtprof_nb.model.file.malformed import MalformedError, refuse
-from mtprof_nb.model.schema import Within
+from mtprof_nb.model.schema import CheckedBy, Within
 
 Read = Callable[[Any], Any]
 #: Integers of JSON have no limits; those of a recording have 64 bits, signed or not.
@@ -34,8 +34,7 @@ def reader(hint: Any) -> Read:
     """A function that reads JSON as a value of type `hint`; it raises `MalformedError` for any other JSON."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        within = next((note for note in arguments[1:] if isinstance(note, Within)), None)
-        return reader(arguments[0]) if within is None else _exactly(int, within)
+        return _annotated(*arguments)
     if origin in (Union, UnionType):
         return _either([reader(argument) for argument in arguments])
     if origin is tuple:
@@ -51,6 +50,28 @@ def reader(hint: Any) -> Read:
         return _object(hint)
     msg = f"{hint} does not say how to read it from a file: give the field a more exact annotation"
     raise TypeError(msg)
+
+
+def _annotated(hint: Any, *notes: Any) -> Read:
+    for note in notes:
+        if isinstance(note, Within):
+            return _exactly(int, note)
+        if isinstance(note, CheckedBy):
+            return _checked(note.how)
+    return reader(hint)
+
+
+def _checked(check: Callable[[str], Any]) -> Read:
+    read_text = _exactly(str)
+
+    def read(value: Any) -> Any:
+        try:
+            check(read_text(value))
+        except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
+            refuse(f"{_shown(value)} ({error})")
+        return value
+
+    return read
 
 
 def _exactly(kind: Any, within: Within = _INTEGERS) -> Read:
