@@ -31,12 +31,16 @@ class NodeLinks:
 
 
 def link(
-    columns: HostEvents, forward_threads: ForwardThreads, counters: Mapping[int, int] = MappingProxyType({})
+    columns: HostEvents,
+    forward_threads: ForwardThreads,
+    counters: Mapping[int, int] = MappingProxyType({}),
+    flows: Int32 | None = None,
 ) -> NodeLinks:
     """Phases by enclosing scope and autograd's nodes; forward ops by thread and sequence number.
 
     `forward_threads` tells, for rows of nodes, the numbers of the threads that made them. `counters` has autograd's
-    next number at the end of the recording, by native thread, as far as it is known.
+    next number at the end of the recording, by native thread, as far as it is known. `flows` has the forward
+    op of each node for which another recorder found it, and -1 for all others.
 
     An op carries the number that the next node gets, whether it makes that node or not:
     - The forward op of a node is the last-starting op with the node's number that is no node itself.
@@ -46,7 +50,8 @@ def link(
     - Ops of a backward pass have numbers only where they make nodes: in a checkpoint, which runs its function again,
       and for gradients of gradients.
     """
-    is_engine = columns.where_name(lambda name: name.startswith(ENGINE_PREFIX)) | columns.is_backward_node
+    is_wrapper = columns.where_name(lambda name: name.startswith(ENGINE_PREFIX))
+    is_engine = is_wrapper | columns.is_backward_node
     is_optimizer = columns.is_scope & columns.where_name(lambda name: name.startswith(OF_OPTIMIZER))
     is_loader = columns.is_scope & columns.where_name(lambda name: name.startswith(OF_LOADER))
     is_module = columns.is_python & columns.where_name(lambda name: name.startswith(_MODULE_PREFIX))
@@ -54,6 +59,11 @@ def link(
     intervals = columns.intervals
     node = intervals.innermost(is_engine).astype(np.int32)
     forward_of_node = _forward_of_nodes(columns, is_engine, forward_threads)
+    if flows is not None:
+        forward_of_node[:-1] = np.where(flows >= 0, flows, forward_of_node[:-1])
+        wrapper = intervals.parents(is_engine)
+        inner = np.flatnonzero((flows >= 0) & (wrapper >= 0) & is_wrapper[wrapper])
+        forward_of_node[wrapper[inner]] = flows[inner]
     recorded = _recorded_by_autograd(columns, is_op & ~is_engine, forward_of_node, counters)
     # A step may run inside a node (in a hook), and a backward pass inside a step (in a closure): the inner one counts.
     around = intervals.innermost(is_engine | is_optimizer)

@@ -1,1 +1,3 @@
-"""Recordings that others made: one dialect of trace files a module."""
+"""Recordings that others made: traces of Kineto, Ascend's, and exports of this package."""
+
+from mtprof_nb.reading.chrome_file import read as read

@@ -11,6 +11,7 @@ from mtprof_nb.building.allocator_records import owns_memory
 from mtprof_nb.building.autograd_nodes import NodeLinks, link
 from mtprof_nb.building.closures import with_closures
 from mtprof_nb.building.interning import intern
+from mtprof_nb.building.paused_collector import collector_paused
 from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.clock import WallClock
@@ -26,7 +27,6 @@ from mtprof_nb.capture.kineto.module_names import paths_of_modules
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
 from mtprof_nb.capture.kineto.optimizer_parameters import nodes_by_id, nodes_in_steps, updated_parameters
 from mtprof_nb.capture.kineto.own_python import own_python
-from mtprof_nb.capture.shared.garbage_collector import collector_paused
 from mtprof_nb.capture.shared.python_stacks import frames_of
 from mtprof_nb.errors import warn
 from mtprof_nb.model.device_facts import device_facts

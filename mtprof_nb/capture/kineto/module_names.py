@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from mtprof_nb.building.called_modules import CalledModule, paths_by_callers
 from mtprof_nb.capture.shared.garbage_collector import living
-
-
-class CalledModule(NamedTuple):
-    """A module instance, and the one that called it: a position among those called before it, or -1."""
-
-    address: int
-    class_name: str
-    caller: int
 
 
 def paths_of_modules(called: Sequence[CalledModule]) -> list[str]:
@@ -23,20 +16,7 @@ def paths_of_modules(called: Sequence[CalledModule]) -> list[str]:
     Of a module that is gone, only class and caller are known: `Net.Linear`, or `Net.Linear_0` and `Net.Linear_1` where
     the caller called several.
     """
-    living = _paths_of_living(called)
-    alike: dict[tuple[int, str], list[int]] = {}
-    for module in called:
-        if module.address not in living:
-            alike.setdefault((module.caller, module.class_name), []).append(module.address)
-    paths: list[str] = []
-    for address, name, caller in called:
-        siblings = alike.get((caller, name), [])
-        if address in living or caller < 0:
-            paths.append(living.get(address, name))
-        else:
-            number = f"_{siblings.index(address)}" if len(siblings) > 1 else ""
-            paths.append(f"{paths[caller]}.{name}{number}")
-    return paths
+    return paths_by_callers(called, _paths_of_living(called))
 
 
 def _paths_of_living(called: Sequence[CalledModule]) -> dict[int, str]:

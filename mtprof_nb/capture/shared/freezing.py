@@ -12,13 +12,13 @@ import numpy as np
 from mtprof_nb.building.allocator_records import with_readings
 from mtprof_nb.building.closures import OF_OPTIMIZER, with_closures
 from mtprof_nb.building.interning import describe, intern
+from mtprof_nb.building.paused_collector import collector_paused
 from mtprof_nb.building.phases import OF_LOADER, phases, settled
 from mtprof_nb.capture.distributed import this_process
 from mtprof_nb.capture.shared import python_stacks as stacks
 from mtprof_nb.capture.shared.autograd_links import Links, no_links
 from mtprof_nb.capture.shared.buffer import Buffer
 from mtprof_nb.capture.shared.buffered_rows import Rows, read_rows
-from mtprof_nb.capture.shared.garbage_collector import collector_paused
 from mtprof_nb.errors import warn
 from mtprof_nb.model.trace import (
     BACKWARD,

@@ -1,26 +1,14 @@
-"""Python's garbage collector: pausing it, and the frames and objects that it knows."""
+"""The frames and objects that Python's garbage collector knows."""
 
 from __future__ import annotations
 
 import gc
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Pause garbage collection: it would scan a hundred thousand short-lived objects again and again."""
-    was_enabled = gc.isenabled()
-    try:
-        gc.disable()
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+from mtprof_nb.building.paused_collector import collector_paused
 
 
 def frames_of_others() -> dict[int, FrameType]:

@@ -1,0 +1,127 @@
+"""The spans of a file that become events: what kind each one is of, and on which track it stands."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.building.thread_intervals import ThreadIntervals
+from mtprof_nb.model.schema import Bool, Int8, Int32
+from mtprof_nb.model.trace import on_device
+from mtprof_nb.reading.assembly import ascend_kinds, kineto_kinds
+from mtprof_nb.reading.assembly.file_tracks import FileTracks, file_tracks, is_asleep
+from mtprof_nb.reading.assembly.kineto_kinds import LEFT_OUT, OF_RECORDING
+from mtprof_nb.reading.collected.collector import Collector
+from mtprof_nb.reading.collected.descriptions import Descriptions, descriptions
+from mtprof_nb.reading.collected.spans import Spans, whole_spans
+
+
+@dataclass(frozen=True)
+class ChosenSpans:
+    """Spans with their kinds and tracks, the tables they point into, and what was left out."""
+
+    collector: Collector
+    document: Mapping[str, Any]
+    path: Path
+    said: Descriptions
+    spans: Spans
+    name: Int32
+    names: tuple[str, ...]
+    kind: Int8
+    tracks: FileTracks
+    device_name: str
+    is_ascend: bool
+    #: Start and end of the recording, and its name; (0, 0) and "" where the file does not tell.
+    window: tuple[int, int]
+    label: str
+    #: How many events are not shown as they stand in the file, by what they are.
+    tally: Counter[str]
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    @cached_property
+    def on_device(self) -> Bool:
+        return on_device(self.kind)
+
+    @cached_property
+    def process(self) -> Int32:
+        return np.array([track.process for track in self.tracks.tracks] or [0], np.int32)[self.tracks.track]
+
+    @cached_property
+    def host_tracks(self) -> Int32:
+        """The track of the thread of each lane, -1 for a lane without events of the host."""
+        found = np.full(len(self.collector.lanes) + 1, -1, np.int32)
+        found[self.spans["lane"][~self.on_device]] = self.tracks.track[~self.on_device]
+        return found
+
+    @cached_property
+    def intervals(self) -> ThreadIntervals:
+        start_ns = self.spans["start_ns"]
+        return ThreadIntervals(start_ns, start_ns + self.spans["duration_ns"], self.tracks.track)
+
+
+def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) -> ChosenSpans:
+    """The spans that become events."""
+    said = descriptions(collector)
+    spans = whole_spans(collector)
+    tally = Counter(collector.left_out) + spans.problems
+    is_ascend = ascend_kinds.is_ascend(said)
+    kind = (ascend_kinds if is_ascend else kineto_kinds).kinds(collector, spans, said, tally)
+    window, label = _recording(collector, spans)
+    lanes = list(collector.lanes)
+    asleep = is_asleep(lanes, spans, kind)
+    tally["of threads that slept throughout"] += int(asleep.sum())
+    kept = np.flatnonzero((kind != LEFT_OUT) & ~asleep)
+    spans, kind = spans.take(kept), kind[kept]
+    name, names = _names(collector, spans["name"])
+    device = "NPU" if is_ascend else kineto_kinds.device_name(collector.categories)
+    tracks = file_tracks(lanes, spans, kind, said, device)
+    return ChosenSpans(
+        collector, document, path, said, spans, name, names, kind, tracks, device, is_ascend, window, label, tally
+    )
+
+
+def _names(collector: Collector, name: Int32) -> tuple[Int32, tuple[str, ...]]:
+    """Names as texts, each once, of the spans that are kept."""
+    texts = list(collector.names)
+    used, position = np.unique(name, return_inverse=True)
+    table: dict[str, int] = {}
+    numbers = [table.setdefault(legible(texts[one]), len(table)) for one in used.tolist()]
+    return np.array(numbers, np.int32)[position] if numbers else name, tuple(table)
+
+
+def legible(name: Any) -> str:
+    """A name as text that can be written as UTF-8."""
+    text = name if isinstance(name, str) else "" if name is None else str(name)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogateescape" if _is_escaped(text) else "replace").decode("utf-8", "replace")
+    return text
+
+
+def _is_escaped(text: str) -> bool:
+    """Whether all lone surrogates of a text stand for bytes that are no UTF-8."""
+    return all(not 0xD800 <= ord(letter) <= 0xDFFF or 0xDC80 <= ord(letter) <= 0xDCFF for letter in text)
+
+
+def _recording(collector: Collector, spans: Spans) -> tuple[tuple[int, int], str]:
+    """Start, end and name of the recording, from the spans that describe it."""
+    is_own = np.array([category == OF_RECORDING for category in collector.categories] or [False], np.bool_)
+    rows = np.flatnonzero(is_own[spans["category"]])
+    if not len(rows):
+        return (0, 0), ""
+    start_ns = spans["start_ns"][rows]
+    window = int(start_ns.min()), int((start_ns + spans["duration_ns"][rows]).max())
+    rests = list(collector.facts.rests)
+    members = [json.loads(rests[rest]) for rest in spans["rest"][rows].tolist() if rest >= 0]
+    labels = [json.loads(one["label"]) for one in members if "label" in one]
+    return window, next((label for label in labels if isinstance(label, str)), "")

@@ -1,0 +1,167 @@
+"""Makes a `Trace` of the collected events of a Chrome trace."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+
+from mtprof_nb.building.allocator_records import with_own_memory
+from mtprof_nb.building.closures import with_closures
+from mtprof_nb.building.interning import intern
+from mtprof_nb.model.device_facts import device_facts
+from mtprof_nb.model.schema import Bool, Columns, Int32
+from mtprof_nb.model.trace import COLLECTIVE, OP, PYTHON, RUNTIME, SCOPE, StackInterner, Trace, correlation_ids
+from mtprof_nb.reading.assembly import ascend_links, file_launches, own_facts
+from mtprof_nb.reading.assembly.chosen_spans import ChosenSpans
+from mtprof_nb.reading.assembly.file_inputs import shape_columns, value_columns
+from mtprof_nb.reading.assembly.file_memory import allocations
+from mtprof_nb.reading.assembly.file_stacks import PythonRows, text_stacks
+from mtprof_nb.reading.assembly.file_steps import steps
+from mtprof_nb.reading.assembly.forward_flows import phase_columns
+from mtprof_nb.reading.assembly.recording_facts import recording_facts, tally_notes
+from mtprof_nb.reading.collected.descriptions import base_ns
+
+_OF_COLLECTIVES = '"Collective name"'
+
+
+def build(file: ChosenSpans, notes: list[str]) -> Trace:
+    """The trace of one file, with `notes` of its reading."""
+    made = _events(file)
+    made |= _devices(file, made)
+    made |= _inputs(file)
+    made |= _python(file, made)
+    made |= own_facts.columns(file)
+    if len(file.collector.allocations):
+        track = np.append(file.host_tracks, -1)[file.collector.allocations.whole("lane")]
+        made |= allocations(file.collector.allocations, track, made)
+    made |= recording_facts(file, made)
+    made["notes"] = (*notes, *made.pop("stack_notes", ()), *tally_notes(file.tally))
+    del made["node"]
+    moved = base_ns(file.document)
+    made["start_ns"] = made["start_ns"] + moved
+    if "allocations" in made:
+        made["allocations"] = replace(made["allocations"], time_ns=made["allocations"].time_ns + moved)
+    trace = Trace(**made, correlation_id=correlation_ids(made["kind"]))
+    return trace if trace.memory_before is not None else with_own_memory(trace)
+
+
+def _events(file: ChosenSpans) -> Columns:
+    """The columns that every recording has, and `node`."""
+    made: Columns = {
+        "name": file.name,
+        "names": file.names,
+        "kind": file.kind,
+        "start_ns": file.spans["start_ns"],
+        "duration_ns": file.spans["duration_ns"],
+        "track": file.tracks.track,
+        "tracks": file.tracks.tracks,
+        "sequence_nr": np.maximum(file.spans["sequence_nr"], -1),
+        "step": steps(file.spans["start_ns"], file.kind, file.name, file.names, file.process),
+        **phase_columns(file),
+    }
+    if "record_function" in file.spans and (file.spans["record_function"] > 0).any():
+        made["record_function"] = np.maximum(file.spans["record_function"], 0)
+    return made | {"phase": with_closures(made)}
+
+
+def _devices(file: ChosenSpans, made: Columns) -> Columns:
+    """Devices, launches, and the metadata of events on devices."""
+    told = own_facts.device_types(file)
+    names = ("CPU", file.device_name) if file.on_device.any() else ("CPU",)
+    device, devices = (file.on_device.astype(np.int8), names) if told is None else told
+    found: Columns = {"device": device, "devices": devices, "device_index": file.tracks.device_index}
+    if not (file.on_device | (file.kind == RUNTIME)).any():
+        return found
+    linked = (
+        ascend_links.launches(file)
+        if file.is_ascend
+        else file_launches.launches(file.spans, file.kind, file.on_device, file.tracks.track, file.process)
+    )
+    launcher: Int32 = linked["launcher"]
+    found |= linked | {"phase": np.where(launcher >= 0, made["phase"][launcher], made["phase"])}
+    found |= _extras(file)
+    return found | device_facts(made | found)
+
+
+def _rests(file: ChosenSpans) -> tuple[Int32, list[str]]:
+    return file.spans["rest"].astype(np.int32), list(file.collector.facts.rests)
+
+
+def _has_extras(file: ChosenSpans) -> Bool:
+    """Events whose further members are metadata: those of devices and of collectives; of others they are keywords."""
+    rest, texts = _rests(file)
+    of_collective: Bool = np.array([*(_OF_COLLECTIVES in text for text in texts), False], np.bool_)[rest]
+    found: Bool = file.on_device | (file.kind == RUNTIME) | of_collective
+    return found
+
+
+def _extras(file: ChosenSpans) -> Columns:
+    rest, texts = _rests(file)
+    rest = np.where(_has_extras(file), rest, -1)
+    if file.is_ascend:
+        rest, texts = _in_words_of_kineto(file, rest, texts)
+    used, position = np.unique(rest, return_inverse=True)
+    chosen = [None if one < 0 else texts[one] for one in used.tolist()]
+    extra, extras = intern(chosen)
+    return {"extra": extra[position], "extras": extras} if extras else {}
+
+
+def _in_words_of_kineto(file: ChosenSpans, rest: Int32, texts: list[str]) -> tuple[Int32, list[str]]:
+    rest, texts = rest.copy(), list(texts)
+    for row in np.flatnonzero((file.kind == COLLECTIVE) & (rest >= 0)).tolist():
+        said = ascend_links.in_words_of_kineto(file.names[file.name[row]], json.loads(texts[rest[row]]))
+        rest[row] = len(texts)
+        texts.append(json.dumps(said))
+    return rest, texts
+
+
+def _inputs(file: ChosenSpans) -> Columns:
+    """Shapes and values of the inputs of ops and scopes."""
+    found: Columns = {}
+    has_inputs = (file.kind == OP) | (file.kind == SCOPE)
+    texts = file.collector.facts.texts
+    if "shape" in file.spans:
+        found |= shape_columns(np.where(has_inputs, file.spans["shape"], -1), texts["shape"])
+    rest, members = _rests(file)
+    keywords = np.where(has_inputs & ~_has_extras(file), rest, -1)
+    inputs = np.where(has_inputs, file.spans["inputs"], -1)
+    return found | value_columns(inputs, list(texts.get("inputs", ())), keywords, members)
+
+
+def _python(file: ChosenSpans, made: Columns) -> Columns:
+    """Stacks and modules, from Python calls or from the texts of stacks."""
+    found: Columns = {}
+    is_python = file.kind == PYTHON
+    interner = StackInterner()
+    stack = np.full(len(file), -1, np.int32)
+    on_host = ~file.on_device & ~is_python
+    of_forward = np.zeros(len(file), np.bool_)
+    if is_python.any():
+        calls = PythonRows.of(is_python, file.intervals, file.spans["python_id"], file.spans["python_parent"])
+        outside, inside = calls.stacks(file.name, file.names, interner)
+        running = calls.running()
+        stack = np.where(is_python, outside, np.where(on_host & (running >= 0), inside[running], -1))
+        began = np.where(running >= 0, made["start_ns"][running], np.iinfo(np.int64).min)
+        node_start = np.where(made["node"] >= 0, made["start_ns"][made["node"]], np.iinfo(np.int64).min)
+        of_forward = (made["forward"] >= 0) & (began < node_start) & on_host
+        stack = np.where(of_forward, stack[made["forward"]], stack)
+        found["stack_notes"] = ["Lines in stacks are those of `def`: the file has no others."]
+        within, paths = calls.modules(file.name, file.names)
+        if paths:
+            module = np.where(is_python, within, np.where(on_host & (running >= 0), within[running], -1))
+            module = np.where(of_forward, module[made["forward"]], module)
+            number, table = intern(paths)
+            found |= {"module": np.where(module >= 0, number[module], -1), "modules": table}
+    for fact in ("call_stack", "frames"):
+        if fact in file.spans:
+            nodes = text_stacks(list(file.collector.facts.texts[fact]), interner)
+            told = np.array([*nodes, -1], np.int32)[file.spans[fact]]
+            stack = np.where(told >= 0, told, stack)
+            of_forward &= told < 0
+    if "is_forward_stack" in file.spans:
+        of_forward |= file.spans["is_forward_stack"] > 0
+    if (stack >= 0).any() or is_python.any():
+        found |= {"stack": stack, "stacks": interner.tree(), "stack_is_forward": of_forward & (stack >= 0)}
+    return found

@@ -1,0 +1,108 @@
+"""Inputs of ops from their texts in a file: shapes, strides, element types, and values as PyTorch prints them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.model.input_values import plain, to_text
+from mtprof_nb.model.schema import Columns, Int32
+
+#: What stands between two inputs in Ascend's texts.
+_BETWEEN = ";\r\n"
+_LARGEST_SIZE = 2**62
+_WHOLE, _REAL = re.compile(r"-?\d{1,19}"), re.compile(r"-?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?|-?inf|nan", re.IGNORECASE)
+_DEEPEST = 4
+
+
+def shape_columns(positions: Int32, texts: Iterable[tuple[bytes, bytes, bytes]]) -> Columns:
+    """Columns of shapes, and the tables of shapes, element types and strides, from pairs of texts."""
+    entries: dict[Any, int] = {}
+    moved = [entries.setdefault(_inputs(*one), len(entries)) for one in texts]
+    shapes, dtypes, strides = zip(*entries, strict=True) if entries else ((), (), ())
+    made: Columns = {"shape": np.array([*moved, -1], np.int32)[positions], "shapes": shapes, "dtypes": dtypes}
+    return made | ({"strides": strides} if any(strides) else {})
+
+
+def _inputs(dims: bytes, types: bytes, strides: bytes) -> tuple[Any, ...]:
+    sizes = _sizes(dims)
+    names = _json(types)
+    if isinstance(names, str):
+        names = names.split(_BETWEEN)
+    texts = [name if isinstance(name, str) else "" for name in names] if isinstance(names, list) else []
+    # There is a type for each input; a file may say otherwise.
+    texts = (texts + [""] * len(sizes))[: len(sizes)]
+    return sizes, tuple(texts), _sizes(strides)
+
+
+def _sizes(text: bytes) -> tuple[Any, ...]:
+    """Nested tuples of sizes; anything else among them is an empty tuple."""
+    value = _json(text)
+    if isinstance(value, str):
+        parts = value.split(_BETWEEN) if value else []
+        value = [[int(size) for size in part.split(",") if _WHOLE.fullmatch(size.strip())] for part in parts]
+    found = _nested(value, _DEEPEST)
+    return found if isinstance(found, tuple) else ()
+
+
+def _nested(value: Any, deepest: int) -> Any:
+    if isinstance(value, list) and deepest:
+        return tuple(_nested(one, deepest - 1) for one in value)
+    is_size = isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST_SIZE
+    return value if is_size else ()
+
+
+def value_columns(inputs: Int32, texts: Sequence[bytes], keywords: Int32, members: Sequence[str]) -> Columns:
+    """Columns of values from the printed inputs, and from members of `args` that are keywords of the user."""
+    printed = [_printed_inputs(text) for text in texts]
+    named = [_keywords(text) for text in members]
+    pairs, place = np.unique(np.stack((inputs, keywords)), axis=1, return_inverse=True)
+    table: dict[str, int] = {}
+    numbers = [
+        -1
+        if first < 0 and second < 0
+        else table.setdefault(
+            to_text(*plain(printed[first] if first >= 0 else [], named[second] if second >= 0 else {})), len(table)
+        )
+        for first, second in pairs.T.tolist()
+    ]
+    if not table:
+        return {}
+    return {"values": np.array(numbers, np.int32)[place.ravel()], "value_texts": tuple(table)}
+
+
+def _printed_inputs(text: bytes) -> list[Any]:
+    found = _json(text)
+    return [_read(one) if isinstance(one, str) else one for one in found] if isinstance(found, list) else []
+
+
+def _keywords(text: str) -> Mapping[str, Any]:
+    """Members of `args`, whose values are JSON texts."""
+    return {key: _json(value.encode("utf-8", "replace")) for key, value in json.loads(text).items()}
+
+
+def _read(text: str) -> Any:
+    """The value that PyTorch printed so; None for a tensor, the text itself for an object of another kind."""
+    if not text:
+        return None
+    if text in ("True", "False"):
+        return text == "True"
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    if _REAL.fullmatch(text):
+        return float(text)
+    if text.startswith("[") and text.endswith("]"):
+        inner = text[1:-1].strip()
+        return [_read(part.strip()) for part in inner.split(",")] if inner and "[" not in inner else []
+    return text
+
+
+def _json(text: bytes) -> Any:
+    try:
+        return json.loads(text) if text else None
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,117 @@
+"""Python stacks and modules of a file: from its Python calls, or from the texts of stacks."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mtprof_nb.building.called_modules import CalledModule, paths_by_callers
+from mtprof_nb.building.interning import first_with_number
+from mtprof_nb.building.thread_intervals import ThreadIntervals
+from mtprof_nb.model.schema import Bool, Int32, Int64
+from mtprof_nb.model.trace import Frame, StackInterner
+
+_CALL = re.compile(r"(.+)\((\d{1,9})\): (.+)", re.DOTALL)
+_OWN_FRAME = re.compile(r"(.*):(\d{1,9}):([^:]*)", re.DOTALL)
+_MODULE = re.compile(r"nn\.Module: (.+?)(_\d+)?")
+#: Frames of the profiler, of a notebook's kernel, and of Python itself that call the user's code.
+_HIDDEN = re.compile(
+    r"(^|.*[/\\])(mtprof_nb[/\\]|torch[/\\]profiler[/\\]|torch[/\\]autograd[/\\]profiler\.py|torch_npu[/\\]profiler[/\\]"
+    r"|IPython[/\\]|ipykernel[/\\]|jupyter_client[/\\]|traitlets[/\\]|tornado[/\\]|debugpy[/\\]|asyncio[/\\]"
+    r"|concurrent[/\\]futures[/\\]|ipykernel_launcher\.py).*|(.*[/\\]python3\.\d+[/\\])?(threading|runpy)\.py"
+    r"|<frozen .*"
+)
+
+
+def frame_of_call(name: str) -> Frame | None:
+    """The frame of a Python call by its name `file(line): function`; None for a builtin, a module and hidden code."""
+    match = _CALL.fullmatch(name)
+    if match is None or _HIDDEN.fullmatch(match[1]):
+        return None
+    return Frame(match[1], int(match[2]), match[3])
+
+
+def frames_of_text(text: str) -> list[Frame]:
+    """The frames of a stack in one text, innermost first, as Kineto, Ascend and this package write them."""
+    found = (_frame(part.strip()) for part in text.split(";"))
+    return [frame for frame in found if frame is not None]
+
+
+def _frame(text: str) -> Frame | None:
+    if _CALL.fullmatch(text):
+        return frame_of_call(text)
+    match = _OWN_FRAME.fullmatch(text)
+    return Frame(match[1], int(match[2]), match[3]) if match else None
+
+
+@dataclass(frozen=True)
+class PythonRows:
+    """Python calls of a file: their rows, the row of each one's caller, and the calls as intervals of their threads."""
+
+    rows: Int64
+    parent: Int64
+    is_python: Bool
+    intervals: ThreadIntervals
+
+    @classmethod
+    def of(cls, is_python: Bool, intervals: ThreadIntervals, own: Int64, caller: Int64) -> PythonRows:
+        """The calls, by the numbers of the file where it has them, else by their times."""
+        rows = np.flatnonzero(is_python)
+        parent = first_with_number(own, rows, caller, is_python & (caller >= 0) & (own >= 0)).astype(np.int64)
+        lacking = is_python & (own < 0)
+        if lacking.any():
+            parent = np.where(lacking, intervals.parents(is_python), parent)
+        # A caller begins before its calls do; a file may say otherwise.
+        parent = np.where(parent < np.arange(len(parent)), parent, -1)
+        return cls(rows, parent, is_python, intervals)
+
+    def running(self) -> Int64:
+        """The call that each row began in, or -1."""
+        return self.intervals.running(self.is_python, self.intervals.thread, self.intervals.start)
+
+    def stacks(self, name: Int32, names: Sequence[str], interner: StackInterner) -> tuple[Int32, Int32]:
+        """For each row that is a call, the stack of its caller, and its own with its frame on top; -1 for no stack."""
+        frames = [frame_of_call(text) for text in names]
+        outside, inside = [-1] * (len(self.parent) + 1), [-1] * (len(self.parent) + 1)
+        known: dict[tuple[int, int], int] = {}
+        columns = (self.rows, self.parent[self.rows], name[self.rows])
+        for row, parent, number in zip(*(column.tolist() for column in columns), strict=True):
+            base = outside[row] = inside[parent]
+            node = known.get((base, number))
+            if node is None:
+                frame = frames[number]
+                node = known[base, number] = base if frame is None else interner.child(base, frame)
+            inside[row] = node
+        return np.array(outside[:-1], np.int32), np.array(inside[:-1], np.int32)
+
+    def modules(self, name: Int32, names: Sequence[str]) -> tuple[Int32, list[str]]:
+        """For each row that is a call, the path of the module that it runs in, a position in the list; else -1."""
+        classes = [match[1] if (match := _MODULE.fullmatch(text)) else None for text in names]
+        called: dict[CalledModule, int] = {}
+        within = [-1] * (len(self.parent) + 1)
+        columns = (self.rows, self.parent[self.rows], name[self.rows])
+        for row, parent, number in zip(*(column.tolist() for column in columns), strict=True):
+            within[row] = within[parent]
+            class_name = classes[number]
+            if class_name is not None:
+                within[row] = called.setdefault(CalledModule(number, class_name, within[parent]), len(called))
+        return np.array(within[:-1], np.int32), paths_by_callers(list(called), {})
+
+
+def text_stacks(texts: Sequence[bytes], interner: StackInterner) -> list[int]:
+    """A stack for each JSON text of a stack, -1 for one without frames."""
+    return [interner.stack(reversed(_parsed(text))) for text in texts]
+
+
+def _parsed(text: bytes) -> list[Frame]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    if isinstance(value, list):
+        return [frame for part in value if isinstance(part, str) and (frame := _frame(part)) is not None]
+    return frames_of_text(value) if isinstance(value, str) else []

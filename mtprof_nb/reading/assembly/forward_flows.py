@@ -1,0 +1,81 @@
+"""Phases and forward ops of a file's events."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mtprof_nb.building.host_events import HostEvents
+from mtprof_nb.model.schema import Bool, Columns, Int32, Int64
+from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, FORWARD, OP, OPTIMIZER, OTHER, PYTHON, SCOPE
+from mtprof_nb.reading.assembly.chosen_spans import ChosenSpans
+from mtprof_nb.reading.assembly.file_links import FORWARD_FLOWS, flow_pairs, node_links, rows_at
+
+
+def phase_columns(file: ChosenSpans) -> Columns:
+    """Columns `phase`, `forward`, `node` (the autograd node that an event ran in) and `is_async`."""
+    rows = np.flatnonzero(~file.on_device).astype(np.int32)
+    events = _host_events(file, rows)
+    flows = _flows(file, rows, events)
+    links = node_links(events, file.spans["forward_thread"][rows], flows)
+    # Nodes that no engine ran: those of runtimes in which a backward op is a node itself.
+    links_forward = np.where(links.forward >= 0, links.forward, flows)
+    is_training = np.isin(links.phase, (BACKWARD, OPTIMIZER)).any()
+    phase = np.full(len(file), OTHER if is_training else FORWARD, np.int8)
+    phase[rows] = links.phase
+    is_async = np.zeros(len(file), np.bool_)
+    is_async[rows] = events.is_async | events.crossing_scopes()
+    return {
+        "phase": phase,
+        "forward": _spread(file, rows, links_forward),
+        "node": _spread(file, rows, links.node),
+        "is_async": is_async,
+    }
+
+
+def _spread(file: ChosenSpans, rows: Int32, positions: Int32) -> Int32:
+    """Positions among the host's events as rows of the file."""
+    found = np.full(len(file), -1, np.int32)
+    found[rows] = np.where(positions >= 0, rows[positions], -1) if len(rows) else found
+    return found
+
+
+def _host_events(file: ChosenSpans, rows: Int32) -> HostEvents:
+    names = set(file.names)
+    is_node = np.array([ENGINE_PREFIX + name in names for name in file.names] or [False], np.bool_)
+    return HostEvents(
+        name=file.name[rows],
+        names=file.names,
+        start_ns=file.spans["start_ns"][rows],
+        duration_ns=file.spans["duration_ns"][rows],
+        thread=file.tracks.track[rows],
+        threads=tuple(track._replace(number=number) for number, track in enumerate(file.tracks.tracks)),
+        sequence_nr=np.maximum(file.spans["sequence_nr"][rows], -1),
+        is_scope=file.kind[rows] == SCOPE,
+        is_backward_node=is_node[file.name[rows]] & (file.kind[rows] == OP),
+        is_async=file.spans["is_async"][rows] > 0,
+        is_python=file.kind[rows] == PYTHON,
+    )
+
+
+def _flows(file: ChosenSpans, rows: Int32, events: HostEvents) -> Int32:
+    """For each host event that a flow from a forward op leads to, that op; -1 for all others."""
+    found = np.full(len(rows), -1, np.int32)
+    pairs = flow_pairs(file.collector.flows, list(file.collector.categories), FORWARD_FLOWS)
+    if not len(pairs["end_ns"]):
+        return found
+    is_op = file.kind[rows] == OP
+    is_engine = events.is_backward_node | events.where_name(lambda name: name.startswith(ENGINE_PREFIX))
+    begins = _starting(file, events, is_op & ~is_engine, pairs["begin_lane"], pairs["begin_ns"])
+    nodes = _starting(file, events, events.is_backward_node, pairs["end_lane"], pairs["end_ns"])
+    others = _starting(file, events, is_op & ~events.is_backward_node, pairs["end_lane"], pairs["end_ns"])
+    ends = np.where(nodes >= 0, nodes, others)
+    known = (begins >= 0) & (ends >= 0)
+    found[ends[known]] = begins[known]
+    file.tally["that link nothing in the file"] += int((~known).sum())
+    return found
+
+
+def _starting(file: ChosenSpans, events: HostEvents, chosen: Bool, lane: Int32, at_ns: Int64) -> Int64:
+    """The last of the chosen events that starts at each moment on each lane, or -1."""
+    track = file.host_tracks[lane]
+    return rows_at(events.thread, events.start_ns, np.flatnonzero(chosen), track, at_ns)

@@ -1,0 +1,94 @@
+"""Categories of Kineto's events, from 2021 on, and of torch's older exporter: the kind of each span."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.building.closures import OF_OPTIMIZER
+from mtprof_nb.building.phases import OF_LOADER
+from mtprof_nb.model.schema import Int8
+from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, OP, PYTHON, RUNTIME, SCOPE, SET, STEP_PREFIX, SYNC
+from mtprof_nb.reading.collected.collector import Collector
+from mtprof_nb.reading.collected.descriptions import Descriptions
+from mtprof_nb.reading.collected.spans import Spans
+
+#: Spans that describe the recording, not the program.
+OF_RECORDING = "Trace"
+LEFT_OUT = -1
+_KINDS = {
+    "cpu_op": OP,
+    "operator": OP,
+    "hpu_op": KERNEL,
+    "user_annotation": SCOPE,
+    "python_function": PYTHON,
+    "python": PYTHON,
+    "runtime": RUNTIME,
+    # Time that the recorder took: torch's own tables list it beside the calls of the runtime.
+    "overhead": RUNTIME,
+    "kernel": KERNEL,
+    "gpu_memcpy": COPY,
+    "memcpy": COPY,
+    "gpu_memset": SET,
+    "memset": SET,
+    "gpu_user_annotation": DEVICE_SCOPE,
+    "cuda_event": SYNC,
+    "mtia_ccp_events": KERNEL,
+    "mtia_insight": DEVICE_SCOPE,
+    "mtia_workloadd": DEVICE_SCOPE,
+    "trace": LEFT_OUT,
+}
+_ENDINGS = {
+    "_runtime": RUNTIME,
+    "_driver": RUNTIME,
+    "_memcpy": COPY,
+    "_memset": SET,
+    "_sync": SYNC,
+    "_user_annotation": DEVICE_SCOPE,
+    "_kernel": KERNEL,
+    "_kernels": KERNEL,
+}
+#: Processes of torch's older exporter, whose events have no category.
+_OLD_PROCESSES = {"CPU functions": OP, "CUDA functions": KERNEL}
+#: Names of scopes that older recordings have among the ops.
+_SCOPES = (STEP_PREFIX, OF_OPTIMIZER, OF_LOADER, "nccl:", "gloo:")
+
+
+def kind_of_category(category: Any) -> int | None:
+    """The kind of spans of a category; None for one that is not known."""
+    name = str(category).lower()
+    if name in _KINDS:
+        return _KINDS[name]
+    return next((kind for ending, kind in _ENDINGS.items() if name.endswith(ending)), None)
+
+
+def kinds(collector: Collector, spans: Spans, said: Descriptions, tally: Counter[str]) -> Int8:  # noqa: ARG001 - as Ascend's
+    """The kind of each span, `LEFT_OUT` for spans of the recording itself. Unknown categories are scopes."""
+    known = [kind_of_category(category) for category in collector.categories]
+    of_category = [SCOPE if kind is None else kind for kind in known]
+    found: Int8 = np.array(of_category, np.int8)[spans["category"]]
+    for number, (category, kind) in enumerate(zip(collector.categories, known, strict=True)):
+        here = np.flatnonzero(spans["category"] == number) if kind is None else ()
+        if len(here) and category in ("", None):
+            found[here] = _without_category(collector, spans["lane"][here])
+        elif len(here):
+            tally[f"of the unknown category {str(category)[:40]!r}, shown as scopes"] += len(here)
+    is_scope = [isinstance(name, str) and name.startswith(_SCOPES) for name in collector.names]
+    found[(found == OP) & np.array(is_scope, np.bool_)[spans["name"]]] = SCOPE
+    return found
+
+
+def _without_category(collector: Collector, lanes: Any) -> Int8:
+    """Spans without a category are ops, on the host unless their process says otherwise."""
+    by_lane = [_OLD_PROCESSES.get(pid, OP) if isinstance(pid, str) else OP for pid, _ in collector.lanes]
+    found: Int8 = np.array(by_lane, np.int8)[lanes]
+    return found
+
+
+def device_name(categories: Any) -> str:
+    """The type of device that the events of a file ran on."""
+    names = [str(category).lower() for category in categories]
+    prefixes = {"xpu_": "XPU", "mtia_": "MTIA", "privateuse1_": "NPU", "hpu_": "HPU"}
+    return next((device for begin, device in prefixes.items() if any(name.startswith(begin) for name in names)), "CUDA")

@@ -1,0 +1,77 @@
+"""Facts of a whole recording: its process, its window, its flags, and what of the file was not understood."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+from mtprof_nb.model.schema import Columns
+from mtprof_nb.model.trace import OP, PYTHON, Process, Recorded
+from mtprof_nb.reading.assembly.chosen_spans import ChosenSpans
+from mtprof_nb.reading.collected.descriptions import base_ns, metadata_of, rank_of, recorded_flags
+
+_MOST_COUNT = 2**62
+
+
+def recording_facts(file: ChosenSpans, made: Columns) -> Columns:
+    """Fields of a `Trace` that are no columns."""
+    there = Recorded(
+        record_shapes="shape" in made,
+        profile_memory="allocations" in made or "memory_before" in made,
+        with_stack="stack" in made,
+        with_flops="flops" in made,
+        with_modules="module" in made,
+    )
+    began_ns, ended_ns = _window(file)
+    dropped = file.document.get("dropped_events")
+    return {
+        "recorded": recorded_flags(file.document, there),
+        "processes": _processes(file),
+        "began_ns": began_ns,
+        "ended_ns": ended_ns,
+        "windows": ((began_ns, ended_ns),),
+        "label": file.label,
+        "trace_id": trace_id if isinstance(trace_id := file.document.get("trace_id"), str) else "",
+        "dropped": dropped if isinstance(dropped, int) and 0 < dropped < _MOST_COUNT else 0,
+        "is_partial": not bool((file.kind == OP).any()),
+    }
+
+
+def _window(file: ChosenSpans) -> tuple[int, int]:
+    """The window that the file tells, with all events of the host and of devices in it."""
+    rows = file.kind != PYTHON
+    start_ns, end_ns = file.intervals.start[rows], file.intervals.end[rows]
+    began, ended = file.window
+    if not ended:
+        began, ended = (int(start_ns.min()), int(end_ns.max())) if len(start_ns) else (0, 0)
+    base = base_ns(file.document)
+    return min(began, int(start_ns.min(initial=began))) + base, max(ended, int(end_ns.max(initial=ended))) + base
+
+
+def _processes(file: ChosenSpans) -> tuple[Process, ...]:
+    """The recorded processes, with the metadata of the file; its own lines have those of several processes."""
+    shared = metadata_of(file.document)
+    host = file.document.get("host_name")
+    several = len(file.tracks.processes) > 1
+    found = []
+    for pid, process in zip(file.tracks.pids, file.tracks.processes, strict=True):
+        own = file.said.metadata.get(pid, {})
+        rank = _rank(own) if several else rank_of(file.document, file.path)
+        metadata = tuple({**({} if several and own else shared), **own}.items())
+        found.append(process._replace(rank=rank, host=host if isinstance(host, str) else "", metadata=metadata))
+    return tuple(found)
+
+
+def _rank(metadata: dict[str, str]) -> int:
+    try:
+        info: Any = json.loads(metadata.get("distributedInfo", "null"))
+    except ValueError:
+        return -1
+    rank = info.get("rank") if isinstance(info, dict) else None
+    return rank if isinstance(rank, int) and 0 <= rank < 2**31 else -1
+
+
+def tally_notes(tally: Counter[str]) -> list[str]:
+    """A sentence for each kind of event that is not shown as it stands in the file."""
+    return [f"{count:,} event{'s' if count > 1 else ''} {what}." for what, count in sorted(tally.items()) if count > 0]

@@ -1,0 +1,72 @@
+"""Reads a Chrome trace of any dialect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mtprof_nb.building.paused_collector import collector_paused
+from mtprof_nb.errors import LoadError
+from mtprof_nb.model.trace import Trace
+from mtprof_nb.reading.assembly.chosen_spans import chosen_spans
+from mtprof_nb.reading.assembly.chrome_build import build
+from mtprof_nb.reading.collected.collector import Collector
+from mtprof_nb.reading.text.careful_scan import Damage, DamageError
+from mtprof_nb.reading.text.event_records import Decoder
+from mtprof_nb.reading.text.json_stream import EventStream, NoTraceError, best_decoder
+from mtprof_nb.reading.text.text_source import Progress, TextSource
+
+
+@collector_paused()
+def read(
+    path: Path, *, partial: bool = False, progress: Progress | None = None, decoder: Decoder | None = None
+) -> Trace:
+    """The recording in a Chrome trace: Kineto's, Ascend's or an export of this package, plain or compressed.
+
+    `LoadError` where the file is no trace, or is damaged: it says at which byte, and how many events are before it.
+    With `partial`, the events that can be read are returned, with a note of the damage. `progress` is called with the
+    fraction of the file that was read.
+    """
+    source = TextSource(path, progress)
+    stream = EventStream(source.blocks(), decoder or best_decoder(), skips_damage=partial)
+    collector = Collector(stream)
+    try:
+        collector.run()
+    except NoTraceError as error:
+        msg = f"{path}: the file is JSON, but has no list `traceEvents`: load a trace that a profiler exported"
+        raise LoadError(msg) from error
+    except DamageError as error:
+        raise LoadError(_message(path, error.damage, source, collector.count)) from None
+    return build(chosen_spans(collector, stream.document, path), _notes(stream, source))
+
+
+def _message(path: Path, damage: Damage, source: TextSource, count: int) -> str:
+    why = source.broken_end or damage.reason
+    return (
+        f"{path}: the text is damaged at byte {damage.byte:,} ({why}). {_count(count, 'event')} before it can be read: "
+        "load it with partial=True to get what is readable, or export it again"
+    )
+
+
+def _notes(stream: EventStream, source: TextSource) -> list[str]:
+    notes = []
+    if stream.damages:
+        first = stream.damages[0]
+        skipped = sum(damage.skipped for damage in stream.damages)
+        why = source.broken_end or first.reason
+        notes.append(
+            f"The file is damaged in {_count(len(stream.damages), 'place')}, first at byte {first.byte:,} ({why}): "
+            f"{_count(skipped, 'byte')} skipped."
+        )
+    elif stream.is_bare_list and not stream.is_closed:
+        notes.append("The list of events has no end: the file may be cut.")
+    if stream.odd:
+        notes.append(f"{_count(stream.odd, 'event')} not valid as JSON, read as meant.")
+    if stream.no_events:
+        notes.append(f"{_count(stream.no_events, 'number or text')} in the list of events ignored.")
+    if stream.trailing:
+        notes.append(f"{_count(stream.trailing, 'character')} behind the end of the trace ignored.")
+    return notes
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -1,0 +1,201 @@
+"""Collects the events of a Chrome trace as columns, part by part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.model.schema import Columns, Int64
+from mtprof_nb.reading.collected.span_facts import FactReader
+from mtprof_nb.reading.collected.tables import GrowingColumns, Table
+from mtprof_nb.reading.collected.times import NeedsDigitsError, to_ns
+from mtprof_nb.reading.text.event_records import Event
+from mtprof_nb.reading.text.json_stream import EventStream, Part
+
+#: Phases of Chrome's format: complete spans, and beginnings of spans whose end is an event of its own.
+_SPANS, _ENDS, _FLOWS, _INSTANTS = ("X", "B", "b"), ("E", "e"), ("s", "t", "f"), ("i", "I", "R", "n")
+#: How `args` are read, by category. All categories that are not named are read member by member.
+_READERS = {
+    "cpu_op": "op",
+    "Operator": "op",
+    "python_function": "python",
+    "cuda_runtime": "call",
+    "cuda_driver": "call",
+    "Runtime": "call",
+    "user_annotation": "host",
+}
+#: Beginnings of names of ops whose `args` have known members alone.
+_PLAIN_OPS = ("aten::", "autograd::", "torch::autograd")
+#: Flows from launches to devices. They are needed only where nothing else links the two.
+_LAUNCHES = ("ac2g", "async_cpu_to_gpu", "async_gpu", "cpu_to_cuda")
+MEMORY = "[memory]"
+
+
+class Collector:
+    """The events of one file, sorted by what they are."""
+
+    def __init__(self, stream: EventStream) -> None:
+        self._stream = stream
+        self.names, self.categories, self.lanes, self.ids = Table(), Table(), Table(), Table()
+        self.facts = FactReader()
+        #: One row for each span: name, category, lane, start_ns, duration_ns, and the facts of its `args`.
+        self.spans = GrowingColumns()
+        #: Ends of spans that have a row in `spans` without a duration.
+        self.ends = GrowingColumns()
+        self.flows = GrowingColumns()
+        self.allocations = GrowingColumns()
+        #: Pid, tid, name and `args` of the events that describe the trace.
+        self.metadata: list[tuple[Any, Any, Any, dict[str, bytes]]] = []
+        #: Names and times of moments without a span.
+        self.moments: list[tuple[str, int]] = []
+        #: How many events were left out, by what they are.
+        self.left_out: Counter[str] = Counter()
+        self.count = 0
+        self._has_correlation = False
+
+    def run(self) -> None:
+        """Collect all events of the stream."""
+        for part in self._stream.parts():
+            self._add(part)
+
+    def _add(self, part: Part) -> None:
+        spans = [event for event in part.events if event.ph in _SPANS]
+        try:
+            self._add_spans(part, spans)
+        except NeedsDigitsError:
+            self._stream.digits = True
+            self._add(part.with_digits())
+            return
+        if len(spans) < len(part.events):
+            self._add_others(part, [event for event in part.events if event.ph not in _SPANS])
+        self.count += len(part.events)
+
+    def _add_spans(self, part: Part, spans: list[Event]) -> None:
+        if not spans:
+            return
+        spans, start_ns = self._timed(part, spans)
+        has_digits = self._stream.digits or not part.text
+        duration_ns, _ = to_ns([event.dur or 0 for event in spans], has_digits=has_digits)
+        names = [event.name for event in spans]
+        columns = {
+            "name": self.names.positions(names),
+            "category": self.categories.positions([event.cat for event in spans]),
+            "lane": self._lanes(spans),
+            "start_ns": start_ns,
+            "duration_ns": duration_ns,
+        }
+        kinds = [event.ph for event in spans]
+        if kinds.count("X") < len(kinds):
+            columns |= self._beginnings(part, spans)
+        self.spans.add(len(spans), columns | self._facts(part, spans, columns))
+
+    def _timed(self, part: Part, events: list[Event]) -> tuple[list[Event], Any]:
+        """The events with a valid time, and their times."""
+        has_digits = self._stream.digits or not part.text
+        ns, valid = to_ns([event.ts for event in events], has_digits=has_digits)
+        if valid is None:
+            return events, ns
+        self.left_out["without a valid time"] += int((~valid).sum())
+        return [event for event, is_valid in zip(events, valid.tolist(), strict=True) if is_valid], ns[valid]
+
+    def _lanes(self, events: Sequence[Event]) -> Any:
+        return self.lanes.positions([(event.pid, event.tid) for event in events])
+
+    def _beginnings(self, part: Part, spans: Sequence[Event]) -> Columns:
+        """Which spans lack their end, the identifiers of asynchronous ones, and positions in the file."""
+        open_kind = [_SPANS.index(event.ph) for event in spans]
+        keys = [self.ids[_key(event)] if event.ph == "b" else -1 for event in spans]
+        return {
+            "open": np.array(open_kind, np.int8),
+            "id": np.array(keys, np.int32),
+            "place": self._places(part, spans),
+        }
+
+    def _places(self, part: Part, events: Sequence[Event]) -> Int64:
+        """Positions in the file of some events of `part`."""
+        position = {id(event): number for number, event in enumerate(part.events, self.count)}
+        return np.array([position[id(event)] for event in events], np.int64)
+
+    def _facts(self, part: Part, spans: Sequence[Event], columns: Columns) -> Columns:
+        """Columns of the members of `args`."""
+        reader = self._readers(columns["category"], columns["name"])
+        found: Columns = {}
+        for number, kind in enumerate(_KINDS):
+            rows = np.flatnonzero(reader == number)
+            if not len(rows):
+                continue
+            args = [spans[row].args for row in rows.tolist()]
+            for fact, values in self.facts.read(part.decoder, args, kind, part.text).items():
+                if fact not in found:
+                    found[fact] = np.full(len(spans), -1, values.dtype)
+                found[fact][rows] = values
+        self._has_correlation |= "correlation" in found
+        return found
+
+    def _readers(self, category: Any, name: Any) -> Any:
+        by_category = np.array([_KINDS.index(_READERS.get(one, "")) for one in self.categories], np.int8)[category]
+        is_plain = np.array([isinstance(one, str) and one.startswith(_PLAIN_OPS) for one in self.names], np.bool_)[name]
+        return np.where((by_category == _KINDS.index("op")) & ~is_plain, _KINDS.index("host"), by_category)
+
+    def _add_others(self, part: Part, events: list[Event]) -> None:
+        by_phase: dict[str, list[Event]] = {}
+        for event in events:
+            by_phase.setdefault(event.ph if isinstance(event.ph, str) else "", []).append(event)
+        for phase, found in by_phase.items():
+            if phase == "M":
+                members = self.facts.members(part.decoder, [event.args for event in found])
+                self.metadata += [
+                    (one.pid, one.tid, one.name, dict(args)) for one, args in zip(found, members, strict=True)
+                ]
+            elif phase in _FLOWS:
+                self._add_flows(part, found)
+            elif phase in _INSTANTS:
+                self._add_instants(part, found)
+            elif phase in _ENDS:
+                self._add_ends(part, found)
+            else:
+                self.left_out[
+                    "that are samples of counters" if phase == "C" else f"of the unknown phase {phase!r}"
+                ] += len(found)
+
+    def _add_flows(self, part: Part, flows: list[Event]) -> None:
+        if self._has_correlation:
+            flows = [event for event in flows if event.cat not in _LAUNCHES]
+        if not flows:
+            return
+        flows, at_ns = self._timed(part, flows)
+        columns = {
+            "category": self.categories.positions([event.cat for event in flows]),
+            "lane": self._lanes(flows),
+            "id": self.ids.positions([event.id for event in flows]),
+            "at_ns": at_ns,
+            "is_end": np.array([event.ph == "f" for event in flows], np.bool_),
+        }
+        self.flows.add(len(flows), columns)
+
+    def _add_instants(self, part: Part, instants: list[Event]) -> None:
+        instants, at_ns = self._timed(part, instants)
+        is_memory = np.array([event.name == MEMORY for event in instants], np.bool_)
+        records = [event for event, chosen in zip(instants, is_memory.tolist(), strict=True) if chosen]
+        if records:
+            facts = self.facts.read(part.decoder, [event.args for event in records], "memory", part.text)
+            self.allocations.add(len(records), {"lane": self._lanes(records), "at_ns": at_ns[is_memory], **facts})
+        others = np.flatnonzero(~is_memory).tolist()
+        self.moments += [(str(instants[row].name), int(at_ns[row])) for row in others]
+
+    def _add_ends(self, part: Part, ends: list[Event]) -> None:
+        ends, at_ns = self._timed(part, ends)
+        keys = [self.ids[_key(event)] if event.ph == "e" else -1 for event in ends]
+        columns = {"lane": self._lanes(ends), "at_ns": at_ns, "id": np.array(keys, np.int32)}
+        self.ends.add(len(ends), columns | {"place": self._places(part, ends)})
+
+
+_KINDS = ("", "op", "host", "python", "call")
+
+
+def _key(event: Event) -> tuple[str, str, str]:
+    """An asynchronous span and its end have category, name and identifier in common."""
+    return str(event.cat), str(event.name), str(event.id)

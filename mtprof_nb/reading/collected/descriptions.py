@@ -1,0 +1,102 @@
+"""Names of processes and threads, and facts of the whole recording, as the file describes them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from mtprof_nb.model.trace import Recorded
+from mtprof_nb.reading.collected.collector import Collector
+
+#: Members of a file that are no metadata of the user.
+_OF_FILE = {
+    *("schemaVersion", "traceEvents", "displayTimeUnit", "baseTimeNanoseconds", "traceName", "trace_id"),
+    *("host_name", "dropped_events", *(part.name for part in fields(Recorded))),
+}
+_OF_VIEWERS = re.compile(r"(process|thread)_\w+|num_cpus|trace_buffer_overflowed")
+_RANK = re.compile(r"(?:^|[^a-z])rank[_-]?(\d{1,6})(?!\d)", re.IGNORECASE)
+
+
+@dataclass
+class Descriptions:
+    """Texts by process, or by process and thread, as the file spells their numbers."""
+
+    process_names: dict[Any, str] = field(default_factory=dict)
+    labels: dict[Any, str] = field(default_factory=dict)
+    thread_names: dict[tuple[Any, Any], str] = field(default_factory=dict)
+    #: Metadata of single processes: key to JSON text.
+    metadata: dict[Any, dict[str, str]] = field(default_factory=dict)
+
+
+def descriptions(collector: Collector) -> Descriptions:
+    """The names that the file gives."""
+    found = Descriptions()
+    for pid, tid, name, args in collector.metadata:
+        try:
+            _describe(found, pid, tid, str(name), args)
+        except TypeError:  # a number that is a list or an object
+            collector.left_out["that describe no process or thread"] += 1
+    return found
+
+
+def _describe(found: Descriptions, pid: Any, tid: Any, name: str, args: Mapping[str, Any]) -> None:
+    text = bytes(args.get("name" if name.endswith("name") else "labels", b""))
+    if name == "process_name":
+        found.process_names[pid] = _string(text)
+    elif name == "process_labels":
+        found.labels[pid] = _string(text)
+    elif name == "thread_name":
+        found.thread_names[pid, tid] = _string(text).strip()
+    elif "value" in args and not _OF_VIEWERS.fullmatch(name):
+        found.metadata.setdefault(pid, {})[name] = bytes(args["value"]).decode("utf-8", "replace")
+
+
+def _string(text: bytes) -> str:
+    try:
+        value = json.loads(text or b'""')
+    except (ValueError, RecursionError):
+        return ""
+    return value if isinstance(value, str) else str(value)
+
+
+def recorded_flags(document: Mapping[str, Any], there: Recorded) -> Recorded:
+    """The flags that a file names, and those whose facts it has."""
+    return Recorded(
+        **{part.name: bool(document.get(part.name)) or getattr(there, part.name) for part in fields(Recorded)}
+    )
+
+
+def metadata_of(document: Mapping[str, Any]) -> dict[str, str]:
+    """Members of the file that describe the recording: key to JSON text."""
+    kept = {
+        key: value
+        for key, value in document.items()
+        if key not in _OF_FILE and (key, value) != ("deviceProperties", [])
+    }
+    return {key: json.dumps(value) for key, value in kept.items()}
+
+
+def rank_of(document: Mapping[str, Any], path: Path) -> int:
+    """The rank that the file tells, or its name, or the name of its folder; -1 where none does."""
+    told = document.get("distributedInfo")
+    rank = told.get("rank") if isinstance(told, dict) else None
+    if isinstance(rank, int) and 0 <= rank < 2**31:
+        return rank
+    for name in (path.name, path.parent.name):
+        if match := _RANK.search(name):
+            return int(match[1])
+    return -1
+
+
+def base_ns(document: Mapping[str, Any]) -> int:
+    """The moment from which the file counts its times."""
+    base = document.get("baseTimeNanoseconds", 0)
+    try:
+        number = int(base)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+    return number if abs(number) < 2**62 else 0

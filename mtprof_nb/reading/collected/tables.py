@@ -1,0 +1,75 @@
+"""Columns that grow part by part, and tables of distinct values that grow with them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mtprof_nb.model.schema import Columns, Int32, Int64
+
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+
+
+class Table(defaultdict[Any, int]):
+    """Distinct values, numbered in the order in which they come."""
+
+    def __init__(self) -> None:
+        super().__init__(count().__next__)
+
+    def positions(self, values: Sequence[Any]) -> Int32:
+        """The position of each value; one that cannot be a key is taken by its text."""
+        try:
+            return np.fromiter(map(self.__getitem__, values), np.int32, len(values))
+        except TypeError:
+            return np.array([self[value if isinstance(value, Hashable) else str(value)] for value in values], np.int32)
+
+    def positions_of_texts(self, texts: Sequence[bytes]) -> Int32:
+        """The position of each text, -1 for an empty one."""
+        return np.array([self[text] if text else -1 for text in texts], np.int32)
+
+
+class GrowingColumns:
+    """Columns by name, in parts. A part that lacks a column has -1 there."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[int, Columns]] = []
+
+    def add(self, rows: int, columns: Columns) -> None:
+        """Add `rows` rows."""
+        self._parts.append((rows, columns))
+
+    def __len__(self) -> int:
+        return sum(rows for rows, _ in self._parts)
+
+    @property
+    def names(self) -> set[str]:
+        """Names of the columns that some part has."""
+        return {name for _, columns in self._parts for name in columns}
+
+    def whole(self, name: str) -> npt.NDArray[Any]:
+        """All rows of a column."""
+        dtype = next((columns[name].dtype for _, columns in self._parts if name in columns), np.int64)
+        parts = [columns[name] if name in columns else np.full(rows, -1, dtype) for rows, columns in self._parts]
+        return np.concatenate([np.empty(0, dtype), *parts])
+
+
+def numbers(values: Iterable[Any]) -> Int64:
+    """Integers of `values`; -1 for what is none, or does not fit in 64 bits."""
+    listed = [-1 if value is None else value for value in values]
+    try:
+        return np.array(listed, np.int64)
+    except (TypeError, ValueError, OverflowError):
+        return np.array([_number(value) for value in listed], np.int64)
+
+
+def _number(value: Any) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        return -1
+    return number if _SMALLEST <= number <= _LARGEST else -1

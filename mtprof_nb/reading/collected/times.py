@@ -1,0 +1,71 @@
+"""Times of a Chrome trace: microseconds as numbers, or as texts, to integer nanoseconds without rounding."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.model.schema import Bool, Int64
+
+#: Below this many microseconds a double distinguishes nanoseconds. Kineto's relative times are below.
+_EXACT = 2.0**43
+#: The largest number of microseconds that fits as nanoseconds.
+_LARGEST = (2**63 - 1) // 1000
+_DIGITS = re.compile(rb'"?\s*(-?)(\d+)(?:\.(\d*))?\s*"?')
+_HALF = 5
+
+
+class NeedsDigitsError(Exception):
+    """Times were decoded as doubles that are too large for nanoseconds: the digits in the file are needed."""
+
+
+def to_ns(values: Sequence[Any], *, has_digits: bool) -> tuple[Int64, Bool | None]:
+    """Nanoseconds of each time, and which of them are valid; None if all are.
+
+    `NeedsDigitsError` where the digits would tell more, unless the caller says that there are no more.
+    """
+    try:
+        found = np.array(values)
+    except (ValueError, OverflowError):
+        found = np.empty(0, object)
+    if found.dtype.kind == "i" and not (np.abs(found) > _LARGEST).any():
+        return found * 1000, None
+    if found.dtype.kind == "f" and np.isfinite(found).all():
+        if (np.abs(found) < _EXACT).all():
+            # The fraction is exact: a product with the whole number is not.
+            fraction, whole = np.modf(found)
+            return whole.astype(np.int64) * 1000 + np.rint(fraction * 1000).astype(np.int64), None
+        if not has_digits:
+            raise NeedsDigitsError
+    each = [_one(value) for value in values]
+    valid = np.array([ns is not None for ns in each], np.bool_)
+    return np.array([ns or 0 for ns in each], np.int64), None if valid.all() else valid
+
+
+def _one(value: Any) -> int | None:
+    """Nanoseconds of one time, None for what is none."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int):
+        return value * 1000 if abs(value) <= _LARGEST else None
+    text = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+    match = _DIGITS.fullmatch(text)
+    if match is None or len(match[2]) > len(str(_LARGEST)):
+        return _unusual(text)
+    sign, whole, fraction = match[1], match[2], match[3] or b""
+    ns = int(whole) * 1000 + int((fraction + b"000")[:3])
+    ns += len(fraction) > 3 and fraction[3] - ord("0") >= _HALF
+    return (-ns if sign else ns) if ns <= _LARGEST * 1000 else None
+
+
+def _unusual(text: bytes) -> int | None:
+    """Nanoseconds of a number with an exponent."""
+    try:
+        number = Decimal(text.strip(b'" \t\r\n').decode("ascii", "replace"))
+        return round(number * 1000) if number.is_finite() and abs(number) <= _LARGEST else None
+    except (InvalidOperation, ValueError):
+        return None

@@ -1,0 +1,1 @@
+"""The text of a trace file: blocks, JSON, damaged places."""

@@ -1,0 +1,217 @@
+"""The events of a Chrome trace, block by block.
+
+A block of text is cut where an event seems to end, and its events are decoded together. The cut was right if the text
+between two cuts is a list of events: a cut inside an event leaves a bracket or a quote open. Where it is none, events
+are decoded one by one (`careful_scan`), which also finds the place where a file is damaged.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from mtprof_nb.reading.text.careful_scan import CarefulScan, Damage, byte_length, decoded
+from mtprof_nb.reading.text.event_records import Decoder, Event
+from mtprof_nb.reading.text.plain_json import PlainDecoder
+from mtprof_nb.reading.text.text_buffer import TextBuffer
+
+#: How an event ends and the next one begins.
+_CUT = re.compile(rb'\}(\s*,\s*)\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"\s*:')
+_LIST = re.compile(rb'"traceEvents"\s*:\s*\[')
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_SPACE = b" \t\r\n"
+#: Text around the events that is held at most.
+_LONGEST = 256 << 20
+#: How many times the beginning of the list of events is looked for.
+_MOST_TRIES = 16
+#: Bytes in which the key of the list and its bracket stand.
+_NEAR = 64
+_LENIENT = json.JSONDecoder(strict=False)
+
+
+class NoTraceError(Exception):
+    """The file is JSON, but no trace."""
+
+
+def best_decoder() -> Decoder:
+    """The decoder of msgspec where it is installed, else that of the standard library."""
+    if find_spec("msgspec") is None:
+        return PlainDecoder()
+    from mtprof_nb.reading.text.fast_json import FastDecoder
+
+    return FastDecoder()
+
+
+@dataclass(frozen=True)
+class Part:
+    """Events that were decoded together."""
+
+    events: Sequence[Event]
+    decoder: Decoder
+    #: The text of the list of events; b"" where it is not known.
+    text: bytes = b""
+
+    def with_digits(self) -> Part:
+        """The events again, with all digits of their times where they are known."""
+        return Part(self.decoder.events(self.text, digits=True), self.decoder) if self.text else self
+
+
+class EventStream:
+    """Reads the events of one file; `DamageError` where it is no JSON, unless `skips_damage`."""
+
+    def __init__(self, blocks: Iterator[bytes], decoder: Decoder, *, skips_damage: bool = False) -> None:
+        self._decoder = decoder
+        self._buffer = TextBuffer(blocks)
+        self._scan = CarefulScan(self._buffer, skips_damage)
+        #: Whether the next parts are decoded with all digits of their times.
+        self.digits = False
+        #: Members of the file beside its events; complete after the last part.
+        self.document: dict[str, Any] = {}
+        self.is_bare_list = False
+        #: Whether the list of events has its closing bracket.
+        self.is_closed = False
+        #: Bytes behind the end of the trace.
+        self.trailing = 0
+
+    @property
+    def damages(self) -> list[Damage]:
+        """Damaged places that were skipped."""
+        return self._scan.damages
+
+    @property
+    def odd(self) -> int:
+        """Events that JSON forbids and that could be read."""
+        return self._scan.odd
+
+    @property
+    def no_events(self) -> int:
+        """Entries of the list that are no objects."""
+        return self._scan.no_events
+
+    def parts(self) -> Iterator[Part]:
+        """The events in the order of the file."""
+        if not self._open():
+            return
+        ended = False
+        while not ended:
+            cut = self._last_cut()
+            if cut is None and self._buffer.more() and len(self._buffer) < _LONGEST:
+                continue
+            part, ended = self._fast_part(cut) if cut else (None, False)
+            if part is None:
+                events, ended = self._scan.take(cut.start() + 1 if cut else max(len(self._buffer), 1))
+                part = Part(events, PlainDecoder())
+            yield part
+        self._close()
+
+    def _last_cut(self) -> re.Match[bytes] | None:
+        """Where the last complete event of the buffer seems to end."""
+        content, end = self._buffer.content, len(self._buffer)
+        for _ in range(64):
+            end = content.rfind(b"}", 0, end)
+            found = _CUT.match(content, end) if end >= 0 else None
+            if found or end < 0:
+                return found
+        return None
+
+    def _fast_part(self, cut: re.Match[bytes]) -> tuple[Part | None, bool]:
+        text = b"[%b]" % self._buffer.content[: cut.start() + 1]
+        try:
+            events = self._decoder.events(text, self.digits)
+        except (ValueError, RecursionError):
+            return None, False
+        self._buffer.drop(cut.end(1))
+        return Part(events, self._decoder, b"" if self.digits else text), False
+
+    def _open(self) -> bool:
+        """Go to the first event; False if the file has a list of events nowhere."""
+        buffer = self._buffer
+        while buffer.more() and not buffer.content.lstrip(_SPACE):
+            buffer.drop(len(buffer))
+        mark = len(_BYTE_ORDER_MARK) if buffer.content.startswith(_BYTE_ORDER_MARK) else 0
+        buffer.drop(len(buffer) - len(buffer.content[mark:].lstrip(_SPACE)))
+        if buffer.content.startswith(b"["):
+            buffer.drop(1)
+            self.is_bare_list = True
+            return True
+        first: re.Match[bytes] | None = None
+        position = 0
+        for _ in range(_MOST_TRIES):
+            found = self._search(position)
+            if found is None:
+                break
+            first, position = first or found, found.end()
+            try:
+                self.document = _members(self._decoder, buffer.content[: found.end()] + b"]}")
+            except (ValueError, RecursionError):
+                continue
+            buffer.drop(found.end())
+            return True
+        self._complain(first)
+        if first is not None:
+            buffer.drop(first.end())
+        return first is not None
+
+    def _search(self, position: int) -> re.Match[bytes] | None:
+        """The next place where the list of events may begin; the buffer then holds all text before it."""
+        while not (found := _LIST.search(self._buffer.content, position)):
+            position = max(position, len(self._buffer) - _NEAR)
+            if len(self._buffer) > _LONGEST or not self._buffer.more():
+                return None
+        return found
+
+    def _complain(self, first: re.Match[bytes] | None) -> None:
+        """Note why the text before the events is no JSON; `NoTraceError` if there are no events."""
+        content = self._buffer.content if first is None else self._buffer.content[: first.end()] + b"]}"
+        try:
+            _members(PlainDecoder(), content)
+        except json.JSONDecodeError as error:
+            byte = self._buffer.offset + byte_length(decoded(content)[: error.pos])
+            damage = Damage(byte, len(content) if first is None else first.end(), error.msg)
+        except (ValueError, RecursionError) as error:
+            damage = Damage(self._buffer.offset, len(content), str(error))
+        else:
+            raise NoTraceError
+        self._scan.note(damage)
+
+    def _close(self) -> None:
+        """Read the members behind the events."""
+        self.is_closed = self._buffer.content.startswith(b"]")
+        if not self.is_closed:
+            if not self.is_bare_list and not self._scan.reaches_end:
+                self._scan.note(Damage(self._buffer.offset, 0, "the file ends early"))
+            return
+        begin, rest = self._buffer.offset, self._buffer.rest(_LONGEST)[1:]
+        if self.is_bare_list:
+            self.trailing = len(rest.strip(_SPACE))
+            return
+        opening = '{"traceEvents":0'
+        text = opening + decoded(rest)
+        try:
+            found, end = _LENIENT.raw_decode(text)
+        except (ValueError, RecursionError) as error:
+            reached = error.pos - len(opening) if isinstance(error, json.JSONDecodeError) else 0
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+            byte = begin + 1 + byte_length(text[len(opening) : len(opening) + max(reached, 0)])
+            self._scan.note(Damage(byte, len(rest), reason))
+            return
+        self.trailing = len(text[end:].strip())
+        del found["traceEvents"]
+        self.document |= found
+
+
+def _members(decoder: Decoder, text: bytes) -> dict[str, Any]:
+    """The members of a JSON object, `traceEvents` left out."""
+    try:
+        found = decoder.document(text)
+    except ValueError:
+        found = _LENIENT.decode(decoded(text))
+    if not isinstance(found, dict):
+        msg = "the file is neither an object nor a list"
+        raise ValueError(msg)
+    found.pop("traceEvents", None)
+    return found

@@ -1,0 +1,40 @@
+"""The part of a file's text that is not decoded yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+
+class TextBuffer:
+    """Grows at its end by blocks of the file, and shrinks at its beginning as text is used up."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self.content = b""
+        #: The position in the file's text of the first byte of `content`.
+        self.offset = 0
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+    def more(self) -> bool:
+        """Add blocks until the content has doubled at least; False if the file has ended."""
+        found = [block for block in [next(self._blocks, b"")] if block]
+        wanted = len(self.content)
+        while found and sum(map(len, found)) < wanted and (block := next(self._blocks, b"")):
+            found.append(block)
+        self.content = b"".join([self.content, *found])
+        return bool(found)
+
+    def drop(self, count: int) -> None:
+        """Remove `count` bytes at the beginning."""
+        self.content = self.content[count:]
+        self.offset += count
+
+    def rest(self, most: int) -> bytes:
+        """The whole rest of the file, `most` bytes of it at most; the buffer is empty afterwards."""
+        while len(self.content) < most and self.more():
+            pass
+        whole = self.content[:most]
+        self.drop(len(self.content))
+        return whole
