@@ -14,7 +14,7 @@ from benchmarks import child, report
 from benchmarks.figure import Figure
 from benchmarks.sampling import FULL, QUICK, TINY
 
-GROUPS = ("recording", "marks", "processing", "memory", "exports", "mindtorch", "growth", "panel", "imports")
+GROUPS = ("recording", "marks", "processing", "memory", "exports", "mindtorch", "growth", "panel", "imports", "files")
 _SCALES = {"full": FULL, "quick": QUICK, "tiny": TINY}
 _JSON = child.ROOT / "build" / "benchmarks.json"
 _README = Path(__file__).parent / "README.md"

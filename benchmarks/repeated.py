@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.profilers import ours, recorded
-from benchmarks.programs import MLP
+from benchmarks.programs import MLP, Program
 from mtprof_nb.model.schema import Record, schema_of
 from mtprof_nb.model.trace import Allocations, Trace
 
 
-def recording(steps: int, **flags: Any) -> Trace:
-    """The standard program, recorded by Kineto."""
-    profiler = recorded(ours("kineto", **flags), MLP.prepare(steps))
+def recording(steps: int, program: Program = MLP, **flags: Any) -> Trace:
+    """A program, the standard one by default, recorded by Kineto."""
+    profiler = recorded(ours("kineto", **flags), program.prepare(steps))
     profiler.stop()
     trace: Trace = profiler.trace
     return trace

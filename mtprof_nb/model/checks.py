@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.model.intervals import order_of
-from mtprof_nb.model.schema import TIMES, Column, PointsInto, Record, schema_of
+from mtprof_nb.model.schema import TIMES, Column, PointsInto, Record, Within, schema_of
 from mtprof_nb.model.trace import Trace
 
 
@@ -34,29 +35,28 @@ def _problems(trace: Trace) -> Iterator[str]:
 def _problems_of_columns(record: Record, trace: Trace) -> Iterator[str]:
     columns = schema_of(type(record)).columns
     for name, values in record.columns.items():
-        least, limit = _bounds(columns[name], record, trace)
-        if len(values) and (int(values.min()) < least or int(values.max()) >= limit):
-            yield _out_of_range(name, values, least, limit)
+        right = _right_numbers(columns[name], record, trace)
+        if len(values) and not right.holds(int(values.min()), int(values.max())):
+            yield _out_of_range(name, values, right)
         if columns[name].points_to_parent and bool(np.any(is_late := values >= np.arange(len(values)))):
             row = int(is_late.argmax())
             yield f"column {name!r}, row {row}: {values[row]} is not an earlier row"
 
 
-def _bounds(column: Column, record: Record, trace: Trace) -> tuple[int, int]:
-    """The least number of a column, and the number that all of them are below."""
+def _right_numbers(column: Column, record: Record, trace: Trace) -> Within:
     if column.within is not None:
         return column.within
     if column.table:
         table = getattr(record if hasattr(record, column.table) else trace, column.table)
-        return -1 + column.always, 0 if table is None else len(table)
+        return Within(-1 + column.always, 0 if table is None else len(table))
     if column.points_to_event or column.points_to_parent:
-        return -1, len(trace if column.points_to_event else getattr(record, column.name))
-    return np.iinfo(np.int64).min, 1 << 63
+        return Within(-1, len(trace if column.points_to_event else getattr(record, column.name)))
+    return Within(-(1 << 63), 1 << 63)
 
 
-def _out_of_range(name: str, values: npt.NDArray[Any], least: int, limit: int) -> str:
-    row = int(((values < least) | (values >= limit)).argmax())
-    return f"column {name!r}, row {row}: {values[row]} is not between {least} and {limit - 1}"
+def _out_of_range(name: str, values: npt.NDArray[Any], right: Within) -> str:
+    row = int(((values < right.least) | (values >= right.limit)).argmax())
+    return f"column {name!r}, row {row}: {values[row]} is not between {right.least} and {right.limit - 1}"
 
 
 def _problems_of_tables(trace: Trace) -> Iterator[str]:
@@ -74,11 +74,14 @@ def _problems_of_tables(trace: Trace) -> Iterator[str]:
         yield "processes is empty"
 
 
-def _references_of_entries() -> Iterator[tuple[str, int, str]]:
+@cache
+def _references_of_entries() -> list[tuple[str, int, str]]:
     """Tables whose entries point into a table: the table, the position of the field, and the other table."""
+    found = []
     for table, hint in get_type_hints(Trace).items():
         entry = next(iter(get_args(hint)), None)
         if get_origin(hint) is tuple and hasattr(entry, "_fields"):
             for position, inner in enumerate(get_type_hints(entry, include_extras=True).values()):
                 notes = get_args(inner)[1:] if get_origin(inner) is Annotated else ()
-                yield from ((table, position, note.table) for note in notes if isinstance(note, PointsInto))
+                found += [(table, position, note.table) for note in notes if isinstance(note, PointsInto)]
+    return found

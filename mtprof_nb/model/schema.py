@@ -50,6 +50,10 @@ class Within(NamedTuple):
     least: int
     limit: int
 
+    def holds(self, lowest: int, highest: int) -> bool:
+        """Whether all numbers from `lowest` to `highest` are right."""
+        return self.least <= lowest and highest < self.limit
+
 
 #: Times that can be doubled and added to each other in 64 bits.
 TIMES = Within(-(1 << 62), 1 << 62)
@@ -110,6 +114,8 @@ class Column:
 class Schema:
     """All that the annotations of a record say."""
 
+    #: The annotation of each field.
+    hints: Mapping[str, Any]
     columns: Mapping[str, Column]
     #: For each table that has others beside it, their names.
     beside: Mapping[str, tuple[str, ...]]
@@ -138,7 +144,8 @@ def _read_schema(record: type) -> Schema:
     beside: dict[str, tuple[str, ...]] = {}
     joins: dict[str, Callable[[list[Any]], Any]] = {}
     records: dict[str, type[Record]] = {}
-    for name, hint in get_type_hints(record, include_extras=True).items():
+    hints = get_type_hints(record, include_extras=True)
+    for name, hint in hints.items():
         hint, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         found = [_DTYPES[kind] for kind in (hint, *get_args(hint)) if kind in _DTYPES]
         if found:
@@ -151,7 +158,7 @@ def _read_schema(record: type) -> Schema:
                 beside[note.table] = (*beside.get(note.table, ()), name)
             elif isinstance(note, Joined):
                 joins[name] = note.how
-    return Schema(columns, beside, joins, records)
+    return Schema(hints, columns, beside, joins, records)
 
 
 def _column(name: str, dtype: Any, is_optional: bool, notes: list[Any]) -> Column:

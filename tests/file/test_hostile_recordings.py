@@ -293,7 +293,8 @@ def test_a_changed_file_is_refused_or_a_recording_that_works(seed: int, tmp_path
             continue
         counts["loaded"] += 1
         assert problem_of(recording.trace) == ""
-        use(recording, tmp_path)
+        if counts["loaded"] % 4 == 0:
+            use(recording, tmp_path)
 
     assert min(counts.values()) > 50
 

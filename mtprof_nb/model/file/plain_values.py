@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
+from itertools import repeat
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -76,7 +77,7 @@ def _checked(check: Callable[[str], Any]) -> Read:
 
 def _exactly(kind: Any, within: Within = _INTEGERS) -> Read:
     def read(value: Any) -> Any:
-        if type(value) is not kind or (kind is int and not within.least <= value < within.limit):
+        if type(value) is not kind or (kind is int and not within.holds(value, value)):
             refuse(f"{_shown(value)} in place of {_WORDS[kind]}")
         return value
 
@@ -103,10 +104,12 @@ def _many(hint: Any) -> Read:
 
     def read(value: Any) -> tuple[Any, ...]:
         entries = _list(value)
-        # Most tables are of texts, and long.
+        # Most entries of tables are texts, or lists of lengths.
         if hint is str and set(map(type, entries)) <= {str}:
             return tuple(entries)
-        return tuple(_at(number, read_one, entry) for number, entry in enumerate(entries))
+        if hint is int and set(map(type, entries)) == {int} and _INTEGERS.holds(min(entries), max(entries)):
+            return tuple(entries)
+        return tuple(_each(repeat(read_one), entries))
 
     return read
 
@@ -116,7 +119,7 @@ def _row(make: Callable[[list[Any]], Any], readers: list[Read], least: int | Non
         entries = _list(value)
         if not (len(readers) if least is None else least) <= len(entries) <= len(readers):
             refuse(f"{len(entries)} values in place of {len(readers)}")
-        return make([_at(number, readers[number], entry) for number, entry in enumerate(entries)])
+        return make(_each(readers, entries))
 
     return read
 
@@ -133,7 +136,9 @@ def _object(kind: Any) -> Read:
     def read(value: Any) -> Any:
         if not isinstance(value, dict) or value.keys() - readers.keys():
             refuse(f"{_shown(value)} in place of {', '.join(readers)}")
-        return kind(**{name: _at(name, readers[name], entry) for name, entry in value.items()})
+        names = list(value)
+        read_all = _each((readers[name] for name in names), list(value.values()))
+        return kind(**dict(zip(names, read_all, strict=True)))
 
     return read
 
@@ -144,11 +149,15 @@ def _list(value: Any) -> list[Any]:
     return value
 
 
-def _at(where: int | str, read: Read, value: Any) -> Any:
+def _each(readers: Iterable[Read], entries: list[Any]) -> list[Any]:
+    """Each entry as its reader reads it."""
+    found: list[Any] = []
     try:
-        return read(value)
+        for read, entry in zip(readers, entries, strict=False):
+            found.append(read(entry))
     except MalformedError as problem:
-        refuse(f"at {where}: {problem}")
+        refuse(f"at {len(found)}: {problem}")
+    return found
 
 
 def _shown(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import IO, Any, get_type_hints
+from typing import IO, Any
 
 from mtprof_nb.errors import LoadError
 from mtprof_nb.model.checks import problem_of
@@ -89,7 +89,7 @@ def _column(archive: Archive, name: str, column: Column, length: int, first: int
 
 
 def _fields(archive: Archive, kind: type[Record], said: dict[str, Any]) -> dict[str, Any]:
-    schema, hints = schema_of(kind), get_type_hints(kind, include_extras=True)
+    schema = schema_of(kind)
     known = [field for field in fields(kind) if field.name not in schema.columns]  # type: ignore[arg-type]
     _check_names(said, [field.name for field in known])
     found: dict[str, Any] = {}
@@ -102,7 +102,7 @@ def _fields(archive: Archive, kind: type[Record], said: dict[str, Any]) -> dict[
         elif field.name in schema.records:
             found[field.name] = None
         else:
-            found[field.name] = _field(field.name, hints[field.name], said[field.name])
+            found[field.name] = _field(field.name, schema.hints[field.name], said[field.name])
     return found
 
 
