@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
 
+from mtprof_nb import reading
 from mtprof_nb.errors import LoadError
 from mtprof_nb.loading.chosen_files import PathLike, chosen_files, is_own
 from mtprof_nb.loading.processes_of_files import joined
@@ -15,30 +16,35 @@ from mtprof_nb.model.trace import Trace
 from mtprof_nb.results.loaded_recording import Recording
 
 
-def load(path: PathLike | Iterable[PathLike]) -> Recording:
-    """A recording from a file that `save()` wrote.
+def load(path: PathLike | Iterable[PathLike], *, partial: bool = False) -> Recording:
+    """A recording from a file that `save()` wrote, or from a Chrome trace of Kineto or Ascend, `.json` or `.json.gz`.
 
-    `path` may also be a list of files, a pattern such as `"runs/*.mtp"`, or a folder. Many files are the processes of
-    one recording. Their ranks are those that the files tell, else those in their names.
+    `path` may also be a list of files, a pattern such as `"runs/*.json.gz"`, or a folder. Many files are the processes
+    of one recording. Their ranks are those that the files tell, else those in their names, else their order.
 
-    `LoadError` says what is wrong with a file that cannot be read.
+    `LoadError` says what is wrong with a file that cannot be read. With `partial=True`, what can be read of a damaged
+    Chrome trace is loaded, and a note says what is missing; a damaged `.mtp` file cannot be read in part.
     """
     files = chosen_files(path)
-    _check_own(files)
+    are_own = _are_own(files)
     with progress_bar(f"loading {files[0].name if len(files) == 1 else f'{len(files)} files'}") as progress:
         shares = _shares(files, progress)
-        traces = [_read(file, share) for file, share in zip(files, shares, strict=True)]
-    return Recording(joined(files, traces, list, by_order=False))
+        traces = [_read(file, are_own, partial, share) for file, share in zip(files, shares, strict=True)]
+    return Recording(joined(files, traces, list, by_order=not are_own))
 
 
-def _check_own(files: Sequence[Path]) -> None:
-    other = next((file for file in files if not is_own(file)), None)
-    if other is not None:
-        msg = f"cannot load {str(other)!r}: it is no file of save(): name a file in .mtp"
+def _are_own(files: Sequence[Path]) -> bool:
+    own = [file for file in files if is_own(file)]
+    if own and len(own) < len(files):
+        other = next(file for file in files if file not in own)
+        msg = f"{str(own[0])!r} is a file of save(), {str(other)!r} is not: load files of one kind, such as *.mtp"
         raise LoadError(msg)
+    return bool(own)
 
 
-def _read(file: Path, progress: Progress | None) -> Trace:
+def _read(file: Path, is_own_file: bool, partial: bool, progress: Progress | None) -> Trace:
+    if not is_own_file:
+        return reading.read(file, partial=partial, progress=progress)
     trace = recording_reader.read(file)
     if progress is not None:
         progress(1.0)

@@ -130,12 +130,65 @@ def test_a_file_that_may_not_be_read_is_told(tmp_path):
         mtp.load(tmp_path / "run.mtp")
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path):
+def test_files_of_two_kinds_are_refused(tmp_path):
     save(tmp_path / "a.mtp")
     write(tmp_path / "b.json")
 
-    with pytest.raises(LoadError, match=r"cannot load '.*b\.json': it is no file of save\(\)"):
+    with pytest.raises(
+        LoadError, match=r"'.*a\.mtp' is a file of save\(\), '.*b\.json' is not: load files of one kind"
+    ):
         mtp.load(tmp_path)
+
+
+def chrome(path: Path, name: str, at: int = 0) -> None:
+    op = {"ph": "X", "cat": "cpu_op", "name": name, "pid": 5, "tid": 5, "ts": at + 1, "dur": 8, "args": {}}
+    write(path, json.dumps({"schemaVersion": 1, "traceEvents": [op]}))
+
+
+@pytest.mark.parametrize("name", ["trace.json", "trace.json.gz", "trace.mtp"])
+def test_the_content_of_a_file_says_what_it_is(name: str, tmp_path: Path):
+    for form in ("plain.json", "compressed.json.gz"):
+        chrome(tmp_path / form, "aten::mm")
+        (tmp_path / form).replace(tmp_path / name)
+
+        assert names(mtp.load(tmp_path / name).trace) == ["aten::mm"]
+
+
+def test_chrome_traces_of_one_moment_are_ranks_in_the_order_of_their_names(tmp_path):
+    for name in ("b", "a", "c"):
+        chrome(tmp_path / f"{name}.json.gz", name)
+    trace = mtp.load(tmp_path).trace
+
+    assert ranks(trace) == [(5, 0), (5, 1), (5, 2)]
+    assert [trace.tracks[track].process for track in trace.track] == [0, 1, 2]
+    assert names(trace) == ["a", "b", "c"]
+
+
+def test_chrome_traces_of_two_windows_are_one_process(tmp_path):
+    chrome(tmp_path / "step1.json", "a")
+    chrome(tmp_path / "step2.json", "b", at=1_000)
+
+    assert ranks(mtp.load(tmp_path).trace) == [(5, -1)]
+
+
+def test_a_damaged_chrome_trace_is_loaded_in_part_where_that_is_asked_for(tmp_path):
+    chrome(tmp_path / "whole.json", "aten::mm")
+    (tmp_path / "cut.json").write_text((tmp_path / "whole.json").read_text()[:-2] + ', {"ph": "X", "na')
+
+    with pytest.raises(LoadError, match="damaged at byte"):
+        mtp.load(tmp_path / "cut.json")
+    trace = mtp.load(tmp_path / "cut.json", partial=True).trace
+    assert names(trace) == ["aten::mm"]
+    assert "damaged" in trace.notes[0]
+
+
+def test_the_bar_follows_a_chrome_trace(tmp_path, monkeypatch):
+    chrome(tmp_path / "trace.json", "aten::mm")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(progress_bars, "DELAY_S", 0)
+    mtp.load(tmp_path / "trace.json")
+
+    assert "\rloading trace.json: " in sys.stderr.getvalue()
 
 
 @pytest.mark.parametrize(
