@@ -8,8 +8,9 @@ from marked_cells import new_shell
 from traces import event, make_trace
 
 from mtprof_nb.analysis.lines.parameter_lines import ParameterCost
+from mtprof_nb.capture.source_texts import sources
 from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
-from mtprof_nb.results.line_table import LineRow, Lines, file_label
+from mtprof_nb.results.line_table import LineRow, Lines
 
 CELL = "<ipython-input-4-0>"
 SOURCE = "%%mtprofile\n\ny = model(x)\n    loss = y.sum()\nloss.backward()"
@@ -233,9 +234,23 @@ def test_a_cell_of_the_running_notebook_is_called_by_its_number(monkeypatch: pyt
     with new_shell() as shell:
         monkeypatch.setattr("IPython.get_ipython", lambda: shell.ip)
         shell.ip.run_cell("name = __import__('sys')._getframe().f_code.co_filename")
+        name = shell.ip.user_ns["name"]
+        trace = make_trace([event("mm", 0, 1, line=(name, 1)), event("mm", 2, 3, line=("somewhere/model.py", 1))])
 
-        assert file_label(shell.ip.user_ns["name"]) == "Cell [1]"
-        assert file_label("somewhere/model.py") == "model.py"
+        assert sources(vars(trace))["cells"] == {name: "Cell [1]"}
+
+
+def test_no_file_but_python_source_is_read(tmp_path) -> None:
+    for name in ("secret.txt", "model.py"):
+        (tmp_path / name).write_text("the first line\n")
+    rows = [
+        event("mm", at, at + 1, line=(str(tmp_path / name), 1)) for at, name in enumerate(("secret.txt", "model.py"))
+    ]
+
+    assert {row.where: row.source for row in Lines(make_trace(rows))} == {
+        "secret.txt": "",
+        "model.py": "the first line",
+    }
 
 
 def test_the_optimizer_is_divided_among_the_parameters() -> None:

@@ -225,7 +225,7 @@ def _texts(trace: Trace, grouping: str, key: tuple[Any, ...], event: int) -> tup
         return first, "" if last is None else shapes_text(last)
     if grouping == "line":
         caused = attribution(trace)
-        return first, "" if last is None else source_location(*caused.lines[caused.line[event]])
+        return first, "" if last is None else source_location(trace, *caused.lines[caused.line[event]])
     # The device is shown if there are several.
     return first, key[1] if len(trace.devices) > 1 else ""
 

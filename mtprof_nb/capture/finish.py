@@ -12,7 +12,7 @@ from mtprof_nb.building.allocator_records import of_recording
 from mtprof_nb.capture.async_scopes import OpenScope, mark_interleaved
 from mtprof_nb.capture.hook import EventTimes, Request
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, HookKind, default_hooks
-from mtprof_nb.capture.source_texts import source_texts
+from mtprof_nb.capture.source_texts import sources
 from mtprof_nb.errors import warn
 from mtprof_nb.model.intervals import order_of
 from mtprof_nb.model.merge import merge
@@ -81,7 +81,7 @@ def finish(
     )
     offset_ns = window.request.clock.offset_ns
     lines = {} if annotate is None else annotate(trace, lambda ns: window.event_times(ns + offset_ns))
-    return replace(trace, **lines | {"sources": source_texts(vars(trace) | lines)})
+    return replace(trace, **lines | sources(vars(trace) | lines))
 
 
 def _merged(traces: list[Trace]) -> Trace:

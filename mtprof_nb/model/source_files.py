@@ -9,14 +9,15 @@ import sysconfig
 from functools import lru_cache
 from pathlib import Path
 
-_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+from mtprof_nb.model.trace import Trace
+
 _CELLS = ("<ipython-input", "<timed ")
 #: Files that a kernel names after its process and the text of a cell.
 _CELLS_OF_KERNELS = re.compile(r"[/\\](?:ipykernel|xpython)_\d+[/\\]\d+\.py$")
 #: Files that `torch.compile` writes: into its cache, in folders named after two letters of the file, and for debugging.
 _GENERATED = re.compile(r"[/\\]torchinductor_[^/\\]+[/\\](\w\w)[/\\]\w\1\w*\.py$|[/\\]torch_compile_debug[/\\]")
 
-#: What stands before the name of an installed package, or of a module of Python's own.
+#: What stands before the name of an installed package, or of a module of Python's own, on any machine.
 _LIBRARY = re.compile(r".*[/\\](?:site-packages|dist-packages|lib[/\\]python3\.\d+)[/\\]")
 
 
@@ -28,7 +29,7 @@ def is_user_file(file: str) -> bool:
     """
     if file.startswith("<"):
         return file.startswith(_CELLS)
-    if _GENERATED.search(file) or any(part in file for part in _INSTALLED):
+    if _GENERATED.search(file) or _LIBRARY.match(file):
         return False
     # `torch.compile` names code that it makes after a module of torch, without a folder.
     return not file.startswith((*(f"{name}/" for name in _libraries()), *_library_folders()))
@@ -55,17 +56,11 @@ def is_cell(file: str) -> bool:
     return file.startswith(_CELLS) or _CELLS_OF_KERNELS.search(file) is not None
 
 
-def file_label(file: str) -> str:
-    """`Cell [3]` for a cell of the running notebook, the file's name otherwise."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    label = shell.compile.format_code_name(file) if shell is not None else None
-    if label is None:
-        return file if file.startswith("<") else Path(file).name
-    return f"{label[0]} {label[1].removeprefix('In')}"
+def file_label(trace: Trace, file: str) -> str:
+    """`Cell [3]` for a cell of the notebook that was recorded, the file's name otherwise."""
+    return trace.cells.get(file) or (file if file.startswith("<") else Path(file).name)
 
 
-def source_location(file: str, line: int) -> str:
+def source_location(trace: Trace, file: str, line: int) -> str:
     """`Cell [3]:4`; `torch/nn/functional.py:12` of an installed package; any other file with its whole path."""
-    label = file_label(file)
-    return f"{label if label.startswith('Cell [') else _LIBRARY.sub('', file, count=1)}:{line}"
+    return f"{trace.cells.get(file) or _LIBRARY.sub('', file, count=1)}:{line}"

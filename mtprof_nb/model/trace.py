@@ -256,6 +256,9 @@ class Trace(Record):
     #: Source text of notebook cells and of the user's files when the recording ended, by file name.
     sources: Annotated[Mapping[str, str], Joined(_updated)] = field(default_factory=dict)
 
+    #: Labels of notebook cells, such as "Cell [3]", by file name.
+    cells: Annotated[Mapping[str, str], Joined(_updated)] = field(default_factory=dict)
+
     #: Flags of the recording.
     recorded: Annotated[Recorded, Joined(_recorded)] = field(default_factory=Recorded)
     #: Start of the recording, Unix nanoseconds.
@@ -285,7 +288,7 @@ class Trace(Record):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("sources", "outside"):
+        for name in ("sources", "cells", "outside"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 

@@ -181,7 +181,7 @@ def _row(trace: Trace, costs: LineCosts, index: int | None, line: SourceLine | N
     phases = [cost(column) for column in (costs.forward_ns, costs.backward_ns, costs.optimizer_ns, costs.other_ns)]
     return LineRow(
         file=line.file if line else "",
-        where=file_label(line.file) if line else "",
+        where=file_label(trace, line.file) if line else "",
         line=line.line if line else 0,
         source=source_of(trace, line) if line else UNATTRIBUTED,
         forward_ns=phases[0],
@@ -213,6 +213,9 @@ def source_lines(trace: Trace, file: str) -> list[str]:
     text = trace.sources.get(file)
     if text is not None:
         return [_MAGIC.sub(_as_typed, line) for line in text.split("\n")]
+    # A recording that was loaded may name any file of this machine: nothing but Python source is shown.
+    if not file.endswith(".py") and not file.startswith("<"):
+        return []
     try:
         return [line.rstrip("\n") for line in linecache.getlines(file)]
     except ValueError:  # no name that a file could have

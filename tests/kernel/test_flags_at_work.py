@@ -122,10 +122,11 @@ def test_the_trace_is_dumped(kernel: Kernel, tmp_path: Path, suffix: str) -> Non
 
 def test_the_recording_is_saved_and_loads_in_another_process_with_its_lines(kernel: Kernel, tmp_path: Path) -> None:
     kernel.run(f"%%mtprofile -q -D {tmp_path / 'run.mtp'}\n{OPS}")
-    expected = kernel.last("[(row.source, row.count) for row in prof.lines()]")
+    expected = kernel.last("[(row.where, row.source, row.count) for row in prof.lines()]")
     loaded = load(tmp_path / "run.mtp")
 
-    assert [(row.source, row.count) for row in loaded.lines()] == expected
+    assert [(row.where, row.source, row.count) for row in loaded.lines()] == [tuple(row) for row in expected]
+    assert expected[0][0].startswith("Cell [")
     assert loaded.name == kernel.last("prof.name")
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from mtprof_nb.model.source_files import source_location
+from mtprof_nb.model.source_files import file_label, is_user_file, source_location
+from mtprof_nb.model.trace import empty_trace
 
 
 @pytest.mark.parametrize(
@@ -16,10 +17,25 @@ from mtprof_nb.model.source_files import source_location
     ],
 )
 def test_a_library_is_named_from_its_package_on_and_any_other_file_by_its_whole_path(file: str, shown: str) -> None:
-    assert source_location(file, 12) == shown
+    assert source_location(empty_trace(), file, 12) == shown
 
 
-def test_a_cell_of_the_notebook_is_named_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mtprof_nb.model.source_files.file_label", lambda file: "Cell [3]")
+def test_a_cell_of_the_notebook_is_named_by_its_number() -> None:
+    trace = empty_trace(cells={"cell compiled under some name": "Cell [3]"})
 
-    assert source_location("cell compiled under some name", 4) == "Cell [3]:4"
+    assert source_location(trace, "cell compiled under some name", 4) == "Cell [3]:4"
+    assert file_label(trace, "cell compiled under some name") == "Cell [3]"
+    assert file_label(trace, "somewhere/model.py") == "model.py"
+
+
+@pytest.mark.parametrize(
+    ("file", "is_users"),
+    [
+        ("/home/colleague/train.py", True),
+        ("/opt/conda/lib/python3.10/threading.py", False),
+        ("/opt/conda/lib/python3.10/site-packages/torch/nn/functional.py", False),
+        ("C:\\ml\\Lib\\site-packages\\torch\\nn\\functional.py", False),
+    ],
+)
+def test_libraries_of_another_machine_are_nobody_s_own_files(file: str, is_users: bool) -> None:
+    assert is_user_file(file) == is_users

@@ -167,4 +167,4 @@ def source_location_of(trace: Trace, event: int) -> str:
     """The source location that caused an event; "" without an event, or where its line is not known."""
     caused = attribution(trace)
     line = int(caused.line[event]) if event >= 0 else -1
-    return source_location(*caused.lines[line]) if line >= 0 else ""
+    return source_location(trace, *caused.lines[line]) if line >= 0 else ""

@@ -40,7 +40,7 @@ def texts_of(trace: Trace, names: Iterable[int], shapes: Iterable[int], lines: I
     return {
         "names": {name: shown(trace.names[name]) for name in sorted(set(names)) if name >= 0},
         "shapes": {shape: shown(shapes_text(trace.shapes[shape])) for shape in sorted(set(shapes)) if shape >= 0},
-        "lines": {line: shown(source_location(*located[line])) for line in sorted(set(lines)) if line >= 0},
+        "lines": {line: shown(source_location(trace, *located[line])) for line in sorted(set(lines)) if line >= 0},
     }
 
 

@@ -211,7 +211,11 @@ class StackChart(WeakTraceHolder):
         if node == 0:
             return "all"
         frame = self._frame(node)
-        return f"{frame.function}  {file_label(frame.file)}:{frame.line}" if frame else short_name(self._name(node))
+        return (
+            f"{frame.function}  {file_label(self.trace, frame.file)}:{frame.line}"
+            if frame
+            else short_name(self._name(node))
+        )
 
     def _name(self, node: int) -> str:
         return averaged_name(self.trace.names[self.trace.name[self.tree.event[node]]])
@@ -236,7 +240,7 @@ class StackChart(WeakTraceHolder):
         if node <= 0:
             return "all ops" if node == 0 else "small slices"
         frame = self._frame(node)
-        return f"{frame.function}, {source_location(frame.file, frame.line)}" if frame else self._name(node)
+        return f"{frame.function}, {source_location(self.trace, frame.file, frame.line)}" if frame else self._name(node)
 
 
 #: The trace's `StackChart`, made once.

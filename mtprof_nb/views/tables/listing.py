@@ -65,7 +65,7 @@ def _listed(trace: Trace, file: str, rows: list[LineRow], most: int) -> ListedFi
         None if number is None else ListedLine(number, texts.get(number, ""), cost.get(number))
         for number in numbers[:most]
     )
-    title = source_location(file, 0).removesuffix(":0")
+    title = source_location(trace, file, 0).removesuffix(":0")
     self_ns, outside_ns = sum(row.self_ns for row in rows), sum(row.outside_ns or 0 for row in rows)
     return ListedFile(file, title, self_ns, outside_ns, lines)
 
