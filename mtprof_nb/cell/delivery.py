@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mtprof_nb.analysis.sort_keys import TITLES
 from mtprof_nb.cell.flags import Flags
@@ -27,10 +27,12 @@ def deliver(ip: InteractiveShell, flags: Flags, prof: profile, ending: Ending) -
         _attempt("written", partial(write, flags.dump))
     if flags.text is not None:
         _attempt("written", partial(_write_table, prof, flags, flags.text))
+    if flags.html is not None:
+        _attempt("written", partial(prof.export_html, flags.html, **_options(prof, flags, ending)))
     if ending.is_silent:
         return
     if not flags.quiet:
-        _attempt("shown", partial(_show, prof, flags, ending))
+        _attempt("shown", partial(prof.show, **_options(prof, flags, ending)))
         return
     for note in ending.notes:
         tell(note)
@@ -51,6 +53,13 @@ def _write_table(prof: profile, flags: Flags, path: Path) -> None:
         file.write(table.encode())
 
 
-def _show(prof: profile, flags: Flags, ending: Ending) -> None:
+def _options(prof: profile, flags: Flags, ending: Ending) -> dict[str, Any]:
+    """How the panel is to be shown."""
     status = "; ".join(filter(None, (ending.outcome, *ending.notes))) or None
-    prof.show(name=prof.name, sort=flags.sort, limit=flags.limit, status=status, show_all=flags.show_all)
+    return {
+        "name": prof.name,
+        "sort": flags.sort,
+        "limit": flags.limit,
+        "status": status,
+        "show_all": flags.show_all,
+    }

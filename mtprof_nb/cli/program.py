@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mtprof_nb.cli import build_command
+from mtprof_nb.cli import build_command, report_command
 from mtprof_nb.errors import MtprofError
 
-_COMMANDS = (build_command,)
+_COMMANDS = (build_command, report_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
