@@ -37,6 +37,7 @@ ALLOWED = {
         {"exec"},
         "two constants of the file itself, to time the marks in them; no text from outside",
     ),
+    "cli/script.py": ({"exec"}, "`mtprof run` runs the script that the user names"),
     "cell/statement.py": ({"exec", "eval"}, "a line magic runs the statement that the user typed behind it"),
 }
 

@@ -22,7 +22,7 @@ HOOKS = {*BASE, "building", *OF_CAPTURE, "capture.shared"}
 NO_HOOKS = {"capture.shared", "capture.marks"}
 ANALYSIS = {"analysis", "analysis.devices", "analysis.lines", "analysis.memory"}
 ANSWERS = {*BASE, *ANALYSIS, "results"}
-OUTPUTS = {"export", "views", "views.charts", "views.tables", "views.static", "views.panel", "views.page"}
+OUTPUTS = {"export", "views", "views.charts", "views.tables", "views.static", "views.panel"}
 CAPTURE = {"capture", *OF_CAPTURE, "capture.marks", "capture.native"}
 #: Imports against the direction that happen only in a call: results write and show themselves.
 ON_DEMAND = {
@@ -31,7 +31,6 @@ ON_DEMAND = {
     ("results", "export"),
     ("results", "views.charts"),
     ("results", "views.panel"),
-    ("results", "views.page"),
 }
 HEAVY = ("torch", "IPython", "ipywidgets", "anywidget", "plotly", "pandas")
 
@@ -72,7 +71,6 @@ def _may_import(package: Path) -> dict[str, set[str]]:
         "views.charts": {*ANSWERS, "views"},
         "views.static": {*ANSWERS, "views", "views.tables", "views.charts"},
         "views.panel": {*ANSWERS, *OUTPUTS},
-        "views.page": {*ANSWERS, *OUTPUTS},
         "loading": {*ANSWERS, "model.file", "reading", "views"},
         "profiler": {*ANSWERS, *OUTPUTS, *CAPTURE},
         "cell": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler"},
@@ -170,11 +168,11 @@ def test_the_folder_of_a_new_hook_needs_no_entry(tmp_path: Path) -> None:
     assert _forbidden(package) == ["mtprof_nb/capture/jax/jax_hook.py:2: capture.jax may not import capture.eager"]
 
 
-def test_only_the_magic_and_the_public_names_import_the_profiler() -> None:
+def test_only_the_ways_in_and_the_public_names_import_the_profiler() -> None:
     importers = {part for _, part, imported in _edges(PACKAGE) if imported == "profiler"}
 
     # `cell` is the code of the magics.
-    assert importers <= {"magic", "cell", "__init__"}
+    assert importers <= {"magic", "cell", "cli", "__init__"}
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mtprof_nb.analysis.sort_keys import TITLES
 from mtprof_nb.cell.flags import Flags
 from mtprof_nb.cell.recording import Ending, tell
-from mtprof_nb.export.atomic import replacing
+from mtprof_nb.cell.table_file import write_table
+from mtprof_nb.export import by_suffix
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -23,16 +22,13 @@ def deliver(ip: InteractiveShell, flags: Flags, prof: profile, ending: Ending) -
     if flags.out is not None:
         ip.user_ns[flags.out] = prof
     if flags.dump is not None:
-        write = prof.save if flags.dump.suffix == ".mtp" else prof.export_chrome_trace
-        _attempt("written", partial(write, flags.dump))
+        _attempt("written", partial(by_suffix.write, prof.trace, flags.dump))
     if flags.text is not None:
-        _attempt("written", partial(_write_table, prof, flags, flags.text))
-    if flags.html is not None:
-        _attempt("written", partial(prof.export_html, flags.html, **_options(prof, flags, ending)))
+        _attempt("written", partial(write_table, prof, flags, flags.text))
     if ending.is_silent:
         return
     if not flags.quiet:
-        _attempt("shown", partial(prof.show, **_options(prof, flags, ending)))
+        _attempt("shown", partial(_show, prof, flags, ending))
         return
     for note in ending.notes:
         tell(note)
@@ -45,21 +41,6 @@ def _attempt(what: str, act: Callable[[], None]) -> None:
         tell(f"the profile could not be {what} ({type(error).__name__}: {error}); mtprof_nb.last() has it")
 
 
-def _write_table(prof: profile, flags: Flags, path: Path) -> None:
-    rows = flags.limit if flags.limit is not None else -1
-    sort = flags.sort or "self"
-    table = prof.key_averages().table(sort_by=TITLES[sort][0] if sort in TITLES else sort, row_limit=rows)
-    with replacing(path) as file:
-        file.write(table.encode())
-
-
-def _options(prof: profile, flags: Flags, ending: Ending) -> dict[str, Any]:
-    """How the panel is to be shown."""
+def _show(prof: profile, flags: Flags, ending: Ending) -> None:
     status = "; ".join(filter(None, (ending.outcome, *ending.notes))) or None
-    return {
-        "name": prof.name,
-        "sort": flags.sort,
-        "limit": flags.limit,
-        "status": status,
-        "show_all": flags.show_all,
-    }
+    prof.show(name=prof.name, sort=flags.sort, limit=flags.limit, status=status, show_all=flags.show_all)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from IPython.core.error import UsageError
-
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.schedule import schedule
-from mtprof_nb.cell.options import HELP, OPTIONS, RECORD_FLAGS, Option
+from mtprof_nb.cell.options import HELP, OPTIONS, RECORD_FLAGS, Option, nearest, spellings, without_all
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,6 @@ class Flags:
     limit: int | None = None
     dump: Path | None = None
     text: Path | None = None
-    html: Path | None = None
     show_all: bool = False
     help: bool = False
 
@@ -67,35 +63,23 @@ class FlagParser(argparse.ArgumentParser):
         self.options = (*options, HELP)
         group = self.add_argument_group("flags")
         for option in self.options:
-            if option.read is not None:
-                group.add_argument(
-                    *option.spellings, dest=option.dest, type=option.read, metavar=option.metavar, help=option.help
-                )
-                continue
-            group.add_argument(*option.spellings, dest=option.dest, action="store_true", help=option.help)
-            if option.negatable:
-                group.add_argument(option.negation, dest=option.dest, action="store_false", help=argparse.SUPPRESS)
+            option.add_to(group)
 
     @property
     def spellings(self) -> list[str]:
-        negations = [option.negation for option in self.options if option.negatable]
-        return [spelling for option in self.options for spelling in option.spellings] + negations
+        return spellings(self.options)
 
     def error(self, message: str) -> NoReturn:
         """Raise `UsageError` with the remedy."""
-        typed = re.findall(r"--[\w-]+", message) if message.startswith("unrecognized") else []
-        near = difflib.get_close_matches(typed[0], self.spellings, 1, 0.7) if typed else []
-        hint = f"did you mean {near[0]}? " if near else ""
-        msg = f"{message} ({hint}{self.prog} -h lists every flag)"
+        from IPython.core.error import UsageError
+
+        msg = f"{message} ({nearest(message, self.spellings)}{self.prog} -h lists every flag)"
         raise UsageError(msg)
 
     def read(self, line: str) -> tuple[dict[str, Any], str]:
         """The flags at the beginning of `line`, and the unchanged text after them."""
         argv, rest = self._split(line)
-        given = vars(self.parse_args(argv))
-        if given.pop("all", False):
-            given = dict.fromkeys(RECORD_FLAGS, True) | given
-        return given, rest
+        return without_all(vars(self.parse_args(argv))), rest
 
     def _split(self, line: str) -> tuple[list[str], str]:
         argv: list[str] = []

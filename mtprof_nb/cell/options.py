@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import difflib
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,11 @@ from mtprof_nb.analysis.sort_keys import SORT_KEYS, sort_attribute
 from mtprof_nb.capture.activities import ProfilerActivity, as_activity
 from mtprof_nb.capture.registry import HOOK_KINDS
 from mtprof_nb.capture.schedule import schedule
+from mtprof_nb.export.by_suffix import SUFFIXES
 
 RECORD_FLAGS = ("with_stack", "record_shapes", "profile_memory", "with_flops", "with_modules")
 SCHEDULE_KEYS = ("wait", "warmup", "active", "repeat", "skip_first", "skip_first_wait")
 ACTIVITIES = tuple(activity.value.lower() for activity in ProfilerActivity)
-DUMP_SUFFIXES = (".mtp", ".json", ".json.gz")
 
 
 def _require(is_valid: bool, problem: str) -> None:
@@ -78,13 +80,9 @@ def _new_file(text: str) -> Path:
     return path
 
 
-def _page_file(text: str) -> Path:
-    _require(text.endswith((".html", ".htm")), f"{text!r} is no page: end it in .html")
-    return _new_file(text)
-
-
-def _trace_file(text: str) -> Path:
-    _require(text.endswith(DUMP_SUFFIXES), f"{text!r} has no known suffix: end it in {', '.join(DUMP_SUFFIXES)}")
+def trace_file(text: str) -> Path:
+    """The path of a file that a recording can be written to, by its suffix."""
+    _require(text.endswith(SUFFIXES), f"{text!r} has no known suffix: end it in {', '.join(SUFFIXES)}")
     return _new_file(text)
 
 
@@ -107,6 +105,15 @@ class Option:
     def negation(self) -> str:
         """The flag that switches it off."""
         return f"--no-{self.spellings[-1].removeprefix('--')}"
+
+    def add_to(self, group: argparse._ArgumentGroup) -> None:
+        """Add the flag, and its negation if it has one, to a parser."""
+        if self.read is not None:
+            group.add_argument(*self.spellings, dest=self.dest, type=self.read, metavar=self.metavar, help=self.help)
+            return
+        group.add_argument(*self.spellings, dest=self.dest, action="store_true", help=self.help)
+        if self.negatable:
+            group.add_argument(self.negation, dest=self.dest, action="store_false", help=argparse.SUPPRESS)
 
 
 def _switch(flag: str, text: str) -> Option:
@@ -145,12 +152,30 @@ OPTIONS = (
         ("-D", "--dump"),
         "dump",
         "save the recording, .mtp, or a Chrome trace of it, .json or .json.gz",
-        _trace_file,
+        trace_file,
         "FILE",
         can_default=False,
     ),
     Option(("-T", "--text"), "text", "write the table as text", _new_file, "FILE", can_default=False),
     Option(("--show-all",), "show_all", "show Python frames, including IPython's", negatable=True),
-    Option(("-H", "--html"), "html", "write the panel as a page, .html", _page_file, "FILE", can_default=False),
 )
 HELP = Option(("-h", "--help"), "help", "show this help and run nothing")
+
+
+def spellings(options: Iterable[Option]) -> list[str]:
+    """Everything that a user may type for one of `options`, negations included."""
+    negations = [option.negation for option in options if option.negatable]
+    return [spelling for option in options for spelling in option.spellings] + negations
+
+
+def nearest(message: str, known: Sequence[str]) -> str:
+    """`did you mean --all? ` for a message about a flag that resembles a `known` one, else ""."""
+    typed = re.findall(r"--[\w-]+", message) if message.startswith("unrecognized") else []
+    near = difflib.get_close_matches(typed[0], known, 1, 0.7) if typed else []
+    return f"did you mean {near[0]}? " if near else ""
+
+
+def without_all(given: dict[str, Any]) -> dict[str, Any]:
+    """The flags that were given, with `--all` replaced by those it stands for. A flag beside it overrides it."""
+    wants_all = given.pop("all", False)
+    return (dict.fromkeys(RECORD_FLAGS, True) if wants_all else {}) | given

@@ -12,10 +12,10 @@ from mtprof_nb.errors import BuildError
 def add(subparsers: Any) -> None:
     """Add the subcommand to the parser."""
     text = "compile the native recorder for the installed PyTorch and Python, once"
-    parser = subparsers.add_parser("build", help=text, description=text, allow_abbrev=False)
+    parser = subparsers.add_parser("build", help=text, description=text)
     parser.add_argument("--force", action="store_true", help="compile it again where it exists")
     parser.add_argument("--if-possible", action="store_true", help="if it cannot be built, say so and succeed")
-    parser.set_defaults(command=_build)
+    parser.set_defaults(command=_build, parser=parser)
 
 
 def _build(given: argparse.Namespace) -> int:
@@ -30,5 +30,5 @@ def _build(given: argparse.Namespace) -> int:
     except BuildError as error:
         if not given.if_possible:
             raise
-        print(f"mtprof: without the native recorder: {error}", file=sys.stderr)  # noqa: T201
+        print(f"mtprof_nb: without the native recorder: {error}", file=sys.stderr)  # noqa: T201
     return 0

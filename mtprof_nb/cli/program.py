@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mtprof_nb.cli import build_command, report_command
+from mtprof_nb.cli import build_command, convert_command, run_command, show_command
+from mtprof_nb.cli.arguments import Parser, UsageError
 from mtprof_nb.errors import MtprofError
 
-_COMMANDS = (build_command, report_command)
+_COMMANDS = (run_command, show_command, convert_command, build_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,14 +21,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         status: int = given.command(given)
+    except UsageError as error:
+        given.parser.error(str(error))
     except MtprofError as error:
-        print(f"mtprof: {error}", file=sys.stderr)  # noqa: T201
+        print(f"{given.parser.prog}: {error}", file=sys.stderr)  # noqa: T201
         return 1
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(_name(), description="Profile tensor programs.", allow_abbrev=False)
+def _parser() -> Parser:
+    parser = Parser(_name(), description="Profile tensor programs in a terminal.")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in _COMMANDS:
         command.add(subparsers)

@@ -21,6 +21,8 @@ ALLOWED = {
     ("cell/statement.py", "exec"): "the line magic runs the statement that the user typed",
     ("cell/statement.py", "eval"): "the same, for its value",
     ("cell/statement.py", "compile"): "the same",
+    ("cli/script.py", "exec"): "`mtprof run` runs the script that the user names",
+    ("cli/script.py", "compile"): "the same",
     ("capture/kineto/kineto_inputs.py", "loads"): "marshal, on bytes made one line above",
     ("capture/marks/mark_costs.py", "exec"): "statements of its own file that do nothing, to know what a mark costs",
     ("capture/marks/mark_costs.py", "compile"): "those statements",

@@ -21,6 +21,7 @@ from mtprof_nb.capture.marks.hot_functions import HotFunctions
 from mtprof_nb.capture.marks.line_monitoring import LineMonitor, monitored_cost_ns
 from mtprof_nb.capture.marks.mark_buffers import IDLE, MarkBuffers, idle_mark, mark_cost_ns
 from mtprof_nb.capture.marks.mark_eligibility import reader_of_functions, transparent_decorators
+from mtprof_nb.capture.marks.mark_hosts import Host, ShellHost
 from mtprof_nb.capture.marks.mark_replay import marked_lines
 from mtprof_nb.capture.marks.mark_transform import MARK, Places, mark_tree
 from mtprof_nb.model.trace import Columns, Int64, Trace
@@ -50,8 +51,8 @@ class Unit:
 class Marks:
     """The marks of one recording: `mark` the code, `start`, run it, `stop`, `apply` to the trace, `remove`."""
 
-    def __init__(self, ip: InteractiveShell) -> None:
-        self._ip = ip
+    def __init__(self, host: Host) -> None:
+        self._host = host
         self._thread = threading.get_ident()
         self._places = Places()
         self._units: list[Unit] = []
@@ -89,19 +90,19 @@ class Marks:
         """A copy of `tree` with marks after its first `skip` statements; where it fails, `tree` itself and a note."""
         marked = copy.deepcopy(tree)
         try:
-            reader = reader_of_functions(tree, self._ip.user_ns)
+            reader = reader_of_functions(tree, self._host.namespace)
             transparent = None if reader else transparent_decorators(tree)
             mark_tree(marked, self._places, len(self._units), transparent, skip, is_compiled_in_parts)
-            unmarking.compile_each(marked, "<marks>", self._ip.compile.flags)
+            unmarking.compile_each(marked, "<marks>", self._host.flags)
         except Exception as error:
             # An error of the cell itself reads better without marks.
-            self._notes[f"the cell runs without line marks ({type(error).__name__}: {error})"] = None
+            self._notes[f"the {self._host.noun} runs without line marks ({type(error).__name__}: {error})"] = None
             return tree
         has_functions = any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in ast.walk(tree))
         if reader and has_functions:
             self._follows_functions = False
-            note = f"no line marks inside functions, because the cell uses {reader!r}: see the lines that call them"
-            self._notes[note] = None
+            reason = f"because the {self._host.noun} uses {reader!r}: see the lines that call them"
+            self._notes[f"no line marks inside functions, {reason}"] = None
         self._units.append(Unit(plain=tree, marked=marked))
         return marked
 
@@ -169,7 +170,7 @@ class Marks:
         """For the code of every marked function, its code without marks."""
         for number, unit in enumerate(self._units):
             if number not in self._plain_codes and unit.file and unit.plain is not None and unit.marked is not None:
-                codes = unmarking.plain_code(unit.marked, unit.plain, unit.file, self._ip.compile.flags)
+                codes = unmarking.plain_code(unit.marked, unit.plain, unit.file, self._host.flags)
                 self._plain_codes[number] = codes
         return {code: plain for codes in self._plain_codes.values() for code, plain in codes.items()}
 
@@ -184,7 +185,7 @@ class Marks:
         others = (function for scope, function in enumerate(functions) if scope not in scopes)
         # Two functions of one name on one line cannot be told apart, and keep their marks.
         wanted = {functions[scope] for scope in scopes}.difference(others)
-        for function in unmarking.unmarked(self._ip.user_ns, wanted, self._plain_code()):
+        for function in unmarking.unmarked(self._host.namespace, wanted, self._plain_code()):
             self._unmarked[function.__qualname__] = None
             if self._monitor is not None:
                 self._monitor.never_follow(function.__code__)
@@ -222,20 +223,9 @@ class Marks:
         return len(self._units) - 1
 
     def _text(self, file: str) -> str:
-        """The cell as it was typed, or as it was compiled where the lines of the two differ."""
+        """The text to show for a file, "" where it is not known."""
         lines = [line.rstrip("\n") for line in linecache.getlines(file)]
-        if not lines:
-            return ""
-        running = self._ip.displayhook.exec_result
-        compiled = (getattr(running.info, "transformed_cell", None) or "") if running is not None else ""
-        if compiled.splitlines() != lines:
-            return "\n".join(lines)
-        typed = running.info.raw_cell.splitlines()
-        if lines[-1].startswith("get_ipython().run_cell_magic("):
-            # An inner cell magic took the rest of the cell into its call.
-            typed = typed[: len(lines)]
-        # A line may have been added at the end.
-        return "\n".join(typed if len(typed) <= len(lines) <= len(typed) + 1 else lines)
+        return "\n".join(self._host.shown(lines)) if lines else ""
 
 
 def _unparsed(tree: ast.Module | None) -> str:
@@ -275,13 +265,13 @@ class CellMarker:
                 return tree
             return self._current.mark(tree, int(is_profiled), compiler == _COMPILES_IN_PARTS)
         if is_profiled:
-            self._pending = Marks(self._ip)
+            self._pending = Marks(ShellHost(self._ip))
             return self._pending.mark(tree, 1, compiler == _COMPILES_IN_PARTS)
         return tree
 
     def take(self) -> Marks:
         """The marks of the recording that begins now. Inside another recording, marks that do nothing."""
-        marks, self._pending = self._pending or Marks(self._ip), None
+        marks, self._pending = self._pending or Marks(ShellHost(self._ip)), None
         if self._current is None or not self._current.is_recording:
             self._current = marks
         return marks

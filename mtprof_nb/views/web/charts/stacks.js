@@ -62,10 +62,6 @@ class StacksView {
     this.#drawing.draw();
   }
 
-  print() {
-    this.#drawing.draw();
-  }
-
   destroy() {
     this.#drawing.destroy();
   }

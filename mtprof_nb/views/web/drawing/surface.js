@@ -32,12 +32,11 @@ export class Surface {
   draw() {
     this.#frame ||= requestAnimationFrame(() => {
       this.#frame = 0;
-      this.paint();
+      this.#repaint();
     });
   }
 
-  /** Paints now. */
-  paint() {
+  #repaint() {
     const { clientWidth: width, clientHeight: height } = this.#host;
     const context = this.element.getContext("2d");
     if (!width || !height || !context) return;

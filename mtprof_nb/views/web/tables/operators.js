@@ -70,11 +70,6 @@ class OperatorsView {
     this.#refresh();
   }
 
-  /** @param {boolean} isOn */
-  print(isOn) {
-    this.#table.print(isOn);
-  }
-
   destroy() {
     this.#table.destroy();
   }

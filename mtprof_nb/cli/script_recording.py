@@ -1,0 +1,66 @@
+"""One recording around one script, with line marks as in a cell."""
+
+from __future__ import annotations
+
+import ast
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from mtprof_nb.capture.imports import ImportWatcher
+from mtprof_nb.capture.interrupts import run_all
+from mtprof_nb.capture.marks.mark_hosts import ScriptHost
+from mtprof_nb.capture.marks.marked_cell import Marks
+from mtprof_nb.capture.registry import default_hooks
+from mtprof_nb.capture.schedule import RECORDING
+from mtprof_nb.errors import collected_warnings
+from mtprof_nb.profiler import active, profile
+
+
+class ScriptRecording:
+    """Records from `begin` to `end`. `prof` has the result, `notes` what was warned of."""
+
+    def __init__(self, options: dict[str, Any], namespace: Mapping[str, Any]) -> None:
+        self.notes: list[str] = []
+        self.is_complete = False
+        self._marks = Marks(ScriptHost(namespace))
+        self._watcher = ImportWatcher([kind.runtime for kind in default_hooks()], self._attach)
+        self._thread = threading.get_ident()
+        with collected_warnings(self.notes):
+            self.prof = profile(**options)
+        self.prof.annotate = self._marks.apply
+
+    def marked(self, tree: ast.Module) -> ast.Module:
+        """The syntax tree of the script with line marks."""
+        return self._marks.mark(tree)
+
+    def begin(self) -> None:
+        """Start recording; `HookError` if the wanted hook is missing."""
+        with collected_warnings(self.notes):
+            self.prof.start()
+        self._marks.start(not self.prof.with_stack, lambda: self.prof.current_action in RECORDING)
+        if not any(kind.runtime_is_imported for kind in default_hooks()):
+            self._watcher.install()
+
+    def end(self) -> None:
+        """Stop recording. A failure is a note, and leaves `is_complete` false."""
+        self._marks.leave()
+        try:
+            run_all(self._watcher.remove, self._stop, self._marks.stop)
+            self.is_complete = True
+        except Exception as error:
+            self.notes.append(f"the recording could not be finished ({type(error).__name__}: {error})")
+
+    def _stop(self) -> None:
+        # The script may have stopped it itself.
+        if active() is self.prof:
+            with collected_warnings(self.notes):
+                self.prof.stop()
+
+    def _attach(self, _runtime: str) -> None:
+        if threading.get_ident() != self._thread:
+            return
+        try:
+            self.prof.attach_new_runtimes()
+        except Exception as error:
+            self.notes.append(str(error))

@@ -1,0 +1,44 @@
+"""`mtprof show`: the text tables of a recording."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any
+
+from mtprof_nb.cell.options import OPTIONS
+
+_SHOWN = ("sort", "limit", "show_all")
+
+
+def add(subparsers: Any) -> None:
+    """Add the subcommand to the parser."""
+    text = "print the tables of a recording"
+    parser = subparsers.add_parser("show", help=text, description=text, argument_default=argparse.SUPPRESS)
+    flags = parser.add_argument_group("flags")
+    for option in OPTIONS:
+        if option.dest in _SHOWN:
+            option.add_to(flags)
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="a file, a folder or a pattern; many files are the processes of one recording",
+    )
+    parser.set_defaults(command=_show, parser=parser)
+
+
+def _show(given: argparse.Namespace) -> int:
+    from mtprof_nb.loading.recordings import load
+    from mtprof_nb.views.panel.show_panel import scene_of
+    from mtprof_nb.views.static.static_page import text
+
+    recording = load(given.files[0] if len(given.files) == 1 else given.files)
+    options = {name: getattr(given, name) for name in _SHOWN if hasattr(given, name)}
+    try:
+        print(text(scene_of(recording.trace, name=recording.name, **options)), flush=True)  # noqa: T201
+    except BrokenPipeError:
+        # The reader, such as `head`, has seen enough. At its exit, Python would try to write the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

@@ -1,0 +1,107 @@
+"""`mtprof show` and `mtprof convert`: the tables and the formats of recordings that were saved."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from traces import event, make_trace
+
+import mtprof_nb as mtp
+from mtprof_nb.cli.program import main
+from mtprof_nb.export import by_suffix, recording_file
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    times = {"aten::mm": [(0, 2_000_000)], "aten::add": [(2_000_000, 3_000_000), (3_500_000, 4_000_000)]}
+    events = [event(name, start, end) for name, spans in times.items() for start, end in spans]
+    trace = make_trace(events, label="my run")
+    recording_file.write(trace, tmp_path / "run.mtp")
+    return tmp_path / "run.mtp"
+
+
+def rows(text: str) -> list[list[str]]:
+    """Name and number of calls of each operator in a printed table."""
+    return [line.split()[:2] for line in text.splitlines() if line.startswith("aten::")]
+
+
+def test_the_tables_of_a_recording_go_to_stdout(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(saved)]) == 0
+    shown = capsys.readouterr()
+
+    assert shown.out.startswith("my run\n")
+    assert "wall 4.00 ms, in ops 3.50 ms, ops 3" in shown.out
+    assert rows(shown.out) == [["aten::mm", "1"], ["aten::add", "2"]]
+    assert shown.err == ""
+
+
+def test_the_table_is_sorted_and_limited_as_in_a_cell(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["show", "--sort", "calls", "--limit", "1", str(saved)])
+
+    assert rows(capsys.readouterr().out) == [["aten::add", "2"]]
+
+
+def test_a_reader_that_stops_reading_is_no_error(saved: Path) -> None:
+    # `false` ends without reading: everything is written into a closed pipe.
+    program = f'"{sys.executable}" -m mtprof_nb show "{saved}" | false; echo ${{PIPESTATUS[0]}}'
+    ran = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True)
+
+    assert (ran.stdout, ran.stderr) == ("0\n", "")
+
+
+@pytest.mark.parametrize("suffix", by_suffix.SUFFIXES)
+def test_a_recording_is_converted_by_suffix(saved: Path, suffix: str) -> None:
+    target = saved.with_name(f"out{suffix}")
+    assert main(["convert", str(saved), str(target)]) == 0
+    converted = target.read_bytes()
+    recording = mtp.load(saved)
+    (recording.save if suffix == ".mtp" else recording.export_chrome_trace)(target)
+
+    assert converted == target.read_bytes()
+
+
+@pytest.mark.parametrize("command", [["show", "none.mtp"], ["convert", "none.mtp", "out.json"]])
+def test_a_recording_that_cannot_be_loaded_is_one_line_and_status_1(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert main(command) == 1
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert f"{command[0]}: there is no file 'none.mtp'" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["convert", "run.mtp", "out.xyz"], "'out.xyz' has no known suffix: end it in .mtp, .json, .json.gz"),
+        (["convert", "run.mtp"], "the following arguments are required: OUT"),
+        (["show"], "the following arguments are required: FILE"),
+        (["show", "--sort", "colour", "run.mtp"], "no column 'colour'"),
+        (["shows"], "invalid choice: 'shows'"),
+        ([], "the following arguments are required: COMMAND"),
+    ],
+)
+def test_a_mistake_is_one_line_and_status_2(
+    command: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    printed = capsys.readouterr()
+
+    assert ended.value.code == 2
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert message in printed.err
+
+
+def test_the_console_script_is_the_same_program() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    module, _, function = project["scripts"]["mtprof"].partition(":")
+
+    assert getattr(import_module(module), function) is main
