@@ -22,7 +22,7 @@ HOOKS = {*BASE, "building", *OF_CAPTURE, "capture.shared"}
 NO_HOOKS = {"capture.shared", "capture.marks"}
 ANALYSIS = {"analysis", "analysis.devices", "analysis.lines", "analysis.memory"}
 ANSWERS = {*BASE, *ANALYSIS, "results"}
-OUTPUTS = {"export", "views", "views.charts", "views.tables", "views.static", "views.panel"}
+OUTPUTS = {"export", "views", "views.charts", "views.tables", "views.static", "views.panel", "views.page"}
 CAPTURE = {"capture", *OF_CAPTURE, "capture.marks", "capture.native"}
 #: Imports against the direction that happen only in a call: results write and show themselves.
 ON_DEMAND = {
@@ -31,6 +31,7 @@ ON_DEMAND = {
     ("results", "export"),
     ("results", "views.charts"),
     ("results", "views.panel"),
+    ("results", "views.page"),
 }
 HEAVY = ("torch", "IPython", "ipywidgets", "anywidget", "plotly", "pandas")
 
@@ -71,6 +72,7 @@ def _may_import(package: Path) -> dict[str, set[str]]:
         "views.charts": {*ANSWERS, "views"},
         "views.static": {*ANSWERS, "views", "views.tables", "views.charts"},
         "views.panel": {*ANSWERS, *OUTPUTS},
+        "views.page": {*ANSWERS, *OUTPUTS},
         "loading": {*ANSWERS, "model.file", "reading", "views"},
         "profiler": {*ANSWERS, *OUTPUTS, *CAPTURE},
         "cell": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler"},

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
 
@@ -23,10 +24,12 @@ from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
 from mtprof_nb.cell import flags, options
 from mtprof_nb.errors import HookError
 from mtprof_nb.model import schema
+from mtprof_nb.model.file import recording_reader
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.schema import Absent, Int32, Int64, PointsInto, schema_of
 from mtprof_nb.model.source_files import is_user_file
 from mtprof_nb.model.trace import OP, StackTree, Trace
+from mtprof_nb.results.loaded_recording import Recording
 from mtprof_nb.views.panel import wire
 from mtprof_nb.views.scene import Answer, Question, Scene
 
@@ -177,9 +180,12 @@ class WarmTrace(Trace):
     native_stacks: StackTree | None = None
 
 
-def test_a_new_column_is_merged_selected_and_made_by_hand_without_further_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_column_is_merged_selected_and_saved_without_further_code(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setitem(schema._SCHEMAS, Trace, schema_of(WarmTrace))
     monkeypatch.setattr(traces, "Trace", WarmTrace)
+    monkeypatch.setattr(recording_reader, "Trace", WarmTrace)
     frames = [("b.cpp", 2, "g"), ("a.cpp", 1, "f")]
     warm = make_trace([event("mm", 5, 9, degrees=40, native_stack=frames)])
     cold = make_trace([event("add", 0, 3)])
@@ -192,6 +198,8 @@ def test_a_new_column_is_merged_selected_and_made_by_hand_without_further_code(m
     assert warm.nbytes == cold.nbytes + 8 + 4 + 2 * (4 + 4), "a column of degrees, one of stacks, and two frames"
     assert both.take(np.array([1])).degrees.tolist() == [40]
     assert merge([cold, cold]).columns.keys() == make_trace([]).columns.keys()
+    Recording(both).save(tmp_path / "run.mtp")
+    assert traces.differences(mtp.load(tmp_path / "run.mtp").trace, both) == []
 
 
 class CountTab:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mtprof_nb.cell.flags import Flags
 from mtprof_nb.cell.recording import Ending, tell
@@ -25,10 +25,12 @@ def deliver(ip: InteractiveShell, flags: Flags, prof: profile, ending: Ending) -
         _attempt("written", partial(by_suffix.write, prof.trace, flags.dump))
     if flags.text is not None:
         _attempt("written", partial(write_table, prof, flags, flags.text))
+    if flags.html is not None:
+        _attempt("written", partial(prof.export_html, flags.html, **_options(prof, flags, ending)))
     if ending.is_silent:
         return
     if not flags.quiet:
-        _attempt("shown", partial(_show, prof, flags, ending))
+        _attempt("shown", partial(prof.show, **_options(prof, flags, ending)))
         return
     for note in ending.notes:
         tell(note)
@@ -41,6 +43,13 @@ def _attempt(what: str, act: Callable[[], None]) -> None:
         tell(f"the profile could not be {what} ({type(error).__name__}: {error}); mtprof_nb.last() has it")
 
 
-def _show(prof: profile, flags: Flags, ending: Ending) -> None:
+def _options(prof: profile, flags: Flags, ending: Ending) -> dict[str, Any]:
+    """How the panel is to be shown."""
     status = "; ".join(filter(None, (ending.outcome, *ending.notes))) or None
-    prof.show(name=prof.name, sort=flags.sort, limit=flags.limit, status=status, show_all=flags.show_all)
+    return {
+        "name": prof.name,
+        "sort": flags.sort,
+        "limit": flags.limit,
+        "status": status,
+        "show_all": flags.show_all,
+    }

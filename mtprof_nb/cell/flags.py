@@ -35,6 +35,7 @@ class Flags:
     limit: int | None = None
     dump: Path | None = None
     text: Path | None = None
+    html: Path | None = None
     show_all: bool = False
     help: bool = False
 

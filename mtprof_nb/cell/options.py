@@ -80,6 +80,11 @@ def _new_file(text: str) -> Path:
     return path
 
 
+def _page_file(text: str) -> Path:
+    _require(text.endswith((".html", ".htm")), f"{text!r} is no page: end it in .html")
+    return _new_file(text)
+
+
 def trace_file(text: str) -> Path:
     """The path of a file that a recording can be written to, by its suffix."""
     _require(text.endswith(SUFFIXES), f"{text!r} has no known suffix: end it in {', '.join(SUFFIXES)}")
@@ -158,6 +163,7 @@ OPTIONS = (
     ),
     Option(("-T", "--text"), "text", "write the table as text", _new_file, "FILE", can_default=False),
     Option(("--show-all",), "show_all", "show Python frames, including IPython's", negatable=True),
+    Option(("-H", "--html"), "html", "write the panel as a page, .html", _page_file, "FILE", can_default=False),
 )
 HELP = Option(("-h", "--help"), "help", "show this help and run nothing")
 

@@ -92,16 +92,20 @@ def _deliver(recording: ScriptRecording, flags: Flags, ending: Ending, screen: T
     """Write and print the profile. If this fails, the exit status of a script that succeeded is 1."""
     from mtprof_nb.cell.table_file import write_table
     from mtprof_nb.export import by_suffix
+    from mtprof_nb.views.panel.show_panel import scene_of
+    from mtprof_nb.views.static.static_page import text
 
     prof = recording.prof
-    notes = [note for note in (ending.outcome, *recording.notes) if note]
+    options = _shown(recording, flags, ending)
     steps: list[Callable[[], object]] = []
     if flags.dump is not None:
         steps.append(partial(by_suffix.write, prof.trace, flags.dump))
     if flags.text is not None:
         steps.append(partial(write_table, prof, flags, flags.text))
+    if flags.html is not None:
+        steps.append(partial(prof.export_html, flags.html, **options))
     if not flags.quiet:
-        steps.append(partial(_print, recording, flags, notes, screen))
+        steps.append(lambda: print(text(scene_of(prof.trace, **options)), file=screen))
     is_delivered = recording.is_complete
     for step in steps:
         try:
@@ -112,12 +116,13 @@ def _deliver(recording: ScriptRecording, flags: Flags, ending: Ending, screen: T
     return ending if is_delivered or ending.status else Ending(1)
 
 
-def _print(recording: ScriptRecording, flags: Flags, notes: list[str], screen: TextIO) -> None:
-    from mtprof_nb.views.panel.show_panel import scene_of
-    from mtprof_nb.views.static.static_page import text
-
-    prof, status = recording.prof, "; ".join(notes) or None
-    scene = scene_of(
-        prof.trace, name=prof.name, sort=flags.sort, limit=flags.limit, status=status, show_all=flags.show_all
-    )
-    print(text(scene), file=screen)
+def _shown(recording: ScriptRecording, flags: Flags, ending: Ending) -> dict[str, Any]:
+    """How the profile is to be shown."""
+    notes = [note for note in (ending.outcome, *recording.notes) if note]
+    return {
+        "name": recording.prof.name,
+        "sort": flags.sort,
+        "limit": flags.limit,
+        "status": "; ".join(notes) or None,
+        "show_all": flags.show_all,
+    }

@@ -48,6 +48,7 @@ def _files(given: PathLike) -> list[Path]:
         if path.is_dir():
             return _in_folder(path)
         if os.path.lexists(path):
+            _check_regular(path)
             return [path]
     except ValueError as error:
         msg = f"cannot load {os.fspath(given)!r}: {error}"
@@ -56,10 +57,20 @@ def _files(given: PathLike) -> list[Path]:
         msg = f"there is no file {str(path)!r}: check its name; the current folder is {str(Path.cwd())!r}"
         raise LoadError(msg)
     matches = [Path(match) for match in glob.glob(str(path), recursive=True)]  # noqa: PTH207 - of any root
+    for match in matches:
+        if not match.is_dir():
+            _check_regular(match)
     if not matches:
         msg = f"no file matches {str(path)!r}: check the pattern; the current folder is {str(Path.cwd())!r}"
         raise LoadError(msg)
     return [file for match in _in_order(matches) for file in (_in_folder(match) if match.is_dir() else [match])]
+
+
+def _check_regular(path: Path) -> None:
+    """Raise `LoadError` for what may have no end, such as a device, and may wait for a writer, such as a pipe."""
+    if path.exists() and not path.is_file():
+        msg = f"cannot load {str(path)!r}: it is no regular file: copy its content into one"
+        raise LoadError(msg)
 
 
 def _in_folder(folder: Path) -> list[Path]:

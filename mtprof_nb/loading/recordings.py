@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -27,10 +28,12 @@ def load(path: PathLike | Iterable[PathLike], *, partial: bool = False) -> Recor
     """
     files = chosen_files(path)
     are_own = _are_own(files)
-    with progress_bar(f"loading {files[0].name if len(files) == 1 else f'{len(files)} files'}") as progress:
+    title = files[0].name if len(files) == 1 else f"{len(files)} files"
+    with progress_bar(f"loading {title}") as progress:
         shares = _shares(files, progress)
         traces = [_read(file, are_own, partial, share) for file, share in zip(files, shares, strict=True)]
-    return Recording(joined(files, traces, list, by_order=not are_own))
+    trace = joined(files, traces, list, by_order=not are_own)
+    return Recording(trace if are_own or trace.label else replace(trace, label=title))
 
 
 def _are_own(files: Sequence[Path]) -> bool:

@@ -19,7 +19,7 @@ class Recording(Results):
 
     @property
     def name(self) -> str:
-        """The `name` of the profile that recorded it."""
+        """The `name` of the profile that recorded it, or the name of its file."""
         return self._trace.label
 
     def __repr__(self) -> str:

@@ -111,6 +111,26 @@ class Results:
 
         self.mem_tl = memory_timeline.write(self.trace, path, device)
 
+    def export_html(
+        self,
+        path: Path,
+        *,
+        name: str | None = None,
+        sort: str | None = None,
+        limit: int | None = None,
+        status: str | None = None,
+        show_all: bool = False,
+    ) -> None:
+        """Write the panel with all its tabs as one HTML file, which opens without a kernel and without a network.
+
+        The options are those of `show`.
+        """
+        from mtprof_nb.views.page import html_page
+        from mtprof_nb.views.panel.show_panel import scene_of
+
+        scene = scene_of(self.trace, name=name, sort=sort, limit=limit, status=status, show_all=show_all)
+        html_page.write(scene, path)
+
     def summary(self) -> Summary:
         """The key figures: wall time, time in ops and outside, phases, steps, peak memory."""
         from mtprof_nb.analysis.summary import summary

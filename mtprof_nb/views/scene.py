@@ -44,3 +44,7 @@ class Tab(ABC):
     @abstractmethod
     def answer(self, question: Question) -> Answer:
         """The answer to a question of the ES module."""
+
+    def carried(self) -> Answer:
+        """All that a page without Python needs to answer questions; the module `<name>_answers.js` reads it."""
+        return {}

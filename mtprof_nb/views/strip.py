@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mtprof_nb.analysis.memory.missing_memory import has_memory, lacks_memory
 from mtprof_nb.analysis.once import once_a_trace
@@ -61,6 +61,16 @@ class Strip:
     def line(self) -> str:
         """The figures in one line of text."""
         return ", ".join(f"{figure.title} {figure.text}" for figure in self.figures)
+
+    def written(self) -> dict[str, Any]:
+        """The strip as the page reads it."""
+        return {
+            "title": self.title,
+            "figures": [figure._asdict() for figure in self.figures],
+            "phases": [share._asdict() for share in self.phases],
+            "whole": self.whole,
+            "notes": list(self.notes),
+        }
 
 
 def strip_of(trace: Trace, name: str | None = None, status: str | None = None) -> Strip:

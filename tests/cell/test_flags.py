@@ -38,6 +38,8 @@ PROMISED = [
     "-T",
     "--text",
     "--show-all",
+    "-H",
+    "--html",
     "-h",
     "--help",
 ]
@@ -66,7 +68,7 @@ def test_every_flag_is_read() -> None:
     line = (
         "--with-stack --record-shapes --profile-memory --with-flops --with-modules --activities cpu,cuda "
         "--hook dispatch --schedule wait=1,warmup=2,active=3,repeat=4 --max-events 10 --name 'a b' -o prof -r -q "
-        "-s cpu_time_total -l 7 -D t.json.gz -T t.txt --show-all -h"
+        "-s cpu_time_total -l 7 -D t.json.gz -T t.txt --show-all -H p.html -h"
     )
 
     assert read(line) == Flags(
@@ -87,6 +89,7 @@ def test_every_flag_is_read() -> None:
         limit=7,
         dump=Path("t.json.gz"),
         text=Path("t.txt"),
+        html=Path("p.html"),
         show_all=True,
         help=True,
     )
@@ -142,6 +145,7 @@ def test_a_backslash_is_part_of_a_file_name() -> None:
         ("-D trace.txt", "'trace.txt' has no known suffix", ".mtp, .json, .json.gz"),
         ("-D nowhere/t.json", "'nowhere' is not a directory", "create it first"),
         ("-T .", "'.' is a directory", "name a file in it"),
+        ("-H page.txt", "'page.txt' is no page", "end it in .html"),
         ("--name 'open", "no closing quotation", "-h lists every flag"),
     ],
 )
@@ -213,7 +217,9 @@ def test_what_is_shown_of_the_configuration_can_be_typed_again() -> None:
     assert second.read("") == first.read("")
 
 
-@pytest.mark.parametrize("line", ["-o p", "-r", "--name x", "-D t.json", "-T t.txt", "x", "--with-stack x = 1"])
+@pytest.mark.parametrize(
+    "line", ["-o p", "-r", "--name x", "-D t.json", "-T t.txt", "-H p.html", "x", "--with-stack x = 1"]
+)
 def test_what_belongs_to_one_cell_cannot_be_configured(line: str) -> None:
     defaults = Defaults()
 

@@ -130,6 +130,24 @@ def test_a_file_that_may_not_be_read_is_told(tmp_path):
         mtp.load(tmp_path / "run.mtp")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no such files")
+@pytest.mark.parametrize("pattern", ["pipe.json", "*.json"])
+def test_a_pipe_is_not_waited_for(pattern: str, tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe.json")
+
+    with pytest.raises(
+        LoadError, match=r"cannot load '.*pipe\.json': it is no regular file: copy its content into one"
+    ):
+        mtp.load(tmp_path / pattern)
+
+
+def test_a_recording_without_a_name_has_that_of_its_file(tmp_path):
+    chrome(tmp_path / "one.json", "a")
+    assert repr(mtp.load(tmp_path)) == "<Recording 'one.json': 1 events>"
+    chrome(tmp_path / "two.json", "b")
+    assert repr(mtp.load(tmp_path)) == "<Recording '2 files': 2 events, 2 processes>"
+
+
 def test_files_of_two_kinds_are_refused(tmp_path):
     save(tmp_path / "a.mtp")
     write(tmp_path / "b.json")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FLAGS = (
     *("--with-stack", "--record-shapes", "--profile-memory", "--with-flops", "--with-modules", "--all", "--activities"),
     *("--hook", "--schedule", "--max-events", "--name", "--out", "--return", "--quiet", "--sort", "--limit", "--dump"),
-    *("--text", "--show-all", "--help"),
+    *("--text", "--show-all", "--html", "--help"),
 )
 OPS = "torch.ones(2, 2).mm(torch.ones(2, 2))"
 
@@ -128,6 +128,16 @@ def test_the_recording_is_saved_and_loads_in_another_process_with_its_lines(kern
     assert [(row.where, row.source, row.count) for row in loaded.lines()] == [tuple(row) for row in expected]
     assert expected[0][0].startswith("Cell [")
     assert loaded.name == kernel.last("prof.name")
+
+
+def test_the_panel_is_written_as_a_page_with_the_name_and_the_failure_of_the_cell(
+    kernel: Kernel, tmp_path: Path
+) -> None:
+    kernel.run(f"%%mtprofile -q --name mine -H {tmp_path / 'page.html'}\n{OPS}\n1 / 0")
+    page = (tmp_path / "page.html").read_text()
+
+    assert "<title>mine</title>" in page
+    assert "ZeroDivisionError" in page[page.index("<noscript>") : page.index("</noscript>")]
 
 
 @pytest.mark.parametrize("key", ["count", "calls"])

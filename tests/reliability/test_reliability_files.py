@@ -32,6 +32,7 @@ EXPORTS: dict[str, Callable[[Results, Any], None]] = {
     "memory.json.gz": lambda prof, path: prof.export_memory_timeline(path),
     "memory.raw.json.gz": lambda prof, path: prof.export_memory_timeline(path),
     "memory.html": lambda prof, path: prof.export_memory_timeline(path),
+    "page.html": lambda prof, path: prof.export_html(path),
     "averages.json": lambda prof, path: prof.key_averages().export_chrome_trace(path),
     "averages.txt": lambda prof, path: prof.key_averages().export_stacks(path, "self_cpu_time_total"),
 }

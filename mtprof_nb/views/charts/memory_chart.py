@@ -24,7 +24,8 @@ from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Scene, Tab
 from mtprof_nb.views.strip import NO_MEMORY
 
-MOST_POINTS = 1_200
+#: The most points of a curve in a window, and of one that a page carries.
+MOST_POINTS, _CARRIED_POINTS = 1_200, 20_000
 LARGEST = 50
 _LARGEST_COLUMNS = (
     Column("nbytes", "Size", "bytes", "bytes of the allocation, the largest of those alike"),
@@ -163,3 +164,7 @@ class MemoryTab(Tab):
         """The curves of a window, in nanoseconds since the recording began."""
         began = self._chart.whole_ns[0]
         return self._chart.window(began + int(question["begin_ns"]), began + int(question["end_ns"]))
+
+    def carried(self) -> Answer:
+        """The curves of the whole recording, in more points than a window needs."""
+        return self._chart.window(*self._chart.whole_ns, _CARRIED_POINTS) if self._chart.curves else {}

@@ -18,7 +18,7 @@ from mtprof_nb.model.trace import Bool, Frame, Int64, Trace
 from mtprof_nb.views import units
 from mtprof_nb.views.escaped_text import short_name, shown
 from mtprof_nb.views.scene import Answer, Question, Tab
-from mtprof_nb.views.selection import selected_events
+from mtprof_nb.views.selection import pairs, rows_of_events, selected_events, written
 from mtprof_nb.views.weak_trace import WeakTraceHolder
 
 #: A chart with more slices is slow and not readable.
@@ -164,8 +164,7 @@ class StackChart(WeakTraceHolder):
 
         With a mask `chosen`, `lit` says which slices have such events: 2 themselves, 1 below them, 0 neither.
         """
-        own = self.own(metric)
-        cut = slices(self.tree, self.tree.with_callees(own))
+        own, cut = self.own(metric), self._cut(metric)
         nodes = cut.node.tolist()
         return {
             "metric": metric,
@@ -185,6 +184,20 @@ class StackChart(WeakTraceHolder):
             },
             "called_by": [shown(self.full_name(node)) for node in reversed(cut.trunk[:-1])],
         }
+
+    def _cut(self, metric: str) -> Slices:
+        return slices(self.tree, self.tree.with_callees(self.own(metric)))
+
+    def slices_of_nodes(self, metric: str) -> tuple[Int64, Int64]:
+        """For each node the slice that it is drawn as, or -1; and for one that is not drawn, the slice above it."""
+        cut = self._cut(metric)
+        drawn = np.full(len(self.tree), -1, np.int64)
+        drawn[cut.node[cut.node >= 0]] = np.flatnonzero(cut.node >= 0)
+        above = drawn.copy()
+        # A caller has a lower number.
+        for node in np.flatnonzero(drawn < 0).tolist():
+            above[node] = above[self.tree.parent[node]] if node else -1
+        return drawn, np.where(drawn < 0, above, -1)
 
     def _event(self, node: int) -> int:
         """The event that a click on a node selects, -1 for none."""
@@ -266,6 +279,28 @@ class StacksTab(Tab):
         """The chart of a metric, with the selection lit."""
         return self._chart.chart(question["metric"], selected_events(self._scene, question))
 
+    def carried(self) -> Answer:
+        """The chart of every metric, and the slices of each row of the operators."""
+        metrics, chart = available_metrics(self._scene.trace), self._chart
+        node = np.where(chart.tree.of_event > 0, chart.tree.of_event, np.int32(-1))
+        nodes = {grouping: pairs(row, node) for grouping, row in rows_of_events(self._scene).items()}
+        return {
+            "charts": {metric: chart.chart(metric) for metric in metrics},
+            "lit": {metric: _slices_of_rows(*chart.slices_of_nodes(metric), nodes) for metric in metrics},
+        }
+
     @property
     def _chart(self) -> StackChart:
         return stack_chart(self._scene.trace, self._scene.show_all)
+
+
+def _slices_of_rows(drawn: Int64, above: Int64, nodes: dict[str, tuple[Int64, Int64]]) -> Answer:
+    """By grouping, the slices with `own` events of a row, and those with events `below` them that are not drawn."""
+
+    def slices_of(rows: tuple[Int64, Int64], slice_of: Int64) -> Answer:
+        row, node = rows
+        return written(pairs(row.astype(np.int32), slice_of[node].astype(np.int32)))
+
+    return {
+        grouping: {"own": slices_of(rows, drawn), "below": slices_of(rows, above)} for grouping, rows in nodes.items()
+    }

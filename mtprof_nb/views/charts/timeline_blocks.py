@@ -42,18 +42,26 @@ class Timeline(WeakTraceHolder):
         self.whole_ns = (first, max(last, first + 1))
 
     def window(
-        self, begin_ns: int, end_ns: int, pixels: int = 1_000, chosen: Bool | None = None, most: int = LIMIT
+        self,
+        begin_ns: int,
+        end_ns: int,
+        pixels: int = 1_000,
+        chosen: Bool | None = None,
+        most: int = LIMIT,
+        steps: int = _MOST_STEPS,
     ) -> Answer:
         """Columns to draw from `begin_ns` to `end_ns`; all times in them are since the beginning of the whole.
 
         A block has the bars of its families, one above the other. Blocks without events in the mask `chosen` are not
-        lit. There are at most `most` bars, or one a row where there are more rows.
+        lit. There are at most `most` bars, or one a row where there are more rows; no steps if there are more than
+        `steps`.
         """
         blocks, parts = self._divided(begin_ns, end_ns, pixels, most)
         bars = event_facts(self.trace, parts.event)
         return {
             "drawn_ns": [begin_ns - self.whole_ns[0], end_ns - self.whole_ns[0]],
             "pixel_ns": max(end_ns - begin_ns, 1) / pixels,
+            "merged_ns": blocks.merged_below_ns,
             "held": int(blocks.count.sum()),
             "blocks": {
                 "row": blocks.row.tolist(),
@@ -72,7 +80,7 @@ class Timeline(WeakTraceHolder):
             },
             "texts": texts_of(self.trace, bars["name"], bars["shape"], bars["line"]),
             "phases": self._ribbon.window(begin_ns, end_ns, pixels, self.whole_ns[0]),
-            "steps": self._visible_steps(begin_ns, end_ns),
+            "steps": self._visible_steps(begin_ns, end_ns, steps),
         }
 
     def lane_rows(self) -> list[Answer]:
@@ -114,10 +122,10 @@ class Timeline(WeakTraceHolder):
             y += lane.rows + _LANE_GAP
         return rows, tops, max(y - _LANE_GAP, 1.0)
 
-    def _visible_steps(self, begin_ns: int, end_ns: int) -> Answer:
+    def _visible_steps(self, begin_ns: int, end_ns: int, most: int) -> Answer:
         """Number and start of the steps in a window; none where there is one step in all, or too many to draw."""
         visible = [(step, at) for step, at in self._steps if begin_ns <= at < end_ns]
-        if len(self._steps) < 2 or len(visible) > _MOST_STEPS:
+        if len(self._steps) < 2 or len(visible) > most:
             visible = []
         return {"number": [step for step, _ in visible], "start_ns": [at - self.whole_ns[0] for _, at in visible]}
 

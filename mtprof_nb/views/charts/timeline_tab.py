@@ -17,6 +17,8 @@ _BEYOND = 0.25
 _OVERVIEW_BINS = 240
 #: The most bars of the first picture, which a notebook saves; a live panel asks for more at once.
 _FIRST_BARS = 800
+#: The most bars and steps that a page carries.
+_CARRIED_BARS, _CARRIED_STEPS = 100_000, 10_000
 
 
 def busy_shares(trace: Trace, begin_ns: int, end_ns: int, bins: int = _OVERVIEW_BINS) -> list[float]:
@@ -65,3 +67,8 @@ class TimelineTab(Tab):
         wider = max(begin - beyond, first), min(end + beyond, last)
         wider_pixels = round(pixels * (wider[1] - wider[0]) / max(end - begin, 1))
         return self._chart.window(*wider, wider_pixels, selected_events(self._scene, question))
+
+    def carried(self) -> Answer:
+        """The whole recording at the finest level of detail that a page has, from which it makes the others."""
+        begin, end = self._chart.whole_ns
+        return self._chart.window(begin, end, end - begin, most=_CARRIED_BARS, steps=_CARRIED_STEPS)

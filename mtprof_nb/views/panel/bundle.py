@@ -75,11 +75,29 @@ def _scoped(name: str, source: str) -> str:
 
 @cache
 def panel_script(tabs: tuple[str, ...]) -> str:
-    """All modules, and a function `render` that draws a panel of these tabs."""
-    sources = {path.name: path.read_text(encoding="utf-8") for path in sorted(_FOLDER.rglob("*.js"))}
-    kinds = ", ".join(f'{json.dumps(name)}: modules["{name}.js"]' for name in tabs)
-    render = f'const render = (context) => modules["panel.js"].render(context, {{ {kinds} }});\n'
-    return linked(sources) + render
+    """The modules of a widget, and a function `render` that draws a panel of these tabs."""
+    render = f'const render = (context) => modules["panel.js"].render(context, {_named(tabs)});\n'
+    return linked(_sources(".js", of_page=False)) + render
+
+
+@cache
+def page_script(tabs: tuple[str, ...]) -> str:
+    """All modules, and a call that draws a panel of these tabs, which the page around it carries."""
+    sources = _sources(".js", of_page=True)
+    answered = tuple(name for name in tabs if f"{name}_answers.js" in sources)
+    return f'{linked(sources)}modules["page.js"].start({_named(tabs)}, {_named(answered, "_answers")});\n'
+
+
+def _named(tabs: tuple[str, ...], suffix: str = "") -> str:
+    """An object with the module of each tab."""
+    members = (f'{json.dumps(name)}: modules["{name}{suffix}.js"]' for name in tabs)
+    return f"{{ {', '.join(members)} }}"
+
+
+def _sources(suffix: str, of_page: bool) -> dict[str, str]:
+    """The files with a suffix by name; those of the page alone only if asked for."""
+    paths = sorted(_FOLDER.rglob(f"*{suffix}"), key=lambda path: path.name)
+    return {path.name: path.read_text("utf-8") for path in paths if of_page or path.parent.name != "page"}
 
 
 @cache
@@ -91,6 +109,6 @@ def script(tabs: tuple[str, ...]) -> str:
 
 
 @cache
-def style() -> str:
-    sheets = sorted(_FOLDER.rglob("*.css"), key=lambda path: path.name)
-    return "\n".join(path.read_text(encoding="utf-8") for path in sheets)
+def style(of_page: bool = False) -> str:
+    """The style sheets of a widget, or of a page."""
+    return "\n".join(_sources(".css", of_page).values())

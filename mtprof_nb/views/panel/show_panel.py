@@ -9,7 +9,7 @@ from mtprof_nb.analysis.sort_keys import sort_column
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.frontend import is_unattended, running_shell
-from mtprof_nb.views.panel.tabs import TABS
+from mtprof_nb.views.panel.tabs import tabs_of
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static import static_page as static
 from mtprof_nb.views.strip import strip_of
@@ -67,11 +67,9 @@ def _panel(scene: Scene, tabs: tuple[str, ...] | None = None) -> Panel:
     from mtprof_nb.views.panel.widget import Panel
 
     table_alone = tabs == ("operators",)
-    # Without events there are no tabs, except for lines that ran without an op.
-    lines_alone = ("lines",) if scene.trace.outside else ()
     return Panel(
         scene,
-        tabs or (tuple(kind.name for kind in TABS) if len(scene.trace) else lines_alone),
+        tabs or [kind.name for kind in tabs_of(scene)],
         None if table_alone else strip_of(scene.trace, scene.name, scene.status),
         static.html(scene, charts=not table_alone),
         static.text(scene),

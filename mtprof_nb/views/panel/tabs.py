@@ -31,3 +31,10 @@ TABS = (
     TabKind("stacks", "Stacks", "mtprof_nb.views.charts.stack_charts:StacksTab", 2_000_000),
     TabKind("memory", "Memory", "mtprof_nb.views.charts.memory_chart:MemoryTab"),
 )
+
+
+def tabs_of(scene: Scene) -> tuple[TabKind, ...]:
+    """The tabs of a panel: without events none, except for lines that ran without an op."""
+    if len(scene.trace):
+        return TABS
+    return tuple(kind for kind in TABS if kind.name == "lines" and scene.trace.outside)

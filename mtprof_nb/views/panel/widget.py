@@ -52,8 +52,8 @@ class Panel(anywidget.AnyWidget):
         eager = [kind for kind in kinds if len(scene.trace) <= kind.eager_events]
         super().__init__(
             tabs=[{"name": kind.name, "title": kind.title} for kind in kinds],
-            strip=_written(strip) if strip else {},
-            first={kind.name: _first(self._tabs[kind.name]) for kind in eager},
+            strip=strip.written() if strip else {},
+            first={kind.name: first_of(self._tabs[kind.name]) for kind in eager},
             page=token_hex(8),
         )
         self.on_msg(self._on_message)
@@ -108,24 +108,14 @@ class Panel(anywidget.AnyWidget):
         with self._lock:
             tab = self._tabs[question["tab"]]
             if ask == "first":
-                self.first = {**self.first, question["tab"]: _first(tab)}
+                self.first = {**self.first, question["tab"]: first_of(tab)}
                 return {}, []
             return {}, [wire.packed(tab.answer(question))]
 
 
-def _first(tab: Tab) -> bytes:
+def first_of(tab: Tab) -> bytes:
     """The first content of a tab, packed. A tab that fails shows its error, and the other tabs are not affected."""
     try:
         return wire.packed(tab.first())
     except Exception as error:
         return wire.packed({"empty": f"This could not be computed ({type(error).__name__}: {error})."})
-
-
-def _written(strip: Strip) -> dict[str, Any]:
-    return {
-        "title": strip.title,
-        "figures": [figure._asdict() for figure in strip.figures],
-        "phases": [share._asdict() for share in strip.phases],
-        "whole": strip.whole,
-        "notes": list(strip.notes),
-    }

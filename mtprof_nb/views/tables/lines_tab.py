@@ -13,7 +13,7 @@ from mtprof_nb.results.line_table import UNATTRIBUTED, LineRow, Lines
 from mtprof_nb.views import units
 from mtprof_nb.views.escaped_text import escaped, shown
 from mtprof_nb.views.scene import Answer, Question, Tab
-from mtprof_nb.views.selection import selected_events
+from mtprof_nb.views.selection import pairs, rows_of_events, selected_events, written
 from mtprof_nb.views.strip import OUTSIDE
 from mtprof_nb.views.tables.listing import ListedFile, listed_files
 
@@ -66,6 +66,15 @@ class LinesTab(Tab):
         with_ops = (row for row in lines if row.has_ops)
         row = next((row for row in with_ops if self._number(row, numbers) == int(question["id"])), None)
         return {"ops": self._ops(lines, row) if row is not None else []}
+
+    def carried(self) -> Answer:
+        """The ops of every line, and the lines of each row of the operators."""
+        lines, numbers = Lines(self._scene.trace), self._numbers()
+        line = attribution(self._scene.trace).line
+        return {
+            "ops": {self._number(row, numbers): self._ops(lines, row) for row in lines if row.count},
+            "lit": {grouping: written(pairs(row, line)) for grouping, row in rows_of_events(self._scene).items()},
+        }
 
     def _numbers(self) -> dict[SourceLine, int]:
         """The number of each line on the page; ops without a line have -1."""

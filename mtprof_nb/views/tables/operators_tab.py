@@ -44,6 +44,12 @@ class OperatorsTab(Tab):
         row = int(grouped.of_event[int(question["event"])])
         return {"row": row, "rows": _written(grouped, np.array([row] if row >= 0 else [], np.int64))}
 
+    def carried(self) -> Answer:
+        """The rows of every grouping that was recorded, the longest of them where there are many."""
+        trace = self._scene.trace
+        recorded = [grouping for grouping in GROUPINGS if not missing_flag(trace, grouping)]
+        return {"tables": {grouping: self._table(grouping, "self_ns") for grouping in recorded}}
+
     def _rows(self, grouping: str) -> OperatorRows:
         return rows(self._scene.trace, grouping, self._scene.show_all).showing(self._scene.sort)
 

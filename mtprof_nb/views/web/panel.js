@@ -16,10 +16,11 @@ const ABSENT = "The kernel is gone or busy: what needs it is greyed out. Run the
 let panels = 0;
 
 /**
- * @param {{ model: Model, el: HTMLElement }} context as anywidget gives it
+ * @param {{ model: Model, el: HTMLElement, opensAll?: boolean }} context as anywidget gives it; `opensAll` prepares the
+ *   tabs that are hidden too, so that they can be printed
  * @param {Record<TabName, TabModule>} kinds the tabs' modules by name
  */
-export async function render({ model, el }, kinds) {
+export async function render({ model, el, opensAll = false }, kinds) {
   const wire = new Wire(model);
   const store = new Store();
   const ending = new AbortController();
@@ -40,8 +41,10 @@ export async function render({ model, el }, kinds) {
     for (const tab of tabs) tab.view?.restyle?.();
   };
   watchTheme(root, restyle, ending.signal);
+  unfoldInPrint(root, tabs, ending.signal);
   wire.hello();
   if (tabs.length) await open(tabs[0], tabs);
+  if (opensAll) for (const tab of tabs) await tab.open();
   return () => {
     ending.abort();
     for (const tab of tabs) tab.view?.destroy?.();
@@ -52,6 +55,22 @@ export async function render({ model, el }, kinds) {
 function open(tab, tabs) {
   for (const other of tabs) other.turn(other === tab);
   return tab.open();
+}
+
+/**
+ * Shows all tabs that were opened, one below the other, while the page is printed.
+ * @param {HTMLElement} root
+ * @param {PanelTab[]} tabs
+ * @param {AbortSignal} signal ends it
+ */
+function unfoldInPrint(root, tabs, signal) {
+  /** @param {boolean} isOn */
+  const unfold = (isOn) => {
+    root.classList.toggle("mtprof-printing", isOn);
+    for (const tab of tabs) tab.print(isOn);
+  };
+  window.addEventListener("beforeprint", () => unfold(true), { signal });
+  window.addEventListener("afterprint", () => unfold(false), { signal });
 }
 
 /** The tabs' buttons, which arrow keys move between. @param {PanelTab[]} tabs */
@@ -132,7 +151,7 @@ class PanelTab {
     const [id, host] = [`${prefix}-tab-${name}`, `${prefix}-${name}`];
     this.button = button({ class: "mtprof-tab", role: "tab", id, "aria-controls": host, text: title });
     const attributes = { class: `mtprof-body mtprof-${name}`, role: "tabpanel", id: host, "aria-labelledby": id };
-    this.host = h("div", { ...attributes, hidden: true });
+    this.host = h("div", { ...attributes, hidden: true, "data-title": title });
     panel.store.onselect(() => {
       if (this.host.hidden) this.#isStale = this.view !== null;
       else this.view?.renew?.();
@@ -144,6 +163,12 @@ class PanelTab {
     this.host.hidden = !front;
     this.button.setAttribute("aria-selected", String(front));
     this.button.tabIndex = front ? 0 : -1;
+  }
+
+  /** Shows the tab while it is printed, if it has content. @param {boolean} isOn */
+  print(isOn) {
+    this.host.hidden = isOn ? this.view === null : this.button.tabIndex < 0;
+    this.view?.print?.(isOn);
   }
 
   open() {

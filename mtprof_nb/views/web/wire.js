@@ -3,6 +3,7 @@
 /**
  * @import { AnswerTo, Question, Reply, Request } from "./types/messages"
  * @import { Model } from "./types/surroundings"
+ * @typedef {DataView<ArrayBuffer> | object} Sent an answer: packed by Python, or plain from a page that has no Python
  */
 
 /** How long to wait for an answer before the page says that the kernel is gone or busy. */
@@ -15,7 +16,7 @@ export function unpacked(buffer) {
 
 export class Wire {
   #model;
-  /** @type {Map<string, (buffers: DataView<ArrayBuffer>[]) => void>} */
+  /** @type {Map<string, (answer: Sent) => void>} */
   #waiting = new Map();
   #number = 0;
   /** Distinguishes the views of one panel: each receives the answers to all of them. */
@@ -58,19 +59,19 @@ export class Wire {
     for (const listener of this.#changed) listener();
   }
 
-  /** @param {Reply} message @param {DataView<ArrayBuffer>[]} buffers */
+  /** @param {Reply} message @param {Sent[]} buffers */
   #receive(message, buffers) {
     this.#turn(true);
     const waiting = this.#waiting.get(message.number);
     this.#waiting.delete(message.number);
     if (message.error) this.onerror?.(message.error);
-    else waiting?.(buffers);
+    else waiting?.(buffers[0]);
   }
 
   /**
-   * Sends a question; resolves to the raw buffers of the answer, never if there is none.
+   * Sends a question; resolves to the answer as it was sent, never if there is none.
    * @param {Question | Request} question
-   * @returns {Promise<DataView<ArrayBuffer>[]>}
+   * @returns {Promise<Sent>}
    */
   raw(question) {
     const number = `${this.#view}-${++this.#number}`;
@@ -91,7 +92,7 @@ export class Wire {
    * @returns {Promise<AnswerTo<Asked>>}
    */
   async ask(question) {
-    const [buffer] = await this.raw(question);
-    return unpacked(buffer);
+    const answer = await this.raw(question);
+    return answer instanceof DataView ? unpacked(answer) : /** @type {AnswerTo<Asked>} */ (answer);
   }
 }

@@ -95,15 +95,25 @@ function paintName(plane, { x, y, width, height, label = "", family }) {
   if (text) plane.write(text, (left + right) / 2, y + height / 2, family.ink, "center");
 }
 
+/**
+ * Whether no zoom tells the merged events of a window apart: a page without Python carries no finer detail.
+ * @param {TimelineWindow} drawn
+ */
+export function isFinest({ finest_ns, pixel_ns, blocks }) {
+  return finest_ns !== undefined && pixel_ns < finest_ns && blocks.count.some((count) => count > 1);
+}
+
 /** @param {TimelineWindow} drawn @param {number} bar @param {Meaning} meaning */
-function told({ bars, blocks, texts }, bar, { families, has_steps }) {
+function told(drawn, bar, { families, has_steps }) {
+  const { bars, blocks, texts } = drawn;
   const block = bars.block[bar];
   const name = texts.names[bars.name[bar]];
   const [took, own, count] = [bars.took_ns[bar], bars.self_ns[bar], blocks.count[block]];
   if (count > 1) {
     const of = `${families[bars.family[bar]].title}: ${events(bars.count[bar])}, ${duration(bars.time_ns[bar])}`;
     const whole = `${events(count)}, ${duration(blocks.time_ns[block])} in ${duration(blocks.length_ns[block])}`;
-    return [whole, of, `longest ${name}, ${duration(took)}`, "zoom in to tell them apart"];
+    const hint = isFinest(drawn) ? "this page has no finer detail" : "zoom in to tell them apart";
+    return [whole, of, `longest ${name}, ${duration(took)}`, hint];
   }
   const self = own >= 0 && own !== took ? ` (self ${duration(own)})` : "";
   const inputs = texts.shapes[bars.shape[bar]];

@@ -64,6 +64,12 @@ class MemoryView {
     this.#chart.draw();
   }
 
+  /** @param {boolean} isOn */
+  print(isOn) {
+    this.#chart.print();
+    this.#table.print(isOn);
+  }
+
   destroy() {
     this.#chart.destroy();
     this.#table.destroy();

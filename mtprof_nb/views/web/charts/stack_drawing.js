@@ -91,6 +91,8 @@ export class StackDrawing {
     const drawn = new SHAPES[this.shape](room);
     this.#svg.setAttribute("width", String(drawn.width));
     this.#svg.setAttribute("height", String(drawn.height));
+    // In print, the place may be narrower.
+    this.#svg.setAttribute("viewBox", `0 0 ${drawn.width} ${drawn.height}`);
     const slices = this.#tree.places.map((place, slice) => this.#slice(drawn, place, slice));
     this.#svg.replaceChildren(...slices.filter((slice) => slice !== null));
     this.#svg.setAttribute("aria-activedescendant", `${this.#prefix}-${this.#cursor}`);

@@ -62,6 +62,10 @@ class StacksView {
     this.#drawing.draw();
   }
 
+  print() {
+    this.#drawing.draw();
+  }
+
   destroy() {
     this.#drawing.destroy();
   }

@@ -2,7 +2,7 @@
 
 import { button, h, latest, legend, settled, word } from "../dom.js";
 import { duration, number } from "../format.js";
-import { barsOf, paintBars, paintPhases, paintSteps } from "./blocks.js";
+import { barsOf, isFinest, paintBars, paintPhases, paintSteps } from "./blocks.js";
 import { LaneRows } from "../drawing/lanes.js";
 import { Overview } from "./overview.js";
 import { TimeChart } from "../drawing/time_chart.js";
@@ -79,6 +79,10 @@ class TimelineView {
     this.#chart.draw();
   }
 
+  print() {
+    this.#chart.print();
+  }
+
   renew() {
     if (this.#wire.silent) this.#drawn = { ...this.#drawn, blocks: { ...this.#drawn.blocks, lit: null } };
     this.#chart.draw();
@@ -124,7 +128,8 @@ class TimelineView {
     const [begin, end] = this.#chart.window;
     const { held, blocks } = this.#drawn;
     const drawn = word(`, ${number(blocks.row.length)} blocks`);
-    this.#status.replaceChildren(word(`${duration(end - begin)}: `), `${number(held)} events`, drawn);
+    const limit = isFinest(this.#drawn) ? "; no finer detail in this page" : "";
+    this.#status.replaceChildren(word(`${duration(end - begin)}: `), `${number(held)} events`, drawn, limit);
     this.#status.title = this.#status.textContent;
   }
 

@@ -32,11 +32,12 @@ export class Surface {
   draw() {
     this.#frame ||= requestAnimationFrame(() => {
       this.#frame = 0;
-      this.#repaint();
+      this.paint();
     });
   }
 
-  #repaint() {
+  /** Paints now. */
+  paint() {
     const { clientWidth: width, clientHeight: height } = this.#host;
     const context = this.element.getContext("2d");
     if (!width || !height || !context) return;

@@ -66,6 +66,11 @@ export class TimeChart {
     this.#surface.draw();
   }
 
+  /** Draws now, and not before the next frame: none comes before a page is printed. */
+  print() {
+    this.#surface.paint();
+  }
+
   destroy() {
     this.#surface.destroy();
     this.#tooltip.element.remove();

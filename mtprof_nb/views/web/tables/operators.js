@@ -70,6 +70,11 @@ class OperatorsView {
     this.#refresh();
   }
 
+  /** @param {boolean} isOn */
+  print(isOn) {
+    this.#table.print(isOn);
+  }
+
   destroy() {
     this.#table.destroy();
   }

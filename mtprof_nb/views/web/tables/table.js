@@ -7,6 +7,8 @@ import { columnHead, nameCell } from "./table_cells.js";
 
 const ROW_PIXELS = 24;
 const SPARE_ROWS = 6;
+/** The most rows that are printed. */
+const PRINTED_ROWS = 200;
 const NAME_PIXELS = 190;
 /** Pixels beside a name in its cell: room at both ends, and the colour of its family. */
 const NAME_INSET = 41;
@@ -35,6 +37,7 @@ export class Table {
   #selected = null;
   #largest = 1;
   #sentence = "";
+  #isPrinted = false;
   #observer = new ResizeObserver(() => this.#draw());
   #prefix = `mtprof-table-${++tables}`;
 
@@ -107,9 +110,20 @@ export class Table {
     this.#order = order;
     this.#sentence = sentence;
     this.#cursor = Math.min(this.#cursor, Math.max(order.length - 1, 0));
-    this.body.style.height = `${order.length * ROW_PIXELS}px`;
+    this.body.style.height = `${this.#listed * ROW_PIXELS}px`;
     this.element.setAttribute("aria-rowcount", String(order.length + 1));
     this.#draw();
+  }
+
+  /** How many rows there is room for. */
+  get #listed() {
+    return this.#isPrinted ? Math.min(this.#order.length, PRINTED_ROWS) : this.#order.length;
+  }
+
+  /** Draws all rows for a page that is printed, or again those in view. @param {boolean} isOn */
+  print(isOn) {
+    this.#isPrinted = isOn;
+    this.show(this.#order, this.#sentence);
   }
 
   /** Marks the row with this id, and brings it into view. @param {number | null} id */
@@ -143,8 +157,10 @@ export class Table {
 
   #draw() {
     const height = this.element.clientHeight || 300;
-    const first = Math.max(Math.floor(this.element.scrollTop / ROW_PIXELS) - SPARE_ROWS, 0);
-    const last = Math.min(first + Math.ceil(height / ROW_PIXELS) + 2 * SPARE_ROWS, this.#order.length);
+    const top = this.#isPrinted ? 0 : this.element.scrollTop;
+    const first = Math.max(Math.floor(top / ROW_PIXELS) - SPARE_ROWS, 0);
+    const visible = this.#isPrinted ? this.#listed : Math.ceil(height / ROW_PIXELS) + 2 * SPARE_ROWS;
+    const last = Math.min(first + visible, this.#order.length);
     const { fontSize, fontFamily } = getComputedStyle(this.element);
     const nameHead = /** @type {HTMLElement | null} */ (this.head.firstElementChild);
     const room = (nameHead?.offsetWidth ?? 0) - NAME_INSET;

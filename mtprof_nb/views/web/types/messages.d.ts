@@ -15,7 +15,7 @@ export interface PanelState {
   page: string;
 }
 
-/** `widget._written`. */
+/** `Strip.written`. */
 export interface Strip {
   title: string;
   figures: { title: string; text: string; meaning: string }[];
@@ -234,8 +234,12 @@ export interface EventFacts {
 /** `Timeline.window`. */
 export interface TimelineWindow {
   drawn_ns: [number, number];
-  /** The time that a pixel had: blocks shorter than it were merged. */
+  /** The time that a pixel had. */
   pixel_ns: number;
+  /** Neighbours shorter than this were merged. */
+  merged_ns: number;
+  /** On a page without Python, neighbours shorter than this stay merged however far one zooms. */
+  finest_ns?: number;
   /** How many events there are in the blocks. */
   held: number;
   blocks: Blocks;

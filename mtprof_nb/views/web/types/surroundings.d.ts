@@ -1,15 +1,15 @@
 // The page around a panel: anywidget's model, and what a tab is given and gives.
 
-import type { PanelState, Reply, Selected } from "./messages";
+import type { PanelState, Question, Reply, Request, Selected } from "./messages";
 import type { Store } from "../store.js";
-import type { Wire } from "../wire.js";
+import type { Sent, Wire } from "../wire.js";
 
 /** The widget's end on the page, as anywidget gives it. */
 export interface Model {
   get<Key extends keyof PanelState>(key: Key): PanelState[Key];
-  on(event: "msg:custom", listener: (message: Reply, buffers: DataView<ArrayBuffer>[]) => void): void;
+  on(event: "msg:custom", listener: (message: Reply, answers: Sent[]) => void): void;
   on(event: "change:first", listener: () => void): void;
-  send(content: object): void;
+  send(content: (Question | Request) & { number: string }): void;
 }
 
 /** What a tab's module is mounted with. */
@@ -28,6 +28,8 @@ export interface TabView {
   shown?(): void;
   /** The selection has changed. A tab that was hidden meanwhile is told when it comes to the front. */
   renew?(): void;
+  /** The page is about to be printed, with room for all of the tab, or was printed. All is to be drawn at once. */
+  print?(isOn: boolean): void;
   destroy?(): void;
 }
 

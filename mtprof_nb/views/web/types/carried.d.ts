@@ -1,0 +1,55 @@
+// What a page without Python carries: `carried` of each tab's Python class, and the rows of all events in it.
+
+import type { LineOps, MemoryWindow, OperatorsTable, StackChart, TabName, TimelineWindow } from "./messages";
+
+/** `OperatorsTab.carried`. */
+export interface CarriedOperators {
+  tables: Record<string, OperatorsTable>;
+}
+
+/** Distinct pairs of a row of a grouping and a line, or a slice: `selection.pairs`. */
+export interface Pairs {
+  row: number[];
+  of: number[];
+}
+
+/** `LinesTab.carried`. */
+export interface CarriedLines {
+  ops: Record<number, LineOps["ops"]>;
+  /** By grouping. */
+  lit: Record<string, Pairs>;
+}
+
+/** `StacksTab.carried`. */
+export interface CarriedStacks {
+  charts: Record<string, StackChart>;
+  /** By metric, then by grouping. */
+  lit: Record<string, Record<string, { own: Pairs; below: Pairs }>>;
+}
+
+export interface Carried {
+  operators: CarriedOperators;
+  lines: CarriedLines;
+  timeline: TimelineWindow;
+  stacks: CarriedStacks;
+  memory: MemoryWindow;
+}
+
+/** The rows that select events, for all events that are carried: `html_page._rows`. */
+export interface CarriedRows {
+  /** Their positions in the trace, rising. */
+  events: number[];
+  /** By grouping, -1 for none. */
+  rows: Record<string, number[]>;
+  lines: number[];
+}
+
+/** Texts of the packed parts of a page, by their names. */
+export type Blocks = Record<string, string>;
+
+/** How a tab's questions are answered on a page. */
+export interface AnswerModule {
+  answer(question: never, carried: never, rows: import("../page/page_rows.js").PageRows): object;
+}
+
+export type AnswerModules = Partial<Record<TabName, AnswerModule>>;

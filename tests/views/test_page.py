@@ -1,0 +1,223 @@
+"""The panel as one HTML file: it carries its content, allows no script but its own, and answers as Python does."""
+
+import json
+import re
+import shutil
+import subprocess
+import zlib
+from base64 import b64decode, b64encode
+from dataclasses import replace
+from hashlib import sha256
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from synthetic import training_run
+from traces import event, make_trace
+
+from mtprof_nb.model.trace import Trace, empty_trace
+from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.views.page import html_page
+from mtprof_nb.views.page.deltas import with_deltas
+from mtprof_nb.views.panel.tabs import TABS
+from mtprof_nb.views.scene import Scene
+
+ROOT = Path(__file__).parents[2]
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+class Elements(HTMLParser):
+    """The elements of a page, with the text of scripts and styles."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {"script": [], "style": [], "title": []}
+        self._inside = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        self._inside = tag
+        if tag in self.texts:
+            self.texts[tag].append("")
+
+    def handle_data(self, data: str) -> None:
+        if self._inside in self.texts:
+            self.texts[self._inside][-1] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def parts(self) -> dict[str, Any]:
+        """The packed parts by name."""
+        scripts = zip([given for tag, given in self.found if tag == "script"], self.texts["script"], strict=True)
+        return {
+            str(given["data-mtprof"]): json.loads(zlib.decompress(b64decode(text)))
+            for given, text in scripts
+            if "data-mtprof" in given
+        }
+
+
+def elements(trace: Trace, **options: Any) -> Elements:
+    return Elements(html_page.page(Scene(trace, **options)))
+
+
+def hashed(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def test_the_policy_of_the_page_allows_its_own_script_and_styles_and_nothing_else() -> None:
+    page = elements(training_run(500))
+    ((_, policy),) = [found for found in page.found if found[1].get("http-equiv") == "Content-Security-Policy"]
+
+    rules = dict(rule.strip().split(" ", 1) for rule in str(policy["content"]).split(";"))
+    assert rules == {
+        "default-src": "'none'",
+        "script-src": hashed(page.texts["script"][-1]),
+        "style-src": " ".join(map(hashed, page.texts["style"])),
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    kinds = [given.get("type") for tag, given in page.found if tag == "script"]
+    assert kinds == ["application/mtprof"] * (len(kinds) - 1) + ["module"]
+
+
+def test_the_page_names_nothing_outside_itself() -> None:
+    page = elements(training_run(500))
+
+    assert {tag for tag, given in page.found if "src" in given or "href" in given} == {"img"}
+    assert all(str(given["src"]).startswith("data:") for tag, given in page.found if tag == "img")
+    assert not any("style" in given for _, given in page.found), "the policy would forbid it"
+
+
+def test_the_page_carries_every_tab() -> None:
+    parts = elements(training_run(500)).parts()
+
+    assert [tab["name"] for tab in parts["state"]["tabs"]] == [kind.name for kind in TABS]
+    assert set(parts) == {
+        *("state", "rows"),
+        *(f"first-{kind.name}" for kind in TABS),
+        *(f"carried-{kind.name}" for kind in TABS),
+    }
+    assert set(parts["carried-operators"]["tables"]) == {"op", "shapes", "line", "scope", "thread"}
+
+
+def test_names_of_others_are_inert() -> None:
+    rows = [event(HOSTILE, 0, 900, line=(HOSTILE, 1), stack=[(HOSTILE, 1, HOSTILE)])]
+    trace = make_trace(rows, allocations=[{"time_ns": 5, "nbytes": 64, "event": 0}], label=HOSTILE)
+    page, plain = elements(trace, status=HOSTILE), elements(make_trace([event("a", 0, 900)]))
+
+    assert page.texts["title"] == [HOSTILE]
+    assert [tag for tag, _ in page.found if tag == "script"] == [tag for tag, _ in plain.found if tag == "script"]
+    assert not any(name.startswith("on") for _, given in page.found for name in given)
+    assert page.parts()["first-operators"]["rows"]["label"] == [HOSTILE]
+
+
+def test_the_script_does_not_end_the_element_that_it_is_in() -> None:
+    script = elements(training_run(500)).texts["script"][-1]
+
+    assert script.endswith("});\n")
+    assert not re.search(r"</?script|<!--", script, re.IGNORECASE)
+
+
+def test_a_recording_without_events_has_a_page_that_says_so() -> None:
+    parts = elements(empty_trace(label="Cell [6]")).parts()
+
+    assert parts["state"]["tabs"] == []
+    assert parts["state"]["strip"]["notes"] == ["Nothing was recorded: no op ran, or no tensor runtime was imported."]
+
+
+def test_without_scripts_the_page_shows_the_static_panel() -> None:
+    page = html_page.page(Scene(training_run(500)))
+    static = page[page.index("<noscript>") : page.index("</noscript>")]
+
+    assert "aten::addmm" in static
+    assert 'class="static-' in static
+
+
+@pytest.mark.parametrize(("events", "most_bytes"), [(10_000, 2_500_000), (300_000, 6_000_000)])
+def test_the_page_is_small(events: int, most_bytes: int, tmp_path: Path) -> None:
+    Recording(training_run(events)).export_html(tmp_path / "page.html", name="mine")
+
+    assert (tmp_path / "page.html").stat().st_size < most_bytes
+    assert "<title>mine</title>" in (tmp_path / "page.html").read_text()
+
+
+def test_a_column_is_written_as_differences_where_these_are_shorter() -> None:
+    rising = list(range(1_000_000, 1_000_300, 3))
+
+    assert with_deltas({"a": {"rising": rising}}) == {"a": {"rising": {"deltas": [1_000_000] + [3] * 99}}}
+    assert with_deltas({"few": rising[:99]}) == {"few": rising[:99]}
+    assert with_deltas({"text": ["x"] * 200, "float": [0.5] * 200}) == {"text": ["x"] * 200, "float": [0.5] * 200}
+
+
+SELECTED = [
+    *({"grouping": grouping, "row": row} for grouping in ("op", "shapes", "line", "scope", "thread") for row in (0, 1)),
+    *({"grouping": "module", "row": row} for row in range(3)),
+    {"grouping": "source", "row": 0},
+]
+WINDOWS = [(0, 20_000_000), (3_000_000, 9_000_000), (5_000_000, 5_400_000), (5_000_000, 5_010_000)]
+QUESTIONS: list[dict[str, Any]] = [
+    *(
+        {"tab": "timeline", "ask": "window", "begin_ns": begin, "end_ns": end, "pixels": 900, "selected": selected}
+        for begin, end in WINDOWS
+        for selected in (None, SELECTED[0], SELECTED[3])
+    ),
+    *({"tab": "memory", "ask": "window", "begin_ns": begin, "end_ns": end} for begin, end in WINDOWS),
+    *(
+        {"tab": "stacks", "ask": "chart", "metric": metric, "selected": selected}
+        for metric in ("self", "count", "memory")
+        for selected in (None, *SELECTED)
+    ),
+    *({"tab": "lines", "ask": "lit", "selected": selected} for selected in (None, *SELECTED)),
+    *({"tab": "lines", "ask": "ops", "id": line} for line in (0, 1, 99)),
+    *({"tab": "lines", "ask": "line_of", "event": number} for number in (0, 40, 77)),
+    *(
+        {"tab": "operators", "ask": "rows", "grouping": "line", "sort": sort, "descending": down, "filter": text}
+        for sort, down, text in (("self_ns", True, ""), ("count", False, ""), ("label", True, "MM"))
+    ),
+    {"tab": "operators", "ask": "rows", "grouping": "op", "sort": "share", "filter": "mm$|relu", "regex": True},
+    {"tab": "operators", "ask": "rows", "grouping": "op", "sort": "share", "filter": "(mm", "regex": True},
+    *({"tab": "operators", "ask": "row_of", "grouping": "op", "event": number} for number in (0, 40, 77)),
+]
+
+
+@pytest.fixture(scope="module")
+def answered() -> tuple[list[Any], list[Any]]:
+    """The answers of the page and of Python to all questions, of a recording whose events the page has all."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    scene = Scene(with_modules(training_run(2_000)))
+    content = html_page._content(scene)
+    given = {
+        "carried": {kind.name: content[f"carried-{kind.name}"] for kind in TABS},
+        "rows": content["rows"],
+        "questions": QUESTIONS,
+    }
+    command = [node, "tests/web/page_answers.js"]
+    ran = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, cwd=ROOT, check=True)
+    tabs = {kind.name: kind.make(scene) for kind in TABS}
+    return json.loads(ran.stdout), [json.loads(json.dumps(tabs[ask["tab"]].answer(ask))) for ask in QUESTIONS]
+
+
+def with_modules(trace: Trace) -> Trace:
+    """`trace`, in which every third op ran in one of two modules, and the others in none."""
+    module = np.where(np.arange(len(trace)) % 3, np.arange(len(trace)) % 2, -1).astype(np.int32)
+    return replace(trace, module=module, modules=("Net.first", "Net.second"))
+
+
+@pytest.mark.parametrize("number", range(len(QUESTIONS)), ids=lambda number: f"{QUESTIONS[number]['ask']}-{number}")
+def test_the_page_answers_as_python_does(number: int, answered: tuple[list[Any], list[Any]]) -> None:
+    page, python = (dict(answers[number]) for answers in answered)
+    if QUESTIONS[number]["ask"] == "window":
+        # The page has one table of texts for all windows.
+        more, fewer = page.pop("texts"), python.pop("texts")
+        assert all(more[table].items() >= texts.items() for table, texts in fewer.items())
+
+    assert page == python

@@ -1,0 +1,17 @@
+// Answers of a page to the questions on stdin, `{ carried, rows, questions }`, as JSON on stdout.
+
+import { text } from "node:stream/consumers";
+import * as lines from "#panel/page/lines_answers.js";
+import * as memory from "#panel/page/memory_answers.js";
+import * as operators from "#panel/page/operators_answers.js";
+import { withoutDeltas } from "#panel/page/page_model.js";
+import { PageRows } from "#panel/page/page_rows.js";
+import * as stacks from "#panel/page/stacks_answers.js";
+import * as timeline from "#panel/page/timeline_answers.js";
+
+const modules = { operators, lines, timeline, stacks, memory };
+const { questions, rows, ...packed } = JSON.parse(await text(process.stdin));
+const carried = withoutDeltas(packed.carried);
+const known = new PageRows(withoutDeltas(rows), carried.operators.tables);
+const answers = questions.map((question) => modules[question.tab].answer(question, carried[question.tab], known));
+process.stdout.write(JSON.stringify(answers));
