@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
 from mtprof_nb.capture import session as sessions
-from mtprof_nb.capture.activities import as_activity, resolve_activities, supported_activities, with_cuda
+from mtprof_nb.capture.activities import DEVICES, as_activity, resolve_activities, supported_activities, with_cuda
 from mtprof_nb.capture.decorated import decorated
 from mtprof_nb.capture.execution_trace import observer_from_environment
 from mtprof_nb.capture.finish import finish
@@ -146,7 +146,7 @@ class profile(TraceMetadata, Results):
     def use_device(self) -> str | None:
         """Torch's name of the recorded device beside the CPU, None where there is none."""
         there = self.activities & supported_activities()
-        return next((name.lower() for name in ("CUDA", "XPU", "NPU") if as_activity(name) in there), None)
+        return next((name.lower() for name in DEVICES if as_activity(name) in there), None)
 
     def start(self) -> None:
         """Start recording. `SessionError` where another profiler is active, ours or torch's; that one goes on."""

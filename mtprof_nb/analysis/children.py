@@ -30,7 +30,12 @@ def _by_parent(trace: Trace) -> _Belongings:
 
 @once_a_trace
 def _by_launcher(trace: Trace) -> _Belongings:
-    return _Belongings(np.full(len(trace), -1, np.int32) if trace.launcher is None else trace.launcher)
+    if trace.launcher is None:
+        return _Belongings(np.full(len(trace), -1, np.int32))
+    costs = averaged_costs(trace)
+    # An op that is folded leaves its kernels to the op that it is folded into.
+    launcher = np.where(costs.counted, np.arange(len(trace), dtype=np.int32), costs.parent)[trace.launcher]
+    return _Belongings(np.where(trace.launcher >= 0, launcher, np.int32(-1)))
 
 
 def children(trace: Trace, position: int) -> list[int]:

@@ -95,18 +95,20 @@ def _recorded_by_autograd(
 
 
 def _root_gradients(columns: HostEvents, is_engine: Bool) -> Bool:
-    """The `ones_like` that `backward()` runs for a scalar, directly before the first autograd node."""
+    """The `ones_like` that `backward()` runs for a scalar, directly before the first autograd node.
+
+    Nodes of a device run on a thread of autograd's engine, so the first node may be on another thread.
+    """
     roots = np.zeros(len(columns), np.bool_)
     candidates = columns.where_name("aten::ones_like".__eq__)
     if not candidates.any() or not is_engine.any():
         return roots
     is_op = ~columns.is_scope & ~columns.is_python
-    ops_of = {columns.thread[ops[0]]: ops for ops in columns.intervals.by_thread(is_op)}
     for rows in columns.intervals.by_thread(candidates & is_op):
-        ops = ops_of[columns.thread[rows[0]]]
-        following = np.searchsorted(columns.start_ns[ops], columns.end_ns[rows], side="left")
-        has_next = following < len(ops)
-        roots[rows[has_next]] = is_engine[ops[following[has_next]]]
+        next_ops = np.flatnonzero((is_op & (columns.thread == columns.thread[rows[0]])) | is_engine)
+        following = np.searchsorted(columns.start_ns[next_ops], columns.end_ns[rows], side="left")
+        has_next = following < len(next_ops)
+        roots[rows[has_next]] = is_engine[next_ops[following[has_next]]]
     return roots
 
 

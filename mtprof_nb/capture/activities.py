@@ -18,9 +18,13 @@ class ProfilerActivity(Enum):
     CPU = "CPU"
     CUDA = "CUDA"
     XPU = "XPU"
+    MTIA = "MTIA"
+    HPU = "HPU"
     NPU = "NPU"
 
 
+#: The activities of devices, in the order in which torch chooses one of several.
+DEVICES = tuple(activity.value for activity in ProfilerActivity if activity is not ProfilerActivity.CPU)
 _EVERY = frozenset(activity.value for activity in ProfilerActivity)
 _OTHER_NAMES = {"PRIVATEUSE1": "NPU", "GPU": "CUDA"}
 

@@ -17,7 +17,12 @@ from mtprof_nb.model.trace import ACTIVITY_TYPES, ENGINE_PREFIX, OP, SCOPE, Int6
 #: Rows that are converted at once: many, for the speed of numpy, but few enough for the processor's cache.
 _CHUNK_ROWS, _CHUNK_BYTES = 1 << 13, 1 << 26
 
-_RUNTIME_OF_DEVICE = {"CUDA": "cuda_runtime", "XPU": "xpu_runtime", "NPU": "privateuse1_runtime"}
+_RUNTIME_OF_DEVICE = {
+    "CUDA": "cuda_runtime",
+    "XPU": "xpu_runtime",
+    "MTIA": "mtia_runtime",
+    "NPU": "privateuse1_runtime",
+}
 
 
 class EventLines:

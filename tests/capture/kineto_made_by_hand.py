@@ -8,10 +8,10 @@ from mtprof_nb.model.trace import ENGINE_PREFIX as ENGINE
 
 
 class Event:
-    """One event with the facts that Kineto has of it; 0 for any other."""
+    """One event with the facts that Kineto has of it, on the CPU unless it says otherwise; 0 for any other fact."""
 
     def __init__(self, **facts: Any) -> None:
-        self.facts = facts
+        self.facts = {"device_type": SimpleNamespace(name="CPU"), **facts}
 
     def __getattr__(self, name: str) -> Any:
         return lambda: self.facts.get(name, 0)

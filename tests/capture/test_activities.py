@@ -7,10 +7,12 @@ import pytest
 
 import mtprof_nb as mtp
 from mtprof_nb.capture.activities import as_activity, available, resolve_activities
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.kineto.torch_profiler import make_profiler
 
 
 def test_each_activity_is_itself():
-    assert [activity.name for activity in mtp.ProfilerActivity] == ["CPU", "CUDA", "XPU", "NPU"]
+    assert [activity.name for activity in mtp.ProfilerActivity] == ["CPU", "CUDA", "XPU", "MTIA", "HPU", "NPU"]
 
 
 @pytest.mark.parametrize(
@@ -24,6 +26,9 @@ def test_torchs_members_are_taken():
     torch = pytest.importorskip("torch")
     assert as_activity(torch.profiler.ProfilerActivity.CPU) is mtp.ProfilerActivity.CPU
     assert as_activity(torch.profiler.ProfilerActivity.PrivateUse1) is mtp.ProfilerActivity.NPU
+    assert {as_activity(member) for member in torch.profiler.ProfilerActivity.__members__.values()} == {
+        *mtp.ProfilerActivity
+    }
 
 
 def test_an_unknown_activity_is_refused_with_the_supported_ones():
@@ -53,7 +58,7 @@ def test_before_a_runtime_is_imported_every_activity_stands_and_is_judged_once_i
         monkeypatch.delitem(sys.modules, name, raising=False)
     everything, _ = resolve_activities(None)
     chosen, _ = resolve_activities(["cpu", "cuda"])
-    assert (everything, chosen) == ({"CPU", "CUDA", "XPU", "NPU"}, {"CPU", "CUDA"})
+    assert (everything, chosen) == ({"CPU", "CUDA", "XPU", "MTIA", "HPU", "NPU"}, {"CPU", "CUDA"})
 
     monkeypatch.setitem(sys.modules, "torch", torch)
     activity = torch.profiler.ProfilerActivity
@@ -102,3 +107,19 @@ def test_torchs_own_configuration_of_an_activity_is_taken():
     assert "aten::ones" in {event.name for event in prof.events()}
     with pytest.raises(ValueError, match="CuspyConfig: "):
         mtp.profile(activities=["cpu", {"cuda": mtp.ProfilerActivityConfig(profiler_configs=[mtp.CuspyConfig()])}])
+
+
+@pytest.mark.parametrize("name", ["CUDA", "XPU", "MTIA", "HPU", "NPU"])
+def test_torchs_profiler_records_the_device_that_was_chosen(name, monkeypatch):
+    torch = pytest.importorskip("torch")
+    activity = torch.profiler.ProfilerActivity
+    of_device = getattr(activity, {"NPU": "PrivateUse1"}.get(name, name))
+    monkeypatch.setattr(torch.profiler, "supported_activities", lambda: {activity.CPU, of_device})
+    monkeypatch.setattr(torch._C, "_get_privateuse1_backend_name", lambda: "npu")
+    asked = {}
+    monkeypatch.setattr(torch.autograd.profiler, "profile", lambda **options: asked.update(options))
+    profile = mtp.profile(activities=["cpu", name.lower()])
+    make_profiler(torch, Request(activities=frozenset({"CPU", name})), all_threads=False, with_python=False)
+
+    assert profile.activities == {mtp.ProfilerActivity.CPU, mtp.ProfilerActivity[name]}
+    assert profile.use_device == asked["use_device"] == name.lower()

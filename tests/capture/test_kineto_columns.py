@@ -4,33 +4,43 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from kineto_made_by_hand import ACCESSORS, Event
+import pytest
+from kineto_made_by_hand import ACCESSORS, Event, columns_of
 
+from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto.kineto_build import Noted, build_trace
-from mtprof_nb.capture.kineto.kineto_events import read_columns, read_devices
+from mtprof_nb.capture.kineto.kineto_devices import read_devices
+from mtprof_nb.capture.kineto.kineto_events import read_columns
 from mtprof_nb.capture.kineto.kineto_tree import FlatTree, indices_of_inputs_on
 from mtprof_nb.model.trace import KINDS, PHASES, Track
 
 
-def at(device: str, device_index: int, **facts: Any) -> Event:
-    return Event(device_type=SimpleNamespace(name=device), device_index=device_index, activity_type="cpu_op", **facts)
+def on(activity: str, device: str, **facts: Any) -> Event:
+    """An event of this activity on the main thread; it ran on a device unless that is CPU."""
+    given = {"name": activity, "device_index": 0, "start_thread_id": 1, "device_resource_id": 100, **facts}
+    return Event(device_type=SimpleNamespace(name=device), activity_type=activity, **given)
+
+
+def read(*events: Event) -> dict[str, Any]:
+    for start, made in enumerate(events):
+        made.facts.setdefault("start_ns", start + 1)
+    return read_devices(columns_of(*events), ACCESSORS, lambda name: name)
 
 
 def test_an_index_is_a_devices_and_not_the_process_that_kineto_gives_for_the_cpu() -> None:
-    events = [at("CPU", 10101, correlation_id=1), at("CUDA", 1, linked_correlation_id=1), at("CUDA", -1)]
-    found, _ = read_devices(events, ACCESSORS, lambda name: name)
-
+    found = read(
+        on("cpu_op", "CPU", device_index=10101, correlation_id=1),
+        on("kernel", "CUDA", device_index=1, linked_correlation_id=1),
+        on("kernel", "CUDA", device_index=-1),
+    )
     assert [found["devices"][device] for device in found["device"]] == ["CPU", "CUDA", "CUDA"]
     assert found["device_index"].tolist() == [0, 1, -1]
     assert found["launcher"].tolist() == [-1, 0, -1]
 
 
 def test_a_kernel_refers_to_the_op_and_to_the_runtime_call_that_launched_it() -> None:
-    def on(activity: str, device: str, **facts: Any) -> Event:
-        return Event(device_type=SimpleNamespace(name=device), device_index=0, activity_type=activity, **facts)
-
-    events = [
+    found = read(
         on("cpu_op", "CPU", correlation_id=1),
         on("cuda_runtime", "CPU", correlation_id=70, linked_correlation_id=1),
         on("cuda_driver", "CPU", correlation_id=71, linked_correlation_id=1),
@@ -39,15 +49,66 @@ def test_a_kernel_refers_to_the_op_and_to_the_runtime_call_that_launched_it() ->
         on("gpu_memset", "CUDA", correlation_id=99),
         on("cuda_sync", "CUDA"),
         on("gpu_user_annotation", "CUDA"),
-    ]
-    found, _ = read_devices(events, ACCESSORS, lambda name: name)
-
+        on("overhead", "CPU"),
+    )
     assert [KINDS[kind] if kind >= 0 else "" for kind in found["kind"]] == [
         *("", "runtime", "runtime"),
         *("kernel", "copy", "set", "sync", "device_scope"),
+        "runtime",
     ]
-    assert found["launcher"].tolist() == [-1, 0, 0, 0, 0, -1, -1, -1]
-    assert found["launch"].tolist() == [-1, -1, -1, 2, 1, -1, -1, -1]
+    assert found["launcher"].tolist() == [-1, 0, 0, 0, 0, -1, -1, -1, -1]
+    assert found["launch"].tolist() == [-1, -1, -1, 2, 1, -1, -1, -1, -1]
+
+
+def test_a_call_with_the_number_of_an_op_is_not_taken_for_it() -> None:
+    found = read(
+        on("cuda_runtime", "CPU", name="cudaDeviceSynchronize", correlation_id=5),
+        on("cpu_op", "CPU", correlation_id=5),
+        on("kernel", "CUDA", correlation_id=70, linked_correlation_id=5),
+    )
+    assert found["launcher"].tolist() == [-1, -1, 1]
+
+
+@pytest.mark.parametrize(
+    ("device", "kinds"),
+    [
+        ("XPU", {"xpu_runtime": "runtime", "xpu_driver": "runtime", "kernel": "kernel", "gpu_memcpy": "copy"}),
+        ("NPU", {"privateuse1_runtime": "runtime", "privateuse1_driver": "runtime", "kernel": "kernel"}),
+        ("MTIA", {"mtia_runtime": "runtime", "mtia_ccp_events": "kernel", "mtia_workloadd": "device_scope"}),
+        ("HPU", {"hpu_op": "kernel"}),
+    ],
+)
+def test_each_device_has_kernels_and_calls(device: str, kinds: dict[str, str]) -> None:
+    torch_name = {"NPU": "PrivateUse1"}.get(device, device)
+    events = [on(activity, "CPU" if kind == "runtime" else torch_name) for activity, kind in kinds.items()]
+    for start, made in enumerate(events):
+        made.facts["start_ns"] = start + 1
+    found = read_devices(columns_of(*events), ACCESSORS, device_type_name)
+
+    assert [KINDS[kind] for kind in found["kind"]] == list(kinds.values())
+    assert {found["devices"][one] for one in found["device"]} == {device} | ({"CPU"} & {*found["devices"]})
+    assert {track.device for track in found["tracks"] if track.kind == "stream"} == {f"{device}:0"}
+
+
+def test_a_call_outside_ops_is_on_the_thread_that_made_it() -> None:
+    found = read(
+        on("cpu_op", "CPU", correlation_id=1),
+        on("cpu_op", "CPU", correlation_id=2, start_thread_id=2, device_resource_id=200),
+        # Kineto gives both the thread that ended the recording.
+        on("cuda_runtime", "CPU", correlation_id=70, start_thread_id=1, device_resource_id=200),
+        on("kernel", "CUDA", correlation_id=70, start_thread_id=1, device_resource_id=7),
+        on(
+            "cuda_runtime", "CPU", correlation_id=71, linked_correlation_id=1, start_thread_id=1, device_resource_id=200
+        ),
+        on("cuda_runtime", "CPU", correlation_id=72, start_thread_id=1, device_resource_id=999),
+    )
+    assert [found["tracks"][track].native_id for track in found["track"]] == [100, 200, 200, 7, 100, 100]
+
+
+def test_a_thread_is_known_by_its_ops_even_if_a_kernel_comes_first() -> None:
+    found = read(on("kernel", "CUDA", device_resource_id=7), on("cpu_op", "CPU", correlation_id=1))
+
+    assert [(track.native_id, track.kind) for track in found["tracks"]] == [(100, "thread"), (7, "stream")]
 
 
 def test_every_one_of_many_threads_has_a_track() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.capture.activities import device_type_name
+from mtprof_nb.capture.activities import DEVICES, device_type_name
 from mtprof_nb.capture.dispatch.cpu_allocations import KinetoMemory, with_cpu_memory
 from mtprof_nb.capture.dispatch.thread_follower import ThreadFollower
 from mtprof_nb.capture.dispatch.unfollowed_threads import UnfollowedThreads, not_followed
@@ -236,7 +236,7 @@ class OpRecorder:
         if device is self._facts.cpu:
             return "CPU" in self.activities
         name = device_type_name(device.type)
-        return (name if name in ("CUDA", "XPU", "NPU") else "CPU") in self.activities
+        return (name if name in DEVICES else "CPU") in self.activities
 
     def _held(self, device: Any) -> int:
         """Bytes that the device's allocator holds now, -1 where they are not known."""

@@ -20,7 +20,8 @@ from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto import kineto_tree
 from mtprof_nb.capture.kineto.busy_threads import Unfinished
 from mtprof_nb.capture.kineto.fast_scopes import FastScopes, with_inputs
-from mtprof_nb.capture.kineto.kineto_events import KinetoColumns, forward_threads, read_columns, read_devices
+from mtprof_nb.capture.kineto.kineto_devices import read_devices, without_calls
+from mtprof_nb.capture.kineto.kineto_events import KinetoColumns, forward_threads, read_columns
 from mtprof_nb.capture.kineto.kineto_flops import kineto_flops
 from mtprof_nb.capture.kineto.kineto_inputs import read_extras, read_record_functions, read_shapes, read_values
 from mtprof_nb.capture.kineto.module_names import paths_of_modules
@@ -30,7 +31,7 @@ from mtprof_nb.capture.kineto.own_python import own_python
 from mtprof_nb.capture.shared.python_stacks import frames_of
 from mtprof_nb.errors import warn
 from mtprof_nb.model.device_facts import device_facts
-from mtprof_nb.model.schema import Columns, Int8, Int64
+from mtprof_nb.model.schema import Columns, Int8, Int32, Int64
 from mtprof_nb.model.trace import (
     OP,
     OPTIMIZER,
@@ -38,7 +39,6 @@ from mtprof_nb.model.trace import (
     SCOPE,
     Recorded,
     Trace,
-    Track,
     correlation_ids,
     on_device,
     taken,
@@ -78,10 +78,12 @@ def build_trace(results: Any, torch: Any, request: Request, noted: Noted) -> Tra
     if columns.unread:
         warn(f"post_processing_timeout_s ended the reading: the last {columns.unread:,} events are missing; raise it")
     noted.unfinished.extend(columns.unfinished())
-    links = link(columns, forward_threads(columns, kineto_event), noted.counters)
-    made = _events(columns, links, recorded)
-    if request.activities != {"CPU"}:
-        made |= _devices(made, columns, kineto_event)
+    devices = read_devices(columns, kineto_event, device_type_name) if request.activities != {"CPU"} else {}
+    if devices:
+        columns = replace(columns, thread=devices["track"], threads=devices["tracks"])
+    host = without_calls(columns, devices["kind"]) if devices else columns
+    links = link(host, forward_threads(columns, kineto_event), noted.counters)
+    made = _events(columns, links, recorded, devices)
     if recorded.record_shapes or recorded.with_flops:
         made |= _shapes(made["kind"], columns, kineto_event, torch, recorded)
     if request.has_execution_trace:
@@ -101,7 +103,7 @@ def build_trace(results: Any, torch: Any, request: Request, noted: Noted) -> Tra
         if recorded.profile_memory:
             made |= _memory(made, columns, tree)
         if with_python:
-            made |= _python(columns, links, tree, noted.new_threads, recorded)
+            made |= _python(columns, links, tree, noted.new_threads, recorded, _causes(made))
             made |= taken(made, _shown(columns, recorded.with_stack and not tree.is_turned))
             made |= _used_threads(made)
     if noted.fast_scopes is not None:
@@ -109,8 +111,8 @@ def build_trace(results: Any, torch: Any, request: Request, noted: Noted) -> Tra
     return Trace(**made, correlation_id=correlation_ids(made["kind"]))
 
 
-def _events(columns: KinetoColumns, links: NodeLinks, recorded: Recorded) -> Columns:
-    """The columns that every recording has."""
+def _events(columns: KinetoColumns, links: NodeLinks, recorded: Recorded, devices: Columns) -> Columns:
+    """The columns that every recording has, and those of `devices`."""
     count = len(columns)
     made: Columns = {
         "name": columns.name,
@@ -132,23 +134,12 @@ def _events(columns: KinetoColumns, links: NodeLinks, recorded: Recorded) -> Col
         "recorded": recorded,
         "dropped": columns.unread,
     }
-    return made | {"phase": with_closures(made)}
-
-
-def _devices(made: Columns, columns: KinetoColumns, kineto_event: Any) -> Columns:
-    found, stream_of = read_devices(columns.events, kineto_event, device_type_name)
-    known: Int8 = found["kind"]
-    kind = np.where(known >= 0, known, made["kind"])
-    tracks, track = list(made["tracks"]), made["track"].copy()
-    streams: dict[tuple[str, int, int], int] = {}
-    for row in np.flatnonzero(on_device(kind)).tolist():
-        name, index, number = found["devices"][found["device"][row]], found["device_index"][row], int(stream_of[row])
-        if (name, index, number) not in streams:
-            streams[name, index, number] = len(tracks)
-            tracks.append(Track(number, f"stream {number}", "stream", device=f"{name}:{index}"))
-        track[row] = streams[name, index, number]
-    phase = np.where(found["launcher"] >= 0, made["phase"][found["launcher"]], made["phase"])
-    return found | {"kind": kind, "track": track, "tracks": tuple(tracks), "phase": phase}
+    if devices:
+        known: Int8 = devices["kind"]
+        made |= devices | {"kind": np.where(known >= 0, known, made["kind"])}
+    phase = with_closures(made)
+    launcher = devices.get("launcher", np.full(count, -1, np.int32))
+    return made | {"phase": np.where(launcher >= 0, phase[launcher], phase)}
 
 
 def _shapes(kind: Int8, columns: KinetoColumns, kineto_event: Any, torch: Any, recorded: Recorded) -> Columns:
@@ -213,12 +204,15 @@ def _python(
     tree: kineto_tree.FlatTree,
     new_threads: ThreadStacks | None,
     recorded: Recorded,
+    causes: Int32,
 ) -> Columns:
-    """Stacks and modules: those of the Python call that was running as each event began."""
+    """Stacks and modules: those of the Python call that was running as each event, or its cause, began."""
     side = kineto_tree.python_side(tree, with_modules=recorded.with_modules)
     count = len(columns)
     stack, module, began = np.full(count, -1, np.int32), np.full(count, -1, np.int32), np.zeros(count, np.int64)
     for index, thread in enumerate(columns.threads):
+        if thread.kind == "stream":
+            continue
         calls = side.threads.get(thread.number)
         rows = np.flatnonzero(columns.thread == index)
         if calls is None:
@@ -239,6 +233,7 @@ def _python(
     of_forward = (links.forward >= 0) & (began < node_start) & ~columns.is_python
     stack = np.where(of_forward, stack[links.forward], stack)
     module = np.where(of_forward, module[links.forward], module)
+    stack, module, of_forward = (np.where(causes >= 0, one[causes], one) for one in (stack, module, of_forward))
     made: Columns = {}
     if recorded.with_modules:
         paths = paths_of_modules(side.modules)
@@ -247,6 +242,14 @@ def _python(
     if recorded.with_stack:
         made |= {"stack": stack, "stacks": side.stacks.tree(), "stack_is_forward": of_forward}
     return made
+
+
+def _causes(made: Columns) -> Int32:
+    """For each event on a device the op that launched it, or else the call that did; -1 for all other events."""
+    if made.get("launcher") is None:
+        return np.full(len(made["kind"]), -1, np.int32)
+    cause = np.where(made["launcher"] >= 0, made["launcher"], made["launch"])
+    return np.where(on_device(made["kind"]), cause, -1).astype(np.int32)
 
 
 def _shown(columns: KinetoColumns, with_calls: bool) -> Int64:

@@ -15,11 +15,10 @@ import numpy.typing as npt
 
 from mtprof_nb.building.autograd_nodes import ForwardThreads
 from mtprof_nb.building.host_events import HostEvents
-from mtprof_nb.building.interning import first_with_number, intern
 from mtprof_nb.capture.kineto.busy_threads import Unfinished
 from mtprof_nb.model.intervals import order_of
-from mtprof_nb.model.schema import Bool, Columns, Int8, Int64
-from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, RUNTIME, SET, SYNC, Track
+from mtprof_nb.model.schema import Bool, Int8, Int64
+from mtprof_nb.model.trace import Track
 
 #: Converts Kineto's times to those without a jump of the wall clock.
 Straighten = Callable[[Int64], Int64]
@@ -41,8 +40,6 @@ _COLUMNS: dict[str, npt.DTypeLike] = {
 _EARLY_NS = 1_000_000_000
 _USER_SCOPE = 7
 _OP_SCOPE, _BACKWARD_SCOPE = 0, 1
-#: How Kineto's names of device activities that are no kernels end.
-_KINDS = {"memcpy": COPY, "memset": SET, "_sync": SYNC, "user_annotation": DEVICE_SCOPE}
 
 
 def legible(function: str) -> str:
@@ -173,7 +170,7 @@ def read_columns(
         read = {accessor: column[order] for accessor, column in read.items()}
         events = [events[row] for row in order.tolist()]
     kineto_threads, first, thread = np.unique(read["start_thread_id"], return_index=True, return_inverse=True)
-    native = [events[position].device_resource_id() for position in first.tolist()]
+    native = [_native_id(events, thread, number, at) for number, at in enumerate(first.tolist())]
     columns = KinetoColumns(
         events=events,
         name=read["name"],
@@ -195,6 +192,15 @@ def read_columns(
     return replace(columns, is_async=columns.is_async | columns.crossing_scopes())
 
 
+def _native_id(events: Sequence[Any], thread: Int64, number: int, first: int) -> int:
+    """The native id of a thread: that of its first event, unless this ran on a device and has a stream in its place."""
+    if events[first].device_type().name != "CPU":
+        on_thread = (events[row] for row in np.flatnonzero(thread == number).tolist())
+        return next((event.device_resource_id() for event in on_thread if event.device_type().name == "CPU"), 0)
+    native_id: int = events[first].device_resource_id()
+    return native_id
+
+
 def _name_of_native_thread(native_id: int) -> str:
     """The system's name of a thread that Python did not start; "" where it is only the name of the process."""
     try:
@@ -202,37 +208,6 @@ def _name_of_native_thread(native_id: int) -> str:
         return "" if name == Path("/proc/self/comm").read_text().strip() else name
     except OSError:
         return ""
-
-
-def read_devices(events: Sequence[Any], kineto_event: Any, device_name: Callable[[str], str]) -> tuple[Columns, Int64]:
-    """Kinds, devices and launches, and the stream of each event on a device. Slow, and needed only with devices."""
-    device, devices = intern([device_name(event.device_type().name) for event in events])
-    on_cpu = np.array([name == "CPU" for name in devices] or [False], np.bool_)[device]
-    kind = _device_kinds([event.activity_type() for event in events], on_cpu)
-    accessors = ("correlation_id", "linked_correlation_id", "device_index", "device_resource_id")
-    correlation, linked, index, stream = (
-        np.fromiter(map(getattr(kineto_event, accessor), events), np.int64, len(events)) for accessor in accessors
-    )
-    calls, has_call = np.flatnonzero(kind == RUNTIME), ~on_cpu & (correlation > 0)
-    found: Columns = {
-        "device": device.astype(np.int8),
-        "devices": devices,
-        # For events on the CPU, Kineto's index is the process id.
-        "device_index": np.where(on_cpu, 0, index).astype(np.int8),
-        "kind": kind,
-        "launcher": first_with_number(correlation, np.flatnonzero(linked == 0), linked, linked > 0),
-        "launch": first_with_number(correlation, calls, correlation, has_call),
-    }
-    return found, stream
-
-
-def _device_kinds(activities: Sequence[str], on_cpu: Bool) -> Int8:
-    """The kind of each event that ran on a device or drove one, -1 for the others."""
-    distinct = dict.fromkeys(activities)
-    runtime = {name: RUNTIME if name.endswith(("_runtime", "_driver")) else -1 for name in distinct}
-    kinds = {name: next((kind for end, kind in _KINDS.items() if name.endswith(end)), KERNEL) for name in distinct}
-    pairs = zip(activities, on_cpu.tolist(), strict=True)
-    return np.fromiter((runtime[name] if host else kinds[name] for name, host in pairs), np.int8, len(activities))
 
 
 def forward_threads(columns: KinetoColumns, kineto_event: Any) -> ForwardThreads:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from mtprof_nb.capture.activities import DEVICES
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.errors import HookError, warn
 
@@ -47,7 +48,7 @@ def make_profiler(torch: Any, request: Request, *, all_threads: bool, with_pytho
     """Torch's low-level profiler for one recording."""
     recorded, filters = request.recorded, request.activity_filters
     supported = torch.profiler.supported_activities()
-    wanted = [name for name in ("CUDA", "XPU", "NPU") if name in request.activities]
+    wanted = [name for name in DEVICES if name in request.activities]
     device = next((name for name in wanted if activities_of(torch, [name]) <= supported), None)
     device_module = {"NPU": torch._C._get_privateuse1_backend_name()}
     return torch.autograd.profiler.profile(
