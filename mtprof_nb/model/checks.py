@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.model.intervals import order_of
-from mtprof_nb.model.schema import TIMES, Column, PointsInto, Record, Within, schema_of
+from mtprof_nb.model.schema import INTEGERS, TIMES, Column, PointsInto, Record, Within, schema_of
 from mtprof_nb.model.trace import Trace
 
 
@@ -51,7 +51,7 @@ def _right_numbers(column: Column, record: Record, trace: Trace) -> Within:
         return Within(-1 + column.always, 0 if table is None else len(table))
     if column.points_to_event or column.points_to_parent:
         return Within(-1, len(trace if column.points_to_event else getattr(record, column.name)))
-    return Within(-(1 << 63), 1 << 63)
+    return INTEGERS
 
 
 def _out_of_range(name: str, values: npt.NDArray[Any], right: Within) -> str:

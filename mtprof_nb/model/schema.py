@@ -55,6 +55,8 @@ class Within(NamedTuple):
         return self.least <= lowest and highest < self.limit
 
 
+#: All integers of 64 bits.
+INTEGERS = Within(-(1 << 63), 1 << 63)
 #: Times that can be doubled and added to each other in 64 bits.
 TIMES = Within(-(1 << 62), 1 << 62)
 #: Unix nanoseconds.

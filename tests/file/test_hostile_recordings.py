@@ -97,6 +97,10 @@ REFUSED: dict[str, tuple[Change, str]] = {
         member("later.npy", array_bytes([1, 2, 3])),
         "its member 'later.npy' is unknown here; it was saved",
     ),
+    "a first value without end": (
+        said(lambda manifest: manifest["trace"]["rows"][1][0].__setitem__(1, 1 << 63)),
+        "trace: at 1: at 0: at 1: 9223372036854775808 is not between",
+    ),
     "a column of a later version": (
         said(lambda manifest: manifest["trace"]["rows"][1].append(["later", None])),
         "trace: 'later' is unknown here; it was saved by a later version of mtprof_nb: upgrade this one",
@@ -162,7 +166,7 @@ REFUSED: dict[str, tuple[Change, str]] = {
     "a time that is a fraction": (field("began_ns", 1.5), "trace: 'began_ns' 1.5 in place of an integer"),
     "a time that is no number": (field("began_ns", float("nan")), "trace: 'began_ns' nan in place of an integer"),
     "a time that is true": (field("began_ns", True), "trace: 'began_ns' True in place of an integer"),
-    "a time without end": (field("ended_ns", 1 << 62), "trace: 'ended_ns' 4611686018427387904 in place of"),
+    "a time without end": (field("ended_ns", 1 << 62), "trace: 'ended_ns' 4611686018427387904 is not between"),
     "a window of one moment": (field("windows", [[1]]), "trace: 'windows' at 0: 1 values in place of 2"),
     "flags that are a list": (field("recorded", []), "trace: 'recorded' a list in place of"),
     "a flag of a later version": (field("recorded", {"later": True}), "trace: 'recorded' an object in place of"),

@@ -13,11 +13,9 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from mtprof_nb.model.file.malformed import MalformedError, refuse
-from mtprof_nb.model.schema import CheckedBy, Within
+from mtprof_nb.model.schema import INTEGERS, CheckedBy, Within
 
 Read = Callable[[Any], Any]
-#: Integers of JSON have no limits; those of a recording have 64 bits, signed or not.
-_INTEGERS = Within(-(1 << 63), 1 << 64)
 
 
 def plain(value: Any) -> Any:
@@ -37,7 +35,8 @@ def reader(hint: Any) -> Read:
     if origin is Annotated:
         return _annotated(*arguments)
     if origin in (Union, UnionType):
-        return _either([reader(argument) for argument in arguments])
+        # The last one says what is wrong: the more exact one.
+        return _either([reader(argument) for argument in sorted(arguments, key=lambda kind: kind is not NoneType)])
     if origin is tuple:
         return _many(arguments[0]) if arguments[1:] == (...,) else _row(tuple, list(map(reader, arguments)))
     if isinstance(origin, type) and issubclass(origin, Mapping):
@@ -75,10 +74,12 @@ def _checked(check: Callable[[str], Any]) -> Read:
     return read
 
 
-def _exactly(kind: Any, within: Within = _INTEGERS) -> Read:
+def _exactly(kind: Any, within: Within = INTEGERS) -> Read:
     def read(value: Any) -> Any:
-        if type(value) is not kind or (kind is int and not within.holds(value, value)):
+        if type(value) is not kind:
             refuse(f"{_shown(value)} in place of {_WORDS[kind]}")
+        if kind is int and not within.holds(value, value):
+            refuse(f"{value} is not between {within.least} and {within.limit - 1}")
         return value
 
     return read
@@ -107,7 +108,7 @@ def _many(hint: Any) -> Read:
         # Most entries of tables are texts, or lists of lengths.
         if hint is str and set(map(type, entries)) <= {str}:
             return tuple(entries)
-        if hint is int and set(map(type, entries)) == {int} and _INTEGERS.holds(min(entries), max(entries)):
+        if hint is int and set(map(type, entries)) == {int} and INTEGERS.holds(min(entries), max(entries)):
             return tuple(entries)
         return tuple(_each(repeat(read_one), entries))
 
