@@ -111,7 +111,7 @@ compat: ## unit and kernel tests with another Python and torch: make compat PYTH
 		&& $(call requirements,dev) | grep -v '^torch==' > $(COMPAT)/dev.txt \
 		&& $(COMPAT)/bin/pip install -q --disable-pip-version-check "torch==$(TORCH)" -r $(COMPAT)/dev.txt -e . \
 		&& touch $(COMPAT)/.ready; }
-	@$(COMPAT)/bin/python -m mtprof_nb build --if-possible
+	@$(COMPAT)/bin/python -m mtprof_nb build --if-possible >/dev/null
 	@failed=; export OMP_NUM_THREADS=1; \
 	$(COMPAT)/bin/python -m pytest -q -n 2 tests --ignore=tests/kernel --ignore=tests/browser || failed=unit; \
 	$(COMPAT)/bin/python -m pytest -q tests/kernel || failed="$$failed kernel"; \

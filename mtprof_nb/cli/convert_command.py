@@ -6,21 +6,21 @@ import argparse
 from typing import Any
 
 from mtprof_nb.cell.options import trace_file
-from mtprof_nb.export.by_suffix import SUFFIXES
+from mtprof_nb.cli.files_to_read import add_files, loaded
+from mtprof_nb.export import by_suffix
 
 
 def add(subparsers: Any) -> None:
     """Add the subcommand to the parser."""
     text = "write a recording in another format"
     parser = subparsers.add_parser("convert", help=text, description=text)
-    parser.add_argument("source", metavar="IN", help="a file, a folder or a pattern")
-    parser.add_argument("target", metavar="OUT", type=trace_file, help=f"the file to write: {', '.join(SUFFIXES)}")
+    add_files(parser, "IN")
+    parser.add_argument(
+        "target", metavar="OUT", type=trace_file, help=f"the file to write: {', '.join(by_suffix.SUFFIXES)}"
+    )
     parser.set_defaults(command=_convert, parser=parser)
 
 
 def _convert(given: argparse.Namespace) -> int:
-    from mtprof_nb.export import by_suffix
-    from mtprof_nb.loading.recordings import load
-
-    by_suffix.write(load(given.source).trace, given.target)
+    by_suffix.write(loaded(given).trace, given.target)
     return 0

@@ -6,12 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from mtprof_nb.cli.files_to_read import add_files, loaded
+
 
 def add(subparsers: Any) -> None:
     """Add the subcommand to the parser."""
     text = "write the panel of a recording as one HTML file, which opens without a server and a network"
     parser = subparsers.add_parser("report", help=text, description=text)
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a recording, or the files of its processes")
+    add_files(parser)
     parser.add_argument("-o", "--out", metavar="PAGE", type=Path, help="the page; default: the file's name in .html")
     parser.add_argument("--name", metavar="LABEL", help="title of the page")
     parser.add_argument("--show-all", action="store_true", help="show Python frames and runtime calls")
@@ -19,9 +21,7 @@ def add(subparsers: Any) -> None:
 
 
 def _report(given: argparse.Namespace) -> int:
-    from mtprof_nb.loading.recordings import load
-
-    recording = load(given.files if len(given.files) > 1 else given.files[0])
+    recording = loaded(given)
     page = given.out or Path(f"{Path(given.files[0]).name.partition('.')[0] or 'report'}.html")
     recording.export_html(page, name=given.name, show_all=given.show_all)
     print(page)  # noqa: T201

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from mtprof_nb.cell.options import OPTIONS
+from mtprof_nb.cli.files_to_read import add_files, loaded
 
 _SHOWN = ("sort", "limit", "show_all")
 
@@ -20,21 +21,15 @@ def add(subparsers: Any) -> None:
     for option in OPTIONS:
         if option.dest in _SHOWN:
             option.add_to(flags)
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help="a file, a folder or a pattern; many files are the processes of one recording",
-    )
+    add_files(parser)
     parser.set_defaults(command=_show, parser=parser)
 
 
 def _show(given: argparse.Namespace) -> int:
-    from mtprof_nb.loading.recordings import load
     from mtprof_nb.views.panel.show_panel import scene_of
     from mtprof_nb.views.static.static_page import text
 
-    recording = load(given.files[0] if len(given.files) == 1 else given.files)
+    recording = loaded(given)
     options = {name: getattr(given, name) for name in _SHOWN if hasattr(given, name)}
     try:
         print(text(scene_of(recording.trace, name=recording.name, **options)), flush=True)  # noqa: T201

@@ -34,5 +34,7 @@ def test_a_file_that_is_no_recording_is_one_line(tmp_path: Path, capsys: pytest.
     (tmp_path / "other.mtp").write_text("hello")
 
     assert main(["report", str(tmp_path / "other.mtp"), "-o", str(tmp_path / "page.html")]) == 1
-    assert "report: cannot load " in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert f"report: {tmp_path / 'other.mtp'}: " in error
+    assert error.count("\n") == 1
     assert not (tmp_path / "page.html").exists()

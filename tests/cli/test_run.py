@@ -145,7 +145,7 @@ def lines_of_ops(recording: mtp.Recording, op: str) -> set[tuple[str, int]]:
 
 
 def test_the_tables_go_to_stderr_and_the_recording_has_the_lines_of_the_script(training: Path) -> None:
-    process = ran(training, *RUN, "-o", "run.mtp", "-T", "table.txt", "--name", "my run", "train.py")
+    process = ran(training, *RUN, "-o", "run.mtp", "-T", "table.txt", "-H", "page.html", "--name", "my run", "train.py")
     recording = mtp.load(training / "run.mtp")
 
     assert (process.returncode, process.stdout) == (0, "trained\n")
@@ -153,6 +153,7 @@ def test_the_tables_go_to_stderr_and_the_recording_has_the_lines_of_the_script(t
     assert "train.py:8" in process.stderr
     assert "aten::pow" in process.stderr
     assert "aten::pow" in (training / "table.txt").read_text()
+    assert "<title>my run</title>" in (training / "page.html").read_text()
     assert recording.name == "my run"
     assert lines_of_ops(recording, "aten::mean") == {("train.py", 8)}
     # The line in the other module is followed from Python 3.12 on.

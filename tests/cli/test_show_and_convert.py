@@ -65,6 +65,29 @@ def test_a_recording_is_converted_by_suffix(saved: Path, suffix: str) -> None:
     assert converted == target.read_bytes()
 
 
+def test_a_damaged_trace_is_shown_in_part_if_asked_for(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damaged = saved.with_name("damaged.json")
+    mtp.load(saved).export_chrome_trace(damaged)
+    text = damaged.read_text()
+    damaged.write_text(text[: text.rindex('"aten::add"')])
+
+    assert main(["show", str(damaged)]) == 1
+    assert "damaged" in capsys.readouterr().err
+    assert main(["show", "--partial", str(damaged)]) == 0
+    assert rows(capsys.readouterr().out) == [["aten::mm", "1"], ["aten::add", "1"]]
+
+
+def test_many_files_are_the_processes_of_one_recording(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    traces = [str(saved.with_name(f"rank{rank}.json")) for rank in range(2)]
+    for trace in traces:
+        mtp.load(saved).export_chrome_trace(trace)
+
+    assert main(["convert", *traces, str(saved.with_name("both.mtp"))]) == 0
+    assert len(mtp.load(saved.with_name("both.mtp")).trace.processes) == 2
+    assert main(["show", *traces]) == 0
+    assert rows(capsys.readouterr().out) == [["aten::mm", "2"], ["aten::add", "4"]]
+
+
 @pytest.mark.parametrize("command", [["show", "none.mtp"], ["convert", "none.mtp", "out.json"]])
 def test_a_recording_that_cannot_be_loaded_is_one_line_and_status_1(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
