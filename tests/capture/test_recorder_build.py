@@ -327,5 +327,5 @@ def test_the_command_fails_with_one_line_and_succeeds_if_it_may(tmp_path: Path) 
 
     assert [ran.returncode for ran in runs] == [1, 0]
     assert [ran.stdout for ran in runs] == ["", ""]
-    assert runs[0].stderr.startswith("mtprof: the environment variable MTPROF_RECORDER is 'off'")
+    assert runs[0].stderr.startswith("python -m mtprof_nb build: the environment variable MTPROF_RECORDER is 'off'")
     assert [ran.stderr.count("\n") for ran in runs] == [1, 1]

@@ -6,9 +6,12 @@ import os
 import shutil
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from conftest import Kernel
+
+if TYPE_CHECKING:
+    from conftest import Kernel
 
 LOAD = "%load_ext mtprof_nb"
 CHILDREN = 'open(f\'/proc/{__import__("os").getpid()}/task/{__import__("os").getpid()}/children\').read()'
@@ -45,20 +48,18 @@ def fake_compiler(folder: Path, patch: pytest.MonkeyPatch, body: str) -> None:
     shutil.which("c++") is None and os.environ.get("CI") != "true", reason="no C++ compiler: install g++"
 )
 def test_the_build_outlives_the_kernel_that_started_it(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_kernel: Kernel
 ) -> None:
     # Waits until the kernel has ended, notes its own priority, and is then the real compiler.
-    body = f'while [ ! -e "{tmp_path}/go" ]; do sleep 0.1; done; nice > "{tmp_path}/nice"; exec c++ "$@"'
+    waits = f'touch "{tmp_path}/it.began"; while [ ! -e "{tmp_path}/go" ]; do sleep 0.1; done'
+    body = f'{waits}; nice > "{tmp_path}/nice"; exec c++ "$@"'
     fake_compiler(tmp_path, monkeypatch, body)
-    (tmp_path / "kernel").mkdir()
-    kernel = Kernel(tmp_path / "kernel")
-    try:
-        ran = kernel.run(LOAD, allow_stdin=True)
-        children = kernel.value(CHILDREN)
-        wait_for(cache, ".lock")
-        again = kernel.run("%reload_ext mtprof_nb", allow_stdin=True)
-    finally:
-        kernel.close()
+    new_kernel.run(f"%env CXX={os.environ['CXX']}")
+    ran = new_kernel.run(LOAD, allow_stdin=True)
+    children = new_kernel.value(CHILDREN)
+    wait_for(tmp_path, ".began")
+    again = new_kernel.run("%reload_ext mtprof_nb", allow_stdin=True)
+    new_kernel.manager.shutdown_kernel(now=True)
 
     assert ran.stdout + "".join(map(str, again.messages)) == ""
     assert ran.stderr.startswith("mtprof_nb: compiling a faster recorder for torch ")
