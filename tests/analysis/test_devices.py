@@ -113,7 +113,6 @@ def test_a_short_gap_before_a_queued_kernel_is_the_devices() -> None:
         ("cudaStreamSynchronize", "synchronisation"),
         ("hipDeviceSynchronize", "synchronisation"),
         ("aclrtSynchronizeStream", "synchronisation"),
-        ("hipMemcpyWithStream", "synchronisation"),
         ("cudaStreamIsCapturing", "host"),
         ("cudaMemcpyAsync", "host"),
     ],
@@ -128,6 +127,20 @@ def test_a_gap_is_a_synchronisations_if_the_launching_thread_waited_as_it_began(
         ]
     )
     assert causes(trace) == [(20, 60, cause)]
+
+
+@pytest.mark.parametrize(("returned", "cause", "waited"), [(25, "synchronisation", 20), (19, "host", 0)])
+def test_the_host_waits_in_a_copy_that_ends_before_its_call(returned: int, cause: str, waited: int) -> None:
+    trace = make_trace(
+        [
+            call("cudaMemcpyAsync", 5, returned),
+            on_gpu("Memcpy DtoH (Device -> Pageable)", 10, 20, kind="copy", launch=0),
+            call("cudaLaunchKernel", 40, 50),
+            on_gpu("b", 60, 70, launch=2),
+        ]
+    )
+    assert causes(trace) == [(20, 60, cause)]
+    assert host_waiting_ns(trace, 0) == waited
 
 
 def test_the_waiting_of_another_thread_is_no_cause() -> None:

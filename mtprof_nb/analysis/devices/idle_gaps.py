@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.intervals import covered, covered_length, covered_until, merged, runs_of_equal
-from mtprof_nb.model.trace import RUNTIME, SYNC, Bool, Int8, Int32, Int64, Trace
+from mtprof_nb.model.trace import COPY, RUNTIME, SYNC, Bool, Int8, Int32, Int64, Trace
 
 #: Why a device was idle: positions in this are causes.
 CAUSES = ("host", "kernel", "synchronisation", "other")
@@ -17,9 +18,7 @@ HOST, KERNEL_TO_KERNEL, SYNCHRONISATION, OTHER_CAUSE = range(4)
 #: Nearly all such gaps on V100, A100, H100, MI300 and RTX 2080 Ti are shorter.
 BETWEEN_KERNELS_NS = 10_000
 #: Calls that return when the device has done what it was given.
-_SYNCHRONISES = re.compile(
-    r"synchroni[sz]e|^(cuda|hip)Memcpy$|^hipMemcpyWithStream$|QueueFinish|EventWait$", re.IGNORECASE
-)
+_SYNCHRONISES = re.compile(r"synchroni[sz]e|^[pu][ir](QueueFinish|Events?Wait)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +73,14 @@ def idle_gaps(trace: Trace, work: Int64) -> Gaps:
     return Gaps(start, end, cause.astype(np.int8), event)
 
 
+@once_a_trace
 def is_synchronising(trace: Trace) -> Bool:
-    """The runtime calls in which the host waits for a device."""
+    """The runtime calls in which the host waits for a device: by their names, and copies that end before the call."""
     found: Bool = (trace.kind == RUNTIME) & trace.where_name(lambda name: bool(_SYNCHRONISES.search(name)))
+    if trace.launch is not None:
+        copies = np.flatnonzero((trace.kind == COPY) & (trace.launch >= 0))
+        calls = trace.launch[copies]
+        found[calls[trace.end_ns[copies] <= trace.end_ns[calls]]] = True
     return found
 
 
