@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from mtprof_nb.analysis.devices.device_figures import device_figures
+from mtprof_nb.analysis.devices.who_waits import who_waits
 from mtprof_nb.analysis.memory.missing_memory import has_memory, lacks_memory
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.summary import summary
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.views import units
+from mtprof_nb.views.device_bars import MOST_BARS, DeviceBar, device_bars
 
 #: Wall time in which no op ran.
 OUTSIDE = "outside ops"
@@ -54,6 +57,10 @@ class Strip:
     phases: tuple[Share, ...]
     #: The name of the whole that the shares are of.
     whole: str
+    #: Which side waits for which, the host or its devices; "" without devices, or if it is not clear.
+    sentence: str
+    #: The time of each device.
+    devices: tuple[DeviceBar, ...]
     #: Failures and missing data, one line each.
     notes: tuple[str, ...]
 
@@ -69,6 +76,8 @@ class Strip:
             "figures": [figure._asdict() for figure in self.figures],
             "phases": [share._asdict() for share in self.phases],
             "whole": self.whole,
+            "sentence": self.sentence,
+            "devices": [bar.written() for bar in self.devices],
             "notes": list(self.notes),
         }
 
@@ -77,7 +86,10 @@ def strip_of(trace: Trace, name: str | None = None, status: str | None = None) -
     """The strip of `trace`; `status` says how the recorded program failed, if it did."""
     title = name or trace.label or "profile"
     whole = "Time in ops" if summary(trace).outside_ns is None else "Wall time"
-    return Strip(title, _figures(trace), phase_shares(trace), whole, _notes(trace, status))
+    waits = who_waits(trace)
+    sentence = f"{waits[0].upper()}{waits[1:]}." if waits else ""
+    notes = _notes(trace, status)
+    return Strip(title, _figures(trace), phase_shares(trace), whole, sentence, device_bars(trace), notes)
 
 
 @once_a_trace
@@ -132,6 +144,8 @@ def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
             f"{units.duration(outside_ns)} of {units.duration(whole_ns)} passed outside ops, in {recording}"
             f"Python code, waiting or input: {where}."
         )
+    if (more := len(device_figures(trace)) - MOST_BARS) > 0:
+        notes.append(f"{units.plural(more, 'more device')}: devices() has the figures of all.")
     if lacks_memory(trace).any():
         notes.append(_MEMORY_IN_PART if has_memory(trace) else NO_MEMORY)
     if trace.dropped:

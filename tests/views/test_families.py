@@ -1,12 +1,14 @@
 """Families of ops: what each op belongs to, and colours that every eye tells apart."""
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
 from traces import event, make_trace
 
 from mtprof_nb.analysis.families import FAMILIES, bare_name, families, family
+from mtprof_nb.views.device_bars import BUSY_KINDS, IDLE_KINDS
 
 #: How eyes without one kind of cones see linear light (Machado and others, 2009).
 EYES = {
@@ -35,8 +37,9 @@ def luminance(colour: str) -> float:
 
 
 @pytest.mark.parametrize("eye", EYES)
-def test_any_two_families_look_different_to_every_eye(eye: str) -> None:
-    seen = {entry.title: lab(np.asarray(EYES[eye]) @ linear(entry.colour)) for entry in FAMILIES}
+@pytest.mark.parametrize("entries", [FAMILIES, (*BUSY_KINDS, *IDLE_KINDS)], ids=["families", "time of devices"])
+def test_any_two_colours_look_different_to_every_eye(eye: str, entries: tuple[Any, ...]) -> None:
+    seen = {entry.title: lab(np.asarray(EYES[eye]) @ linear(entry.colour)) for entry in entries}
     distance = {pair: float(np.linalg.norm(seen[pair[0]] - seen[pair[1]])) for pair in combinations(seen, 2)}
 
     assert {pair: apart for pair, apart in distance.items() if apart < 15} == {}

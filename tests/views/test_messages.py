@@ -45,6 +45,9 @@ def trace() -> Trace:
             event("aten::mm", 0, 2_000, line=(CELL, 1)),
             event("aten::add", 2_000, 3_000, phase="backward", line=(CELL, 2)),
             event("aten::fill_", 3_000, 3_100),
+            event("cudaLaunchKernel", 500, 900, kind="runtime", launcher=0),
+            event("gemm", 1_000, 1_900, kind="kernel", device="CUDA", thread=7, launcher=0, launch=3),
+            event("gemm", 2_000, 2_900, kind="kernel", device="CUDA", thread=7, launcher=0, launch=3),
         ],
         sources={CELL: "x @ y\nx + y\npass"},
         allocations=[{"time_ns": 10, "nbytes": 64, "event": 0}],
@@ -63,6 +66,8 @@ def test_the_state_of_the_panel_and_its_strip(trace: Trace) -> None:
     assert {"tabs", "strip", "first", "page"} == fields("PanelState")
     assert set(panel.strip) == fields("Strip")
     assert set(panel.strip["phases"][0]) == fields("PhaseShare")
+    assert set(panel.strip["devices"][0]) == fields("DeviceBar")
+    assert set(panel.strip["devices"][0]["parts"][0]) == fields("DevicePart")
 
 
 def test_the_operators(scene: Scene) -> None:

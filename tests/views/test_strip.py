@@ -180,3 +180,45 @@ def test_with_a_hook_in_python_the_note_says_what_recording_took_outside_ops() -
         "80.0 ms of 100 ms passed outside ops, in recording itself (≈ 30.0 ms), Python code, waiting or input: "
         "the times of ops and lines are without it.",
     )
+
+
+def busy_and_idle(devices: int = 1) -> Trace:
+    """Devices that compute for 6 µs, copy for 2 µs and are idle for 92 µs."""
+    rows = []
+    for index in range(devices):
+        on = {"device": "CUDA", "device_index": index, "thread": 7}
+        rows += [
+            event("gemm", 0, 6_000, kind="kernel", **on),
+            event("cudaMemcpyAsync", 50_000, 51_000, kind="runtime"),
+            event("Memcpy HtoD", 98_000, 100_000, kind="copy", launch=3 * index + 1, **on),
+        ]
+    return make_trace(rows)
+
+
+def test_the_first_sentence_says_who_waits_and_each_device_has_a_bar() -> None:
+    strip = strip_of(busy_and_idle())
+
+    assert strip.sentence == "The GPU is idle 92 % of the time, waiting for the host."
+    (bar,) = strip.devices
+    assert (bar.title, [(part.title, part.ns, part.text) for part in bar.parts]) == (
+        "cuda:0",
+        [
+            ("computing", 6_000, "6.0 %"),
+            ("exposed copies", 2_000, "2.0 %"),
+            ("idle: host late", 92_000, "92.0 %"),
+        ],
+    )
+    assert bar.line == "cuda:0: computing 6.0 %, exposed copies 2.0 %, idle: host late 92.0 %"
+
+
+def test_without_devices_there_is_no_sentence_and_no_bar() -> None:
+    strip = strip_of(make_trace([event("mm", 0, 1)]))
+
+    assert (strip.sentence, strip.devices) == ("", ())
+
+
+def test_many_devices_have_a_few_bars_and_a_note() -> None:
+    strip = strip_of(busy_and_idle(devices=10))
+
+    assert [bar.title for bar in strip.devices] == [f"cuda:{index}" for index in range(8)]
+    assert strip.notes == ("2 more devices: devices() has the figures of all.",)

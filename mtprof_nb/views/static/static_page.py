@@ -28,13 +28,14 @@ _NAME = f"{_CELL};text-align:left;max-width:26em;overflow:hidden;text-overflow:e
 def text(scene: Scene) -> str:
     """The key figures, the longest lines and the top rows as plain text."""
     strip = strip_of(scene.trace, scene.name, scene.status)
-    lines = [shown(strip.title), *map(shown, strip.notes)]
+    lines = [shown(strip.title), *filter(None, [strip.sentence]), *map(shown, strip.notes)]
     if not len(scene.trace):
         return "\n".join(lines + _lines_text(scene))
     grouped, order = _top(scene)
     lines.append(strip.line)
     if strip.phases:
         lines.append(", ".join(f"{share.phase} {share.text}" for share in strip.phases))
+    lines += [shown(bar.line) for bar in strip.devices]
     lines += _lines_text(scene)
     body = [[fitted(shown(grouped.label[row]), _NAME_WIDTH), *_cells(grouped, row)] for row in order.tolist()]
     return "\n".join(
@@ -126,7 +127,9 @@ def _strip_html(strip: Strip) -> str:
     phases = ", ".join(f"{escaped(share.phase)} {escaped(share.text)}" for share in strip.phases)
     notes = "".join(f"<div><b>{escaped(note)}</b></div>" for note in strip.notes)
     shares = f'<div style="opacity:0.8">{phases}</div>' if phases else ""
-    return f"<div><b>{escaped(strip.title)}</b></div>{notes}<div>{figures}</div>{shares}"
+    sentence = f"<div>{escaped(strip.sentence)}</div>" if strip.sentence else ""
+    devices = "".join(f'<div style="opacity:0.8">{escaped(bar.line)}</div>' for bar in strip.devices)
+    return f"<div><b>{escaped(strip.title)}</b></div>{sentence}{notes}<div>{figures}</div>{shares}{devices}"
 
 
 def _table_html(grouped: OperatorRows, order: Int64) -> str:

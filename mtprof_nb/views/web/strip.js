@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 
-/** @import { Strip } from "./types/messages" */
+/** @import { DeviceBar, Strip } from "./types/messages" */
 
 /** The pattern of a phase: of "outside ops" and "profiler, outside ops", the first word. @param {string} phase */
 export const phaseClass = (phase) => `mtprof-phase-${phase.split(/[ ,]/)[0]}`;
@@ -27,9 +27,11 @@ export function stripOf(strip) {
     "header",
     { class: "mtprof-strip" },
     h("div", { class: "mtprof-title", text: strip.title, title: strip.title }),
+    strip.sentence ? h("div", { class: "mtprof-sentence", text: strip.sentence }) : null,
     ...strip.notes.map((note) => h("div", { class: "mtprof-note", role: "note", text: note })),
     h("div", { class: "mtprof-figures", role: "list" }, ...figures),
     strip.phases.length ? phaseBar(strip) : null,
+    ...strip.devices.map(deviceBar),
   );
 }
 
@@ -42,10 +44,34 @@ function phaseBar({ phases, whole: of }) {
     return h("div", { class: `mtprof-phase ${phaseClass(phase)}`, style, title: `${phase} ${text}` });
   });
   const keys = phases.map(({ phase, text }) => phaseKey(phase, `${phase} `, h("b", { text })));
+  return bar(`${of}: ${spoken}`, parts, keys);
+}
+
+/** @param {string} label @param {HTMLElement[]} parts @param {HTMLElement[]} keys */
+function bar(label, parts, keys) {
   return h(
     "div",
-    { class: "mtprof-phases", role: "img", "aria-label": `${of}: ${spoken}` },
+    { class: "mtprof-phases", role: "img", "aria-label": label },
     h("div", { class: "mtprof-phase-bar" }, ...parts),
     h("div", { class: "mtprof-phase-keys" }, ...keys),
   );
+}
+
+/** The time of a device by its kinds, each with a colour. @param {DeviceBar} device */
+function deviceBar({ title: device, parts }) {
+  const spoken = parts.map(({ title, text }) => `${title} ${text}`).join(", ");
+  const drawn = parts.map(({ title, colour, ns, text, meaning }) => {
+    const style = `flex-grow:${ns};background:${colour}`;
+    return h("div", { class: "mtprof-phase", style, title: `${device}, ${title} ${text}: ${meaning}` });
+  });
+  const keys = parts.map(({ title, colour, text, meaning }) =>
+    h(
+      "span",
+      { class: "mtprof-phase-key", title: meaning },
+      h("span", { class: "mtprof-phase-swatch", style: `background:${colour}` }),
+      `${title} `,
+      h("b", { text }),
+    ),
+  );
+  return bar(`${device}: ${spoken}`, drawn, [h("b", { class: "mtprof-device", text: device }), ...keys]);
 }

@@ -21,7 +21,24 @@ export interface Strip {
   figures: { title: string; text: string; meaning: string }[];
   phases: PhaseShare[];
   whole: string;
+  /** Which side waits for which, the host or its devices; "" where it is not clear. */
+  sentence: string;
+  devices: DeviceBar[];
   notes: string[];
+}
+
+/** The time of a device from its first kernel to its last: `DeviceBar.written`. */
+export interface DeviceBar {
+  title: string;
+  parts: DevicePart[];
+}
+
+export interface DevicePart {
+  title: string;
+  colour: string;
+  meaning: string;
+  ns: number;
+  text: string;
 }
 
 export interface PhaseShare {
