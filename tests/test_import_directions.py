@@ -53,7 +53,7 @@ def _may_import(package: Path) -> dict[str, set[str]]:
         "building": BASE,
         "reading.text": BASE,
         "reading.collected": {*BASE, "reading.text"},
-        "reading.assembly": {*BASE, "building", "reading.collected"},
+        "reading.assembly": {*BASE, "building", "reading.text", "reading.collected"},
         "reading": {*BASE, "building", "reading.text", "reading.collected", "reading.assembly"},
         **{module: {*BASE, *OF_CAPTURE} for module in OF_CAPTURE},
         # It names the hooks, and imports one when it is made.

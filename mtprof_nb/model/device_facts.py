@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,11 @@ ELEMENT_BYTES = {
     **dict.fromkeys(("long", "double", "complexfloat", "long int", "c10::complex<float>"), 8),
     **dict.fromkeys(("complexdouble", "c10::complex<double>"), 16),
 }
+#: Keys of the metadata that facts are read from.
+_FACTS = frozenset(
+    {"Collective name", "Process Group Name", "Group size", "dtype", "In msg nelems", "Out msg nelems", "bytes"}
+)
+_ANY_FACT = re.compile('"(?:Collective name|bytes)"')
 #: How the names of kernels begin in which processes exchange data.
 _KERNELS_OF_COLLECTIVES = ("nccl", "rccl", "hccl", "hcom", "oneccl")
 
@@ -26,10 +32,12 @@ _KERNELS_OF_COLLECTIVES = ("nccl", "rccl", "hccl", "hcom", "oneccl")
 def device_facts(fields: Columns) -> Columns:
     """`moved_bytes`, `collective` and `kind` with that of collectives, from the `extras` and names of `fields`."""
     # The values of an entry are JSON texts themselves.
-    said = [{key: _parsed(value) for key, value in json.loads(text).items()} for text in fields.get("extras", ())]
+    entries = (json.loads(text) if _ANY_FACT.search(text) else {} for text in fields.get("extras", ()))
+    said = [{key: _parsed(value) for key, value in one.items() if key in _FACTS} for one in entries]
     facts = [collective_of(one) for one in said]
-    collectives = tuple(dict.fromkeys(fact for fact in facts if fact is not None))
-    position = np.array([-1 if fact is None else collectives.index(fact) for fact in facts] + [-1], np.int32)
+    number = {fact: place for place, fact in enumerate(dict.fromkeys(fact for fact in facts if fact is not None))}
+    collectives = tuple(number)
+    position = np.array([-1 if fact is None else number[fact] for fact in facts] + [-1], np.int32)
     moved = np.array([moved_bytes(one) for one in said] + [-1], np.int64)
     extra, kind = fields.get("extra"), fields["kind"]
     extra = np.full(len(kind), -1, np.int32) if extra is None else extra

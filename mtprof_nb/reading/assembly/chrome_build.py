@@ -156,7 +156,7 @@ def _python(file: ChosenSpans, made: Columns) -> Columns:
             found |= {"module": np.where(module >= 0, number[module], -1), "modules": table}
     for fact in ("call_stack", "frames"):
         if fact in file.spans:
-            nodes = text_stacks(list(file.collector.facts.texts[fact]), interner)
+            nodes = text_stacks(file.collector.facts.texts[fact], interner)
             told = np.array([*nodes, -1], np.int32)[file.spans[fact]]
             stack = np.where(told >= 0, told, stack)
             of_forward &= told < 0

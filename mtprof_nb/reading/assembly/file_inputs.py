@@ -11,6 +11,7 @@ import numpy as np
 
 from mtprof_nb.model.input_values import plain, to_text
 from mtprof_nb.model.schema import Columns, Int32
+from mtprof_nb.reading.text.small_json import parsed
 
 #: What stands between two inputs in Ascend's texts.
 _BETWEEN = ";\r\n"
@@ -30,7 +31,7 @@ def shape_columns(positions: Int32, texts: Iterable[tuple[bytes, bytes, bytes]])
 
 def _inputs(dims: bytes, types: bytes, strides: bytes) -> tuple[Any, ...]:
     sizes = _sizes(dims)
-    names = _json(types)
+    names = parsed(types)
     if isinstance(names, str):
         names = names.split(_BETWEEN)
     texts = [name if isinstance(name, str) else "" for name in names] if isinstance(names, list) else []
@@ -41,7 +42,7 @@ def _inputs(dims: bytes, types: bytes, strides: bytes) -> tuple[Any, ...]:
 
 def _sizes(text: bytes) -> tuple[Any, ...]:
     """Nested tuples of sizes; anything else among them is an empty tuple."""
-    value = _json(text)
+    value = parsed(text)
     if isinstance(value, str):
         parts = value.split(_BETWEEN) if value else []
         value = [[int(size) for size in part.split(",") if _WHOLE.fullmatch(size.strip())] for part in parts]
@@ -58,31 +59,25 @@ def _nested(value: Any, deepest: int) -> Any:
 
 def value_columns(inputs: Int32, texts: Sequence[bytes], keywords: Int32, members: Sequence[str]) -> Columns:
     """Columns of values from the printed inputs, and from members of `args` that are keywords of the user."""
-    printed = [_printed_inputs(text) for text in texts]
-    named = [_keywords(text) for text in members]
-    pairs, place = np.unique(np.stack((inputs, keywords)), axis=1, return_inverse=True)
+    width = len(members) + 1
+    pairs, place = np.unique((inputs + 1).astype(np.int64) * width + keywords + 1, return_inverse=True)
     table: dict[str, int] = {}
-    numbers = [
-        -1
-        if first < 0 and second < 0
-        else table.setdefault(
-            to_text(*plain(printed[first] if first >= 0 else [], named[second] if second >= 0 else {})), len(table)
-        )
-        for first, second in pairs.T.tolist()
-    ]
-    if not table:
-        return {}
-    return {"values": np.array(numbers, np.int32)[place.ravel()], "value_texts": tuple(table)}
+    numbers = []
+    for first, second in zip(*(part.tolist() for part in np.divmod(pairs, width)), strict=True):
+        printed = _printed_inputs(texts[first - 1]) if first else []
+        named = _keywords(members[second - 1]) if second else {}
+        numbers.append(table.setdefault(to_text(*plain(printed, named)), len(table)) if printed or named else -1)
+    return {"values": np.array(numbers, np.int32)[place], "value_texts": tuple(table)} if table else {}
 
 
 def _printed_inputs(text: bytes) -> list[Any]:
-    found = _json(text)
+    found = parsed(text)
     return [_read(one) if isinstance(one, str) else one for one in found] if isinstance(found, list) else []
 
 
 def _keywords(text: str) -> Mapping[str, Any]:
     """Members of `args`, whose values are JSON texts."""
-    return {key: _json(value.encode("utf-8", "replace")) for key, value in json.loads(text).items()}
+    return {key: parsed(value.encode("utf-8", "replace")) for key, value in json.loads(text).items()}
 
 
 def _read(text: str) -> Any:
@@ -99,10 +94,3 @@ def _read(text: str) -> Any:
         inner = text[1:-1].strip()
         return [_read(part.strip()) for part in inner.split(",")] if inner and "[" not in inner else []
     return text
-
-
-def _json(text: bytes) -> Any:
-    try:
-        return json.loads(text) if text else None
-    except (ValueError, RecursionError):
-        return None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from mtprof_nb.building.interning import first_with_number
 from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.schema import Bool, Int32, Int64
 from mtprof_nb.model.trace import Frame, StackInterner
+from mtprof_nb.reading.text.small_json import parsed
 
 _CALL = re.compile(r"(.+)\((\d{1,9})\): (.+)", re.DOTALL)
 _OWN_FRAME = re.compile(r"(.*):(\d{1,9}):([^:]*)", re.DOTALL)
@@ -102,16 +103,14 @@ class PythonRows:
         return np.array(within[:-1], np.int32), paths_by_callers(list(called), {})
 
 
-def text_stacks(texts: Sequence[bytes], interner: StackInterner) -> list[int]:
-    """A stack for each JSON text of a stack, -1 for one without frames."""
-    return [interner.stack(reversed(_parsed(text))) for text in texts]
+def text_stacks(texts: Iterable[Any], interner: StackInterner) -> list[int]:
+    """A node for each stack: a text, or a list of frames as JSON; -1 for one without frames."""
+    return [interner.stack(reversed(_frames(text))) for text in texts]
 
 
-def _parsed(text: bytes) -> list[Frame]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return []
-    if isinstance(value, list):
-        return [frame for part in value if isinstance(part, str) and (frame := _frame(part)) is not None]
-    return frames_of_text(value) if isinstance(value, str) else []
+def _frames(stack: Any) -> list[Frame]:
+    if isinstance(stack, str):
+        return frames_of_text(stack)
+    frames = parsed(stack) if isinstance(stack, bytes) else None
+    parts = frames if isinstance(frames, list) else []
+    return [frame for part in parts if isinstance(part, str) and (frame := _frame(part)) is not None]

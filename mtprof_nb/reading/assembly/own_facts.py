@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -46,17 +45,10 @@ def device_types(file: ChosenSpans) -> tuple[Int32, tuple[str, ...]] | None:
 
 def _texts(file: ChosenSpans, fact: str, read: Callable[[str], int]) -> Int32:
     """The number that `read` makes of the text of each event, -1 for an event without one."""
-    texts: Sequence[bytes] = list(file.collector.facts.texts.get(fact, ()))
-    numbers = [read(text) if isinstance(text := _parsed(one), str) and text else -1 for one in texts]
+    texts = file.collector.facts.texts.get(fact, ())
+    numbers = [read(text) if isinstance(text, str) and text else -1 for text in texts]
     found: Int32 = np.array([*numbers, -1], np.int32)[file.spans[fact]]
     return found
-
-
-def _parsed(text: bytes) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _position(entries: dict[Any, int], read: Callable[[str], Any], text: str) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.model.schema import Columns, Int64
+from mtprof_nb.model.schema import Columns, Int8, Int32, Int64
 from mtprof_nb.reading.collected.span_facts import FactReader
 from mtprof_nb.reading.collected.tables import GrowingColumns, Table
 from mtprof_nb.reading.collected.times import NeedsDigitsError, to_ns
@@ -17,17 +17,17 @@ from mtprof_nb.reading.text.json_stream import EventStream, Part
 
 #: Phases of Chrome's format: complete spans, and beginnings of spans whose end is an event of its own.
 _SPANS, _ENDS, _FLOWS, _INSTANTS = ("X", "B", "b"), ("E", "e"), ("s", "t", "f"), ("i", "I", "R", "n")
-#: How `args` are read, by category. All categories that are not named are read member by member.
-_READERS = {
-    "cpu_op": "op",
-    "Operator": "op",
-    "python_function": "python",
-    "cuda_runtime": "call",
-    "cuda_driver": "call",
-    "Runtime": "call",
+#: Groups of events with the same members of `args`, by category. All other categories are of "device".
+_GROUPS = {
+    "cpu_op": "host op",
+    "Operator": "host op",
+    "python_function": "host python",
     "user_annotation": "host",
+    "cuda_runtime": "device call",
+    "cuda_driver": "device call",
+    "Runtime": "device call",
 }
-#: Beginnings of names of ops whose `args` have known members alone.
+#: Beginnings of names of ops that have no members of their own.
 _PLAIN_OPS = ("aten::", "autograd::", "torch::autograd")
 #: Flows from launches to devices. They are needed only where nothing else links the two.
 _LAUNCHES = ("ac2g", "async_cpu_to_gpu", "async_gpu", "cpu_to_cuda")
@@ -55,6 +55,9 @@ class Collector:
         self.left_out: Counter[str] = Counter()
         self.count = 0
         self._has_correlation = False
+        #: For each category its group, and for each name whether an op of that name may have members of its own.
+        self._of_category: list[int] = []
+        self._is_odd: list[bool] = []
 
     def run(self) -> None:
         """Collect all events of the stream."""
@@ -121,35 +124,39 @@ class Collector:
 
     def _facts(self, part: Part, spans: Sequence[Event], columns: Columns) -> Columns:
         """Columns of the members of `args`."""
-        reader = self._readers(columns["category"], columns["name"])
+        group = self._groups_of(columns["category"], columns["name"])
         found: Columns = {}
-        for number, kind in enumerate(_KINDS):
-            rows = np.flatnonzero(reader == number)
+        for number, name in enumerate(_GROUP_NAMES):
+            rows = np.flatnonzero(group == number)
             if not len(rows):
                 continue
             args = [spans[row].args for row in rows.tolist()]
-            for fact, values in self.facts.read(part.decoder, args, kind, part.text).items():
+            for fact, values in self.facts.read(part.decoder, args, name).items():
                 if fact not in found:
                     found[fact] = np.full(len(spans), -1, values.dtype)
                 found[fact][rows] = values
         self._has_correlation |= "correlation" in found
         return found
 
-    def _readers(self, category: Any, name: Any) -> Any:
-        by_category = np.array([_KINDS.index(_READERS.get(one, "")) for one in self.categories], np.int8)[category]
-        is_plain = np.array([isinstance(one, str) and one.startswith(_PLAIN_OPS) for one in self.names], np.bool_)[name]
-        return np.where((by_category == _KINDS.index("op")) & ~is_plain, _KINDS.index("host"), by_category)
+    def _groups_of(self, category: Int32, name: Int32) -> Int8:
+        """The group of each span, a position in `_GROUP_NAMES`."""
+        for one in list(self.categories)[len(self._of_category) :]:
+            self._of_category.append(_GROUP_NAMES.index(_GROUPS.get(one, "device")))
+        for one in list(self.names)[len(self._is_odd) :]:
+            self._is_odd.append(not (isinstance(one, str) and one.startswith(_PLAIN_OPS)))
+        group: Int8 = np.array(self._of_category, np.int8)[category]
+        odd = np.array(self._is_odd, np.bool_)[name] & (group == _GROUP_NAMES.index("host op"))
+        return np.where(odd, np.int8(_GROUP_NAMES.index("host")), group)
 
     def _add_others(self, part: Part, events: list[Event]) -> None:
+        if self._has_correlation:
+            events = [event for event in events if event.cat not in _LAUNCHES]
         by_phase: dict[str, list[Event]] = {}
         for event in events:
             by_phase.setdefault(event.ph if isinstance(event.ph, str) else "", []).append(event)
         for phase, found in by_phase.items():
             if phase == "M":
-                members = self.facts.members(part.decoder, [event.args for event in found])
-                self.metadata += [
-                    (one.pid, one.tid, one.name, dict(args)) for one, args in zip(found, members, strict=True)
-                ]
+                self._add_descriptions(part, found)
             elif phase in _FLOWS:
                 self._add_flows(part, found)
             elif phase in _INSTANTS:
@@ -161,11 +168,15 @@ class Collector:
                     "that are samples of counters" if phase == "C" else f"of the unknown phase {phase!r}"
                 ] += len(found)
 
+    def _add_descriptions(self, part: Part, events: list[Event]) -> None:
+        for event in events:
+            try:
+                members = part.decoder.members(event.args)
+            except ValueError:
+                members = {}
+            self.metadata.append((event.pid, event.tid, event.name, members))
+
     def _add_flows(self, part: Part, flows: list[Event]) -> None:
-        if self._has_correlation:
-            flows = [event for event in flows if event.cat not in _LAUNCHES]
-        if not flows:
-            return
         flows, at_ns = self._timed(part, flows)
         columns = {
             "category": self.categories.positions([event.cat for event in flows]),
@@ -181,7 +192,7 @@ class Collector:
         is_memory = np.array([event.name == MEMORY for event in instants], np.bool_)
         records = [event for event, chosen in zip(instants, is_memory.tolist(), strict=True) if chosen]
         if records:
-            facts = self.facts.read(part.decoder, [event.args for event in records], "memory", part.text)
+            facts = self.facts.read(part.decoder, [event.args for event in records], "memory")
             self.allocations.add(len(records), {"lane": self._lanes(records), "at_ns": at_ns[is_memory], **facts})
         others = np.flatnonzero(~is_memory).tolist()
         self.moments += [(str(instants[row].name), int(at_ns[row])) for row in others]
@@ -193,7 +204,7 @@ class Collector:
         self.ends.add(len(ends), columns | {"place": self._places(part, ends)})
 
 
-_KINDS = ("", "op", "host", "python", "call")
+_GROUP_NAMES = ("device", "device call", "host", "host op", "host python")
 
 
 def _key(event: Event) -> tuple[str, str, str]:

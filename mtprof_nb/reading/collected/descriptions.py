@@ -11,6 +11,7 @@ from typing import Any
 
 from mtprof_nb.model.trace import Recorded
 from mtprof_nb.reading.collected.collector import Collector
+from mtprof_nb.reading.text.small_json import parsed
 
 #: Members of a file that are no metadata of the user.
 _OF_FILE = {
@@ -56,11 +57,8 @@ def _describe(found: Descriptions, pid: Any, tid: Any, name: str, args: Mapping[
 
 
 def _string(text: bytes) -> str:
-    try:
-        value = json.loads(text or b'""')
-    except (ValueError, RecursionError):
-        return ""
-    return value if isinstance(value, str) else str(value)
+    value = parsed(text)
+    return value if isinstance(value, str) else "" if value is None else str(value)
 
 
 def recorded_flags(document: Mapping[str, Any], there: Recorded) -> Recorded:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import count
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from mtprof_nb.model.schema import Columns, Int32, Int64
 
+_NEVER = object()
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
 
@@ -21,16 +22,15 @@ class Table(defaultdict[Any, int]):
     def __init__(self) -> None:
         super().__init__(count().__next__)
 
-    def positions(self, values: Sequence[Any]) -> Int32:
-        """The position of each value; one that cannot be a key is taken by its text."""
+    def positions(self, values: Sequence[Any], absent: Any = _NEVER) -> Int32:
+        """The position of each value, -1 for `absent`; a value that cannot be a key is taken by its text."""
         try:
-            return np.fromiter(map(self.__getitem__, values), np.int32, len(values))
+            found = np.fromiter(map(self.__getitem__, values), np.int32, len(values))
         except TypeError:
-            return np.array([self[value if isinstance(value, Hashable) else str(value)] for value in values], np.int32)
-
-    def positions_of_texts(self, texts: Sequence[bytes]) -> Int32:
-        """The position of each text, -1 for an empty one."""
-        return np.array([self[text] if text else -1 for text in texts], np.int32)
+            found = np.array([self[value if isinstance(value, Hashable) else str(value)] for value in values], np.int32)
+        if absent in self:
+            found[found == self[absent]] = -1
+        return found
 
 
 class GrowingColumns:
@@ -58,13 +58,12 @@ class GrowingColumns:
         return np.concatenate([np.empty(0, dtype), *parts])
 
 
-def numbers(values: Iterable[Any]) -> Int64:
+def numbers(values: Sequence[Any]) -> Int64:
     """Integers of `values`; -1 for what is none, or does not fit in 64 bits."""
-    listed = [-1 if value is None else value for value in values]
     try:
-        return np.array(listed, np.int64)
+        return np.array(values, np.int64)
     except (TypeError, ValueError, OverflowError):
-        return np.array([_number(value) for value in listed], np.int64)
+        return np.array([_number(value) for value in values], np.int64)
 
 
 def _number(value: Any) -> int:

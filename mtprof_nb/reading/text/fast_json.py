@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 
-from mtprof_nb.reading.text.event_records import IGNORED_KEYS, KEYS, TEXTS, Event, Facts
+from mtprof_nb.reading.text.event_records import Event, How
 
 _NOTHING = msgspec.Raw()
 
@@ -36,32 +37,15 @@ class _EventWithDigits(msgspec.Struct, gc=False):
     args: msgspec.Raw = _NOTHING
 
 
-def _list_of(name: str, keys: Mapping[str, str]) -> Any:
-    """The type of a list of structs with the members `keys`. A member that is in no list of keys is an error."""
-    known = [
-        (fact, *((msgspec.Raw, msgspec.field(name=key, default=_NOTHING)) if fact in TEXTS else _number(key)))
-        for fact, key in keys.items()
-    ]
-    ignored = [
-        (f"ignored_{number}", msgspec.Raw, msgspec.field(name=key, default=_NOTHING))
-        for number, key in enumerate(IGNORED_KEYS)
-    ]
-    struct: Any = msgspec.defstruct(name, [*known, *ignored], gc=False, forbid_unknown_fields=True)
-    return list[struct]
-
-
-def _number(key: str) -> tuple[Any, Any]:
-    return Any, msgspec.field(name=key, default=None)
-
-
 class FastDecoder:
     """A `Decoder`."""
 
     def __init__(self) -> None:
         self._events = msgspec.json.Decoder(list[_Event])
         self._events_with_digits = msgspec.json.Decoder(list[_EventWithDigits])
-        self._facts = {kind: msgspec.json.Decoder(_list_of(kind, keys)) for kind, keys in KEYS.items()}
-        self._members = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
+        self._members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+        self._keys = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
+        self._columns: dict[tuple[tuple[str, How], ...], Any] = {}
 
     def document(self, text: bytes) -> Any:
         """Any JSON text as Python objects."""
@@ -76,14 +60,39 @@ class FastDecoder:
             event.ts, event.dur = bytes(event.ts), bytes(event.dur)  # type: ignore[assignment] # the type for decoding
         return events
 
-    def facts(self, args: Sequence[Any], kind: str) -> Sequence[Facts]:
-        """The facts `KEYS[kind]` of several events; `ValueError` where one has a member that is not known."""
-        found: Sequence[Facts] = self._facts[kind].decode(_listed(args))
+    def columns(self, args: Sequence[Any], members: Mapping[str, How]) -> dict[str, list[Any]]:
+        """For each of `members` that is not skipped, its values in the `args` of several events."""
+        kinds = tuple(members.items())
+        if kinds not in self._columns:
+            self._columns[kinds] = msgspec.json.Decoder(_list_of(members))
+        records = self._columns[kinds].decode(_listed(args))
+        found: dict[str, list[Any]] = {}
+        for number, (key, how) in enumerate(kinds):
+            if how is not How.SKIPPED:
+                values = map(attrgetter(f"member_{number}"), records)
+                found[key] = list(map(bytes, values)) if how is How.RAW else list(values)
         return found
 
-    def members(self, args: Sequence[Any]) -> Sequence[Mapping[str, Any]]:
-        """All members of `args` of several events, as JSON texts; `ValueError` where one is no object."""
-        return self._members.decode(_listed(args))
+    def keys(self, args: Sequence[Any]) -> Iterable[str]:
+        """The keys of all members of the `args` of several events; `ValueError` where `args` is no object."""
+        return dict.fromkeys(key for members in self._keys.decode(_listed(args)) for key in members)
+
+    def members(self, args: Any) -> dict[str, bytes]:
+        """The members of the `args` of one event as JSON texts; `ValueError` where it is no object."""
+        return {key: bytes(value) for key, value in self._members.decode(args or b"{}").items()}
+
+
+def _list_of(members: Mapping[str, How]) -> Any:
+    """The type of a list of structs with these members; another one is an error."""
+    is_raw = {How.RAW, How.SKIPPED}
+    fields = [
+        (f"member_{number}", msgspec.Raw, msgspec.field(name=key, default=_NOTHING))
+        if how in is_raw
+        else (f"member_{number}", Any, msgspec.field(name=key, default=how.value))
+        for number, (key, how) in enumerate(members.items())
+    ]
+    struct: Any = msgspec.defstruct("Members", fields, gc=False, forbid_unknown_fields=True)
+    return list[struct]
 
 
 def _listed(args: Sequence[Any]) -> bytes:

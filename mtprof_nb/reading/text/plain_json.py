@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from mtprof_nb.reading.text.event_records import IGNORED_KEYS, KEYS, TEXTS, Event, Facts
+from mtprof_nb.reading.text.event_records import Event, How
 
 
 class PlainEvent:
@@ -27,11 +27,6 @@ class PlainEvent:
         self.args: Any = members.get("args")
 
 
-class _PlainFacts:
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self.__dict__.update(values)
-
-
 class PlainDecoder:
     """A `Decoder`."""
 
@@ -41,50 +36,40 @@ class PlainDecoder:
 
     def events(self, text: bytes, digits: bool) -> Sequence[Event]:
         """The events of the text of a list. With `digits`, times are the numbers that stand there, exactly."""
-        return plain_events(json.loads(text, parse_float=Decimal if digits else None))
+        entries = json.loads(text, parse_float=Decimal if digits else None)
+        return [PlainEvent(_object(entry)) for entry in entries]
 
-    def facts(self, args: Sequence[Any], kind: str) -> Sequence[Facts]:
-        """The facts `KEYS[kind]` of several events; `ValueError` where one has a member that is not known."""
-        keys = KEYS[kind]
-        known = {*keys.values(), *IGNORED_KEYS}
-        if any(not known.issuperset(one) for one in map(_members, args)):
+    def columns(self, args: Sequence[Any], members: Mapping[str, How]) -> dict[str, list[Any]]:
+        """For each of `members` that is not skipped, its values in the `args` of several events."""
+        objects = [_object(one) for one in args]
+        if any(not members.keys() >= one.keys() for one in objects):
             msg = "unknown member"
             raise ValueError(msg)
-        return [
-            _PlainFacts({fact: _fact(fact, one.get(key)) for fact, key in keys.items()}) for one in map(_members, args)
-        ]
+        return {
+            key: [_text(one, key) if how is How.RAW else one.get(key, how.value) for one in objects]
+            for key, how in members.items()
+            if how is not How.SKIPPED
+        }
 
-    def members(self, args: Sequence[Any]) -> Sequence[Mapping[str, Any]]:
-        """All members of `args` of several events, as JSON texts; `ValueError` where one is no object."""
-        return [{key: as_text(value) for key, value in _members(one).items()} for one in args]
+    def keys(self, args: Sequence[Any]) -> Iterable[str]:
+        """The keys of all members of the `args` of several events; `ValueError` where `args` is no object."""
+        return dict.fromkeys(key for one in args for key in _object(one))
 
-
-def plain_events(entries: Iterable[Any]) -> list[Event]:
-    """Events from dicts; `ValueError` where an entry is none."""
-    events: list[Event] = []
-    for entry in entries:
-        if not isinstance(entry, dict):
-            msg = "an entry of the list is no object"
-            raise ValueError(msg)
-        events.append(PlainEvent(entry))
-    return events
+    def members(self, args: Any) -> dict[str, bytes]:
+        """The members of the `args` of one event as JSON texts; `ValueError` where it is no object."""
+        members = _object(args)
+        return {key: _text(members, key) for key in members}
 
 
-def as_text(value: Any) -> bytes:
-    """JSON text of a value."""
-    return json.dumps(value, default=float).encode()
-
-
-def _members(args: Any) -> dict[str, Any]:
-    if args is None:
+def _object(value: Any) -> dict[str, Any]:
+    if value is None:
         return {}
-    if not isinstance(args, dict):
-        msg = "args is no object"
+    if not isinstance(value, dict):
+        msg = "no object"
         raise ValueError(msg)
-    return args
+    return value
 
 
-def _fact(fact: str, value: Any) -> Any:
-    if fact not in TEXTS:
-        return value
-    return b"" if value is None else as_text(value)
+def _text(members: Mapping[str, Any], key: str) -> bytes:
+    """The JSON text of a member, b"" where it is missing."""
+    return json.dumps(members[key], default=float).encode() if key in members else b""
