@@ -110,13 +110,12 @@ def test_metadata_names_and_rank_are_read(tmp_path: Path) -> None:
         span("PyTorch Profiler (0)", 5, 95, "Trace", pid="Spans", tid="PyTorch Profiler", Op_count=0),
     ]
 
-    trace = read(written(tmp_path, events, distributedInfo=info, host_name="node7", with_stack=1, trace_id="AB"))
+    trace = read(written(tmp_path, events, distributedInfo=info, host_name="node7", trace_id="AB"))
 
     assert trace.processes[0][:3] == (HOST, 3, "node7")
     assert json.loads(trace.metadata["distributedInfo"]) == info
     assert [track.title for track in trace.tracks] == ["pt_autograd_0"]
     assert (trace.began_ns, trace.ended_ns, trace.trace_id) == (5_000, 100_000, "AB")
-    assert trace.recorded.with_stack
 
 
 def test_a_file_may_be_compressed_whatever_its_name(tmp_path: Path) -> None:

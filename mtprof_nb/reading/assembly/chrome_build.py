@@ -56,7 +56,6 @@ def _events(file: ChosenSpans) -> Columns:
         "start_ns": file.spans["start_ns"],
         "duration_ns": file.spans["duration_ns"],
         "track": file.tracks.track,
-        "tracks": file.tracks.tracks,
         "sequence_nr": np.maximum(file.spans["sequence_nr"], -1),
         "step": steps(file.spans["start_ns"], file.kind, file.name, file.names, file.process),
         **phase_columns(file),
@@ -123,7 +122,10 @@ def _inputs(file: ChosenSpans) -> Columns:
     has_inputs = (file.kind == OP) | (file.kind == SCOPE)
     texts = file.collector.facts.texts
     if "shape" in file.spans:
-        found |= shape_columns(np.where(has_inputs, file.spans["shape"], -1), texts["shape"])
+        # An op without inputs has no members for them.
+        of_op = np.where(file.kind == OP, len(texts["shape"]), -1)
+        positions = np.where(has_inputs & (file.spans["shape"] >= 0), file.spans["shape"], of_op)
+        found |= shape_columns(positions, [*texts["shape"], (b"", b"", b"")])
     rest, members = _rests(file)
     keywords = np.where(has_inputs & ~_has_extras(file), rest, -1)
     inputs = np.where(has_inputs, file.spans["inputs"], -1)
@@ -147,21 +149,24 @@ def _python(file: ChosenSpans, made: Columns) -> Columns:
         node_start = np.where(made["node"] >= 0, made["start_ns"][made["node"]], np.iinfo(np.int64).min)
         of_forward = (made["forward"] >= 0) & (began < node_start) & on_host
         stack = np.where(of_forward, stack[made["forward"]], stack)
-        found["stack_notes"] = ["Lines in stacks are those of `def`: the file has no others."]
         within, paths = calls.modules(file.name, file.names)
         if paths:
             module = np.where(is_python, within, np.where(on_host & (running >= 0), within[running], -1))
             module = np.where(of_forward, module[made["forward"]], module)
             number, table = intern(paths)
             found |= {"module": np.where(module >= 0, number[module], -1), "modules": table}
+    is_called = stack >= 0
     for fact in ("call_stack", "frames"):
         if fact in file.spans:
             nodes = text_stacks(file.collector.facts.texts[fact], interner)
             told = np.array([*nodes, -1], np.int32)[file.spans[fact]]
             stack = np.where(told >= 0, told, stack)
             of_forward &= told < 0
+            is_called &= told < 0
     if "is_forward_stack" in file.spans:
         of_forward |= file.spans["is_forward_stack"] > 0
+    if (on_host & is_called).any():
+        found["stack_notes"] = ["Lines in stacks are those of `def`: the file has no others."]
     if (stack >= 0).any() or is_python.any():
         found |= {"stack": stack, "stacks": interner.tree(), "stack_is_forward": of_forward & (stack >= 0)}
     return found

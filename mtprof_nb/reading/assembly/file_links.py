@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -16,9 +16,11 @@ from mtprof_nb.reading.collected.tables import GrowingColumns
 FORWARD_FLOWS = ("fwdbwd", "forward_backward")
 
 
-def node_links(events: HostEvents, forward_thread: Int64, flows: Int32) -> NodeLinks:
-    """Phase and forward op of each event. `flows` has the forward op of nodes with a flow, -1 for all others."""
-    tracks = _tracks_of_numbers(events, forward_thread, flows)
+def node_links(events: HostEvents, forward_thread: Int64, flows: Int32, tracks: Mapping[int, int]) -> NodeLinks:
+    """Phase and forward op of each event. `flows` has the forward op of nodes with a flow, -1 for all others.
+
+    `tracks` has the track of each of the runtime's numbers of threads, of which nodes carry that of their forward op.
+    """
     number = np.array([*tracks, -1], np.int64)
     position = np.array([*tracks.values(), -1], np.int64)
 
@@ -31,7 +33,7 @@ def node_links(events: HostEvents, forward_thread: Int64, flows: Int32) -> NodeL
     return link(events, forward_tracks, flows=flows)
 
 
-def _tracks_of_numbers(events: HostEvents, forward_thread: Int64, flows: Int32) -> dict[int, int]:
+def tracks_of_numbers(events: HostEvents, forward_thread: Int64, flows: Int32) -> dict[int, int]:
     """The track of each of the runtime's numbers of threads: files have numbers for nodes alone, and no list of them.
 
     A flow tells the track. Without one it is the track with the most ops that carry the numbers of the nodes.

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from mtprof_nb.building.host_events import HostEvents
 from mtprof_nb.model.schema import Bool, Columns, Int32, Int64
-from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, FORWARD, OP, OPTIMIZER, OTHER, PYTHON, SCOPE
+from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, FORWARD, OP, OPTIMIZER, OTHER, PYTHON, SCOPE, Track
 from mtprof_nb.reading.assembly.chosen_spans import ChosenSpans
-from mtprof_nb.reading.assembly.file_links import FORWARD_FLOWS, flow_pairs, node_links, rows_at
+from mtprof_nb.reading.assembly.file_links import FORWARD_FLOWS, flow_pairs, node_links, rows_at, tracks_of_numbers
 
 
 def phase_columns(file: ChosenSpans) -> Columns:
-    """Columns `phase`, `forward`, `node` (the autograd node that an event ran in) and `is_async`."""
+    """Columns `phase`, `forward`, `node` (the autograd node that an event ran in), `is_async`, and the tracks."""
     rows = np.flatnonzero(~file.on_device).astype(np.int32)
     events = _host_events(file, rows)
     flows = _flows(file, rows, events)
-    links = node_links(events, file.spans["forward_thread"][rows], flows)
+    forward_thread = file.spans["forward_thread"][rows]
+    numbers = tracks_of_numbers(events, forward_thread, flows)
+    links = node_links(events, forward_thread, flows, numbers)
     # Nodes that no engine ran: those of runtimes in which a backward op is a node itself.
     links_forward = np.where(links.forward >= 0, links.forward, flows)
     is_training = np.isin(links.phase, (BACKWARD, OPTIMIZER)).any()
@@ -29,7 +33,14 @@ def phase_columns(file: ChosenSpans) -> Columns:
         "forward": _spread(file, rows, links_forward),
         "node": _spread(file, rows, links.node),
         "is_async": is_async,
+        "tracks": _numbered(file.tracks.tracks, numbers),
     }
+
+
+def _numbered(tracks: tuple[Track, ...], numbers: Mapping[int, int]) -> tuple[Track, ...]:
+    """The tracks with the runtime's own numbers, where a file has them."""
+    number_of = {track: number for number, track in numbers.items()}
+    return tuple(track._replace(number=number_of.get(place, -1)) for place, track in enumerate(tracks))
 
 
 def _spread(file: ChosenSpans, rows: Int32, positions: Int32) -> Int32:

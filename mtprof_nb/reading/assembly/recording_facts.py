@@ -9,7 +9,7 @@ from typing import Any
 from mtprof_nb.model.schema import Columns
 from mtprof_nb.model.trace import OP, PYTHON, Process, Recorded
 from mtprof_nb.reading.assembly.chosen_spans import ChosenSpans
-from mtprof_nb.reading.collected.descriptions import base_ns, metadata_of, rank_of, recorded_flags
+from mtprof_nb.reading.collected.descriptions import base_ns, metadata_of, rank_of
 
 _MOST_COUNT = 2**62
 
@@ -26,7 +26,7 @@ def recording_facts(file: ChosenSpans, made: Columns) -> Columns:
     began_ns, ended_ns = _window(file)
     dropped = file.document.get("dropped_events")
     return {
-        "recorded": recorded_flags(file.document, there),
+        "recorded": there,
         "processes": _processes(file),
         "began_ns": began_ns,
         "ended_ns": ended_ns,

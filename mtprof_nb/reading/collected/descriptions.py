@@ -61,13 +61,6 @@ def _string(text: bytes) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
-def recorded_flags(document: Mapping[str, Any], there: Recorded) -> Recorded:
-    """The flags that a file names, and those whose facts it has."""
-    return Recorded(
-        **{part.name: bool(document.get(part.name)) or getattr(there, part.name) for part in fields(Recorded)}
-    )
-
-
 def metadata_of(document: Mapping[str, Any]) -> dict[str, str]:
     """Members of the file that describe the recording: key to JSON text."""
     kept = {
