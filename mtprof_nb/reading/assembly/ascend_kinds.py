@@ -46,7 +46,7 @@ def kinds(collector: Collector, spans: Spans, said: Descriptions, tally: Counter
             found[rows] = RUNTIME
         elif name == _OVERLAP:
             found[rows] = LEFT_OUT
-            tally["of the vendor's overlap analysis"] += len(rows)
+            tally["Rows of the vendor's overlap analysis, left out"] += len(rows)
     if (found == COLLECTIVE).any():
         # Tasks that a collective consists of: its own span has their time.
         found[_named(collector, spans, _TASKS_OF_COLLECTIVES) & (of_span == _PROCESSES.index(_HARDWARE))] = DEVICE_SCOPE

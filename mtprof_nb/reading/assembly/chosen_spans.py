@@ -78,7 +78,7 @@ def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) 
     window, label = _recording(collector, spans)
     lanes = list(collector.lanes)
     asleep = is_asleep(lanes, spans, kind)
-    tally["of threads that slept throughout"] += int(asleep.sum())
+    tally["Python calls of threads that slept throughout, left out"] += int(asleep.sum())
     kept = np.flatnonzero((kind != LEFT_OUT) & ~asleep)
     spans, kind = spans.take(kept), kind[kept]
     name, names = _names(collector, spans["name"])

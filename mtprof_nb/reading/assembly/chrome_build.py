@@ -15,6 +15,7 @@ from mtprof_nb.model.schema import Bool, Columns, Int32
 from mtprof_nb.model.trace import COLLECTIVE, OP, PYTHON, RUNTIME, SCOPE, StackInterner, Trace, correlation_ids
 from mtprof_nb.reading.assembly import ascend_links, file_launches, own_facts
 from mtprof_nb.reading.assembly.chosen_spans import ChosenSpans
+from mtprof_nb.reading.assembly.collective_scopes import named_by_scopes
 from mtprof_nb.reading.assembly.file_inputs import shape_columns, value_columns
 from mtprof_nb.reading.assembly.file_memory import allocations
 from mtprof_nb.reading.assembly.file_stacks import PythonRows, text_stacks
@@ -81,7 +82,8 @@ def _devices(file: ChosenSpans, made: Columns) -> Columns:
     launcher: Int32 = linked["launcher"]
     found |= linked | {"phase": np.where(launcher >= 0, made["phase"][launcher], made["phase"])}
     found |= _extras(file)
-    return found | device_facts(made | found)
+    found |= device_facts(made | found)
+    return found | named_by_scopes(file, made | found)
 
 
 def _rests(file: ChosenSpans) -> tuple[Int32, list[str]]:

@@ -82,7 +82,7 @@ def _flows(file: ChosenSpans, rows: Int32, events: HostEvents) -> Int32:
     ends = np.where(nodes >= 0, nodes, others)
     known = (begins >= 0) & (ends >= 0)
     found[ends[known]] = begins[known]
-    file.tally["that link nothing in the file"] += int((~known).sum())
+    file.tally["Links to events that are not in the file, left out"] += int((~known).sum())
     return found
 
 

@@ -74,7 +74,7 @@ def kinds(collector: Collector, spans: Spans, said: Descriptions, tally: Counter
         if len(here) and category in ("", None):
             found[here] = _without_category(collector, spans["lane"][here])
         elif len(here):
-            tally[f"of the unknown category {str(category)[:40]!r}, shown as scopes"] += len(here)
+            tally[f"Events of the unknown category {str(category)[:40]!r}, shown as scopes"] += len(here)
     is_scope = [isinstance(name, str) and name.startswith(_SCOPES) for name in collector.names]
     found[(found == OP) & np.array(is_scope, np.bool_)[spans["name"]]] = SCOPE
     return found

@@ -74,4 +74,4 @@ def _rank(metadata: dict[str, str]) -> int:
 
 def tally_notes(tally: Counter[str]) -> list[str]:
     """A sentence for each kind of event that is not shown as it stands in the file."""
-    return [f"{count:,} event{'s' if count > 1 else ''} {what}." for what, count in sorted(tally.items()) if count > 0]
+    return [f"{what}: {count:,}." for what, count in sorted(tally.items()) if count > 0]

@@ -32,6 +32,8 @@ _PLAIN_OPS = ("aten::", "autograd::", "torch::autograd")
 #: Flows from launches to devices. They are needed only where nothing else links the two.
 _LAUNCHES = ("ac2g", "async_cpu_to_gpu", "async_gpu", "cpu_to_cuda")
 MEMORY = "[memory]"
+#: Beginnings of names of instants that tell of the recording itself.
+_OF_RECORDING = ("Iteration Start", "Record Window End")
 
 
 class Collector:
@@ -49,8 +51,6 @@ class Collector:
         self.allocations = GrowingColumns()
         #: Pid, tid, name and `args` of the events that describe the trace.
         self.metadata: list[tuple[Any, Any, Any, dict[str, bytes]]] = []
-        #: Names and times of moments without a span.
-        self.moments: list[tuple[str, int]] = []
         #: How many events were left out, by what they are.
         self.left_out: Counter[str] = Counter()
         self.count = 0
@@ -63,6 +63,7 @@ class Collector:
         """Collect all events of the stream."""
         for part in self._stream.parts():
             self._add(part)
+        self.left_out["Events whose `args` are no object, read without them"] += self.facts.bad
 
     def _add(self, part: Part) -> None:
         spans = [event for event in part.events if event.ph in _SPANS]
@@ -101,7 +102,7 @@ class Collector:
         ns, valid = to_ns([event.ts for event in events], has_digits=has_digits)
         if valid is None:
             return events, ns
-        self.left_out["without a valid time"] += int((~valid).sum())
+        self.left_out["Events without a valid time, left out"] += int((~valid).sum())
         return [event for event, is_valid in zip(events, valid.tolist(), strict=True) if is_valid], ns[valid]
 
     def _lanes(self, events: Sequence[Event]) -> Any:
@@ -164,9 +165,8 @@ class Collector:
             elif phase in _ENDS:
                 self._add_ends(part, found)
             else:
-                self.left_out[
-                    "that are samples of counters" if phase == "C" else f"of the unknown phase {phase!r}"
-                ] += len(found)
+                what = "Samples of counters" if phase == "C" else f"Events of the unknown phase {phase[:8]!r}"
+                self.left_out[f"{what}, left out"] += len(found)
 
     def _add_descriptions(self, part: Part, events: list[Event]) -> None:
         for event in events:
@@ -194,8 +194,8 @@ class Collector:
         if records:
             facts = self.facts.read(part.decoder, [event.args for event in records], "memory")
             self.allocations.add(len(records), {"lane": self._lanes(records), "at_ns": at_ns[is_memory], **facts})
-        others = np.flatnonzero(~is_memory).tolist()
-        self.moments += [(str(instants[row].name), int(at_ns[row])) for row in others]
+        unknown = sum(1 for event in instants if event.name != MEMORY and not str(event.name).startswith(_OF_RECORDING))
+        self.left_out["Instants, left out"] += unknown
 
     def _add_ends(self, part: Part, ends: list[Event]) -> None:
         ends, at_ns = self._timed(part, ends)

@@ -40,7 +40,7 @@ def descriptions(collector: Collector) -> Descriptions:
         try:
             _describe(found, pid, tid, str(name), args)
         except TypeError:  # a number that is a list or an object
-            collector.left_out["that describe no process or thread"] += 1
+            collector.left_out["Descriptions of no process or thread, left out"] += 1
     return found
 
 

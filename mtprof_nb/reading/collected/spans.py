@@ -48,7 +48,7 @@ def whole_spans(collector: Collector) -> Spans:
         columns |= _ended(columns, collector, problems)
     negative = columns["duration_ns"] < 0
     if negative.any():
-        problems["with a negative duration, which counts as 0"] = int(negative.sum())
+        problems["Durations below zero, taken as 0"] = int(negative.sum())
         columns["duration_ns"] = np.maximum(columns["duration_ns"], 0)
     order = np.lexsort((-columns["duration_ns"], columns["start_ns"]))
     return Spans(columns, problems).take(order)
@@ -70,8 +70,8 @@ def _ended(columns: Columns, collector: Collector, problems: Counter[str]) -> Co
         found = end_of >= 0
         end_ns = np.where(found, np.append(ends["at_ns"][chosen], last_ns)[end_of], last_ns)
         duration_ns[begins] = end_ns - columns["start_ns"][begins]
-        problems["without an end, which end with the file"] += int((~found).sum())
-        problems["that end a span which never began"] += lonely
+        problems["Spans without an end, which end with the file"] += int((~found).sum())
+        problems["Ends of spans that never began, left out"] += lonely
     return {"duration_ns": duration_ns, "is_async": (columns["open"] == _ASYNC).astype(np.int8)}
 
 

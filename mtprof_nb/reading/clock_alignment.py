@@ -1,0 +1,159 @@
+"""Clocks of several processes, aligned on collectives: a collective ends on all of its processes at nearly one time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mtprof_nb.model.schema import Int64
+from mtprof_nb.model.trace import COLLECTIVE, SCOPE, Trace
+
+#: Scopes of collectives on the host, which Gloo's own threads run.
+_ON_HOST = "gloo:"
+#: Parts of names of exchanges between two processes: the ends of these do not agree.
+_BETWEEN_TWO = ("send", "recv")
+#: By how many collectives the beginnings of two recordings may differ.
+_LARGEST_LAG = 16
+_LEAST_COMMON = 2
+#: If half of the ends differ by more than this, they are not those of the same collectives.
+_LARGEST_ERROR_NS = 500_000
+
+#: Ends of collectives by name and group, in the order in which they began.
+Ends = dict[tuple[str, str], Int64]
+
+
+def align(traces: Sequence[Trace]) -> list[Trace]:
+    """The traces with the clock of the first one, as far as they have collectives in common; a note says how well.
+
+    A collective is known by its name, its group, and its number among those. A trace whose clock agrees with the first
+    within the differences between single collectives is not moved.
+    """
+    if len(traces) < 2:
+        return list(traces)
+    ends = [_ends(trace) for trace in traces]
+    offset: dict[int, int] = {0: 0}
+    errors: list[Int64] = []
+    while pair := _closest(ends, offset):
+        known, new, match = pair
+        own = offset[known] + match.offset_ns
+        offset[new] = own if abs(own) > match.spread_ns else 0
+        errors.append(np.abs(match.differences_ns + offset[known] - offset[new]))
+    note = _note(traces, offset, errors)
+    return [
+        replace(_moved(trace, offset.get(place, 0)), notes=(*trace.notes, note)) for place, trace in enumerate(traces)
+    ]
+
+
+@dataclass(frozen=True)
+class _Match:
+    """Differences of the ends of the collectives that two processes have in common: the first's less the second's."""
+
+    differences_ns: Int64
+
+    @property
+    def offset_ns(self) -> int:
+        return int(np.median(self.differences_ns))
+
+    @property
+    def spread_ns(self) -> int:
+        """The most by which a difference is away from the offset."""
+        return int(np.abs(self.differences_ns - self.offset_ns).max(initial=0))
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether these are the ends of the same collectives."""
+        if len(self.differences_ns) < _LEAST_COMMON:
+            return False
+        return bool(np.median(np.abs(self.differences_ns - self.offset_ns)) <= _LARGEST_ERROR_NS)
+
+
+def _ends(trace: Trace) -> Ends:
+    """The ends of the collectives of a trace; those on devices, or where there are none, those on the host."""
+    rows = np.flatnonzero(trace.kind == COLLECTIVE)
+    if not len(rows):
+        rows = np.flatnonzero((trace.kind == SCOPE) & trace.where_name(lambda name: name.startswith(_ON_HOST)))
+    found: dict[tuple[str, str], list[int]] = {}
+    for row in rows.tolist():
+        key = _key(trace, row)
+        if not any(part in key[0].lower() for part in _BETWEEN_TWO):
+            found.setdefault(key, []).append(int(trace.start_ns[row] + trace.duration_ns[row]))
+    return {key: np.array(ends, np.int64) for key, ends in found.items()}
+
+
+def _key(trace: Trace, row: int) -> tuple[str, str]:
+    """Name and group of a collective; of a kernel that tells neither, its name without parameters."""
+    place = -1 if trace.collective is None else int(trace.collective[row])
+    if place >= 0:
+        return trace.collectives[place].name, trace.collectives[place].group
+    return trace.names[trace.name[row]].partition("(")[0].partition("<")[0], ""
+
+
+def _closest(ends: Sequence[Ends], offset: dict[int, int]) -> tuple[int, int, _Match] | None:
+    """A trace with a known clock, one without, and their match: the pair with the most collectives in common."""
+    best: tuple[int, int, _Match] | None = None
+    for known in offset:
+        for new in range(len(ends)):
+            if new in offset:
+                continue
+            match = _match(ends[known], ends[new])
+            if match.is_usable and (best is None or len(match.differences_ns) > len(best[2].differences_ns)):
+                best = known, new, match
+    return best
+
+
+def _match(first: Ends, second: Ends) -> _Match:
+    """The match of the n-th collectives of each name; where their ends disagree, that of the best fitting ones."""
+    common = [(first[key], second[key]) for key in first if key in second]
+    nothing = np.empty(0, np.int64)
+    by_number = [one[: len(other)] - other[: len(one)] for one, other in common]
+    found = _Match(np.concatenate([nothing, *by_number]))
+    if found.is_usable:
+        return found
+    # A recording may begin later than the other one, or lack some collectives.
+    nearby = [
+        one[max(place - _LARGEST_LAG, 0) : place + _LARGEST_LAG + 1] - end
+        for one, other in common
+        for place, end in enumerate(other.tolist())
+    ]
+    return _Match(_densest(np.sort(np.concatenate([nothing, *nearby])), sum(min(map(len, pair)) for pair in common)))
+
+
+def _densest(differences: Int64, pairs: int) -> Int64:
+    """The most differences that lie close together, if they are of a fifth of the `pairs` at least."""
+    last = np.searchsorted(differences, differences + 2 * _LARGEST_ERROR_NS, "right")
+    counts = last - np.arange(len(differences))
+    if not len(counts) or counts.max() * 5 < pairs:
+        return differences[:0]
+    begin = int(counts.argmax())
+    return differences[begin : last[begin]]
+
+
+def _moved(trace: Trace, offset_ns: int) -> Trace:
+    """The trace with all of its times later by `offset_ns`."""
+    if not offset_ns:
+        return trace
+    records = trace.allocations
+    return replace(
+        trace,
+        start_ns=trace.start_ns + offset_ns,
+        allocations=None if records is None else replace(records, time_ns=records.time_ns + offset_ns),
+        began_ns=trace.began_ns + offset_ns,
+        ended_ns=trace.ended_ns + offset_ns,
+        windows=tuple((began + offset_ns, ended + offset_ns) for began, ended in trace.windows),
+    )
+
+
+def _note(traces: Sequence[Trace], offset: dict[int, int], errors: list[Int64]) -> str:
+    if not errors:
+        return "Clocks were not aligned: the recordings have no collectives in common whose ends agree."
+    all_errors = np.concatenate(errors)
+    moved = sum(1 for ns in offset.values() if ns)
+    done = f"{moved} of {len(traces)} clocks moved" if moved else "Clocks left as they are"
+    left = [traces[place].processes[0].title for place in range(len(traces)) if place not in offset]
+    told = f" Not aligned, without such collectives: {', '.join(left)}." if left else ""
+    return (
+        f"{done}: the ends of {len(all_errors):,} collectives in common then differ by "
+        f"{np.median(all_errors) / 1000:.1f} µs at the median, {all_errors.max() / 1000:.1f} µs at most.{told}"
+    )
