@@ -13,7 +13,7 @@ from mtprof_nb.model.trace import Process, Trace
 
 _RANK = re.compile(r"(?<![a-z])rank[ ._=-]*(\d{1,9})", re.IGNORECASE)
 
-Align = Callable[[list[Trace]], list[Trace]]
+Align = Callable[[Sequence[Trace]], list[Trace]]
 
 
 def joined(files: Sequence[Path], traces: Sequence[Trace], align: Align, *, by_order: bool) -> Trace:
@@ -21,7 +21,7 @@ def joined(files: Sequence[Path], traces: Sequence[Trace], align: Align, *, by_o
 
     The rank of a process is that of its trace, else the number after "rank" in the name of the file or of its folder.
     With `by_order`, a process that still has none gets the next free number. Files of one process, such as the windows
-    of a schedule, become one; `align` then moves the clocks of the others.
+    of a schedule, become one; `align` then moves the clocks of processes that ran on several hosts, or on unknown ones.
     """
     if len(traces) == 1:
         return traces[0]
@@ -32,7 +32,12 @@ def joined(files: Sequence[Path], traces: Sequence[Trace], align: Align, *, by_o
     parts = [merge(group.traces) for group in groups]
     if by_order and len(parts) > 1:
         parts = _with_ranks_by_order(parts)
-    return merge(align(parts) if len(parts) > 1 else parts)
+    return merge(parts if _on_one_host(parts) else align(parts))
+
+
+def _on_one_host(parts: Sequence[Trace]) -> bool:
+    hosts = {process.host for part in parts for process in part.processes}
+    return len(parts) == 1 or (len(hosts) == 1 and hosts != {""})
 
 
 def rank_in_name(file: Path) -> int | None:

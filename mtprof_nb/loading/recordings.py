@@ -21,7 +21,8 @@ def load(path: PathLike | Iterable[PathLike], *, partial: bool = False) -> Recor
     """A recording from a file that `save()` wrote, or from a Chrome trace of Kineto or Ascend, `.json` or `.json.gz`.
 
     `path` may also be a list of files, a pattern such as `"runs/*.json.gz"`, or a folder. Many files are the processes
-    of one recording. Their ranks are those that the files tell, else those in their names, else their order.
+    of one recording. Their ranks are those that the files tell, else those in their names, else their order; clocks of
+    several machines are aligned on the ends of collectives.
 
     `LoadError` says what is wrong with a file that cannot be read. With `partial=True`, what can be read of a damaged
     Chrome trace is loaded, and a note says what is missing; a damaged `.mtp` file cannot be read in part.
@@ -32,7 +33,7 @@ def load(path: PathLike | Iterable[PathLike], *, partial: bool = False) -> Recor
     with progress_bar(f"loading {title}") as progress:
         shares = _shares(files, progress)
         traces = [_read(file, are_own, partial, share) for file, share in zip(files, shares, strict=True)]
-    trace = joined(files, traces, list, by_order=not are_own)
+    trace = joined(files, traces, reading.align, by_order=not are_own)
     return Recording(trace if are_own or trace.label else replace(trace, label=title))
 
 

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -295,7 +295,7 @@ def test_windows_that_touch_are_one_process():
 def test_clocks_are_aligned_between_processes_once_their_windows_are_together():
     seen: list[list[int]] = []
 
-    def align(parts: list[Trace]) -> list[Trace]:
+    def align(parts: Sequence[Trace]) -> list[Trace]:
         seen.append([len(part) for part in parts])
         return [replace(part, notes=("aligned",)) for part in parts]
 
@@ -307,6 +307,28 @@ def test_clocks_are_aligned_between_processes_once_their_windows_are_together():
     )
 
     assert (seen, whole.notes) == ([[2, 1]], ("aligned",))
+
+
+def test_processes_of_one_host_have_one_clock():
+    def align(parts: Sequence[Trace]) -> list[Trace]:
+        raise AssertionError(parts)
+
+    both = joined(
+        [Path("a"), Path("b")], [trace_of("a", pid=1, host="x"), trace_of("b", pid=2, host="x")], align, by_order=False
+    )
+
+    assert names(both) == ["a", "b"]
+
+
+def test_two_hosts_are_aligned_on_their_collectives(tmp_path):
+    for rank, late in ((0, 0), (1, 7_000_000)):
+        ends = [late + 100_000 * number for number in (1, 2, 3)]
+        rows = [event("gloo:all_reduce", end - 10_000 * (rank + 1), end, kind="scope") for end in ends]
+        Recording(make_trace(rows, pid=1, rank=rank, host=f"node{rank}")).save(tmp_path / f"{rank}.mtp")
+    trace = mtp.load(tmp_path).trace
+
+    assert sorted(trace.end_ns.tolist()) == [100_000, 100_000, 200_000, 200_000, 300_000, 300_000]
+    assert "1 of 2 clocks moved: the ends of 3 collectives" in trace.notes[0]
 
 
 @pytest.fixture
