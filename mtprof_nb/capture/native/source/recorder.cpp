@@ -1,24 +1,170 @@
-// Extension module `_mtprof_recorder`.
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+// The module `_mtprof_recorder`: records the ops of PyTorch through its public observer interface.
+#include "memory.h"
+#include "observer.h"
+#include "readout.h"
 
-#include <ATen/record_function.h>
-
+namespace mtprof {
 namespace {
 
-PyObject* callbacks_are_installed(PyObject*, PyObject*) {
-  return PyBool_FromLong(at::hasGlobalCallbacks());
+void forget_threads(Recording& recording, std::vector<TakenThread>* taken) {
+  for (ThreadRecords* records : recording.threads) {
+    records->lock.lock();
+    if (taken != nullptr) {
+      taken->push_back({records->native_id, records->torch_id, records->dropped, std::move(records->rows),
+                        std::move(records->blocks)});
+    }
+    records->rows = Chunks<Row>();
+    records->blocks = Chunks<Block>();
+    records->recording = nullptr;
+    const bool is_last = is_unused(*records);
+    records->lock.unlock();
+    if (is_last) {
+      delete records;
+    }
+  }
+}
+
+// End the recording and return it, or nullptr where there is none.
+Recording* end_recording(std::vector<TakenThread>* taken) {
+  State& process = state();
+  Recording* recording = nullptr;
+  std::lock_guard<std::mutex> held(process.mutex);
+  recording = process.recording;
+  if (recording == nullptr) {
+    return nullptr;
+  }
+  process.generation.store(0);
+  process.recording = nullptr;
+  at::removeCallback(process.handle);
+  NotingAllocator::instance().remove();
+  forget_threads(*recording, taken);
+  return recording;
+}
+
+void wait_for_learners(const Recording& recording) {
+  while (recording.learners.load() > 0) {
+    std::this_thread::yield();
+  }
+}
+
+PyObject* start(PyObject*, PyObject* arguments, PyObject* keywords) {
+  static const char* names[] = {"with_inputs", "with_stacks", "with_memory", "with_ids", "max_events",
+                                "module_call", "outermost",   nullptr};
+  int with_inputs = 0, with_stacks = 0, with_memory = 0, with_ids = 0;
+  long long max_events = 0;
+  PyObject *module_call = Py_None, *outermost = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "ppppL|OO", const_cast<char**>(names), &with_inputs,
+                                   &with_stacks, &with_memory, &with_ids, &max_events, &module_call, &outermost)) {
+    return nullptr;
+  }
+  Options options;
+  options.with_inputs = with_inputs;
+  options.with_stacks = with_stacks;
+  options.with_memory = with_memory;
+  options.with_ids = with_ids;
+  options.max_events = max_events;
+  options.known.module_call = PyCode_Check(module_call) ? reinterpret_cast<PyCodeObject*>(module_call) : nullptr;
+  options.known.outermost = PyCode_Check(outermost) ? reinterpret_cast<PyCodeObject*>(outermost) : nullptr;
+  State& process = state();
+  std::lock_guard<std::mutex> held(process.mutex);
+  if (process.recording != nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "the recorder is recording already: stop it first");
+    return nullptr;
+  }
+  process.recording = new Recording(options);
+  process.handle = at::addGlobalCallback(
+      at::RecordFunctionCallback(&enter, &leave).needsInputs(options.with_inputs).needsIds(options.with_ids));
+  if (options.with_memory) {
+    NotingAllocator::instance().install();
+  }
+  process.generation.store(++process.last_generation);
+  Py_RETURN_NONE;
+}
+
+Owned read_out(Recording& recording, std::vector<TakenThread>& taken, int64_t ended) {
+  Owned found(PyDict_New());
+  std::vector<PlacedRow> rows;
+  std::vector<PlacedBlock> blocks;
+  Py_BEGIN_ALLOW_THREADS;
+  rows = ordered_rows(taken, ended);
+  blocks = own_blocks(taken);
+  Py_END_ALLOW_THREADS;
+  read_rows(rows, recording.options, found);
+  read_blocks(blocks, found);
+  read_stacks(recording.stacks, found);
+  read_texts(recording.names, found, "names", [](const std::string& text) { return text_object(text); });
+  read_texts(recording.forms, found, "forms", [](const std::string& text) { return forms_object(text); });
+  read_texts(recording.values, found, "value_texts", [](const std::string& text) { return text_object(values_text(text)); });
+  read_texts(recording.extras, found, "extras", [](const std::string& text) { return text_object(text); });
+  read_texts(recording.addresses, found, "address_lists", [](const std::string& text) { return addresses_object(text); });
+  set_item(found, "threads", threads_object(taken));
+  return found;
+}
+
+PyObject* stop(PyObject*, PyObject*) {
+  std::vector<TakenThread> taken;
+  Recording* recording = nullptr;
+  const int64_t ended = now_ns();
+  Py_BEGIN_ALLOW_THREADS;  // a thread may be waiting for the GIL inside an op
+  recording = end_recording(&taken);
+  if (recording != nullptr) {
+    wait_for_learners(*recording);
+  }
+  Py_END_ALLOW_THREADS;
+  if (recording == nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "the recorder is not recording: start it first");
+    return nullptr;
+  }
+  PyObject* found = nullptr;
+  try {
+    found = read_out(*recording, taken, ended).take();
+  } catch (const std::exception& error) {
+    if (!PyErr_Occurred()) {
+      PyErr_SetString(PyExc_MemoryError, "not enough memory to read the recording");
+    }
+  }
+  recording->stacks.close();
+  delete recording;
+  return found;
+}
+
+// In a forked child: other threads are gone and may have held any lock, so nothing is freed.
+PyObject* abandon(PyObject*, PyObject*) {
+  State& process = state();
+  process.generation.store(0);
+  if (process.recording != nullptr) {
+    process.recording = nullptr;
+    at::removeCallback(process.handle);
+    NotingAllocator::instance().remove();
+    thread_holder.records = nullptr;
+  }
+  Py_RETURN_NONE;
+}
+
+PyObject* is_recording(PyObject*, PyObject*) {
+  return PyBool_FromLong(state().generation.load() != 0);
 }
 
 PyMethodDef methods[] = {
-    {"callbacks_are_installed", callbacks_are_installed, METH_NOARGS, "Whether any observer listens to all threads."},
+    {"start", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)(void)>(start)), METH_VARARGS | METH_KEYWORDS,
+     "Record from now on."},
+    {"stop", stop, METH_NOARGS, "End the recording and return its columns."},
+    {"abandon", abandon, METH_NOARGS, "In a forked child: end the recording there and keep nothing."},
+    {"is_recording", is_recording, METH_NOARGS, "Whether a recording is active."},
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef module = {PyModuleDef_HEAD_INIT, "_mtprof_recorder", nullptr, -1, methods};
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_mtprof_recorder", "Records the ops of PyTorch.", -1, methods,
+                          nullptr, nullptr, nullptr, nullptr};
 
-} // namespace
+}  // namespace
+}  // namespace mtprof
 
 PyMODINIT_FUNC PyInit__mtprof_recorder() {
-  return PyModule_Create(&module);
+  PyObject* module = PyModule_Create(&mtprof::definition);
+  if (module != nullptr && PyModule_AddIntConstant(module, "reads_frames", MTPROF_READS_FRAMES) < 0) {
+    Py_DECREF(module);
+    return nullptr;
+  }
+  return module;
 }

@@ -1,0 +1,216 @@
+// The callbacks that torch runs around every op and scope.
+#pragma once
+
+#include <ATen/record_function.h>
+
+#if __has_include(<torch/csrc/distributed/c10d/ParamCommsUtils.hpp>)
+#include <torch/csrc/distributed/c10d/ParamCommsUtils.hpp>
+#define MTPROF_HAS_COLLECTIVES 1
+#endif
+
+#include "decoding.h"
+#include "recording.h"
+
+namespace mtprof {
+
+// Torch's helpers of `record_function`: the scope that they open is recorded, they are not.
+constexpr char kHelper[] = "profiler::_record_function";
+constexpr char kOptimizerStep[] = "Optimizer.step#";
+
+inline bool starts_with(const std::string& text, const char* prefix) {
+  return text.compare(0, std::strlen(prefix), prefix) == 0;
+}
+
+// Leads from the start of an op to its end, which may be on another thread.
+struct OpContext : at::ObserverContext {
+  OpContext(ThreadRecords* owner, Row* begun) : records(owner), row(begun), generation(owner->generation) {}
+
+  ThreadRecords* records;
+  Row* row;
+  uint64_t generation;
+};
+
+inline std::string quoted(const std::string& json) {
+  return json_text(json);
+}
+
+// The facts of a collective as a JSON object, whose values are JSON texts, as torch's profiler has them; "" for none.
+inline std::string collective_facts() {
+#ifdef MTPROF_HAS_COLLECTIVES
+  const auto* facts = dynamic_cast<const torch::ParamCommsDebugInfo*>(
+      c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PARAM_COMMS_INFO));
+  if (facts == nullptr) {
+    return "";
+  }
+  std::string ranks = "[";
+  for (const int64_t rank : facts->getGroupRanks()) {
+    ranks += (ranks.size() > 1 ? ", " : "") + std::to_string(rank);
+  }
+  const std::string name = quoted(json_text(facts->getCollectiveName()));
+  const std::string type = quoted(json_text(c10::toString(facts->getDType())));
+  return "{\"Collective name\":" + name + ",\"dtype\":" + type +
+         ",\"In msg nelems\":\"" + std::to_string(facts->getInMessageNelems()) +
+         "\",\"Out msg nelems\":\"" + std::to_string(facts->getOutMessageNelems()) +
+         "\",\"Group size\":\"" + std::to_string(facts->getWorldSize()) +
+         "\",\"Process Group Name\":" + quoted(json_text(facts->getProcessGroupName())) +
+         ",\"Process Group Description\":" + quoted(json_text(facts->getProcessGroupDesc())) +
+         ",\"Process Group Ranks\":\"" + ranks + "]\",\"Rank\":\"" + std::to_string(facts->getRank()) + "\"}";
+#else
+  return "";
+#endif
+}
+
+inline void read_keywords(const at::RecordFunction& function, std::string& text) {
+  for (const auto& [key, value] : function.kwinputs()) {
+    text.push_back('k');
+    append_number(text, static_cast<uint32_t>(key.size()));
+    text += key;
+    append_keyword(text, value);
+  }
+}
+
+inline void read_inputs(const at::RecordFunction& function, const std::string& name, ThreadRecords& records, Row& row) {
+  Recording& recording = *records.recording;
+  records.form_text.clear();
+  records.values_text.clear();
+  InputDevice device;
+  for (const c10::IValue& value : function.inputs()) {
+    append_form(records.form_text, value, device);
+    append_value(records.values_text, value);
+  }
+  if (name.find("::") == std::string::npos) {  // ops have no keywords, and asking for them takes time
+    read_keywords(function, records.values_text);
+  }
+  row.device_type = device.type;
+  row.device_index = device.index;
+  row.form = records.forms.entry(recording.forms, records.form_text.data(), records.form_text.size()).number;
+  if (!records.values_text.empty()) {
+    row.values = records.values.entry(recording.values, records.values_text.data(), records.values_text.size()).number;
+  }
+  if (records.optimizer_steps > 0) {
+    records.addresses_text.clear();
+    for (const c10::IValue& value : function.inputs()) {
+      append_addresses(records.addresses_text, value);
+    }
+    row.addresses =
+        records.addresses.entry(recording.addresses, records.addresses_text.data(), records.addresses_text.size()).number;
+  }
+}
+
+// The stack of the calling thread. Gives up the lock where it has to wait for the GIL; false where it was lost then.
+inline bool read_stack(ThreadRecords& records, int32_t& found) {
+  Recording* recording = records.recording;
+  const uint64_t generation = records.generation;
+  bool is_unknown = false;
+  found = records.stack.node(recording->stacks, is_unknown);
+  if (!is_unknown) {
+    return true;
+  }
+  records.open++;  // keeps the object alive
+  records.lock.unlock();
+  bool is_learnt = false;
+  {
+    // The recording lives while its generation does, or while `stop` waits for this mutex.
+    std::unique_lock<std::mutex> held(state().mutex);
+    is_learnt = state().generation.load(std::memory_order_relaxed) == generation;
+    if (is_learnt) {
+      recording->learners++;
+    }
+  }
+  if (is_learnt) {
+    recording->stacks.learn(records.stack.frames());
+    recording->learners--;
+  }
+  records.lock.lock();
+  records.open--;
+  if (records.generation != generation || records.recording == nullptr) {
+    return false;
+  }
+  is_unknown = false;
+  found = records.stack.node(recording->stacks, is_unknown);
+  return true;
+}
+
+inline std::unique_ptr<at::ObserverContext> enter_op(const at::RecordFunction& function) {
+  ThreadRecords* records = locked_records();
+  if (records == nullptr) {
+    return nullptr;
+  }
+  std::unique_lock<SpinLock> held(records->lock, std::adopt_lock);
+  Recording* recording = records->recording;
+  const char* text = function.name();
+  const Interner::Entry name = records->names.entry(recording->names, text, std::strlen(text));
+  if (starts_with(*name.text, kHelper) || !may_add(*records)) {
+    return nullptr;
+  }
+  int32_t stack = -1;
+  if (recording->options.with_stacks) {
+    records->stack.read(recording->options.known);
+    if (!read_stack(*records, stack)) {
+      return nullptr;
+    }
+  }
+  Row* row = records->rows.add();
+  *row = Row{0, 0, function.seqNr(), 0, records->running, name.number, -1, -1, stack,
+             static_cast<int32_t>(function.forwardThreadId()), -1, -1,
+             static_cast<uint8_t>(function.scope()), 0, 0, 0};
+  if (recording->options.with_inputs) {
+    read_inputs(function, *name.text, *records, *row);
+  }
+  if (recording->options.with_ids) {
+    row->handle = function.handle();
+  }
+  if (function.isNcclMeta()) {
+    const std::string facts = collective_facts();
+    row->extra = facts.empty() ? -1 : recording->extras.entry(facts.data(), facts.size()).number;
+  }
+  if (function.scope() == at::RecordScope::USER_SCOPE && starts_with(*name.text, kOptimizerStep)) {
+    row->flags |= kIsOptimizer;
+    ++records->optimizer_steps;
+  }
+  auto context = std::make_unique<OpContext>(records, row);
+  records->running = row;
+  ++records->open;
+  row->start = now_ns();
+  return context;
+}
+
+inline void leave_op(const at::RecordFunction& function, OpContext* context) {
+  const int64_t moment = now_ns();
+  ThreadRecords* records = context->records;
+  records->lock.lock();
+  if (records->generation == context->generation && records->recording != nullptr) {
+    Row* row = context->row;
+    row->end = moment;
+    if (function.isAsync() || records != thread_holder.records) {
+      row->flags |= kIsAsync;
+    }
+    records->optimizer_steps -= (row->flags & kIsOptimizer) != 0;
+    while (records->running != nullptr && records->running->end != 0) {
+      records->running = records->running->parent;
+    }
+  }
+  --records->open;
+  const bool is_last = is_unused(*records);
+  records->lock.unlock();
+  if (is_last) {
+    delete records;
+  }
+}
+
+// No failure of ours may reach the user's op.
+inline std::unique_ptr<at::ObserverContext> enter(const at::RecordFunction& function) {
+  try {
+    return enter_op(function);
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+inline void leave(const at::RecordFunction& function, at::ObserverContext* context) {
+  if (context != nullptr) {
+    leave_op(function, static_cast<OpContext*>(context));
+  }
+}
+
+}  // namespace mtprof

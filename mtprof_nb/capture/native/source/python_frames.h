@@ -1,0 +1,86 @@
+// The Python frames of the calling thread, read without the GIL.
+//
+// A thread that is inside an op changes none of its own frames, so it may read them whether it holds the GIL or not.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#define MTPROF_READS_FRAMES (PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030E0000)
+
+#if MTPROF_READS_FRAMES
+#ifndef Py_BUILD_CORE
+#define Py_BUILD_CORE 1
+#endif
+#include <internal/pycore_frame.h>
+#endif
+
+#include <cstdint>
+#include <vector>
+
+namespace mtprof {
+
+// Where a frame is: its code, the instruction, and the module whose call it is (nullptr for other functions).
+struct FramePosition {
+  PyCodeObject* code;
+  const void* module;
+  int32_t instruction;
+
+  bool operator==(const FramePosition& other) const {
+    return code == other.code && instruction == other.instruction && module == other.module;
+  }
+};
+
+// Which frames mean something: the code of `Module.__call__`, and code whose callers are not the user's.
+struct KnownCode {
+  PyCodeObject* module_call = nullptr;
+  PyCodeObject* outermost = nullptr;
+};
+
+#if MTPROF_READS_FRAMES
+
+inline _PyInterpreterFrame* innermost_frame() {
+  PyThreadState* state = PyGILState_GetThisThreadState();
+  if (state == nullptr) {
+    return nullptr;
+  }
+#if PY_VERSION_HEX >= 0x030D0000
+  return state->current_frame;
+#else
+  return state->cframe == nullptr ? nullptr : state->cframe->current_frame;
+#endif
+}
+
+inline PyCodeObject* code_of(_PyInterpreterFrame* frame) {
+#if PY_VERSION_HEX >= 0x030D0000
+  return reinterpret_cast<PyCodeObject*>(frame->f_executable);
+#else
+  return frame->f_code;
+#endif
+}
+
+// Fill `found` with the frames of this thread, innermost first.
+inline void walk(const KnownCode& known, std::vector<FramePosition>& found) {
+  found.clear();
+  for (_PyInterpreterFrame* frame = innermost_frame(); frame != nullptr; frame = frame->previous) {
+    if (_PyFrame_IsIncomplete(frame)) {
+      continue;
+    }
+    PyCodeObject* code = code_of(frame);
+    const void* module = code == known.module_call ? frame->localsplus[0] : nullptr;
+    found.push_back({code, module, static_cast<int32_t>(_PyInterpreterFrame_LASTI(frame) * sizeof(_Py_CODEUNIT))});
+    if (code == known.outermost) {
+      break;
+    }
+  }
+}
+
+#else
+
+inline void walk(const KnownCode&, std::vector<FramePosition>& found) {
+  found.clear();
+}
+
+#endif
+
+}  // namespace mtprof

@@ -1,0 +1,248 @@
+// The columns of a recording that has ended, as Python objects.
+#pragma once
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "decoding.h"
+#include "recording.h"
+
+namespace mtprof {
+
+// A column of numbers, which numpy reads from a bytearray without a copy.
+template <typename Number>
+class Column {
+ public:
+  explicit Column(size_t count)
+      : bytes_(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(count * sizeof(Number)))),
+        numbers_(reinterpret_cast<Number*>(PyByteArray_AS_STRING(bytes_.get()))) {}
+
+  Number& operator[](size_t position) {
+    return numbers_[position];
+  }
+
+  void into(const Owned& dictionary, const char* name) {
+    if (PyDict_SetItemString(dictionary.get(), name, bytes_.get()) < 0) {
+      throw std::bad_alloc();
+    }
+  }
+
+ private:
+  Owned bytes_;
+  Number* numbers_;
+};
+
+// The records of one thread, taken out of it.
+struct TakenThread {
+  int64_t native_id;
+  uint64_t torch_id;
+  int64_t dropped;
+  Chunks<Row> rows;
+  Chunks<Block> blocks;
+};
+
+struct PlacedRow {
+  Row* row;
+  int32_t thread;
+};
+
+// All rows in order of their start; of one moment, the longer one first.
+inline std::vector<PlacedRow> ordered_rows(std::vector<TakenThread>& threads, int64_t ended) {
+  std::vector<PlacedRow> found;
+  auto comes_first = [](const PlacedRow& one, const PlacedRow& other) {
+    return one.row->start != other.row->start ? one.row->start < other.row->start : one.row->end > other.row->end;
+  };
+  for (size_t thread = 0; thread < threads.size(); ++thread) {
+    const auto middle = static_cast<std::ptrdiff_t>(found.size());
+    threads[thread].rows.each([&](Row& row) {
+      if (row.start == 0) {  // its beginning failed
+        return;
+      }
+      row.end = row.end == 0 ? std::max(ended, row.start) : row.end;
+      found.push_back({&row, static_cast<int32_t>(thread)});
+    });
+    if (!std::is_sorted(found.begin() + middle, found.end(), comes_first)) {
+      std::stable_sort(found.begin() + middle, found.end(), comes_first);
+    }
+    std::inplace_merge(found.begin(), found.begin() + middle, found.end(), comes_first);
+  }
+  return found;
+}
+
+inline void read_rows(const std::vector<PlacedRow>& rows, const Options& options, const Owned& found) {
+  const size_t count = rows.size();
+  Column<int64_t> start(count), duration(count), sequence_nr(count), handle(options.with_ids ? count : 0);
+  Column<int32_t> name(count), form(count), values(count), stack(count), forward_thread(count), addresses(count);
+  Column<int32_t> extra(count), thread(count);
+  Column<int8_t> scope(count), flags(count), device_type(count), device_index(count);
+  for (size_t position = 0; position < count; ++position) {
+    Row& row = *rows[position].row;
+    start[position] = row.start;
+    duration[position] = row.end - row.start;
+    sequence_nr[position] = row.sequence_nr;
+    name[position] = row.name;
+    form[position] = row.form;
+    values[position] = row.values;
+    stack[position] = row.stack;
+    forward_thread[position] = row.forward_thread;
+    addresses[position] = row.addresses;
+    extra[position] = row.extra;
+    thread[position] = rows[position].thread;
+    scope[position] = static_cast<int8_t>(row.scope);
+    flags[position] = static_cast<int8_t>(row.flags);
+    device_type[position] = row.device_type;
+    device_index[position] = row.device_index;
+    if (options.with_ids) {
+      handle[position] = static_cast<int64_t>(row.handle);
+    }
+    row.handle = position;  // from here on: where it is
+  }
+  start.into(found, "start");
+  duration.into(found, "duration");
+  sequence_nr.into(found, "sequence_nr");
+  handle.into(found, "handle");
+  name.into(found, "name");
+  form.into(found, "form");
+  values.into(found, "values");
+  stack.into(found, "stack");
+  forward_thread.into(found, "forward_thread");
+  addresses.into(found, "addresses");
+  extra.into(found, "extra");
+  thread.into(found, "thread");
+  scope.into(found, "scope");
+  flags.into(found, "flags");
+  device_type.into(found, "device_type");
+  device_index.into(found, "device_index");
+}
+
+struct PlacedBlock {
+  Block block;
+  int32_t thread;
+};
+
+// Allocations, and the releases of the blocks that were allocated during the recording, in order of time.
+inline std::vector<PlacedBlock> own_blocks(std::vector<TakenThread>& threads) {
+  std::vector<PlacedBlock> all;
+  for (size_t thread = 0; thread < threads.size(); ++thread) {
+    threads[thread].blocks.each([&](Block& block) { all.push_back({block, static_cast<int32_t>(thread)}); });
+  }
+  auto earlier = [](const PlacedBlock& one, const PlacedBlock& other) { return one.block.time < other.block.time; };
+  if (!std::is_sorted(all.begin(), all.end(), earlier)) {
+    std::stable_sort(all.begin(), all.end(), earlier);
+  }
+  std::unordered_map<uint64_t, int64_t> held;
+  std::vector<PlacedBlock> found;
+  found.reserve(all.size());
+  for (PlacedBlock& placed : all) {
+    Block& block = placed.block;
+    if (block.nbytes > 0) {
+      held[block.address] = block.nbytes;
+    } else {
+      auto known = held.find(block.address);
+      if (known == held.end()) {
+        continue;
+      }
+      block.nbytes = -known->second;
+      held.erase(known);
+    }
+    found.push_back(placed);
+  }
+  return found;
+}
+
+inline int32_t position_of(const Row* row) {
+  while (row != nullptr && ((row->flags & kIsAsync) != 0 || row->start == 0)) {
+    row = row->parent;
+  }
+  return row == nullptr ? -1 : static_cast<int32_t>(row->handle);
+}
+
+inline void read_blocks(const std::vector<PlacedBlock>& blocks, const Owned& found) {
+  const size_t count = blocks.size();
+  Column<int64_t> time(count), address(count), nbytes(count), total(count);
+  Column<int32_t> event(count), thread(count);
+  int64_t sum = 0;
+  for (size_t position = 0; position < count; ++position) {
+    const Block& block = blocks[position].block;
+    sum += block.nbytes;
+    time[position] = block.time;
+    address[position] = static_cast<int64_t>(block.address);
+    nbytes[position] = block.nbytes;
+    total[position] = sum;
+    event[position] = position_of(block.row);
+    thread[position] = blocks[position].thread;
+  }
+  time.into(found, "block_time");
+  address.into(found, "block_address");
+  nbytes.into(found, "block_nbytes");
+  total.into(found, "block_total");
+  event.into(found, "block_event");
+  thread.into(found, "block_thread");
+}
+
+inline void set_item(const Owned& dictionary, const char* name, Owned value) {
+  if (PyDict_SetItemString(dictionary.get(), name, value.get()) < 0) {
+    throw std::bad_alloc();
+  }
+}
+
+template <typename Function>
+void read_texts(Interner& table, const Owned& found, const char* name, Function&& make) {
+  Owned list(PyList_New(0));
+  const size_t count = table.size();
+  for (size_t number = 0; number < count; ++number) {
+    append_to(list, make(table.text(number)));
+  }
+  set_item(found, name, std::move(list));
+}
+
+inline Owned addresses_object(const std::string& text) {
+  Reader reader(text);
+  Owned inputs(PyList_New(0));
+  while (!reader.is_done()) {
+    append_to(inputs, numbers_object(reader, reader.number<uint32_t>()));
+  }
+  return as_tuple(inputs);
+}
+
+// The nodes of the stack tree: parent, code, line (-1: none) and module of each; and the codes and modules.
+inline void read_stacks(StackTree& stacks, const Owned& found) {
+  const auto& nodes = stacks.nodes();
+  Column<int32_t> parent(nodes.size()), code(nodes.size()), line(nodes.size()), instruction(nodes.size());
+  Column<int32_t> module(nodes.size());
+  for (size_t number = 0; number < nodes.size(); ++number) {
+    const StackNode& node = nodes[number];
+    parent[number] = node.parent;
+    code[number] = node.code;
+    instruction[number] = node.instruction;
+    line[number] = PyCode_Addr2Line(stacks.codes()[static_cast<size_t>(node.code)], node.instruction);
+    module[number] = node.module;
+  }
+  parent.into(found, "node_parent");
+  code.into(found, "node_code");
+  line.into(found, "node_line");
+  instruction.into(found, "node_instruction");
+  module.into(found, "node_module");
+  Owned codes(PyList_New(0)), modules(PyList_New(0));
+  for (PyCodeObject* one : stacks.codes()) {
+    Py_INCREF(one);
+    append_to(codes, Owned(reinterpret_cast<PyObject*>(one)));
+  }
+  for (const CalledModule& one : stacks.modules()) {
+    append_to(modules, Owned(Py_BuildValue("(ks)", reinterpret_cast<unsigned long>(one.address), one.type->tp_name)));
+  }
+  set_item(found, "codes", std::move(codes));
+  set_item(found, "modules", std::move(modules));
+}
+
+inline Owned threads_object(const std::vector<TakenThread>& threads) {
+  Owned list(PyList_New(0));
+  for (const TakenThread& one : threads) {
+    append_to(list, Owned(Py_BuildValue("(LKL)", static_cast<long long>(one.native_id),
+                                        static_cast<unsigned long long>(one.torch_id),
+                                        static_cast<long long>(one.dropped))));
+  }
+  return list;
+}
+
+}  // namespace mtprof

@@ -1,0 +1,172 @@
+// The recording that is active, and how threads take part in it.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+#include <time.h>
+
+#include <ATen/record_function.h>
+
+#include "records.h"
+
+namespace mtprof {
+
+struct Options {
+  bool with_inputs = false;
+  bool with_stacks = false;
+  bool with_memory = false;
+  bool with_ids = false;
+  int64_t max_events = 0;
+  KnownCode known;
+};
+
+// Tables of one recording, and the threads that take part.
+class Recording {
+ public:
+  explicit Recording(const Options& chosen) : options(chosen), remaining(chosen.max_events) {}
+
+  const Options options;
+  std::atomic<int64_t> remaining;
+  std::atomic<bool> is_full{false};
+  Interner names, forms, values, addresses, extras;
+  StackTree stacks;
+  std::vector<ThreadRecords*> threads;  // guarded by the mutex of `State`
+  // How many threads are waiting for the GIL to make code known; the recording is not deleted meanwhile.
+  std::atomic<int> learners{0};
+};
+
+// Of the process; never destroyed, because memory that was allocated during a recording may be released at any time.
+struct State {
+  std::mutex mutex;
+  // Changes with each start and stop; 0 while nothing is recorded.
+  std::atomic<uint64_t> generation{0};
+  uint64_t last_generation = 0;
+  Recording* recording = nullptr;
+  at::CallbackHandle handle = at::INVALID_CALLBACK_HANDLE;
+};
+
+inline State& state() {
+  static State* const found = new State();
+  return *found;
+}
+
+// Nanoseconds of the clock that `time.perf_counter_ns` reads.
+inline int64_t now_ns() {
+  struct timespec moment;
+  clock_gettime(CLOCK_MONOTONIC, &moment);
+  return static_cast<int64_t>(moment.tv_sec) * 1000000000 + moment.tv_nsec;
+}
+
+inline int64_t native_thread_id() {
+#if defined(__linux__)
+  return static_cast<int64_t>(syscall(SYS_gettid));
+#elif defined(__APPLE__)
+  uint64_t found = 0;
+  pthread_threadid_np(nullptr, &found);
+  return static_cast<int64_t>(found);
+#else
+  return static_cast<int64_t>(PyThread_get_thread_native_id());
+#endif
+}
+
+// Call under the lock after a change: true for the one change after which nobody refers to `records`.
+inline bool is_unused(const ThreadRecords& records) {
+  return records.is_orphan && records.open == 0 && records.recording == nullptr;
+}
+
+// Holds the records of a thread until it ends.
+struct ThreadHolder {
+  ThreadRecords* records = nullptr;
+  ~ThreadHolder();
+};
+
+inline thread_local ThreadHolder thread_holder;
+inline thread_local bool thread_has_ended = false;
+
+inline ThreadHolder::~ThreadHolder() {
+  thread_has_ended = true;
+  if (records != nullptr) {
+    records->lock.lock();
+    records->is_orphan = true;
+    const bool is_last = is_unused(*records);
+    records->lock.unlock();
+    if (is_last) {
+      delete records;
+    }
+  }
+}
+
+// The records of the calling thread in the recording of `generation`, locked; nullptr where that has ended.
+inline ThreadRecords* join(uint64_t generation) {
+  State& process = state();
+  std::lock_guard<std::mutex> held(process.mutex);
+  if (process.generation.load(std::memory_order_relaxed) != generation) {
+    return nullptr;
+  }
+  ThreadRecords*& records = thread_holder.records;
+  if (records == nullptr) {
+    records = new ThreadRecords();
+    records->native_id = native_thread_id();
+    records->torch_id = at::RecordFunction::currentThreadId();
+  }
+  records->lock.lock();
+  records->recording = process.recording;
+  records->generation = generation;
+  records->rows = Chunks<Row>();
+  records->blocks = Chunks<Block>();
+  records->running = nullptr;
+  records->quota = records->dropped = 0;
+  records->optimizer_steps = 0;
+  records->names.reset();
+  records->forms.reset();
+  records->values.reset();
+  records->addresses.reset();
+  records->stack.reset();
+  process.recording->threads.push_back(records);
+  return records;
+}
+
+// The records of the calling thread, locked; nullptr where nothing is recorded.
+inline ThreadRecords* locked_records() {
+  const uint64_t generation = state().generation.load(std::memory_order_acquire);
+  if (generation == 0 || thread_has_ended) {
+    return nullptr;
+  }
+  ThreadRecords* records = thread_holder.records;
+  if (records != nullptr) {
+    records->lock.lock();
+    if (records->generation == generation && records->recording != nullptr) {
+      return records;
+    }
+    records->lock.unlock();
+  }
+  return join(generation);
+}
+
+// Whether this thread may add a row; counts those that it may not add.
+inline bool may_add(ThreadRecords& records) {
+  if (records.quota > 0) {
+    --records.quota;
+    return true;
+  }
+  constexpr int64_t kMany = 1024;
+  std::atomic<int64_t>& remaining = records.recording->remaining;
+  // Near the limit rows are claimed one by one, so that no thread keeps some that another one needs.
+  const int64_t wanted = remaining.load(std::memory_order_relaxed) > 64 * kMany ? kMany : 1;
+  if (remaining.fetch_sub(wanted) >= wanted) {
+    records.quota = wanted - 1;
+    return true;
+  }
+  remaining.fetch_add(wanted);
+  records.recording->is_full.store(true, std::memory_order_relaxed);
+  ++records.dropped;
+  return false;
+}
+
+}  // namespace mtprof
