@@ -35,12 +35,14 @@ def link(
     forward_threads: ForwardThreads,
     counters: Mapping[int, int] = MappingProxyType({}),
     flows: Int32 | None = None,
+    in_module: Bool | None = None,
 ) -> NodeLinks:
     """Phases by enclosing scope and autograd's nodes; forward ops by thread and sequence number.
 
     `forward_threads` tells, for rows of nodes, the numbers of the threads that made them. `counters` has autograd's
     next number at the end of the recording, by native thread, as far as it is known. `flows` has the forward
-    op of each node for which another recorder found it, and -1 for all others.
+    op of each node for which another recorder found it, and -1 for all others. `in_module` has the events that ran
+    inside the call of a module, where there are no Python calls that show it.
 
     An op carries the number that the next node gets, whether it makes that node or not:
     - The forward op of a node is the last-starting op with the node's number that is no node itself.
@@ -70,7 +72,7 @@ def link(
     in_step = (around >= 0) & is_optimizer[around]
     is_backward = ((around >= 0) & ~in_step) | intervals.inside(_root_gradients(columns, is_engine))
     phase, undecided = phases(is_op, recorded, intervals.inside(is_loader), is_backward, in_step)
-    phase = settled(phase, undecided, intervals.inside(is_module))
+    phase = settled(phase, undecided, intervals.inside(is_module) if in_module is None else in_module)
     forward = np.where((node >= 0) & ~in_step, forward_of_node[node], -1).astype(np.int32)
     return NodeLinks(phase, forward, node)
 

@@ -31,6 +31,8 @@ class HookKind:
     runs_in_python: bool = False
     #: Whether hook `auto` takes it where its runtime is imported.
     is_default: bool = True
+    #: A function of a request, as "module:function": whether `auto` takes this hook before all others of its runtime.
+    is_preferred: str = ""
     #: Modules that run between an op and the hook: stacks leave their frames out.
     hidden_modules: tuple[str, ...] = ()
     #: Whether its scopes reach other listeners of torch, such as torch's own profiler.
@@ -46,14 +48,22 @@ class HookKind:
         if self.runtime and not self.runtime_is_imported and find_spec(self.runtime) is None:
             msg = f"hook {self.name!r} needs {self.runtime!r}, which is not installed: install it, or use hook='auto'"
             raise HookError(msg)
-        module, _, name = self.factory.partition(":")
-        return getattr(import_module(module), name)(request)
+        return _named(self.factory)(request)
+
+    def is_preferred_for(self, request: Any) -> bool:
+        """Whether `auto` takes this hook for `request` instead of the default one of its runtime."""
+        return bool(self.is_preferred) and self.runtime_is_imported and _named(self.is_preferred)(request)
 
     def cost_ns(self, recorded: object) -> int:
         """The estimate for an event with the flags of `recorded`."""
         usual = dict.fromkeys(("record_shapes", "profile_memory", "with_modules"), self.event_ns // 2)
         flag_ns = usual if self.flag_ns is None else self.flag_ns
         return self.event_ns + sum(ns for flag, ns in flag_ns.items() if getattr(recorded, flag))
+
+
+def _named(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 def _torch_devices(torch: Any) -> list[str]:
@@ -71,6 +81,17 @@ _TORCH_MODULES = ("torch._ops", "torch.utils._python_dispatch", "torch.autograd.
 HOOK_KINDS = {
     kind.name: kind
     for kind in (
+        HookKind(
+            "native",
+            "torch",
+            "mtprof_nb.capture.native.native_hook:NativeHook",
+            event_ns=250,
+            flag_ns={"record_shapes": 150, "profile_memory": 80, "with_stack": 100, "with_modules": 20},
+            is_default=False,
+            is_preferred="mtprof_nb.capture.native.native_hook:serves",
+            hidden_modules=_TORCH_MODULES,
+            reaches_torch=True,
+        ),
         HookKind(
             "kineto",
             "torch",
@@ -127,11 +148,17 @@ def default_hooks() -> list[HookKind]:
     return [kind for kind in HOOK_KINDS.values() if kind.is_default]
 
 
-def hooks_named(name: str) -> list[HookKind]:
-    """The hooks that `name` stands for; for `auto`, one for each runtime imported (perhaps none)."""
+def hooks_for(name: str, request: Any) -> list[HookKind]:
+    """The hooks that record `request` by the hook `name`; for `auto`, one for each runtime imported (perhaps none)."""
     if name == "auto":
-        return [kind for kind in default_hooks() if kind.runtime_is_imported]
+        return [preferred(kind, request) for kind in default_hooks() if kind.runtime_is_imported]
     if name not in HOOK_KINDS:
         msg = f"unknown hook {name!r}: use 'auto' or one of {', '.join(HOOK_KINDS)}"
         raise HookError(msg)
     return [HOOK_KINDS[name]]
+
+
+def preferred(kind: HookKind, request: Any) -> HookKind:
+    """The hook that `auto` takes for `request` in the place of `kind`, or `kind` itself."""
+    others = (one for one in HOOK_KINDS.values() if one.runtime == kind.runtime)
+    return next((one for one in others if one.is_preferred_for(request)), kind)

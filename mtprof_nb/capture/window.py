@@ -13,7 +13,7 @@ from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Hook, Request
 from mtprof_nb.capture.interrupts import run_all
-from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, default_hooks, hooks_named
+from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, default_hooks, hooks_for, preferred
 from mtprof_nb.capture.torch_scope import Together, torch_scope
 from mtprof_nb.model.trace import Int64, Trace
 
@@ -27,7 +27,9 @@ class Window:
 
     def __init__(self, hook: str, request: Request) -> None:
         self.request = request
-        self.hooks: dict[str, Hook] = {kind.name: kind.make(request) for kind in hooks_named(hook) or [SCOPES_ALONE]}
+        self.hooks: dict[str, Hook] = {
+            kind.name: kind.make(request) for kind in hooks_for(hook, request) or [SCOPES_ALONE]
+        }
         self._follows_imports = hook == "auto"
         self._beside: FollowedThreadsHook | None = None
         self._follow_threads()
@@ -68,8 +70,10 @@ class Window:
         """With hook `auto`, hook the runtimes that were imported since the start."""
         if not self._follows_imports:
             return
-        for kind in default_hooks():
-            if kind.name not in self.hooks and kind.runtime_is_imported:
+        hooked = {HOOK_KINDS[name].runtime for name in self.hooks if name in HOOK_KINDS}
+        for default in default_hooks():
+            if default.runtime not in hooked and default.runtime_is_imported:
+                kind = preferred(default, self.request)
                 self.hooks[kind.name] = hook = kind.make(self.request)
                 try:
                     hook.start()

@@ -20,14 +20,15 @@ from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto import kineto_tree
 from mtprof_nb.capture.kineto.busy_threads import Unfinished
 from mtprof_nb.capture.kineto.fast_scopes import FastScopes, with_inputs
+from mtprof_nb.capture.kineto.kineto_addresses import addresses_of_inputs, nodes_by_id, nodes_in_steps
 from mtprof_nb.capture.kineto.kineto_devices import read_devices, without_calls
 from mtprof_nb.capture.kineto.kineto_events import KinetoColumns, forward_threads, read_columns
 from mtprof_nb.capture.kineto.kineto_flops import kineto_flops
 from mtprof_nb.capture.kineto.kineto_inputs import read_extras, read_record_functions, read_shapes, read_values
-from mtprof_nb.capture.kineto.module_names import paths_of_modules
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
-from mtprof_nb.capture.kineto.optimizer_parameters import nodes_by_id, nodes_in_steps, updated_parameters
 from mtprof_nb.capture.kineto.own_python import own_python
+from mtprof_nb.capture.shared.module_names import paths_of_modules
+from mtprof_nb.capture.shared.optimizer_parameters import parameter_of, parameter_owners, updated_parameters
 from mtprof_nb.capture.shared.python_stacks import frames_of
 from mtprof_nb.errors import warn
 from mtprof_nb.model.device_facts import device_facts
@@ -181,7 +182,10 @@ def _parameters(
     # With Python calls in the tree, ops are not below the scope of their step.
     nodes = nodes_in_steps(results) if tree is None else nodes_by_id(tree.nodes, ids)
     ops = ThreadIntervals(columns.start_ns[rows], columns.end_ns[rows], made["track"][rows])
-    parameter[rows], names = updated_parameters(ops, [nodes.get(one) for one in ids], torch)
+    owners = parameter_owners(torch)
+    parameter[rows], names = updated_parameters(
+        ops, lambda row: parameter_of(addresses_of_inputs(nodes.get(ids[row])), owners)
+    )
     return {"parameter": parameter, "parameters": names}
 
 

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, count
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy.typing as npt
 from mtprof_nb.building.autograd_nodes import ForwardThreads
 from mtprof_nb.building.host_events import HostEvents
 from mtprof_nb.capture.kineto.busy_threads import Unfinished
+from mtprof_nb.capture.shared.thread_names import name_of_native_thread
 from mtprof_nb.model.intervals import order_of
 from mtprof_nb.model.schema import Bool, Int8, Int64
 from mtprof_nb.model.trace import Track
@@ -179,7 +179,7 @@ def read_columns(
         duration_ns=duration_ns,
         thread=thread.astype(np.int32),
         threads=tuple(
-            Track(tid, thread_names.get(tid) or _name_of_native_thread(tid), number=number)
+            Track(tid, thread_names.get(tid) or name_of_native_thread(tid), number=number)
             for tid, number in zip(native, kineto_threads.tolist(), strict=True)
         ),
         sequence_nr=read["sequence_nr"],
@@ -199,15 +199,6 @@ def _native_id(events: Sequence[Any], thread: Int64, number: int, first: int) ->
         return next((event.device_resource_id() for event in on_thread if event.device_type().name == "CPU"), 0)
     native_id: int = events[first].device_resource_id()
     return native_id
-
-
-def _name_of_native_thread(native_id: int) -> str:
-    """The system's name of a thread that Python did not start; "" where it is only the name of the process."""
-    try:
-        name = Path(f"/proc/self/task/{native_id}/comm").read_text().strip()
-        return "" if name == Path("/proc/self/comm").read_text().strip() else name
-    except OSError:
-        return ""
 
 
 def forward_threads(columns: KinetoColumns, kineto_event: Any) -> ForwardThreads:

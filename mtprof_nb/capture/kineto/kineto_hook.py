@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mtprof_nb.building.allocator_records import with_own_memory
 from mtprof_nb.capture.activities import available
 from mtprof_nb.capture.clock import WallClock
@@ -25,9 +23,11 @@ from mtprof_nb.capture.kineto.kineto_build import Noted, build_trace
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
 from mtprof_nb.capture.kineto.profile_slot import ProfileSlot
 from mtprof_nb.capture.kineto.tensor_operators import TensorOperators
+from mtprof_nb.capture.shared.switched_off import without_switched_off
+from mtprof_nb.capture.shared.thread_names import running_threads
 from mtprof_nb.errors import HookError, SessionError, warn
 from mtprof_nb.model.merge import merge
-from mtprof_nb.model.trace import SCOPE, Trace, empty_trace
+from mtprof_nb.model.trace import Trace, empty_trace
 
 
 class KinetoHook(Hook):
@@ -155,7 +155,7 @@ class KinetoHook(Hook):
                 "profiler at a time: profile without it, or use hook='dispatch'"
             )
         self._warn_of_missing_threads(trace)
-        trace = _without_switched_off(trace, self._cpu_switched)
+        trace = without_switched_off(trace, self._cpu_switched)
         return within_limits(trace, self._request.max_events, self._caps, is_full=self._is_full)
 
     def _finish(self) -> None:
@@ -256,9 +256,7 @@ class KinetoHook(Hook):
             self._torch.autograd._toggle_collection_dynamic(enable, torch_profiler.activities_of(self._torch, others))
 
     def _note_thread_names(self) -> None:
-        self._thread_names.update(
-            (thread.native_id, thread.name) for thread in threading.enumerate() if thread.native_id is not None
-        )
+        self._thread_names |= running_threads()
 
     def _warn_of_jump(self) -> None:
         outcome = "durations and stacks are lost, record again" if self._wall.has_turned else "times were put right"
@@ -269,12 +267,3 @@ class KinetoHook(Hook):
             remedy = "use a schedule" if any(cap.is_short for cap in self._caps) else "raise max_events"
             warn(f"other threads are missing in parts: memory use suggests that a limit was reached; {remedy}")
         self.threads.warn_of_missing()
-
-
-def _without_switched_off(trace: Trace, switched: list[tuple[int, bool]]) -> Trace:
-    """`trace` less the CPU ops that started while they were switched off."""
-    if not switched:
-        return trace
-    state = np.array([True] + [enabled for _, enabled in switched])
-    enabled = state[np.searchsorted([moment for moment, _ in switched], trace.start_ns, side="right")]
-    return trace.take(enabled | trace.on_device | (trace.kind == SCOPE))

@@ -68,7 +68,7 @@ class StackEntry:
         self.instruction = instruction
         self.inner = inner
         self.callers: dict[int, StackEntry] = {}
-        self.is_outermost = code is not None and _is_cell_runner(code)
+        self.is_outermost = code is not None and is_cell_runner(code)
 
 
 class Stacks:
@@ -96,7 +96,7 @@ class Stacks:
         return entry
 
 
-def _is_cell_runner(code: CodeType) -> bool:
+def is_cell_runner(code: CodeType) -> bool:
     """Whether this is IPython's function that runs a cell: none of its callers is the user's."""
     return code.co_name == "run_code" and Path(code.co_filename).name == "interactiveshell.py"
 

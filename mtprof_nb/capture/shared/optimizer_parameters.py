@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -13,64 +13,27 @@ from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.capture.shared.garbage_collector import living
 from mtprof_nb.model.trace import Int32
 
-_STEP = "Optimizer.step#"
-_TORCH_OP = 0
-#: How names of torch's ops and nodes begin; no optimizer step runs inside them.
-_OPS = ("aten::", "autograd::")
+#: Addresses of the tensors of one op: a group for each input that is a tensor or a list of them.
+Addresses = Iterable[Iterable[int]]
 
 
-def updated_parameters(ops: ThreadIntervals, nodes: list[Any], torch: Any) -> tuple[Int32, tuple[str, ...]]:
+def updated_parameters(ops: ThreadIntervals, own: Callable[[int], str | None]) -> tuple[Int32, tuple[str, ...]]:
     """The parameter that each op updates, as a position in the names that follow, or -1.
 
-    `ops` are by thread, each thread's in order of time, the outer one of two nested ops first. `nodes` has the node of
-    each in Kineto's tree, with its shapes; None where the tree has none.
-
-    Parameters and the state that optimizers keep for them are recognised by their memory. An op on a temporary belongs
-    to the parameter of the ops before and after it, if both have the same.
+    `ops` are by thread, each thread's in order of time, the outer one of two nested ops first. `own` tells the
+    parameter of the op at a position by its own inputs, None where they tell none. An op on a temporary belongs to the
+    parameter of the ops before and after it, if both have the same.
     """
-    owners = _owners(torch)
-    outermost = ops.outermost(np.ones(len(nodes), np.bool_))
+    outermost = ops.outermost(np.ones(len(ops), np.bool_))
     outer_ops, position = np.unique(outermost, return_inverse=True)
-    known = _between([_parameter(nodes[row], owners) for row in outer_ops.tolist()])
-    numbers, names = intern(known)
+    numbers, names = intern(_between([own(row) for row in outer_ops.tolist()]))
     return numbers[position], names
 
 
-def nodes_in_steps(results: Any) -> dict[int, Any]:
-    """Nodes of the ops under optimizer steps by correlation id, found without a walk through all other ops."""
-    steps = _optimizer_steps(results.experimental_event_tree())
-    return {node.correlation_id: node for step in steps for node in _with_inner(step)}
-
-
-def nodes_by_id(nodes: Iterable[Any], wanted: Iterable[int]) -> dict[int, Any]:
-    """Ops among `nodes` by correlation id, for the `wanted` ids."""
-    ids = set(wanted)
-    ops = (node for node in nodes if node.tag.value == _TORCH_OP)
-    return {found: node for node in ops if (found := node.correlation_id) in ids}
-
-
-def _optimizer_steps(nodes: Iterable[Any]) -> Iterator[Any]:
-    for node in nodes:
-        name = node.name
-        if name.startswith(_STEP):
-            yield node
-        elif not name.startswith(_OPS):
-            yield from _optimizer_steps(node.children)
-
-
-def _with_inner(node: Any) -> Iterator[Any]:
-    yield node
-    for child in node.children:
-        yield from _with_inner(child)
-
-
-def _parameter(node: Any, owners: dict[int, str]) -> str | None:
+def parameter_of(inputs: Addresses, owners: Mapping[int, str]) -> str | None:
     """The parameter that the first known input of an op belongs to; how many, for an op on many."""
-    if node is None:
-        return None
-    for value in node.extra_fields.inputs:
-        tensors = value if isinstance(value, list) else [value]
-        found = {owners.get(getattr(tensor, "storage_data_ptr", None) or 0) for tensor in tensors} - {None}
+    for addresses in inputs:
+        found = {owners[address] for address in addresses if address in owners}
         if len(found) > 1:
             return f"{len(found)} parameters"
         if found:
@@ -90,8 +53,8 @@ def _between(known: list[str | None]) -> list[str | None]:
     return filled
 
 
-def _owners(torch: Any) -> dict[int, str]:
-    """The parameter that each block of living memory belongs to, by its address."""
+def parameter_owners(torch: Any) -> dict[int, str]:
+    """The parameter that each block of living memory belongs to, by its address: its own, or the state kept for it."""
     modules, optimizers = living(torch.nn.Module, torch.optim.Optimizer)
     names = _names(modules)
     owners: dict[int, str] = {}

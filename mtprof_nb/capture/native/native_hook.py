@@ -1,0 +1,106 @@
+"""Hook `native`: our own recorder in C++, which PyTorch's dispatcher calls around every op."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from contextlib import AbstractContextManager
+from types import CodeType, FrameType
+from typing import Any
+
+from mtprof_nb.capture.activities import available
+from mtprof_nb.capture.hook import Hook, Request
+from mtprof_nb.capture.interrupts import interrupts_held_back
+from mtprof_nb.capture.native.native_trace import Ended, build_trace
+from mtprof_nb.capture.native.recorder_loading import recorder, why_not
+from mtprof_nb.capture.shared.python_stacks import is_cell_runner
+from mtprof_nb.capture.shared.switched_off import without_switched_off
+from mtprof_nb.capture.shared.thread_names import running_threads
+from mtprof_nb.errors import HookError, warn
+from mtprof_nb.model.trace import Trace, empty_trace
+
+
+def serves(request: Request) -> bool:
+    """Whether hook `auto` records PyTorch by this hook: it is built, and only the CPU is recorded."""
+    has_torch_options = request.experimental_config is not None or bool(request.activity_filters)
+    return available(request.activities) == {"CPU"} and not has_torch_options and recorder() is not None
+
+
+class NativeHook(Hook):
+    """One recording window of the native recorder. It sees the ops of all threads, with memory, shapes and stacks."""
+
+    def __init__(self, request: Request) -> None:
+        import torch
+
+        found = recorder()
+        if found is None:
+            msg = f"hook 'native' cannot record here: {why_not()}; or use hook='kineto'"
+            raise HookError(msg)
+        if "CPU" not in request.activities:
+            msg = f"hook 'native' records CPU ops alone, not {', '.join(sorted(request.activities))}: use hook='kineto'"
+            raise HookError(msg)
+        self._torch = torch
+        self._recorder = found
+        self._request = request
+        self._is_recording = False
+        self._thread_names: dict[int, str] = {}
+        #: When recording of CPU ops was switched on or off, and which.
+        self._switched: list[tuple[int, bool]] = []
+
+    def start(self) -> None:
+        """Record from here on."""
+        recorded = self._request.recorded
+        needs_stacks = recorded.with_stack or recorded.with_modules
+        if needs_stacks and not self._recorder.reads_frames:
+            version = f"{sys.version_info.major}.{sys.version_info.minor}"
+            warn(f"hook 'native' cannot read the stacks of Python {version}: lines and modules are missing")
+        self._thread_names = running_threads()
+        with interrupts_held_back():
+            self._recorder.start(
+                with_inputs=recorded.record_shapes or recorded.with_flops,
+                with_stacks=needs_stacks,
+                with_memory=recorded.profile_memory,
+                with_ids=self._request.has_execution_trace,
+                max_events=self._request.max_events,
+                module_call=self._torch.nn.Module.__call__.__code__,
+                outermost=_cell_runner(),
+            )
+            self._is_recording = True
+
+    def stop(self) -> Trace:
+        """The window's trace. Harmless after a failed start."""
+        with interrupts_held_back():
+            if not self._is_recording:
+                return empty_trace(recorded=self._request.recorded)
+            counter = self._torch.autograd._get_sequence_nr()
+            columns = self._recorder.stop()
+            self._is_recording = False
+        ended = Ended(self._thread_names | running_threads(), {threading.get_native_id(): counter})
+        trace = build_trace(columns, self._torch, self._request, ended)
+        if trace.dropped:
+            most = self._request.max_events
+            warn(f"recording stopped at max_events={most:,}: {trace.dropped:,} events are missing; raise max_events")
+        return without_switched_off(trace, self._switched)
+
+    def abandon(self) -> None:
+        if self._is_recording:
+            self._is_recording = False
+            self._recorder.abandon()
+
+    def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
+        """A scope by torch's own `record_function`, which other listeners of torch see too."""
+        scope: AbstractContextManager[Any] = self._torch.autograd.profiler.record_function(name, args)
+        return scope
+
+    def toggle(self, enable: bool, activities: frozenset[str]) -> None:
+        """Leave out, or keep, the ops that start from now on."""
+        if self._is_recording and "CPU" in activities:
+            self._switched.append((self._request.clock.now_ns(), enable))
+
+
+def _cell_runner() -> CodeType | None:
+    """IPython's code that runs a cell, where this thread is running one: stacks end there."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and not is_cell_runner(frame.f_code):
+        frame = frame.f_back
+    return None if frame is None else frame.f_code

@@ -1,0 +1,70 @@
+"""Stacks and modules of the native recorder: its numbered frames as files, lines and paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mtprof_nb.building.called_modules import CalledModule
+from mtprof_nb.building.interning import intern
+from mtprof_nb.capture.shared.module_names import paths_of_modules
+from mtprof_nb.capture.shared.python_stacks import is_cell_runner, is_hidden_file, line_of
+from mtprof_nb.model.trace import Bool, Columns, Frame, Int32, StackInterner, StackTree
+
+
+@dataclass(frozen=True)
+class NativeStacks:
+    """For each of the recorder's nodes, and last for none: its stack, its module and whether it is inside one."""
+
+    stack: Int32
+    tree: StackTree
+    module: Int32
+    modules: tuple[str, ...]
+    is_in_module: Bool
+
+
+def read_stacks(columns: Columns) -> NativeStacks:
+    """Turn the recorder's tree into one of user-visible frames."""
+    parents = columns["node_parent"].tolist()
+    stack, tree = _frames(columns, parents)
+    running, called = _modules(columns, parents)
+    of_module, modules = intern(paths_of_modules(called))
+    return NativeStacks(
+        stack=stack,
+        tree=tree,
+        module=np.append(of_module, np.int32(-1))[running],
+        modules=modules,
+        is_in_module=running >= 0,
+    )
+
+
+def _frames(columns: Columns, parents: list[int]) -> tuple[Int32, StackTree]:
+    interner = StackInterner()
+    codes = columns["codes"]
+    is_hidden = [is_hidden_file(code.co_filename) for code in codes]
+    begins = [is_cell_runner(code) for code in codes]
+    stack = [-1] * (len(parents) + 1)  # the last entry, at position -1, is for no stack
+    rest = (columns[name].tolist() for name in ("node_code", "node_line", "node_instruction"))
+    for node, (parent, number, line, instruction) in enumerate(zip(parents, *rest, strict=True)):
+        code = codes[number]
+        if is_hidden[number]:
+            stack[node] = -1 if begins[number] else stack[parent]
+            continue
+        # An instruction without a line has that of the instructions before it.
+        frame = Frame(code.co_filename, line if line > 0 else line_of(code, instruction), code.co_name)
+        stack[node] = interner.child(stack[parent], frame)
+    return np.array(stack, np.int32), interner.tree()
+
+
+def _modules(columns: Columns, parents: list[int]) -> tuple[Int32, tuple[CalledModule, ...]]:
+    """For each node the innermost module that is being called, a position in the modules that follow, or -1."""
+    table: dict[CalledModule, int] = {}
+    running = [-1] * (len(parents) + 1)
+    for node, (parent, module) in enumerate(zip(parents, columns["node_module"].tolist(), strict=True)):
+        running[node] = running[parent]
+        if module >= 0:
+            address, name = columns["modules"][module]
+            called = CalledModule(address, name.rpartition(".")[2], running[parent])
+            running[node] = table.setdefault(called, len(table))
+    return np.array(running, np.int32), tuple(table)

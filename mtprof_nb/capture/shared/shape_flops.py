@@ -1,0 +1,81 @@
+"""Floating point operations from the shapes and values of inputs, counted once for each distinct call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mtprof_nb.building.thread_intervals import ThreadIntervals
+from mtprof_nb.capture.shared.flop_formulas import elementwise, flops_of
+from mtprof_nb.model.input_values import from_text
+from mtprof_nb.model.trace import Columns, Int32, Int64, Shapes
+
+Formula = Callable[..., int]
+#: Ops that Kineto counts by formulas of its own, from shapes alone.
+_AS_KINETO = ("aten::conv2d", "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::add", "aten::mul")
+
+
+class _Shaped(NamedTuple):
+    shape: Any
+
+
+def registered_formulas() -> dict[str, Formula]:
+    """PyTorch's formulas by the name of their op."""
+    registry = import_module("torch.utils.flop_counter").flop_registry
+    packets = [packet for packet in registry if hasattr(packet, "_qualified_op_name")]
+    return {packet._qualified_op_name: registry[packet] for packet in packets}
+
+
+def flops_by_inputs(
+    torch: Any, made: Columns, shapes: tuple[Int32, Sequence[Shapes]], values: tuple[Int32, Sequence[str]]
+) -> Int64:
+    """Operations of each event, -1 where there is no formula for it.
+
+    `shapes` and `values` have positions and their table each. An op inside another one with a formula is counted by
+    that one.
+    """
+    known = registered_formulas()
+    names = made["names"]
+    is_known = np.array([name in known or name in _AS_KINETO for name in names] or [False], np.bool_)
+    rows = np.flatnonzero(is_known[made["name"]] & (shapes[0] >= 0)) if len(names) else np.empty(0, np.int64)
+    flops = np.full(len(made["name"]), -1, np.int64)
+    keys = np.stack((made["name"][rows], shapes[0][rows], values[0][rows]))
+    distinct, of_key = np.unique(keys, axis=1, return_inverse=True)
+    counted = [
+        _count(torch, names[name], known, shapes[1][shape], values[1][value] if value >= 0 else "[[],[]]")
+        for name, shape, value in distinct.T.tolist()
+    ]
+    flops[rows] = np.array(counted or [0], np.int64)[of_key.reshape(-1)] if len(rows) else flops[rows]
+    intervals = ThreadIntervals(made["start_ns"], made["start_ns"] + made["duration_ns"], made["track"])
+    flops[intervals.parents(flops >= 0) >= 0] = -1
+    return flops
+
+
+def _count(torch: Any, name: str, known: dict[str, Formula], inputs: Sequence[Any], text: str) -> int:
+    scalars = from_text(text)[0]
+    if name in known:
+        return count_by_formula(torch, name, known[name], inputs, scalars)
+    if name in ("aten::add", "aten::mul"):
+        return elementwise(_Shaped(inputs[0])) if inputs and inputs[0] else -1
+    arguments = [_Shaped(shape) if shape else scalar for shape, scalar in zip(inputs, scalars, strict=True)]
+    return flops_of(name.removeprefix("aten::"), arguments)
+
+
+def count_by_formula(torch: Any, name: str, formula: Formula, inputs: Sequence[Any], scalars: Sequence[Any]) -> int:
+    """The formula applied to meta tensors of these shapes, -1 where it does not take them."""
+    try:
+        arguments = [
+            torch.empty(shape, device="meta") if scalar is None and shape else scalar
+            for shape, scalar in zip(inputs, scalars, strict=True)
+        ]
+        op = getattr(torch.ops.aten, name.removeprefix("aten::")).default
+        by_name = {spec.name: value for spec, value in zip(op._schema.arguments, arguments, strict=False)}
+        keywords = {spec.name for spec in op._schema.arguments if spec.kwarg_only}
+        positional = [value for key, value in by_name.items() if key not in keywords]
+        result = op(*positional, **{key: by_name[key] for key in keywords & by_name.keys()})
+        return int(formula(*positional, out_val=result))
+    except Exception:  # a formula is PyTorch's or a library's: where it fails there is no number
+        return -1

@@ -1,0 +1,21 @@
+"""Names of threads: those that Python knows, and those that only the system knows."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+
+def running_threads() -> dict[int, str]:
+    """The names of Python's threads that run now, by native id."""
+    threads = threading.enumerate()
+    return {thread.native_id: thread.name for thread in threads if thread.native_id is not None}
+
+
+def name_of_native_thread(native_id: int) -> str:
+    """The system's name of a thread that Python did not start; "" where it is only the name of the process."""
+    try:
+        name = Path(f"/proc/self/task/{native_id}/comm").read_text().strip()
+        return "" if name == Path("/proc/self/comm").read_text().strip() else name
+    except OSError:
+        return ""
