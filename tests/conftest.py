@@ -29,6 +29,12 @@ def nothing_stays_behind() -> Iterator[None]:
 
 
 @pytest.fixture
+def kineto_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hook `auto` takes Kineto, as where the native recorder is not built."""
+    monkeypatch.setenv("MTPROF_RECORDER", "off")
+
+
+@pytest.fixture
 def rounds() -> Callable[[int, int], int]:
     """`rounds(short, full)`: how often a test marked `soak` repeats, by default and under `make soak`."""
     return lambda short, full: full if os.environ.get("MTPROF_SOAK") else short

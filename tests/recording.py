@@ -1,5 +1,6 @@
 """Recordings: what tests ask for, and a buffer filled by hand with exact times, no runtime and no clock."""
 
+import contextlib
 from dataclasses import fields
 from typing import Any
 
@@ -7,14 +8,22 @@ import pytest
 
 from mtprof_nb.capture.clock import Clock
 from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.native.recorder_loading import why_not
 from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer, ThreadRecords
 from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
 from mtprof_nb.model.trace import Recorded, Trace, Track
 
 #: All that a recording can be asked for.
 EVERY_FLAG = {flag.name: True for flag in fields(Recorded)}
+with contextlib.suppress(ImportError):
+    import torch  # noqa: F401 - the recorder is looked for where torch is imported
+
+#: The hook that needs a compiler, as a parameter of tests.
+NATIVE = pytest.param(
+    "native", marks=pytest.mark.skipif(why_not() is not None, reason=f"no native recorder: {why_not()}")
+)
 #: Marks a test that runs with each hook of PyTorch.
-HOOKS = pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+HOOKS = pytest.mark.parametrize("hook", ["kineto", "dispatch", NATIVE])
 
 
 class StillClock(Clock):

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from recording import HOOKS
 from traces import event, make_trace
 
 import mtprof_nb as mtp
@@ -198,7 +199,7 @@ class OfOldStyle(torch.optim.SGD):
                 weight.data.addcmul_(weight.grad.data, weight.grad.data, value=-0.1)
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 @pytest.mark.parametrize(
     ("kind", "updates"),
     [

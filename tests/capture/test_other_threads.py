@@ -47,6 +47,7 @@ def test_what_the_profiling_thread_left_open_is_its_own_affair(where):
     assert left_open.has_ended()
 
 
+@pytest.mark.usefixtures("kineto_alone")
 def test_a_scope_of_torchs_on_another_thread_that_outlives_a_recording_keeps_the_next_one_to_its_own_thread():
     torch = pytest.importorskip("torch")
     opened, closing, closed = threading.Event(), threading.Event(), threading.Event()

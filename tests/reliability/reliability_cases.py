@@ -13,6 +13,7 @@ import torch
 from recording import EVERY_FLAG
 
 import mtprof_nb as mtp
+from mtprof_nb.capture.native.recorder_loading import why_not
 
 PACKAGE = Path(mtp.__file__).parent
 #: Hooks of PyTorch, bare and with all that they can record.
@@ -21,8 +22,9 @@ RECORDINGS: list[dict[str, Any]] = [
     {"hook": "kineto", **EVERY_FLAG},
     {"hook": "dispatch"},
     {"hook": "dispatch", **EVERY_FLAG},
+    *([{"hook": "native"}, {"hook": "native", **EVERY_FLAG}] if why_not() is None else []),
 ]
-IDS = ["kineto", "kineto-every-flag", "dispatch", "dispatch-every-flag"]
+IDS = [f"{one['hook']}{'-every-flag' if len(one) > 1 else ''}" for one in RECORDINGS]
 
 
 def names(prof: mtp.profile) -> list[str]:

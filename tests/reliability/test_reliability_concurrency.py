@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from recording import HOOKS
 from reliability_cases import IDS, RECORDINGS, assert_next_profile_is_complete, names, nothing_left
 
 import mtprof_nb as mtp
@@ -18,7 +19,7 @@ THREADS = 16
 @pytest.mark.soak
 @pytest.mark.filterwarnings("ignore:threads :mtprof_nb.errors.MtprofWarning")
 @pytest.mark.parametrize("flags", [{}, {"with_stack": True}], ids=["plain", "stacks"])
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 def test_sessions_start_and_stop_while_16_threads_run_ops(
     hook: str, flags: dict[str, bool], rounds: Callable[[int, int], int]
 ) -> None:
@@ -86,7 +87,7 @@ def _profile_itself(queue: Any) -> None:
     queue.put(sorted(set(names(prof)) & {"aten::tan", "aten::sin"}))
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 def test_a_spawned_child_profiles_itself_and_the_parents_trace_is_whole(hook: str) -> None:
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
@@ -131,7 +132,7 @@ def test_generators_scopes_and_hooks_that_outlive_the_recording_go_on(recording:
     assert_next_profile_is_complete(**recording)
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 def test_a_scope_opened_in_one_recording_and_closed_in_the_next_is_in_neither_twice(hook: str) -> None:
     scope = mtp.record_function("across")
     with mtp.profile(hook=hook) as first:

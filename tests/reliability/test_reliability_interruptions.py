@@ -264,7 +264,8 @@ def test_a_failure_to_finish_is_a_warning_beside_the_users_exception(monkeypatch
         raise RuntimeError("no trace")
 
     monkeypatch.setattr(kineto, "build_trace", broken)
-    with warnings.catch_warnings(record=True) as caught, pytest.raises(ZeroDivisionError), mtp.profile():  # noqa: PT012
+    prof = mtp.profile(hook="kineto")
+    with warnings.catch_warnings(record=True) as caught, pytest.raises(ZeroDivisionError), prof:  # noqa: PT012
         warnings.simplefilter("always")
         work()
         1 / 0  # noqa: B018
@@ -294,7 +295,7 @@ def test_a_recording_that_cannot_be_read_out_at_its_limit_spoils_no_op(
         done.append(1)
 
     # In a function: right in the block, Python 3.13.0 lets an interrupt at the end of a round skip every `__exit__`.
-    with nothing_left(), pytest.raises(error), mtp.profile(max_events=20_000):
+    with nothing_left(), pytest.raises(error), mtp.profile(hook="kineto", max_events=20_000):
         run()
     # Only an interrupt may leave the loop.
     assert (len(calls), len(done)) == (1, 1 if error is RuntimeError else 0)

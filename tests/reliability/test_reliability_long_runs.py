@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recording import HOOKS
 from reliability_cases import IDS, RECORDINGS, names
 
 import mtprof_nb as mtp
@@ -26,7 +27,7 @@ def resident_bytes() -> int:
 
 @pytest.mark.soak
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 def test_ops_far_beyond_max_events_keep_memory_flat(hook: str, rounds: Callable[[int, int], int]) -> None:
     x = torch.ones(2)
     total, most = rounds(300_000, 10_000_000), 20_000

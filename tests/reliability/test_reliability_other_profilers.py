@@ -68,7 +68,8 @@ def test_a_profile_function_stays_in_its_place(of_threads: bool) -> None:
     place = threading if of_threads else sys
     place.setprofile(note)
     try:
-        with pytest.warns(mtp.MtprofWarning, match=NOT_RECORDED), mtp.profile(with_stack=True) as prof:  # noqa: PT031
+        prof = mtp.profile(hook="kineto", with_stack=True)
+        with pytest.warns(mtp.MtprofWarning, match=NOT_RECORDED), prof:
             thread = threading.Thread(target=first)
             thread.start()
             thread.join()
@@ -83,7 +84,7 @@ def test_a_profile_function_stays_in_its_place(of_threads: bool) -> None:
 def stacks_with_cprofile_inside() -> list[list[str]]:
     """The stacks of two ops, between which cProfile was started; it has seen every call since."""
     profiler = cProfile.Profile()
-    with mtp.profile(with_stack=True) as prof:
+    with mtp.profile(hook="kineto", with_stack=True) as prof:
         first()
         profiler.enable()
         second()
@@ -148,7 +149,7 @@ def test_a_torch_profiler_of_all_threads_is_refused_and_goes_on() -> None:
     every_thread = torch._C._profiler._ExperimentalConfig(profile_all_threads=True)
     with torch.profiler.profile(experimental_config=every_thread) as theirs:
         first()
-        with pytest.raises(mtp.SessionError, match="a torch profiler is already active"), mtp.profile():
+        with pytest.raises(mtp.SessionError, match="a torch profiler is already active"), mtp.profile(hook="kineto"):
             pass
         first()
     assert [event.name for event in theirs.events()].count("aten::mm") == 2
@@ -218,7 +219,7 @@ def test_line_coverage_is_complete(recording: dict[str, Any]) -> None:
 
 def test_a_torch_profiler_started_inside_and_stopped_after_leaves_nothing_of_its_own_here() -> None:
     x = torch.ones(2)
-    prof, inner = mtp.profile(), torch.profiler.profile()
+    prof, inner = mtp.profile(hook="kineto"), torch.profiler.profile()
     prof.start()
     torch.sin(x)
     inner.start()

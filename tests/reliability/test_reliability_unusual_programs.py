@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recording import EVERY_FLAG
+from recording import EVERY_FLAG, HOOKS
 from reliability_cases import names
 
 import mtprof_nb as mtp
 from mtprof_nb.model.trace import OP
 
 torch = pytest.importorskip("torch")
-KINETO, DISPATCH = {"hook": "kineto", **EVERY_FLAG}, {"hook": "dispatch", **EVERY_FLAG}
+DISPATCH = {"hook": "dispatch", **EVERY_FLAG}
 
 
 class Liar(torch.Tensor):
@@ -167,25 +167,23 @@ def assert_every_output_works(prof: mtp.profile, folder: Path) -> None:
     json.dumps([dict(event) for event in prof.events()])
 
 
-@pytest.mark.parametrize("recording", [KINETO, DISPATCH], ids=["kineto", "dispatch"])
+@HOOKS
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_an_unusual_program_has_the_same_result_and_a_whole_trace(
-    program: str, recording: dict[str, Any], tmp_path: Path
-) -> None:
+def test_an_unusual_program_has_the_same_result_and_a_whole_trace(program: str, hook: str, tmp_path: Path) -> None:
     run, op = PROGRAMS[program]
     plain = run()
-    with mtp.profile(**recording) as prof:
+    with mtp.profile(hook=hook, **EVERY_FLAG) as prof:
         profiled = run()
     assert profiled == plain
     assert set(op.split("|")) & set(names(prof)), set(names(prof))
     assert_every_output_works(prof, tmp_path)
 
 
-@pytest.mark.parametrize("recording", [KINETO, DISPATCH], ids=["kineto", "dispatch"])
+@HOOKS
 def test_a_program_without_ops_has_an_empty_trace_and_every_output(
-    recording: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    hook: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with mtp.profile(**recording) as prof:
+    with mtp.profile(hook=hook, **EVERY_FLAG) as prof:
         pass
     assert not [event for event in prof.events() if event.kind in ("op", "scope")]
     prof.export_chrome_trace(tmp_path / "trace.json")
@@ -197,7 +195,7 @@ def test_a_program_without_ops_has_an_empty_trace_and_every_output(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 def test_distinct_names_by_the_ten_thousand_are_all_kept(
     hook: str, tmp_path: Path, rounds: Callable[[int, int], int]
 ) -> None:

@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 from lines_of_cells import CUSTOM_FUNCTION, checkpointed, profile_cell
 from marked_cells import Shell
+from recording import HOOKS
 
 import mtprof_nb as mtp
 from mtprof_nb.analysis.lines.attribution import attribution
@@ -235,7 +236,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("cubes_of_library")
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 def test_the_backward_of_a_librarys_function_is_on_the_line_that_applied_it(library: ModuleType, hook: str) -> None:
     x = torch.ones(5, requires_grad=True)
 
@@ -272,7 +273,7 @@ def test_a_function_of_another_cell_has_the_backward_of_a_librarys_function_wher
     assert (found["aten::cos"], found["aten::mul"], found["aten::expand"]) == (3, 3, 4)
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 def test_a_backward_that_runs_another_has_its_own_lines(library: ModuleType, hook: str) -> None:
     class Nested(torch.autograd.Function):
         @staticmethod

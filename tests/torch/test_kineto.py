@@ -15,6 +15,7 @@ from mtprof_nb.capture.kineto import kineto_hook as kineto
 from mtprof_nb.model.trace import PHASES
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("kineto_alone")
 from torch import nn  # noqa: E402
 
 

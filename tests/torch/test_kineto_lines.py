@@ -12,6 +12,7 @@ from mtprof_nb.capture.kineto.tensor_operators import TensorOperators
 from mtprof_nb.model.trace import PHASES
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("kineto_alone")
 
 HERE = __file__
 

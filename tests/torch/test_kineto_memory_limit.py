@@ -14,6 +14,7 @@ from recording import EVERY_FLAG
 import mtprof_nb as mtp
 from mtprof_nb.capture.kineto import event_cap
 
+pytestmark = pytest.mark.usefixtures("kineto_alone")
 GIB = 1 << 30
 
 

@@ -9,6 +9,7 @@ import pytest
 import mtprof_nb as mtp
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("kineto_alone")
 
 HERE = __file__
 
