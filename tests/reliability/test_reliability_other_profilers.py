@@ -69,7 +69,7 @@ def test_a_profile_function_stays_in_its_place(of_threads: bool) -> None:
     place.setprofile(note)
     try:
         prof = mtp.profile(hook="kineto", with_stack=True)
-        with pytest.warns(mtp.MtprofWarning, match=NOT_RECORDED), prof:
+        with pytest.warns(mtp.MtprofWarning, match=NOT_RECORDED), prof:  # noqa: PT031
             thread = threading.Thread(target=first)
             thread.start()
             thread.join()

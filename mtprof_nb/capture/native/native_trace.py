@@ -13,12 +13,12 @@ from mtprof_nb.building.allocator_records import held_around
 from mtprof_nb.building.autograd_nodes import NodeLinks, link
 from mtprof_nb.building.closures import with_closures
 from mtprof_nb.building.host_events import HostEvents
+from mtprof_nb.building.paused_collector import collector_paused
 from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.distributed import this_process
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.native.native_stacks import NativeStacks, read_stacks
-from mtprof_nb.building.paused_collector import collector_paused
 from mtprof_nb.capture.shared.optimizer_parameters import parameter_of, parameter_owners, updated_parameters
 from mtprof_nb.capture.shared.shape_flops import flops_by_inputs
 from mtprof_nb.capture.shared.thread_names import name_of_native_thread
