@@ -57,7 +57,7 @@ def build_trace(raw: Mapping[str, Any], torch: Any, request: Request, ended: End
     stacks = read_stacks(columns) if recorded.with_stack or recorded.with_modules else None
     events = _host_events(columns, ended, request.clock.offset_ns)
     in_module = None if stacks is None else stacks.is_in_module[columns["stack"]]
-    links = link(events, lambda rows: columns["forward_thread"][rows], ended.counters, in_module)
+    links = link(events, lambda rows: columns["forward_thread"][rows], ended.counters, in_module=in_module)
     made = _events(events, links, columns, request)
     if recorded.record_shapes or recorded.with_flops:
         made |= _inputs(made, columns, torch, request)

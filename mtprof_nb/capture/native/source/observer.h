@@ -168,6 +168,12 @@ inline std::unique_ptr<at::ObserverContext> enter_op(const at::RecordFunction& f
     row->flags |= kIsOptimizer;
     ++records->optimizer_steps;
   }
+  Row* around = records->running;
+  if (function.scope() == at::RecordScope::BACKWARD_FUNCTION && around != nullptr && around->sequence_nr < 0) {
+    // The engine's event around a node has the node's numbers, as in torch's profiler.
+    around->sequence_nr = row->sequence_nr;
+    around->forward_thread = row->forward_thread;
+  }
   auto context = std::make_unique<OpContext>(records, row);
   records->running = row;
   ++records->open;
