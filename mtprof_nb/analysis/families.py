@@ -10,7 +10,7 @@ import numpy as np
 
 from mtprof_nb.analysis.devices.kernel_owners import owners
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.model.trace import ENGINE_PREFIX, OP, SCOPE, Int8, Trace
+from mtprof_nb.model.trace import ENGINE_PREFIX, OP, Int8, Trace
 
 DARK_INK, LIGHT_INK = "#1b1f24", "#ffffff"
 
@@ -88,15 +88,15 @@ def family(name: str) -> int:
 
 @once_a_trace
 def families(trace: Trace) -> Int8:
-    """The family of every event: of an op by its name, scopes `SCOPES`, the rest `OTHER`.
+    """The family of every event: of an op by its name, scopes `SCOPES`, also those on a device, the rest `OTHER`.
 
     A kernel has the family of the op that launched it; by its own name where that op has none, or there is no op.
     """
-    is_work = (trace.kind == OP) | trace.on_device
+    is_work = (trace.kind == OP) | (trace.on_device & ~trace.is_user_annotation)
     by_name = np.full(len(trace.names), OTHER, np.int8)
     for name in np.flatnonzero(np.bincount(trace.name[is_work], minlength=len(trace.names))).tolist():
         by_name[name] = family(trace.names[name])
-    rest = np.where(trace.kind == SCOPE, np.int8(SCOPES), np.int8(OTHER))
+    rest = np.where(trace.is_user_annotation, np.int8(SCOPES), np.int8(OTHER))
     found = np.where(is_work, by_name[trace.name], rest) if len(by_name) else rest
     kernels = np.flatnonzero(trace.is_device_work & (owners(trace) >= 0))
     of_op = found[owners(trace)[kernels]]

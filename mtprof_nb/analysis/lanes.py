@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mtprof_nb.analysis.devices.recorded_devices import device_numbers
 from mtprof_nb.analysis.nesting import nest, nesting
 from mtprof_nb.model.trace import DEVICE_SCOPE, PYTHON, Bool, Int32, Int64, Trace
 
@@ -21,6 +22,8 @@ class Lane(NamedTuple):
     rows: int
     #: The thread's position in `Trace.tracks`, -1 for what is not a thread.
     thread: int
+    #: Of the first stream of a device, the position of the device in `device_work`; -1 for any other lane.
+    device: int = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +52,9 @@ def lanes(trace: Trace, python: bool = False) -> Lanes:
     def add(title: str, events: Int64, rows: Int32, thread: int = -1) -> None:
         first = made[-1].first_row + made[-1].rows if made else 0
         row[events] = first + rows
-        made.append(Lane(title, first, int(rows.max(initial=0)) + 1, thread))
+        device = -1 if thread >= 0 else device_numbers(trace)[events].max(initial=-1)
+        is_first = all(lane.device != device for lane in made)
+        made.append(Lane(title, first, int(rows.max(initial=0)) + 1, thread, int(device) if is_first else -1))
 
     is_async = shown & ~trace.on_device & trace.is_async
     for process, here in enumerate(trace.by_process(trace.track)):

@@ -85,12 +85,24 @@ def test_a_gap_is_the_hosts_if_the_next_kernel_was_launched_after_it_began() -> 
             on_gpu("a", 10, 20, launch=0),
             call("cudaLaunchKernel", 20, 60),
             on_gpu("b", 70, 80, launch=2),
-            # Under way as the gap begins, and the gap is long.
-            call("cudaLaunchKernel", 75, 90_000),
-            on_gpu("c", 95_000, 96_000, launch=4),
+            # Under way as the gap begins.
+            call("cudaLaunchKernel", 75, 85),
+            on_gpu("c", 95, 100, launch=4),
         ]
     )
-    assert causes(trace) == [(20, 70, "host"), (80, 95_000, "host")]
+    assert causes(trace) == [(20, 70, "host"), (80, 95, "host")]
+
+
+@pytest.mark.parametrize(("start", "cause"), [(30, "kernel"), (10_020, "host")])
+def test_a_short_gap_before_a_copy_that_the_host_waits_for_is_the_devices(start: int, cause: str) -> None:
+    trace = make_trace(
+        [
+            on_gpu("a", 10, 20),
+            call("cudaMemcpyAsync", 5, start + 20),
+            on_gpu("Memcpy DtoH (Device -> Pageable)", start, start + 10, kind="copy", launch=1),
+        ]
+    )
+    assert causes(trace) == [(20, start, cause)]
 
 
 def test_a_short_gap_before_a_queued_kernel_is_the_devices() -> None:

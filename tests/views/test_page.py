@@ -9,6 +9,7 @@ from base64 import b64decode, b64encode
 from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from synthetic import training_run
 from traces import event, make_trace
 
+from mtprof_nb import load
 from mtprof_nb.model.trace import Trace, empty_trace
 from mtprof_nb.results.loaded_recording import Recording
 from mtprof_nb.views.page import html_page
@@ -25,6 +27,7 @@ from mtprof_nb.views.panel.tabs import TABS
 from mtprof_nb.views.scene import Scene
 
 ROOT = Path(__file__).parents[2]
+GPU_TRAINING = ROOT / "notebooks" / "gpu_training.json.gz"
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 
 
@@ -187,23 +190,27 @@ QUESTIONS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def answered() -> tuple[list[Any], list[Any]]:
+def answers_of(trace: Trace, questions: list[dict[str, Any]]) -> tuple[list[Any], list[Any]]:
     """The answers of the page and of Python to all questions, of a recording whose events the page has all."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed")
-    scene = Scene(with_modules(training_run(2_000)))
+    scene = Scene(trace)
     content = html_page._content(scene)
     given = {
         "carried": {kind.name: content[f"carried-{kind.name}"] for kind in TABS},
         "rows": content["rows"],
-        "questions": QUESTIONS,
+        "questions": questions,
     }
     command = [node, "tests/web/page_answers.js"]
     ran = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, cwd=ROOT, check=True)
     tabs = {kind.name: kind.make(scene) for kind in TABS}
-    return json.loads(ran.stdout), [json.loads(json.dumps(tabs[ask["tab"]].answer(ask))) for ask in QUESTIONS]
+    return json.loads(ran.stdout), [json.loads(json.dumps(tabs[ask["tab"]].answer(ask))) for ask in questions]
+
+
+@pytest.fixture(scope="module")
+def answered() -> tuple[list[Any], list[Any]]:
+    return answers_of(with_modules(training_run(2_000)), QUESTIONS)
 
 
 def with_modules(trace: Trace) -> Trace:
@@ -215,9 +222,34 @@ def with_modules(trace: Trace) -> Trace:
 @pytest.mark.parametrize("number", range(len(QUESTIONS)), ids=lambda number: f"{QUESTIONS[number]['ask']}-{number}")
 def test_the_page_answers_as_python_does(number: int, answered: tuple[list[Any], list[Any]]) -> None:
     page, python = (dict(answers[number]) for answers in answered)
-    if QUESTIONS[number]["ask"] == "window":
-        # The page has one table of texts for all windows.
-        more, fewer = page.pop("texts"), python.pop("texts")
-        assert all(more[table].items() >= texts.items() for table, texts in fewer.items())
+    check_texts(page, python)
 
     assert page == python
+
+
+def check_texts(page: dict[str, Any], python: dict[str, Any]) -> None:
+    """The page has one table of texts for all windows: take it from both, and check that it has all texts."""
+    more, fewer = page.pop("texts", {}), python.pop("texts", {})
+    assert all(more[table].items() >= texts.items() for table, texts in fewer.items())
+
+
+def questions_of_devices(trace: Trace) -> list[dict[str, Any]]:
+    """Windows of several lengths, windows of single events with each row selected, and the launches of all events."""
+    begin = {"tab": "timeline", "ask": "window", "begin_ns": 0, "end_ns": 5_000_000, "pixels": 900}
+    windows = [{**begin, "end_ns": end, "selected": None} for end in (5_000_000, 1_000_000, 100_000)]
+    lit = [{**begin, "pixels": 4_000, "selected": {"grouping": "op", "row": row}} for row in range(40)]
+    return [*windows, *lit, *({"tab": "timeline", "ask": "launches", "event": event} for event in range(len(trace)))]
+
+
+def test_the_page_answers_as_python_does_for_devices() -> None:
+    trace = load(GPU_TRAINING).trace
+    asked = questions_of_devices(trace)
+    for question, page, python in zip(asked, *answers_of(trace, asked), strict=True):
+        check_texts(page, python)
+        if question.get("selected"):
+            # In a block of many, the page knows of the longest alone whether it is selected.
+            alone = [count == 1 for count in python["blocks"]["count"]]
+            page, python = ([*compress(answer["blocks"]["lit"], alone)] for answer in (page, python))
+            assert any(python)
+
+        assert page == python, question

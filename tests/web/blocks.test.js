@@ -25,6 +25,7 @@ const DRAWN = {
     self_ns: [200, 12, 9],
     phase: [1, 0, 0],
     step: [0, 0, 0],
+    op: [-1, -1, -1],
     shape: [0, -1, -1],
     line: [2, -1, -1],
   },
@@ -75,6 +76,13 @@ test("an event tells its name, times, phase, inputs and line", () => {
     "inputs [2, 3]",
     "m.py:7",
   ]);
+});
+
+test("a kernel tells the op that launched it", () => {
+  const kernel = { ...DRAWN, bars: { ...DRAWN.bars, op: [1, -1, -1] } };
+  const [bar] = barsOf(on([0, 1_000]), ROWS, kernel, MEANING, () => true);
+
+  assert.equal(bar.tell()[2], "launched by aten::t");
 });
 
 test("a block of many tells how many, their time, and the longest", () => {

@@ -67,7 +67,7 @@ test("a curve of many points keeps its peaks", () => {
 });
 
 test("a page tells where its detail ends, and that it has all where it does", () => {
-  const facts = ["event", "name", "took_ns", "self_ns", "phase", "step", "shape", "line"];
+  const facts = ["event", "name", "took_ns", "self_ns", "phase", "step", "op", "shape", "line"];
   const carried = (count) => ({
     drawn_ns: [0, 1_000],
     merged_ns: 64,
@@ -80,10 +80,12 @@ test("a page tells where its detail ends, and that it has all where it does", ()
       ...Object.fromEntries(facts.map((key) => [key, [0]])),
     },
     texts: {},
+    gaps: { lane: [], start_ns: [], length_ns: [], cause: [], count: [], time_ns: [] },
+    launches: { kernel: [], call: [], owner: [], within: { event: [], parent: [] } },
     phases: { lane: [], start_ns: [], length_ns: [], phase: [] },
     steps: { number: [], start_ns: [] },
   });
-  const question = { begin_ns: 0, end_ns: 1_000, pixels: 100, selected: null };
+  const question = { ask: "window", begin_ns: 0, end_ns: 1_000, pixels: 100, selected: null };
 
   assert.equal(answer(question, carried(4), ROWS).finest_ns, 64);
   assert.equal(answer(question, carried(1), ROWS).finest_ns, undefined);

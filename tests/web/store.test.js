@@ -67,3 +67,12 @@ test("two views of one panel ask each with their own selection", async () => {
   line.answer(line.sent[0], { ids: [2, 5] });
   assert.deepEqual(await Promise.all(answers), [{ ids: [2, 5] }, { ids: [0] }]);
 });
+
+test("the store knows which event was clicked, until something else is selected", () => {
+  const store = new Store();
+  store.select(ROW, 12);
+  assert.equal(store.picked, 12);
+
+  store.select(SOURCE);
+  assert.equal(store.picked, -1);
+});

@@ -47,8 +47,9 @@ def idle_gaps(trace: Trace, work: Int64) -> Gaps:
     The event that ended a gap tells its cause:
     - It was launched after the gap began: *host*, or *synchronisation* if the thread that launched it was waiting for
       the device as the gap began.
+    - Its launch was under way as the gap began: *host*, unless the gap is short and the launch a copy that the host
+      waits for.
     - The gap is short: *kernel*, from one queued kernel to the next.
-    - Its launch was under way as the gap began: *host*.
     - Its stream waited for an event of another stream: *synchronisation*.
     - Its launch is not known, or something else delayed it: *other*.
     """
@@ -58,16 +59,17 @@ def idle_gaps(trace: Trace, work: Int64) -> Gaps:
     launch = np.full(len(event), -1, np.int32) if trace.launch is None else trace.launch[event]
     launched_ns = np.where(launch >= 0, trace.start_ns[launch], np.iinfo(np.int64).min)
     returned_ns = np.where(launch >= 0, trace.end_ns[launch], np.iinfo(np.int64).min)
-    is_late = launched_ns >= start
+    is_late, under_way = launched_ns >= start, returned_ns > start
+    is_short = end - start < BETWEEN_KERNELS_NS
+    blocks = (launch >= 0) & is_synchronising(trace)[launch]
     cause = np.select(
         [
             is_late & _waited(trace, launch, start),
-            is_late,
-            end - start < BETWEEN_KERNELS_NS,
-            returned_ns > start,
+            is_late | (under_way & ~(blocks & is_short)),
+            is_short,
             _has_sync(trace, event, start, end),
         ],
-        [SYNCHRONISATION, HOST, KERNEL_TO_KERNEL, HOST, SYNCHRONISATION],
+        [SYNCHRONISATION, HOST, KERNEL_TO_KERNEL, SYNCHRONISATION],
         OTHER_CAUSE,
     )
     return Gaps(start, end, cause.astype(np.int8), event)

@@ -1,4 +1,4 @@
-"""Facts about events that a chart tells on hover: name, times, phase, step, input shapes, source location."""
+"""Facts about events that a chart tells on hover: name, times, phase, step, op, input shapes, source location."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.analysis.costs import op_costs
+from mtprof_nb.analysis.devices.kernel_owners import owners
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.operator_rows import shapes_text
@@ -21,6 +22,7 @@ from mtprof_nb.views.scene import Answer
 def event_facts(trace: Trace, events: Int64) -> Answer:
     """Columns of facts, one entry an event; -1 where a fact is not known. `texts_of` has the texts of the numbers."""
     shape = np.full(len(events), -1, np.int32) if trace.shape is None else trace.shape[events]
+    owner = np.where(trace.on_device[events], owners(trace)[events], -1)
     columns: dict[str, npt.NDArray[Any]] = {
         "event": events,
         "name": trace.name[events],
@@ -28,6 +30,8 @@ def event_facts(trace: Trace, events: Int64) -> Answer:
         "self_ns": _self_ns(trace, events),
         "phase": trace.phase[events],
         "step": trace.step[events],
+        # The name of the op that a kernel belongs to.
+        "op": np.where(owner >= 0, trace.name[owner], -1) if len(trace) else owner,
         "shape": shape,
         "line": attribution(trace).line[events],
     }

@@ -1,9 +1,11 @@
-"""Phases above the lanes of a timeline, one after the other on each thread."""
+"""Ribbons above the lanes of a timeline: the phases of each thread, and why each device was idle."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from mtprof_nb.analysis.devices.idle_gaps import CAUSES, Gaps, idle_gaps
+from mtprof_nb.analysis.devices.recorded_devices import device_work
 from mtprof_nb.analysis.lanes import Lanes
 from mtprof_nb.analysis.lod import Levels
 from mtprof_nb.analysis.nesting import nesting
@@ -48,4 +50,33 @@ class PhaseRibbon:
             "start_ns": (blocks.start_ns - origin_ns).tolist(),
             "length_ns": (blocks.end_ns - blocks.start_ns).tolist(),
             "phase": codes.tolist(),
+        }
+
+
+class IdleRibbon:
+    """The gaps of each device, by cause, above its first stream."""
+
+    def __init__(self, trace: Trace, arranged: Lanes) -> None:
+        lane_of_device = {lane.device: index for index, lane in enumerate(arranged.lanes) if lane.device >= 0}
+        found: list[tuple[int, Gaps]] = [
+            (lane_of_device[number], idle_gaps(trace, work)) for number, work in enumerate(device_work(trace).values())
+        ]
+        empty = np.empty(0, np.int64)
+        lane = np.concatenate([empty, *(np.full(len(gaps), at) for at, gaps in found)]).astype(np.int32)
+        starts = np.concatenate([empty, *(gaps.start_ns for _, gaps in found)])
+        ends = np.concatenate([empty, *(gaps.end_ns for _, gaps in found)])
+        self._cause: Int8 = np.concatenate([empty, *(gaps.cause for _, gaps in found)]).astype(np.int8)
+        self._levels = Levels(lane, starts, ends - starts)
+
+    def window(self, begin_ns: int, end_ns: int, pixels: int, origin_ns: int, most: int) -> Answer:
+        """Columns of gaps in a window, or of neighbours together: an entry for each cause, with its time in them."""
+        blocks = self._levels.window(begin_ns, end_ns, limit=most, pixels=pixels)
+        parts = self._levels.parts(blocks, self._cause, len(CAUSES))
+        return {
+            "lane": blocks.row[parts.block].tolist(),
+            "start_ns": (blocks.start_ns[parts.block] - origin_ns).tolist(),
+            "length_ns": (blocks.end_ns - blocks.start_ns)[parts.block].tolist(),
+            "cause": parts.code.tolist(),
+            "count": parts.count.tolist(),
+            "time_ns": parts.time_ns.tolist(),
         }

@@ -11,7 +11,7 @@ from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.trace import Bool, Int32, Trace
 from mtprof_nb.views.charts import ribbon
 from mtprof_nb.views.charts.event_facts import event_facts, texts_of
-from mtprof_nb.views.charts.ribbon import PhaseRibbon
+from mtprof_nb.views.charts.ribbon import IdleRibbon, PhaseRibbon
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer
 from mtprof_nb.views.weak_trace import WeakTraceHolder
@@ -21,6 +21,7 @@ _LANE_GAP = 0.7
 #: The most families that are drawn apart in a block of more than a few events.
 _MOST_PARTS, _FEW_EVENTS = 4, 8
 _MOST_STEPS = 60
+_MOST_GAPS = 600
 
 
 class Timeline(WeakTraceHolder):
@@ -32,6 +33,7 @@ class Timeline(WeakTraceHolder):
         self.levels = Levels(self.lanes.row, trace.start_ns, trace.duration_ns)
         self.family = families(trace)
         self._ribbon = PhaseRibbon(trace, self.lanes)
+        self._idle = IdleRibbon(trace, self.lanes)
         self._row_tops, self.lane_tops, self.height = self._stacked_lanes()
         self._steps = _step_starts(trace)
         # Python frames start before a recording and end after it.
@@ -49,12 +51,13 @@ class Timeline(WeakTraceHolder):
         chosen: Bool | None = None,
         most: int = LIMIT,
         steps: int = _MOST_STEPS,
+        gaps: int = _MOST_GAPS,
     ) -> Answer:
         """Columns to draw from `begin_ns` to `end_ns`; all times in them are since the beginning of the whole.
 
         A block has the bars of its families, one above the other. Blocks without events in the mask `chosen` are not
         lit. There are at most `most` bars, or one a row where there are more rows; no steps if there are more than
-        `steps`.
+        `steps`; and at most `gaps` blocks of gaps.
         """
         blocks, parts = self._divided(begin_ns, end_ns, pixels, most)
         bars = event_facts(self.trace, parts.event)
@@ -78,8 +81,9 @@ class Timeline(WeakTraceHolder):
                 "time_ns": parts.time_ns.tolist(),
                 **bars,
             },
-            "texts": texts_of(self.trace, bars["name"], bars["shape"], bars["line"]),
+            "texts": texts_of(self.trace, [*bars["name"], *bars["op"]], bars["shape"], bars["line"]),
             "phases": self._ribbon.window(begin_ns, end_ns, pixels, self.whole_ns[0]),
+            "gaps": self._idle.window(begin_ns, end_ns, pixels, self.whole_ns[0], gaps),
             "steps": self._visible_steps(begin_ns, end_ns, steps),
         }
 
@@ -117,7 +121,8 @@ class Timeline(WeakTraceHolder):
         y = 0.0
         for lane in self.lanes.lanes:
             tops.append(y)
-            y += ribbon.ROOM if self._ribbon.shown and lane.thread >= 0 else 0.0
+            has_ribbon = (self._ribbon.shown and lane.thread >= 0) or lane.device >= 0
+            y += ribbon.ROOM if has_ribbon else 0.0
             rows.extend(y + row for row in range(lane.rows))
             y += lane.rows + _LANE_GAP
         return rows, tops, max(y - _LANE_GAP, 1.0)

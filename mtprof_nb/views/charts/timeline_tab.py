@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from mtprof_nb.analysis.devices.recorded_devices import device_work
 from mtprof_nb.analysis.families import FAMILIES
 from mtprof_nb.analysis.summary import has_steps
 from mtprof_nb.model.trace import Trace
+from mtprof_nb.views.charts.launches import carried_launches, launches_of, with_launches
 from mtprof_nb.views.charts.ribbon import outermost_ops
 from mtprof_nb.views.charts.timeline_blocks import Timeline, arranged
+from mtprof_nb.views.device_bars import IDLE_KINDS, TimeKind
 from mtprof_nb.views.scene import Answer, Question, Tab
 from mtprof_nb.views.selection import selected_events
 
@@ -17,8 +20,8 @@ _BEYOND = 0.25
 _OVERVIEW_BINS = 240
 #: The most bars of the first picture, which a notebook saves; a live panel asks for more at once.
 _FIRST_BARS = 800
-#: The most bars and steps that a page carries.
-_CARRIED_BARS, _CARRIED_STEPS = 100_000, 10_000
+#: The most bars, steps, gaps and launches that a page carries.
+_CARRIED_BARS, _CARRIED_STEPS, _CARRIED_GAPS, _CARRIED_LAUNCHES = 100_000, 10_000, 20_000, 50_000
 
 
 def busy_shares(trace: Trace, begin_ns: int, end_ns: int, bins: int = _OVERVIEW_BINS) -> list[float]:
@@ -56,19 +59,33 @@ class TimelineTab(Tab):
             "has_steps": has_steps(self._scene.trace),
             "families": [family._asdict() for family in FAMILIES],
             "legend": sorted(set(self._chart.family.tolist())),
+            "causes": [{"title": kind.title, "colour": kind.colour} for kind in self._causes()],
         }
 
     def answer(self, question: Question) -> Answer:
-        """A window, in nanoseconds since the first event, for so many pixels, with the selection lit."""
+        """A `window`, in nanoseconds since the first event, for so many pixels, with the selection lit; `launches`
+        of an event.
+        """
+        if question["ask"] == "launches":
+            return launches_of(self._chart, int(question["event"]))
         first, last = self._chart.whole_ns
         begin, end = first + int(question["begin_ns"]), first + int(question["end_ns"])
         pixels = min(max(int(question["pixels"]), 100), 4_000)
         beyond = round((end - begin) * _BEYOND)
         wider = max(begin - beyond, first), min(end + beyond, last)
         wider_pixels = round(pixels * (wider[1] - wider[0]) / max(end - begin, 1))
-        return self._chart.window(*wider, wider_pixels, selected_events(self._scene, question))
+        chosen = selected_events(self._scene, question)
+        lit = None if chosen is None else with_launches(self._scene.trace, chosen)
+        return self._chart.window(*wider, wider_pixels, lit)
 
     def carried(self) -> Answer:
         """The whole recording at the finest level of detail that a page has, from which it makes the others."""
         begin, end = self._chart.whole_ns
-        return self._chart.window(begin, end, end - begin, most=_CARRIED_BARS, steps=_CARRIED_STEPS)
+        window = self._chart.window(
+            begin, end, end - begin, most=_CARRIED_BARS, steps=_CARRIED_STEPS, gaps=_CARRIED_GAPS
+        )
+        return {**window, "launches": carried_launches(self._chart, _CARRIED_LAUNCHES)}
+
+    def _causes(self) -> tuple[TimeKind, ...]:
+        """The causes of idle time that there may be."""
+        return IDLE_KINDS if device_work(self._scene.trace) else ()

@@ -15,6 +15,8 @@ export class Store {
   grouping = "op";
   /** @type {Selection | null} */
   selection = null;
+  /** The event that was clicked last; -1 where nothing was, or something else was selected since. */
+  picked = -1;
 
   /** @param {(selection: Selection | null) => void} listener */
   onselect(listener) {
@@ -34,10 +36,15 @@ export class Store {
     return this.selection && { grouping: this.selection.grouping, row: this.selection.row };
   }
 
-  /** Selects a row of the table, or a line, or nothing. @param {Selection | null} selection */
-  select(selection) {
+  /**
+   * Selects a row of the table, or a line, or nothing.
+   * @param {Selection | null} selection
+   * @param {number} picked the event of it that was clicked, -1 where a row or line was
+   */
+  select(selection, picked = -1) {
     if (selection === null && this.selection === null) return;
     this.selection = selection;
+    this.picked = picked;
     for (const listener of this.#selectListeners) listener(selection);
   }
 

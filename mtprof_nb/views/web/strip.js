@@ -2,7 +2,10 @@
 
 import { h } from "./dom.js";
 
-/** @import { DeviceBar, Strip } from "./types/messages" */
+/**
+ * @import { Strip } from "./types/messages"
+ * @import { DeviceBar } from "./types/devices"
+ */
 
 /** The pattern of a phase: of "outside ops" and "profiler, outside ops", the first word. @param {string} phase */
 export const phaseClass = (phase) => `mtprof-phase-${phase.split(/[ ,]/)[0]}`;

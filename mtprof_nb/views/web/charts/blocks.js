@@ -120,6 +120,7 @@ function told(drawn, bar, { families, has_steps }) {
   return [
     name,
     `${duration(took)}${self}, at ${duration(blocks.start_ns[block])}`,
+    texts.names[bars.op[bar]] && `launched by ${texts.names[bars.op[bar]]}`,
     PHASES[bars.phase[bar]] + (has_steps ? `, step ${bars.step[bar]}` : ""),
     inputs && `inputs ${inputs}`,
     texts.lines[bars.line[bar]],

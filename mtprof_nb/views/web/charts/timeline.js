@@ -3,17 +3,21 @@
 import { button, h, latest, legend, settled, word } from "../dom.js";
 import { duration, number } from "../format.js";
 import { barsOf, isFinest, paintBars, paintPhases, paintSteps } from "./blocks.js";
+import { paintArrows, paintGaps } from "./device_marks.js";
 import { LaneRows } from "../drawing/lanes.js";
 import { Overview } from "./overview.js";
 import { TimeChart } from "../drawing/time_chart.js";
 
 /**
  * @import { TimelineFirst, TimelineWindow } from "../types/messages"
+ * @import { Launches } from "../types/devices"
  * @import { TabContext, TabView } from "../types/surroundings"
  * @import { Plane } from "../drawing/plane.js"
  */
 
-const MARGIN = { left: 92, right: 12, top: 20, bottom: 24 };
+const MARGIN = { right: 12, top: 20, bottom: 24 };
+/** Room for the titles of lanes. */
+const [NARROWEST, WIDEST] = [92, 168];
 const HELP =
   "Drag to zoom, double-click for all, Ctrl + wheel zooms, Shift + wheel or drag pans; keys: arrows, + and -, 0 for all";
 
@@ -27,11 +31,17 @@ class TimelineView {
   /** @type {TimelineWindow} the last window from Python */
   #drawn;
   #rows;
+  #margin;
+  /** The event whose launches are shown, -1 for none. */
+  #picked = -1;
+  /** @type {Launches | null} */
+  #launches = null;
   #chart;
   #overview;
   #status = h("span", { class: "mtprof-count", role: "status" });
   #drag = toolButton("Pan", "Drag moves the window instead of zooming", () => this.#toggleDrag());
   #askLatest = latest(() => this.#askWindow());
+  #launchesOf = latest((/** @type {number} */ event) => this.#wire.ask({ tab: "timeline", ask: "launches", event }));
   #askSoon = settled(() => this.#ask(), 60);
   #observer = new ResizeObserver(settled(() => this.#chart.element.clientWidth && this.#ask(), 200));
 
@@ -42,9 +52,11 @@ class TimelineView {
     this.#store = store;
     this.#drawn = first;
     this.#rows = new LaneRows(first.lanes);
+    this.#margin = { ...MARGIN, left: Math.min(Math.max(this.#rows.widest(host), NARROWEST), WIDEST) };
     this.#chart = this.#makeChart(host);
     this.#overview = new Overview(first.busy, first.whole_ns, (window) => this.#chart.go(window));
-    host.append(this.#tools(), this.#chart.element, legend(first.legend.map((code) => first.families[code])));
+    const families = first.legend.map((code) => first.families[code]);
+    host.append(this.#tools(), this.#chart.element, legend([...families, ...first.causes]));
     this.#report();
     this.#observer.observe(this.#chart.element);
   }
@@ -54,13 +66,21 @@ class TimelineView {
     return new TimeChart(host, {
       label: `Timeline. ${HELP}`,
       whole: this.#first.whole_ns,
-      margin: MARGIN,
-      layers: [(plane) => this.#paint(plane)],
+      margin: this.#margin,
+      layers: [(plane) => this.#paint(plane), (plane) => this.#paintLaunches(plane)],
       frames: [(plane) => this.#rows.paintTitles(plane), (plane) => paintSteps(plane, this.#drawn)],
       height: () => this.#rows.height + MARGIN.top + MARGIN.bottom,
       onwindow: () => this.#follow(),
-      onpick: ({ event, name }) => this.#store.pick(event, name),
-      keys: { Escape: () => this.#store.select(null) },
+      onpick: ({ event, name }) => {
+        this.#show(event);
+        this.#store.pick(event, name);
+      },
+      keys: {
+        Escape: () => {
+          this.#show(-1);
+          this.#store.select(null);
+        },
+      },
     });
   }
 
@@ -84,6 +104,7 @@ class TimelineView {
   }
 
   renew() {
+    if (this.#picked !== this.#store.picked) this.#show(this.#store.picked);
     if (this.#wire.silent) this.#drawn = { ...this.#drawn, blocks: { ...this.#drawn.blocks, lit: null } };
     this.#chart.draw();
     this.#ask();
@@ -92,6 +113,24 @@ class TimelineView {
   destroy() {
     this.#observer.disconnect();
     this.#chart.destroy();
+  }
+
+  /** Shows the launches of an event, and to which kernels they led; -1 shows none. @param {number} event */
+  async #show(event) {
+    this.#picked = event;
+    this.#launches = null;
+    this.#chart.draw();
+    if (event < 0 || !this.#first.causes.length || this.#wire.silent) return;
+    const launches = await this.#launchesOf(event);
+    if (!launches || this.#picked !== event) return;
+    this.#launches = launches;
+    this.#report();
+    this.#chart.draw();
+  }
+
+  /** @param {Plane} plane */
+  #paintLaunches(plane) {
+    if (this.#launches) paintArrows(plane, this.#rows, this.#launches);
   }
 
   #toggleDrag() {
@@ -129,7 +168,8 @@ class TimelineView {
     const { held, blocks } = this.#drawn;
     const drawn = word(`, ${number(blocks.row.length)} blocks`);
     const limit = isFinest(this.#drawn) ? "; no finer detail in this page" : "";
-    this.#status.replaceChildren(word(`${duration(end - begin)}: `), `${number(held)} events`, drawn, limit);
+    const told = this.#launches ? `${number(this.#launches.found)} on the device, ` : "";
+    this.#status.replaceChildren(word(`${duration(end - begin)}: `), told, `${number(held)} events`, drawn, limit);
     this.#status.title = this.#status.textContent;
   }
 
@@ -138,6 +178,7 @@ class TimelineView {
     this.#rows.fit(plane.bottom - plane.top);
     this.#rows.paintLines(plane);
     paintPhases(plane, this.#rows, this.#drawn);
+    paintGaps(plane, this.#rows, this.#drawn, this.#first.causes);
     const bars = barsOf(plane, this.#rows, this.#drawn, this.#first, (bar) => this.#isLit(bar));
     paintBars(plane, bars);
     plane.shapes.push(...bars);

@@ -1,6 +1,6 @@
 // Lanes of a timeline: rows below one another, with a title on the left.
 
-import { fitted } from "../label.js";
+import { fitted, textWidth } from "../label.js";
 
 /**
  * @import { Lane } from "../types/messages"
@@ -22,6 +22,12 @@ export class LaneRows {
     for (const { rows, rows_top } of lanes) for (let row = 0; row < rows; row++) this.#tops.push(rows_top + row);
     /** In rows, with the gaps between lanes. */
     this.length = lanes.at(-1)?.bottom ?? 1;
+  }
+
+  /** Pixels that the widest title takes. @param {Element} host whose font the titles have */
+  widest(host) {
+    const font = `11px ${getComputedStyle(host).fontFamily}`;
+    return Math.ceil(Math.max(0, ...this.lanes.map(({ title }) => textWidth(title, font)))) + 16;
   }
 
   /** Fits the rows into so many pixels: a few rows are drawn taller, many rows keep a height that can be read. */

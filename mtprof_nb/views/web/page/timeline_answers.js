@@ -1,9 +1,12 @@
 // Answers for the timeline on a page without Python: windows made from the finest blocks that the page carries.
 
 import { Levels } from "./levels.js";
+import { launchesOf, linkedTo } from "./page_launches.js";
 
 /**
+ * @import { Launches } from "../types/devices"
  * @import { Bars, Question, Selected, TimelineWindow } from "../types/messages"
+ * @import { CarriedTimeline } from "../types/carried"
  * @import { PageRows } from "./page_rows.js"
  * @import { Run } from "./levels.js"
  * @typedef {Extract<Question, { tab: "timeline" }>} Asked
@@ -11,19 +14,27 @@ import { Levels } from "./levels.js";
 
 const MOST_BLOCKS = 2000;
 const MOST_PHASES = 240;
+const MOST_GAPS = 600;
 const MOST_STEPS = 60;
 /** The most families that are drawn apart in a block of more than a few events. */
 const MOST_PARTS = 4;
 const FEW_EVENTS = 8;
 /** Part of the visible window that is also drawn on either side, for panning. */
 const BEYOND = 0.25;
-const FACTS = /** @type {const} */ (["event", "name", "took_ns", "self_ns", "phase", "step", "shape", "line"]);
+const FACTS = /** @type {const} */ (["event", "name", "took_ns", "self_ns", "phase", "step", "op", "shape", "line"]);
 
-/** @type {WeakMap<TimelineWindow, Merger>} */
+/** @type {WeakMap<CarriedTimeline, Merger>} */
 const mergers = new WeakMap();
 
-/** @param {Asked} question @param {TimelineWindow} carried @param {PageRows} rows @returns {TimelineWindow} */
-export function answer({ begin_ns, end_ns, pixels, selected }, carried, rows) {
+/**
+ * @param {Asked} question
+ * @param {CarriedTimeline} carried
+ * @param {PageRows} rows
+ * @returns {TimelineWindow | Launches}
+ */
+export function answer(question, carried, rows) {
+  if (question.ask === "launches") return launchesOf(question.event, carried.launches);
+  const { begin_ns, end_ns, pixels, selected } = question;
   const merger = mergers.get(carried) ?? new Merger(carried);
   mergers.set(carried, merger);
   const beyond = Math.round((end_ns - begin_ns) * BEYOND);
@@ -36,15 +47,17 @@ class Merger {
   #carried;
   #levels;
   #phases;
+  #gaps;
   /** @type {number[]} the first bar of each block, and the end of the last */
   #firstBar = [];
   #isMerged;
 
-  /** @param {TimelineWindow} carried */
+  /** @param {CarriedTimeline} carried */
   constructor(carried) {
     this.#carried = carried;
     this.#levels = new Levels(carried.blocks);
     this.#phases = new Levels({ ...carried.phases, row: carried.phases.lane });
+    this.#gaps = new Levels({ ...carried.gaps, row: carried.gaps.lane });
     for (const [bar, block] of carried.bars.block.entries()) this.#firstBar[block] ??= bar;
     this.#firstBar.push(carried.bars.block.length);
     this.#isMerged = carried.blocks.count.some((count) => count > 1);
@@ -70,6 +83,7 @@ class Merger {
       ...merged,
       texts: this.#carried.texts,
       phases: this.#phasesIn(begin, end, pixels),
+      gaps: this.#gapsIn(begin, end, pixels),
       steps: this.#stepsIn(begin, end),
     };
   }
@@ -78,7 +92,10 @@ class Merger {
   #lit(selected, rows) {
     const chosen = rows.chosen(selected);
     const { event } = this.#carried.bars;
-    return (/** @type {number} */ bar) => chosen.has(rows.rowOf(selected.grouping, event[bar]));
+    /** @param {number} one */
+    const isChosen = (one) => chosen.has(rows.rowOf(selected.grouping, one));
+    const linked = linkedTo(this.#carried.launches, isChosen);
+    return (/** @type {number} */ bar) => isChosen(event[bar]) || linked.has(event[bar]);
   }
 
   /** @param {Run[]} runs @param {((bar: number) => boolean) | null} isLit */
@@ -149,6 +166,25 @@ class Merger {
     };
   }
 
+  /** @param {number} begin @param {number} end @param {number} pixels */
+  #gapsIn(begin, end, pixels) {
+    const { lane, start_ns, length_ns, cause, count, time_ns } = this.#carried.gaps;
+    /** @type {TimelineWindow["gaps"]} */
+    const found = { lane: [], start_ns: [], length_ns: [], cause: [], count: [], time_ns: [] };
+    for (const [first, last] of this.#gaps.window(begin, end, pixels, MOST_GAPS).runs) {
+      const length = start_ns[last - 1] + length_ns[last - 1] - start_ns[first];
+      for (const [code, held] of byCause(cause, first, last)) {
+        found.lane.push(lane[first]);
+        found.start_ns.push(start_ns[first]);
+        found.length_ns.push(length);
+        found.cause.push(code);
+        found.count.push(held.reduce((total, at) => total + count[at], 0));
+        found.time_ns.push(held.reduce((total, at) => total + time_ns[at], 0));
+      }
+    }
+    return found;
+  }
+
   /** @param {number} begin @param {number} end */
   #stepsIn(begin, end) {
     const { number, start_ns } = this.#carried.steps;
@@ -166,6 +202,7 @@ const emptyFacts = () => ({
   self_ns: [],
   phase: [],
   step: [],
+  op: [],
   shape: [],
   line: [],
 });
@@ -191,4 +228,17 @@ function dominant(codes, times, first, last) {
   return [...spent].reduce((one, other) =>
     other[1] > one[1] || (other[1] === one[1] && other[0] < one[0]) ? other : one,
   )[0];
+}
+
+/**
+ * Positions from `first` up to `last` by their cause, the lowest first.
+ * @param {number[]} cause
+ * @param {number} first
+ * @param {number} last
+ */
+function byCause(cause, first, last) {
+  /** @type {Map<number, number[]>} */
+  const found = new Map();
+  for (let at = first; at < last; at++) found.set(cause[at], [...(found.get(cause[at]) ?? []), at]);
+  return [...found].sort(([one], [other]) => one - other);
 }

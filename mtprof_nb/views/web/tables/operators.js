@@ -147,7 +147,7 @@ class OperatorsView {
     if (row < 0) return;
     // A row that was picked in a chart is listed too.
     if (!this.#order.includes(row)) this.#listAll();
-    this.#store.select(this.#selection(row));
+    this.#store.select(this.#selection(row), event);
   }
 
   /** @param {number} event */

@@ -1,5 +1,6 @@
 // What a page without Python carries: `carried` of each tab's Python class, and the rows of all events in it.
 
+import type { Arrows } from "./devices";
 import type { LineOps, MemoryWindow, OperatorsTable, StackChart, TabName, TimelineWindow } from "./messages";
 
 /** `OperatorsTab.carried`. */
@@ -27,10 +28,25 @@ export interface CarriedStacks {
   lit: Record<string, Record<string, { own: Pairs; below: Pairs }>>;
 }
 
+/** `TimelineTab.carried`. */
+export interface CarriedTimeline extends TimelineWindow {
+  launches: CarriedLaunches;
+}
+
+/** Launches of kernels by the time of the call: `launches.carried_launches`. */
+export interface CarriedLaunches extends Arrows {
+  kernel: number[];
+  call: number[];
+  /** The event that a kernel belongs to, -1 for none. */
+  owner: number[];
+  /** Those events, and what each ran in, -1 for nothing. */
+  within: { event: number[]; parent: number[] };
+}
+
 export interface Carried {
   operators: CarriedOperators;
   lines: CarriedLines;
-  timeline: TimelineWindow;
+  timeline: CarriedTimeline;
   stacks: CarriedStacks;
   memory: MemoryWindow;
 }

@@ -1,6 +1,8 @@
 // Messages between the page and Python, tab by tab. Beside each stands the Python function that reads or writes it.
 // Times are whole nanoseconds.
 
+import type { Cause, DeviceBar, Gaps, Launches } from "./devices";
+
 export type TabName = "operators" | "lines" | "timeline" | "stacks" | "memory";
 export type Phase = "forward" | "backward" | "optimizer" | "other";
 export type Unit = "count" | "time" | "share" | "bytes" | "flops" | "held";
@@ -25,20 +27,6 @@ export interface Strip {
   sentence: string;
   devices: DeviceBar[];
   notes: string[];
-}
-
-/** The time of a device from its first kernel to its last: `DeviceBar.written`. */
-export interface DeviceBar {
-  title: string;
-  parts: DevicePart[];
-}
-
-export interface DevicePart {
-  title: string;
-  colour: string;
-  meaning: string;
-  ns: number;
-  text: string;
 }
 
 export interface PhaseShare {
@@ -71,7 +59,7 @@ export interface Firsts {
 export interface Answers {
   operators: { rows: OperatorsTable; row_of: RowOfEvent };
   lines: { ops: LineOps; line_of: { id: number }; lit: { ids: number[] } };
-  timeline: { window: TimelineWindow };
+  timeline: { window: TimelineWindow; launches: Launches };
   stacks: { chart: StackChart };
   memory: { window: MemoryWindow };
 }
@@ -83,6 +71,7 @@ export type Question =
   | { tab: "lines"; ask: "line_of"; event: number }
   | { tab: "lines"; ask: "lit"; selected: Selected | null }
   | { tab: "timeline"; ask: "window"; begin_ns: number; end_ns: number; pixels: number; selected: Selected | null }
+  | { tab: "timeline"; ask: "launches"; event: number }
   | { tab: "stacks"; ask: "chart"; metric: string; selected: Selected | null }
   | { tab: "memory"; ask: "window"; begin_ns: number; end_ns: number };
 
@@ -242,6 +231,8 @@ export interface EventFacts {
   self_ns: number[];
   phase: number[];
   step: number[];
+  /** The name of the op that a kernel belongs to. */
+  op: number[];
   shape: number[];
   line: number[];
 }
@@ -263,6 +254,7 @@ export interface TimelineWindow {
   bars: Bars;
   texts: Texts;
   phases: Phases;
+  gaps: Gaps;
   steps: { number: number[]; start_ns: number[] };
 }
 
@@ -311,6 +303,8 @@ export interface TimelineFirst extends TimelineWindow {
   families: Family[];
   /** The families that occur. */
   legend: number[];
+  /** Causes of idle time, in the order of their codes; none without a device. */
+  causes: Cause[];
 }
 
 // The stacks tab: stack_charts.py.
