@@ -69,7 +69,7 @@ inline bool is_scalar_list(const c10::IValue& value) {
     return false;
   }
   const auto list = value.toListRef();
-  return !list.empty() && list[0].isScalar() && list.size() <= kLongestScalarList;
+  return list.empty() || (list[0].isScalar() && list.size() <= kLongestScalarList);
 }
 
 inline void append_form(std::string& text, const c10::IValue& value, InputDevice& device) {
