@@ -20,8 +20,8 @@ OF_CAPTURE = {
 #: The imports of a hook's folder. Every folder of `capture` is a hook's, but for these two.
 HOOKS = {*BASE, "building", *OF_CAPTURE, "capture.shared"}
 NO_HOOKS = {"capture.shared", "capture.marks"}
-ANALYSIS = {"analysis", "analysis.devices", "analysis.lines", "analysis.memory"}
-ANSWERS = {*BASE, *ANALYSIS, "results"}
+ANALYSIS = {"analysis", "analysis.causes", "analysis.devices", "analysis.lines", "analysis.memory"}
+ANSWERS = {*BASE, *ANALYSIS, "advice", "results"}
 OUTPUTS = {"export", "views", "views.charts", "views.tables", "views.static", "views.panel", "views.page"}
 CAPTURE = {"capture", *OF_CAPTURE, "capture.marks", "capture.native"}
 #: Imports against the direction that happen only in a call: results write and show themselves.
@@ -65,6 +65,9 @@ def _may_import(package: Path) -> dict[str, set[str]]:
         "capture.marks": HOOKS,
         "capture": {*HOOKS, *hooks},
         **{part: {*BASE, *ANALYSIS} for part in ANALYSIS},
+        "advice": {*BASE, *ANALYSIS, "advice.rules"},
+        # A rule registers itself.
+        "advice.rules": {*BASE, *ANALYSIS, "advice"},
         "results": ANSWERS,
         "export": {*ANSWERS, "model.file"},
         "views": ANSWERS,

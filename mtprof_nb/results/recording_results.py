@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from mtprof_nb.analysis.summary import Summary
+    from mtprof_nb.results.advice_list import Advice
     from mtprof_nb.results.averages import EventList
     from mtprof_nb.results.device_table import Devices
     from mtprof_nb.results.events import Events
@@ -136,6 +137,12 @@ class Results:
         from mtprof_nb.analysis.summary import summary
 
         return summary(self.trace)
+
+    def advice(self) -> Advice:
+        """At most five findings about what to change, the best first: each with line, evidence, fix and upper bound."""
+        from mtprof_nb.results.advice_list import Advice
+
+        return Advice(self.trace)
 
     def show(
         self,

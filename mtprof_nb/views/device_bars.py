@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.devices.device_figures import DeviceFigures, device_figures
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.views import units
 
 
 class TimeKind(NamedTuple):

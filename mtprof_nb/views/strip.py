@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.devices.device_figures import device_figures
 from mtprof_nb.analysis.devices.who_waits import who_waits
 from mtprof_nb.analysis.memory.missing_memory import has_memory, lacks_memory
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.summary import summary
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.views import units
 from mtprof_nb.views.device_bars import MOST_BARS, DeviceBar, device_bars
 
 #: Wall time in which no op ran.

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from synthetic import training_run
 from traces import event, make_trace
 
-from mtprof_nb.views import units
+from mtprof_nb.analysis import units
 from mtprof_nb.views.panel import show_panel as panels
 from mtprof_nb.views.panel.widget import Panel
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.families import FAMILIES, REDUCTION
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.views import units
 from mtprof_nb.views.charts.memory_chart import MemoryChart, no_curve
 from mtprof_nb.views.charts.timeline_figure import time_axis
 from mtprof_nb.views.escaped_text import hover, shown

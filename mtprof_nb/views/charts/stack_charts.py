@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.calltree import CallTree, call_tree, has_frames
 from mtprof_nb.analysis.costs import Costs, averaged_costs, averaged_name, op_costs
 from mtprof_nb.analysis.families import DARK_INK, FAMILIES, SCOPES, Family, families
@@ -15,7 +16,6 @@ from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.source_files import file_label, is_user_file, source_location
 from mtprof_nb.model.trace import Bool, Frame, Int64, Trace
-from mtprof_nb.views import units
 from mtprof_nb.views.escaped_text import short_name, shown
 from mtprof_nb.views.scene import Answer, Question, Tab
 from mtprof_nb.views.selection import pairs, rows_of_events, selected_events, written

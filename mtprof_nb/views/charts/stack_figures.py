@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mtprof_nb.analysis import units
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.views import units
 from mtprof_nb.views.charts.stack_charts import FILLS, stack_chart
 from mtprof_nb.views.escaped_text import hover
 from mtprof_nb.views.scene import Answer

@@ -8,11 +8,11 @@ import numpy as np
 
 from mtprof_nb.analysis.families import FAMILIES
 from mtprof_nb.analysis.summary import has_steps
+from mtprof_nb.analysis.units import duration, plural
 from mtprof_nb.model.trace import PHASES, Trace
 from mtprof_nb.views.charts.timeline_blocks import ROW_PIXELS, Timeline, arranged
 from mtprof_nb.views.escaped_text import fitted, hover, short_name
 from mtprof_nb.views.scene import Answer
-from mtprof_nb.views.units import duration, plural
 
 Figure = Any
 Plotly = dict[str, Any]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.families import FAMILIES
 from mtprof_nb.analysis.operator_rows import Column, OperatorRows, rows
 from mtprof_nb.model.trace import Int64, Trace
 from mtprof_nb.results.line_table import Lines
 from mtprof_nb.results.text_table import aligned
-from mtprof_nb.views import units
 from mtprof_nb.views.escaped_text import escaped, fitted, shown
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static.svg import image, stacks_svg, timeline_svg

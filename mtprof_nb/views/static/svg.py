@@ -7,9 +7,9 @@ import re
 from base64 import b64encode
 from collections import defaultdict
 
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.families import FAMILIES, Family
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.views import units
 from mtprof_nb.views.charts.stack_charts import FILLS, Slices, slices, stack_chart
 from mtprof_nb.views.charts.timeline_blocks import ROW_PIXELS, arranged
 from mtprof_nb.views.escaped_text import escaped, fitted, short_name, shown

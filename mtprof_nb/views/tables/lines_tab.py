@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.lines.parameter_lines import parameter_costs
 from mtprof_nb.model.trace import OP, PHASES, SourceLine, Trace
 from mtprof_nb.results.line_table import UNATTRIBUTED, LineRow, Lines
-from mtprof_nb.views import units
 from mtprof_nb.views.escaped_text import escaped, shown
 from mtprof_nb.views.scene import Answer, Question, Tab
 from mtprof_nb.views.selection import pairs, rows_of_events, selected_events, written

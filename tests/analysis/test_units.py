@@ -2,7 +2,7 @@
 
 import pytest
 
-from mtprof_nb.views import units
+from mtprof_nb.analysis import units
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,56 @@
+"""`advise`: the findings of all rules, the best first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+
+from mtprof_nb.advice.finding import CERTAIN, Finding
+from mtprof_nb.advice.rule_registry import RULES
+from mtprof_nb.analysis.causes.recorded_time import recorded_ns
+from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.analysis.summary import peak_bytes
+from mtprof_nb.model.source_files import file_label
+from mtprof_nb.model.trace import Trace
+
+#: Modules of the rules.
+RULE_MODULES = (
+    *("double_precision", "to_and_fro", "waiting_for_input", "gradients_for_nothing", "one_by_one"),
+    *("loop_over_elements", "python_bound", "dear_backward"),
+)
+for _module in RULE_MODULES:
+    import_module(f"mtprof_nb.advice.rules.{_module}")
+
+#: A finding is worth a word from this share of the time or of the peak on, and from this size on.
+LEAST_SHARE, LEAST_NS, LEAST_BYTES = 0.05, 1_000_000, 1 << 20
+#: The most findings of a recording.
+MOST_FINDINGS = 5
+
+
+@once_a_trace
+def advise(trace: Trace) -> tuple[Finding, ...]:
+    """The findings of a recording, the best first: time before memory, then by how much and how sure.
+
+    Empty for a recording of several processes, and one in which ops are missing: its numbers would mislead.
+    """
+    if len(trace.processes) > 1 or not trace.has_all_ops or not len(trace):
+        return ()
+    found = [_placed(trace, name, finding) for name, find in RULES.items() if (finding := find(trace)) is not None]
+    worth = [finding for finding in found if _is_worth_a_word(finding)]
+    return tuple(sorted(worth, key=_rank)[:MOST_FINDINGS])
+
+
+def _placed(trace: Trace, name: str, finding: Finding) -> Finding:
+    whole = recorded_ns(trace) if finding.at_most_ns else peak_bytes(trace)
+    part = finding.at_most_ns or finding.at_most_bytes
+    where = f"{file_label(trace, finding.line.file)}:{finding.line.line}" if finding.line else ""
+    return replace(finding, rule=name, where=where, share=part / whole if whole else 0.0)
+
+
+def _is_worth_a_word(finding: Finding) -> bool:
+    is_large = finding.at_most_ns >= LEAST_NS or finding.at_most_bytes >= LEAST_BYTES
+    return is_large and finding.share >= LEAST_SHARE
+
+
+def _rank(finding: Finding) -> tuple[bool, float]:
+    return finding.at_most_ns == 0, -finding.share * (1.0 if finding.certainty == CERTAIN else 0.5)

@@ -1,0 +1,74 @@
+"""Forward passes that record gradients, and no backward pass."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mtprof_nb.advice.finding import CERTAIN, Finding
+from mtprof_nb.advice.rule_registry import rule
+from mtprof_nb.analysis import units
+from mtprof_nb.analysis.costs import counted_ops
+from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.memory.memory_at_peak import held_at_peak
+from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.analysis.summary import peak_bytes
+from mtprof_nb.model.trace import BACKWARD, FORWARD, Bool, Int64, SourceLine, Trace
+
+_LEAST_NODES = 4
+_FIX = "with torch.inference_mode():  # or torch.no_grad()\n    output = model(x)"
+
+
+@rule
+def missing_no_grad(trace: Trace) -> Finding | None:
+    """Find autograd graphs that were built and dropped without a backward pass; needs memory.
+
+    A graph that is still held at the end may have its backward pass later: then the rule is silent.
+    """
+    records, at_peak = trace.allocations, held_at_peak(trace)
+    made = makes_node(trace)
+    if records is None or at_peak is None or int(made.sum()) < _LEAST_NODES or np.any(trace.phase == BACKWARD):
+        return None
+    of_graph = _inside(trace, made)
+    rows = at_peak.rows[of_graph[records.event[at_peak.rows]] & (records.event[at_peak.rows] >= 0)]
+    kept, dropped = int(records.nbytes[rows].sum()), int(records.nbytes[rows[at_peak.is_released(rows)]].sum())
+    if not kept or dropped < kept / 2:
+        return None
+    peak = peak_bytes(trace) or 0
+    return Finding(
+        "Gradients are recorded here and never used",
+        f"{units.plural(int(made.sum()), 'op')} kept inputs for a backward pass that did not come: "
+        f"{units.nbytes(kept)} of {units.nbytes(peak)} at the peak.",
+        _FIX,
+        _common_line(trace, np.flatnonzero(made)),
+        at_most_bytes=kept,
+        certainty=CERTAIN,
+    )
+
+
+def makes_node(trace: Trace) -> Bool:
+    """The ops that made an autograd node: after them, the sequence number of their thread is a higher one."""
+    made = np.zeros(len(trace), np.bool_)
+    numbered = np.flatnonzero(counted_ops(trace) & (trace.phase == FORWARD) & (trace.sequence_nr >= 0))
+    for track in set(trace.track[numbered].tolist()):
+        rows = numbered[trace.track[numbered] == track]
+        made[rows[:-1]] = np.diff(trace.sequence_nr[rows]) > 0
+    return made
+
+
+def _common_line(trace: Trace, rows: Int64) -> SourceLine | None:
+    """The innermost line from which all these events were called; the outermost line of the first if there is none."""
+    caused = attribution(trace)
+    known = sorted({chain for chain in caused.chain[rows].tolist() if chain >= 0})
+    if not known:
+        return None
+    chains = [caused.chains.innermost_first(chain)[::-1] for chain in known]
+    common = [level[0] for level in zip(*chains, strict=False) if len(set(level)) == 1]
+    return caused.lines[common[-1] if common else chains[0][0]]
+
+
+def _inside(trace: Trace, chosen: Bool) -> Bool:
+    """The chosen events, and all that are nested in them."""
+    inside, nested = chosen.copy(), nesting(trace)
+    for level in nested.levels()[1:]:
+        inside[level] |= inside[nested.parent[level]]
+    return inside

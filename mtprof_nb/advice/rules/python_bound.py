@@ -1,0 +1,55 @@
+"""Programs whose ops are so small that Python takes the time between them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mtprof_nb.advice.finding import Finding
+from mtprof_nb.advice.rule_registry import rule
+from mtprof_nb.analysis import units
+from mtprof_nb.analysis.causes.gaps import gaps_before, outermost_ops
+from mtprof_nb.analysis.causes.recorded_time import recorded_ns
+from mtprof_nb.analysis.groups import sums
+from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.model.trace import BACKWARD, Int64, SourceLine, Trace
+
+#: A longer gap between two ops is other work than calling the next op.
+_LONGEST_GAP_NS = 100_000
+_LEAST_OPS, _LEAST_SHARE = 500, 0.3
+_FIX = "model = torch.compile(model)  # or give each op more: larger batches, fewer and larger tensors"
+
+
+@rule
+def bound_by_python(trace: Trace) -> Finding | None:
+    """Find many short gaps between ops of one thread, without a device; the time for recording does not count."""
+    rows = _ops_of_busiest_thread(trace)
+    if len(rows) < _LEAST_OPS or trace.on_device.any():
+        return None
+    gaps = gaps_before(trace)[rows]
+    short = np.where(gaps < _LONGEST_GAP_NS, gaps, 0)
+    recording_ns = max(trace.overhead_ns - trace.own_ns, 0)
+    ns = int(short.sum()) - recording_ns
+    if ns < max(_LEAST_SHARE * recorded_ns(trace), recording_ns):
+        return None
+    return Finding(
+        "Python takes the time between small ops",
+        f"{units.plural(len(rows), 'op')} of {units.duration(int(trace.duration_ns[rows].mean()))} on average; "
+        f"the short gaps between them are {units.duration(ns)} of {units.duration(recorded_ns(trace))}.",
+        _FIX,
+        _line_of_gaps(trace, rows, short),
+        at_most_ns=ns,
+    )
+
+
+def _ops_of_busiest_thread(trace: Trace) -> Int64:
+    """The outermost ops of the thread with most of them, without the backward pass, which needs no Python."""
+    rows: Int64 = outermost_ops(trace)
+    rows = rows[trace.phase[rows] != BACKWARD]
+    return rows[trace.track[rows] == np.bincount(trace.track[rows]).argmax()] if len(rows) else rows
+
+
+def _line_of_gaps(trace: Trace, rows: Int64, gaps: Int64) -> SourceLine | None:
+    caused = attribution(trace)
+    lines = caused.line[rows]
+    times = sums(lines[lines >= 0], gaps[lines >= 0], len(caused.lines))
+    return caused.lines[int(times.argmax())] if len(times) and times.any() else None

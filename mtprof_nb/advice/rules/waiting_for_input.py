@@ -1,0 +1,45 @@
+"""Time in the `next` of a DataLoader."""
+
+from __future__ import annotations
+
+from mtprof_nb.advice.finding import CERTAIN, Finding
+from mtprof_nb.advice.rule_registry import rule
+from mtprof_nb.analysis import units
+from mtprof_nb.analysis.causes.data_loading import during, loader_calls
+from mtprof_nb.analysis.causes.recorded_time import line_times, recorded_ns
+from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.model.trace import Int64, SourceLine, Trace
+
+_ALONE = "_SingleProcess"
+_FIX_ALONE = "loader = DataLoader(dataset, batch_size=…, num_workers=4, persistent_workers=True)"
+_FIX_WORKERS = """\
+# more workers, or less work for each item
+loader = DataLoader(dataset, batch_size=…, num_workers=8, prefetch_factor=4)"""
+
+
+@rule
+def waits_for_input(trace: Trace) -> Finding | None:
+    """Find a program that waits for its DataLoader; the line is the dearest one that the DataLoader calls."""
+    calls = loader_calls(trace)
+    if not len(calls):
+        return None
+    ns = int(trace.duration_ns[calls].sum())
+    alone = any(_ALONE in trace.names[name] for name in set(trace.name[calls].tolist()))
+    workers = "without worker processes" if alone else "with worker processes"
+    return Finding(
+        "The program waits for its DataLoader",
+        f"{units.plural(len(calls), 'call')} of the DataLoader's next, {workers}, take {units.duration(ns)} "
+        f"of {units.duration(recorded_ns(trace))}.",
+        _FIX_ALONE if alone else _FIX_WORKERS,
+        _dearest_inside(trace, calls),
+        at_most_ns=ns,
+        certainty=CERTAIN,
+    )
+
+
+def _dearest_inside(trace: Trace, calls: Int64) -> SourceLine | None:
+    """The dearest line of ops in `next`, apart from the line of the loop; that one if there is no other."""
+    caused, times = attribution(trace), line_times(trace)
+    around = {caused.lines[line] for line in caused.line[calls].tolist() if line >= 0}
+    inside = {caused.lines[line] for line in caused.line[during(trace, calls)].tolist() if line >= 0} - around
+    return max(inside or around, key=lambda line: times.get(line, 0), default=None)

@@ -1,0 +1,45 @@
+"""The time of the recorded program, without the profiler's own, and how much of it each line took."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mtprof_nb.analysis.costs import counted_ops, op_costs
+from mtprof_nb.analysis.groups import sums
+from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.analysis.summary import wall_ns
+from mtprof_nb.model.trace import Bool, Int64, OutsideOps, SourceLine, Trace
+
+_NO_TIME = OutsideOps(0, 0)
+
+
+def recorded_ns(trace: Trace) -> int:
+    """The wall time less what the profiler took outside ops."""
+    return max(wall_ns(trace) - trace.own_ns, 0)
+
+
+@once_a_trace
+def line_times(trace: Trace) -> dict[SourceLine, int]:
+    """The time of each line itself: its ops in all phases, and where it is known its time outside ops."""
+    lines, is_op = attribution(trace).lines, counted_ops(trace)
+    in_ops = time_by_line(trace, is_op)
+    times = dict(zip(lines, in_ops.tolist(), strict=True))
+    for line, outside in (trace.outside or {}).items():
+        times[line] = times.get(line, 0) + outside.own_ns
+    return {line: ns for line, ns in times.items() if ns}
+
+
+def time_by_line(trace: Trace, chosen: Bool) -> Int64:
+    """The self time of the chosen events, for each line of the attribution."""
+    caused = attribution(trace)
+    rows = np.flatnonzero(chosen & (caused.line >= 0))
+    return sums(caused.line[rows], op_costs(trace).self_ns[rows], len(caused.lines))
+
+
+def dearest_line(trace: Trace, chosen: Bool) -> SourceLine | None:
+    """The line whose chosen events took the longest; None if no chosen event has a line."""
+    times = time_by_line(trace, chosen)
+    if not len(times) or not times.any():
+        return None
+    return attribution(trace).lines[int(times.argmax())]

@@ -1,0 +1,236 @@
+"""Programs with a flaw that a rule finds, and programs that look alike and have none."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import NamedTuple
+
+
+class Program(NamedTuple):
+    """A program: what is there before the recording, and what is recorded."""
+
+    before: str
+    recorded: str
+
+
+def program(before: str, recorded: str) -> Program:
+    return Program(dedent(before).strip() + "\n", dedent(recorded).strip() + "\n")
+
+
+#: For each rule a program in which it fires, and the line of `recorded` that it names.
+FLAWED = {
+    "float64_in_float32": (
+        program(
+            """
+            import numpy as np, torch
+            scale = torch.from_numpy(np.random.rand(600))
+            x = torch.randn(600, 600)
+            """,
+            """
+            for _ in range(10):
+                scaled = x * scale
+                y = scaled.exp().sin().sum()
+            """,
+        ),
+        2,
+    ),
+    "float64_everywhere": (
+        program(
+            """
+            import numpy as np, torch
+            data = np.random.rand(400, 400)
+            """,
+            """
+            x = torch.from_numpy(data)
+            for _ in range(10):
+                y = x @ x
+            """,
+        ),
+        3,
+    ),
+    "converted_to_and_fro": (
+        program(
+            """
+            import torch
+            x = torch.randint(0, 9, (600, 600))
+            """,
+            """
+            for _ in range(10):
+                y = x.float()
+                x = y.add_(1).long()
+            """,
+        ),
+        3,
+    ),
+    "waits_for_input": (
+        program(
+            """
+            import time, torch
+            from torch.utils.data import DataLoader
+            model = torch.nn.Linear(8, 8)
+            items = list(torch.randn(64, 8))
+            """,
+            """
+            def collate(batch):
+                time.sleep(0.002)
+                return torch.stack(batch)
+            for x in DataLoader(items, batch_size=8, collate_fn=collate):
+                y = model(x)
+            """,
+        ),
+        3,
+    ),
+    "missing_no_grad": (
+        program(
+            """
+            import torch
+            model = torch.nn.Sequential(*(torch.nn.Linear(256, 256) for _ in range(8)))
+            x = torch.randn(1024, 256)
+            """,
+            """
+            for _ in range(3):
+                score = model(x).mean().item()
+            """,
+        ),
+        2,
+    ),
+    "parameters_one_by_one": (
+        program(
+            """
+            import torch
+            model = torch.nn.Sequential(*(torch.nn.Linear(16, 16) for _ in range(20)))
+            optimizer = torch.optim.Adam(model.parameters(), foreach=False)
+            x = torch.randn(4, 16)
+            """,
+            """
+            for _ in range(3):
+                model(x).sum().backward()
+                optimizer.step()
+            """,
+        ),
+        3,
+    ),
+    "loop_over_elements": (
+        program(
+            """
+            import torch
+            x = torch.randn(300, 8)
+            """,
+            """
+            total = 0.0
+            for i in range(len(x)):
+                total = total + x[i].sin().sum()
+            """,
+        ),
+        3,
+    ),
+    "dear_backward": (
+        program(
+            """
+            import torch
+            table = torch.nn.Embedding(200_000, 32)
+            rows = torch.arange(8)
+            """,
+            """
+            for _ in range(3):
+                used = table(rows)
+                used.sum().backward()
+            """,
+        ),
+        2,
+    ),
+}
+
+#: Programs that look alike, by the rule that must be silent.
+FLAWLESS = {
+    "float64_in_float32": program(
+        """
+        import torch
+        x = torch.randn(600, 600)
+        """,
+        """
+        total = torch.zeros((), dtype=torch.double)
+        for _ in range(10):
+            total += (x * 2.0).exp().sum()
+        """,
+    ),
+    "float64_everywhere": program(
+        """
+        import torch
+        """,
+        """
+        x = torch.randn(400, 400, dtype=torch.float64)
+        for _ in range(10):
+            y = x @ x
+        """,
+    ),
+    "converted_to_and_fro": program(
+        """
+        import torch
+        x = torch.randint(0, 9, (600, 600))
+        """,
+        """
+        for _ in range(10):
+            y = x.float()
+            z = y.add_(1).sum()
+        """,
+    ),
+    "waits_for_input": program(
+        """
+        import torch
+        from torch.utils.data import DataLoader
+        x = torch.randn(1500, 1500)
+        items = list(torch.randn(8, 8))
+        """,
+        """
+        for _ in DataLoader(items, batch_size=4):
+            y = x @ x @ x
+        """,
+    ),
+    "missing_no_grad": program(
+        """
+        import torch
+        model = torch.nn.Sequential(*(torch.nn.Linear(256, 256) for _ in range(8)))
+        x = torch.randn(1024, 256)
+        """,
+        """
+        loss = model(x).mean()
+        """,
+    ),
+    "parameters_one_by_one": program(
+        """
+        import torch
+        model = torch.nn.Sequential(*(torch.nn.Linear(16, 16) for _ in range(20)))
+        optimizer = torch.optim.Adam(model.parameters(), fused=True)
+        x = torch.randn(4, 16)
+        """,
+        """
+        for _ in range(3):
+            model(x).sum().backward()
+            optimizer.step()
+        """,
+    ),
+    "loop_over_elements": program(
+        """
+        import torch
+        x = torch.randn(300, 8)
+        """,
+        """
+        total = 0.0
+        for i in range(300):
+            total = total + x[0].sin().sum()
+        """,
+    ),
+    "dear_backward": program(
+        """
+        import torch
+        x = torch.randn(8, 2_000)
+        w = torch.randn(2_000, 2_000, requires_grad=True)
+        """,
+        """
+        for _ in range(3):
+            used = x @ w
+            used.sum().backward()
+        """,
+    ),
+}

@@ -1,0 +1,30 @@
+"""Findings in recordings that nobody here made. Each was judged by hand: a rule that is wrong here is not ready."""
+
+import re
+from pathlib import Path
+
+import pytest
+from real_traces import NAMES, trace_path
+
+import mtprof_nb as mtp
+from mtprof_nb.advice import advising
+from mtprof_nb.advice.rule_registry import RULES
+
+DOCS = Path(__file__).parents[2] / "docs" / "api" / "advice.md"
+#: Findings that are right: half of the recorded time is in the `next` of the DataLoader.
+RIGHT = {"rtx2080ti_resnet": ["waits_for_input"]}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_real_recordings_get_the_findings_that_are_right(name: str) -> None:
+    assert [finding.rule for finding in mtp.load(trace_path(name)).advice()] == RIGHT.get(name, [])
+
+
+def test_the_documentation_lists_all_rules() -> None:
+    assert re.findall(r"^\| `(\w+)` \|", DOCS.read_text(), re.MULTILINE) == list(RULES)
+
+
+def test_every_module_of_a_rule_is_listed() -> None:
+    files = Path(advising.__file__).parent.glob("rules/[a-z]*.py")
+
+    assert sorted(advising.RULE_MODULES) == sorted(path.stem for path in files)

@@ -1,0 +1,48 @@
+"""Each rule fires in a real program with the flaw that it looks for, and not in one that looks alike."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import FLAWED, FLAWLESS, Program
+
+import mtprof_nb as mtp
+
+pytest.importorskip("torch")
+
+
+def _recorded(program: Program, folder: Path) -> mtp.profile:
+    """A recording of the program, whose second part is a file of its own."""
+    names: dict[str, Any] = {}
+    exec(program.before, names)
+    file = folder / "recorded.py"
+    file.write_text(program.recorded)
+    code = compile(program.recorded, str(file), "exec")
+    with mtp.profile(record_shapes=True, profile_memory=True, with_stack=True) as prof:
+        exec(code, names)
+    return prof
+
+
+@pytest.mark.parametrize("rule", FLAWED)
+def test_a_rule_names_the_line_of_a_flaw(rule: str, tmp_path: Path) -> None:
+    program, line = FLAWED[rule]
+
+    found = {finding.rule: finding for finding in _recorded(program, tmp_path).advice()}
+
+    assert rule in found
+    assert found[rule].where == f"recorded.py:{line}"
+    assert found[rule].share >= 0.05
+
+
+@pytest.mark.parametrize("rule", FLAWLESS)
+def test_a_rule_is_silent_where_a_program_only_looks_alike(rule: str, tmp_path: Path) -> None:
+    found = _recorded(FLAWLESS[rule], tmp_path).advice()
+
+    assert rule not in {finding.rule for finding in found}
+
+
+def test_a_saved_recording_has_the_same_findings(tmp_path: Path) -> None:
+    prof = _recorded(FLAWED["float64_in_float32"][0], tmp_path)
+    prof.save(tmp_path / "run.mtp")
+
+    assert [str(finding) for finding in mtp.load(tmp_path / "run.mtp").advice()] == list(map(str, prof.advice()))
