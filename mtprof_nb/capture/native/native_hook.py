@@ -62,7 +62,7 @@ class NativeHook(Hook):
                 with_memory=recorded.profile_memory,
                 with_ids=self._request.has_execution_trace,
                 max_events=self._request.max_events,
-                module_call=self._torch.nn.Module.__call__.__code__,
+                module_call=getattr(self._torch.nn.Module.__call__, "__code__", None),
                 outermost=_cell_runner(),
             )
             self._is_recording = True

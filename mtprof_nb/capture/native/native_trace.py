@@ -85,7 +85,7 @@ def _host_events(columns: Columns, ended: Ended, offset_ns: int) -> HostEvents:
         thread=columns["thread"],
         threads=tuple(
             Track(tid, ended.thread_names.get(tid) or name_of_native_thread(tid), number=number)
-            for tid, number, _ in columns["threads"]
+            for tid, number in columns["threads"]
         ),
         sequence_nr=columns["sequence_nr"],
         is_scope=is_scope,
@@ -126,7 +126,7 @@ def _events(events: HostEvents, links: NodeLinks, columns: Columns, request: Req
         "tracks": events.threads,
         "processes": (this_process(),),
         "recorded": request.recorded,
-        "dropped": sum(dropped for *_, dropped in columns["threads"]),
+        "dropped": columns["dropped"],
     }
     if request.has_execution_trace:
         made["record_function"] = columns["handle"]

@@ -43,24 +43,35 @@ struct InputDevice {
   int8_t index = 0;
 };
 
+// Whether a tensor has strides. Its own word is not asked for where Python may answer.
+inline bool has_strides(const c10::TensorImpl& impl, bool is_python) {
+  if (is_python) {
+    return !(impl.is_sparse() || impl.is_sparse_compressed() || impl.is_mkldnn());
+  }
+  return impl.layout() == at::kStrided;
+}
+
+// A subclass in Python may run code of the user's to tell its sizes: those are taken that it was made with.
 inline void append_tensor(std::string& text, const at::Tensor& tensor, InputDevice& device) {
   const auto* impl = tensor.unsafeGetTensorImpl();
   if (!tensor.defined() || tensor.is_nested() || impl->has_symbolic_sizes_strides()) {
     text.push_back(kUndefined);
     return;
   }
-  if (!tensor.is_cpu() && device.type == 0) {
+  const bool is_python = impl->is_python_dispatch();
+  if (!is_python && !tensor.is_cpu() && device.type == 0) {
     const c10::Device own = tensor.device();
     device = {static_cast<int8_t>(own.type()), static_cast<int8_t>(own.has_index() ? own.index() : 0)};
   }
-  const bool is_strided = tensor.layout() == at::kStrided;
-  const auto sizes = tensor.sizes();
+  const bool is_strided = has_strides(*impl, is_python);
+  const auto sizes = is_python ? impl->sizes_default() : tensor.sizes();
   text.push_back(is_strided ? kStrided : kTensor);
   text.push_back(static_cast<char>(tensor.scalar_type()));
   append_number(text, static_cast<uint16_t>(sizes.size()));
   append(text, sizes.data(), sizes.size() * sizeof(int64_t));
   if (is_strided) {
-    append(text, tensor.strides().data(), sizes.size() * sizeof(int64_t));
+    const auto strides = is_python ? impl->strides_default() : tensor.strides();
+    append(text, strides.data(), sizes.size() * sizeof(int64_t));
   }
 }
 

@@ -57,7 +57,8 @@ class NotingAllocator final : public c10::Allocator {
 
   void install() {
     c10::Allocator* before = c10::GetCPUAllocator();
-    if (before != this) {
+    // Blocks of an earlier recording go back to the allocator of then, so there is one for all.
+    if (before != this && (inner() == nullptr || inner() == before)) {
       inner_.store(before);
       c10::SetCPUAllocator(this);
     }

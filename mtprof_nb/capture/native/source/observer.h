@@ -69,7 +69,18 @@ inline void read_keywords(const at::RecordFunction& function, std::string& text)
   }
 }
 
+struct Reading {
+  explicit Reading(ThreadRecords& owner) : records(owner) {
+    records.is_reading = true;
+  }
+  ~Reading() {
+    records.is_reading = false;
+  }
+  ThreadRecords& records;
+};
+
 inline void read_inputs(const at::RecordFunction& function, const std::string& name, ThreadRecords& records, Row& row) {
+  const Reading reading(records);
   Recording& recording = *records.recording;
   records.form_text.clear();
   records.values_text.clear();

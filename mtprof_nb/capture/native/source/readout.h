@@ -69,6 +69,28 @@ inline std::vector<PlacedRow> ordered_rows(std::vector<TakenThread>& threads, in
   return found;
 }
 
+// Keep the first `most` rows, and return how many are left out; `until` is where the first of them begins.
+inline int64_t leave_out(std::vector<PlacedRow>& rows, int64_t most, int64_t& until) {
+  const auto count = static_cast<int64_t>(rows.size());
+  if (count <= most) {
+    return 0;
+  }
+  until = rows[static_cast<size_t>(most)].row->start;
+  for (int64_t position = most; position < count; ++position) {
+    rows[static_cast<size_t>(position)].row->start = 0;
+  }
+  rows.resize(static_cast<size_t>(most));
+  return count - most;
+}
+
+inline int64_t dropped_by(const std::vector<TakenThread>& threads) {
+  int64_t sum = 0;
+  for (const TakenThread& one : threads) {
+    sum += one.dropped;
+  }
+  return sum;
+}
+
 inline void read_rows(const std::vector<PlacedRow>& rows, const Options& options, const Owned& found) {
   const size_t count = rows.size();
   Column<int64_t> start(count), duration(count), sequence_nr(count), handle(options.with_ids ? count : 0);
@@ -120,8 +142,8 @@ struct PlacedBlock {
   int32_t thread;
 };
 
-// Allocations, and the releases of the blocks that were allocated during the recording, in order of time.
-inline std::vector<PlacedBlock> own_blocks(std::vector<TakenThread>& threads) {
+// Allocations, and the releases of the blocks that were allocated before `until`, in order of time.
+inline std::vector<PlacedBlock> own_blocks(std::vector<TakenThread>& threads, int64_t until) {
   std::vector<PlacedBlock> all;
   for (size_t thread = 0; thread < threads.size(); ++thread) {
     threads[thread].blocks.each([&](Block& block) { all.push_back({block, static_cast<int32_t>(thread)}); });
@@ -135,6 +157,9 @@ inline std::vector<PlacedBlock> own_blocks(std::vector<TakenThread>& threads) {
   found.reserve(all.size());
   for (PlacedBlock& placed : all) {
     Block& block = placed.block;
+    if (block.time >= until) {
+      break;
+    }
     if (block.nbytes > 0) {
       held[block.address] = block.nbytes;
     } else {
@@ -238,9 +263,8 @@ inline void read_stacks(StackTree& stacks, const Owned& found) {
 inline Owned threads_object(const std::vector<TakenThread>& threads) {
   Owned list(PyList_New(0));
   for (const TakenThread& one : threads) {
-    append_to(list, Owned(Py_BuildValue("(LKL)", static_cast<long long>(one.native_id),
-                                        static_cast<unsigned long long>(one.torch_id),
-                                        static_cast<long long>(one.dropped))));
+    append_to(list, Owned(Py_BuildValue("(LK)", static_cast<long long>(one.native_id),
+                                        static_cast<unsigned long long>(one.torch_id))));
   }
   return list;
 }

@@ -1,4 +1,8 @@
 // The module `_mtprof_recorder`: records the ops of PyTorch through its public observer interface.
+#include <pthread.h>
+
+#include <limits>
+
 #include "memory.h"
 #include "observer.h"
 #include "readout.h"
@@ -85,9 +89,11 @@ Owned read_out(Recording& recording, std::vector<TakenThread>& taken, int64_t en
   Owned found(PyDict_New());
   std::vector<PlacedRow> rows;
   std::vector<PlacedBlock> blocks;
+  int64_t dropped = 0, until = std::numeric_limits<int64_t>::max();
   Py_BEGIN_ALLOW_THREADS;
   rows = ordered_rows(taken, ended);
-  blocks = own_blocks(taken);
+  dropped = leave_out(rows, recording.options.max_events, until);
+  blocks = own_blocks(taken, until);
   Py_END_ALLOW_THREADS;
   read_rows(rows, recording.options, found);
   read_blocks(blocks, found);
@@ -98,6 +104,7 @@ Owned read_out(Recording& recording, std::vector<TakenThread>& taken, int64_t en
   read_texts(recording.extras, found, "extras", [](const std::string& text) { return text_object(text); });
   read_texts(recording.addresses, found, "address_lists", [](const std::string& text) { return addresses_object(text); });
   set_item(found, "threads", threads_object(taken));
+  set_item(found, "dropped", Owned(PyLong_FromLongLong(dropped + dropped_by(taken))));
   return found;
 }
 
@@ -161,6 +168,8 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_mtprof_recorder", "Records th
 }  // namespace mtprof
 
 PyMODINIT_FUNC PyInit__mtprof_recorder() {
+  // Another thread may hold the mutex while the process forks.
+  pthread_atfork(nullptr, nullptr, [] { new (&mtprof::state().mutex) std::mutex(); });
   PyObject* module = PyModule_Create(&mtprof::definition);
   if (module != nullptr && PyModule_AddIntConstant(module, "reads_frames", MTPROF_READS_FRAMES) < 0) {
     Py_DECREF(module);

@@ -29,10 +29,11 @@ struct Options {
 // Tables of one recording, and the threads that take part.
 class Recording {
  public:
-  explicit Recording(const Options& chosen) : options(chosen), remaining(chosen.max_events) {}
+  explicit Recording(const Options& chosen) : options(chosen) {}
 
   const Options options;
-  std::atomic<int64_t> remaining;
+  // Rows that threads have told of. They tell late, so that some rows more are recorded, which `stop` leaves out.
+  std::atomic<int64_t> told{0};
   std::atomic<bool> is_full{false};
   Interner names, forms, values, addresses, extras;
   StackTree stacks;
@@ -121,7 +122,7 @@ inline ThreadRecords* join(uint64_t generation) {
   records->rows = Chunks<Row>();
   records->blocks = Chunks<Block>();
   records->running = nullptr;
-  records->quota = records->dropped = 0;
+  records->untold = records->dropped = 0;
   records->optimizer_steps = 0;
   records->names.reset();
   records->forms.reset();
@@ -140,6 +141,9 @@ inline ThreadRecords* locked_records() {
   }
   ThreadRecords* records = thread_holder.records;
   if (records != nullptr) {
+    if (records->is_reading) {
+      return nullptr;
+    }
     records->lock.lock();
     if (records->generation == generation && records->recording != nullptr) {
       return records;
@@ -151,22 +155,19 @@ inline ThreadRecords* locked_records() {
 
 // Whether this thread may add a row; counts those that it may not add.
 inline bool may_add(ThreadRecords& records) {
-  if (records.quota > 0) {
-    --records.quota;
-    return true;
+  constexpr int64_t kMany = 64;
+  Recording& recording = *records.recording;
+  if (recording.is_full.load(std::memory_order_relaxed)) {
+    ++records.dropped;
+    return false;
   }
-  constexpr int64_t kMany = 1024;
-  std::atomic<int64_t>& remaining = records.recording->remaining;
-  // Near the limit rows are claimed one by one, so that no thread keeps some that another one needs.
-  const int64_t wanted = remaining.load(std::memory_order_relaxed) > 64 * kMany ? kMany : 1;
-  if (remaining.fetch_sub(wanted) >= wanted) {
-    records.quota = wanted - 1;
-    return true;
+  if (++records.untold >= kMany) {
+    if (recording.told.fetch_add(records.untold) + records.untold > recording.options.max_events) {
+      recording.is_full.store(true, std::memory_order_relaxed);
+    }
+    records.untold = 0;
   }
-  remaining.fetch_add(wanted);
-  records.recording->is_full.store(true, std::memory_order_relaxed);
-  ++records.dropped;
-  return false;
+  return true;
 }
 
 }  // namespace mtprof

@@ -124,9 +124,12 @@ struct ThreadRecords {
   Chunks<Block> blocks;
   // The innermost row that is running.
   Row* running = nullptr;
-  int64_t quota = 0;
+  // Rows since the recording was told of them.
+  int64_t untold = 0;
   int64_t dropped = 0;
   int32_t optimizer_steps = 0;
+  // Whether the owner reads inputs, under the lock: an op that this causes is not the program's.
+  bool is_reading = false;
   // How many ops, which may end on another thread, still refer to this object.
   int64_t open = 0;
   // Whether the thread has ended. The object is deleted when no op and no recording refers to it either.
