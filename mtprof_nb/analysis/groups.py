@@ -228,8 +228,8 @@ def in_table(column: str, table: str, alike: Callable[[Any], Any] = lambda entry
 
 
 @once_a_trace
-def _names_of_cells(trace: Trace) -> dict[str, str]:
-    """A name for each notebook cell whose text is known, and of that text, as its file has another name each time."""
+def stable_names(trace: Trace) -> dict[str, str]:
+    """A name for each notebook cell whose text is known, made from that text: each session names its file anew."""
     names, known = {}, Counter[str]()
     for file, text in trace.sources.items():
         if is_cell(file):
@@ -240,7 +240,7 @@ def _names_of_cells(trace: Trace) -> dict[str, str]:
 
 
 def _lines(trace: Trace) -> Any:
-    names, caused = _names_of_cells(trace), attribution(trace)
+    names, caused = stable_names(trace), attribution(trace)
     return _entry(caused.line, caused.lines, lambda line: line._replace(file=names.get(line.file, line.file)))
 
 
@@ -248,7 +248,7 @@ def frames_key(count: int) -> Key:
     """The key of the `count` innermost frames of a stack."""
 
     def values(trace: Trace) -> Any:
-        names = _names_of_cells(trace)
+        names = stable_names(trace)
 
         def read(event: int) -> Hashable:
             if trace.stack is None or trace.stacks is None or trace.stack[event] < 0:
@@ -281,6 +281,7 @@ KEYS = {
     "overload": in_table("overload", "overloads"),
     "shapes": in_table("shape", "shapes"),
     "flat_shapes": in_table("shape", "shapes", flat_shapes),
+    "types": in_table("shape", "dtypes"),
     "line": Key(lambda trace: attribution(trace).line, _lines),
     "module": in_table("module", "modules"),
     "scope": Key(_scope_names, lambda trace: _entry(_scope_names(trace), trace.names, averaged_name)),
