@@ -11,10 +11,10 @@ from mtprof_nb import reading
 from mtprof_nb.errors import LoadError
 from mtprof_nb.loading.chosen_files import PathLike, chosen_files, is_own
 from mtprof_nb.loading.processes_of_files import joined
-from mtprof_nb.loading.progress_bar import Progress, progress_bar
 from mtprof_nb.model.file import recording_reader
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.views.progress_bar import Progress, progress_bar
 
 
 def load(path: PathLike | Iterable[PathLike], *, partial: bool = False) -> Recording:

@@ -19,12 +19,12 @@ from traces import differences, event, make_trace
 
 import mtprof_nb as mtp
 from mtprof_nb.errors import LoadError
-from mtprof_nb.loading import progress_bar as progress_bars
 from mtprof_nb.loading.chosen_files import chosen_files
 from mtprof_nb.loading.processes_of_files import joined, rank_in_name
-from mtprof_nb.loading.progress_bar import progress_bar
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.views import progress_bar as progress_bars
+from mtprof_nb.views.progress_bar import progress_bar
 
 TRACE = json.dumps({"schemaVersion": 1, "traceEvents": []})
 
