@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from mtprof_nb.capture.native.recorder_build import build_recorder
     from mtprof_nb.capture.schedule import ProfilerAction, schedule
     from mtprof_nb.capture.session import record_function, step, steps
+    from mtprof_nb.comparing import compare
+    from mtprof_nb.comparison.comparison_result import Comparison
     from mtprof_nb.errors import BuildError, ExportError, HookError, LoadError, MtprofError, MtprofWarning, SessionError
     from mtprof_nb.export.tensorboard import tensorboard_trace_handler
     from mtprof_nb.loading.recordings import load
@@ -20,6 +22,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BuildError",
+    "Comparison",
     "ExportError",
     "HookError",
     "LoadError",
@@ -31,6 +34,7 @@ __all__ = [
     "Trace",
     "active",
     "build_recorder",
+    "compare",
     "last",
     "load",
     "load_ipython_extension",
@@ -50,6 +54,8 @@ _NAMES = {
     "capture.native.recorder_build": ("build_recorder",),
     "capture.schedule": ("ProfilerAction", "schedule"),
     "capture.session": ("record_function", "step", "steps"),
+    "comparing": ("compare",),
+    "comparison.comparison_result": ("Comparison",),
     "errors": ("BuildError", "ExportError", "HookError", "LoadError", "MtprofError", "MtprofWarning", "SessionError"),
     "export.tensorboard": ("tensorboard_trace_handler",),
     "loading.recordings": ("load",),
@@ -70,7 +76,7 @@ _TORCH_NAMES = (
 
 
 def load_ipython_extension(ip: Any) -> None:
-    """`%load_ext mtprof_nb`: add `%%mtprofile`, `%mtprofile` and `%mtprofile_config` to this shell."""
+    """`%load_ext mtprof_nb`: add `%%mtprofile`, `%mtprofile`, `%mtprofile_config` and `%mtcompare` to this shell."""
     import_module("mtprof_nb.cell.installation").install(ip, import_module("mtprof_nb.magic").MtprofMagics)
 
 

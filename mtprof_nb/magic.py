@@ -1,4 +1,4 @@
-"""`%%mtprofile`, `%mtprofile` and `%mtprofile_config`: parse, capture, show."""
+"""`%%mtprofile`, `%mtprofile`, `%mtprofile_config` and `%mtcompare`: parse, capture, show."""
 
 # mypy: disable-error-code="untyped-decorator"
 
@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from IPython.core import magic
 
 from mtprof_nb.cell import statement
+from mtprof_nb.cell.against import compared, recording_named
 from mtprof_nb.cell.delivery import deliver
 from mtprof_nb.cell.flags import CONFIG_PARSER, PARSER, Defaults, Flags
 from mtprof_nb.cell.recording import Recording
+from mtprof_nb.comparison.comparison_result import Comparison
 from mtprof_nb.profiler import profile
 
 if TYPE_CHECKING:
@@ -65,12 +67,19 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
         if text := self._defaults.configure(line):
             print(text)  # noqa: T201
 
+    @magic.no_var_expand
+    @magic.line_magic
+    def mtcompare(self, line: str) -> Comparison:
+        """`%mtcompare before after`: compare two profiles or functions, each a variable, `last`, or a file."""
+        return compared(line, self.shell.user_ns)
+
     def recorded(self) -> profile | None:
         """End the recording of the running cell and return its profile: the last line of a cell with `-r`."""
         return self._recording.end() if self._recording else None
 
     def _recording_of(self, flags: Flags) -> Recording:
-        return Recording(self.shell, flags.profile_options, partial(deliver, self.shell, flags))
+        against = None if flags.against is None else recording_named(flags.against, self.shell.user_ns)
+        return Recording(self.shell, flags.profile_options, partial(deliver, self.shell, flags, against))
 
     def _run(self, recording: Recording, code: str, local_ns: dict[str, Any], flags: Flags) -> Any:
         __tracebackhide__ = True

@@ -12,7 +12,7 @@ from traces import event, make_trace
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 try:
-    from benchmarks import child, report, sampling
+    from benchmarks import child, report, sampling, verdicts
     from benchmarks.__main__ import GROUPS
     from benchmarks.figure import Figure, Spread, at_least, at_most
     from benchmarks.programs import FLAGS, PROGRAMS, Program
@@ -221,3 +221,18 @@ def test_a_group_can_be_measured_at_the_smallest_scale(group: str) -> None:
 
     assert figures
     assert all(figure.rounds == 1 for figure in figures)
+
+
+def test_the_table_of_verdicts_counts_answers_and_wrong_ones(tmp_path: Path) -> None:
+    turns = [{"program": "mlp", "steps": steps, "a_ns": [20.0] * 9, "b_ns": [float(steps)] * 9} for steps in (20, 26)]
+    recordings = [{name: [100 + run, 100, 101] for name in ("mlp", "convolutions", "encoder")} for run in range(10)]
+    text = verdicts.tables({"turns": turns * 2, "recordings": recordings})
+
+    assert "| none | mlp | 2 | 0 | 0 | 2 | 0 | 1.000 | 0.000 |" in text
+    assert "| +30 % | mlp | 2 | 0 | 2 | 0 | 0 | 1.300 | 0.000 |" in text
+    assert "| one of each | mlp | 45 | 0 |" in text
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- verdicts -->\nold\n<!-- end of verdicts -->\nafter\n")
+    verdicts.put_into(page, text)
+    verdicts.put_into(page, text)
+    assert page.read_text() == f"before\n<!-- verdicts -->\n{text}\n<!-- end of verdicts -->\nafter\n"

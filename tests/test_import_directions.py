@@ -22,7 +22,8 @@ HOOKS = {*BASE, "building", *OF_CAPTURE, "capture.shared"}
 NO_HOOKS = {"capture.shared", "capture.marks"}
 ANALYSIS = {"analysis", "analysis.causes", "analysis.devices", "analysis.lines", "analysis.memory"}
 ANSWERS = {*BASE, *ANALYSIS, "advice", "results"}
-OUTPUTS = {"export", "views", "views.charts", "views.tables", "views.static", "views.panel", "views.page"}
+VIEWS = {f"views.{name}" for name in ("charts", "comparison", "page", "panel", "static", "tables")}
+OUTPUTS = {"export", "comparison", "views", *VIEWS}
 CAPTURE = {"capture", *OF_CAPTURE, "capture.marks", "capture.native"}
 #: Imports against the direction that happen only in a call: results write and show themselves.
 ON_DEMAND = {
@@ -32,6 +33,8 @@ ON_DEMAND = {
     ("results", "views.charts"),
     ("results", "views.panel"),
     ("results", "views.page"),
+    ("comparison", "views"),
+    ("comparison", "views.comparison"),
 }
 HEAVY = ("torch", "IPython", "ipywidgets", "anywidget", "plotly", "pandas")
 
@@ -69,19 +72,22 @@ def _may_import(package: Path) -> dict[str, set[str]]:
         # A rule registers itself.
         "advice.rules": {*BASE, *ANALYSIS, "advice"},
         "results": ANSWERS,
+        "comparison": ANSWERS,
         "export": {*ANSWERS, "model.file"},
         "views": ANSWERS,
+        "views.comparison": {*ANSWERS, "comparison", "views"},
         "views.tables": {*ANSWERS, "views"},
         "views.charts": {*ANSWERS, "views"},
         "views.static": {*ANSWERS, "views", "views.tables", "views.charts"},
         "views.panel": {*ANSWERS, *OUTPUTS},
         "views.page": {*ANSWERS, *OUTPUTS},
         "loading": {*ANSWERS, "model.file", "reading", "views"},
+        "comparing": {*ANSWERS, *OUTPUTS, "loading", "profiler"},
         "profiler": {*ANSWERS, *OUTPUTS, *CAPTURE},
-        "cell": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler"},
+        "cell": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "loading", "comparing"},
         "magic": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "cell", "__init__"},
-        "__init__": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "loading", "cell", "magic"},
-        "cli": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "loading", "cell", "__init__"},
+        "__init__": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "loading", "comparing", "cell", "magic"},
+        "cli": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "loading", "comparing", "cell", "__init__"},
         "__main__": {"cli"},
     }
 
@@ -176,8 +182,8 @@ def test_the_folder_of_a_new_hook_needs_no_entry(tmp_path: Path) -> None:
 def test_only_the_ways_in_and_the_public_names_import_the_profiler() -> None:
     importers = {part for _, part, imported in _edges(PACKAGE) if imported == "profiler"}
 
-    # `cell` is the code of the magics.
-    assert importers <= {"magic", "cell", "cli", "__init__"}
+    # `cell` is the code of the magics; `comparing` records two functions.
+    assert importers <= {"magic", "cell", "cli", "comparing", "__init__"}
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mtprof_nb.cell.flags import Flags
 from mtprof_nb.cell.recording import Ending, tell
 from mtprof_nb.cell.table_file import write_table
+from mtprof_nb.comparing import compare
 from mtprof_nb.export import by_suffix
 
 if TYPE_CHECKING:
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
     from mtprof_nb.profiler import profile
 
 
-def deliver(ip: InteractiveShell, flags: Flags, prof: profile, ending: Ending) -> None:
-    """Store, write and show `prof` as `flags` ask. A step that fails prints a line; an interrupt ends all."""
+def deliver(ip: InteractiveShell, flags: Flags, against: Any, prof: profile, ending: Ending) -> None:
+    """Store, write and show `prof` as `flags` ask, and its difference from the recording `against`, if there is one.
+
+    A step that fails prints a line; an interrupt ends all.
+    """
     if flags.out is not None:
         ip.user_ns[flags.out] = prof
     if flags.dump is not None:
@@ -31,6 +35,8 @@ def deliver(ip: InteractiveShell, flags: Flags, prof: profile, ending: Ending) -
         return
     if not flags.quiet:
         _attempt("shown", partial(prof.show, **_options(prof, flags, ending)))
+        if against is not None:
+            _attempt("compared", partial(_show_difference, against, prof, flags))
         return
     for note in ending.notes:
         tell(note)
@@ -41,6 +47,11 @@ def _attempt(what: str, act: Callable[[], None]) -> None:
         act()
     except Exception as error:
         tell(f"the profile could not be {what} ({type(error).__name__}: {error}); mtprof_nb.last() has it")
+
+
+def _show_difference(against: Any, prof: profile, flags: Flags) -> None:
+    name = flags.against if flags.against != prof.name else "before"
+    compare(against, prof, names=(str(name), prof.name)).show(flags.limit)
 
 
 def _options(prof: profile, flags: Flags, ending: Ending) -> dict[str, Any]:

@@ -36,6 +36,7 @@ class Flags:
     dump: Path | None = None
     text: Path | None = None
     html: Path | None = None
+    against: str | None = None
     show_all: bool = False
     help: bool = False
 

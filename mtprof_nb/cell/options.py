@@ -164,6 +164,14 @@ OPTIONS = (
     Option(("-T", "--text"), "text", "write the table as text", _new_file, "FILE", can_default=False),
     Option(("--show-all",), "show_all", "show Python frames, including IPython's", negatable=True),
     Option(("-H", "--html"), "html", "write the panel as a page, .html", _page_file, "FILE", can_default=False),
+    Option(
+        ("--against",),
+        "against",
+        "compare with this profile: a variable, last, or a file",
+        str,
+        "NAME",
+        can_default=False,
+    ),
 )
 HELP = Option(("-h", "--help"), "help", "show this help and run nothing")
 

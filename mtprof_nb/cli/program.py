@@ -6,11 +6,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mtprof_nb.cli import build_command, convert_command, report_command, run_command, show_command
+from mtprof_nb.cli import build_command, compare_command, convert_command, report_command, run_command, show_command
 from mtprof_nb.cli.arguments import Parser, UsageError
 from mtprof_nb.errors import MtprofError
 
-_COMMANDS = (run_command, show_command, report_command, convert_command, build_command)
+_COMMANDS = (run_command, show_command, report_command, convert_command, compare_command, build_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -17,7 +17,7 @@ from mtprof_nb.cli.script_ending import INTERRUPTED, Ending, ExitBySignal, faile
 from mtprof_nb.cli.script_recording import ScriptRecording
 
 #: Flags of the magic that are about variables and values of a notebook.
-_OF_NOTEBOOKS = ("out", "returns")
+_OF_NOTEBOOKS = ("out", "returns", "against")
 #: Flags that differ from the magic's.
 _CHANGED: dict[str, dict[str, Any]] = {
     "name": {"help": "title of the profile; default: the script's name"},

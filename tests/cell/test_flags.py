@@ -40,6 +40,7 @@ PROMISED = [
     "--show-all",
     "-H",
     "--html",
+    "--against",
     "-h",
     "--help",
 ]
@@ -68,7 +69,7 @@ def test_every_flag_is_read() -> None:
     line = (
         "--with-stack --record-shapes --profile-memory --with-flops --with-modules --activities cpu,cuda "
         "--hook dispatch --schedule wait=1,warmup=2,active=3,repeat=4 --max-events 10 --name 'a b' -o prof -r -q "
-        "-s cpu_time_total -l 7 -D t.json.gz -T t.txt --show-all -H p.html -h"
+        "-s cpu_time_total -l 7 -D t.json.gz -T t.txt --show-all -H p.html --against before -h"
     )
 
     assert read(line) == Flags(
@@ -90,6 +91,7 @@ def test_every_flag_is_read() -> None:
         dump=Path("t.json.gz"),
         text=Path("t.txt"),
         html=Path("p.html"),
+        against="before",
         show_all=True,
         help=True,
     )

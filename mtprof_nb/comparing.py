@@ -1,0 +1,145 @@
+"""`compare`: two recordings, several of each, or two functions that are run in turns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mtprof_nb.comparison.alternation import Alternated, Alternation
+from mtprof_nb.comparison.comparison_result import Comparison
+from mtprof_nb.comparison.findings import of_functions, of_recordings
+from mtprof_nb.comparison.sides import Side, Sides
+from mtprof_nb.errors import MtprofError, SessionError, collected_warnings
+from mtprof_nb.loading.recordings import load
+from mtprof_nb.model.trace import Trace
+from mtprof_nb.profiler import active, profile
+from mtprof_nb.views.progress_bar import progress_bar
+
+#: A recording for the explanation holds at most this many calls, and about as much time.
+_RECORDED_CALLS, _RECORDED_NS = 10, 1_000_000_000
+_NAMELESS = ("", "profile", "<lambda>")
+
+
+def compare(
+    a: Any,
+    b: Any,
+    *,
+    repeat: int | None = None,
+    seconds: float | None = None,
+    matters: float = 0.05,
+    names: tuple[str, str] | None = None,
+) -> Comparison:
+    """Compare b with a: tell what changed, and whether b is faster, slower, or not different by an amount that matters.
+
+    `a` and `b` are profiles, recordings, traces, files, or lists of these: several runs of each side. Or they are two
+    functions without arguments: these run in turns, unprofiled, for about `seconds` (10), or `repeat` times each; then
+    each is recorded once to explain the difference. An interrupt ends this early, with the times that there are.
+
+    A difference of times below the share `matters` does not matter. `names` are the names of a and b in tables.
+    """
+    _check(repeat, seconds, matters)
+    if _is_function(a) and _is_function(b):
+        return _compared_functions(a, b, repeat, seconds or 10.0, matters, names)
+    if repeat is not None or seconds is not None:
+        msg = "repeat and seconds are for two functions, and these are recordings: leave them out"
+        raise TypeError(msg)
+    a_label, b_label = names or _labels(a, b)
+    return Comparison(of_recordings(Sides(Side(a_label, runs_of(a)), Side(b_label, runs_of(b)), matters)))
+
+
+def _check(repeat: int | None, seconds: float | None, matters: float) -> None:
+    for name, value in (("repeat", repeat), ("seconds", seconds), ("matters", matters)):
+        if value is not None and value <= 0:
+            msg = f"{name} must be above 0, got {value!r}"
+            raise ValueError(msg)
+
+
+def _is_function(given: Any) -> bool:
+    # A profile is callable too: it is a decorator.
+    return callable(given) and not isinstance(getattr(given, "trace", None), Trace)
+
+
+def runs_of(given: Any) -> tuple[Trace, ...]:
+    """The recordings of one side; `TypeError` for something else, `LoadError` for a file that cannot be read."""
+    found = tuple(_trace(one) for one in (given if isinstance(given, list | tuple) else [given]))
+    if not found:
+        msg = "there is nothing to compare in an empty list: give at least one recording"
+        raise ValueError(msg)
+    return found
+
+
+def _trace(given: Any) -> Trace:
+    if isinstance(given, Trace):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return load(given).trace
+    trace = getattr(given, "trace", None)
+    if isinstance(trace, Trace):
+        return trace
+    msg = f"cannot compare {given!r}: give two recordings, files or lists of these, or two functions"
+    raise TypeError(msg)
+
+
+def _labels(a: Any, b: Any) -> tuple[str, str]:
+    """Names of both sides; "a" and "b" if they have none, or the same."""
+    a_label, b_label = _label(a), _label(b)
+    return (a_label, b_label) if a_label and b_label and a_label != b_label else ("a", "b")
+
+
+def _label(given: Any) -> str:
+    if isinstance(given, list | tuple):
+        return f"{_label(given[0])} ({len(given)} runs)" if given and _label(given[0]) else ""
+    if isinstance(given, str | os.PathLike):
+        return os.path.basename(os.fsdecode(given)).partition(".")[0]  # noqa: PTH119 - of any text
+    trace = given if isinstance(given, Trace) else getattr(given, "trace", None)
+    label = trace.label if isinstance(trace, Trace) else getattr(given, "__name__", "")
+    return "" if label in _NAMELESS else str(label)
+
+
+def _compared_functions(
+    a: Callable[[], Any],
+    b: Callable[[], Any],
+    repeat: int | None,
+    seconds: float,
+    matters: float,
+    names: tuple[str, str] | None,
+) -> Comparison:
+    if (running := active()) is not None:
+        msg = f"profiler {running.name!r} is recording, which slows down what is measured: compare after it has stopped"
+        raise SessionError(msg)
+    labels = names or _labels(a, b)
+    alternation = Alternation(a, b, repeat, seconds)
+    title = f"comparing {labels[0]} and {labels[1]}, about {max(alternation.seconds, 1):.0f} s"
+    with progress_bar(title) as progress:
+        alternated = alternation.run(progress)
+    notes: list[str] = []
+    runs = _recordings((a, b), labels, alternated, notes)
+    sides = Sides(Side(labels[0], runs[:1]), Side(labels[1], runs[1:]), matters, steps_are_calls=True)
+    return Comparison(of_functions(sides, alternated, notes))
+
+
+def _recordings(
+    functions: Sequence[Callable[[], Any]], labels: Sequence[str], alternated: Alternated, notes: list[str]
+) -> tuple[Trace, ...]:
+    """A recording of each function; none after an interrupt, or if one cannot be made, which a note says."""
+    if not alternated.is_complete:
+        return ()
+    calls = max(1, min(_RECORDED_CALLS, int(_RECORDED_NS / max(*alternated.a_ns, *alternated.b_ns))))
+    try:
+        with collected_warnings(notes):
+            return tuple(_recorded(function, label, calls) for function, label in zip(functions, labels, strict=True))
+    except KeyboardInterrupt:
+        notes.append("Interrupted before both functions were recorded: there is no explanation.")
+    except MtprofError as error:
+        notes.append(f"The functions could not be recorded, so there is no explanation: {error}.")
+    return ()
+
+
+def _recorded(function: Callable[[], Any], label: str, calls: int) -> Trace:
+    with profile(record_shapes=True, profile_memory=True, with_stack=True, name=label) as prof:
+        for call in range(calls):
+            if call:
+                prof.step()
+            function()
+    return prof.trace

@@ -1,0 +1,111 @@
+"""Times and calls of both sides: of the whole, of steps and phases, of ops and kernels."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.analysis.costs import counted_ops, op_costs
+from mtprof_nb.analysis.groups import sums
+from mtprof_nb.analysis.operator_rows import rows
+from mtprof_nb.analysis.step_times import step_times
+from mtprof_nb.analysis.summary import has_steps, summary
+from mtprof_nb.comparison.joined_rows import Difference, Item, Items, joined, of_runs, verdict_on
+from mtprof_nb.comparison.sides import Side, Sides, has_bytes, has_device_work
+from mtprof_nb.comparison.verdicts import Parts
+from mtprof_nb.model.trace import DEVICE_WORK, PHASES, Bool, Int64, Trace
+
+
+def whole_difference(sides: Sides) -> Difference:
+    """The wall time, without the profiler's own start and line marks."""
+    a, b = (np.array([_wall_ns(run) / sides.divisor(run) for run in side.runs]) for side in sides.both)
+    verdict = verdict_on(sides, a, b, *_steps(sides))
+    return Difference("whole", "wall time", a_ns=float(np.median(a)), b_ns=float(np.median(b)), verdict=verdict)
+
+
+def step_difference(sides: Sides) -> Difference | None:
+    """The median step; None unless each run has at least two steps."""
+    if min(sides.a.steps + sides.b.steps) < 2:
+        return None
+    a, b = _medians(sides.a), _medians(sides.b)
+    verdict = verdict_on(sides, a, b, *_steps(sides))
+    return Difference("step", "median step", a_ns=float(np.median(a)), b_ns=float(np.median(b)), verdict=verdict)
+
+
+def step_lengths(run: Trace) -> list[int]:
+    """Nanoseconds of each step."""
+    return [step.duration_ns for step in step_times(run)]
+
+
+def phase_differences(sides: Sides) -> list[Difference]:
+    """Time in ops by phase, in the order of a step."""
+    return sorted(joined(sides, "phase", *of_runs(sides, _phase_items)), key=lambda row: PHASES.index(row.name))
+
+
+def op_differences(sides: Sides) -> list[Difference]:
+    """Ops, the largest change of time first."""
+    with_bytes = sides.have(has_bytes)
+    return joined(sides, "op", *of_runs(sides, lambda run: _op_items(run, with_bytes, on_device=False)))
+
+
+def kernel_differences(sides: Sides) -> list[Difference]:
+    """Kernels, copies, sets and collectives, the largest change of time first; empty if a run has no device."""
+    if not sides.have(has_device_work):
+        return []
+    return joined(sides, "kernel", *of_runs(sides, lambda run: _op_items(run, with_bytes=False, on_device=True)))
+
+
+def _op_items(run: Trace, with_bytes: bool, on_device: bool) -> Items:
+    table = rows(run, "op")
+    ns = table.value["self_device_ns" if on_device else "self_ns"].tolist()
+    nbytes = table.value["allocated_bytes"].tolist() if with_bytes else [None] * len(table)
+    calls = table.value["count"].tolist()
+    return {
+        key: Item(table.label[at], _device(key), calls[at], ns[at], nbytes[at], parts=partial(_calls, run, at))
+        for at, key in enumerate(table.key)
+        if (key[2] in DEVICE_WORK) == on_device
+    }
+
+
+def _device(key: tuple[Any, ...]) -> str:
+    """The device that an op ran on; "" on the CPU, and for kernels, which a device always runs."""
+    return "" if key[1] == "CPU" or key[2] in DEVICE_WORK else str(key[1])
+
+
+def _calls(run: Trace, row: int) -> Int64:
+    """Nanoseconds of each call of a row."""
+    costs, is_of_row = op_costs(run), rows(run, "op").of_event == row
+    times = run.duration_ns if run.on_device[is_of_row].any() else costs.self_ns
+    calls: Int64 = times[is_of_row & costs.counted]
+    return calls
+
+
+def _phase_items(run: Trace) -> Items:
+    is_op = counted_ops(run)
+    return {
+        name: Item(name, ns=ns, parts=partial(self_ns_by_step, run, is_op & (run.phase == PHASES.index(name))))
+        for name, ns in summary(run).phases_ns.items()
+        if ns
+    }
+
+
+def self_ns_by_step(run: Trace, chosen: Bool) -> Int64:
+    """Self time of the chosen events in each step that has any; empty if no step was marked."""
+    if not has_steps(run):
+        return np.empty(0, np.int64)
+    _, number = np.unique(run.step[chosen], return_inverse=True)
+    return sums(number.ravel(), op_costs(run).self_ns[chosen], int(number.max(initial=-1)) + 1)
+
+
+def _steps(sides: Sides) -> tuple[Parts, Parts]:
+    return partial(step_lengths, sides.a.runs[0]), partial(step_lengths, sides.b.runs[0])
+
+
+def _medians(side: Side) -> np.ndarray:
+    return np.array([np.median(step_lengths(run)) for run in side.runs])
+
+
+def _wall_ns(run: Trace) -> int:
+    return summary(run).wall_ns - summary(run).profiler_ns

@@ -1,0 +1,184 @@
+"""The two sides of a comparison: the runs of each, and what can be compared between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+from mtprof_nb.analysis.memory.missing_memory import has_memory
+from mtprof_nb.analysis.step_times import step_times
+from mtprof_nb.analysis.summary import summary
+from mtprof_nb.comparison.recorded_on import device_names, hosts, world_sizes
+from mtprof_nb.comparison.verdicts import are_mixed
+from mtprof_nb.model.trace import Recorded, Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One program: its label, and its recordings, each of one run."""
+
+    label: str
+    runs: tuple[Trace, ...]
+
+    @cached_property
+    def steps(self) -> list[int]:
+        """For each run, the number of its steps; 0 if none were marked."""
+        return [len(step_times(run)) for run in self.runs]
+
+    def all_have(self, has: Callable[[Trace], bool]) -> bool:
+        """Whether each run has something."""
+        return all(map(has, self.runs))
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Both sides."""
+
+    a: Side
+    b: Side
+    #: The least share of time that matters.
+    matters: float = 0.05
+    #: Whether a step is a call of a function: values are those of one call.
+    steps_are_calls: bool = False
+
+    @property
+    def both(self) -> tuple[Side, Side]:
+        """The sides in their order."""
+        return self.a, self.b
+
+    @property
+    def all_runs(self) -> tuple[Trace, ...]:
+        """The runs of both."""
+        return self.a.runs + self.b.runs
+
+    @property
+    def is_one_run_each(self) -> bool:
+        return len(self.a.runs) == len(self.b.runs) == 1
+
+    @cached_property
+    def are_mixed(self) -> bool:
+        """Whether the runs of both sides were recorded in turns, or at random."""
+        return are_mixed(*([run.began_ns for run in side.runs] for side in self.both))
+
+    @cached_property
+    def per_step(self) -> bool:
+        """Whether counts, bytes and times are divided by the steps of a run: all have steps, but not equally many."""
+        steps = self.a.steps + self.b.steps
+        return all(steps) and (self.steps_are_calls or len(set(steps)) > 1)
+
+    def divisor(self, run: Trace) -> int:
+        """Steps by which the values of a run are divided, or 1."""
+        return len(step_times(run)) if self.per_step else 1
+
+    @cached_property
+    def hooks_agree(self) -> bool:
+        """Whether all runs were recorded by the same hooks, so that they have the same ops."""
+        return _agree(frozenset(run.hooks) for run in self.all_runs)
+
+    @cached_property
+    def flags_agree(self) -> bool:
+        """Whether all runs were recorded with the same flags, and so were slowed down alike."""
+        return _agree(run.recorded for run in self.all_runs)
+
+    @cached_property
+    def is_complete(self) -> bool:
+        """Whether an op that a run does not have was not called: no run lacks events, and the hooks agree."""
+        return self.hooks_agree and all(run.has_all_ops for run in self.all_runs)
+
+    def have(self, has: Callable[[Trace], bool]) -> bool:
+        """Whether every run of both sides has something."""
+        return all(side.all_have(has) for side in self.both)
+
+    @cached_property
+    def why_incomparable(self) -> str:
+        """Why times of the two sides cannot be compared, "" if they can: recording slowed one side down more."""
+        if not self.hooks_agree:
+            return "the two sides were recorded by different hooks"
+        if not self.flags_agree:
+            return "the two sides were recorded with different flags"
+        if not self.is_complete:
+            return "a recording lacks events"
+        return ""
+
+    def notes(self) -> list[str]:
+        """Differences between the recordings themselves, and what is not compared because of them."""
+        notes = [self._hooks_note(), self._flags_note(), *self._missing_notes(), self._steps_note()]
+        return [note for note in (*notes, *self._place_notes()) if note]
+
+    def _hooks_note(self) -> str:
+        if self.hooks_agree:
+            return ""
+        a, b = (_texts(hook for run in side.runs for hook in run.hooks) for side in self.both)
+        return f"Hooks differ (a: {a}; b: {b}): rows of one side alone are left out, and counts and times not judged."
+
+    def _flags_note(self) -> str:
+        if self.flags_agree:
+            return ""
+        a, b = (_texts(flag for run in side.runs for flag in _flags(run.recorded)) for side in self.both)
+        return f"Flags differ (a: {a}; b: {b}): only what both have is compared, and times are not judged."
+
+    def _missing_notes(self) -> list[str]:
+        return [
+            f"{name} lacks events: rows of one side alone are left out, and counts and times not judged."
+            for name, side in zip("ab", self.both, strict=True)
+            if not side.all_have(lambda run: run.has_all_ops)
+        ]
+
+    def _steps_note(self) -> str:
+        a, b = (_texts(map(str, side.steps)) for side in self.both)
+        if self.steps_are_calls:
+            return (
+                f"Phases, lines and ops are those of one call, from one recording of each ({a} calls)."
+                if self.per_step
+                else ""
+            )
+        if self.per_step:
+            return f"Steps differ (a: {a}; b: {b}): counts, bytes and times are those of one step."
+        if any(self.a.steps) != any(self.b.steps):
+            return "Steps were marked on one side only: whole recordings are compared."
+        return ""
+
+    def _place_notes(self) -> list[str]:
+        found = [(what, *(_of_all(side, read) for side in self.both)) for what, read in _PLACES.items()]
+        return [f"{what} differ (a: {_texts(a)}; b: {_texts(b)})." for what, a, b in found if a != b]
+
+
+_PLACES: dict[str, Callable[[Trace], set[str]]] = {
+    "Machines": hosts,
+    "Devices": device_names,
+    "Numbers of processes in the job": world_sizes,
+    "Numbers of recorded processes": lambda run: {str(len(run.processes))},
+}
+
+
+def _of_all(side: Side, read: Callable[[Trace], set[str]]) -> set[str]:
+    return {text for run in side.runs for text in read(run)}
+
+
+def has_shapes(run: Trace) -> bool:
+    return run.shape is not None
+
+
+def has_lines(run: Trace) -> bool:
+    return run.stack is not None or run.line is not None or run.line_stack is not None
+
+
+def has_bytes(run: Trace) -> bool:
+    return run.recorded.profile_memory and has_memory(run)
+
+
+def has_device_work(run: Trace) -> bool:
+    return summary(run).device_ns is not None
+
+
+def _flags(recorded: Recorded) -> list[str]:
+    return [flag.name for flag in fields(Recorded) if getattr(recorded, flag.name)]
+
+
+def _agree(values: Iterable[object]) -> bool:
+    return len(set(values)) == 1
+
+
+def _texts(values: Iterable[str]) -> str:
+    return ", ".join(sorted(filter(None, set(values)))) or "none"

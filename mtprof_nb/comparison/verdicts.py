@@ -1,0 +1,161 @@
+"""Verdicts on two measured times: what can be said, and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mtprof_nb.comparison.rank_tests import Shift, of_pairs, of_samples
+
+FASTER, SLOWER, SAME, UNKNOWN = "faster", "slower", "no difference that matters", "cannot tell"
+
+#: Confidence of an interval: two equal programs get a verdict of a difference in at most the rest of all comparisons.
+#: Functions in turns are cheap to measure, so that their verdict can be the more certain one.
+PAIRS_CONFIDENCE, RUNS_CONFIDENCE = 0.99, 0.95
+#: Two recordings of one program differ by less than this factor, also on a busy machine (docs/comparing.md).
+ONE_RUN_FLOOR = 10.0
+#: Several recordings of one program, all of one side before all of the other, differ by less than this factor.
+UNMIXED_FLOOR = 1.25
+#: How far the share of pairs in which b was recorded after a may be from one half.
+_MIXED = 0.25
+_FEWEST_PARTS = 3
+
+#: Returns times of steps or calls; called only if they are needed.
+Parts = Callable[[], Sequence[float] | npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether b takes less time than a. `ratio` is the time of b over that of a, `low` to `high` its interval."""
+
+    #: "faster", "slower", "no difference that matters" or "cannot tell".
+    answer: str
+    #: The reason, and with "cannot tell" what to do about it.
+    why: str
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    #: Chance of a difference as large between two equal programs.
+    p: float | None = None
+    #: Confidence of the interval: 0.99 for functions, 0.95 for several recordings.
+    confidence: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.answer}: {self.why}"
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """One measured time of both sides: a value for each run, and whether the runs of the two were mixed in time."""
+
+    a_ns: npt.NDArray[np.float64]
+    b_ns: npt.NDArray[np.float64]
+    is_mixed: bool = True
+
+
+def judged_pairs(a_ns: npt.ArrayLike, b_ns: npt.ArrayLike, matters: float) -> Verdict:
+    """The verdict on two functions that ran in turns, from a time of each in each pair."""
+    differences = np.log(b_ns) - np.log(a_ns)
+    evidence = f"{len(differences)} pairs of blocks in turns"
+    shift = of_pairs(differences, PAIRS_CONFIDENCE)
+    if math.isinf(shift.low):
+        why = f"{evidence}: fewer than eight say nothing. Give a larger repeat"
+        return Verdict(UNKNOWN, why, math.exp(shift.estimate), p=shift.p)
+    return _judged(shift, PAIRS_CONFIDENCE, matters, evidence, "repeat more often, or on a quieter machine")
+
+
+def judged_runs(runs: Runs, matters: float) -> Verdict:
+    """The verdict on a time that was recorded in several runs of at least one side. The unit is a run."""
+    sizes = f"{len(runs.a_ns)} and {len(runs.b_ns)} runs"
+    if min(runs.a_ns.min(), runs.b_ns.min()) <= 0:
+        return Verdict(UNKNOWN, "no time was recorded in some of the runs")
+    shift = of_samples(np.log(runs.a_ns), np.log(runs.b_ns), RUNS_CONFIDENCE)
+    if math.isinf(shift.low):
+        why = f"{sizes} are too few to tell a difference from chance: record at least four of each, in random order"
+        return Verdict(UNKNOWN, why, math.exp(shift.estimate), p=shift.p)
+    verdict = _judged(shift, RUNS_CONFIDENCE, matters, sizes, "record more runs of each, in random order")
+    return verdict if runs.is_mixed else _unmixed(verdict)
+
+
+def judged_once(a_ns: float, b_ns: float, a_parts: Parts, b_parts: Parts) -> Verdict:
+    """The verdict on a time of one run each: a difference is told only if it is far larger than noise, in all parts.
+
+    `a_parts` and `b_parts` return the times of its steps, or of its calls. One part that takes very long, such as the
+    first one, may be most of the time of a run: so the medians of the parts have to differ as much.
+    """
+    if a_ns <= 0 or b_ns <= 0:
+        return Verdict(UNKNOWN, "no time was recorded")
+    ratio = b_ns / a_ns
+    if _is_noise(ratio):
+        why = f"one run each: below a factor of {ONE_RUN_FLOOR:g}, noise between two recordings can be the reason"
+        return Verdict(UNKNOWN, why, ratio)
+    a, b = a_parts(), b_parts()
+    if min(len(a), len(b)) < _FEWEST_PARTS:
+        return Verdict(UNKNOWN, f"one run each, with fewer than {_FEWEST_PARTS} steps or calls to compare", ratio)
+    if _overlap(a, b) or _is_noise(np.median(b) / max(np.median(a), 1)):
+        return Verdict(UNKNOWN, "one run each, and most of its steps or calls differ by less", ratio)
+    why = f"one run each, but all steps or calls differ, and by more than the factor of {ONE_RUN_FLOOR:g} of noise"
+    return Verdict(FASTER if ratio < 1 else SLOWER, why, ratio)
+
+
+def adjusted(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """The verdicts on many rows: of those that tell a difference, one in twenty may be chance.
+
+    The method is that of Benjamini and Hochberg; without it, twenty rows of equal programs would have a verdict each.
+    """
+    tested = sorted(verdict.p for verdict in verdicts if verdict.p is not None)
+    passing = [p for rank, p in enumerate(tested, 1) if p <= (1 - RUNS_CONFIDENCE) * rank / len(tested)]
+    largest = passing[-1] if passing else -1.0
+    why = "not beyond the differences that chance alone shows among so many rows"
+    return [
+        replace(verdict, answer=UNKNOWN, why=why)
+        if verdict.answer in (FASTER, SLOWER) and verdict.p is not None and verdict.p > largest
+        else verdict
+        for verdict in verdicts
+    ]
+
+
+def are_mixed(a_began: Sequence[int], b_began: Sequence[int]) -> bool:
+    """Whether the runs of both sides, by their start, were recorded in turns or at random rather than side by side."""
+    later = np.mean(np.subtract.outer(np.array(b_began), np.array(a_began)) > 0)
+    return bool(abs(later - 0.5) <= _MIXED)
+
+
+def _judged(shift: Shift, confidence: float, matters: float, evidence: str, remedy: str) -> Verdict:
+    ratio, low, high = (math.exp(value) for value in (shift.estimate, shift.low, shift.high))
+    interval = f"{100 * confidence:g} % interval {low:.2f} to {high:.2f}"
+    if 1 / (1 + matters) <= low and high <= 1 + matters:
+        answer, why = SAME, f"{evidence}: the {interval} lies within ±{100 * matters:g} %"
+    elif low > 1 or high < 1:
+        answer, why = FASTER if high < 1 else SLOWER, f"{evidence}: {interval}"
+    else:
+        answer, why = UNKNOWN, f"{evidence}: the {interval} is too wide; {remedy}"
+    return Verdict(answer, why, ratio, low, high, shift.p, confidence)
+
+
+def _unmixed(verdict: Verdict) -> Verdict:
+    """A verdict on runs of which all of one side came first: a change of the machine meanwhile is part of it."""
+    low, high = verdict.low or 0.0, verdict.high or math.inf
+    if low > UNMIXED_FLOOR or high < 1 / UNMIXED_FLOOR:
+        return verdict
+    why = (
+        "the runs of one side were recorded before those of the other: what changed on the machine meanwhile is part "
+        "of the difference. Record them in random order"
+    )
+    return replace(verdict, answer=UNKNOWN, why=why)
+
+
+def _is_noise(ratio: float) -> bool:
+    """Whether noise between two recordings can be the reason of a ratio."""
+    return 1 / ONE_RUN_FLOOR < ratio < ONE_RUN_FLOOR
+
+
+def _overlap(a_parts: Any, b_parts: Any) -> bool:
+    """Whether the ranges that hold four fifths of the parts overlap."""
+    (a_low, a_high), (b_low, b_high) = (np.percentile(parts, (10, 90)) for parts in (a_parts, b_parts))
+    return bool(a_low <= b_high and b_low <= a_high)

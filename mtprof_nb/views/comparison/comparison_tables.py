@@ -1,0 +1,168 @@
+"""Headline and tables of a comparison as cells of text, for every form in which it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mtprof_nb.analysis import units
+from mtprof_nb.comparison.exact_changes import Change
+from mtprof_nb.comparison.findings import Findings
+from mtprof_nb.comparison.joined_rows import Difference
+from mtprof_nb.comparison.verdicts import SAME, Verdict
+from mtprof_nb.views.escaped_text import shown
+
+MISSING = "–"
+_CHANGES = 12
+#: Rows of each level that are shown at most; the others are folded.
+_ROWS = {"line": 8, "op": 10, "kernel": 10}
+_LEVELS = {"phase": "phase", "line": "line", "op": "op", "kernel": "kernel"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of texts: the first column holds names, the others numbers; `folded` says what is left out."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    folded: str = ""
+
+
+def headline(findings: Findings) -> str:
+    """The verdict in one line: `after against before: faster, 0.78 of the time`."""
+    a, b = (shown(side.label) for side in findings.sides.both)
+    times = _times(findings.verdict)
+    return f"{b} against {a}: {findings.verdict.answer}{f', {times}' if times else ''}"
+
+
+def explanation(findings: Findings) -> list[str]:
+    """The reason of the verdict, how the times were taken, and notes about the recordings, a line each."""
+    return [f"{_sentence(findings.verdict.why)}", *_measured(findings), *map(shown, findings.notes)]
+
+
+def tables(findings: Findings, limit: int | None = None) -> list[Table]:
+    """The changes that need no statistics, then the times; of each kind at most `limit` rows."""
+    found = [_changes_table(findings, limit), _times_table(findings, limit)]
+    return [table for table in found if table.rows]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _times(verdict: Verdict) -> str:
+    if verdict.ratio is None:
+        return ""
+    interval = f" ({verdict.low:.2f} to {verdict.high:.2f})" if verdict.low is not None else ""
+    return f"{ratio_text(verdict.ratio)} of the time{interval}"
+
+
+def ratio_text(ratio: float) -> str:
+    """A ratio with two decimals, or three significant digits from 10 on."""
+    return f"{ratio:.2f}" if ratio < 10 else units.digits(ratio)
+
+
+def _measured(findings: Findings) -> list[str]:
+    times = findings.alternated
+    if times is None:
+        return []
+    names = [shown(side.label) for side in findings.sides.both]
+    blocks = ", ".join(
+        f"{name}: {units.plural(block.calls, 'call')} a block"
+        for name, block in zip(names, (times.a_block, times.b_block), strict=True)
+    )
+    p = findings.verdict.p
+    test = "" if p is None else f" Wilcoxon signed-rank test: p {'< 0.0001' if p < 0.0001 else f'= {p:.4f}'}."
+    pairs = units.plural(len(times.a_ns), "pair")
+    return [f"Measured unprofiled in {pairs} of blocks, in random order, in {times.seconds:.1f} s ({blocks}).{test}"]
+
+
+def _changes_table(findings: Findings, limit: int | None) -> Table:
+    most = _CHANGES if limit is None else limit
+    rows = [_change_cells(change) for change in findings.changes[:most]]
+    left = len(findings.changes) - len(rows)
+    head = ("Changed, whatever the noise", *_labels(findings), "Change")
+    return Table("Changes", head, tuple(rows), f"and {units.plural(left, 'more change')}" if left > 0 else "")
+
+
+def _change_cells(change: Change) -> tuple[str, ...]:
+    a, b = (_value_text(change, value) for value in (change.a, change.b))
+    return _name(change.kind, change.name, change.detail if change.kind != "figure" else ""), a, b, _kind_text(change)
+
+
+def _name(kind: str, name: str, detail: str) -> str:
+    prefix = "" if kind == "figure" else f"{kind} "
+    return f"{prefix}{shown(name, 60)}{f' ({shown(detail, 60)})' if detail else ''}"
+
+
+def _value_text(change: Change, value: float | str | None) -> str:
+    if value is None:
+        return MISSING
+    if isinstance(value, str):
+        return shown(value, 60)
+    if change.kind == "figure" and change.detail in ("bytes", "flops"):
+        return units.WRITERS[change.detail](round(value))
+    return count_text(value)
+
+
+def count_text(count: float) -> str:
+    """A count, with decimals where it is that of one step."""
+    return units.number(round(count)) if abs(count - round(count)) < 1e-9 else units.digits(count)
+
+
+def _kind_text(change: Change) -> str:
+    if change.change:
+        return change.change
+    if isinstance(change.a, float) and isinstance(change.b, float) and change.a:
+        return percent_text(change.b / change.a - 1)
+    return f"other {change.kind}" if change.kind in ("shapes", "types") else "changed"
+
+
+def percent_text(share: float) -> str:
+    """A signed percentage: `−33 %`."""
+    percent = 100 * share
+    digits = f"{abs(percent):.0f}" if abs(percent) >= 9.5 else f"{abs(percent):.1f}"
+    return f"{units.MINUS if percent < 0 else '+'}{digits} %"
+
+
+def _labels(findings: Findings) -> tuple[str, str]:
+    return shown(findings.sides.a.label, 40), shown(findings.sides.b.label, 40)
+
+
+def _times_table(findings: Findings, limit: int | None) -> Table:
+    rows = list(_shown_rows(findings.differences, limit))
+    left = len(findings.differences) - len(rows)
+    head = ("Time", *_labels(findings), "Δ", "Ratio", "Interval", "Verdict")
+    folded = f"and {units.plural(left, 'row')} with smaller differences" if left > 0 else ""
+    return Table("Times", head, tuple(_time_cells(row) for row in rows), folded)
+
+
+def _shown_rows(differences: Sequence[Difference], limit: int | None) -> list[Difference]:
+    """All rows of the whole, of steps and of phases; of the others the largest ones that are not small."""
+    found = [row for row in differences if row.level not in _ROWS]
+    for level, most in _ROWS.items():
+        rows = [row for row in differences if row.level == level and not is_small(row)]
+        found += rows[: most if limit is None else limit]
+    return found
+
+
+def is_small(row: Difference) -> bool:
+    """Whether a row has too little of the time for its difference to matter."""
+    verdict = row.verdict
+    return verdict is not None and verdict.answer == SAME and verdict.ratio is None
+
+
+def _time_cells(row: Difference) -> tuple[str, ...]:
+    verdict = row.verdict
+    sign = "+" if row.delta_ns > 0 else ""
+    has_interval = verdict is not None and verdict.low is not None
+    return (
+        _name(_LEVELS.get(row.level, "figure"), row.name, row.detail),
+        MISSING if row.a_ns is None else units.duration(row.a_ns),
+        MISSING if row.b_ns is None else units.duration(row.b_ns),
+        f"{sign}{units.duration(row.delta_ns)}",
+        MISSING if row.ratio is None else ratio_text(row.ratio),
+        f"{verdict.low:.2f} to {verdict.high:.2f}" if verdict is not None and has_interval else MISSING,
+        row.change if verdict is None else verdict.answer,
+    )

@@ -1,0 +1,148 @@
+"""Verdicts on times: what is told, and where nothing can be told."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from mtprof_nb.comparison.verdicts import (
+    FASTER,
+    SAME,
+    SLOWER,
+    UNKNOWN,
+    Runs,
+    Verdict,
+    adjusted,
+    are_mixed,
+    judged_once,
+    judged_pairs,
+    judged_runs,
+)
+
+
+def _pairs(low: float, high: float, matters: float = 0.05) -> Verdict:
+    """The verdict on eight pairs, whose interval then reaches from the lowest to the highest ratio."""
+    return judged_pairs(np.ones(8), np.geomspace(low, high, 8), matters)
+
+
+def _once(a: Sequence[float], b: Sequence[float]) -> Verdict:
+    return judged_once(float(np.median(a)), float(np.median(b)), lambda: a, lambda: b)
+
+
+def _runs(a: Sequence[float], b: Sequence[float], is_mixed: bool = True) -> Verdict:
+    return judged_runs(Runs(np.array(a, float), np.array(b, float), is_mixed), 0.05)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "answer"),
+    [
+        (0.70, 0.80, FASTER),
+        (1.02, 1.30, SLOWER),
+        (0.97, 1.04, SAME),
+        # A difference for certain, but of an amount that does not matter.
+        (1.01, 1.04, SAME),
+        (0.97, 1.06, UNKNOWN),
+        (0.50, 2.00, UNKNOWN),
+    ],
+)
+def test_the_interval_of_functions_in_turns_decides(low: float, high: float, answer: str) -> None:
+    verdict = _pairs(low, high)
+
+    assert verdict.answer == answer
+    assert (verdict.low, verdict.high, verdict.confidence) == pytest.approx((low, high, 0.99))
+
+
+def test_the_amount_that_matters_is_the_users() -> None:
+    assert _pairs(0.85, 0.9, matters=0.2).answer == SAME
+    assert _pairs(0.97, 1.04, matters=0.01).answer == UNKNOWN
+
+
+def test_too_few_pairs_tell_nothing() -> None:
+    verdict = judged_pairs([2.0] * 7, [1.0] * 7, 0.05)
+
+    assert (verdict.answer, verdict.ratio, verdict.low) == (UNKNOWN, 0.5, None)
+    assert "fewer than eight" in verdict.why
+
+
+def test_four_runs_of_each_can_tell_and_three_cannot() -> None:
+    assert _runs([10, 11, 12, 13], [5, 6, 5.5, 6.5]).answer == FASTER
+    assert _runs([5, 6, 5.5, 6.5], [10, 11, 12, 13]).answer == SLOWER
+    assert _runs([10, 11, 12], [5, 6, 5.5]).answer == UNKNOWN
+    assert "too few" in _runs([10, 11, 12], [5, 6, 5.5]).why
+
+
+def test_runs_one_side_after_the_other_need_a_larger_difference() -> None:
+    a = [100, 101, 102, 103]
+
+    assert _runs(a, [85, 86, 87, 88], is_mixed=True).answer == FASTER
+    assert _runs(a, [85, 86, 87, 88], is_mixed=False).answer == UNKNOWN
+    assert _runs(a, [101, 102, 100, 103], is_mixed=False).answer == UNKNOWN
+    assert _runs(a, [60, 61, 62, 63], is_mixed=False).answer == FASTER
+
+
+def test_runs_without_time_tell_nothing() -> None:
+    assert _runs([0, 0, 0, 0], [1, 2, 3, 4]).answer == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "mixed"),
+    [
+        ([1, 3, 5, 7], [2, 4, 6, 8], True),
+        ([1, 4, 5, 8], [2, 3, 6, 7], True),
+        ([1, 2, 3, 4], [5, 6, 7, 8], False),
+        ([5, 6, 7, 8], [1, 2, 3, 4], False),
+        ([0, 0, 0, 0], [0, 0, 0, 0], False),
+    ],
+)
+def test_runs_are_mixed_if_neither_side_came_first(a: list[int], b: list[int], mixed: bool) -> None:
+    assert are_mixed(a, b) == mixed
+
+
+def test_one_run_of_each_tells_nothing_below_the_floor() -> None:
+    assert _once([100, 100, 100], [11, 11, 11]).answer == UNKNOWN
+    assert _once([100, 100, 100], [950, 950, 950]).answer == UNKNOWN
+
+
+def test_one_run_of_each_tells_a_difference_beyond_the_floor_in_all_steps() -> None:
+    assert _once([100, 110, 120], [8, 9, 9.5]).answer == FASTER
+    assert _once([100, 110, 120], [1400, 1410, 1420]).answer == SLOWER
+
+
+def test_one_run_of_each_needs_three_steps_or_calls() -> None:
+    verdict = judged_once(100.0, 1.0, tuple, tuple)
+
+    assert (verdict.answer, verdict.ratio) == (UNKNOWN, 0.01)
+    assert "fewer than 3" in verdict.why
+
+
+def test_one_long_call_is_no_difference() -> None:
+    quiet, disturbed = [10] * 9, [10] * 8 + [4000]
+
+    assert judged_once(sum(quiet), sum(disturbed), lambda: quiet, lambda: disturbed).answer == UNKNOWN
+
+
+def test_calls_that_differ_less_than_the_sums_are_no_difference() -> None:
+    few, disturbed = [10.0, 10.1, 10.2], [12.0, 12.1, 9000.0]
+
+    assert judged_once(sum(few), sum(disturbed), lambda: few, lambda: disturbed).answer == UNKNOWN
+
+
+def test_a_time_of_zero_tells_nothing() -> None:
+    assert judged_once(0.0, 5.0, tuple, tuple).ratio is None
+
+
+def test_of_many_rows_those_that_chance_explains_lose_their_verdict() -> None:
+    one = Verdict(FASTER, "", 0.8, 0.7, 0.9, p=0.03)
+    sure = Verdict(SLOWER, "", 1.8, 1.7, 1.9, p=0.0001)
+    others = [Verdict(UNKNOWN, "", 1.0, 0.8, 1.2, p=0.5)] * 18
+
+    assert [verdict.answer for verdict in adjusted([one, sure, *others])[:2]] == [UNKNOWN, SLOWER]
+    assert [verdict.answer for verdict in adjusted([one])] == [FASTER]
+    # Where nearly all rows differ, each may be less certain.
+    assert {verdict.answer for verdict in adjusted([one] * 20)} == {FASTER}
+
+
+def test_rows_without_a_test_keep_their_verdict() -> None:
+    untested = Verdict(FASTER, "one run each", 0.1)
+
+    assert adjusted([untested, Verdict(UNKNOWN, "", 1.0, 0.8, 1.2, p=0.5)])[0] is untested

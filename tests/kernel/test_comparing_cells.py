@@ -1,0 +1,72 @@
+"""`%%mtprofile --against` and `%mtcompare` in a notebook."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Kernel, Ran
+
+BEFORE = "%%mtprofile -o before\nx = torch.ones(8, 8)\ny = x @ x\nz = y + y"
+AFTER = "%%mtprofile --against {}\nx = torch.ones(8, 8)\ny = x @ x\nz = y * 2"
+
+
+def _comparison(ran: Ran) -> str:
+    """The text of the comparison that a cell showed after its panel."""
+    shown = [content["data"] for content in ran.of("display_data") if "mtprof-comparison" in str(content["data"])]
+    return shown[0]["text/plain"] if shown else ""
+
+
+def test_the_difference_follows_the_panel(kernel: Kernel) -> None:
+    kernel.run(BEFORE)
+
+    ran = kernel.run(AFTER.format("before"))
+
+    assert len(ran.panels) == 1
+    text = _comparison(ran)
+    assert "against before: cannot tell" in text
+    assert "op aten::mul" in text
+    edited = next(line for line in text.splitlines() if line.startswith("line z = y * 2"))
+    assert edited.endswith("edited")
+
+
+def test_the_last_profile_is_the_one_before_this_cell(kernel: Kernel) -> None:
+    kernel.run(BEFORE)
+
+    assert "op aten::mul" in _comparison(kernel.run(AFTER.format("last")))
+
+
+def test_a_file_can_be_compared_with(kernel: Kernel, tmp_path: Path) -> None:
+    kernel.run(BEFORE)
+    kernel.run(f"before.save({str(tmp_path / 'b.mtp')!r}); del before")
+
+    assert "op aten::mul" in _comparison(kernel.run(AFTER.format(tmp_path / "b.mtp")))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("nothing_there", "neither a variable nor a file"), ("torch", "cannot compare")]
+)
+def test_what_cannot_be_compared_with_is_said_before_the_cell_runs(kernel: Kernel, name: str, said: str) -> None:
+    ran = kernel.run(f"%%mtprofile --against {name}\nran = True")
+
+    assert said in ran.stderr + ran.traceback
+    assert kernel.value("'ran' in globals()") is False
+
+
+def test_two_profiles_are_compared_by_name(kernel: Kernel) -> None:
+    kernel.run(BEFORE)
+    kernel.run(AFTER.format("before").replace("--against before", "-q -o after"))
+
+    ran = kernel.run("%mtcompare before after")
+
+    assert ran.result is not None
+    assert ran.result.startswith("after against before: cannot tell")
+
+
+def test_a_comparison_needs_two_names(kernel: Kernel) -> None:
+    ran = kernel.run("%mtcompare before")
+
+    assert "needs two names" in ran.stderr + ran.traceback

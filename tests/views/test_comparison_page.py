@@ -1,0 +1,124 @@
+"""A comparison as text, Markdown and HTML."""
+
+from traces import event, make_trace
+
+from mtprof_nb.comparison.alternation import Alternated, Block
+from mtprof_nb.comparison.findings import Findings, of_functions, of_recordings
+from mtprof_nb.comparison.sides import Side, Sides
+from mtprof_nb.model.trace import Recorded, Trace
+from mtprof_nb.views.comparison.comparison_page import html, markdown, text
+from mtprof_nb.views.comparison.comparison_tables import percent_text, ratio_text
+
+
+def _run(*ops: tuple[str, int], **scalars: object) -> Trace:
+    rows, now = [], 0
+    for name, length in ops:
+        rows.append(event(name, now, now + length))
+        now += length
+    return make_trace(rows, **scalars)
+
+
+def _findings(a: Trace, b: Trace) -> Findings:
+    return of_recordings(Sides(Side("before", (a,)), Side("after", (b,))))
+
+
+BEFORE = _run(("aten::mm", 9_000_000), ("aten::add", 1_000_000), ("aten::add", 1_000_000))
+AFTER = _run(("aten::mm", 6_000_000), ("aten::add", 1_000_000))
+
+
+def test_the_text_has_the_verdict_first_then_the_certain_changes_then_the_times() -> None:
+    assert text(_findings(BEFORE, AFTER)).splitlines() == [
+        "after against before: cannot tell, 0.64 of the time",
+        "One run each: below a factor of 10, noise between two recordings can be the reason.",
+        "",
+        "Changed, whatever the noise  before  after  Change",
+        "ops                               3      2  −33 %",
+        "op aten::add                      2      1  called less often",
+        "",
+        "Time            before    after         Δ  Ratio  Interval  Verdict",
+        "wall time      11.0 ms  7.00 ms  −4.00 ms   0.64         –  cannot tell",
+        "phase forward  11.0 ms  7.00 ms  −4.00 ms   0.64         –  cannot tell",
+        "op aten::mm    9.00 ms  6.00 ms  −3.00 ms   0.67         –  cannot tell",
+        "op aten::add   2.00 ms  1.00 ms  −1.00 ms   0.50         –  cannot tell",
+    ]
+
+
+def test_rows_beyond_a_limit_are_counted() -> None:
+    lines = text(_findings(BEFORE, AFTER), limit=1).splitlines()
+
+    assert "and 1 more change" in lines
+    assert lines[-1] == "and 1 row with smaller differences"
+
+
+def test_rows_with_too_little_time_are_folded() -> None:
+    before = _run(("aten::mm", 9_000_000), ("aten::add", 100))
+
+    assert text(_findings(before, before)).splitlines()[-1] == "and 1 row with smaller differences"
+
+
+def test_differences_between_the_recordings_are_said() -> None:
+    other = _run(("aten::mm", 6_000_000), recorded=Recorded(with_stack=True))
+
+    assert text(_findings(BEFORE, other)).splitlines()[1:3] == [
+        "The two sides were recorded with different flags.",
+        "Flags differ (a: none; b: with_stack): only what both have is compared, and times are not judged.",
+    ]
+
+
+def _in_turns(count: int) -> Findings:
+    a, b = tuple(2e6 + 1e3 * at for at in range(count)), tuple(1e6 + 1e3 * at for at in range(count))
+    times = Alternated(a, b, Block(10, 1), Block(20, 1), planned=count, seconds=4.2)
+    return of_functions(Sides(Side("f", ()), Side("g", ())), times)
+
+
+def test_functions_say_how_they_were_measured() -> None:
+    lines = text(_in_turns(20)).splitlines()
+
+    assert lines[:3] == [
+        "g against f: faster, 0.50 of the time (0.50 to 0.50)",
+        "20 pairs of blocks in turns: 99 % interval 0.50 to 0.50.",
+        "Measured unprofiled in 20 pairs of blocks, in random order, in 4.2 s "
+        "(f: 10 calls a block, g: 20 calls a block). Wilcoxon signed-rank test: p < 0.0001.",
+    ]
+    assert lines[-1].split("  ")[-1] == "faster"
+    assert " ".join(lines[-1].split()) == "median call 2.01 ms 1.01 ms −1.00 ms 0.50 0.50 to 0.50 faster"
+
+
+def test_an_interrupted_measurement_says_so() -> None:
+    times = Alternated((2e6,) * 7, (1e6,) * 7, Block(10, 1), Block(20, 1), planned=90, seconds=1.0)
+
+    found = of_functions(Sides(Side("f", ()), Side("g", ())), times)
+
+    assert "Interrupted after 7 of 90 pairs: the verdict is on these." in text(found)
+
+
+def test_markdown_has_a_table_of_each() -> None:
+    lines = markdown(_findings(BEFORE, AFTER)).splitlines()
+
+    assert lines[0] == "**after against before: cannot tell, 0.64 of the time**"
+    assert "| op aten::add | 2 | 1 | called less often |" in lines
+    assert "| op aten::mm | 9.00 ms | 6.00 ms | −3.00 ms | 0.67 | – | cannot tell |" in lines
+
+
+HOSTILE = "a|b`<script>alert(1)</script>\n*x*"
+
+
+def test_names_cannot_break_out_of_a_table() -> None:
+    found = _findings(_run((HOSTILE, 5_000_000)), _run((HOSTILE, 5_000_000), (HOSTILE, 5_000_000)))
+
+    row = next(line for line in markdown(found).splitlines() if "script" in line)
+    assert row.startswith("| op a\\|b\\`\\<script\\>alert(1)\\</script\\>\ufffd\\*x\\* | 1 | 2 |")
+    assert "<script>" not in html(found)
+    assert "&lt;script&gt;" in html(found)
+
+
+def test_html_has_the_tables_and_no_scripts() -> None:
+    page = html(_findings(BEFORE, AFTER))
+
+    assert page.count("<table") == 2
+    assert "<b>after against before: cannot tell, 0.64 of the time</b>" in page
+
+
+def test_numbers_are_short() -> None:
+    assert [ratio_text(ratio) for ratio in (0.5, 1.234, 12.34, 1234.0)] == ["0.50", "1.23", "12.3", "1,230"]
+    assert [percent_text(share) for share in (-0.334, 0.052, 1.5)] == ["−33 %", "+5.2 %", "+150 %"]
