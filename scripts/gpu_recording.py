@@ -33,9 +33,13 @@ def main(path: Path = RECORDING) -> None:
 
 def _step(gpu: SimulatedGpu, step: int) -> None:
     with gpu.function("train.py(22): next_batch"):
-        gpu.work(180)
-        _to_device(gpu, BATCH * WIDTH * _FLOAT)
-    activations = []
+        nbytes = BATCH * WIDTH * _FLOAT
+        with gpu.op("aten::stack", [[WIDTH]] * 2):
+            batch = gpu.allocate(nbytes, on_device=False)
+            gpu.work(150)
+        on_device = _to_device(gpu, nbytes)
+        gpu.release(nbytes, batch, on_device=False)
+    activations = [(nbytes, on_device)]
     with gpu.function("train.py(8): forward"):
         for layer in range(LAYERS):
             activations += _layer(gpu, number=4 * layer + 100 * step)
@@ -54,14 +58,16 @@ def _step(gpu: SimulatedGpu, step: int) -> None:
         gpu.work(120)
 
 
-def _to_device(gpu: SimulatedGpu, nbytes: int) -> None:
+def _to_device(gpu: SimulatedGpu, nbytes: int) -> int:
+    """Copy a batch; returns its address."""
     dims = [[BATCH, WIDTH]]
     with gpu.op("aten::to", dims), gpu.op("aten::_to_copy", dims):
         with gpu.op("aten::empty_strided"):
-            gpu.allocate(nbytes)
+            address = gpu.allocate(nbytes)
         with gpu.op("aten::copy_", dims):
             gpu.copy("HtoD", "Pageable -> Device", nbytes, waits=True)
             gpu.synchronize()
+    return address
 
 
 def _layer(gpu: SimulatedGpu, number: int) -> list[tuple[int, int]]:

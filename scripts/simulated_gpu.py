@@ -140,6 +140,7 @@ class SimulatedGpu:
         """An allocation, or a release where `nbytes` is negative; returns its address."""
         self._addresses += 1
         self._memory(nbytes, 0x7F00_0000 + 0x1000 * self._addresses, on_device)
+        self.work(0.4)
         return 0x7F00_0000 + 0x1000 * self._addresses
 
     def release(self, nbytes: int, address: int, on_device: bool = True) -> None:

@@ -22,7 +22,7 @@ def test_it_shows_what_the_tutorial_is_about() -> None:
     devices = load(RECORDING).devices()
     (row,) = devices
 
-    assert devices.sentence == "the GPU is idle 55 % of the time, waiting for the host"
+    assert devices.sentence == "the GPU is idle 54 % of the time, waiting for the host"
     assert all((row.idle_host_ns, row.idle_synchronisation_ns, row.exposed_communication_ns, row.exposed_copies_ns))
     assert row.short_kernels > row.kernels / 2
     ops = {kernel.op for kernel in devices.kernels()}

@@ -209,10 +209,10 @@ def test_a_line_that_nobody_has_is_left_empty() -> None:
     assert Lines(trace)[0].source == ""
 
 
-def test_a_file_that_cannot_be_is_left_empty() -> None:
-    trace = make_trace([event("mm", 0, 10, stack=[("a\0b.py", 3, "f")])])
+def test_a_line_whose_text_is_not_available_has_its_function() -> None:
+    trace = make_trace([event("mm", 0, 10, stack=[("a\0b.py", 3, "f")]), event("mm", 10, 20, line=("gone.py", 4))])
 
-    assert [(row.file, row.source) for row in Lines(trace)] == [("a\0b.py", "")]
+    assert [(row.file, row.source) for row in Lines(trace)] == [("a\0b.py", "in f"), ("gone.py", "")]
 
 
 def test_a_long_line_is_cut_in_the_text_alone() -> None:

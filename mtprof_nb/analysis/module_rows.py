@@ -10,7 +10,7 @@ import numpy as np
 from mtprof_nb.model.trace import Bool
 
 if TYPE_CHECKING:
-    from mtprof_nb.analysis.operator_rows import OperatorRows
+    from mtprof_nb.analysis.operator_table import OperatorRows
 
 
 def with_containers(rows: OperatorRows, family: int) -> OperatorRows:

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mtprof_nb.analysis.costs import averaged_costs, op_costs
+from mtprof_nb.analysis.devices.kernel_groups import kernel_groups
+from mtprof_nb.analysis.devices.kernel_keys import KERNEL_KEYS
 from mtprof_nb.analysis.families import SCOPES, families
-from mtprof_nb.analysis.groups import Groups, group
+from mtprof_nb.analysis.groups import Groups, Key, group
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.missing_memory import has_memory
-from mtprof_nb.analysis.module_rows import events_in_module, with_containers
+from mtprof_nb.analysis.module_rows import with_containers
 from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.analysis.operator_table import Column, OperatorRows
 from mtprof_nb.analysis.spent import allocated_by, spent_by
 from mtprof_nb.model.source_files import source_location
-from mtprof_nb.model.trace import DEVICE_SCOPE, PYTHON, RUNTIME, SCOPE, Bool, Int8, Int32, Int64, Trace
+from mtprof_nb.model.trace import DEVICE_SCOPE, PYTHON, RUNTIME, SCOPE, Bool, Int32, Int64, Trace
 
 
 class Grouping(NamedTuple):
     """A way to group events: its title, and keys of `analysis.groups`."""
 
     title: str
-    keys: tuple[str, ...]
+    keys: tuple[str | Key, ...]
     #: The flag that records the key, "" for a key that every recording has.
     flag: str = ""
 
@@ -35,24 +38,16 @@ GROUPINGS = {
     "scope": Grouping("scope", ("scope",)),
     "module": Grouping("module", ("module",), "--with-modules"),
     "thread": Grouping("thread", ("thread",)),
+    "kernel": Grouping("kernel", KERNEL_KEYS),
 }
 #: Groupings whose rows are ops. A row of the others holds all that ran in a scope, or the ops of a module or thread.
 _BY_OP = ("op", "shapes", "line")
 
 
-class Column(NamedTuple):
-    """A column of numbers: its key, title, unit and meaning."""
-
-    key: str
-    title: str
-    unit: str
-    meaning: str
-
-
 _COLUMNS = (
     Column("count", "Calls", "count", "how often it ran"),
     Column("self_ns", "Self", "time", "time in it, without what it called"),
-    Column("share", "Share", "share", "self time as a share of all that is listed"),
+    Column("share", "Share", "share", "self time as a share of all that is listed", of="self_ns"),
     Column("total_ns", "Total", "time", "time in it, with what it called"),
     Column("average_ns", "Average", "time", "total time of one call"),
 )
@@ -64,15 +59,33 @@ _COLUMNS_OF_OPS = (
 )
 _WITH_SUBMODULES = Column("total_ns", "Total", "time", "time in its ops and in those of its submodules")
 _DEVICE = Column("device_ns", "Device", "time", "time of the kernels it launched")
+_DEVICE_OF_OPS = (
+    Column("self_device_ns", "Self device", "time", "time of the kernels it launched itself, or of the kernel"),
+    Column("device_share", "Device %", "share", "self device time as a share of all work on devices", "self_device_ns"),
+    Column("device_ns", "Device", "time", "time of the kernels it launched, with what it called"),
+    Column("device_average_ns", "Dev avg", "time", "device time of one call"),
+)
+_COLUMNS_OF_KERNELS = (
+    Column("count", "Calls", "count", "how often it ran"),
+    Column("device_ns", "Device", "time", "its time on the device"),
+    Column("device_share", "Device %", "share", "its time as a share of all work on devices", "device_ns"),
+    Column("device_average_ns", "Average", "time", "time of one call"),
+    Column("shortest_ns", "Min", "time", "time of its shortest call"),
+    Column("longest_ns", "Max", "time", "time of its longest call"),
+)
+_OCCUPANCY = Column("occupancy", "Occupancy", "percent", "estimated share of a multiprocessor that it occupied")
+_MOVED = (
+    Column("moved_bytes", "Bytes", "bytes", "bytes that copies, sets and collectives moved"),
+    Column("bytes_per_s", "Bandwidth", "rate", "bytes moved in a second of its time"),
+)
 _MEMORY = Column("self_bytes", "Memory", "bytes", "bytes it allocated itself, less those it released")
 _ALLOCATED = Column("allocated_bytes", "Allocated", "bytes", "bytes it allocated, with what it called, released or not")
 _ALLOCATED_IN = Column("allocated_bytes", "Allocated", "bytes", "bytes allocated in it, released or not")
 _FLOPS = Column("flops", "FLOPs", "flops", "floating point operations, where a formula is known")
-#: Columns that replace the column with the same unit, of devices or of memory, where rows are sorted by it.
+#: Columns that replace the column of memory where rows are sorted by it.
 _INSTEAD = {
     column.key: column
     for column in (
-        Column("self_device_ns", "Self device", "time", "time of kernels it launched itself"),
         _MEMORY,
         Column("cpu_bytes", "CPU mem", "bytes", "bytes of the CPU, with what it called, less those released"),
         Column("self_cpu_bytes", "Self CPU mem", "bytes", "bytes of the CPU, its own, less those released"),
@@ -80,52 +93,24 @@ _INSTEAD = {
         Column("self_device_bytes", "Self dev mem", "bytes", "bytes of devices, its own, less those released"),
     )
 }
-_REPLACED = {_DEVICE.key: "time", _MEMORY.key: "bytes", _ALLOCATED.key: "bytes"}
+_REPLACED = (_MEMORY.key, _ALLOCATED.key)
 
 
 #: Columns that are sums of `Groups`.
 _SUMMED = ["device_ns", "self_device_ns", "cpu_bytes", "self_cpu_bytes", "device_bytes", "self_device_bytes", "flops"]
 
 
-@dataclass(frozen=True, eq=False)
-class OperatorRows:
-    """Columns of the table, one entry a row, in no order; `value[key]` are integers."""
+def showing(rows: OperatorRows, key: str) -> OperatorRows:
+    """`rows` with the column `key` in place of the default one of memory; only rows of ops have it."""
+    instead = _INSTEAD.get(key)
+    if instead is None or rows.grouping not in _BY_OP:
+        return rows
+    return replace(rows, columns=tuple(instead if column.key in _REPLACED else column for column in rows.columns))
 
-    grouping: str
-    #: The row of each event of the trace, -1 for none.
-    of_event: Int32
-    #: A value for each key of the grouping; rows of two recordings with equal values are the same.
-    key: list[tuple[Any, ...]]
-    label: list[str]
-    detail: list[str]
-    family: Int8
-    #: The name of the row's first event, as a position in `Trace.names`; -1 for a row without events.
-    name: Int32
-    value: dict[str, Int64]
-    columns: tuple[Column, ...]
 
-    def __len__(self) -> int:
-        return len(self.label)
-
-    def showing(self, key: str) -> OperatorRows:
-        """These rows with the column `key` in place of the default one of its kind; only rows of ops have it."""
-        instead = _INSTEAD.get(key)
-        if instead is None or self.grouping not in _BY_OP:
-            return self
-        kept = (instead if _REPLACED.get(column.key) == instead.unit else column for column in self.columns)
-        return replace(self, columns=tuple(kept))
-
-    def events_of(self, row: int) -> Bool:
-        """The events of a row; for a module, also those of its submodules."""
-        return events_in_module(self, row) if self.grouping == "module" else self.of_event == row
-
-    def order(self, key: str, descending: bool = True) -> Int64:
-        """Positions of the rows by one column; ties by name."""
-        by_label = np.array(sorted(range(len(self)), key=lambda row: (self.label[row], self.detail[row])), np.int64)
-        if key == "label":
-            return by_label if not descending else by_label[::-1]
-        values = self.value["self_ns" if key == "share" else key][by_label]
-        return by_label[np.argsort(-values if descending else values, kind="stable")]
+def offered(trace: Trace) -> list[str]:
+    """The groupings that a table offers: kernels only if there are any."""
+    return [grouping for grouping in GROUPINGS if grouping != "kernel" or trace.is_device_work.any()]
 
 
 def missing_flag(trace: Trace, grouping: str) -> str:
@@ -137,11 +122,13 @@ def missing_flag(trace: Trace, grouping: str) -> str:
 
 def columns(trace: Trace, grouping: str = "op") -> tuple[Column, ...]:
     """The columns that this trace can fill under a grouping."""
+    if grouping == "kernel":
+        return _columns_of_kernels(trace)
     chosen = list(_COLUMNS_OF_OPS if grouping in ("module", "thread") else _COLUMNS)
     if grouping == "module":
         chosen.append(_WITH_SUBMODULES)
     if np.any(trace.on_device):
-        chosen.append(_DEVICE)
+        chosen += _DEVICE_OF_OPS if grouping in _BY_OP else [_DEVICE]
     if trace.allocations is not None and has_memory(trace):
         chosen.append(_ALLOCATED if grouping in _BY_OP else _ALLOCATED_IN)
     elif trace.allocations is None and trace.recorded.profile_memory:
@@ -151,17 +138,22 @@ def columns(trace: Trace, grouping: str = "op") -> tuple[Column, ...]:
     return tuple(chosen)
 
 
+def _columns_of_kernels(trace: Trace) -> tuple[Column, ...]:
+    found = kernel_groups(trace)
+    occupancy = (_OCCUPANCY,) if (found.occupancy >= 0).any() else ()
+    return (*_COLUMNS_OF_KERNELS, *occupancy, *(_MOVED if found.groups.moved_bytes.any() else ()))
+
+
 @once_a_trace
 def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> OperatorRows:
     """The rows of `trace` under one of `GROUPINGS`; Python frames and runtime calls only with `show_all`."""
-    costs = averaged_costs(trace) if show_all else op_costs(trace)
-    positions = np.flatnonzero(trace.kind != DEVICE_SCOPE) if trace.on_device.any() else None
-    groups = group(trace, *GROUPINGS[grouping].keys, costs=costs, positions=positions)
-    by_op = grouping in _BY_OP
+    by_op = grouping in _BY_OP or grouping == "kernel"
+    groups = _grouped(trace, grouping, show_all)
     of_event = _with_folded(trace, groups)
     value = _values(trace, grouping, groups, of_event)
     listed = _is_listed(trace, groups, show_all) if by_op else (value["count"] > 0) | (groups.self_device_ns > 0)
     kept = np.flatnonzero(listed)
+    work_ns = int(trace.duration_ns[trace.is_device_work].sum())
     number = np.full(len(groups) + 1, -1, np.int32)
     number[kept] = np.arange(len(kept), dtype=np.int32)
     first = groups.first[kept]
@@ -178,8 +170,17 @@ def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Operator
         name=trace.name[first],
         value={key: column[kept] for key, column in value.items()},
         columns=columns(trace, grouping),
+        wholes={"self_ns": int(value["self_ns"][kept].sum()), "self_device_ns": work_ns, "device_ns": work_ns},
     )
     return with_containers(made, SCOPES) if grouping == "module" else made
+
+
+def _grouped(trace: Trace, grouping: str, show_all: bool) -> Groups:
+    if grouping == "kernel":
+        return kernel_groups(trace).groups
+    costs = averaged_costs(trace) if show_all else op_costs(trace)
+    positions = np.flatnonzero(trace.kind != DEVICE_SCOPE) if trace.on_device.any() else None
+    return group(trace, *GROUPINGS[grouping].keys, costs=costs, positions=positions)
 
 
 def _values(trace: Trace, grouping: str, groups: Groups, of_event: Int32) -> dict[str, Int64]:
@@ -194,7 +195,21 @@ def _values(trace: Trace, grouping: str, groups: Groups, of_event: Int32) -> dic
         "average_ns": spent.total_ns // np.maximum(spent.count, 1),
         "self_bytes": self_bytes,
         "allocated_bytes": self_bytes if allocated is None else allocated,
+        "device_average_ns": groups.device_ns // np.maximum(groups.count, 1),
         **{column: getattr(groups, column) for column in _SUMMED},
+        **(_values_of_kernels(trace) if grouping == "kernel" else {}),
+    }
+
+
+def _values_of_kernels(trace: Trace) -> dict[str, Int64]:
+    found = kernel_groups(trace)
+    moved, time_ns = found.groups.moved_bytes, np.maximum(found.groups.device_ns, 1)
+    return {
+        "shortest_ns": found.shortest_ns,
+        "longest_ns": found.longest_ns,
+        "occupancy": np.rint(found.occupancy).astype(np.int64),
+        "moved_bytes": moved,
+        "bytes_per_s": np.rint(moved / time_ns * 1e9).astype(np.int64),
     }
 
 
@@ -221,13 +236,21 @@ def _texts(trace: Trace, grouping: str, key: tuple[Any, ...], event: int) -> tup
         return first or "(no scope)", ""
     if grouping == "thread":
         return trace.track_title(trace.track.item(event)), ""
+    if grouping == "kernel":
+        return first, _how_launched(trace, key, event)
     if grouping == "shapes":
         return first, "" if last is None else shapes_text(last)
     if grouping == "line":
         caused = attribution(trace)
         return first, "" if last is None else source_location(trace, *caused.lines[caused.line[event]])
-    # The device is shown if there are several.
-    return first, key[1] if len(trace.devices) > 1 else ""
+    return first, "" if key[1] == "CPU" else key[1]
+
+
+def _how_launched(trace: Trace, key: tuple[Any, ...], event: int) -> str:
+    """The op of a kernel, its stream, and the sizes of its grid and blocks, as far as they are known."""
+    op, shape = key[2], key[-1]
+    sizes = (f"{what} {'×'.join(map(str, size))}" for what, size in shape._asdict().items() if size)
+    return ", ".join(filter(None, (op, trace.track_title(trace.track.item(event)), *sizes)))
 
 
 def shapes_text(shapes: Any) -> str:

@@ -9,6 +9,8 @@ _TIMES = ((1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
 _BYTES = ((1, "B"), (1 << 10, "KiB"), (1 << 20, "MiB"), (1 << 30, "GiB"), (1 << 40, "TiB"))
 _FLOPS = ((1, "FLOP"), (10**3, "kFLOP"), (10**6, "MFLOP"), (10**9, "GFLOP"), (10**12, "TFLOP"), (10**15, "PFLOP"))
 
+_RATES = ((1, "B/s"), (10**3, "kB/s"), (10**6, "MB/s"), (10**9, "GB/s"), (10**12, "TB/s"))
+
 
 def digits(value: float) -> str:
     """Three significant digits, without an exponent, and never past the third decimal: 0.012, 1.50, 123, 1,230."""
@@ -67,5 +69,22 @@ def plural(count: int, noun: str) -> str:
     return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 
+def percent(value: int) -> str:
+    """A share that is known in percent; an en dash for -1."""
+    return f"{value} %" if value >= 0 else "–"
+
+
+def rate(bytes_per_s: float) -> str:
+    """Bytes a second as MB/s, GB/s, …; an en dash for none."""
+    return _scaled(bytes_per_s, _RATES, 1_000) if bytes_per_s else "–"
+
+
 #: The function that formats a column of each unit.
-WRITERS: dict[str, Callable[[int], str]] = {"time": duration, "bytes": nbytes, "flops": flops, "count": number}
+WRITERS: dict[str, Callable[[int], str]] = {
+    "time": duration,
+    "bytes": nbytes,
+    "flops": flops,
+    "count": number,
+    "percent": percent,
+    "rate": rate,
+}

@@ -8,7 +8,7 @@ import numpy as np
 
 from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.intervals import runs_of_equal
-from mtprof_nb.model.trace import OP, PYTHON, Allocations, Bool, Int8, Int32, Int64, Trace, on_device
+from mtprof_nb.model.trace import OP, SCOPE, Allocations, Bool, Int8, Int32, Int64, Trace
 
 
 def of_recording(trace: Trace, records: Allocations) -> Allocations:
@@ -143,7 +143,7 @@ def innermost_events(trace: Trace, records: Allocations) -> Int32:
 
 def owns_memory(kind: Int8, is_async: Bool) -> Bool:
     """Which events may own the allocations of their thread: ops and scopes that nest."""
-    owns: Bool = ~on_device(kind) & (kind != PYTHON) & ~is_async
+    owns: Bool = ((kind == OP) | (kind == SCOPE)) & ~is_async
     return owns
 
 

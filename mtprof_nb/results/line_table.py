@@ -183,7 +183,7 @@ def _row(trace: Trace, costs: LineCosts, index: int | None, line: SourceLine | N
         file=line.file if line else "",
         where=file_label(trace, line.file) if line else "",
         line=line.line if line else 0,
-        source=source_of(trace, line) if line else UNATTRIBUTED,
+        source=(source_of(trace, line) or _function_at(trace, line)) if line else UNATTRIBUTED,
         forward_ns=phases[0],
         backward_ns=phases[1],
         optimizer_ns=phases[2],
@@ -206,6 +206,19 @@ def source_of(trace: Trace, line: SourceLine) -> str:
     """The text of a line without its indentation; "" where it is not available."""
     lines = source_lines(trace, line.file)
     return lines[line.line - 1].strip() if 0 < line.line <= len(lines) else ""
+
+
+@once_a_trace
+def _functions(trace: Trace) -> dict[SourceLine, str]:
+    """The function of each line in the recorded stacks."""
+    frames = () if trace.stacks is None else trace.stacks.frames
+    return {SourceLine(frame.file, frame.line): frame.function for frame in frames}
+
+
+def _function_at(trace: Trace, line: SourceLine) -> str:
+    """`in train`, for a line whose text is not available; "" where its function is not known either."""
+    function = _functions(trace).get(line)
+    return f"in {function}" if function else ""
 
 
 def source_lines(trace: Trace, file: str) -> list[str]:

@@ -13,6 +13,9 @@ LONGEST = 400
 #: Control characters, marks that turn the direction of writing, and halves of surrogate pairs.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
+#: What names of kernels in C++ have in common.
+_COMMON_IN_KERNELS = re.compile(r"^void |\(anonymous namespace\)::")
+
 
 def shown(name: str, longest: int = LONGEST) -> str:
     """`name` with U+FFFD for every unprintable character, cut in the middle if it is very long."""
@@ -35,9 +38,10 @@ def hover(name: str, width: int = 56) -> str:
 
 
 def short_name(name: str) -> str:
-    """An op's name without its namespace and without the engine's prefix: `mm` for `aten::mm`."""
-    text = shown(name.removeprefix(ENGINE_PREFIX), 120)
-    return text.rpartition("::")[2] or text
+    """A name without namespaces, parameters and the engine's prefix: `mm` for `aten::mm`."""
+    text = shown(_COMMON_IN_KERNELS.sub("", name.removeprefix(ENGINE_PREFIX)), 120)
+    bare = text.partition("<")[0].partition("(")[0] or text
+    return bare.rpartition("::")[2] or bare
 
 
 def fitted(name: str, characters: int) -> str:

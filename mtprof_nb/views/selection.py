@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mtprof_nb.analysis.lines.attribution import attribution
-from mtprof_nb.analysis.operator_rows import GROUPINGS, missing_flag, rows
+from mtprof_nb.analysis.operator_rows import missing_flag, offered, rows
 from mtprof_nb.model.trace import OP, Bool, Int32, Int64
 from mtprof_nb.views.scene import Answer, Question, Scene
 
@@ -30,7 +30,7 @@ def selected_events(scene: Scene, question: Question) -> Bool | None:
 def rows_of_events(scene: Scene) -> dict[str, Int32]:
     """For each grouping that was recorded, the row that selects each event, -1 for none."""
     trace = scene.trace
-    recorded = [grouping for grouping in GROUPINGS if not missing_flag(trace, grouping)]
+    recorded = [grouping for grouping in offered(trace) if not missing_flag(trace, grouping)]
     found = {grouping: rows(trace, grouping, scene.show_all).of_event for grouping in recorded}
     return {**found, _SOURCE: np.where(trace.kind == OP, attribution(trace).line, np.int32(-1))}
 

@@ -55,6 +55,7 @@ def test_the_whole_cell_is_listed_with_the_cost_of_each_line(trace: Trace) -> No
         "count": 2,
         "bytes": None,
         "device_ns": None,
+        "device_phases": None,
     }
 
 
@@ -97,7 +98,7 @@ def test_the_first_answer_knows_its_totals_and_what_belongs_to_no_line(trace: Tr
     first = LinesTab(Scene(trace)).first()
 
     assert (first["whole_ns"], first["largest_ns"], first["note"]) == (8_850, 7_000, "")
-    assert (first["memory"], first["has_device"], first["outside"]) == (None, False, None)
+    assert (first["memory"], first["largest_device_ns"], first["outside"]) == (None, 0, None)
     assert first["phases"] == ["forward", "backward"]
     assert [(cost["id"], cost["text"], cost["time_ns"]) for cost in first["rest"]] == [(-1, "(unattributed)", 250)]
 
@@ -260,3 +261,31 @@ def test_source_is_text_and_never_markup() -> None:
 
     assert "<script" not in lines_html(trace)
     assert "&lt;script&gt;" in lines_html(trace)
+
+
+def test_a_file_without_text_has_its_lines_with_a_cost_alone() -> None:
+    frames = {3: "forward", 30: "loss"}
+    rows = [event("mm", line, line + 1, stack=[("gone.py", line, name)]) for line, name in frames.items()]
+    (file,) = listed_files(make_trace(rows))
+
+    assert [(line.number, line.text) for line in file.lines if line] == [(3, "in forward"), (30, "in loss")]
+
+
+def test_a_line_has_its_time_on_devices_by_phase() -> None:
+    on = {"kind": "kernel", "device": "CUDA", "thread": 7}
+    trace = make_trace(
+        [
+            event("aten::mm", 0, 10, line=(CELL, 3)),
+            event("gemm", 20, 50, launcher=0, **on),
+            event("aten::mm", 60, 70, forward=0, phase="backward", line=(CELL, 6)),
+            event("gemm", 80, 140, launcher=2, **on),
+        ],
+        sources={CELL: SOURCE},
+    )
+    first = LinesTab(Scene(trace)).first()
+    line = first["files"][0]["lines"][2]
+
+    assert (first["largest_device_ns"], line["device_ns"]) == (90, 90)
+    assert line["device_phases"] == {"forward": 30, "backward": 60, "optimizer": 0, "other": 0}
+    assert "<th" in lines_html(trace)
+    assert ">Device</th>" in lines_html(trace)

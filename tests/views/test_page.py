@@ -237,8 +237,23 @@ def questions_of_devices(trace: Trace) -> list[dict[str, Any]]:
     """Windows of several lengths, windows of single events with each row selected, and the launches of all events."""
     begin = {"tab": "timeline", "ask": "window", "begin_ns": 0, "end_ns": 5_000_000, "pixels": 900}
     windows = [{**begin, "end_ns": end, "selected": None} for end in (5_000_000, 1_000_000, 100_000)]
+    tables = [
+        {"tab": "operators", "ask": "rows", "grouping": "kernel", "sort": sort, "filter": text}
+        for sort, text in (
+            ("self_ns", ""),
+            ("device_share", ""),
+            ("occupancy", ""),
+            ("longest_ns", "gemm"),
+            ("label", ""),
+        )
+    ]
     lit = [{**begin, "pixels": 4_000, "selected": {"grouping": "op", "row": row}} for row in range(40)]
-    return [*windows, *lit, *({"tab": "timeline", "ask": "launches", "event": event} for event in range(len(trace)))]
+    return [
+        *windows,
+        *tables,
+        *lit,
+        *({"tab": "timeline", "ask": "launches", "event": event} for event in range(len(trace))),
+    ]
 
 
 def test_the_page_answers_as_python_does_for_devices() -> None:

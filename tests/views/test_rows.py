@@ -3,7 +3,7 @@
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.analysis.operator_rows import GROUPINGS, missing_flag, rows, shapes_text
+from mtprof_nb.analysis.operator_rows import GROUPINGS, missing_flag, offered, rows, shapes_text, showing
 from mtprof_nb.analysis.sort_keys import TORCH_KEYS, sort_column
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.results import averages
@@ -154,8 +154,10 @@ def test_columns_are_there_when_they_were_recorded(trace: Trace) -> None:
 
     assert [column.title for column in rows(plain).columns] == ["Calls", "Self", "Share", "Total", "Average"]
     assert [column.title for column in rows(trace).columns][5:] == ["FLOPs"]
-    assert [column.title for column in rows(kernels).columns][5:] == ["Device"]
+    assert [column.title for column in rows(kernels).columns][5:] == ["Self device", "Device %", "Device", "Dev avg"]
     assert rows(kernels).value["device_ns"].tolist() == [4, 4]
+    assert rows(kernels).wholes["self_device_ns"] == 4
+    assert [column.title for column in rows(kernels, "scope").columns][5:] == ["Device"]
     assert rows(memory).value["self_bytes"].tolist() == [64]
 
 
@@ -203,7 +205,7 @@ def test_python_frames_are_rows_only_when_everything_is_to_be_shown() -> None:
 def test_a_grouping_names_the_flag_it_lacks() -> None:
     bare = make_trace([event("mm", 0, 1)])
 
-    assert {key: missing_flag(bare, key) for key in GROUPINGS} == {
+    assert {key: missing_flag(bare, key) for key in offered(bare)} == {
         "op": "",
         "shapes": "--record-shapes",
         "line": "--with-stack",
@@ -244,7 +246,7 @@ def test_the_panel_is_sorted_by_the_very_column_that_the_text_table_is_sorted_by
         ],
     )
     column = sort_column(key)
-    found = rows(trace).showing(column)
+    found = showing(rows(trace), column)
 
     assert [found.label[row] for row in found.order(column)] == [
         row.key for row in sorted_rows(averages.key_averages(trace), key)
@@ -254,3 +256,60 @@ def test_the_panel_is_sorted_by_the_very_column_that_the_text_table_is_sorted_by
 
 def test_shapes_read_as_torch_writes_them() -> None:
     assert shapes_text(((2, 3), (), ((4,), (5, 6)))) == "[2, 3] [] [[4], [5, 6]]"
+
+
+def of_kernels() -> Trace:
+    on = {"device": "CUDA", "thread": 7, "launcher": 0}
+    launched = {"grid": "[4, 1, 1]", "block": "[128, 1, 1]", "est. achieved occupancy %": "50"}
+    return make_trace(
+        [
+            event("aten::mm", 0, 9),
+            event("gemm", 100, 500, kind="kernel", extra=launched, **on),
+            event("gemm", 600, 800, kind="kernel", extra=launched, **on),
+            event("gemm", 900, 1_000, kind="kernel", **{**on, "thread": 8}),
+            event("Memcpy HtoD (Pageable -> Device)", 1_000, 1_300, kind="copy", moved_bytes=6_000, **on),
+        ]
+    )
+
+
+def test_kernels_have_their_op_stream_grid_occupancy_and_bytes() -> None:
+    found = rows(of_kernels(), "kernel")
+    order = found.order("device_ns").tolist()
+
+    assert [(found.label[row], found.detail[row]) for row in order] == [
+        ("gemm", "aten::mm, stream 7, grid 4×1×1, block 128×1×1"),
+        ("Memcpy HtoD (Pageable -> Device)", "aten::mm, stream 7"),
+        ("gemm", "aten::mm, stream 8"),
+    ]
+    assert [column.title for column in found.columns] == [
+        *("Calls", "Device", "Device %", "Average", "Min", "Max", "Occupancy", "Bytes", "Bandwidth"),
+    ]
+    assert {key: found.value[key][order].tolist() for key in ("count", "device_ns", "device_average_ns")} == {
+        "count": [2, 1, 1],
+        "device_ns": [600, 300, 100],
+        "device_average_ns": [300, 300, 100],
+    }
+    assert (found.value["shortest_ns"][order[0]], found.value["longest_ns"][order[0]]) == (200, 400)
+    assert found.value["occupancy"][order].tolist() == [50, -1, -1]
+    assert found.value["moved_bytes"][order].tolist() == [0, 6_000, 0]
+    assert found.value["bytes_per_s"][order[1]] == 20_000_000_000
+    assert found.events_of(order[0]).tolist() == [False, True, True, False, False]
+
+
+def test_kernels_are_sorted_by_their_time_on_the_device_unless_asked_otherwise() -> None:
+    found = rows(of_kernels(), "kernel")
+
+    assert found.default_sort == "device_ns"
+    assert found.order("device_share").tolist() == found.order("device_ns").tolist()
+    assert rows(of_kernels()).default_sort == "self_ns"
+
+
+def test_kernels_are_a_grouping_only_where_there_are_any() -> None:
+    assert "kernel" in offered(of_kernels())
+    assert set(GROUPINGS) - set(offered(make_trace([event("mm", 0, 1)]))) == {"kernel"}
+
+
+def test_columns_of_kernels_are_those_that_were_recorded() -> None:
+    bare = make_trace([event("k", 0, 1, kind="kernel", device="CUDA")])
+
+    assert [column.title for column in rows(bare, "kernel").columns][-1] == "Max"

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./canvas.js";
-import { fitted, fittedMiddle, shortName, textWidth } from "#panel/label.js";
+import { fitted, fittedMiddle, plainName, shortName, textWidth } from "#panel/label.js";
 
 const FONT = "11px sans-serif";
 
@@ -9,6 +9,8 @@ test("a short name has no namespace, and no prefix of autograd's engine", () => 
   assert.equal(shortName("aten::mm"), "mm");
   assert.equal(shortName("scope::"), "scope::");
   assert.equal(shortName("mine"), "mine");
+  assert.equal(shortName("Memcpy HtoD (Pageable -> Device)"), "Memcpy HtoD");
+  assert.equal(shortName("void at::native::(anonymous namespace)::index<float, -2>(at::Info<float>, int)"), "index");
   assert.equal(shortName("autograd::engine::evaluate_function: AddmmBackward0"), "AddmmBackward0");
 });
 
@@ -32,4 +34,14 @@ test("no blank stands before the ellipsis", () => {
 test("of a long name the beginning and the end are kept", () => {
   assert.equal(fittedMiddle("aten::_scaled_dot_product", 110, FONT), "aten:…oduct");
   assert.equal(fittedMiddle("aten::_scaled_dot_product", 10, FONT), "ate…uct");
+});
+
+test("a kernel's plain name has its template arguments, and neither namespaces nor parameters", () => {
+  assert.equal(
+    plainName("void at::native::(anonymous namespace)::index<float, (kind)0>(at::Info<float>, int)"),
+    "index<float, (kind)0>",
+  );
+  assert.equal(plainName("ampere_sgemm_128x64_tn"), "ampere_sgemm_128x64_tn");
+  assert.equal(plainName("aten::mm"), "aten::mm");
+  assert.equal(plainName("(no scope)"), "(no scope)");
 });

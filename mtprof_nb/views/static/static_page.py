@@ -6,7 +6,8 @@ import numpy as np
 
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.families import FAMILIES
-from mtprof_nb.analysis.operator_rows import Column, OperatorRows, rows
+from mtprof_nb.analysis.operator_rows import rows, showing
+from mtprof_nb.analysis.operator_table import Column, OperatorRows
 from mtprof_nb.model.trace import Int64, Trace
 from mtprof_nb.results.line_table import Lines
 from mtprof_nb.results.text_table import aligned
@@ -90,7 +91,7 @@ def html(scene: Scene, charts: bool = True) -> str:
 
 
 def _top(scene: Scene) -> tuple[OperatorRows, Int64]:
-    grouped = rows(scene.trace, "op", scene.show_all).showing(scene.sort)
+    grouped = showing(rows(scene.trace, "op", scene.show_all), scene.sort)
     order = grouped.order(scene.sort)
     return grouped, order[: DEFAULT_ROWS if scene.limit is None else max(scene.limit, 0)]
 
@@ -100,8 +101,8 @@ def _cells(grouped: OperatorRows, row: int) -> list[str]:
 
 
 def _cell(grouped: OperatorRows, column: Column, row: int) -> str:
-    if column.key == "share":
-        return units.share(int(grouped.value["self_ns"][row]), int(grouped.value["self_ns"].sum()))
+    if column.of:
+        return units.share(*grouped.share(column, row))
     value = int(grouped.value[column.key][row])
     if column.unit == "flops" and not value:
         return "–"
@@ -152,14 +153,19 @@ def _row_html(grouped: OperatorRows, row: int) -> str:
     )
     label = grouped.label[row]
     name = f'<td style="{_NAME}" title="{escaped(label)}">{swatch}{escaped(label, 60)}</td>'
-    whole = max(int(grouped.value["self_ns"].sum()), 1)
-    percent = 100 * int(grouped.value["self_ns"][row]) / whole
-    heat = f"background:linear-gradient(90deg,{family.colour}59 {percent:.1f}%,transparent {percent:.1f}%)"
-    styles = [f"{_CELL};{heat}" if column.key == "share" else _CELL for column in grouped.columns]
+    styles = [f"{_CELL};{_heat(grouped, column, row)}" if column.of else _CELL for column in grouped.columns]
     cells = "".join(
         f'<td style="{style}">{escaped(cell)}</td>' for style, cell in zip(styles, _cells(grouped, row), strict=True)
     )
     return f"<tr>{name}{cells}</tr>"
+
+
+def _heat(grouped: OperatorRows, column: Column, row: int) -> str:
+    """A background that is as wide as a share."""
+    part, whole = grouped.share(column, row)
+    percent = 100 * part / max(whole, 1)
+    colour = FAMILIES[grouped.family[row]].colour
+    return f"background:linear-gradient(90deg,{colour}59 {percent:.1f}%,transparent {percent:.1f}%)"
 
 
 def _titled(title: str, picture: str) -> str:

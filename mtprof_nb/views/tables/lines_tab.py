@@ -47,7 +47,7 @@ class LinesTab(Tab):
             "largest_ns": max(row.time_ns for row in lines if row.file),
             "outside": None if trace.outside is None else OUTSIDE,
             "memory": _memory_column(lines),
-            "has_device": any(row.device_ns is not None for row in lines),
+            "largest_device_ns": max((row.device_ns or 0 for row in lines if row.file), default=0),
             "phases": [PHASES[phase] for phase in phases_of(lines)],
             "files": [self._written(file, numbers) for file in listed_files(trace)],
             "rest": [_cost(row, -1, UNATTRIBUTED) for row in rest],
@@ -158,6 +158,12 @@ def self_by_phase(row: LineRow) -> tuple[int, int, int, int]:
     return row.forward_ns, row.backward_ns, row.optimizer_ns, row.other_ns
 
 
+def device_by_phase(row: LineRow) -> tuple[int, int, int, int]:
+    """The time on devices of a row by phase, in the order of `PHASES`."""
+    phases = row.device_forward_ns or 0, row.device_backward_ns or 0, row.device_optimizer_ns or 0
+    return *phases, (row.device_ns or 0) - sum(phases)
+
+
 def _cost(row: LineRow, number: int, text: str) -> Answer:
     return {
         "id": number,
@@ -168,17 +174,19 @@ def _cost(row: LineRow, number: int, text: str) -> Answer:
         "count": row.count,
         "bytes": row.memory_bytes if row.allocated_bytes is None else row.allocated_bytes,
         "device_ns": row.device_ns,
+        "device_phases": None if row.device_ns is None else dict(zip(PHASES, device_by_phase(row), strict=True)),
     }
 
 
 def line_titles(trace: Trace, phases: Sequence[int]) -> list[str]:
     """The titles of `line_cells`."""
     own, outside = ("Self", []) if trace.outside is None else ("Time", ["Outside ops"])
-    return [own, "Share", *(PHASES[phase].capitalize() for phase in phases), *outside, "Total", "Ops"]
+    device = ["Device"] if trace.on_device.any() else []
+    return [own, "Share", *(PHASES[phase].capitalize() for phase in phases), *outside, "Total", "Ops", *device]
 
 
 def line_cells(row: LineRow, whole_ns: int, phases: Sequence[int]) -> list[str]:
-    """The numbers of a line: time and share, phases, time outside ops if it is known, total, ops."""
+    """The numbers of a line: time and share, phases, time outside ops if it is known, total, ops, time on devices."""
     times = [*(self_by_phase(row)[phase] for phase in phases), *([] if row.outside_ns is None else [row.outside_ns])]
     return [
         units.duration(row.time_ns),
@@ -186,6 +194,7 @@ def line_cells(row: LineRow, whole_ns: int, phases: Sequence[int]) -> list[str]:
         *(units.duration(time) if time else "–" for time in times),
         units.duration(row.total_ns),
         units.number(row.count) if row.has_ops else "–",
+        *([] if row.device_ns is None else [units.duration(row.device_ns)]),
     ]
 
 

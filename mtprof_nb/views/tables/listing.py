@@ -58,16 +58,21 @@ def _listed(trace: Trace, file: str, rows: list[LineRow], most: int) -> ListedFi
     texts = dict(enumerate(source_lines(trace, file), 1))
     cost = {row.line: row for row in rows}
     first, last = min(cost), max(cost)
-    costly = list(range(first, last + 1)) if last - first < WHOLE_LINES else sorted(cost)
+    costly = list(range(first, last + 1)) if texts and last - first < WHOLE_LINES else sorted(cost)
     written = max((number for number, line in texts.items() if line.strip()), default=0)
-    numbers = list(_near(costly, max(written, last)))
+    numbers = list(_near(costly, max(written, last))) if texts else costly
     lines = tuple(
-        None if number is None else ListedLine(number, texts.get(number, ""), cost.get(number))
+        None if number is None else ListedLine(number, texts.get(number) or _source(cost, number), cost.get(number))
         for number in numbers[:most]
     )
     title = source_location(trace, file, 0).removesuffix(":0")
     self_ns, outside_ns = sum(row.self_ns for row in rows), sum(row.outside_ns or 0 for row in rows)
     return ListedFile(file, title, self_ns, outside_ns, lines)
+
+
+def _source(cost: dict[int, LineRow], number: int) -> str:
+    """What is known of a line whose text is not available."""
+    return cost[number].source if number in cost else ""
 
 
 def _near(costly: list[int], last: int) -> Iterator[int | None]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.analysis.families import FAMILIES
-from mtprof_nb.analysis.operator_rows import GROUPINGS, OperatorRows, missing_flag, rows
+from mtprof_nb.analysis.operator_rows import GROUPINGS, missing_flag, offered, rows, showing
+from mtprof_nb.analysis.operator_table import OperatorRows
 from mtprof_nb.model.trace import Int64
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Tab
@@ -27,8 +28,8 @@ class OperatorsTab(Tab):
             return {"empty": why_empty(self._scene.trace)}
         return {
             "groupings": [
-                {"key": key, "title": grouping.title, "flag": missing_flag(self._scene.trace, key)}
-                for key, grouping in GROUPINGS.items()
+                {"key": key, "title": GROUPINGS[key].title, "flag": missing_flag(self._scene.trace, key)}
+                for key in offered(self._scene.trace)
             ],
             "limit": self._scene.limit,
             "families": [family._asdict() for family in FAMILIES],
@@ -47,11 +48,11 @@ class OperatorsTab(Tab):
     def carried(self) -> Answer:
         """The rows of every grouping that was recorded, the longest of them where there are many."""
         trace = self._scene.trace
-        recorded = [grouping for grouping in GROUPINGS if not missing_flag(trace, grouping)]
+        recorded = [grouping for grouping in offered(trace) if not missing_flag(trace, grouping)]
         return {"tables": {grouping: self._table(grouping, "self_ns") for grouping in recorded}}
 
     def _rows(self, grouping: str) -> OperatorRows:
-        return rows(self._scene.trace, grouping, self._scene.show_all).showing(self._scene.sort)
+        return showing(rows(self._scene.trace, grouping, self._scene.show_all), self._scene.sort)
 
     def _table(
         self,
@@ -63,6 +64,7 @@ class OperatorsTab(Tab):
         limit: int = _MOST_ROWS,
     ) -> Answer:
         grouped = self._rows(grouping)
+        sort = sort if sort in _sort_keys(grouped) else grouped.default_sort
         order = grouped.order(sort, descending)
         matching = order[_matches(grouped, order, text, regex)] if text else order
         return {
@@ -73,8 +75,12 @@ class OperatorsTab(Tab):
             "rows": _written(grouped, matching[:limit]),
             "found": len(matching),
             "total": len(grouped),
-            "whole_ns": int(grouped.value["self_ns"].sum()),
+            "wholes": grouped.wholes,
         }
+
+
+def _sort_keys(grouped: OperatorRows) -> set[str]:
+    return {"label", *(column.key for column in grouped.columns)}
 
 
 def _matches(grouped: OperatorRows, order: Int64, text: str, regex: bool) -> Any:
@@ -98,9 +104,5 @@ def _written(grouped: OperatorRows, order: Int64) -> Answer:
         "detail": [shown(grouped.detail[row]) for row in positions],
         "family": grouped.family[order].tolist(),
         "name": grouped.name[order].tolist(),
-        "value": {
-            column.key: grouped.value[column.key][order].tolist()
-            for column in grouped.columns
-            if column.key in grouped.value
-        },
+        "value": {column.key: grouped.value[column.key][order].tolist() for column in grouped.columns if not column.of},
     }

@@ -5,6 +5,7 @@ const MINUS = "\u2212";
 const TIMES = { µs: 1e3, ms: 1e6, s: 1e9 };
 const SECONDS = { µs: 1e-6, ms: 1e-3, s: 1 };
 const BYTES = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
+const RATES = { "B/s": 1, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12 };
 const FLOPS = { FLOP: 1, kFLOP: 1e3, MFLOP: 1e6, GFLOP: 1e9, TFLOP: 1e12, PFLOP: 1e15 };
 
 /** @param {number} value @returns {string} */
@@ -41,10 +42,14 @@ export function share(part, whole) {
   return percent === 0 ? "0 %" : percent < 0.05 ? "<0.1 %" : `${percent.toFixed(1)} %`;
 }
 
+/** A share in percent, which may not be known. @param {number} value */
+const percent = (value) => (value < 0 ? "–" : `${value} %`);
+/** @param {number} count of bytes a second */
+const rate = (count) => (count ? scaled(count, RATES) : "–");
 /** @param {number} ns */
 const held = (ns) => (Number.isFinite(ns) ? duration(ns) : "to the end");
 
-export const writers = { time: duration, bytes: nbytes, flops, count: number, held };
+export const writers = { time: duration, bytes: nbytes, flops, count: number, held, percent, rate };
 
 /**
  * One line of CSV. A text that a spreadsheet would take for a formula is kept a text.

@@ -9,10 +9,26 @@ const widths = new Map();
 /** Widths are forgotten when there are so many. */
 const MOST_WIDTHS = 20_000;
 
+/**
+ * A name without what kernels in C++ have in common: types of results, namespaces of PyTorch, and parameters.
+ * @param {string} name
+ */
+export function plainName(name) {
+  const text = name.replace(/^void |\(anonymous namespace\)::|at::native::/g, "");
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === "<") depth++;
+    else if (text[at] === ">") depth--;
+    else if (text[at] === "(" && depth === 0 && text.endsWith(")")) return text.slice(0, at).trim() || name;
+  }
+  return text;
+}
+
 /** An op's name without its namespace and without the engine's prefix: `mm` for `aten::mm`. @param {string} name */
 export function shortName(name) {
-  const text = name.startsWith(ENGINE_PREFIX) ? name.slice(ENGINE_PREFIX.length) : name;
-  return text.split("::").pop() || text;
+  const text = name.startsWith(ENGINE_PREFIX) ? name.slice(ENGINE_PREFIX.length) : plainName(name);
+  const [bare] = text.split("<", 1);
+  return (bare || text).split("::").pop() || text;
 }
 
 /** How wide a text is, in pixels. @param {string} text @param {string} font */

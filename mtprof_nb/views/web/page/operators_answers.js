@@ -23,12 +23,15 @@ export function answer(question, { tables }, rows) {
  * @returns {OperatorsTable}
  */
 function listed(table, { sort, descending = true, filter = "", regex = false }) {
-  const { rows } = table;
-  /** @param {string} column @param {number} row */
-  const number = (column, row) => rows.value[column === "share" ? "self_ns" : column]?.[row] ?? 0;
+  const { rows, columns } = table;
+  const isKnown = sort === "label" || columns.some((column) => column.key === sort);
+  const key = isKnown ? sort : table.sort;
+  const of = columns.find((column) => column.key === key)?.of || key;
+  /** @param {string} _ @param {number} row */
+  const number = (_, row) => rows.value[of]?.[row] ?? 0;
   const { matches, problem } = rowFilter(rows, { text: filter, regex });
-  const order = problem ? [] : sorted({ number }, rows, { key: sort, descending }).filter(matches);
-  return { ...table, sort, descending, rows: picked(rows, order), found: order.length };
+  const order = problem ? [] : sorted({ number }, rows, { key, descending }).filter(matches);
+  return { ...table, sort: key, descending, rows: picked(rows, order), found: order.length };
 }
 
 /** @param {OperatorsTable} table @param {number} row @returns {RowOfEvent} */

@@ -12,7 +12,7 @@ import { phaseClass } from "../strip.js";
  */
 
 /** @param {LinesFirst} first @returns {LineColumn[]} */
-export function lineColumns({ outside, whole_ns, has_device, memory }) {
+export function lineColumns({ outside, whole_ns, largest_device_ns, memory }) {
   const own = "its own ops, with what they cost backward";
   /** @type {LineColumn[]} */
   const columns = [
@@ -31,8 +31,12 @@ export function lineColumns({ outside, whole_ns, has_device, memory }) {
     { title: "Total", text: (cost) => duration(cost.total_ns), meaning: "with everything that the line called" },
     { title: "Ops", text: (cost) => (cost.count === undefined ? "–" : number(cost.count)) },
   );
-  if (has_device)
-    columns.push({ title: "Device", text: ({ id, device_ns }) => (id === undefined ? "–" : duration(device_ns ?? 0)) });
+  if (largest_device_ns)
+    columns.push({
+      title: "Device",
+      text: ({ id, device_ns }) => (id === undefined ? "–" : duration(device_ns ?? 0)),
+      meaning: "time of the kernels that its ops launched, also backward; the lower bar, by phase",
+    });
   if (memory) columns.push({ ...memory, text: ({ bytes }) => (typeof bytes === "number" ? nbytes(bytes) : "–") });
   return columns;
 }
@@ -90,20 +94,31 @@ function lineClass({ id, time_ns }, { largest_ns, whole_ns }, kind) {
   return `mtprof-line mtprof-line-free${time_ns >= whole_ns / 100 ? " mtprof-line-busy" : ""}${hot}`;
 }
 
-/** @param {Cost} cost @param {LinesFirst} first */
-function costBar(cost, { outside, largest_ns }) {
+/** Bars of the time on the host and, below it, on devices, by phase. @param {Cost} cost @param {LinesFirst} first */
+function costBar(cost, { outside, largest_ns, largest_device_ns }) {
   const times = { ...cost.phases, ...(outside === null ? {} : { [outside]: cost.outside_ns ?? 0 }) };
+  const own = phaseBar(times, cost.time_ns / Math.max(largest_ns, 1));
+  if (!cost.device_ns) return barCell(own.spoken, own.bar);
+  const device = phaseBar(cost.device_phases ?? {}, cost.device_ns / Math.max(largest_device_ns, 1));
+  device.bar.classList.add("mtprof-on-device");
+  return barCell(`${own.spoken}; on the device: ${device.spoken}`, own.bar, device.bar);
+}
+
+/** @param {Record<string, number>} times @param {number} part of the longest bar */
+function phaseBar(times, part) {
   const spent = Object.entries(times).filter(([, ns]) => ns > 0);
   const spoken = spent.map(([phase, ns]) => `${phase} ${duration(ns)}`).join(", ");
   const parts = spent.map(([phase, ns]) =>
     h("div", { class: `mtprof-phase ${phaseClass(phase)}`, style: `flex-grow:${ns}` }),
   );
-  const width = Math.min(cost.time_ns / Math.max(largest_ns, 1), 1) * 100;
-  return h(
-    "div",
-    { class: "mtprof-line-bars", role: "gridcell", title: spoken, "aria-label": spoken || "nothing of its own" },
-    h("div", { class: "mtprof-line-bar", style: `width:${width.toFixed(2)}%` }, ...parts),
-  );
+  const width = Math.min(part, 1) * 100;
+  return { spoken, bar: h("div", { class: "mtprof-line-bar", style: `width:${width.toFixed(2)}%` }, ...parts) };
+}
+
+/** @param {string} spoken @param {HTMLElement[]} bars */
+function barCell(spoken, ...bars) {
+  const label = spoken || "nothing of its own";
+  return h("div", { class: "mtprof-line-bars", role: "gridcell", title: spoken, "aria-label": label }, ...bars);
 }
 
 /** @param {OpOfLine} op @param {(event: number, name: number) => void} pick */

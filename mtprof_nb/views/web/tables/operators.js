@@ -92,9 +92,9 @@ class OperatorsView {
 
   /** Lists the rows that are here; returns what is wrong with the filter, "" for nothing. */
   #list() {
-    const { columns, rows, total, whole_ns } = this.#answer;
+    const { columns, rows, total, wholes } = this.#answer;
     const { matches, problem } = rowFilter(rows, this.#tools.filter);
-    this.#table.fill(columns, rows, whole_ns);
+    this.#table.fill(columns, rows, wholes);
     const matching = sorted(this.#table, rows, this.#table.sort).filter(matches);
     this.#order = matching.slice(0, this.#limit);
     this.#tools.report(this.#order.length, matching.length, total, problem);

@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 import { share, writers } from "../format.js";
-import { fittedMiddle } from "../label.js";
+import { fittedMiddle, plainName, textWidth } from "../label.js";
 import { columnHead, nameCell } from "./table_cells.js";
 
 const ROW_PIXELS = 24;
@@ -12,7 +12,9 @@ const PRINTED_ROWS = 200;
 const NAME_PIXELS = 190;
 /** Pixels beside a name in its cell: room at both ends, and the colour of its family. */
 const NAME_INSET = 41;
-const WIDTHS = { count: 72, time: 82, share: 96, bytes: 88, flops: 98, held: 92 };
+/** The most of a name's cell that its detail takes where both do not fit, and pixels between them. */
+const [DETAIL_PART, DETAIL_GAP] = [0.42, 8];
+const WIDTHS = { count: 72, time: 82, share: 96, bytes: 88, flops: 98, held: 92, percent: 86, rate: 92 };
 let tables = 0;
 
 /**
@@ -35,7 +37,8 @@ export class Table {
   #cursor = 0;
   /** @type {number | null} */
   #selected = null;
-  #largest = 1;
+  /** @type {Record<string, number>} the largest number of each column that has shares */
+  #largest = {};
   #sentence = "";
   #isPrinted = false;
   #observer = new ResizeObserver(() => this.#draw());
@@ -46,8 +49,8 @@ export class Table {
     this.options = options;
     /** @type {Sort} */
     this.sort = { key: "", descending: true };
-    /** What shares are shares of. */
-    this.whole = 0;
+    /** @type {Record<string, number>} what shares are shares of */
+    this.wholes = {};
     this.head = h("div", { class: "mtprof-head", role: "row", "aria-rowindex": "1" });
     this.body = h("div", { class: "mtprof-rows", role: "rowgroup" });
     this.element = h(
@@ -75,16 +78,17 @@ export class Table {
     this.#observer.disconnect();
   }
 
-  /** @param {Column[]} columns @param {Rows} rows @param {number} whole what shares are shares of */
-  fill(columns, rows, whole = 0) {
+  /** @param {Column[]} columns @param {Rows} rows @param {Record<string, number>} wholes what shares are shares of */
+  fill(columns, rows, wholes = {}) {
     this.#columns = columns;
     this.#rows = rows;
-    this.whole = whole;
+    this.wholes = wholes;
     const widths = columns.map((column) => WIDTHS[column.unit]);
     this.#lay("wide", widths);
     const narrower = widths.map((width) => Math.round(width * 0.86));
     this.#lay("narrow", narrower);
-    this.#largest = Math.max(...(rows.value.self_ns ?? []).map((ns) => ns ?? 0), 1);
+    const largest = columns.map(({ of }) => [of, Math.max(...(rows.value[of] ?? []).map((ns) => ns ?? 0), 1)]);
+    this.#largest = Object.fromEntries(largest);
     this.#drawHead();
   }
 
@@ -139,7 +143,8 @@ export class Table {
 
   /** The number that a column is sorted by. @param {string} column @param {number} row */
   number(column, row) {
-    const value = this.#rows.value[column === "share" ? "self_ns" : column]?.[row];
+    const of = this.#columns.find(({ key }) => key === column)?.of;
+    const value = this.#rows.value[of || column]?.[row];
     return value === null ? Infinity : (value ?? 0);
   }
 
@@ -183,7 +188,8 @@ export class Table {
     const { id, label, detail, family: families } = this.#rows;
     const selected = id[row] === this.#selected;
     const family = this.options.families?.[families?.[row] ?? -1];
-    const fitted = room > 0 ? fittedMiddle(label[row], room, font) : label[row];
+    const beside = detail[row] ? Math.min(textWidth(detail[row], font) + DETAIL_GAP, room * DETAIL_PART) : 0;
+    const fitted = room > 0 ? fittedMiddle(plainName(label[row]), room - beside, font) : label[row];
     const numbers = this.#columns.map((column) => this.#numberCell(column, row, family));
     return h(
       "div",
@@ -202,13 +208,13 @@ export class Table {
   }
 
   /** @param {Column} column @param {number} row @param {Family} [family] */
-  #numberCell({ key, unit }, row, family) {
+  #numberCell({ key, unit, of }, row, family) {
     const value = this.number(key, row);
     const zero = value === 0 ? " mtprof-nothing" : "";
-    const text = unit === "share" ? share(value, this.whole) : writers[unit](value);
+    const text = unit === "share" ? share(value, this.wholes[of]) : writers[unit](value);
     const cell = h("div", { class: `mtprof-cell mtprof-in-${unit}${zero}`, role: "gridcell", text });
-    if (unit === "share" && this.whole) {
-      cell.style.setProperty("--mtprof-part", Math.max(value / this.#largest, 0).toFixed(4));
+    if (unit === "share" && this.wholes[of]) {
+      cell.style.setProperty("--mtprof-part", Math.max(value / this.#largest[of], 0).toFixed(4));
       cell.style.setProperty("--mtprof-heat", family?.colour ?? "var(--mtprof-accent)");
     }
     return cell;

@@ -5,7 +5,7 @@ import type { Cause, DeviceBar, Gaps, Launches } from "./devices";
 
 export type TabName = "operators" | "lines" | "timeline" | "stacks" | "memory";
 export type Phase = "forward" | "backward" | "optimizer" | "other";
-export type Unit = "count" | "time" | "share" | "bytes" | "flops" | "held";
+export type Unit = "count" | "time" | "share" | "bytes" | "flops" | "held" | "percent" | "rate";
 
 /** The state of the widget: `widget.Panel`. */
 export interface PanelState {
@@ -103,6 +103,8 @@ export interface Column {
   title: string;
   unit: Unit;
   meaning: string;
+  /** Of a column of shares, the column whose shares they are. */
+  of: string;
 }
 
 /** Columns of rows; a row is a position in each of them. A value that is null has no end. */
@@ -139,7 +141,8 @@ export interface OperatorsTable {
   rows: OperatorRows;
   found: number;
   total: number;
-  whole_ns: number;
+  /** What shares are shares of, by the column whose shares they are. */
+  wholes: Record<string, number>;
 }
 
 export interface OperatorsFirst extends OperatorsTable {
@@ -164,7 +167,8 @@ export interface LinesFirst {
   /** What the time outside ops is called, null where nothing is known of it. */
   outside: string | null;
   memory: { title: string; meaning: string } | null;
-  has_device: boolean;
+  /** The most time on devices of a line, 0 without a device. */
+  largest_device_ns: number;
   phases: Phase[];
   files: ListedFile[];
   rest: CostOfOps[];
@@ -201,6 +205,7 @@ export interface CostOfOps extends Times {
   count: number;
   bytes: number | null;
   device_ns: number | null;
+  device_phases: Record<Phase, number> | null;
 }
 
 /** `LinesTab._ops`. */
