@@ -40,7 +40,7 @@ def hover(name: str, width: int = 56) -> str:
 def short_name(name: str) -> str:
     """A name without namespaces, parameters and the engine's prefix: `mm` for `aten::mm`."""
     text = shown(_COMMON_IN_KERNELS.sub("", name.removeprefix(ENGINE_PREFIX)), 120)
-    bare = text.partition("<")[0].partition("(")[0] or text
+    bare = re.split(r"<|(?<! )\(", text, maxsplit=1)[0] or text
     return bare.rpartition("::")[2] or bare
 
 

@@ -41,6 +41,7 @@ def test_a_name_is_cut_to_its_room_or_left_out(characters: int, text: str) -> No
 def test_a_short_name_has_no_namespace() -> None:
     assert short_name("aten::mm") == "mm"
     assert short_name("scope::") == "scope::"
+    assert short_name("Memcpy HtoD (Pageable -> Device)") == "Memcpy HtoD (Pageable -> Device)"
     assert short_name("void at::native::(anonymous namespace)::index<float, -2>(at::Info<float>)") == "index"
     assert short_name("autograd::engine::evaluate_function: AddmmBackward0") == "AddmmBackward0"
 

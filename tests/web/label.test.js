@@ -9,7 +9,7 @@ test("a short name has no namespace, and no prefix of autograd's engine", () => 
   assert.equal(shortName("aten::mm"), "mm");
   assert.equal(shortName("scope::"), "scope::");
   assert.equal(shortName("mine"), "mine");
-  assert.equal(shortName("Memcpy HtoD (Pageable -> Device)"), "Memcpy HtoD");
+  assert.equal(shortName("Memcpy HtoD (Pageable -> Device)"), "Memcpy HtoD (Pageable -> Device)");
   assert.equal(shortName("void at::native::(anonymous namespace)::index<float, -2>(at::Info<float>, int)"), "index");
   assert.equal(shortName("autograd::engine::evaluate_function: AddmmBackward0"), "AddmmBackward0");
 });

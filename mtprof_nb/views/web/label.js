@@ -19,7 +19,8 @@ export function plainName(name) {
   for (let at = 0; at < text.length; at++) {
     if (text[at] === "<") depth++;
     else if (text[at] === ">") depth--;
-    else if (text[at] === "(" && depth === 0 && text.endsWith(")")) return text.slice(0, at).trim() || name;
+    // Parameters follow at once; what stands in parentheses after a space belongs to the name.
+    else if (text[at] === "(" && depth === 0 && at > 0 && text[at - 1] !== " ") return text.slice(0, at);
   }
   return text;
 }
