@@ -14,9 +14,8 @@ from mtprof_nb.analysis.families import SCOPES, families
 from mtprof_nb.analysis.groups import Groups, Key, group
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.missing_memory import has_memory
-from mtprof_nb.analysis.module_rows import with_containers
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.analysis.operator_table import Column, OperatorRows
+from mtprof_nb.analysis.operator_table import Column, OperatorRows, with_containers
 from mtprof_nb.analysis.spent import allocated_by, spent_by
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import DEVICE_SCOPE, PYTHON, RUNTIME, SCOPE, Bool, Int32, Int64, Trace

@@ -9,8 +9,8 @@ import numpy as np
 from mtprof_nb.analysis.costs import op_costs
 from mtprof_nb.analysis.groups import Groups, sums
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
-from mtprof_nb.analysis.module_rows import paths_above
 from mtprof_nb.analysis.nesting import nest, nesting
+from mtprof_nb.analysis.operator_table import paths_above
 from mtprof_nb.model.trace import OP, SCOPE, Int32, Int64, Trace
 
 

@@ -225,14 +225,14 @@ def test_every_view_and_export_tells_the_same_peak(tmp_path: Path, hook: str, ac
     prof.export_chrome_trace(tmp_path / "trace.json")
     _, sizes = json.loads((tmp_path / "memory.json").read_text())
     records = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    panel = MemoryTab(Scene(prof.trace)).first()["picture"]["data"]
+    panel = MemoryTab(Scene(prof.trace)).first()["curves"]
 
     assert peak_bytes(prof.trace) == most
     assert max(sum(held) for held in sizes) == most
     assert min(min(held) for held in sizes) == 0
     assert f"at most {most:,} bytes" in (tmp_path / "memory.html").read_text("utf-8")
     assert max(row["args"]["Total Allocated"] for row in records if row["name"] == "[memory]") == most
-    assert [max(line["y"]) for line in panel] == [most, most]
+    assert [(max(curve["nbytes"]), curve["peak"]["nbytes"]) for curve in panel] == [(most, most)]
     assert [max(line.y) for line in prof.memory().data] == [most, most]
     shown = re.search(r"peak memory\s+([\d.]+ \w+)|([\d.]+ \w+) peak memory", static.text(Scene(prof.trace)))
     assert shown is not None

@@ -71,7 +71,7 @@ def _listed(trace: Trace, file: str, rows: list[LineRow], most: int) -> ListedFi
 
 
 def _source(cost: dict[int, LineRow], number: int) -> str:
-    """What is known of a line whose text is not available."""
+    """The function of a line whose text is not available."""
     return cost[number].source if number in cost else ""
 
 
