@@ -45,8 +45,9 @@ def active() -> profile | None:
 class profile(TraceMetadata, Results):
     """Records ops of the imported tensor runtimes between `start()` and `stop()`. A context manager and a decorator.
 
-    The parameters and defaults are those of `torch.profiler.profile`, and `hook` ("auto", or the name of one),
-    `max_events` (recording stops there) and `name` (a label for titles and messages).
+    The parameters and defaults are those of `torch.profiler.profile`, and `with_python` (samples of Python stacks
+    divide the time outside ops among functions), `hook` ("auto", or the name of one), `max_events` (recording stops
+    there) and `name` (a label for titles and messages).
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class profile(TraceMetadata, Results):
         use_cuda: bool | None = None,
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
+        with_python: bool = False,
         hook: str = "auto",
         max_events: int = 5_000_000,
         name: str = "profile",
@@ -80,7 +82,7 @@ class profile(TraceMetadata, Results):
         self.activity_filters = {as_activity(name): set(kinds) for name, kinds in filters.items()}
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.with_flops, self.with_modules, self.acc_events = with_flops, with_modules, acc_events
-        self.max_events, self.experimental_config = max_events, experimental_config
+        self.max_events, self.experimental_config, self.with_python = max_events, experimental_config, with_python
         #: Torch's observer that writes an execution trace meanwhile, None where there is none.
         self.execution_trace_observer: Any = execution_trace_observer or observer_from_environment()
         self.post_processing_timeout_s = post_processing_timeout_s
@@ -95,7 +97,7 @@ class profile(TraceMetadata, Results):
         request = Request(
             activities=usable,
             activity_filters=dict(filters),
-            recorded=Recorded(record_shapes, profile_memory, with_stack, with_flops, with_modules),
+            recorded=Recorded(record_shapes, profile_memory, with_stack, with_flops, with_modules, with_python),
             max_events=max_events,
             post_processing_timeout_s=post_processing_timeout_s,
             experimental_config=experimental_config,

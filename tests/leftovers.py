@@ -51,6 +51,7 @@ INTERPRETER: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
         lambda: signal.getsignal(signal.SIGINT),
         lambda handler: signal.signal(signal.SIGINT, handler),
     ),
+    "sys.setswitchinterval": (sys.getswitchinterval, sys.setswitchinterval),
     "gc.isenabled": (gc.isenabled, lambda enabled: gc.enable() if enabled else gc.disable()),
     "gc.callbacks of ours": (
         lambda: [callback for callback in gc.callbacks if callback.__module__.startswith("mtprof_nb")],
@@ -218,6 +219,13 @@ def _running_threads(before: Snapshot) -> Iterator[str]:
                 yield f"thread {thread.name!r} runs on"
 
 
+def _running_sampler() -> Iterator[str]:
+    loading = sys.modules.get("mtprof_nb.capture.native.recorder_loading")
+    recorder = loading._loaded if loading is not None else None
+    if recorder is not None and recorder.stop_sampler() is not None:
+        yield "the native sampler runs on"
+
+
 def close(before: Snapshot) -> list[str]:
     """Put everything back as it was, and say what had to be."""
     return [
@@ -227,4 +235,5 @@ def close(before: Snapshot) -> list[str]:
         *_changed_interpreter(before),
         *_patched(before),
         *_running_threads(before),
+        *_running_sampler(),
     ]

@@ -20,7 +20,14 @@ OF_CAPTURE = {
 #: The imports of a hook's folder. Every folder of `capture` is a hook's, but for these two.
 HOOKS = {*BASE, "building", *OF_CAPTURE, "capture.shared"}
 NO_HOOKS = {"capture.shared", "capture.marks"}
-ANALYSIS = {"analysis", "analysis.causes", "analysis.devices", "analysis.lines", "analysis.memory"}
+ANALYSIS = {
+    "analysis",
+    "analysis.causes",
+    "analysis.devices",
+    "analysis.functions",
+    "analysis.lines",
+    "analysis.memory",
+}
 ANSWERS = {*BASE, *ANALYSIS, "advice", "results"}
 VIEWS = {f"views.{name}" for name in ("charts", "comparison", "page", "panel", "static", "tables")}
 OUTPUTS = {"export", "comparison", "views", *VIEWS}

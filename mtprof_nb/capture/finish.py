@@ -12,6 +12,7 @@ from mtprof_nb.building.allocator_records import of_recording
 from mtprof_nb.capture.async_scopes import OpenScope, mark_interleaved
 from mtprof_nb.capture.hook import EventTimes, Request
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, HookKind, default_hooks
+from mtprof_nb.capture.shared.sampled_stacks import SampledStacks, with_samples
 from mtprof_nb.capture.source_texts import sources
 from mtprof_nb.errors import warn
 from mtprof_nb.model.intervals import order_of
@@ -40,6 +41,8 @@ class StoppedWindow:
     is_partial: bool
     #: Converts times of the session's clock to times of events.
     event_times: Callable[[npt.ArrayLike], Int64]
+    #: Samples of Python stacks, None where none were asked for.
+    samples: SampledStacks | None = None
 
 
 def finish(
@@ -80,7 +83,10 @@ def finish(
         label=label,
     )
     offset_ns = window.request.clock.offset_ns
-    lines = {} if annotate is None else annotate(trace, lambda ns: window.event_times(ns + offset_ns))
+    event_times: EventTimes = lambda ns: window.event_times(ns + offset_ns)  # noqa: E731
+    if window.samples is not None:
+        trace = with_samples(trace, window.samples, event_times)
+    lines = {} if annotate is None else annotate(trace, event_times)
     return replace(trace, **lines | sources(vars(trace) | lines))
 
 

@@ -12,8 +12,10 @@ import numpy.typing as npt
 from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Hook, Request
-from mtprof_nb.capture.interrupts import run_all
+from mtprof_nb.capture.interrupts import interrupts_held_back, run_all
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, default_hooks, hooks_for, preferred
+from mtprof_nb.capture.sampling import Sampler, started_sampler
+from mtprof_nb.capture.shared.sampled_stacks import SampledStacks
 from mtprof_nb.capture.torch_scope import Together, torch_scope
 from mtprof_nb.model.trace import Int64, Trace
 
@@ -36,6 +38,8 @@ class Window:
         self._wall = WallClock(request.clock)
         self._is_partial = "CPU" not in request.activities
         self._start_ns = 0
+        self._sampler: Sampler | None = None
+        self._samples: SampledStacks | None = None
 
     def _follow_threads(self) -> None:
         """Add a hook beside Kineto for other threads, which Kineto does not always record."""
@@ -56,6 +60,9 @@ class Window:
         try:
             for hook in self.hooks.values():
                 hook.start()
+            if self.request.recorded.with_python:
+                with interrupts_held_back():
+                    self._sampler = started_sampler()
         except BaseException:
             with suppress(Exception):  # why it could not start is what the user needs to know
                 self._stop_hooks()
@@ -113,10 +120,13 @@ class Window:
             start_ns=self._start_ns,
             is_partial=self._is_partial,
             event_times=self.event_times,
+            samples=self._samples,
         )
 
     def abandon(self) -> None:
         """Uninstall the hooks in a forked child; it is not recorded."""
+        if self._sampler is not None:
+            self._sampler.abandon()
         for hook in self.hooks.values():
             with suppress(Exception):  # a failing hook must not end the child
                 hook.abandon()
@@ -130,5 +140,12 @@ class Window:
         # Kineto may follow Python: it is stopped before the hook beside it is read out.
         beside = [name for name, hook in self.hooks.items() if hook is self._beside]
         order = [*(name for name in reversed(self.hooks) if name not in beside), *beside]
-        run_all(self._beside.remove if self._beside is not None else None, *(partial(stop, name) for name in order))
+        remove_beside = self._beside.remove if self._beside is not None else None
+        run_all(self._stop_sampler, remove_beside, *(partial(stop, name) for name in order))
         return {name: traces[name] for name in self.hooks}
+
+    def _stop_sampler(self) -> None:
+        sampler = self._sampler
+        if sampler is not None:
+            with interrupts_held_back():
+                self._samples, self._sampler = sampler.stop(), None

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from mtprof_nb.model.intervals import order_of
 from mtprof_nb.model.schema import Column, Columns, Int32, concatenated, schema_of
 from mtprof_nb.model.stack_tree import StackInterner, StackTree
-from mtprof_nb.model.trace import Allocations, Process, Trace, Track, correlation_ids, empty_trace, taken
+from mtprof_nb.model.trace import Allocations, Process, Samples, Trace, Track, correlation_ids, empty_trace, taken
+
+Moved = TypeVar("Moved", Allocations, Samples)
 
 
 def merge(traces: Sequence[Trace]) -> Trace:
@@ -43,10 +45,10 @@ class _Merger:
         for name, how in schema.joins.items():
             made[name] = how([part[name] for part in self._parts])
         made |= concatenated(Trace, [self._follow(Trace, part, number) for number, part in enumerate(self._parts)])
-        found = [(part["allocations"], number) for number, part in enumerate(self._parts)]
-        moved = [self._follow(Allocations, dict(vars(one)), number) for one, number in found if one is not None]
-        if moved:
-            made["allocations"] = Allocations.joined(Allocations(**one) for one in moved)
+        if moved := self._moved_records("allocations", Allocations):
+            made["allocations"] = Allocations.joined(moved)
+        if sampled := self._moved_records("samples", Samples):
+            made["samples"] = Samples.joined(sampled)
         order = order_of(made["start_ns"], made["duration_ns"])
         if order is not None:
             made |= taken(made, order)
@@ -77,6 +79,11 @@ class _Merger:
                     nodes.append(interner.child(nodes[parent] if parent >= 0 else -1, tree.frames[frame]))
             self._moved[name].append(np.array(nodes, np.int32))
         return {name: None if all(tree is None for tree in trees) else interner.tree()}
+
+    def _moved_records(self, name: str, kind: type[Moved]) -> list[Moved]:
+        """The records `name` of all parts that have them, pointing to where things are in the joined trace."""
+        found = [(part[name], number) for number, part in enumerate(self._parts)]
+        return [kind(**self._follow(kind, dict(vars(one)), number)) for one, number in found if one is not None]
 
     def _follow(self, record: type, fields: Columns, number: int) -> Columns:
         """The columns of part `number`, pointing to where entries and events are in the joined trace."""

@@ -80,3 +80,21 @@ class StackInterner(ChainInterner[Frame]):
     def tree(self) -> StackTree:
         """A tree of the stacks interned so far."""
         return StackTree(np.array(self._item_of, np.int32), np.array(self._parent_of, np.int32), tuple(self._items))
+
+
+def grown(tree: StackTree, other: StackTree) -> tuple[StackTree, Int32]:
+    """`tree` with the stacks of `other` added, and for each node of `other` its number there. Old numbers stay."""
+    frames = {frame: number for number, frame in enumerate(tree.frames)}
+    frame_of, parent_of = tree.frame.tolist(), tree.parent.tolist()
+    nodes = {key: number for number, key in enumerate(zip(parent_of, frame_of, strict=True))}
+    moved: list[int] = []
+    for number, parent in zip(other.frame.tolist(), other.parent.tolist(), strict=True):
+        frame = other.frames[number]
+        key = (moved[parent] if parent >= 0 else -1, frames.setdefault(frame, len(frames)))
+        if key not in nodes:
+            nodes[key] = len(frame_of)
+            parent_of.append(key[0])
+            frame_of.append(key[1])
+        moved.append(nodes[key])
+    whole = StackTree(np.array(frame_of, np.int32), np.array(parent_of, np.int32), tuple(frames))
+    return whole, np.array(moved, np.int32)

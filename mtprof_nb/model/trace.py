@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -14,9 +14,11 @@ import numpy.typing as npt
 from mtprof_nb.model.allocations import Allocations as Allocations
 from mtprof_nb.model.input_values import check_metadata_of_event, check_values
 from mtprof_nb.model.intervals import order_of
+from mtprof_nb.model.joins import all_known, in_order, of_all, updated
 from mtprof_nb.model.outside_ops import OutsideOps as OutsideOps
 from mtprof_nb.model.outside_ops import SourceLine as SourceLine
 from mtprof_nb.model.outside_ops import summed
+from mtprof_nb.model.samples import Samples as Samples
 from mtprof_nb.model.schema import (
     POINTS_TO_EVENT,
     TIMES,
@@ -116,26 +118,11 @@ class Recorded:
     with_stack: bool = False
     with_flops: bool = False
     with_modules: bool = False
-
-
-def _of_all(parts: list[Iterable[Any]]) -> tuple[Any, ...]:
-    return tuple(dict.fromkeys(entry for part in parts for entry in part))
-
-
-def _in_order(parts: list[Iterable[Any]]) -> tuple[Any, ...]:
-    return tuple(sorted({entry for part in parts for entry in part}))
+    with_python: bool = False
 
 
 def _recorded(parts: list[Recorded]) -> Recorded:
     return Recorded(*map(any, zip(*map(astuple, parts), strict=True)))
-
-
-def _updated(parts: list[Mapping[Any, Any]]) -> dict[Any, Any]:
-    return {key: value for part in parts for key, value in part.items()}
-
-
-def _overhead_ns(parts: list[int]) -> int:
-    return -1 if min(parts) < 0 else sum(parts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -248,16 +235,18 @@ class Trace(Record):
     #: Why lines are missing or inexact; "" if they are complete.
     lines_note: Annotated[str, Joined(lambda notes: "; ".join(filter(None, dict.fromkeys(notes))))] = ""
     #: Facts of a file that were not understood or are inexact, one sentence each.
-    notes: Annotated[tuple[str, ...], Joined(_of_all)] = ()
+    notes: Annotated[tuple[str, ...], Joined(of_all)] = ()
     #: Allocator events. None without `profile_memory`.
     allocations: Allocations | None = None
+    #: Samples of the threads' Python stacks. None without `with_python`.
+    samples: Samples | None = None
     #: For each marked line that ran, the time during which no op ran. None if no line was marked, or ops are missing.
     outside: Annotated[Mapping[SourceLine, OutsideOps] | None, Joined(summed)] = None
     #: Source text of notebook cells and of the user's files when the recording ended, by file name.
-    sources: Annotated[Mapping[str, str], Joined(_updated)] = field(default_factory=dict)
+    sources: Annotated[Mapping[str, str], Joined(updated)] = field(default_factory=dict)
 
     #: Labels of notebook cells, such as "Cell [3]", by file name.
-    cells: Annotated[Mapping[str, str], Joined(_updated)] = field(default_factory=dict)
+    cells: Annotated[Mapping[str, str], Joined(updated)] = field(default_factory=dict)
 
     #: Flags of the recording.
     recorded: Annotated[Recorded, Joined(_recorded)] = field(default_factory=Recorded)
@@ -266,11 +255,11 @@ class Trace(Record):
     #: End of the recording, Unix nanoseconds.
     ended_ns: Annotated[Moment, Joined(max)] = 0
     #: Start and end of each recorded window: several if a schedule repeats, or a profile was started again.
-    windows: Annotated[tuple[tuple[Moment, Moment], ...], Joined(_in_order)] = ()
+    windows: Annotated[tuple[tuple[Moment, Moment], ...], Joined(in_order)] = ()
     #: `name` of the profile.
     label: str = ""
     #: Names of the hooks that recorded.
-    hooks: Annotated[tuple[str, ...], Joined(_of_all)] = ()
+    hooks: Annotated[tuple[str, ...], Joined(of_all)] = ()
     #: Identifier of the recording, as torch writes it into its exports.
     trace_id: str = ""
     #: Number of events beyond `max_events`, which were not kept.
@@ -280,7 +269,7 @@ class Trace(Record):
     #: True if ops are missing: CPU was not requested or was switched off, or another profiler emptied the recording.
     is_partial: Annotated[bool, Joined(any)] = False
     #: Estimated time that recording added, including `own_ns`; -1 if unknown.
-    overhead_ns: Annotated[int, Joined(_overhead_ns)] = -1
+    overhead_ns: Annotated[int, Joined(all_known)] = -1
     #: Time of the window, outside ops, that the profiler took to start, to stop and for its line marks.
     own_ns: Annotated[int, Joined(sum)] = 0
     #: Estimated time that hooks written in Python took between ops, a part of `overhead_ns`.

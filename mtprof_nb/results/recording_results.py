@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mtprof_nb.results.averages import EventList
     from mtprof_nb.results.device_table import Devices
     from mtprof_nb.results.events import Events
+    from mtprof_nb.results.function_table import Functions
     from mtprof_nb.results.line_table import Lines
     from mtprof_nb.views.panel.widget import Panel
 
@@ -61,6 +62,15 @@ class Results:
         from mtprof_nb.results.line_table import Lines
 
         return Lines(self.trace)
+
+    def functions(self) -> Functions:
+        """Time of each Python function, its own and in total: in ops, in Python code and in waiting.
+
+        Needs samples of Python stacks: `profile(with_python=True)`, or `%%mtprofile`.
+        """
+        from mtprof_nb.results.function_table import Functions
+
+        return Functions(self.trace)
 
     def save(self, path: Path) -> None:
         """Write the whole recording as `run.mtp`, which `mtprof_nb.load` reads."""

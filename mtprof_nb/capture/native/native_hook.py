@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 from contextlib import AbstractContextManager
-from types import CodeType, FrameType
 from typing import Any
 
 from mtprof_nb.capture.activities import available
@@ -13,7 +12,7 @@ from mtprof_nb.capture.hook import Hook, Request
 from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.native.native_trace import Ended, build_trace
 from mtprof_nb.capture.native.recorder_loading import recorder, why_not
-from mtprof_nb.capture.shared.python_stacks import is_cell_runner
+from mtprof_nb.capture.shared.python_stacks import running_cell
 from mtprof_nb.capture.shared.switched_off import without_switched_off
 from mtprof_nb.capture.shared.thread_names import running_threads
 from mtprof_nb.errors import HookError, warn
@@ -63,7 +62,7 @@ class NativeHook(Hook):
                 with_ids=self._request.has_execution_trace,
                 max_events=self._request.max_events,
                 module_call=getattr(self._torch.nn.Module.__call__, "__code__", None),
-                outermost=_cell_runner(),
+                outermost=running_cell(),
             )
             self._is_recording = True
 
@@ -96,11 +95,3 @@ class NativeHook(Hook):
         """Leave out, or keep, the ops that start from now on."""
         if self._is_recording and "CPU" in activities:
             self._switched.append((self._request.clock.now_ns(), enable))
-
-
-def _cell_runner() -> CodeType | None:
-    """IPython's code that runs a cell, where this thread is running one: stacks end there."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and not is_cell_runner(frame.f_code):
-        frame = frame.f_back
-    return None if frame is None else frame.f_code

@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from mtprof_nb.building.called_modules import CalledModule
 from mtprof_nb.building.interning import intern
 from mtprof_nb.capture.shared.module_names import paths_of_modules
 from mtprof_nb.capture.shared.python_stacks import is_cell_runner, is_hidden_file, line_of
 from mtprof_nb.model.trace import Bool, Columns, Frame, Int32, StackInterner, StackTree
+
+#: Columns of the recorder's tree of stacks.
+NODE_TYPES: dict[str, npt.DTypeLike] = dict.fromkeys(
+    ("node_parent", "node_code", "node_line", "node_instruction", "node_module"), np.int32
+)
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,7 @@ class NativeStacks:
 def read_stacks(columns: Columns) -> NativeStacks:
     """Turn the recorder's tree into one of user-visible frames."""
     parents = columns["node_parent"].tolist()
-    stack, tree = _frames(columns, parents)
+    stack, tree = frames_of_nodes(columns, parents)
     running, called = _modules(columns, parents)
     of_module, modules = intern(paths_of_modules(called))
     return NativeStacks(
@@ -39,7 +45,8 @@ def read_stacks(columns: Columns) -> NativeStacks:
     )
 
 
-def _frames(columns: Columns, parents: list[int]) -> tuple[Int32, StackTree]:
+def frames_of_nodes(columns: Columns, parents: list[int]) -> tuple[Int32, StackTree]:
+    """For each node, and last for none, its node in a tree of visible frames; and that tree."""
     interner = StackInterner()
     codes = columns["codes"]
     is_hidden = [is_hidden_file(code.co_filename) for code in codes]

@@ -18,7 +18,7 @@ from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.distributed import this_process
 from mtprof_nb.capture.hook import Request
-from mtprof_nb.capture.native.native_stacks import NativeStacks, read_stacks
+from mtprof_nb.capture.native.native_stacks import NODE_TYPES, NativeStacks, read_stacks
 from mtprof_nb.capture.shared.optimizer_parameters import parameter_of, parameter_owners, updated_parameters
 from mtprof_nb.capture.shared.shape_flops import flops_by_inputs
 from mtprof_nb.capture.shared.thread_names import name_of_native_thread
@@ -36,7 +36,7 @@ _TYPES: dict[str, npt.DTypeLike] = {
     **dict.fromkeys(("scope", "flags", "device_type", "device_index"), np.int8),
     **dict.fromkeys(("block_time", "block_address", "block_nbytes", "block_total"), np.int64),
     **dict.fromkeys(("block_event", "block_thread"), np.int32),
-    **dict.fromkeys(("node_parent", "node_code", "node_line", "node_instruction", "node_module"), np.int32),
+    **NODE_TYPES,
 }
 
 

@@ -17,12 +17,14 @@ from mtprof_nb.building.interning import distinct
 from mtprof_nb.capture.registry import HOOK_KINDS
 from mtprof_nb.model.trace import Bool, Frame, Int32, StackInterner, StackTree
 
+#: Packages that run the user's cells, and threads of their own.
+_NOTEBOOK = ("IPython", "ipykernel", "jupyter_client", "traitlets", "tornado", "debugpy")
 #: Modules and packages whose frames are hidden: the profiler, code that a runtime runs between an op and a hook, and
 #: code of a notebook or of Python that calls the user's.
 _HIDDEN = (
     "mtprof_nb",
     *(module for kind in HOOK_KINDS.values() for module in kind.hidden_modules),
-    *("IPython", "ipykernel", "jupyter_client", "traitlets", "tornado", "debugpy"),
+    *_NOTEBOOK,
     *("asyncio", "threading", "concurrent.futures", "runpy"),
 )
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
@@ -37,6 +39,13 @@ def is_hidden_file(filename: str) -> bool:
     if filename.startswith("<frozen ") or filename.endswith(_LAUNCHER):
         return True
     return any(_lies_in(filename, sys.modules.get(name)) for name in _HIDDEN)
+
+
+@lru_cache(maxsize=65536)
+def _runs_own_threads(filename: str) -> bool:
+    """Whether this is a file of the profiler, or of the packages that run a notebook's cells."""
+    owners = ("mtprof_nb", *_NOTEBOOK)
+    return filename.endswith(_LAUNCHER) or any(_lies_in(filename, sys.modules.get(name)) for name in owners)
 
 
 def is_in_folder(filename: str, folder: str) -> bool:
@@ -99,6 +108,35 @@ class Stacks:
 def is_cell_runner(code: CodeType) -> bool:
     """Whether this is IPython's function that runs a cell: none of its callers is the user's."""
     return code.co_name == "run_code" and Path(code.co_filename).name == "interactiveshell.py"
+
+
+def running_cell() -> CodeType | None:
+    """IPython's code that runs a cell, where this thread is running one: stacks end there."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and not is_cell_runner(frame.f_code):
+        frame = frame.f_back
+    return None if frame is None else frame.f_code
+
+
+def is_user_thread(code: CodeType, outer: bool | None) -> bool | None:
+    """Whether a thread with a frame of `code` runs the user's code, where the frames around it say `outer`.
+
+    The outermost frame that is not the standard library's decides. None: it was not met yet.
+    """
+    if is_cell_runner(code):
+        return True
+    file = code.co_filename
+    if outer is not None or is_standard_library(file) or file.startswith("<frozen "):
+        return outer
+    return not _runs_own_threads(file)
+
+
+def is_of_user_thread(entry: StackEntry | None) -> bool:
+    """Whether this is a stack of a thread that runs the user's code, rather than the profiler's or a notebook's."""
+    found: bool | None = None
+    for code, _ in _outermost_first(entry):
+        found = is_user_thread(code, found)
+    return found is not False
 
 
 class FrozenStacks(NamedTuple):

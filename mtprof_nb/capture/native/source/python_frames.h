@@ -39,8 +39,7 @@ struct KnownCode {
 
 #if MTPROF_READS_FRAMES
 
-inline _PyInterpreterFrame* innermost_frame() {
-  PyThreadState* state = PyGILState_GetThisThreadState();
+inline _PyInterpreterFrame* innermost_frame(const PyThreadState* state) {
   if (state == nullptr) {
     return nullptr;
   }
@@ -59,10 +58,10 @@ inline PyCodeObject* code_of(_PyInterpreterFrame* frame) {
 #endif
 }
 
-// Fill `found` with the frames of this thread, innermost first.
-inline void walk(const KnownCode& known, std::vector<FramePosition>& found) {
+// Fill `found` with the frames of a thread, innermost first: of the calling one, or of any while the GIL is held.
+inline void walk(const PyThreadState* state, const KnownCode& known, std::vector<FramePosition>& found) {
   found.clear();
-  for (_PyInterpreterFrame* frame = innermost_frame(); frame != nullptr; frame = frame->previous) {
+  for (_PyInterpreterFrame* frame = innermost_frame(state); frame != nullptr; frame = frame->previous) {
     if (_PyFrame_IsIncomplete(frame)) {
       continue;
     }
@@ -77,10 +76,15 @@ inline void walk(const KnownCode& known, std::vector<FramePosition>& found) {
 
 #else
 
-inline void walk(const KnownCode&, std::vector<FramePosition>& found) {
+inline void walk(const PyThreadState*, const KnownCode&, std::vector<FramePosition>& found) {
   found.clear();
 }
 
 #endif
+
+// Fill `found` with the frames of the calling thread, innermost first.
+inline void walk(const KnownCode& known, std::vector<FramePosition>& found) {
+  walk(PyGILState_GetThisThreadState(), known, found);
+}
 
 }  // namespace mtprof

@@ -6,6 +6,7 @@
 #include "memory.h"
 #include "observer.h"
 #include "readout.h"
+#include "sampler.h"
 
 namespace mtprof {
 namespace {
@@ -158,6 +159,8 @@ PyMethodDef methods[] = {
     {"stop", stop, METH_NOARGS, "End the recording and return its columns."},
     {"abandon", abandon, METH_NOARGS, "In a forked child: end the recording there and keep nothing."},
     {"is_recording", is_recording, METH_NOARGS, "Whether a recording is active."},
+    {"start_sampler", start_sampler, METH_VARARGS, "Sample the Python stacks of all threads from now on."},
+    {"stop_sampler", stop_sampler, METH_NOARGS, "End the samples and return their columns."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -1,0 +1,90 @@
+"""The time of each Python function, its own and in total: in ops, in Python code and in waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mtprof_nb.analysis.functions.thread_time import StackTime, stack_time
+from mtprof_nb.analysis.groups import sums
+from mtprof_nb.model.trace import Int32, Int64, StackTree, Trace
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionCosts:
+    """Costs of functions by their numbers. The last entry is the time of which no function is known."""
+
+    #: Time in ops that the function itself called, in its own Python code, and in waiting there.
+    ops_ns: Int64
+    python_ns: Int64
+    waiting_ns: Int64
+    #: All time while the function was on the stack, once where it calls itself.
+    total_ns: Int64
+    #: Standard error of the part that samples estimate.
+    error_ns: npt.NDArray[np.float64]
+    #: Samples in which the function itself was running.
+    samples: Int64
+
+
+def function_costs(trace: Trace, function_of: Sequence[int], count: int) -> FunctionCosts | None:
+    """The costs of `count` functions; None without samples.
+
+    `function_of` has the number of its function for each of the frames of `trace.stacks`.
+    """
+    time, tree = stack_time(trace), trace.stacks
+    if time is None or tree is None:
+        return None
+    functions = np.array([*function_of, count], np.int32)  # the last is for no frame
+    own = np.append(functions[tree.frame], np.int32(count))[time.stack]
+    total_ns = sums(_outermost(tree, functions), _inclusive(time, tree), count + 1)
+    nowhere = time.stack < 0
+    total_ns[count] = int((time.ops_ns + time.python_ns + time.waiting_ns)[nowhere].sum())
+    return FunctionCosts(
+        ops_ns=sums(own, time.ops_ns, count + 1),
+        python_ns=sums(own, time.python_ns, count + 1),
+        waiting_ns=sums(own, time.waiting_ns, count + 1),
+        total_ns=total_ns,
+        error_ns=_errors(time, own, count + 1),
+        samples=np.bincount(own[time.is_estimate], minlength=count + 1).astype(np.int64),
+    )
+
+
+def _inclusive(time: StackTime, tree: StackTree) -> Int64:
+    """For each node of `tree` its time and that of all stacks on top of it."""
+    has_stack = time.stack >= 0
+    whole = sums(time.stack[has_stack], (time.ops_ns + time.python_ns + time.waiting_ns)[has_stack], len(tree))
+    found, parents = whole.tolist(), tree.parent.tolist()
+    for node in range(len(found) - 1, -1, -1):
+        if parents[node] >= 0:
+            found[parents[node]] += found[node]
+    return np.array(found, np.int64)
+
+
+def _outermost(tree: StackTree, functions: Int32) -> Int32:
+    """For each node its function; the last number, which stands for none, where the function called itself."""
+    of_node, parents = functions[tree.frame].tolist(), tree.parent.tolist()
+    none = int(functions[-1])
+    found = list(of_node)
+    for node, function in enumerate(of_node):
+        caller = parents[node]
+        while caller >= 0 and of_node[caller] != function:
+            caller = parents[caller]
+        if caller >= 0:
+            found[node] = none
+    return np.array(found, np.int32)
+
+
+def _errors(time: StackTime, own: Int32, count: int) -> npt.NDArray[np.float64]:
+    """The standard errors: each run of samples in a row is wrong by about the time that one sample stands for."""
+    chosen = np.flatnonzero(time.is_estimate)
+    if not len(chosen):
+        return np.zeros(count)
+    _, first, run = np.unique(time.run[chosen], return_index=True, return_inverse=True)
+    length = np.bincount(run)
+    whole = np.bincount(run, (time.ops_ns + time.python_ns + time.waiting_ns)[chosen].astype(np.float64))
+    squares = np.zeros(count)
+    np.add.at(squares, own[chosen[first]], (whole / length) ** 2)
+    return np.sqrt(squares)

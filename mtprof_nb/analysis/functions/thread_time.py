@@ -1,0 +1,169 @@
+"""The time of each thread, divided among Python stacks.
+
+Ops are known exactly, and so is the time between them. Samples only divide that time: each sample outside ops stands
+for the time around it, up to the middle between it and its neighbours. If stacks of ops were not recorded, samples
+inside ops divide the time in ops in the same way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mtprof_nb.analysis.costs import counted_ops, op_costs
+from mtprof_nb.analysis.groups import sums
+from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.model.intervals import by_thread, covered, covered_until, merged
+from mtprof_nb.model.trace import Bool, Int32, Int64, Samples, Trace
+
+
+@dataclass(frozen=True, eq=False)
+class StackTime:
+    """Time by stack, in rows: a node of `Trace.stacks` (-1: unknown), its thread, and the time of three kinds."""
+
+    stack: Int32
+    track: Int32
+    ops_ns: Int64
+    python_ns: Int64
+    waiting_ns: Int64
+    #: Number of the run that the row belongs to: samples of one thread and stack that follow each other.
+    run: Int64
+    #: True for rows that samples gave, rather than recorded ops.
+    is_estimate: Bool
+
+    def __len__(self) -> int:
+        return len(self.stack)
+
+
+@dataclass(frozen=True)
+class _Thread:
+    """The samples of one thread, its ops as intervals that do not overlap, and from when to when it was there."""
+
+    track: int
+    samples: Samples
+    starts: Int64
+    ends: Int64
+    began_ns: int
+    ended_ns: int
+
+
+@once_a_trace
+def stack_time(trace: Trace) -> StackTime | None:
+    """The time of all threads by stack; None without samples."""
+    if trace.samples is None:
+        return None
+    parts = [_recorded_ops(trace)] if trace.stack is not None else []
+    for thread in _threads(trace, trace.samples):
+        parts.append(_divided(trace, thread, in_ops=False))
+        if trace.stack is None:
+            parts.append(_divided(trace, thread, in_ops=True))
+    if not parts:
+        return _rows([], [], [], [], [], [], is_estimate=True)
+    runs = np.cumsum([0, *(len(part) for part in parts)])  # a part has at most as many runs as rows
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])}
+    columns["run"] = np.concatenate([part.run + first for part, first in zip(parts, runs, strict=False)])
+    return StackTime(**columns)
+
+
+def _recorded_ops(trace: Trace) -> StackTime:
+    """The self time of all ops of threads, by their stacks."""
+    chosen = np.flatnonzero(counted_ops(trace) & ~trace.on_device)
+    stack = np.full(len(trace), -1, np.int32) if trace.stack is None else trace.stack
+    self_ns = op_costs(trace).self_ns[chosen]
+    pairs, position = np.unique(
+        np.stack([stack[chosen].astype(np.int64), trace.track[chosen].astype(np.int64)]), axis=1, return_inverse=True
+    )
+    time_ns = sums(position.reshape(-1), self_ns, pairs.shape[1])
+    nothing = np.zeros(pairs.shape[1], np.int64)
+    return _rows(pairs[0], pairs[1], time_ns, nothing, nothing, np.arange(pairs.shape[1]), is_estimate=False)
+
+
+def _threads(trace: Trace, samples: Samples) -> list[_Thread]:
+    """The threads that have samples."""
+    ops = np.flatnonzero(counted_ops(trace) & ~trace.on_device & ~trace.is_async)
+    found = {
+        int(trace.track[rows[0]]): merged(starts, ends)
+        for rows, starts, ends in by_thread(ops, trace.track, trace.start_ns, trace.end_ns)
+    }
+    nothing = np.empty(0, np.int64)
+    threads = []
+    for track in np.unique(samples.track).tolist():
+        starts, ends = found.get(track, (nothing, nothing))
+        own = samples.take(samples.track == track)
+        began_ns, ended_ns = _lifetime(trace, samples, own)
+        began_ns, ended_ns = min([began_ns, *starts[:1].tolist()]), max([ended_ns, *ends[-1:].tolist()])
+        threads.append(_Thread(track, own, starts, ends, began_ns, ended_ns))
+    return threads
+
+
+def _lifetime(trace: Trace, samples: Samples, own: Samples) -> tuple[int, int]:
+    """When the thread of the samples `own` began and ended: to the middle between two moments of samples."""
+    first, last = int(own.time_ns[0]), int(own.taken_ns[-1])
+    is_near = trace.processes_of(samples.track) == trace.processes_of(own.track[:1])
+    moments = np.unique(samples.time_ns[is_near])
+    before, after = moments[moments < first], moments[moments > last]
+    # The profiler takes the first moments of a recording to start its hooks.
+    began_ns = (int(before[-1]) + first) // 2 if len(before) else min(trace.began_ns + trace.own_ns, first)
+    ended_ns = (int(after[0]) + last) // 2 if len(after) else max(trace.ended_ns, last)
+    return began_ns, ended_ns
+
+
+def _divided(trace: Trace, thread: _Thread, *, in_ops: bool) -> StackTime:
+    """The time of `thread` in ops, or outside, divided among the samples that were taken there."""
+    is_inside = covered(thread.starts, thread.ends, thread.samples.time_ns)
+    chosen = thread.samples.take(is_inside == in_ops)
+    bounds = _bounds(thread, chosen)
+    inside = np.diff(covered_until(thread.starts, thread.ends, bounds))
+    time_ns = inside if in_ops else np.maximum(np.diff(_recorded_until(trace, bounds)) - inside, 0)
+    stack = chosen.stack if len(chosen) else np.array([-1], np.int32)
+    waits = chosen.is_waiting & (not in_ops) if len(chosen) else np.zeros(1, np.bool_)
+    nothing = np.zeros(len(time_ns), np.int64)
+    return _rows(
+        stack,
+        np.full(len(time_ns), thread.track),
+        time_ns if in_ops else nothing,
+        nothing if in_ops else np.where(waits, 0, time_ns),
+        np.where(waits, time_ns, 0),
+        np.cumsum(np.diff(stack, prepend=stack[:1]) != 0),
+        is_estimate=True,
+    )
+
+
+def _bounds(thread: _Thread, chosen: Samples) -> Int64:
+    """Where the time of one sample ends and that of the next begins, with the two ends of the thread's time."""
+    asked, taken = chosen.time_ns[1:], chosen.taken_ns[:-1]
+    between = (np.minimum(taken, asked) + asked) // 2
+    found: Int64 = np.concatenate([[thread.began_ns], between, [thread.ended_ns]]).astype(np.int64)
+    return np.maximum.accumulate(np.clip(found, thread.began_ns, thread.ended_ns))
+
+
+def _recorded_until(trace: Trace, moments: Int64) -> Int64:
+    """The recorded time before each moment: without the time between windows."""
+    if len(trace.windows) < 2:
+        return moments
+    starts, ends = np.array(trace.windows, np.int64).T
+    return covered_until(starts, ends, moments)
+
+
+def _rows(
+    stack: npt.ArrayLike,
+    track: npt.ArrayLike,
+    ops_ns: npt.ArrayLike,
+    python_ns: npt.ArrayLike,
+    waiting_ns: npt.ArrayLike,
+    run: npt.ArrayLike,
+    *,
+    is_estimate: bool,
+) -> StackTime:
+    nodes = np.asarray(stack, np.int32)
+    return StackTime(
+        stack=nodes,
+        track=np.asarray(track, np.int32),
+        ops_ns=np.asarray(ops_ns, np.int64),
+        python_ns=np.asarray(python_ns, np.int64),
+        waiting_ns=np.asarray(waiting_ns, np.int64),
+        run=np.asarray(run, np.int64),
+        is_estimate=np.full(len(nodes), is_estimate),
+    )

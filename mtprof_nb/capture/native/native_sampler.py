@@ -1,0 +1,72 @@
+"""Samples of Python stacks by the native recorder."""
+
+from __future__ import annotations
+
+from types import CodeType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mtprof_nb.capture.native.native_stacks import NODE_TYPES, frames_of_nodes
+from mtprof_nb.capture.native.recorder_loading import recorder
+from mtprof_nb.capture.shared.python_stacks import is_user_thread
+from mtprof_nb.capture.shared.sampled_stacks import PERIOD_NS, SampledStacks
+from mtprof_nb.model.trace import Bool, Columns
+
+_TYPES: dict[str, npt.DTypeLike] = {
+    **dict.fromkeys(("asked", "taken", "thread"), np.int64),
+    "node": np.int32,
+    "is_waiting": np.bool_,
+    **NODE_TYPES,
+}
+
+
+class NativeSampler:
+    """Lets the native recorder look at all threads every few milliseconds."""
+
+    def __init__(self, found: Any) -> None:
+        self._recorder = found
+
+    @classmethod
+    def if_built(cls) -> NativeSampler | None:
+        """The sampler; None where the recorder is not built, or cannot read the frames of this Python."""
+        found = recorder()
+        return cls(found) if found is not None and found.reads_frames else None
+
+    def start(self, outermost: CodeType | None) -> None:
+        """Look at the threads from now on; stacks end at a frame of `outermost`."""
+        self._recorder.start_sampler(PERIOD_NS, outermost)
+
+    def stop(self) -> SampledStacks | None:
+        """The samples; None where it was not started."""
+        raw = self._recorder.stop_sampler()
+        return None if raw is None else _read(raw)
+
+    def abandon(self) -> None:
+        """End it and keep nothing, also in a forked child."""
+        self._recorder.stop_sampler()
+
+
+def _read(raw: dict[str, Any]) -> SampledStacks:
+    columns = {**raw, **{name: np.frombuffer(raw[name], dtype) for name, dtype in _TYPES.items()}}
+    parents = columns["node_parent"].tolist()
+    stack, tree = frames_of_nodes(columns, parents)
+    return SampledStacks(
+        asked_ns=columns["asked"],
+        taken_ns=columns["taken"],
+        thread=columns["thread"],
+        stack=stack[columns["node"]],
+        is_waiting=columns["is_waiting"],
+        is_of_user=_of_user(columns, parents)[columns["node"]],
+        tree=tree,
+    )
+
+
+def _of_user(columns: Columns, parents: list[int]) -> Bool:
+    """For each node, and last for none, whether it is of a thread that runs the user's code."""
+    codes = columns["codes"]
+    found: list[bool | None] = [None] * (len(parents) + 1)
+    for node, (parent, code) in enumerate(zip(parents, columns["node_code"].tolist(), strict=True)):
+        found[node] = is_user_thread(codes[code], found[parent])
+    return np.array([each is not False for each in found], np.bool_)

@@ -1,0 +1,119 @@
+"""Samples of Python stacks by a thread in Python, where the native recorder cannot take them."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import threading
+import time
+from types import CodeType
+
+import numpy as np
+
+from mtprof_nb.building.interning import distinct
+from mtprof_nb.capture.shared.python_stacks import StackEntry, Stacks, frames_of, is_of_user_thread
+from mtprof_nb.capture.shared.sampled_stacks import PERIOD_NS, SampledStacks
+from mtprof_nb.model.trace import StackInterner
+
+#: While samples are taken: a thread that runs Python code keeps others waiting for this long, in seconds.
+_SWITCH_INTERVAL = 0.001
+#: A thread that computed for a smaller part of the time since its last sample was waiting.
+_LEAST_BUSY = 0.2
+
+
+class PythonSampler:
+    """Looks at all threads every few milliseconds, in a thread of its own.
+
+    It has to wait for the GIL, for as long as the switch interval of the interpreter. That is lowered meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._stacks = Stacks()
+        self._is_stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="mtprof sampler", daemon=True)
+        self._process = os.getpid()
+        #: The interval before, and the one that was set.
+        self._intervals: tuple[float, float] | None = None
+        #: For each sample: when it was due, when it was taken, native id, stack, and processor time of the thread.
+        self._rows: list[tuple[int, int, int, StackEntry, int]] = []
+
+    def start(self, outermost: CodeType | None) -> None:  # noqa: ARG002 - stacks end at the code that runs a cell anyway
+        """Look at the threads from now on."""
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(min(before, _SWITCH_INTERVAL))
+        self._intervals = before, sys.getswitchinterval()
+        self._thread.start()
+
+    def stop(self) -> SampledStacks | None:
+        """The samples; None where it was not started."""
+        if self._intervals is None:
+            return None
+        self.abandon()
+        return self._read()
+
+    def abandon(self) -> None:
+        """End it, also in a forked child, where its thread is gone."""
+        intervals, self._intervals = self._intervals, None
+        if intervals is None:
+            return
+        # One that the program has set meanwhile is the program's.
+        if sys.getswitchinterval() == intervals[1]:
+            sys.setswitchinterval(intervals[0])
+        if os.getpid() == self._process:
+            self._is_stopping.set()
+            self._thread.join()
+
+    def _run(self) -> None:
+        due_ns = time.perf_counter_ns()
+        while True:
+            while due_ns <= time.perf_counter_ns():
+                due_ns += int(PERIOD_NS * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
+            if self._is_stopping.wait((due_ns - time.perf_counter_ns()) / 1e9):
+                return
+            self._take(due_ns)
+
+    def _take(self, due_ns: int) -> None:
+        own, taken_ns = threading.get_ident(), time.perf_counter_ns()
+        native_ids = {thread.ident: thread.native_id for thread in threading.enumerate()}
+        for ident, frame in sys._current_frames().items():
+            native_id = native_ids.get(ident)
+            if ident != own and native_id is not None:
+                stack = self._stacks.capture(frame)
+                self._rows.append((due_ns, taken_ns, native_id, stack, _processor_ns(native_id)))
+
+    def _read(self) -> SampledStacks:
+        asked, taken, thread, entries, processor = zip(*self._rows, strict=True) if self._rows else ((),) * 5
+        interner = StackInterner()
+        position, once = distinct(entries)
+        nodes = np.array([interner.stack(frames_of(entry)) for entry in once], np.int32)
+        of_user = np.array([is_of_user_thread(entry) for entry in once], np.bool_)
+        threads, times = np.array(thread, np.int64), np.array(taken, np.int64)
+        return SampledStacks(
+            asked_ns=np.array(asked, np.int64),
+            taken_ns=times,
+            thread=threads,
+            stack=nodes[position],
+            is_waiting=_waited(threads, times, np.array(processor, np.int64)),
+            is_of_user=of_user[position],
+            tree=interner.tree(),
+        )
+
+
+def _waited(thread: np.ndarray, taken_ns: np.ndarray, processor_ns: np.ndarray) -> np.ndarray:
+    """Which samples are of threads that hardly computed since the sample before."""
+    found = np.zeros(len(thread), np.bool_)
+    for native_id in np.unique(thread):
+        own = np.flatnonzero((thread == native_id) & (processor_ns >= 0))
+        found[own[1:]] = np.diff(processor_ns[own]) < _LEAST_BUSY * np.diff(taken_ns[own])
+    return found
+
+
+def _processor_ns(native_id: int) -> int:
+    """The processor time of a thread of this process, -1 where the system does not tell."""
+    if not sys.platform.startswith("linux"):
+        return -1
+    try:
+        return time.clock_gettime_ns(~native_id << 3 | 6)  # Linux's number of the clock of a thread
+    except OSError:  # it has ended
+        return -1

@@ -1,0 +1,41 @@
+"""`Samples`: which Python code the threads were running, looked at every few milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+
+from mtprof_nb.model.schema import TIMES, Bool, Int32, Int64, PointsInto, Record, concatenated
+
+
+@dataclass(frozen=True, eq=False)
+class Samples(Record):
+    """Stacks of threads in order of time. A moment at which several threads were looked at has a row for each."""
+
+    #: The moment that the sample is about, Unix nanoseconds.
+    time_ns: Annotated[Int64, TIMES]
+    #: When the stack was read: later, if the thread was inside C code, which a sampler cannot interrupt.
+    taken_ns: Annotated[Int64, TIMES]
+    track: Annotated[Int32, PointsInto("tracks", always=True)]
+    #: A node of `Trace.stacks`; -1 for code that stacks leave out.
+    stack: Annotated[Int32, PointsInto("stacks")]
+    #: Whether the thread was asleep: in `time.sleep`, for a lock, for input or for the GIL.
+    is_waiting: Bool
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    def take(self, rows: npt.ArrayLike) -> Samples:
+        """The samples at positions `rows`, or where it is true."""
+        chosen = np.asarray(rows)
+        return replace(self, **{name: column[chosen] for name, column in self.columns.items()})
+
+    @classmethod
+    def joined(cls, parts: Iterable[Samples]) -> Samples:
+        """The samples of all parts in order of time; of one moment, those of the earlier part first."""
+        whole = cls(**concatenated(cls, [vars(part) for part in parts]))
+        return whole.take(np.argsort(whole.time_ns, kind="stable"))

@@ -1,0 +1,185 @@
+"""The time of threads divided among functions, on hand-made traces with exact numbers."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from traces import event, make_trace
+
+from mtprof_nb.model.merge import merge
+from mtprof_nb.model.samples import Samples
+from mtprof_nb.model.trace import Frame, StackInterner, Trace, Track
+from mtprof_nb.results.function_table import FunctionRow, Functions
+
+MAIN, LOAD, TRAIN = Frame("run.py", 9, "<module>"), Frame("run.py", 5, "load"), Frame("run.py", 2, "train")
+SOURCE = "def train():\n    step()\n\ndef load():\n    read()\n"
+
+
+def sampled(trace: Trace, samples: list[tuple[Any, ...]], **fields: Any) -> Trace:
+    """`trace` with samples: (moment, frames from the outermost, is_waiting, native id, when it was taken)."""
+    interner = StackInterner()
+    tracks = list(trace.tracks)
+    rows = []
+    for moment, frames, *rest in samples:
+        is_waiting, native_id, taken = [*rest, *(False, 1, moment)[len(rest) :]]
+        known = [track.native_id for track in tracks]
+        if native_id not in known:
+            tracks.append(Track(native_id, f"thread {native_id}"))
+            known.append(native_id)
+        rows.append((moment, taken, known.index(native_id), interner.stack(frames), is_waiting))
+    columns = [np.array(column) for column in zip(*rows, strict=True)]
+    return replace(
+        trace,
+        samples=Samples(*columns),
+        stacks=interner.tree(),
+        tracks=tuple(tracks),
+        sources={"run.py": SOURCE},
+        **fields,
+    )
+
+
+def by_name(trace: Trace) -> dict[str, FunctionRow]:
+    return {row.function: row for row in Functions(trace)}
+
+
+def of_ops(*spans: tuple[int, int], began: int = 0, ended: int = 1000) -> Trace:
+    return make_trace([event("aten::mm", *span) for span in spans], began_ns=began, ended_ns=ended)
+
+
+def test_without_ops_a_sample_stands_for_the_time_up_to_the_middle_between_its_neighbours() -> None:
+    trace = sampled(of_ops(), [(100, [MAIN, LOAD]), (300, [MAIN, TRAIN]), (700, [MAIN, TRAIN])])
+
+    rows = by_name(trace)
+
+    assert (rows["load"].own_ns, rows["train"].own_ns) == (200, 800)
+    assert (rows["load"].python_ns, rows["load"].ops_ns, rows["load"].waiting_ns) == (200, 0, 0)
+    assert rows["<module>"].own_ns == 0
+    assert rows["<module>"].total_ns == 1000
+
+
+def test_own_times_sum_up_to_the_wall_time_of_the_thread_to_the_nanosecond() -> None:
+    trace = sampled(of_ops((200, 300), (550, 900)), [(100, [MAIN, LOAD]), (400, [MAIN, TRAIN]), (600, [MAIN, TRAIN])])
+
+    assert sum(row.own_ns for row in Functions(trace)) == 1000
+
+
+def test_only_samples_between_ops_divide_the_time_between_ops() -> None:
+    # The sample at 600 lies inside an op: it says nothing about the gaps.
+    samples = [(100, [MAIN, LOAD]), (600, [MAIN, TRAIN]), (950, [MAIN, LOAD])]
+    rows = by_name(sampled(of_ops((200, 900)), samples))
+
+    assert (rows["load"].python_ns, rows["load"].ops_ns) == (300, 0)
+    assert (rows["train"].python_ns, rows["train"].ops_ns) == (0, 700)
+
+
+def test_ops_with_stacks_are_counted_exactly_and_not_by_samples() -> None:
+    frames = [("run.py", 5, "load"), ("run.py", 9, "<module>")]
+    trace = make_trace([event("aten::mm", 200, 900, stack=frames)], began_ns=0, ended_ns=1000)
+    interner = StackInterner()
+    node = interner.stack([MAIN, LOAD])
+    trace = replace(
+        trace,
+        stacks=interner.tree(),
+        stack=np.array([node]),
+        samples=Samples([100, 600], [100, 600], [0, 0], [interner.stack([MAIN]), node], [False, False]),
+    )
+
+    rows = by_name(trace)
+
+    assert (rows["load"].ops_ns, rows["load"].python_ns) == (700, 0)
+    assert rows["<module>"].python_ns == 300
+    assert rows["<module>"].total_ns == 1000
+
+
+def test_waiting_is_told_from_running() -> None:
+    rows = by_name(sampled(of_ops(), [(100, [MAIN, LOAD], True), (300, [MAIN, LOAD], False)]))
+
+    assert (rows["load"].waiting_ns, rows["load"].python_ns) == (200, 800)
+
+
+def test_c_code_that_no_sampler_can_interrupt_has_all_the_time_until_the_sample_was_taken() -> None:
+    samples = [(100, [MAIN, TRAIN]), (200, [MAIN, LOAD], False, 1, 800), (900, [MAIN, TRAIN])]
+    rows = by_name(sampled(of_ops(), samples))
+
+    assert rows["load"].own_ns == 850 - 150
+
+
+def test_a_function_that_calls_itself_counts_once_in_its_total() -> None:
+    rows = by_name(sampled(of_ops(), [(100, [MAIN, LOAD, LOAD, LOAD])]))
+
+    assert (rows["load"].total_ns, rows["load"].own_ns) == (1000, 1000)
+
+
+def test_a_thread_lives_from_its_first_sample_to_its_last() -> None:
+    samples = [
+        *((moment, [MAIN], False, 1) for moment in (100, 300, 500, 700)),
+        *((moment, [TRAIN], False, 2) for moment in (300, 500)),
+    ]
+    rows = by_name(sampled(of_ops(), sorted(samples, key=lambda row: row[0])))
+
+    assert rows["<module>"].own_ns == 1000
+    assert rows["train"].own_ns == 600 - 200
+
+
+def test_time_between_windows_is_not_counted() -> None:
+    samples = [(100, [MAIN, LOAD]), (900, [MAIN, TRAIN])]
+    rows = by_name(sampled(of_ops(), samples, windows=((0, 200), (800, 1000))))
+
+    assert (rows["load"].own_ns, rows["train"].own_ns) == (200, 200)
+
+
+def test_the_error_grows_with_the_number_of_runs_and_not_with_their_length() -> None:
+    one_run = [(moment, [MAIN, LOAD]) for moment in range(50, 500, 100)]
+    alternating = [(moment, [MAIN, TRAIN if moment % 200 < 100 else LOAD]) for moment in range(550, 1000, 100)]
+    rows = by_name(sampled(of_ops(), one_run + alternating))
+
+    # Each run is uncertain by one sample, of 100 ns: load has three runs, the first of six samples.
+    assert rows["load"].error_ns == round(100 * np.sqrt(3))
+    assert rows["load"].samples == 8
+
+
+def test_functions_of_one_name_are_told_apart_by_where_they_begin() -> None:
+    first, second = Frame("a.py", 2, "forward"), Frame("a.py", 5, "forward")
+    trace = sampled(of_ops(), [(100, [first]), (900, [second]), (950, [second._replace(line=6)])])
+    trace = replace(trace, sources={"a.py": "def forward():\n  f()\n\ndef forward():\n  g()\n  h()\n"})
+
+    assert [(row.line, row.own_ns) for row in Functions(trace)] == [(1, 500), (4, 500)]
+
+
+def test_without_samples_there_are_no_functions_and_the_table_says_why() -> None:
+    functions = Functions(of_ops((0, 10)))
+
+    assert list(functions) == []
+    assert "with_python=True" in functions.table()
+
+
+def test_a_recording_without_any_sample_knows_of_no_function() -> None:
+    trace = sampled(of_ops((100, 200)), [(50, [MAIN])])
+    nothing = replace(trace, samples=Samples(*(np.empty(0, np.int64) for _ in range(5))))
+
+    assert list(Functions(nothing)) == []
+
+
+def test_merged_recordings_keep_the_samples_of_both() -> None:
+    one = sampled(of_ops((200, 300)), [(100, [MAIN, LOAD])])
+    other = sampled(of_ops((1200, 1300), began=1000, ended=2000), [(1100, [MAIN, TRAIN])])
+
+    rows = by_name(merge([other, one]))
+
+    assert {name: row.total_ns for name, row in rows.items()} == {
+        "load": 500,
+        "train": 1300,
+        "<module>": 1800,
+        "(unknown)": 200,
+    }
+
+
+def test_the_table_marks_estimates_and_an_unknown_sort_key_is_refused() -> None:
+    functions = Functions(sampled(of_ops(), [(100, [MAIN, LOAD], True)]))
+
+    assert "~1.000us" in functions.table("total_ns", row_limit=1)
+    assert "showing 1 of 2 functions" in functions.table("total_ns", row_limit=1)
+    assert list(functions.to_dataframe().columns)[:4] == ["file", "line", "function", "own_ns"]
+    with pytest.raises(AttributeError, match="own_ns, ops_ns"):
+        functions.table("speed")
