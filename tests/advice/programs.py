@@ -56,11 +56,10 @@ FLAWED = {
             """,
             """
             for _ in range(10):
-                y = x.float()
-                x = y.add_(1).long()
+                x = x.float().add_(1).long()
             """,
         ),
-        3,
+        2,
     ),
     "waits_for_input": (
         program(

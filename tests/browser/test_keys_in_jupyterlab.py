@@ -25,7 +25,7 @@ def page(lab: Laboratory, new_page: Callable[[str], Page]) -> Iterator[Page]:
     page = new_page(lab.write("keys.ipynb", [SETUP, "panel.show(trace)", "after = 1"]))
     page.run(0)
     page.run(1)
-    page.panel().locator(".mtprof-row").first.wait_for()
+    opened(page, "Operators").locator(".mtprof-row").first.wait_for()
     yield page
     page.tab.close()
 

@@ -46,7 +46,7 @@ def opened(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
         found.page.on("pageerror", lambda error: found.problems.append(str(error)))
         found.page.on("request", lambda request: found.requests.append(request.url))
         found.page.goto(path.as_uri())
-        found.page.locator(".mtprof-row").first.wait_for()
+        found.tab("Operators").locator(".mtprof-row").first.wait_for()
         return found
 
     yield shown
@@ -156,7 +156,7 @@ def test_in_print_all_tabs_stand_below_one_another_on_white(opened: Callable[...
     page = opened(training_run(3_000), color_scheme="dark").page
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
 
-    expect(page.get_by_role("tabpanel")).to_have_count(5)
+    expect(page.get_by_role("tabpanel")).to_have_count(6)
     expect(page.locator(".mtprof-operators .mtprof-row")).to_have_count(27)
     expect(page.locator(".mtprof")).to_have_css("background-color", "rgb(255, 255, 255)")
     assert len(drawn.bars(page.locator(".mtprof-timeline"))) > 500

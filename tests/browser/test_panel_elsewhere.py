@@ -79,6 +79,10 @@ def render(page: Any, panel: Panel, kernel: bool = True) -> None:
     state = {"tabs": panel.tabs, "strip": panel.strip}
     packed = {name: b64encode(first).decode() for name, first in panel.first.items()}
     page.evaluate(RENDER, [panel._esm, panel._css, json.loads(json.dumps(state)), packed, kernel])
+    page.locator(".mtprof-row").first.wait_for(state="attached")
+    # A panel with one tab shows no button for it.
+    if len(panel.tabs) > 1:
+        page.get_by_role("tab", name="Operators").click()
     page.locator(".mtprof-row").first.wait_for()
 
 

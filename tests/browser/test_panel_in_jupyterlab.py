@@ -32,7 +32,7 @@ def test_tabs_are_reached_by_arrow_keys(run: Shown) -> None:
     panel = run.panel()
     run.open("Operators")
     panel.get_by_role("tab", name="Operators").focus()
-    for key, title in (("ArrowRight", "Lines"), ("ArrowRight", "Timeline"), ("End", "Memory"), ("Home", "Operators")):
+    for key, title in (("ArrowRight", "Lines"), ("ArrowRight", "Timeline"), ("End", "Memory"), ("Home", "Overview")):
         run.page.tab.keyboard.press(key)
         tab = panel.get_by_role("tab", name=title)
         expect(tab).to_be_focused()
@@ -90,8 +90,9 @@ def test_at_500_pixels_nothing_is_cut_off(run: Shown) -> None:
         assert run.panel().bounding_box()["width"] <= 520
         for title in TITLES:
             body = run.open(title)
-            body.locator(".mtprof-tools").wait_for()
-            cut = body.locator(".mtprof-tools > :not([hidden]), .mtprof-figure").evaluate_all(
+            body.locator(".mtprof-tools, .mtprof-summary-scroll").wait_for()
+            inside = ".mtprof-tools > :not([hidden]), .mtprof-figure, .mtprof-summary-entry, .mtprof-finding"
+            cut = body.locator(inside).evaluate_all(
                 """(elements) => elements.filter((element) => {
                   const [own, panel] = [element, element.closest(".mtprof")].map((one) => one.getBoundingClientRect());
                   return own.right > panel.right + 1 || own.left < panel.left - 1;

@@ -25,7 +25,7 @@ def live(lab: Laboratory, new_page: Callable[[str], Page]) -> Iterator[Page]:
     page = new_page(lab.write("live.ipynb", CELLS))
     for number in range(len(CELLS)):
         page.run(number)
-    page.panel(PANELS - 1).locator(".mtprof-row").first.wait_for()
+    page.panel(PANELS - 1).locator(".mtprof-summary-sentence").wait_for()
     yield page
     page.tab.close()
 
@@ -114,7 +114,7 @@ def test_a_cell_that_runs_again_has_its_panel_back(without_state: str, reopened:
     expect(page.tab.get_by_text("Error displaying widget")).to_have_count(PANELS, timeout=30_000)
     page.run(0)
     page.run(1)
-    page.panel().locator(".mtprof-row").first.wait_for()
+    page.panel().locator(".mtprof-summary-sentence").wait_for()
 
     expect(page.tab.locator(".mtprof").locator("visible=true")).to_have_count(1)
     expect(page.tab.locator(PAGE).locator("visible=true")).to_have_count(PANELS - 1)
@@ -122,7 +122,7 @@ def test_a_cell_that_runs_again_has_its_panel_back(without_state: str, reopened:
 
 def test_with_widget_state_the_panel_shows_and_no_page(with_state: str, reopened: Callable[[str], Page]) -> None:
     page = reopened(with_state)
-    page.panel(PANELS - 1).locator(".mtprof-row").first.wait_for()
+    page.panel(PANELS - 1).locator(".mtprof-summary-sentence").wait_for()
 
     expect(page.tab.locator(".mtprof").locator("visible=true")).to_have_count(PANELS)
     expect(page.tab.locator(PAGE).locator("visible=true")).to_have_count(0)

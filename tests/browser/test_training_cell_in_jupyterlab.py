@@ -50,6 +50,8 @@ def test_every_tab_tells_of_a_real_training_cell(lab: Laboratory, new_page: Call
     )
     assert figures["steps"] == "4"
     assert panel.locator(".mtprof-phase-key").all_inner_texts()[0].startswith("forward")
+    expect(panel.locator(".mtprof-summary-sentence")).to_contain_text("of this cell")
+    panel.get_by_role("tab", name="Operators").click()
     panel.locator(".mtprof-row", has_text="aten::addmm").first.click()
     expect(panel.locator(".mtprof-chip")).to_have_text("aten::addmm ×")
 

@@ -9,14 +9,17 @@ import pytest
 from traces import event, make_trace
 
 import mtprof_nb.views
+from mtprof_nb.advice.finding import Finding
 from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
 from mtprof_nb.views.charts.memory_chart import MemoryTab
 from mtprof_nb.views.charts.stack_charts import StacksTab
 from mtprof_nb.views.charts.timeline_tab import TimelineTab
 from mtprof_nb.views.panel import show_panel as panels
 from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.tables import summary_tab
 from mtprof_nb.views.tables.lines_tab import LinesTab
 from mtprof_nb.views.tables.operators_tab import OperatorsTab
+from mtprof_nb.views.tables.summary_tab import SummaryTab
 
 CELL = "<ipython-input-1-0>"
 (VIEWS,) = mtprof_nb.views.__path__
@@ -68,6 +71,18 @@ def test_the_state_of_the_panel_and_its_strip(trace: Trace) -> None:
     assert set(panel.strip["phases"][0]) == fields("PhaseShare")
     assert set(panel.strip["devices"][0]) == fields("DeviceBar")
     assert set(panel.strip["devices"][0]["parts"][0]) == fields("DevicePart")
+
+
+def test_the_overview(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    finding = Finding("A title", "Some evidence.", "x = 1\ny = 2", at_most_ns=1)
+    monkeypatch.setattr(summary_tab, "advise", lambda _: (finding,))
+    first = SummaryTab(scene).first()
+
+    assert set(first) == fields("SummaryFirst")
+    assert set(first["lines"][0]) == fields("DearLine")
+    assert set(first["ops"][0]) == fields("DearOp")
+    assert set(first["findings"][0]) == fields("ShownFinding")
+    assert first["findings"][0]["fix"] == ["x = 1", "y = 2"]
 
 
 def test_the_operators(scene: Scene) -> None:

@@ -61,6 +61,7 @@ def test_the_text_is_an_aligned_table_with_its_figures(trace: Trace) -> None:
             "Cell [3]",
             "wall 120 µs, in ops 90.0 µs, ops 3, threads 1",
             "forward 50.0 %, backward 25.0 %, outside ops 25.0 %",
+            "50 % of this recording is the forward pass.",
             "",
             "Name          Calls     Self   Share    Total  Average",
             "------------------------------------------------------",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.data_loading import during, loader_calls
 from mtprof_nb.analysis.causes.gaps import gaps_before
 from mtprof_nb.analysis.causes.recorded_time import line_times, recorded_ns
-from mtprof_nb.analysis.causes.tensor_inputs import inputs_of
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.lines.line_costs import line_costs
@@ -54,30 +54,32 @@ def _with_gaps(trace: Trace, line: int) -> int:
     return int((op_costs(trace).self_ns + gaps_before(trace))[rows].sum())
 
 
-def _indices(trace: Trace) -> dict[int, list[tuple[int, tuple[int, ...]]]]:
+def _indices(trace: Trace) -> dict[int, list[tuple[int, tuple[Any, ...]]]]:
     """For each line the number of elements, and the shape, of each tensor of which it takes consecutive elements."""
     if trace.values is None or trace.shape is None:
         return {}
     chosen = counted_ops(trace) & trace.where_name("aten::select".__eq__) & np.isin(trace.phase, (FORWARD, OTHER))
     chosen &= ~during(trace, loader_calls(trace)) & (attribution(trace).line >= 0)
-    taken: dict[tuple[int, int, tuple[int, ...]], list[int]] = defaultdict(list)
-    for event in np.flatnonzero(chosen).tolist():
-        index = _index(trace, event)
-        inputs = inputs_of(trace, event)
+    taken: dict[tuple[int, int, tuple[Any, ...]], list[int]] = defaultdict(list)
+    rows = np.flatnonzero(chosen)
+    index_of = {values: _index(trace, values) for values in set(trace.values[rows].tolist())}
+    columns = attribution(trace).line[rows], trace.values[rows], trace.shape[rows]
+    for line, values, shape in zip(*(column.tolist() for column in columns), strict=True):
+        index, inputs = index_of[values], trace.shapes[shape] if shape >= 0 else ()
         if index is not None and inputs:
-            taken[int(attribution(trace).line[event]), index[0], inputs[0].shape].append(index[1])
-    found: dict[int, list[tuple[int, tuple[int, ...]]]] = defaultdict(list)
+            taken[line, index[0], tuple(inputs[0])].append(index[1])
+    found: dict[int, list[tuple[int, tuple[Any, ...]]]] = defaultdict(list)
     for (line, _, shape), indices in taken.items():
         if (length := _longest_run(indices)) >= _LEAST_ELEMENTS:
             found[line].append((length, shape))
     return found
 
 
-def _index(trace: Trace, event: int) -> tuple[int, int] | None:
-    """The dimension and the index that `select` was given."""
-    if trace.values is None or trace.values[event] < 0:
+def _index(trace: Trace, values: int) -> tuple[int, int] | None:
+    """The dimension and the index that `select` was given with these values."""
+    if values < 0:
         return None
-    match json.loads(trace.value_texts[trace.values[event]]):
+    match json.loads(trace.value_texts[values]):
         case [[_, int(dimension), int(index)], _]:
             return dimension, index
     return None

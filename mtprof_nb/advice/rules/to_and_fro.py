@@ -10,9 +10,9 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.recorded_time import dearest_line, recorded_ns
-from mtprof_nb.analysis.causes.tensor_inputs import inputs_of
+from mtprof_nb.analysis.causes.tensor_inputs import tensors
 from mtprof_nb.analysis.costs import counted_ops, op_costs
-from mtprof_nb.model.trace import FORWARD, OTHER, Trace
+from mtprof_nb.model.trace import FORWARD, OTHER, Int64, Trace
 
 #: Types of mixed precision, whose conversions are there on purpose.
 _HALF = ("half", "bfloat16", "c10::half", "c10::bfloat16", "float16")
@@ -27,7 +27,7 @@ x = x.to(dtype)"""
 def converted_to_and_fro(trace: Trace) -> Finding | None:
     """Find conversions of tensors of one size from one type to another and back, outside the backward pass."""
     copies = counted_ops(trace) & trace.where_name("aten::copy_".__eq__) & np.isin(trace.phase, (FORWARD, OTHER))
-    conversions = {event: kind for event in np.flatnonzero(copies).tolist() if (kind := _conversion(trace, event))}
+    conversions = _conversions(trace, np.flatnonzero(copies))
     counts = Counter(conversions.values())
     undone = [event for event, (old, new, size) in conversions.items() if counts[new, old, size]]
     if len(undone) < _LEAST_CONVERSIONS:
@@ -56,9 +56,18 @@ def _with_callers(trace: Trace, copies: list[int]) -> int:
     return int(costs.total_ns[list(outer)].sum())
 
 
-def _conversion(trace: Trace, event: int) -> tuple[str, str, int] | None:
+def _conversions(trace: Trace, copies: Int64) -> dict[int, tuple[str, str, int]]:
+    """The conversion that each copy makes, without copies that make none."""
+    if trace.shape is None or not trace.dtypes:
+        return {}
+    kinds = {shape: _conversion(trace, shape) for shape in set(trace.shape[copies].tolist()) if shape >= 0}
+    pairs = zip(copies.tolist(), trace.shape[copies].tolist(), strict=True)
+    return {event: kind for event, shape in pairs if (kind := kinds.get(shape)) is not None}
+
+
+def _conversion(trace: Trace, shape: int) -> tuple[str, str, int] | None:
     """The old type, the new type and the number of elements of a copy that converts; None for another copy."""
-    match inputs_of(trace, event):
+    match tensors(trace.shapes[shape], trace.dtypes[shape]):
         case [target, source, *_] if target.dtype != source.dtype and target.elements == source.elements:
             if target.dtype not in _HALF and source.dtype not in _HALF:
                 return source.dtype, target.dtype, target.elements

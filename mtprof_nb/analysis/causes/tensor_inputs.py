@@ -27,13 +27,6 @@ def with_inputs(trace: Trace, accepts: Callable[[list[TensorInput]], bool]) -> B
     return np.array([*accepted, False], np.bool_)[trace.shape]
 
 
-def inputs_of(trace: Trace, event: int) -> list[TensorInput]:
-    """The tensors that an op was given; empty without shapes or types."""
-    if trace.shape is None or not trace.dtypes or trace.shape[event] < 0:
-        return []
-    return tensors(trace.shapes[trace.shape[event]], trace.dtypes[trace.shape[event]])
-
-
 def tensors(shapes: Shapes, dtypes: tuple[str, ...]) -> list[TensorInput]:
     """The tensors among the inputs of an op: without lists of tensors, scalars and other values."""
     found = []

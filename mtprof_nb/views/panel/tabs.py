@@ -25,6 +25,7 @@ class TabKind(NamedTuple):
 
 
 TABS = (
+    TabKind("summary", "Overview", "mtprof_nb.views.tables.summary_tab:SummaryTab", 1_000_000),
     TabKind("operators", "Operators", "mtprof_nb.views.tables.operators_tab:OperatorsTab", sys.maxsize),
     TabKind("lines", "Lines", "mtprof_nb.views.tables.lines_tab:LinesTab", 1_000_000),
     TabKind("timeline", "Timeline", "mtprof_nb.views.charts.timeline_tab:TimelineTab", 2_000_000),

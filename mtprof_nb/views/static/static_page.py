@@ -16,6 +16,7 @@ from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static.svg import image, stacks_svg, timeline_svg
 from mtprof_nb.views.strip import Strip, strip_of
 from mtprof_nb.views.tables.lines_tab import line_cells, line_titles, lines_html, phases_of
+from mtprof_nb.views.tables.summary_tab import summary_html, summary_text
 
 DEFAULT_ROWS = 10
 _TEXT_LINES = 8
@@ -37,6 +38,7 @@ def text(scene: Scene) -> str:
     if strip.phases:
         lines.append(", ".join(f"{share.phase} {share.text}" for share in strip.phases))
     lines += [shown(bar.line) for bar in strip.devices]
+    lines += summary_text(scene.trace)
     lines += _lines_text(scene)
     body = [[fitted(shown(grouped.label[row]), _NAME_WIDTH), *_cells(grouped, row)] for row in order.tolist()]
     return "\n".join(
@@ -78,6 +80,7 @@ def html(scene: Scene, charts: bool = True) -> str:
     trace, show_all = scene.trace, scene.show_all
     parts = [_strip_html(strip_of(trace, scene.name, scene.status))]
     if charts:
+        parts.append(summary_html(trace))
         parts.append(_titled("Lines by time", lines_html(trace)))
     if len(trace):
         parts.append(_table_html(*_top(scene)))

@@ -43,7 +43,13 @@ export async function render({ model, el, opensAll = false }, kinds) {
   watchTheme(root, restyle, ending.signal);
   unfoldInPrint(root, tabs, ending.signal);
   wire.hello();
+  store.onopen((name) => {
+    const tab = tabs.find((one) => one.name === name);
+    if (tab) open(tab, tabs);
+  });
   if (tabs.length) await open(tabs[0], tabs);
+  // A click in a chart selects a row of the operators, so that these are ready before they are shown.
+  await tabs.find((tab) => tab.name === "operators")?.open();
   if (opensAll) for (const tab of tabs) await tab.open();
   return () => {
     ending.abort();

@@ -1,7 +1,7 @@
 // State that the tabs of one panel share: the selected row, and the event that was clicked in a chart.
 
 /**
- * @import { Selected } from "./types/messages"
+ * @import { Selected, TabName } from "./types/messages"
  * @import { Selection } from "./types/surroundings"
  * @typedef {{ event: number, name: number }} Picked an event, and the position of its name
  */
@@ -11,6 +11,8 @@ export class Store {
   #selectListeners = [];
   /** @type {((picked: Picked) => void)[]} */
   #pickListeners = [];
+  /** @type {((tab: TabName) => void)[]} */
+  #openListeners = [];
   /** The present grouping of the operators table. */
   grouping = "op";
   /** @type {Selection | null} */
@@ -26,6 +28,16 @@ export class Store {
   /** @param {(picked: Picked) => void} listener */
   onpick(listener) {
     this.#pickListeners.push(listener);
+  }
+
+  /** @param {(tab: TabName) => void} listener */
+  onopen(listener) {
+    this.#openListeners.push(listener);
+  }
+
+  /** Brings a tab to the front. @param {TabName} tab */
+  open(tab) {
+    for (const listener of this.#openListeners) listener(tab);
   }
 
   /**

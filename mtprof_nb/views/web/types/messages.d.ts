@@ -2,8 +2,9 @@
 // Times are whole nanoseconds.
 
 import type { Cause, DeviceBar, Gaps, Launches } from "./devices";
+import type { SummaryFirst } from "./summary";
 
-export type TabName = "operators" | "lines" | "timeline" | "stacks" | "memory";
+export type TabName = "summary" | "operators" | "lines" | "timeline" | "stacks" | "memory";
 export type Phase = "forward" | "backward" | "optimizer" | "other";
 export type Unit = "count" | "time" | "share" | "bytes" | "flops" | "held" | "percent" | "rate";
 
@@ -48,6 +49,7 @@ export interface Empty {
 
 /** The initial content of each tab: `first` of its Python class, if it is not `Empty`. */
 export interface Firsts {
+  summary: SummaryFirst;
   operators: OperatorsFirst;
   lines: LinesFirst;
   timeline: TimelineFirst;

@@ -1,0 +1,124 @@
+"""The overview tab: where the time went in a sentence, the dearest lines and ops, and what to change."""
+
+from __future__ import annotations
+
+from mtprof_nb.advice.advising import advise
+from mtprof_nb.advice.finding import Finding
+from mtprof_nb.analysis import units
+from mtprof_nb.analysis.causes.where_time_went import waiting, where_time_went, whole_ns
+from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.operator_rows import rows
+from mtprof_nb.model.trace import SourceLine, Trace
+from mtprof_nb.results.line_table import LineRow, Lines
+from mtprof_nb.views.escaped_text import escaped, shown
+from mtprof_nb.views.scene import Answer, Question, Tab
+
+#: Number of lines, and of ops, that are shown.
+_MOST = 3
+NOTHING_FOUND = "No rule is sure of anything above 5 % of the time or of the peak memory."
+_LACKS_FACTS = "More can be found with shapes, stacks and memory: add --record-shapes --with-stack --profile-memory."
+_QUIET, _CODE = "opacity:0.7", "font-family:monospace;white-space:pre-wrap;margin:2px 0 2px 16px"
+
+
+class SummaryTab(Tab):
+    """Asks nothing: all of it is in the first content."""
+
+    def first(self) -> Answer:
+        """The sentence, the dearest lines and ops, what the program waited for, and the findings."""
+        trace, whole = self._scene.trace, whole_ns(self._scene.trace)
+        return {
+            "sentence": shown(where_time_went(trace)),
+            "lines": [_line(trace, row, whole) for row in dearest_lines(trace)],
+            "ops": self._ops(whole),
+            "waits": [
+                {"title": one.title, "ns": one.ns, "share": units.share(one.ns, whole)} for one in waiting(trace)
+            ],
+            "findings": [_finding(trace, finding) for finding in advise(trace)],
+            "nothing": nothing_found(trace),
+        }
+
+    def answer(self, question: Question) -> Answer:
+        """Nothing is asked."""
+        raise NotImplementedError(question["ask"])
+
+    def _ops(self, whole: int) -> list[Answer]:
+        grouped = rows(self._scene.trace, "op", self._scene.show_all)
+        return [
+            {
+                "id": row,
+                "label": shown(grouped.label[row]),
+                "name": int(grouped.name[row]),
+                "count": int(grouped.value["count"][row]),
+                "self_ns": int(grouped.value["self_ns"][row]),
+                "share": units.share(int(grouped.value["self_ns"][row]), whole),
+            }
+            for row in grouped.order("self_ns")[:_MOST].tolist()
+            if grouped.value["self_ns"][row]
+        ]
+
+
+def nothing_found(trace: Trace) -> str:
+    """Why there is no finding: the rules are not sure, or the recording lacks facts that they need."""
+    recorded = trace.recorded
+    has_facts = recorded.record_shapes and recorded.profile_memory and (trace.stack is not None or trace.lines)
+    return NOTHING_FOUND if has_facts else f"{NOTHING_FOUND} {_LACKS_FACTS}"
+
+
+def dearest_lines(trace: Trace) -> list[LineRow]:
+    """The lines that took longest."""
+    return [row for row in Lines(trace).by_time()[:_MOST] if row.file and row.time_ns]
+
+
+def _number(trace: Trace, line: SourceLine | None) -> int:
+    """The number of a line on the page, -1 without ops."""
+    lines = attribution(trace).lines
+    return lines.index(line) if line in lines else -1
+
+
+def _line(trace: Trace, row: LineRow, whole: int) -> Answer:
+    return {
+        "id": _number(trace, SourceLine(row.file, row.line)) if row.has_ops else -1,
+        "location": shown(f"{row.where}:{row.line}"),
+        "text": shown(row.source.strip(), 200),
+        "time_ns": row.time_ns,
+        "share": units.share(row.time_ns, whole),
+    }
+
+
+def _finding(trace: Trace, finding: Finding) -> Answer:
+    texts = (row.source for row in Lines(trace) if SourceLine(row.file, row.line) == finding.line)
+    return {
+        "rule": finding.rule,
+        "title": shown(finding.title),
+        "id": _number(trace, finding.line),
+        "location": shown(finding.where),
+        "text": shown(next(texts, "").strip(), 200),
+        "evidence": shown(finding.evidence),
+        "fix": [shown(line) for line in finding.fix.splitlines()],
+        "bound": finding.bound,
+        "certainty": finding.certainty,
+    }
+
+
+def summary_html(trace: Trace) -> str:
+    """The sentence and the findings as HTML that needs no script; "" without events."""
+    sentence = where_time_went(trace)
+    findings = "".join(map(_finding_html, advise(trace)))
+    return (f"<div><b>{escaped(sentence)}</b></div>" if sentence else "") + findings
+
+
+def _finding_html(finding: Finding) -> str:
+    where = f' <span style="{_QUIET}">{escaped(finding.where)}</span>' if finding.where else ""
+    fix = "\n".join(map(escaped, finding.fix.splitlines()))
+    return (
+        f'<div style="margin:4px 0"><b>{escaped(finding.title)}</b>{where}<div>{escaped(finding.evidence)} '
+        f'<span style="{_QUIET}">Upper bound: {escaped(finding.bound)}; {finding.certainty}.</span></div>'
+        f'<div style="{_CODE}">{fix}</div></div>'
+    )
+
+
+def summary_text(trace: Trace) -> list[str]:
+    """The sentence and the findings as lines of text."""
+    sentence = where_time_went(trace)
+    findings = [shown(line) for finding in advise(trace) for line in ("", *str(finding).splitlines())]
+    return [*([shown(sentence)] if sentence else []), *findings]

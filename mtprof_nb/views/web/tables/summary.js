@@ -1,0 +1,106 @@
+// The overview tab: a sentence, the dearest lines and ops, what the program waited for, and what to change.
+
+import { h } from "../dom.js";
+import { duration, number } from "../format.js";
+
+/**
+ * @import { Store } from "../store.js"
+ * @import { DearOp, LineLink, ShownFinding, SummaryFirst } from "../types/summary"
+ * @import { TabContext, TabView } from "../types/surroundings"
+ */
+
+/** @param {TabContext<SummaryFirst>} context @returns {TabView} */
+export function mount({ host, first, store }) {
+  const lines = first.lines.map((line) => entry(lineLink(line, store), duration(line.time_ns), line.share, line.text));
+  const ops = first.ops.map((op) => entry(opLink(op, store), duration(op.self_ns), op.share, calls(op.count)));
+  const waits = first.waits.map(({ title, ns, share }) => entry(h("span", { text: title }), duration(ns), share));
+  host.append(
+    h(
+      "div",
+      { class: "mtprof-summary-scroll", tabindex: "0", role: "region", "aria-label": "Overview" },
+      h("p", { class: "mtprof-summary-sentence", text: first.sentence }),
+      h("h4", { class: "mtprof-summary-head", text: "What to change" }),
+      ...findings(first, store),
+      h(
+        "div",
+        { class: "mtprof-summary-lists" },
+        list("Dearest lines", lines),
+        list("Dearest ops", ops),
+        list("Time waited", waits),
+      ),
+    ),
+  );
+  return {};
+}
+
+/** @param {SummaryFirst} first @param {Store} store */
+function findings({ findings: found, nothing }, store) {
+  if (!found.length) return [h("p", { class: "mtprof-summary-quiet", text: nothing })];
+  return found.map((one) => finding(one, store));
+}
+
+/** @param {ShownFinding} one @param {Store} store */
+function finding(one, store) {
+  const line = one.location
+    ? h("div", { class: "mtprof-summary-line" }, lineLink(one, store), " ", h("code", { text: one.text }))
+    : null;
+  return h(
+    "article",
+    { class: "mtprof-finding", "data-rule": one.rule },
+    h("div", { class: "mtprof-finding-title", text: one.title }),
+    line,
+    h("div", { text: one.evidence }),
+    h("pre", { class: "mtprof-finding-fix", text: one.fix.join("\n") }),
+    h("div", {
+      class: "mtprof-summary-quiet",
+      text: `Upper bound of the gain: ${one.bound}. How sure: ${one.certainty}.`,
+    }),
+  );
+}
+
+/** @param {string} title @param {HTMLElement[]} entries */
+function list(title, entries) {
+  if (!entries.length) return null;
+  return h(
+    "div",
+    { class: "mtprof-summary-list" },
+    h("h4", { class: "mtprof-summary-head", text: title }),
+    h("div", { role: "list", "aria-label": title }, ...entries),
+  );
+}
+
+/** @param {HTMLElement} name @param {string} time @param {string} share */
+function entry(name, time, share, detail = "") {
+  return h(
+    "div",
+    { class: "mtprof-summary-entry", role: "listitem" },
+    h("span", { class: "mtprof-summary-name" }, name, detail ? h("code", { text: ` ${detail}`, title: detail }) : null),
+    h("span", { class: "mtprof-summary-number", text: time }),
+    h("span", { class: "mtprof-summary-number", text: share }),
+  );
+}
+
+/** The location of a line; a click selects the line in the lines tab. @param {LineLink} line @param {Store} store */
+function lineLink({ id, location, text }, store) {
+  if (id < 0) return h("span", { text: location });
+  return link(location, `Open ${location} in Lines`, () => {
+    store.open("lines");
+    store.select({ grouping: "source", row: id, label: location, detail: text, name: -1 });
+  });
+}
+
+/** The name of an op; a click selects its row in the operators tab. @param {DearOp} op @param {Store} store */
+function opLink({ id, label, name }, store) {
+  return link(label, `Open ${label} in Operators`, () => {
+    store.open("operators");
+    store.select({ grouping: "op", row: id, label, detail: "", name });
+  });
+}
+
+/** @param {string} text @param {string} title @param {() => void} onclick */
+function link(text, title, onclick) {
+  return h("button", { type: "button", class: "mtprof-link", text, title, onclick });
+}
+
+/** @param {number} count */
+const calls = (count) => `${number(count)} ${count === 1 ? "call" : "calls"}`;

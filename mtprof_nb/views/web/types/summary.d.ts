@@ -1,0 +1,47 @@
+// The overview tab: summary_tab.py. Times are whole nanoseconds, shares are texts.
+
+/** `SummaryTab.first`. */
+export interface SummaryFirst {
+  sentence: string;
+  lines: DearLine[];
+  ops: DearOp[];
+  waits: { title: string; ns: number; share: string }[];
+  findings: ShownFinding[];
+  /** What is said where there is no finding. */
+  nothing: string;
+}
+
+/** A line of source. `id` is its number in the lines tab, -1 if it is not listed there with ops. */
+export interface LineLink {
+  id: number;
+  location: string;
+  text: string;
+}
+
+/** `summary_tab._line`. */
+export interface DearLine extends LineLink {
+  time_ns: number;
+  share: string;
+}
+
+/** `SummaryTab._ops`. */
+export interface DearOp {
+  /** The row of the operators tab, grouped by op. */
+  id: number;
+  label: string;
+  name: number;
+  count: number;
+  self_ns: number;
+  share: string;
+}
+
+/** `summary_tab._finding`. */
+export interface ShownFinding extends LineLink {
+  rule: string;
+  title: string;
+  evidence: string;
+  /** Lines of code. */
+  fix: string[];
+  bound: string;
+  certainty: string;
+}

@@ -1,0 +1,60 @@
+"""The sentence on where the time went, and what a program waited for."""
+
+from traces import event, make_trace
+
+from mtprof_nb.analysis.causes.where_time_went import Waiting, waiting, where_time_went
+from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
+
+CELL = "<ipython-input-3>"
+
+
+def _step(forward: int, backward: int, **scalars: object) -> Trace:
+    return make_trace(
+        [
+            event("aten::mm", 0, forward, phase="forward", line=(CELL, 4)),
+            event("aten::add", forward, forward + 10, phase="forward", line=(CELL, 5)),
+            event("MmBackward0", forward + 10, forward + 10 + backward, phase="backward", line=(CELL, 6)),
+        ],
+        **scalars,
+    )
+
+
+def test_the_largest_phase_and_the_dearest_line_are_named() -> None:
+    trace = _step(17, 73, cells={CELL: "Cell [3]"})
+
+    assert where_time_went(trace) == "73 % of this cell is the backward pass; Cell [3]:6 causes 73 % of the whole."
+
+
+def test_a_line_with_less_than_a_fifth_is_not_named() -> None:
+    trace = make_trace([event("aten::mm", 10 * at, 10 * at + 10, line=("f.py", at)) for at in range(10)])
+
+    assert where_time_went(trace) == "100 % of this recording is the forward pass."
+
+
+def test_time_outside_ops_counts_and_belongs_to_its_line() -> None:
+    outside = {SourceLine(CELL, 1): OutsideOps(150, 150)}
+    trace = _step(20, 20, cells={CELL: "Cell [3]"}, outside=outside, began_ns=0, ended_ns=200)
+
+    assert where_time_went(trace) == "75 % of this cell passed outside ops; Cell [3]:1 causes 75 % of the whole."
+    assert waiting(trace) == [Waiting("outside ops", 150)]
+
+
+def test_without_the_wall_time_the_shares_are_of_the_time_in_ops() -> None:
+    trace = _step(20, 70, dropped=1)
+
+    assert where_time_went(trace).startswith("70 % of the time in ops of this recording is the backward pass")
+
+
+def test_a_recording_without_ops_has_no_sentence() -> None:
+    assert where_time_went(make_trace([event("load", 0, 10, kind="scope")])) == ""
+
+
+def test_the_next_of_a_data_loader_and_the_profiler_are_waited_for() -> None:
+    name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    trace = make_trace([event(name, 0, 60, kind="scope"), event("aten::mm", 60, 90)], own_ns=10, ended_ns=100)
+
+    assert waiting(trace) == [
+        Waiting("outside ops", 60),
+        Waiting("DataLoader's next", 60),
+        Waiting("profiler, outside ops", 10),
+    ]

@@ -1,0 +1,70 @@
+"""The overview tab of an exported page, in a real browser."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+from traces import event, make_trace
+
+from mtprof_nb.results.loaded_recording import Recording
+
+MS = 1_000_000
+FILE = "/home/me/train.py"
+HOSTILE = "<img src=x onerror=window.harmed=1>"
+
+
+def _op(name: str, start: int, end: int, dtypes: tuple[str, ...], line: int, **facts: Any) -> dict[str, Any]:
+    shapes = ((100,),) * len(dtypes)
+    return event(name, start * MS, end * MS, shapes=shapes, dtypes=dtypes, line=(FILE, line), **facts)
+
+
+@pytest.fixture
+def page(browser: Any, tmp_path: Path) -> Any:
+    """The exported page of a program that mixes float32 and float64."""
+    trace = make_trace(
+        [
+            _op("aten::mul", 0, 30, ("float", "double"), 1),
+            _op(HOSTILE, 30, 40, ("float",), 2),
+            _op("aten::mm", 40, 100, ("float",), 3, phase="backward"),
+        ],
+        sources={FILE: f"y = x * scale\nf('{HOSTILE}')\nloss.backward()\n"},
+    )
+    Recording(trace).export_html(tmp_path / "report.html")
+    context = browser.new_context(offline=True, viewport={"width": 700, "height": 800})
+    shown = context.new_page()
+    shown.goto((tmp_path / "report.html").as_uri())
+    yield shown
+    context.close()
+
+
+def test_a_panel_opens_with_the_sentence_the_findings_and_the_dearest_lines_and_ops(page: Any) -> None:
+    expect(page.get_by_role("tab", name="Overview")).to_have_attribute("aria-selected", "true")
+    body = page.get_by_role("tabpanel")
+    expect(body).to_contain_text("60 % of this recording is the backward pass; train.py:3 causes 60 % of the whole.")
+    finding = body.locator(".mtprof-finding")
+    expect(finding).to_have_count(1)
+    expect(finding).to_contain_text("float32 becomes float64 here")
+    expect(finding).to_contain_text("y = x * scale")
+    expect(finding).to_contain_text("Upper bound of the gain: at most 30.0 ms (30 % of the time). How sure: certain.")
+    assert body.get_by_role("list", name="Dearest lines").get_by_role("button").all_inner_texts() == [
+        *("train.py:3", "train.py:1", "train.py:2")
+    ]
+    assert body.get_by_role("list", name="Dearest ops").get_by_role("button").all_inner_texts() == [
+        *("aten::mm", "aten::mul", HOSTILE)
+    ]
+    assert page.evaluate("window.harmed") is None
+
+
+def test_a_click_on_the_line_of_a_finding_opens_lines_with_it_selected(page: Any) -> None:
+    page.locator(".mtprof-finding").get_by_role("button", name="train.py:1").click()
+
+    expect(page.get_by_role("tab", name="Lines")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("tabpanel").get_by_role("row", selected=True)).to_contain_text("y = x * scale")
+
+
+def test_a_click_on_an_op_opens_operators_with_it_selected(page: Any) -> None:
+    page.get_by_role("button", name="aten::mul").click()
+
+    expect(page.get_by_role("tab", name="Operators")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("tabpanel").get_by_role("row", selected=True)).to_contain_text("aten::mul")
