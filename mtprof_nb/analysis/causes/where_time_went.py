@@ -54,7 +54,7 @@ def _named(trace: Trace, line: SourceLine | None) -> str:
 
 
 def waiting(trace: Trace) -> list[Waiting]:
-    """What the program waited for, the longest first: its DataLoader, its devices, and other time outside ops.
+    """Waits of the program, the longest first: its DataLoader, its devices, and other time outside ops.
 
     Time in the DataLoader's next is outside ops only in part, so that the times overlap.
     """
