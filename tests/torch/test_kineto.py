@@ -322,7 +322,7 @@ def test_ops_on_an_npu_device_are_npu_ops_when_shapes_are_recorded():
 
 def test_a_torch_that_is_too_old_is_refused_with_the_remedy(monkeypatch):
     monkeypatch.setattr(torch, "__version__", torch.torch_version.TorchVersion("2.9.1"))
-    with pytest.raises(mtp.HookError, match=r"needs PyTorch 2.12, and this is 2.9.1: upgrade, or use hook='dispatch'"):
+    with pytest.raises(mtp.HookError, match=r"needs PyTorch 2.12, and this is 2.9.1: upgrade, build the native"):
         mtp.profile(hook="kineto").start()
 
 

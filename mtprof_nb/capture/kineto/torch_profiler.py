@@ -29,8 +29,8 @@ def check_torch(torch: Any) -> None:
         msg = "this build of PyTorch has no Kineto: use hook='dispatch'"
         raise HookError(msg)
     if torch.__version__ < _OLDEST:
-        here = torch.__version__
-        msg = f"hook 'kineto' needs PyTorch {_OLDEST}, and this is {here}: upgrade, or use hook='dispatch'"
+        remedy = "upgrade, build the native recorder (python -m mtprof_nb build), or use hook='dispatch'"
+        msg = f"hook 'kineto' needs PyTorch {_OLDEST}, and this is {torch.__version__}: {remedy}"
         raise HookError(msg)
 
 
