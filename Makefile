@@ -95,11 +95,11 @@ browser: recorder ## tests that drive a real JupyterLab in chromium
 
 ##@ Longer runs
 .PHONY: bench
-bench: recorder ## compare with other profilers, under ten minutes
+bench: recorder ## compare with other profilers, a quarter of an hour
 	@$(BIN)/python -m benchmarks
 
 .PHONY: bench-quick
-bench-quick: recorder ## compare in two minutes, with a wider spread
+bench-quick: recorder ## compare in four minutes, with a wider spread
 	@$(BIN)/python -m benchmarks --quick
 
 .PHONY: compat

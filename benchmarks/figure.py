@@ -8,6 +8,10 @@ from statistics import quantiles
 from typing import Any, NamedTuple
 
 
+class LeftOutError(Exception):
+    """A group cannot be measured here. The message says why."""
+
+
 class Spread(NamedTuple):
     """Median and quartiles of some samples."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def figures(scale: Scale) -> list[Figure]:
     """Each program as a cell."""
-    with _shell() as ip:
+    with shell() as ip:
         ip.run_line_magic("load_ext", "mtprof_nb")
         return [figure for program in (*PROGRAMS, IN_CELL) for figure in _cell_figures(ip, program, scale)]
 
@@ -66,7 +66,7 @@ def _has_lines(ip: InteractiveShell, cell: str) -> bool:
 
 
 @contextmanager
-def _shell() -> Iterator[InteractiveShell]:
+def shell() -> Iterator[InteractiveShell]:
     """A shell that keeps no history."""
     from IPython.core.interactiveshell import InteractiveShell
 

@@ -23,7 +23,7 @@ _MAKERS: dict[str, Callable[..., Maker]] = {"torch.profiler": torch_profiler, "k
 
 def figures(scale: Scale) -> list[Figure]:
     """Bytes an event, each profiler in processes of its own; none where the system does not tell (only Linux does)."""
-    if not _STATUS.exists():
+    if not is_known():
         return []
     found = []
     for flags in (flags for flags in ("no flags", "all") if flags in scale.flags):
@@ -70,24 +70,24 @@ def measure(way: str, flags: str, steps: int) -> Sample:
     warm.stop()
     warm.key_averages().table()
     del warm
-    before = _resident()
-    _forget_peak()
+    before = resident()
+    forget_peak()
     profiler = recorded(make, run)
     profiler.stop()
-    kept = _resident() - before
+    kept = resident() - before
     profiler.key_averages().table(sort_by="self_cpu_time_total")
-    peak = _read("VmHWM") - before
-    kept_after_table = _resident() - before
+    highest = peak() - before
+    kept_after_table = resident() - before
     events = len(profiler.events())
     return {
         "events": events,
         "kept": kept / events,
         "kept after table": kept_after_table / events,
-        "peak": peak / events,
+        "peak": highest / events,
     }
 
 
-def _resident() -> int:
+def resident() -> int:
     """Bytes that the process needs now: what it has let go of, and the allocator kept for later, is given back."""
     gc.collect()
     if sys.platform == "linux":
@@ -95,7 +95,18 @@ def _resident() -> int:
     return _read("VmRSS")
 
 
-def _forget_peak() -> None:
+def is_known() -> bool:
+    """Whether the system tells how much memory a process holds."""
+    return _STATUS.exists()
+
+
+def peak() -> int:
+    """The most bytes that the process has held since `forget_peak`."""
+    return _read("VmHWM")
+
+
+def forget_peak() -> None:
+    """Let `peak` count from here on."""
     Path("/proc/self/clear_refs").write_text("5")
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from benchmarks.figure import Figure, at_most
+from benchmarks.figure import Figure, LeftOutError, at_most
 from benchmarks.profilers import ours, run_plain, run_recorded
 from benchmarks.sampling import Scale, Way, in_turns
 
@@ -29,12 +29,13 @@ _FLAGS: dict[str, dict[str, bool]] = {
 
 
 def figures(scale: Scale) -> list[Figure]:
-    """Added time an op; no figure where the runtime or the hook cannot be imported."""
+    """Added time an op; left out where the runtime cannot be imported."""
     folder = os.environ.get(PEERS)
     if folder and folder not in sys.path:
         sys.path.append(folder)
-    if find_spec("mindtorch_v2") is None or find_spec("mtprof_nb.capture.eager.runtimes") is None:
-        return []
+    if find_spec("mindtorch_v2") is None:
+        msg = f"mindtorch_v2 is not installed, nor in the folder that {PEERS} names"
+        raise LeftOutError(msg)
     # What is there already is not searched for garbage again before each sample.
     gc.freeze()
     return [_flag_figure(program, flags, scale) for program in PROGRAMS for flags in _FLAGS]

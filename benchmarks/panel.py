@@ -55,7 +55,7 @@ def _panel(kept: Trace) -> Sample:
 
     from mtprof_nb.views.panel.show_panel import panel
 
-    with _sent_bytes() as sent:
+    with sent_bytes() as sent:
         lap = Lap()
         widget = panel(replace(kept))
         lap("made")
@@ -76,7 +76,7 @@ def _figure_widget(kept: Trace) -> Sample:
 
     from mtprof_nb.views.charts.timeline_figure import timeline
 
-    with _sent_bytes() as sent:
+    with sent_bytes() as sent:
         lap = Lap()
         widget = go.FigureWidget(timeline(replace(kept)))
         lap("made")
@@ -89,7 +89,7 @@ def _figure_widget(kept: Trace) -> Sample:
 
 
 @contextmanager
-def _sent_bytes() -> Iterator[Callable[[], int]]:
+def sent_bytes() -> Iterator[Callable[[], int]]:
     """Counts what widgets would send to a page: JSON and buffers of every message."""
     from comm.base_comm import BaseComm
 

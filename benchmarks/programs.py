@@ -35,6 +35,11 @@ for step in range(steps):
     state = state.clamp(-1.0, 1.0)
     summary = state.mean()
 """
+#: Small ops. Each makes a tensor of its number, and that is five events.
+_SMALL_OPS = """
+for step in range(steps):
+    scaled = state * 1.0001
+"""
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,12 @@ def _python_heavy() -> dict[str, Any]:
     return {"words": words, "score": module["score"], "decay": 0.9, "state": torch.zeros(64)}
 
 
+def _small_ops() -> dict[str, Any]:
+    import torch
+
+    return {"state": torch.ones(64)}
+
+
 MLP = Program("mlp", _TRAINING, _mlp)
 PROGRAMS = (
     MLP,
@@ -121,6 +132,7 @@ PROGRAMS = (
 )
 #: The same with its functions in the cell, where their lines are marked too.
 IN_CELL = Program("python-heavy, functions in the cell", _FUNCTIONS + _PYTHON_HEAVY, _python_heavy, weight=8.0)
+SMALL_OPS = Program("small ops", _SMALL_OPS, _small_ops)
 
 #: What each flag set of the table asks for.
 FLAGS: dict[str, dict[str, bool]] = {

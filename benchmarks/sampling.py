@@ -36,6 +36,11 @@ class Scale:
     sizes: tuple[int, ...]
     #: Flags with which that is measured which needs many processes.
     flags: tuple[str, ...] = ("no flags", "stack", "all")
+    #: Events of the recordings of hook `native` that are stopped, and of the largest cell.
+    native_sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000, 5_000_000)
+    cell_events: int = 1_000_000
+    #: Whether the native recorder is built.
+    builds: bool = True
 
     def share(self, share: float) -> float:
         """Seconds of a part that may take this share of the whole."""
@@ -58,8 +63,20 @@ QUICK = Scale(
     seconds=25,
     sizes=(10_000, 100_000),
     flags=("no flags",),
+    native_sizes=(10_000, 100_000, 1_000_000),
+    builds=False,
 )
-TINY = Scale(steps=2, table_steps=2, least_rounds=1, most_rounds=1, seconds=0, sizes=(600, 1_200))
+TINY = Scale(
+    steps=2,
+    table_steps=2,
+    least_rounds=1,
+    most_rounds=1,
+    seconds=0,
+    sizes=(600, 1_200),
+    native_sizes=(600, 1_200),
+    cell_events=1_200,
+    builds=False,
+)
 
 
 def cpu_clock() -> float:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 try:
     from benchmarks import child, report, sampling, verdicts
-    from benchmarks.__main__ import GROUPS
+    from benchmarks.__main__ import GROUPS, measured
     from benchmarks.figure import Figure, Spread, at_least, at_most
     from benchmarks.programs import FLAGS, PROGRAMS, Program
     from benchmarks.repeated import repeated
@@ -21,6 +21,16 @@ finally:
     sys.path.remove(str(ROOT))
 
 SPREAD = Spread(0.9, 1.0, 1.1)
+
+
+@pytest.fixture
+def native_recorder() -> None:
+    """Skips the test where the native recorder is not built."""
+    pytest.importorskip("torch")
+    from mtprof_nb.capture.native.recorder_loading import why_not
+
+    if reason := why_not():
+        pytest.skip(f"no native recorder: {reason}")
 
 
 def figure(**changed: object) -> Figure:
@@ -152,9 +162,10 @@ def test_a_readme_without_a_place_for_figures_is_refused(tmp_path: Path) -> None
 def test_the_readme_explains_every_group_that_is_measured() -> None:
     text = (ROOT / "benchmarks" / "README.md").read_text()
 
-    assert len(GROUPS) == 10
+    assert len(GROUPS) == 11
     for number, title in enumerate(
-        ["Recording", "Processing", "Memory", "Export", "MindTorch v2", "Growth", "Panel", "Import", "Files"], 1
+        ["Recording", "Processing", "Memory", "Export", "MindTorch v2", "Growth", "Panel", "Import", "Files", "Native"],
+        1,
     ):
         assert f"{number}. **{title}.**" in text
 
@@ -236,3 +247,31 @@ def test_the_table_of_verdicts_counts_answers_and_wrong_ones(tmp_path: Path) -> 
     verdicts.put_into(page, text)
     verdicts.put_into(page, text)
     assert page.read_text() == f"before\n<!-- verdicts -->\n{text}\n<!-- end of verdicts -->\nafter\n"
+
+
+def test_a_group_that_cannot_be_measured_says_why_and_the_others_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setenv("MTPROF_RECORDER", "off")
+
+    assert measured(["native"], "tiny") == ([], [])
+    reason = "no native recorder: the environment variable MTPROF_RECORDER is 'off'"
+    assert capsys.readouterr().err.startswith(f"native       left out: {reason}, in ")
+
+
+@pytest.mark.usefixtures("native_recorder")
+def test_a_stop_of_the_native_recorder_is_measured_with_its_search_for_modules() -> None:
+    found = child.call("benchmarks.native.stopping:measure_stop", 1_000)
+
+    assert 0 < found["rest"] < found["stop"]
+    assert found["search"] > 0
+
+
+@pytest.mark.usefixtures("native_recorder")
+def test_a_large_cell_is_measured_from_its_end_to_its_panel() -> None:
+    found = child.call("benchmarks.native.large_cell:measure", "small ops", 1_000, True)
+
+    assert found["events"] == 1_000
+    assert 0 < found["stop"] < found["panel"]
+    assert found["sent"] > 10_000
