@@ -162,7 +162,12 @@ def test_the_texts_of_rows_are_tables() -> None:
         "HtoD       Pageable -> Device  cuda:0      2  1.000us  10.42%  4.88 KB  5.000",
         "DtoH       Device -> Pinned    cuda:0      1  0.100us   1.04%",
     ]
-    assert Devices(recording()).kernels().table(row_limit=1).splitlines()[-1] == "showing 1 of 7 rows"
+    table = Devices(recording()).kernels().table(row_limit=1).splitlines()
+    assert table[-1] == "showing 1 of 7 rows"
+    assert table[1].split() == [
+        *("gemm", "kernel", "aten::mm", "stream", "7", "4x1x1", "128x1x1", "1.000us", "3.000us", "80"),
+        *("cuda:0", "2", "4.000us", "41.67%"),
+    ]
 
 
 def test_devices_of_several_processes_are_rows_of_their_own() -> None:

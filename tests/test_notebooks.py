@@ -55,8 +55,8 @@ def test_a_note_that_only_a_busy_machine_gives_is_not_compared() -> None:
         assert compared(made(busy)) == compared(made(quiet))
 
 
-def test_there_are_six_tutorials() -> None:
-    assert [path.stem[:2] for path in NOTEBOOKS] == ["01", "02", "03", "04", "05", "06"]
+def test_there_are_seven_tutorials() -> None:
+    assert [path.stem[:2] for path in NOTEBOOKS] == ["01", "02", "03", "04", "05", "06", "07"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

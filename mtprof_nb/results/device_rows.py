@@ -104,9 +104,10 @@ class DeviceRows(Sequence[R], Generic[R]):
         """The rows as aligned text. A negative `row_limit`, or None, shows all of them."""
         shown = self._rows if row_limit is None or row_limit < 0 else self._rows[:row_limit]
         columns = [part.name for part in fields(self._kind) if part.name not in _COMMON]
-        titles = [*columns, "device", "count", "time", "share", "bytes", "GB/s"]
-        cells = [titles, *([_text(getattr(row, name)) for name in columns] + _common(row) for row in shown)]
-        lines = [line.rstrip() for line in aligned(cells, texts=range(len(columns) + 1))]
+        titles = [*(name.removesuffix("_ns") for name in columns), "device", "count", "time", "share", "bytes", "GB/s"]
+        cells = [titles, *([_text(name, getattr(row, name)) for name in columns] + _common(row) for row in shown)]
+        texts = [position for position, title in enumerate(titles) if title in _TEXTS]
+        lines = [line.rstrip() for line in aligned(cells, texts)]
         left_out = len(self._rows) - len(shown)
         return "\n".join([*lines, *([f"showing {len(shown)} of {len(self._rows)} rows"] if left_out else [])]) + "\n"
 
@@ -117,6 +118,8 @@ class DeviceRows(Sequence[R], Generic[R]):
 
 
 _COMMON = {part.name for part in fields(DeviceRow)}
+#: Columns of text, which stand on the left.
+_TEXTS = {"name", "kind", "op", "stream", "grid", "block", "device", "direction", "memories", "group", "dtype"}
 
 
 def kernel_rows(trace: Trace) -> DeviceRows[KernelRow]:
@@ -178,7 +181,9 @@ def _shared(trace: Trace, groups: Groups) -> Iterator[tuple[int, dict[str, Any]]
         )
 
 
-def _text(value: Any) -> str:
+def _text(name: str, value: Any) -> str:
+    if name.endswith("_ns"):
+        return format_time(value / 1e3)
     if isinstance(value, tuple):
         return "x".join(map(str, value))
     if isinstance(value, float):
