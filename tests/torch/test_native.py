@@ -1,17 +1,21 @@
 """Hook `native`: what it alone can do, and what it must never do to a program."""
 
+import sys
 import threading
 import warnings
+from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import torch
-from recorded_rows import names
+from recorded_rows import names, rows
 from recording import EVERY_FLAG, NATIVE
 from torch.utils._pytree import tree_map
 
 import mtprof_nb as mtp
+from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.errors import MtprofWarning
 
 pytestmark = pytest.mark.parametrize("hook", [NATIVE])
@@ -96,3 +100,108 @@ def test_as_many_events_as_max_events_are_all_kept(hook: str) -> None:
         for _ in range(640):
             x.neg()
     assert (len(prof.trace), prof.trace.dropped) == (640, 0)
+
+
+def test_a_storage_from_before_that_is_resized_is_not_counted_and_a_new_one_is(hook: str) -> None:
+    before = torch.empty(0)
+    with mtp.profile(hook=hook, profile_memory=True) as prof:
+        before.resize_(1000)
+        torch.empty(0).resize_(500)
+    assert prof.trace.allocations.nbytes.tolist() == [2000, -2000]
+
+
+def test_tensors_that_outlive_the_recording_are_freed_later_and_count_as_held(hook: str) -> None:
+    with mtp.profile(hook=hook, profile_memory=True) as first:
+        kept = torch.ones(1000)
+    with mtp.profile(hook=hook, profile_memory=True) as second:
+        kept.resize_(2000)
+        del kept
+    assert first.trace.allocations.total[-1] == 4000
+    # The old block goes, which is not of this recording; the new one comes and goes.
+    assert second.trace.allocations.nbytes.tolist() == [8000, -8000]
+
+
+def test_memory_and_stacks_of_all_threads_are_recorded_together(hook: str) -> None:
+    with ThreadPoolExecutor(1, thread_name_prefix="before") as pool:
+        pool.submit(torch.ones, 2).result()
+        with mtp.profile(hook=hook, **EVERY_FLAG) as prof:
+            made = pool.submit(lambda: torch.ones(1000).exp()).result()
+            del made  # freed on this thread
+    trace = prof.trace
+    assert {trace.tracks[track].name for track in trace.track} == {"before_0"}
+    assert trace.allocations.nbytes.tolist() == [4000, 4000, -4000, -4000]
+    exp = rows(trace, "aten::exp")[0]
+    assert prof.events()[exp].stack[0].startswith(f"{__file__}:")
+    assert trace.memory_after[exp] - trace.memory_before[exp] == 4000
+
+
+def test_a_backward_pass_on_another_thread_is_linked_to_its_forward_pass(hook: str) -> None:
+    def train() -> None:
+        torch.ones(3, requires_grad=True).exp().sum().backward()
+
+    with ThreadPoolExecutor(1) as pool, mtp.profile(hook=hook, **EVERY_FLAG) as prof:
+        pool.submit(train).result()
+    trace = prof.trace
+    (node,) = rows(trace, "ExpBackward0")
+    assert names(trace)[trace.forward[node]] == "aten::exp"
+
+
+def test_ops_that_a_c_function_calls_have_the_line_of_the_call(hook: str) -> None:
+    xs = [torch.ones(2)]
+    with mtp.profile(hook=hook, with_stack=True) as prof:
+        line = sys._getframe().f_lineno + 1
+        list(map(torch.sin, xs))
+    assert prof.events()[0].stack[0].startswith(f"{__file__}:{line}:")
+
+
+def test_code_that_is_gone_keeps_its_lines(hook: str) -> None:
+    with mtp.profile(hook=hook, with_stack=True) as prof:
+        for number in range(20):
+            exec(compile("\n" * number + "torch.ones(1)", f"<gone {number}>", "exec"), {"torch": torch})
+    found = [prof.events()[row].stack[0] for row in rows(prof.trace, "aten::ones")]
+    assert found == [f"<gone {number}>:{number + 1}:<module>" for number in range(20)]
+
+
+def test_a_scope_that_ends_on_another_thread_holds_its_time_and_no_ops(hook: str) -> None:
+    scope = torch.autograd.profiler.record_function("across")
+    with mtp.profile(hook=hook) as prof:
+        scope.__enter__()
+        thread = threading.Thread(target=scope.__exit__, args=(None, None, None))
+        thread.start()
+        thread.join()
+        torch.ones(1)
+    trace = prof.trace
+    (across,) = rows(trace, "across")
+    assert trace.is_async[across]
+    assert (nesting(trace).parent != across).all()
+
+
+def _step() -> None:
+    x = torch.ones(8, 8, requires_grad=True)
+    (x @ x).sum().backward()
+
+
+def _torchs() -> Any:
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    return torch.profiler.profile(activities=activities, record_shapes=True, profile_memory=True, with_stack=True)
+
+
+def test_torchs_profiler_and_this_one_are_complete_at_the_same_time(hook: str) -> None:
+    _step()
+    with mtp.profile(hook=hook, **EVERY_FLAG) as alone:
+        _step()
+    with mtp.profile(hook=hook, **EVERY_FLAG) as ours, _torchs() as inside:
+        _step()
+    with _torchs() as around, mtp.profile(hook=hook, **EVERY_FLAG) as within:
+        _step()
+    with mtp.profile(hook=hook, **EVERY_FLAG) as after:
+        _step()
+    with _torchs() as theirs_alone:
+        _step()
+    for prof in (ours, within, after):
+        assert names(prof.trace) == names(alone.trace)
+        assert prof.trace.allocations.nbytes.tolist() == alone.trace.allocations.nbytes.tolist()
+    expected = Counter(event.name for event in theirs_alone.events() if event.name.startswith("aten::"))
+    for theirs in (inside, around):
+        counted = Counter(event.name for event in theirs.events())
+        assert all(counted[name] >= count for name, count in expected.items())

@@ -1,6 +1,7 @@
 """Hook `native` records what hook `kineto` records; where they differ, who is right and why."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import mtprof_nb as mtp
 from benchmarks.programs import IN_CELL, PROGRAMS, Program
 
 pytest.importorskip("torch")
+import torch
 from unusual_programs import PROGRAMS as UNUSUAL_PROGRAMS
 
 pytestmark = [
@@ -76,3 +78,54 @@ def test_tensors_that_torch_func_wraps_are_freed_which_kineto_keeps(name: str, h
     flags = {"profile_memory": True, "record_shapes": True}
     assert recorded(run, hook, **flags).trace.allocations.total[-1] == 0
     assert recorded(run, "kineto", **flags).trace.allocations.total[-1] > 0
+
+
+def test_collectives_of_gloo_are_kinetos(hook: str, tmp_path: Path) -> None:
+    distributed = torch.distributed
+    if not (distributed.is_available() and distributed.is_gloo_available()):
+        pytest.skip("this build of PyTorch has no gloo")
+
+    def run() -> None:
+        x, found = torch.ones(6), [torch.empty(6)]
+        distributed.all_reduce(x)
+        distributed.all_gather(found, x)
+        distributed.barrier()
+
+    distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    try:
+        run()
+        expected, found = (facts(recorded(run, one, record_shapes=True)) for one in ("kineto", hook))
+    finally:
+        distributed.destroy_process_group()
+    # The number of a thread depends on which one began first.
+    assert found | {"track": 0} == expected | {"track": 0}
+    assert "c10d::allreduce_" in found["name"]
+
+
+def test_windows_of_a_schedule_are_kinetos(hook: str) -> None:
+    def windows(one: str) -> list[list[str]]:
+        found: list[list[str]] = []
+        plan = mtp.schedule(wait=1, warmup=1, active=2, repeat=2)
+        with mtp.profile(
+            hook=one, schedule=plan, on_trace_ready=lambda prof: found.append(facts(prof)["name"])
+        ) as prof:
+            for number in range(9):
+                torch.ones(number + 1).exp()
+                prof.step()
+        return found
+
+    assert windows(hook) == windows("kineto")
+
+
+def test_what_is_switched_off_is_left_out_as_by_kineto(hook: str) -> None:
+    def counted(one: str) -> list[int]:
+        with mtp.profile(hook=one) as prof:
+            torch.ones(1)
+            prof.toggle_collection_dynamic(False, [mtp.ProfilerActivity.CPU])
+            torch.zeros(1)
+            prof.toggle_collection_dynamic(True, [mtp.ProfilerActivity.CPU])
+            torch.full((1,), 2.0)
+        names = facts(prof)["name"]
+        return [names.count(f"aten::{name}") for name in ("ones", "zeros", "full")]
+
+    assert counted(hook) == counted("kineto") == [1, 0, 1]
