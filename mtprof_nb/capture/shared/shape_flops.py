@@ -42,13 +42,15 @@ def flops_by_inputs(
     is_known = np.array([name in known or name in _AS_KINETO for name in names] or [False], np.bool_)
     rows = np.flatnonzero(is_known[made["name"]] & (shapes[0] >= 0)) if len(names) else np.empty(0, np.int64)
     flops = np.full(len(made["name"]), -1, np.int64)
-    keys = np.stack((made["name"][rows], shapes[0][rows], values[0][rows]))
-    distinct, of_key = np.unique(keys, axis=1, return_inverse=True)
+    sizes = len(names), len(shapes[1]), len(values[1]) + 1
+    calls = np.ravel_multi_index((made["name"][rows], shapes[0][rows], values[0][rows] + 1), sizes)
+    distinct, of_call = np.unique(calls, return_inverse=True)
+    texts = ("[[],[]]", *values[1])
     counted = [
-        _count(torch, names[name], known, shapes[1][shape], values[1][value] if value >= 0 else "[[],[]]")
-        for name, shape, value in distinct.T.tolist()
+        _count(torch, names[name], known, shapes[1][shape], texts[value])
+        for name, shape, value in zip(*(part.tolist() for part in np.unravel_index(distinct, sizes)), strict=True)
     ]
-    flops[rows] = np.array(counted or [0], np.int64)[of_key.reshape(-1)] if len(rows) else flops[rows]
+    flops[rows] = np.array(counted, np.int64)[of_call]
     intervals = ThreadIntervals(made["start_ns"], made["start_ns"] + made["duration_ns"], made["track"])
     flops[intervals.parents(flops >= 0) >= 0] = -1
     return flops

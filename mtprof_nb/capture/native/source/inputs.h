@@ -13,6 +13,8 @@
 #include <cstring>
 #include <string>
 
+#include "interner.h"
+
 namespace mtprof {
 
 enum Tag : char {
@@ -27,15 +29,6 @@ enum Tag : char {
 
 // Lists of scalars that are longer have no values, as in torch.
 constexpr size_t kLongestScalarList = 30;
-
-inline void append(std::string& text, const void* data, size_t size) {
-  text.append(static_cast<const char*>(data), size);
-}
-
-template <typename Number>
-void append_number(std::string& text, Number number) {
-  append(text, &number, sizeof(number));
-}
 
 // A device other than the CPU on which an op has a tensor; type 0 is the CPU.
 struct InputDevice {
@@ -52,10 +45,11 @@ inline bool has_strides(const c10::TensorImpl& impl, bool is_python) {
 }
 
 // A subclass in Python may run code of the user's to tell its sizes: those are taken that it was made with.
-inline void append_tensor(std::string& text, const at::Tensor& tensor, InputDevice& device) {
+inline void append_tensor(Bytes& text, const at::Tensor& tensor, InputDevice& device) {
   const auto* impl = tensor.unsafeGetTensorImpl();
   if (!tensor.defined() || tensor.is_nested() || impl->has_symbolic_sizes_strides()) {
-    text.push_back(kUndefined);
+    text.reserve(1);
+    text.put(kUndefined);
     return;
   }
   const bool is_python = impl->is_python_dispatch();
@@ -65,13 +59,14 @@ inline void append_tensor(std::string& text, const at::Tensor& tensor, InputDevi
   }
   const bool is_strided = has_strides(*impl, is_python);
   const auto sizes = is_python ? impl->sizes_default() : tensor.sizes();
-  text.push_back(is_strided ? kStrided : kTensor);
-  text.push_back(static_cast<char>(tensor.scalar_type()));
-  append_number(text, static_cast<uint16_t>(sizes.size()));
-  append(text, sizes.data(), sizes.size() * sizeof(int64_t));
+  text.reserve(4 + 2 * sizes.size() * sizeof(int64_t));
+  text.put(is_strided ? kStrided : kTensor);
+  text.put(static_cast<char>(tensor.scalar_type()));
+  text.put_number(static_cast<uint16_t>(sizes.size()));
+  text.put(sizes.data(), sizes.size() * sizeof(int64_t));
   if (is_strided) {
     const auto strides = is_python ? impl->strides_default() : tensor.strides();
-    append(text, strides.data(), sizes.size() * sizeof(int64_t));
+    text.put(strides.data(), sizes.size() * sizeof(int64_t));
   }
 }
 
@@ -83,66 +78,73 @@ inline bool is_scalar_list(const c10::IValue& value) {
   return list.empty() || (list[0].isScalar() && list.size() <= kLongestScalarList);
 }
 
-inline void append_form(std::string& text, const c10::IValue& value, InputDevice& device) {
+inline void append_form(Bytes& text, const c10::IValue& value, InputDevice& device) {
   if (value.isTensor()) {
     append_tensor(text, value.toTensor(), device);
   } else if (value.isScalar()) {
-    text.push_back(kScalar);
+    text.reserve(1);
+    text.put(kScalar);
   } else if (value.isTensorList()) {
     const auto list = value.toTensorList();
-    text.push_back(kTensorList);
-    append_number(text, static_cast<uint32_t>(list.size()));
+    text.reserve(5);
+    text.put(kTensorList);
+    text.put_number(static_cast<uint32_t>(list.size()));
     for (const at::Tensor& tensor : list) {
       append_tensor(text, tensor, device);
     }
   } else {
-    text.push_back(is_scalar_list(value) ? kScalarList : kOther);
+    text.reserve(1);
+    text.put(is_scalar_list(value) ? kScalarList : kOther);
   }
 }
 
-inline void append_scalar(std::string& text, const c10::IValue& value) {
+inline void append_scalar(Bytes& text, const c10::IValue& value) {
+  text.reserve(1 + 2 * sizeof(double));
   if (value.isInt()) {
-    text.push_back('i');
-    append_number(text, value.toInt());
+    text.put('i');
+    text.put_number(value.toInt());
   } else if (value.isDouble()) {
-    text.push_back('d');
-    append_number(text, value.toDouble());
+    text.put('d');
+    text.put_number(value.toDouble());
   } else if (value.isBool()) {
-    text.push_back(value.toBool() ? 't' : 'f');
+    text.put(value.toBool() ? 't' : 'f');
   } else if (value.isComplexDouble()) {
     const c10::complex<double> number = value.toComplexDouble();
-    text.push_back('c');
-    append_number(text, number.real());
-    append_number(text, number.imag());
+    text.put('c');
+    text.put_number(number.real());
+    text.put_number(number.imag());
   } else {
-    text.push_back('n');
+    text.put('n');
   }
 }
 
-inline void append_text(std::string& text, const std::string& value) {
-  text.push_back('q');
-  append_number(text, static_cast<uint32_t>(value.size()));
-  text += value;
+inline void append_text(Bytes& text, const std::string& value) {
+  text.reserve(5 + value.size());
+  text.put('q');
+  text.put_number(static_cast<uint32_t>(value.size()));
+  text.put(value.data(), value.size());
 }
 
 // Append the value of an input: a scalar, or a short list of them; nothing of a tensor.
-inline void append_value(std::string& text, const c10::IValue& value) {
+inline void append_value(Bytes& text, const c10::IValue& value) {
   if (value.isScalar()) {
     append_scalar(text, value);
   } else if (is_scalar_list(value)) {
     const auto list = value.toListRef();
-    text.push_back('(');
-    append_number(text, static_cast<uint32_t>(list.size()));
+    text.reserve(5);
+    text.put('(');
+    text.put_number(static_cast<uint32_t>(list.size()));
     for (const c10::IValue& item : list) {
       append_scalar(text, item);
     }
   } else {
-    text.push_back('n');
+    text.reserve(1);
+    text.put('n');
   }
 }
 
 // Append a keyword of a scope: torch keeps texts as well there.
-inline void append_keyword(std::string& text, const c10::IValue& value) {
+inline void append_keyword(Bytes& text, const c10::IValue& value) {
   if (value.isString()) {
     append_text(text, value.toStringRef());
   } else {
@@ -160,15 +162,17 @@ inline uint64_t address_of(const at::Tensor& tensor) {
 }
 
 // Append the addresses of an input's tensors, after their number.
-inline void append_addresses(std::string& text, const c10::IValue& value) {
+inline void append_addresses(Bytes& text, const c10::IValue& value) {
   if (value.isTensor()) {
-    append_number(text, uint32_t{1});
-    append_number(text, address_of(value.toTensor()));
+    text.reserve(12);
+    text.put_number(uint32_t{1});
+    text.put_number(address_of(value.toTensor()));
   } else if (value.isTensorList()) {
     const auto list = value.toTensorList();
-    append_number(text, static_cast<uint32_t>(list.size()));
+    text.reserve(4 + 8 * list.size());
+    text.put_number(static_cast<uint32_t>(list.size()));
     for (const at::Tensor& tensor : list) {
-      append_number(text, address_of(tensor));
+      text.put_number(address_of(tensor));
     }
   }
 }

@@ -27,6 +27,41 @@ inline uint64_t hash_of(const char* data, size_t size) {
   return hash ^ (hash >> 29);
 }
 
+// Bytes that are put together again and again: room for a piece is made once, then it is written without a check.
+class Bytes {
+ public:
+  void clear() {
+    size_ = 0;
+  }
+  const char* data() const {
+    return data_.data();
+  }
+  size_t size() const {
+    return size_;
+  }
+  // Make room for `more` bytes; the calls of `put` that follow need no more than these.
+  void reserve(size_t more) {
+    if (size_ + more > data_.size()) {
+      data_.resize((size_ + more) * 2);
+    }
+  }
+  void put(char letter) {
+    data_[size_++] = letter;
+  }
+  void put(const void* from, size_t count) {
+    std::memcpy(data_.data() + size_, from, count);
+    size_ += count;
+  }
+  template <typename Number>
+  void put_number(Number number) {
+    put(&number, sizeof(number));
+  }
+
+ private:
+  std::vector<char> data_ = std::vector<char>(256);
+  size_t size_ = 0;
+};
+
 // The table that all threads share. Texts never move, so that threads may keep pointers to them.
 class Interner {
  public:
@@ -119,6 +154,47 @@ class InternerCache {
 
   std::vector<Slot> slots_;
   size_t used_ = 0;
+};
+
+// Names of ops by their address, for one thread: an op has its name at the same place each time. What is there now is
+// compared, because the memory of a name may be used again for another one.
+class NameCache {
+ public:
+  struct Name {
+    const char* at = nullptr;
+    const char* text = nullptr;
+    int32_t number = -1;
+    bool is_helper = false;
+    bool is_optimizer_step = false;
+    bool may_have_keywords = false;
+  };
+
+  void reset() {
+    texts_.reset();
+    names_.assign(size_t{1} << kBits, Name{});
+  }
+
+  const Name& name(Interner& table, const char* at) {
+    const auto address = reinterpret_cast<uintptr_t>(at);
+    Name& known = names_[((address >> 3) * 0x9E3779B97F4A7C15ull) >> (64 - kBits)];
+    if (known.at != at || std::strcmp(known.text, at) != 0) {
+      const Interner::Entry found = texts_.entry(table, at, std::strlen(at));
+      const std::string& text = *found.text;
+      known = {at, text.c_str(), found.number, starts_with(text, "profiler::_record_function"),
+               starts_with(text, "Optimizer.step#"), text.find("::") == std::string::npos};
+    }
+    return known;
+  }
+
+ private:
+  static constexpr int kBits = 10;
+
+  static bool starts_with(const std::string& text, const char* prefix) {
+    return text.compare(0, std::strlen(prefix), prefix) == 0;
+  }
+
+  InternerCache texts_;
+  std::vector<Name> names_;
 };
 
 }  // namespace mtprof

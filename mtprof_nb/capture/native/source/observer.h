@@ -13,17 +13,18 @@
 
 namespace mtprof {
 
-// Torch's helpers of `record_function`: the scope that they open is recorded, they are not.
-constexpr char kHelper[] = "profiler::_record_function";
-constexpr char kOptimizerStep[] = "Optimizer.step#";
-
-inline bool starts_with(const std::string& text, const char* prefix) {
-  return text.compare(0, std::strlen(prefix), prefix) == 0;
-}
-
 // Leads from the start of an op to its end, which may be on another thread.
 struct OpContext : at::ObserverContext {
   OpContext(ThreadRecords* owner, Row* begun) : records(owner), row(begun), generation(owner->generation) {}
+
+  // One is made and freed for each op: a thread keeps some of their memory to use again.
+  static void operator delete(void* block) {
+    if (own_records != nullptr) {
+      own_records->contexts.give(block);
+    } else {
+      ::operator delete(block);
+    }
+  }
 
   ThreadRecords* records;
   Row* row;
@@ -60,11 +61,12 @@ inline std::string collective_facts() {
 #endif
 }
 
-inline void read_keywords(const at::RecordFunction& function, std::string& text) {
+inline void read_keywords(const at::RecordFunction& function, Bytes& text) {
   for (const auto& [key, value] : function.kwinputs()) {
-    text.push_back('k');
-    append_number(text, static_cast<uint32_t>(key.size()));
-    text += key;
+    text.reserve(5 + key.size());
+    text.put('k');
+    text.put_number(static_cast<uint32_t>(key.size()));
+    text.put(key.data(), key.size());
     append_keyword(text, value);
   }
 }
@@ -79,7 +81,8 @@ struct Reading {
   ThreadRecords& records;
 };
 
-inline void read_inputs(const at::RecordFunction& function, const std::string& name, ThreadRecords& records, Row& row) {
+inline void read_inputs(
+    const at::RecordFunction& function, const NameCache::Name& name, ThreadRecords& records, Row& row) {
   const Reading reading(records);
   Recording& recording = *records.recording;
   records.form_text.clear();
@@ -89,13 +92,13 @@ inline void read_inputs(const at::RecordFunction& function, const std::string& n
     append_form(records.form_text, value, device);
     append_value(records.values_text, value);
   }
-  if (name.find("::") == std::string::npos) {  // ops have no keywords, and asking for them takes time
+  if (name.may_have_keywords) {  // ops have none, and asking for them takes time
     read_keywords(function, records.values_text);
   }
   row.device_type = device.type;
   row.device_index = device.index;
   row.form = records.forms.entry(recording.forms, records.form_text.data(), records.form_text.size()).number;
-  if (!records.values_text.empty()) {
+  if (records.values_text.size() > 0) {
     row.values = records.values.entry(recording.values, records.values_text.data(), records.values_text.size()).number;
   }
   if (records.optimizer_steps > 0) {
@@ -149,9 +152,8 @@ inline std::unique_ptr<at::ObserverContext> enter_op(const at::RecordFunction& f
   }
   std::unique_lock<SpinLock> held(records->lock, std::adopt_lock);
   Recording* recording = records->recording;
-  const char* text = function.name();
-  const Interner::Entry name = records->names.entry(recording->names, text, std::strlen(text));
-  if (starts_with(*name.text, kHelper) || !may_add(*records)) {
+  const NameCache::Name& name = records->names.name(recording->names, function.name());
+  if (name.is_helper || !may_add(*records)) {
     return nullptr;
   }
   int32_t stack = -1;
@@ -166,7 +168,7 @@ inline std::unique_ptr<at::ObserverContext> enter_op(const at::RecordFunction& f
              static_cast<int32_t>(function.forwardThreadId()), -1, -1,
              static_cast<uint8_t>(function.scope()), 0, 0, 0};
   if (recording->options.with_inputs) {
-    read_inputs(function, *name.text, *records, *row);
+    read_inputs(function, name, *records, *row);
   }
   if (recording->options.with_ids) {
     row->handle = function.handle();
@@ -175,7 +177,7 @@ inline std::unique_ptr<at::ObserverContext> enter_op(const at::RecordFunction& f
     const std::string facts = collective_facts();
     row->extra = facts.empty() ? -1 : recording->extras.entry(facts.data(), facts.size()).number;
   }
-  if (function.scope() == at::RecordScope::USER_SCOPE && starts_with(*name.text, kOptimizerStep)) {
+  if (name.is_optimizer_step && function.scope() == at::RecordScope::USER_SCOPE) {
     row->flags |= kIsOptimizer;
     ++records->optimizer_steps;
   }
@@ -185,7 +187,7 @@ inline std::unique_ptr<at::ObserverContext> enter_op(const at::RecordFunction& f
     around->sequence_nr = row->sequence_nr;
     around->forward_thread = row->forward_thread;
   }
-  auto context = std::make_unique<OpContext>(records, row);
+  std::unique_ptr<OpContext> context(::new (records->contexts.take(sizeof(OpContext))) OpContext(records, row));
   records->running = row;
   ++records->open;
   row->start = now_ns();
@@ -199,7 +201,7 @@ inline void leave_op(const at::RecordFunction& function, OpContext* context) {
   if (records->generation == context->generation && records->recording != nullptr) {
     Row* row = context->row;
     row->end = moment;
-    if (function.isAsync() || records != thread_holder.records) {
+    if (function.isAsync() || records != own_records) {
       row->flags |= kIsAsync;
     }
     records->optimizer_steps -= (row->flags & kIsOptimizer) != 0;

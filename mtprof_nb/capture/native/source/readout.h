@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "decoding.h"
 #include "recording.h"
@@ -49,6 +48,11 @@ struct PlacedRow {
 // All rows in order of their start; of one moment, the longer one first.
 inline std::vector<PlacedRow> ordered_rows(std::vector<TakenThread>& threads, int64_t ended) {
   std::vector<PlacedRow> found;
+  size_t count = 0;
+  for (const TakenThread& thread : threads) {
+    count += thread.rows.count();
+  }
+  found.reserve(count);
   auto comes_first = [](const PlacedRow& one, const PlacedRow& other) {
     return one.row->start != other.row->start ? one.row->start < other.row->start : one.row->end > other.row->end;
   };
@@ -138,40 +142,110 @@ inline void read_rows(const std::vector<PlacedRow>& rows, const Options& options
 }
 
 struct PlacedBlock {
-  Block block;
-  int32_t thread;
+  Block block{};
+  int32_t thread = 0;
+};
+
+// Sizes of the blocks that are held, by address: a table without a chain or an allocation per block.
+class HeldBlocks {
+ public:
+  void put(uint64_t address, int64_t nbytes) {
+    if ((count_ + 1) * 2 > slots_.size()) {
+      grow();
+    }
+    Slot& slot = slots_[find(address)];
+    count_ += slot.address == 0;
+    slot = {address, nbytes};
+  }
+
+  // Remove a block and return its size; 0 where it is not held.
+  int64_t take(uint64_t address) {
+    size_t at = find(address);
+    const int64_t nbytes = slots_[at].nbytes;
+    if (slots_[at].address == 0) {
+      return 0;
+    }
+    --count_;
+    // Blocks behind it move up, so that the search for them does not end at the gap.
+    for (size_t next = (at + 1) & mask();; next = (next + 1) & mask()) {
+      if (slots_[next].address == 0) {
+        break;
+      }
+      const size_t home = home_of(slots_[next].address);
+      if (((next - home) & mask()) >= ((next - at) & mask())) {
+        slots_[at] = slots_[next];
+        at = next;
+      }
+    }
+    slots_[at] = Slot{};
+    return nbytes;
+  }
+
+ private:
+  struct Slot {
+    uint64_t address = 0;
+    int64_t nbytes = 0;
+  };
+
+  size_t mask() const {
+    return slots_.size() - 1;
+  }
+  size_t home_of(uint64_t address) const {
+    return ((address >> 6) * 0x9E3779B97F4A7C15ull >> 20) & mask();
+  }
+  size_t find(uint64_t address) const {
+    size_t at = home_of(address);
+    while (slots_[at].address != 0 && slots_[at].address != address) {
+      at = (at + 1) & mask();
+    }
+    return at;
+  }
+  void grow() {
+    std::vector<Slot> before(slots_.size() * 2);
+    before.swap(slots_);
+    for (const Slot& slot : before) {
+      if (slot.address != 0) {
+        slots_[find(slot.address)] = slot;
+      }
+    }
+  }
+
+  std::vector<Slot> slots_ = std::vector<Slot>(1024);
+  size_t count_ = 0;
 };
 
 // Allocations, and the releases of the blocks that were allocated before `until`, in order of time.
 inline std::vector<PlacedBlock> own_blocks(std::vector<TakenThread>& threads, int64_t until) {
-  std::vector<PlacedBlock> all;
+  std::vector<PlacedBlock> found;
+  size_t count = 0;
+  for (const TakenThread& thread : threads) {
+    count += thread.blocks.count();
+  }
+  found.reserve(count);
   for (size_t thread = 0; thread < threads.size(); ++thread) {
-    threads[thread].blocks.each([&](Block& block) { all.push_back({block, static_cast<int32_t>(thread)}); });
+    threads[thread].blocks.each([&](Block& block) { found.push_back({block, static_cast<int32_t>(thread)}); });
   }
   auto earlier = [](const PlacedBlock& one, const PlacedBlock& other) { return one.block.time < other.block.time; };
-  if (!std::is_sorted(all.begin(), all.end(), earlier)) {
-    std::stable_sort(all.begin(), all.end(), earlier);
+  if (!std::is_sorted(found.begin(), found.end(), earlier)) {
+    std::stable_sort(found.begin(), found.end(), earlier);
   }
-  std::unordered_map<uint64_t, int64_t> held;
-  std::vector<PlacedBlock> found;
-  found.reserve(all.size());
-  for (PlacedBlock& placed : all) {
+  HeldBlocks held;
+  size_t kept = 0;
+  for (PlacedBlock& placed : found) {
     Block& block = placed.block;
     if (block.time >= until) {
       break;
     }
     if (block.nbytes > 0) {
-      held[block.address] = block.nbytes;
+      held.put(block.address, block.nbytes);
     } else {
-      auto known = held.find(block.address);
-      if (known == held.end()) {
-        continue;
-      }
-      block.nbytes = -known->second;
-      held.erase(known);
+      block.nbytes = -held.take(block.address);
     }
-    found.push_back(placed);
+    if (block.nbytes != 0) {
+      found[kept++] = placed;
+    }
   }
+  found.resize(kept);
   return found;
 }
 

@@ -144,7 +144,7 @@ PyObject* abandon(PyObject*, PyObject*) {
     process.recording = nullptr;
     at::removeCallback(process.handle);
     NotingAllocator::instance().remove();
-    thread_holder.records = nullptr;
+    own_records = nullptr;
   }
   Py_RETURN_NONE;
 }

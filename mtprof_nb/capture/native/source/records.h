@@ -112,6 +112,31 @@ class SpinLock {
 
 class Recording;
 
+// Memory of a few objects of one size, to be used again.
+class SpareBlocks {
+ public:
+  ~SpareBlocks() {
+    while (count_ > 0) {
+      ::operator delete(blocks_[--count_]);
+    }
+  }
+  void* take(size_t size) {
+    return count_ > 0 ? blocks_[--count_] : ::operator new(size);
+  }
+  void give(void* block) {
+    if (count_ < kMost) {
+      blocks_[count_++] = block;
+    } else {
+      ::operator delete(block);
+    }
+  }
+
+ private:
+  static constexpr int kMost = 64;
+  int count_ = 0;
+  void* blocks_[kMost];
+};
+
 // The records of one thread. All of it is used under `lock`, the stack's frames by the owner alone.
 struct ThreadRecords {
   SpinLock lock;
@@ -134,9 +159,12 @@ struct ThreadRecords {
   int64_t open = 0;
   // Whether the thread has ended. The object is deleted when no op and no recording refers to it either.
   bool is_orphan = false;
-  InternerCache names, forms, values, addresses;
+  NameCache names;
+  InternerCache forms, values, addresses;
   ThreadStack stack;
-  std::string form_text, values_text, addresses_text;
+  Bytes form_text, values_text, addresses_text;
+  // Used by the owner alone, without the lock.
+  SpareBlocks contexts;
 };
 
 }  // namespace mtprof
