@@ -33,6 +33,8 @@ class HookKind:
     is_default: bool = True
     #: A function of a request, as "module:function": whether `auto` takes this hook before all others of its runtime.
     is_preferred: str = ""
+    #: Whether it records everything that a flag may ask for at little cost: the magic then does so by default.
+    is_cheap: bool = False
     #: Modules that run between an op and the hook: stacks leave their frames out.
     hidden_modules: tuple[str, ...] = ()
     #: Whether its scopes reach other listeners of torch, such as torch's own profiler.
@@ -89,6 +91,7 @@ HOOK_KINDS = {
             flag_ns={"record_shapes": 150, "profile_memory": 80, "with_stack": 100, "with_modules": 20},
             is_default=False,
             is_preferred="mtprof_nb.capture.native.native_hook:serves",
+            is_cheap=True,
             hidden_modules=_TORCH_MODULES,
             reaches_torch=True,
         ),

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.schedule import schedule
+from mtprof_nb.cell.everything import records_everything
 from mtprof_nb.cell.options import HELP, OPTIONS, RECORD_FLAGS, Option, nearest, spellings, without_all
 
 
@@ -18,11 +19,12 @@ from mtprof_nb.cell.options import HELP, OPTIONS, RECORD_FLAGS, Option, nearest,
 class Flags:
     """Flags of one `%%mtprofile` line, on top of the notebook's defaults."""
 
-    with_stack: bool = False
-    record_shapes: bool = False
-    profile_memory: bool = False
-    with_flops: bool = False
-    with_modules: bool = False
+    #: None stands for the default: on with a hook that records everything at little cost.
+    with_stack: bool | None = None
+    record_shapes: bool | None = None
+    profile_memory: bool | None = None
+    with_flops: bool | None = None
+    with_modules: bool | None = None
     activities: tuple[str, ...] | None = None
     hook: str = "auto"
     schedule: Mapping[str, int] | None = None
@@ -43,7 +45,11 @@ class Flags:
     @property
     def profile_options(self) -> dict[str, Any]:
         """The keywords for `profile`. All windows of a schedule are kept."""
-        return {flag: getattr(self, flag) for flag in (*RECORD_FLAGS, "activities", "hook", "max_events", "name")} | {
+        given = {flag: getattr(self, flag) for flag in RECORD_FLAGS}
+        by_default = None in given.values() and records_everything(self.hook, self.activities)
+        chosen = {flag: by_default if value is None else value for flag, value in given.items()}
+        others = {name: getattr(self, name) for name in ("activities", "hook", "max_events", "name")}
+        return {**chosen, **others} | {
             "schedule": schedule(**self.schedule) if self.schedule else None,
             "acc_events": self.schedule is not None,
         }
@@ -114,7 +120,7 @@ PARSER = FlagParser(
     "%%mtprofile [flags] on the first line of a cell, or %mtprofile [flags] statement",
     "Record the tensor operations of the cell, or of the statement, and show them below its own output.\n"
     "The cell runs as it would without this line. mtprof_nb.last() returns the profile afterwards.\n"
-    "--no-... switches off a flag that %mtprofile_config has set.",
+    "With hook native, the first five flags are on; --no-... switches one off, as --no-with-stack.",
     OPTIONS,
 )
 CONFIG_PARSER = FlagParser(

@@ -111,6 +111,8 @@ def _figures(trace: Trace) -> tuple[Figure, ...]:
         figures.append(Figure("peak memory", units.nbytes(of.peak_bytes), "most bytes held at once, of one device"))
     if of.overhead_ns is not None:
         figures.append(Figure("profiler", f"≈ {units.duration(of.overhead_ns)}", _PROFILER_MEANS))
+    if trace.hooks:
+        figures.append(Figure("hook", ", ".join(trace.hooks), "how ops were recorded"))
     return tuple(figures)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from IPython.core.error import UsageError
+from recording import NATIVE
 
 from mtprof_nb.capture.schedule import ProfilerAction
 from mtprof_nb.cell.flags import CONFIG_PARSER, PARSER, Defaults, Flags
@@ -52,6 +53,7 @@ def read(line: str) -> Flags:
     return flags
 
 
+@pytest.mark.usefixtures("kineto_alone")
 def test_no_flags_are_the_defaults_of_the_profile() -> None:
     assert read("") == Flags()
     assert read("").profile_options == {
@@ -107,8 +109,8 @@ def test_every_flag_is_read() -> None:
         ('--name "a b"', "--name 'a b'"),
         ("--name=a' 'b", "--name 'a b'"),
         ("--all", "--with-stack --record-shapes --profile-memory --with-flops --with-modules"),
-        ("--all --no-with-stack", "--record-shapes --profile-memory --with-flops --with-modules"),
-        ("--no-with-stack --all", "--record-shapes --profile-memory --with-flops --with-modules"),
+        ("--all --no-with-stack", "--no-with-stack --record-shapes --profile-memory --with-flops --with-modules"),
+        ("--no-with-stack --all", "--no-with-stack --record-shapes --profile-memory --with-flops --with-modules"),
     ],
 )
 def test_two_ways_to_write_the_same(line: str, expected: str) -> None:
@@ -181,6 +183,15 @@ def test_a_schedule_becomes_a_schedule_and_keeps_all_its_windows() -> None:
     assert options["acc_events"] is True
 
 
+@pytest.mark.parametrize("hook", [NATIVE])
+def test_with_a_cheap_hook_everything_is_on_but_what_is_switched_off(hook: str) -> None:
+    recorded = {flag: read(f"--hook {hook}").profile_options[flag] for flag in RECORD_FLAGS}
+    assert recorded == dict.fromkeys(RECORD_FLAGS, True)
+    chosen = read(f"--hook {hook} --no-with-stack").profile_options
+    assert {flag: chosen[flag] for flag in RECORD_FLAGS} == recorded | {"with_stack": False}
+    assert not any(read("--hook kineto").profile_options[flag] for flag in RECORD_FLAGS)
+
+
 def test_the_help_names_every_flag() -> None:
     words = PARSER.format_help().replace(",", " ").split()
 
@@ -193,7 +204,7 @@ def test_the_notebook_sets_flags_that_a_cell_starts_from() -> None:
 
     assert defaults.configure("--with-stack -l 5") == ""
     assert defaults.read("-q")[0] == Flags(with_stack=True, limit=5, quiet=True)
-    assert defaults.read("--no-with-stack -l 2")[0] == Flags(limit=2)
+    assert defaults.read("--no-with-stack -l 2")[0] == Flags(with_stack=False, limit=2)
     assert defaults.read("")[0] == Flags(with_stack=True, limit=5)
 
 
