@@ -14,7 +14,7 @@ from mtprof_nb.capture.activities import DEVICES, as_activity, resolve_activitie
 from mtprof_nb.capture.decorated import decorated
 from mtprof_nb.capture.execution_trace import observer_from_environment
 from mtprof_nb.capture.finish import finish
-from mtprof_nb.capture.hook import EventTimes, Request
+from mtprof_nb.capture.hook import EventTimes, Request, SoFar
 from mtprof_nb.capture.interrupts import GuardedExit, interrupts_held_back, run_all, when_left
 from mtprof_nb.capture.schedule import ProfilerAction, Transitions, as_action, record_always, transitions
 from mtprof_nb.capture.session import Options, Session
@@ -283,6 +283,11 @@ class profile(TraceMetadata, Results):
         """Hook runtimes that were imported since the recording began."""
         if (window := self._recording_window()) is not None:
             window.attach_new_runtimes()
+
+    def so_far(self) -> SoFar | None:
+        """The dearest ops and lines of the window that is being recorded; None where the hook cannot tell yet."""
+        window = self._recording_window()
+        return window.so_far() if window is not None else None
 
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[Any]) -> None:
         """Record ops of these activities from now on, or leave them out."""

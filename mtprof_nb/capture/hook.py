@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from mtprof_nb.capture.clock import Clock
-from mtprof_nb.model.trace import Int64, Recorded, Trace
+from mtprof_nb.model.trace import Int64, Recorded, SourceLine, Trace
 
 #: Converts readings of `time.perf_counter_ns` to times of events.
 EventTimes = Callable[[Int64], Int64]
@@ -42,6 +42,15 @@ class Request:
             raise ValueError(msg)
 
 
+class SoFar(NamedTuple):
+    """Ops and lines with the most self time so far, the dearest first: a name or a line, and nanoseconds."""
+
+    ops: tuple[tuple[str, int], ...]
+    lines: tuple[tuple[SourceLine, int], ...]
+    #: Memory that the process holds; 0 where the system does not tell.
+    resident_bytes: int = 0
+
+
 class Hook(Protocol):
     """Listens to one runtime for one window. `start` may fail; `stop` always leaves nothing installed."""
 
@@ -54,6 +63,10 @@ class Hook(Protocol):
 
     def stop(self) -> Trace:
         """Uninstall, and return the events. Their column `step` is all 0: the session fills it in."""
+
+    def so_far(self) -> SoFar | None:
+        """What has cost most so far; None where the hook cannot tell while it records."""
+        return None
 
     def abandon(self) -> None:
         """In a forked child: uninstall there, and keep nothing."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.finish import StoppedWindow
-from mtprof_nb.capture.hook import Hook, Request
+from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, default_hooks, hooks_for, preferred
 from mtprof_nb.capture.sampling import Sampler, started_sampler
@@ -99,6 +99,10 @@ class Window:
         reaches_torch = HOOK_KINDS.get(first, SCOPES_ALONE).reaches_torch
         theirs = None if reaches_torch else torch_scope(name, args)
         return scope if theirs is None else Together(scope, theirs)
+
+    def so_far(self) -> SoFar | None:
+        """What has cost most so far, by the first hook that can tell."""
+        return next((found for hook in self.hooks.values() if (found := hook.so_far()) is not None), None)
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
         """Record, or leave out, these activities from now on."""

@@ -1,30 +1,49 @@
-"""The line under a running cell that says how long it has been recorded; it disappears with the recording."""
+"""The lines under a running cell: how long it has been recorded, and what has cost most so far."""
 
 from __future__ import annotations
 
 import contextvars
 import html
+import linecache
 import threading
 import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from mtprof_nb.analysis import units
+from mtprof_nb.capture.hook import SoFar
+from mtprof_nb.model.source_files import is_cell
+from mtprof_nb.model.trace import SourceLine
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 INTERVAL_S = 1.0
+#: From here on, and as often, the dearest ops and lines are shown.
+_LIVE_S = 2
+#: How many of each are shown, and how much of a line's text.
+_MOST, _MOST_LETTERS = 3, 70
 
 
 class RecordingLine:
-    """A line that is shown after the first second, rewritten every second, and removed by `stop`."""
+    """Lines that are shown after the first second, rewritten every second, and removed by `stop`."""
 
-    def __init__(self, ip: InteractiveShell, label: str, steps: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        ip: InteractiveShell,
+        label: str,
+        steps: Callable[[], int],
+        so_far: Callable[[], SoFar | None] = lambda: None,
+    ) -> None:
         # The present publisher: while the cell captures its own output, `ip.display_pub` is another one.
         self._publisher: Any = ip.display_pub
         self._label = label
         self._steps = steps
+        self._so_far = so_far
+        self._costs: list[str] = []
         self._display_id = uuid.uuid4().hex
         self._doing = "recording"
         self._shown = False
@@ -47,7 +66,7 @@ class RecordingLine:
             self._say()
 
     def stop(self) -> None:
-        """Remove the line; nothing is published after this returns."""
+        """Remove the lines; nothing is published after this returns."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -55,18 +74,44 @@ class RecordingLine:
             self._publish({})
 
     def _run(self) -> None:
+        seconds = 0
         while not self._stopped.wait(INTERVAL_S):
+            seconds += 1
+            if seconds % _LIVE_S == 0:
+                with suppress(Exception):  # a recording that ends at this moment has nothing to tell
+                    self._costs = written(self._so_far())
             self._say()
 
     def _say(self) -> None:
-        minutes, seconds = divmod(int(time.monotonic() - self._began), 60)
+        elapsed_s = time.monotonic() - self._began
+        minutes, seconds = divmod(int(elapsed_s), 60)
         elapsed = f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
         steps = self._steps()
-        count = f", {steps} step{'s' if steps > 1 else ''}" if steps else ""
-        text = f"{self._label}: {self._doing}, {elapsed}{count}"
-        self._publish({"text/plain": text, "text/html": f"<small>{html.escape(text)}</small>"})
+        rate = f" ({steps / elapsed_s:.2g} a second)" if self._costs else ""
+        count = f", {steps} step{'s' if steps > 1 else ''}{rate}" if steps else ""
+        lines = [f"{self._label}: {self._doing}, {elapsed}{count}", *self._costs]
+        page = "<br>".join(f"<small>{html.escape(line)}</small>" for line in lines)
+        self._publish({"text/plain": "\n".join(lines), "text/html": page})
 
     def _publish(self, bundle: dict[str, str]) -> None:
         with self._publishing:
             self._publisher.publish(bundle, {}, transient={"display_id": self._display_id}, update=self._shown)
             self._shown = True
+
+
+def written(found: SoFar | None) -> list[str]:
+    """The dearest lines and ops so far, and the memory of the process, a line of text each."""
+    if found is None or not found.ops:
+        return []
+    lines = [f"{units.duration(ns)}  {_source(line)}" for line, ns in found.lines[:_MOST]]
+    ops = ", ".join(f"{name} {units.duration(ns)}" for name, ns in found.ops[:_MOST])
+    memory = [f"memory of the process: {units.nbytes(found.resident_bytes)}"] if found.resident_bytes else []
+    return [*lines, f"ops: {ops}", *memory]
+
+
+def _source(line: SourceLine) -> str:
+    """Where a line is, and its text."""
+    text = linecache.getline(line.file, line.line).strip()
+    shown = f"{text[:_MOST_LETTERS]}…" if len(text) > _MOST_LETTERS else text
+    where = f"line {line.line}" if is_cell(line.file) else f"{Path(line.file).name}:{line.line}"
+    return f"{where}  {shown}"

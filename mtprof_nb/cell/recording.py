@@ -56,7 +56,7 @@ class Recording:
         self._notes: list[str] = []
         self._prof = prof = self._profile(options)
         self._thread = threading.get_ident()
-        self._line = RecordingLine(ip, prof.name, lambda: prof.step_num) if has_user(ip) else None
+        self._line = RecordingLine(ip, prof.name, lambda: prof.step_num, prof.so_far) if has_user(ip) else None
         self._watcher = ImportWatcher([kind.runtime for kind in default_hooks()], self._attach)
         self._boundary = Boundary(ip, self._cell, self.end)
         marker = marker_of(ip)

@@ -117,3 +117,17 @@ def test_a_quiet_cell_still_says_that_it_is_recorded(quick: Kernel) -> None:
 def test_a_second_passes_between_two_lines(kernel: Kernel) -> None:
     """The line costs two messages a second at most: a fraction of a millisecond."""
     assert kernel.value("__import__('mtprof_nb.cell.progress', fromlist=['_']).INTERVAL_S") == 1.0
+
+
+def test_a_longer_cell_tells_what_has_cost_most_so_far(quick: Kernel) -> None:
+    where = "mtprof_nb.capture.native.recorder_loading"
+    if quick.value(f"__import__('importlib').import_module('{where}').why_not()"):
+        pytest.skip("no native recorder is built")
+    cell = "import time\nend = time.time() + 0.6\nwhile time.time() < end:\n    torch.ones(8, 8) @ torch.ones(8, 8)"
+    lines = [line for line in _lines(quick.run(f"%%mtprofile --name loop\n{cell}", **WATCHED)) if line]
+
+    head, dearest, ops, memory = next(line for line in lines if "ops: " in line).splitlines()
+    assert head.startswith("loop: recording")
+    assert dearest.endswith("line 5  torch.ones(8, 8) @ torch.ones(8, 8)")
+    assert "aten::" in ops
+    assert memory.startswith("memory of the process: ")

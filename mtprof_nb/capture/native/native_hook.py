@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import Counter
 from contextlib import AbstractContextManager
 from typing import Any
 
 from mtprof_nb.capture.activities import available
-from mtprof_nb.capture.hook import Hook, Request
+from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.native.native_trace import Ended, build_trace
 from mtprof_nb.capture.native.recorder_loading import recorder, why_not
+from mtprof_nb.capture.shared.available_memory import resident_bytes
 from mtprof_nb.capture.shared.python_stacks import running_cell
 from mtprof_nb.capture.shared.switched_off import without_switched_off
 from mtprof_nb.capture.shared.thread_names import running_threads
 from mtprof_nb.errors import HookError, warn
-from mtprof_nb.model.trace import Trace, empty_trace
+from mtprof_nb.model.source_files import is_user_file
+from mtprof_nb.model.trace import SourceLine, Trace, empty_trace
 
 
 def serves(request: Request) -> bool:
@@ -80,6 +83,19 @@ class NativeHook(Hook):
             most = self._request.max_events
             warn(f"recording stopped at max_events={most:,}: {trace.dropped:,} events are missing; raise max_events")
         return without_switched_off(trace, self._switched)
+
+    def so_far(self) -> SoFar | None:
+        """The dearest ops, and the dearest lines of the user's where stacks are recorded."""
+        found = self._recorder.so_far() if self._is_recording else None
+        if found is None:
+            return None
+        ops, stacks = found
+        lines: Counter[SourceLine] = Counter()
+        for frames, ns in stacks:
+            users = (SourceLine(code.co_filename, line) for code, line in frames if is_user_file(code.co_filename))
+            if (line := next(users, None)) is not None:
+                lines[line] += ns
+        return SoFar(tuple((name, ns) for name, _, ns in ops), tuple(lines.most_common()), resident_bytes())
 
     def abandon(self) -> None:
         if self._is_recording:

@@ -19,6 +19,11 @@ def available_bytes(root: Path = Path("/")) -> int | None:
     return max(min(left), 0) if left else None
 
 
+def resident_bytes(root: Path = Path("/")) -> int:
+    """The memory that this process holds; 0 where the system does not tell."""
+    return _fields(root / "proc/self/status").get("VmRSS:", 0) * 1024
+
+
 def _in_machine(root: Path) -> Iterator[int]:
     found = _fields(root / "proc/meminfo").get("MemAvailable:")
     if found is not None:

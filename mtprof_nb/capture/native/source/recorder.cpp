@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "live.h"
 #include "memory.h"
 #include "observer.h"
 #include "readout.h"
@@ -149,6 +150,53 @@ PyObject* abandon(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
+bool read_live(uint64_t& generation) {
+  State& process = state();
+  std::lock_guard<std::mutex> held(process.mutex);
+  generation = process.generation.load();
+  if (process.recording == nullptr) {
+    return false;
+  }
+  if (process.recording->live == nullptr) {
+    process.recording->live = std::make_shared<LiveReader>();
+  }
+  process.recording->live->read(*process.recording);
+  return true;
+}
+
+// Returns None where nothing is recorded.
+PyObject* so_far(PyObject*, PyObject*) {
+  constexpr size_t kOps = 8, kStacks = 64;
+  uint64_t generation = 0;
+  bool is_there = false;
+  Py_BEGIN_ALLOW_THREADS;
+  is_there = read_live(generation);
+  Py_END_ALLOW_THREADS;
+  std::vector<LiveOp> ops;
+  std::vector<LiveStack> stacks;
+  try {
+    {
+      // No Python object is made under the mutex: the garbage collector might run an op, which needs it.
+      State& process = state();
+      std::lock_guard<std::mutex> held(process.mutex);
+      if (!is_there || process.generation.load() != generation) {
+        Py_RETURN_NONE;
+      }
+      Recording& recording = *process.recording;
+      LiveReader& live = *recording.live;
+      for (const auto& [number, ns] : LiveReader::largest(live.name_ns, kOps)) {
+        ops.push_back({recording.names.text(number), live.name_calls[number], ns});
+      }
+      for (const auto& [node, ns] : LiveReader::largest(live.stack_ns, kStacks)) {
+        stacks.push_back({live_frames(recording.stacks, node), ns});
+      }
+    }
+    return live_object(ops, stacks).take();
+  } catch (const std::exception&) {
+    return PyErr_Occurred() ? nullptr : PyErr_NoMemory();
+  }
+}
+
 PyObject* is_recording(PyObject*, PyObject*) {
   return PyBool_FromLong(state().generation.load() != 0);
 }
@@ -158,6 +206,7 @@ PyMethodDef methods[] = {
      "Record from now on."},
     {"stop", stop, METH_NOARGS, "End the recording and return its columns."},
     {"abandon", abandon, METH_NOARGS, "In a forked child: end the recording there and keep nothing."},
+    {"so_far", so_far, METH_NOARGS, "The ops and stacks that have cost most so far."},
     {"is_recording", is_recording, METH_NOARGS, "Whether a recording is active."},
     {"start_sampler", start_sampler, METH_VARARGS, "Sample the Python stacks of all threads from now on."},
     {"stop_sampler", stop_sampler, METH_NOARGS, "End the samples and return their columns."},

@@ -17,6 +17,8 @@
 
 namespace mtprof {
 
+class LiveReader;
+
 struct Options {
   bool with_inputs = false;
   bool with_stacks = false;
@@ -38,6 +40,8 @@ class Recording {
   Interner names, forms, values, addresses, extras;
   StackTree stacks;
   std::vector<ThreadRecords*> threads;  // guarded by the mutex of `State`
+  // Made by the first reading while it records; guarded by the mutex of `State`.
+  std::shared_ptr<LiveReader> live;
   // How many threads are waiting for the GIL to make code known; the recording is not deleted meanwhile.
   std::atomic<int> learners{0};
 };

@@ -1,6 +1,7 @@
 // What one thread has recorded: rows of ops and scopes, and blocks of memory.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -70,16 +71,16 @@ class Chunks {
     }
   }
 
-  // Call `function` with the items from position `first` on.
+  // Call `function` with the items from position `first` to before `last`.
   template <typename Function>
-  void each_from(size_t first, Function&& function) {
+  void each_between(size_t first, size_t last, Function&& function) {
     size_t begins = 0;
-    for (size_t part = 0; part < parts_.size(); ++part) {
-      const size_t last = part + 1 == parts_.size() ? used_ : parts_[part].size;
-      for (size_t index = first > begins ? first - begins : 0; index < last; ++index) {
-        function(parts_[part].items[index]);
+    for (const Part& part : parts_) {
+      const size_t ends = begins + part.size;
+      for (size_t position = std::max(first, begins); position < std::min(last, ends); ++position) {
+        function(part.items[position - begins]);
       }
-      begins += parts_[part].size;
+      begins = ends;
     }
   }
 
