@@ -46,10 +46,14 @@ class Flags:
     def profile_options(self) -> dict[str, Any]:
         """The keywords for `profile`. All windows of a schedule are kept."""
         given = {flag: getattr(self, flag) for flag in RECORD_FLAGS}
-        by_default = None in given.values() and records_everything(self.hook, self.activities)
+        records_all = records_everything(self.hook, self.activities)
+        # Of the hooks for PyTorch, only Kineto records calls of Python functions.
+        hook = "kineto" if self.show_all and records_all and self.hook == "auto" else self.hook
+        by_default = records_all and hook == self.hook
         chosen = {flag: by_default if value is None else value for flag, value in given.items()}
-        others = {name: getattr(self, name) for name in ("activities", "hook", "max_events", "name")}
+        others = {name: getattr(self, name) for name in ("activities", "max_events", "name")}
         return {**chosen, **others} | {
+            "hook": hook,
             "schedule": schedule(**self.schedule) if self.schedule else None,
             "acc_events": self.schedule is not None,
         }

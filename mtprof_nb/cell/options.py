@@ -162,7 +162,12 @@ OPTIONS = (
         can_default=False,
     ),
     Option(("-T", "--text"), "text", "write the table as text", _new_file, "FILE", can_default=False),
-    Option(("--show-all",), "show_all", "show Python frames, including IPython's", negatable=True),
+    Option(
+        ("--show-all",),
+        "show_all",
+        "show Python frames, including IPython's; PyTorch is then recorded by hook kineto",
+        negatable=True,
+    ),
     Option(("-H", "--html"), "html", "write the panel as a page, .html", _page_file, "FILE", can_default=False),
     Option(
         ("--against",),

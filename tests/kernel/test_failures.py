@@ -167,7 +167,7 @@ def test_a_recording_that_cannot_be_finished_is_told_in_one_line(kernel: Kernel)
         "true_build, kineto.build_trace = kineto.build_trace, broken"
     )
     try:
-        ran = kernel.run(f"%%mtprofile\n{OPS}\n5")
+        ran = kernel.run(f"%%mtprofile --hook kineto\n{OPS}\n5")
     finally:
         kernel.run("kineto.build_trace = true_build")
 
@@ -180,7 +180,7 @@ def test_a_recording_that_cannot_be_finished_is_told_in_one_line(kernel: Kernel)
 def test_a_cell_under_torch_s_own_profiler_runs_unprofiled_and_says_so_in_one_line(kernel: Kernel) -> None:
     kernel.run("from torch.profiler import profile as torch_profile\ntheirs = torch_profile()\ntheirs.start()")
     try:
-        ran = kernel.run(f"%%mtprofile -r\n{OPS}\n5")
+        ran = kernel.run(f"%%mtprofile -r --hook kineto\n{OPS}\n5")
     finally:
         kernel.run("theirs.stop()")
 

@@ -108,7 +108,8 @@ class _Reader:
         return frame.function in _CALL_ENGINE and not self._is_users(frame)
 
     def _is_users(self, frame: Frame) -> bool:
-        return frame.file in self._marked_files or is_user_file(frame.file)
+        # Code of IPython's own magics, such as %time, has no text: its caller, the cell, has.
+        return frame.file in self._marked_files or (is_user_file(frame.file) and not frame.file.startswith("<timed "))
 
     def _frames(self, node: int) -> list[Frame]:
         return self._trace.stacks.stack(node) if self._trace.stacks is not None else []

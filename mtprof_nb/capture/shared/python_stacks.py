@@ -29,6 +29,7 @@ _HIDDEN = (
 )
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 _SITE_PACKAGES = ("site-packages", "dist-packages")
+_STATEMENT_RUNNER = str(Path(__file__).parents[2] / "cell" / "statement.py")
 #: The outermost file of a kernel. It runs as `__main__`, so that it is not in `sys.modules` by its name.
 _LAUNCHER = "ipykernel_launcher.py"
 
@@ -106,8 +107,9 @@ class Stacks:
 
 
 def is_cell_runner(code: CodeType) -> bool:
-    """Whether this is IPython's function that runs a cell: none of its callers is the user's."""
-    return code.co_name == "run_code" and Path(code.co_filename).name == "interactiveshell.py"
+    """Whether this is IPython's function that runs a cell, or ours that runs a statement: no caller is of interest."""
+    is_ipythons = code.co_name == "run_code" and Path(code.co_filename).name == "interactiveshell.py"
+    return is_ipythons or code.co_filename == _STATEMENT_RUNNER
 
 
 def running_cell() -> CodeType | None:
