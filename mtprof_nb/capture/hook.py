@@ -65,7 +65,7 @@ class Hook(Protocol):
         """Uninstall, and return the events. Their column `step` is all 0: the session fills it in."""
 
     def so_far(self) -> SoFar | None:
-        """What has cost most so far; None where the hook cannot tell while it records."""
+        """Return the dearest ops and lines so far; None where the hook cannot tell while it records."""
         return None
 
     def abandon(self) -> None:
