@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from statistics import median
@@ -30,8 +30,6 @@ _ADDRESS_SPACE = 10 * 10**9
 _SMALL = 100_000
 #: In smaller recordings the parts of `stop` that do not grow with the events are most of it.
 _LARGE = 1_000_000
-#: Modules of the package that search Python's objects, for as long as there are objects.
-_SEARCHERS = ("optimizer_parameters", "module_names")
 
 
 def figures(scale: Scale) -> list[Figure]:
@@ -148,7 +146,5 @@ def _timed_searches() -> Iterator[list[float]]:
         seconds.append(lap.times["search"])
         return found
 
-    with ExitStack() as patches:
-        for module in _SEARCHERS:
-            patches.enter_context(mock.patch(f"mtprof_nb.capture.shared.{module}.living", timed))
+    with mock.patch("mtprof_nb.capture.shared.garbage_collector.living", timed):
         yield seconds

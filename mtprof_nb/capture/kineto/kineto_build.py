@@ -27,6 +27,7 @@ from mtprof_nb.capture.kineto.kineto_flops import kineto_flops
 from mtprof_nb.capture.kineto.kineto_inputs import read_extras, read_record_functions, read_shapes, read_values
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
 from mtprof_nb.capture.kineto.own_python import own_python
+from mtprof_nb.capture.shared.garbage_collector import LivingObjects
 from mtprof_nb.capture.shared.module_names import paths_of_modules
 from mtprof_nb.capture.shared.optimizer_parameters import parameter_of, parameter_owners, updated_parameters
 from mtprof_nb.capture.shared.python_stacks import frames_of
@@ -182,7 +183,7 @@ def _parameters(
     # With Python calls in the tree, ops are not below the scope of their step.
     nodes = nodes_in_steps(results) if tree is None else nodes_by_id(tree.nodes, ids)
     ops = ThreadIntervals(columns.start_ns[rows], columns.end_ns[rows], made["track"][rows])
-    owners = parameter_owners(torch)
+    owners = parameter_owners(LivingObjects(torch))
     parameter[rows], names = updated_parameters(
         ops, lambda row: parameter_of(addresses_of_inputs(nodes.get(ids[row])), owners)
     )

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from mtprof_nb.building.called_modules import CalledModule
 from mtprof_nb.building.interning import intern
+from mtprof_nb.capture.shared.garbage_collector import LivingObjects
 from mtprof_nb.capture.shared.module_names import paths_of_modules
 from mtprof_nb.capture.shared.python_stacks import is_cell_runner, is_hidden_file, line_of
 from mtprof_nb.model.trace import Bool, Columns, Frame, Int32, StackInterner, StackTree
@@ -30,12 +31,12 @@ class NativeStacks:
     is_in_module: Bool
 
 
-def read_stacks(columns: Columns) -> NativeStacks:
+def read_stacks(columns: Columns, found: LivingObjects) -> NativeStacks:
     """Turn the recorder's tree into one of user-visible frames."""
     parents = columns["node_parent"].tolist()
     stack, tree = frames_of_nodes(columns, parents)
     running, called = _modules(columns, parents)
-    of_module, modules = intern(paths_of_modules(called))
+    of_module, modules = intern(paths_of_modules(called, found))
     return NativeStacks(
         stack=stack,
         tree=tree,

@@ -19,6 +19,7 @@ from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.distributed import this_process
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.native.native_stacks import NODE_TYPES, NativeStacks, read_stacks
+from mtprof_nb.capture.shared.garbage_collector import LivingObjects
 from mtprof_nb.capture.shared.optimizer_parameters import parameter_of, parameter_owners, updated_parameters
 from mtprof_nb.capture.shared.shape_flops import flops_by_inputs
 from mtprof_nb.capture.shared.thread_names import name_of_native_thread
@@ -54,7 +55,8 @@ def build_trace(raw: Mapping[str, Any], torch: Any, request: Request, ended: End
     """The trace of one window, from the recorder's columns and tables."""
     columns = {**raw, **{name: np.frombuffer(raw[name], dtype) for name, dtype in _TYPES.items()}}
     recorded = request.recorded
-    stacks = read_stacks(columns) if recorded.with_stack or recorded.with_modules else None
+    objects = LivingObjects(torch)
+    stacks = read_stacks(columns, objects) if recorded.with_stack or recorded.with_modules else None
     events = _host_events(columns, ended, request.clock.offset_ns)
     in_module = None if stacks is None else stacks.is_in_module[columns["stack"]]
     links = link(events, lambda rows: columns["forward_thread"][rows], ended.counters, in_module=in_module)
@@ -62,7 +64,7 @@ def build_trace(raw: Mapping[str, Any], torch: Any, request: Request, ended: End
     if recorded.record_shapes or recorded.with_flops:
         made |= _inputs(made, columns, torch, request)
     if recorded.record_shapes:
-        made |= _parameters(made, events, columns, torch) | _devices_of_inputs(made, columns, torch)
+        made |= _parameters(made, events, columns, objects) | _devices_of_inputs(made, columns, torch)
     if len(columns["extras"]):
         found: Columns = {"extra": columns["extra"], "extras": tuple(columns["extras"])}
         made |= found | device_facts(made | found)
@@ -148,13 +150,13 @@ def _inputs(made: Columns, columns: Columns, torch: Any, request: Request) -> Co
     return found
 
 
-def _parameters(made: Columns, events: HostEvents, columns: Columns, torch: Any) -> Columns:
+def _parameters(made: Columns, events: HostEvents, columns: Columns, objects: LivingObjects) -> Columns:
     rows = np.flatnonzero((made["phase"] == OPTIMIZER) & (made["kind"] == OP))
     rows = rows[np.argsort(made["track"][rows], kind="stable")]
     parameter = np.full(len(events), -1, np.int32)
     if not len(rows):
         return {"parameter": parameter}
-    owners = parameter_owners(torch)
+    owners = parameter_owners(objects)
     known = [parameter_of(addresses, owners) for addresses in columns["address_lists"]]
     own = np.array([*known, None], object)[columns["addresses"][rows]]
     ops = ThreadIntervals(events.start_ns[rows], events.end_ns[rows], made["track"][rows])

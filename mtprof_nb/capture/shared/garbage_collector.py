@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+from functools import cached_property
 from types import FrameType
 from typing import Any
 
@@ -34,3 +35,24 @@ def living(*bases: type) -> list[list[Any]]:
         if (things := home[kind]) is not None:
             things.append(thing)
     return found
+
+
+class LivingObjects:
+    """Modules and optimizers of PyTorch that exist. Python's objects are searched once, when either is asked for."""
+
+    def __init__(self, torch: Any) -> None:
+        self.torch = torch
+
+    @property
+    def modules(self) -> list[Any]:
+        """Instances of `torch.nn.Module`."""
+        return self._found[0]
+
+    @property
+    def optimizers(self) -> list[Any]:
+        """Instances of `torch.optim.Optimizer`."""
+        return self._found[1]
+
+    @cached_property
+    def _found(self) -> list[list[Any]]:
+        return living(self.torch.nn.Module, self.torch.optim.Optimizer)

@@ -7,22 +7,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from mtprof_nb.building.called_modules import CalledModule, paths_by_callers
-from mtprof_nb.capture.shared.garbage_collector import living
+from mtprof_nb.capture.shared.garbage_collector import LivingObjects
 
 
-def paths_of_modules(called: Sequence[CalledModule]) -> list[str]:
+def paths_of_modules(called: Sequence[CalledModule], found: LivingObjects | None = None) -> list[str]:
     """A path such as `Net.encoder.0` for each module.
 
     Of a module that is gone, only class and caller are known: `Net.Linear`, or `Net.Linear_0` and `Net.Linear_1` where
     the caller called several.
     """
-    return paths_by_callers(called, _paths_of_living(called))
-
-
-def _paths_of_living(called: Sequence[CalledModule]) -> dict[int, str]:
-    """Paths of the modules that still exist, by address."""
     torch = sys.modules.get("torch")
-    alive = {id(module): module for module in living(torch.nn.Module)[0]} if torch is not None and called else {}
+    if found is None and torch is not None:
+        found = LivingObjects(torch)
+    return paths_by_callers(called, _paths_of_living(called, found) if found is not None and called else {})
+
+
+def _paths_of_living(called: Sequence[CalledModule], found: LivingObjects) -> dict[int, str]:
+    """Paths of the modules that still exist, by address."""
+    alive = {id(module): module for module in found.modules}
     modules = {
         address: module
         for address, name, _ in called

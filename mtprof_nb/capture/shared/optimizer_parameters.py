@@ -10,7 +10,7 @@ import numpy as np
 
 from mtprof_nb.building.interning import intern
 from mtprof_nb.building.thread_intervals import ThreadIntervals
-from mtprof_nb.capture.shared.garbage_collector import living
+from mtprof_nb.capture.shared.garbage_collector import LivingObjects
 from mtprof_nb.model.trace import Int32
 
 #: Addresses of the tensors of one op: a group for each input that is a tensor or a list of them.
@@ -53,14 +53,13 @@ def _between(known: list[str | None]) -> list[str | None]:
     return filled
 
 
-def parameter_owners(torch: Any) -> dict[int, str]:
+def parameter_owners(found: LivingObjects) -> dict[int, str]:
     """The parameter that each block of living memory belongs to, by its address: its own, or the state kept for it."""
-    modules, optimizers = living(torch.nn.Module, torch.optim.Optimizer)
-    names = _names(modules)
+    names = _names(found.modules)
     owners: dict[int, str] = {}
-    for optimizer in optimizers:
+    for optimizer in found.optimizers:
         with suppress(Exception):  # any object of the process: half made, or with methods of its own that fail
-            owners |= _owned(optimizer, names, torch)
+            owners |= _owned(optimizer, names, found.torch)
     return owners
 
 
