@@ -17,6 +17,7 @@ from mtprof_nb.model.trace import Trace
 RULE_MODULES = (
     *("double_precision", "to_and_fro", "waiting_for_input", "gradients_for_nothing", "one_by_one"),
     *("loop_over_elements", "python_bound", "dear_backward"),
+    *("device_idle", "pageable_copies", "exposed_communication"),
 )
 for _module in RULE_MODULES:
     import_module(f"mtprof_nb.advice.rules.{_module}")

@@ -127,3 +127,54 @@ def test_a_loop_over_elements_takes_one_index_after_the_other() -> None:
     assert advise(_loop(list(range(31)))) == ()
     assert advise(_loop([0] * 40)) == ()
     assert advise(_loop([7 * at % 64 for at in range(40)])) == ()
+
+
+def _kernels(count: int, length: int, gap: int, kind: str = "kernel", name: str = "gemm") -> list[Row]:
+    """Kernels in milliseconds with gaps between them, each launched right before it starts."""
+    rows = []
+    for at in range(count):
+        start = at * (length + gap) * MS + MS
+        rows += [
+            event("cudaLaunchKernel", start - 1_000, start - 500, kind="runtime"),
+            event(name, start, start + length * MS, kind=kind, device="CUDA", thread=7, launch=2 * at),
+        ]
+    return rows
+
+
+def test_a_device_waits_for_the_host_from_thirty_percent_of_its_span_on() -> None:
+    finding = _only(make_trace(_kernels(51, 1, 1)))
+
+    assert finding.rule == "device_waits_for_host"
+    assert finding.at_most_ns == 50 * MS
+    assert advise(make_trace(_kernels(49, 1, 1))) == ()
+    assert advise(make_trace(_kernels(51, 3, 1))) == ()
+
+
+def test_a_device_that_waits_for_input_does_not_wait_for_launches() -> None:
+    waits = event("enumerate(DataLoader)#_SingleProcess", 0, 40 * MS, kind="scope", thread=2)
+
+    assert _only(make_trace([*_kernels(51, 1, 1), waits])).rule == "waits_for_input"
+
+
+def test_copies_count_that_come_from_pageable_memory() -> None:
+    rows = [event("aten::mm", 0, 100 * MS)]
+    pageable = _kernels(2, 10, 0, "copy", "Memcpy HtoD (Pageable -> Device)")
+    pinned = _kernels(2, 10, 0, "copy", "Memcpy HtoD (Pinned -> Device)")
+
+    finding = _only(make_trace([*pageable, *rows]))
+
+    assert finding.rule == "pageable_copies"
+    assert finding.at_most_ns == 20 * MS
+    assert advise(make_trace([*pinned, *rows])) == ()
+
+
+def test_communication_counts_while_nothing_is_computed() -> None:
+    reduce = event("ncclKernel", 50 * MS, 70 * MS, kind="collective", device="CUDA", thread=8)
+    alone = event("gemm", 0, 60 * MS, kind="kernel", device="CUDA", thread=7)
+    beside = event("gemm", 0, 100 * MS, kind="kernel", device="CUDA", thread=7)
+
+    finding = _only(make_trace([alone, reduce]))
+
+    assert finding.rule == "exposed_communication"
+    assert finding.at_most_ns == 10 * MS
+    assert advise(make_trace([beside, reduce])) == ()

@@ -16,7 +16,7 @@ from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static import static_page as static
 from mtprof_nb.views.static.svg import round_ticks, stacks_svg, timeline_svg
 
-HARMLESS = {"div", "span", "b", "table", "thead", "tbody", "tr", "th", "td", "img"}
+HARMLESS = {"section", "div", "span", "b", "table", "thead", "tbody", "tr", "th", "td", "img"}
 HARMLESS_IN_PICTURES = {f"{{http://www.w3.org/2000/svg}}{tag}" for tag in ("svg", "g", "rect", "text")}
 IMAGE = re.compile(r'<img [^>]*src="data:image/svg\+xml;base64,([^"]*)">')
 

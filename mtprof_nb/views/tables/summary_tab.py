@@ -104,7 +104,7 @@ def summary_html(trace: Trace) -> str:
     """The sentence and the findings as HTML that needs no script; "" without events."""
     sentence = where_time_went(trace)
     findings = "".join(map(_finding_html, advise(trace)))
-    return (f"<div><b>{escaped(sentence)}</b></div>" if sentence else "") + findings
+    return f"<section><div><b>{escaped(sentence)}</b></div>{findings}</section>" if sentence else ""
 
 
 def _finding_html(finding: Finding) -> str:
