@@ -14,6 +14,7 @@ from mtprof_nb.model.intervals import (
     nest_intervals,
     nest_one_by_one,
     nest_whole_columns,
+    range_minima,
 )
 
 
@@ -54,6 +55,24 @@ def test_the_innermost_open_interval_is_found_after_its_children_closed():
     parents, _ = nest_intervals(starts, ends)
     times = np.array([-1, 5, 13, 17, 30, 40, 59, 60, 100])
     assert innermost(starts, ends, parents, times).tolist() == [-1, 0, 2, 1, 0, 3, 3, 0, -1]
+
+
+@given(st.integers(1, 200), st.lists(st.integers(-2, 420), max_size=10))
+def test_the_innermost_open_interval_is_found_in_very_deep_nesting(depth, times):
+    starts, ends = sorted_intervals([(level, 2 * depth - level) for level in range(depth)])
+    parents, _ = nest_intervals(starts, ends)
+    expected = [
+        max((level for level in range(depth) if starts[level] <= time < ends[level]), default=-1) for time in times
+    ]
+    assert innermost(starts, ends, parents, np.array(times, np.int64)).tolist() == expected
+
+
+@given(st.lists(st.integers(-9, 9), max_size=40), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40))))
+def test_the_least_value_of_any_range_is_found(values, ranges):
+    ranges = [(min(first, len(values)), min(first + length, len(values))) for first, length in ranges]
+    first, last = np.array(ranges, np.int64).reshape(-1, 2).T
+    expected = [min(values[a:b], default=2**63 - 1) for a, b in ranges]
+    assert range_minima(np.array(values, np.int64), first, last).tolist() == expected
 
 
 def test_an_instant_lies_in_what_starts_with_it_and_not_in_what_ends_with_it():

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from mtprof_nb.model.intervals import by_thread, covered, crossing, innermost, nest_intervals
+from mtprof_nb.model.intervals import by_thread, covered, crossing, innermost, nest_intervals, runs_of_equal
 from mtprof_nb.model.trace import Bool, Int32, Int64
+
+#: For so many threads it is faster to look for each one than to sort.
+_FEW = 16
 
 
 @dataclass(frozen=True)
@@ -25,11 +29,19 @@ class ThreadIntervals:
         """The rows of `mask`, for each thread that has some, sorted by start, the longer first."""
         return [rows for rows, _, _ in by_thread(np.flatnonzero(mask), self.thread, self.start, self.end)]
 
+    def _beside(self, outers: list[Int64], threads: Int32) -> Iterator[tuple[Int64, Int64]]:
+        """For each of `outers`, rows of one thread each, the positions of that thread in `threads`."""
+        if len(outers) <= _FEW:
+            yield from ((outer, np.flatnonzero(threads == self.thread[outer[0]])) for outer in outers)
+            return
+        here_of = {int(threads[run[0]]): run for run in runs_of_equal(threads)}
+        nothing = np.empty(0, np.int64)
+        yield from ((outer, here_of.get(int(self.thread[outer[0]]), nothing)) for outer in outers)
+
     def inside(self, mask: Bool) -> Bool:
         """Whether each row started while a row of `mask` was running (a row of `mask` counts itself)."""
         found = mask.copy()
-        for outer in self.by_thread(mask):
-            here = np.flatnonzero(self.thread == self.thread[outer[0]])
+        for outer, here in self._beside(self.by_thread(mask), self.thread):
             found[here] |= covered(self.start[outer], self.end[outer], self.start[here])
         return found
 
@@ -40,8 +52,7 @@ class ThreadIntervals:
     def running(self, mask: Bool, threads: Int32, times: Int64) -> Int64:
         """The last-starting row of `mask` that was running at each of `times` on the thread beside it, or -1."""
         found = np.full(len(times), -1, np.int64)
-        for outer in self.by_thread(mask):
-            here = np.flatnonzero(threads == self.thread[outer[0]])
+        for outer, here in self._beside(self.by_thread(mask), threads):
             start, end = self.start[outer], self.end[outer]
             position = innermost(start, end, nest_intervals(start, end)[0], times[here])
             found[here] = np.where(position >= 0, outer[position], -1)

@@ -20,6 +20,8 @@ ELEMENT_BYTES = {
     **dict.fromkeys(("long", "double", "complexfloat", "long int", "c10::complex<float>"), 8),
     **dict.fromkeys(("complexdouble", "c10::complex<double>"), 16),
 }
+#: Larger numbers are no sizes, whatever a file says.
+_MOST = 2**58
 #: Keys of the metadata that facts are read from.
 _FACTS = frozenset(
     {"Collective name", "Process Group Name", "Group size", "dtype", "In msg nelems", "Out msg nelems", "bytes"}
@@ -84,4 +86,5 @@ def _parsed(text: Any) -> Any:
 
 
 def _number(value: Any) -> int:
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else -1
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST
+    return int(value) if is_number else -1

@@ -9,6 +9,10 @@ import numpy as np
 
 from mtprof_nb.model.schema import Bool, Int32, Int64
 
+#: So many steps from an interval to the one around it are made one by one.
+_STEPS = 64
+_MOST_DOUBLINGS = 64
+
 
 def order_of(start_ns: Int64, duration_ns: Int64) -> Int64 | None:
     """Positions of intervals by start, the longer first, as a `Trace` promises; None if they are in that order."""
@@ -34,10 +38,30 @@ def innermost(starts: Int64, ends: Int64, parents: Int64, times: Int64) -> Int64
         return np.full(len(times), -1, np.int64)
     found = np.searchsorted(starts, times, side="right") - 1
     late = np.flatnonzero(found >= 0)
-    while len(late):
+    for _ in range(_STEPS):
         late = late[(ends[found[late]] <= times[late]) & (starts[found[late]] < times[late])]
         found[late] = parents[found[late]]
         late = late[found[late] >= 0]
+        if not len(late):
+            return found
+    return _climbed(starts, ends, parents, times, found, late)
+
+
+def _climbed(starts: Int64, ends: Int64, parents: Int64, times: Int64, found: Int64, late: Int64) -> Int64:
+    """`found` with the rows `late` at the nearest interval around each that is open, for intervals nested very deeply.
+
+    Ancestors end later and later: doubling the step from one to the next finds the first open one.
+    """
+    jumps = [parents]
+    while (jumps[-1] >= 0).any() and len(jumps) < _MOST_DOUBLINGS:
+        above = jumps[-1]
+        jumps.append(np.where(above >= 0, above[above], -1))
+    late = late[(ends[found[late]] <= times[late]) & (starts[found[late]] < times[late])]
+    for above in reversed(jumps):
+        there = above[found[late]]
+        closed = (there >= 0) & (ends[there] <= times[late])
+        found[late[closed]] = there[closed]
+    found[late] = parents[found[late]]
     return found
 
 
@@ -79,16 +103,27 @@ def covered_length(starts: Int64, ends: Int64) -> int:
 
 def crossing(starts: Int64, ends: Int64) -> Bool:
     """Which of the intervals, sorted by start, the longer first, overlap another one and neither holds the other."""
-    found = np.zeros(len(starts), np.bool_)
     if nest_whole_columns(starts, ends) is not None:
-        return found
-    open_rows: list[int] = []
-    for row in range(len(starts)):
-        open_rows = [other for other in open_rows if ends[other] > starts[row]]
-        crossed = [other for other in open_rows if ends[other] < ends[row]]
-        found[crossed] = True
-        found[row] |= bool(crossed)
-        open_rows.append(row)
+        return np.zeros(len(starts), np.bool_)
+    # One that begins inside an interval and ends behind it; one that ends inside it and begins before it.
+    first, last = np.searchsorted(starts, starts, "right"), np.searchsorted(starts, ends, "left")
+    found = -range_minima(-ends, first, last) > ends
+    by_end = np.argsort(ends, kind="stable")
+    first, last = np.searchsorted(ends[by_end], starts, "right"), np.searchsorted(ends[by_end], ends, "left")
+    return found | (range_minima(starts[by_end], first, last) < starts)
+
+
+def range_minima(values: Int64, first: Int64, last: Int64) -> Int64:
+    """The least of `values` from each of `first` on, before each of `last`; the largest integer for an empty range."""
+    found = np.full(len(first), np.iinfo(np.int64).max)
+    length, power = last - first, 1
+    minima = values
+    while len(minima):
+        # Minima of `power` values each: two of them, which may overlap, cover every range of this length.
+        rows = np.flatnonzero((length >= power) & (length < 2 * power))
+        found[rows] = np.minimum(minima[first[rows]], minima[last[rows] - power])
+        minima = np.minimum(minima[:-power], minima[power:])
+        power *= 2
     return found
 
 

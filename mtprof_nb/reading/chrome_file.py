@@ -60,11 +60,11 @@ def _notes(stream: EventStream, source: TextSource) -> list[str]:
     elif stream.is_bare_list and not stream.is_closed:
         notes.append("The list of events has no end: the file may be cut.")
     if stream.odd:
-        notes.append(f"{_count(stream.odd, 'event')} not valid as JSON, read as meant.")
+        notes.append(f"Events that are not quite JSON, read as they are meant: {stream.odd:,}.")
     if stream.no_events:
-        notes.append(f"{_count(stream.no_events, 'number or text')} in the list of events ignored.")
+        notes.append(f"Entries of the list that are no events, left out: {stream.no_events:,}.")
     if stream.trailing:
-        notes.append(f"{_count(stream.trailing, 'character')} behind the end of the trace ignored.")
+        notes.append(f"Characters behind the end of the trace, left out: {stream.trailing:,}.")
     return notes
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mtprof_nb.model.schema import Bool, Int8
+from mtprof_nb.model.schema import Bool, Int8, Int64
 from mtprof_nb.model.trace import COLLECTIVE, COPY, DEVICE_SCOPE, KERNEL, RUNTIME, SET, SYNC
 from mtprof_nb.reading.assembly import kineto_kinds
+from mtprof_nb.reading.assembly.file_tracks import DeviceNumbers, Lane
 from mtprof_nb.reading.assembly.kineto_kinds import LEFT_OUT
 from mtprof_nb.reading.collected.collector import Collector
 from mtprof_nb.reading.collected.descriptions import Descriptions
@@ -17,11 +19,31 @@ from mtprof_nb.reading.collected.spans import Spans
 
 _HARDWARE, _COMMUNICATION, _RUNTIME, _OVERLAP = "Ascend Hardware", "HCCL", "CANN", "Overlap Analysis"
 _COMMUNICATIONS = (_COMMUNICATION, "Communication")
+_PROGRAM = "Python"
+_DEVICE_BITS = 31
 _NAMES = {_HARDWARE, _COMMUNICATION, _RUNTIME, _OVERLAP}
 #: Beginnings of names of tasks that move memory, and of tasks that wait.
 _COPIES, _SETS = ("MEMCPY", "SDMA", "Memcpy"), ("MEMSET", "Memset")
 _WAITS = ("EVENT_", "NOTIFY", "Notify", "Write Value", "CAPTURE_", "MODEL_", "PROFILER_")
 _TASKS_OF_COLLECTIVES = ("SDMA", "Write Value", "Notify Wait", "RDMASend", "Reduce_Inline", "Memcpy")
+
+
+def _device(pid: Int64) -> Int64:
+    """The index of a device: the last bits of the number that Ascend's profiler gives to a process."""
+    return pid & _DEVICE_BITS
+
+
+NUMBERS = DeviceNumbers("NPU", _device)
+
+
+def with_threads_of_program(lanes: Sequence[Lane], said: Descriptions) -> list[Lane]:
+    """The lanes, in which threads of the runtime are the threads of the program that they are."""
+    program = next((pid for pid, name in said.process_names.items() if name == _PROGRAM), None)
+    if program is None:
+        return list(lanes)
+    return [
+        (program, tid) if _is_key(pid) and said.process_names.get(pid) == _RUNTIME else (pid, tid) for pid, tid in lanes
+    ]
 
 
 def is_ascend(said: Descriptions) -> bool:

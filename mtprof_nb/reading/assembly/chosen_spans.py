@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.building.thread_intervals import ThreadIntervals
-from mtprof_nb.model.schema import Bool, Int8, Int32
+from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
 from mtprof_nb.model.trace import on_device
 from mtprof_nb.reading.assembly import ascend_kinds, kineto_kinds
 from mtprof_nb.reading.assembly.file_tracks import FileTracks, file_tracks, is_asleep
@@ -21,6 +21,9 @@ from mtprof_nb.reading.assembly.kineto_kinds import LEFT_OUT, OF_RECORDING
 from mtprof_nb.reading.collected.collector import Collector
 from mtprof_nb.reading.collected.descriptions import Descriptions, descriptions
 from mtprof_nb.reading.collected.spans import Spans, whole_spans
+
+#: Autograd's numbers are below this: a file may say otherwise.
+_MOST_NODES = 2**40
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,12 @@ class ChosenSpans:
         return np.array([track.process for track in self.tracks.tracks] or [0], np.int32)[self.tracks.track]
 
     @cached_property
+    def sequence_nr(self) -> Int64:
+        """Autograd's numbers, -1 where there is none, or none that can be right."""
+        number = self.spans["sequence_nr"]
+        return np.where((number >= 0) & (number < _MOST_NODES), number, -1)
+
+    @cached_property
     def host_tracks(self) -> Int32:
         """The track of the thread of each lane, -1 for a lane without events of the host."""
         found = np.full(len(self.collector.lanes) + 1, -1, np.int32)
@@ -82,10 +91,27 @@ def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) 
     kept = np.flatnonzero((kind != LEFT_OUT) & ~asleep)
     spans, kind = spans.take(kept), kind[kept]
     name, names = _names(collector, spans["name"])
-    device = "NPU" if is_ascend else kineto_kinds.device_name(collector.categories)
-    tracks = file_tracks(lanes, spans, kind, said, device)
+    if is_ascend:
+        lanes, numbers = ascend_kinds.with_threads_of_program(lanes, said), ascend_kinds.NUMBERS
+    else:
+        numbers = kineto_kinds.device_numbers(collector.categories, is_own="phase" in spans)
+    tracks = file_tracks(lanes, spans, kind, said, numbers)
+    tally["Threads and streams that share one track, for there are too many"] += tracks.too_many
     return ChosenSpans(
-        collector, document, path, said, spans, name, names, kind, tracks, device, is_ascend, window, label, tally
+        collector=collector,
+        document=document,
+        path=path,
+        said=said,
+        spans=spans,
+        name=name,
+        names=names,
+        kind=kind,
+        tracks=tracks,
+        device_name=numbers.device,
+        is_ascend=is_ascend,
+        window=window,
+        label=label,
+        tally=tally,
     )
 
 

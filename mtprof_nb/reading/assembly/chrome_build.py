@@ -57,7 +57,7 @@ def _events(file: ChosenSpans) -> Columns:
         "start_ns": file.spans["start_ns"],
         "duration_ns": file.spans["duration_ns"],
         "track": file.tracks.track,
-        "sequence_nr": np.maximum(file.spans["sequence_nr"], -1),
+        "sequence_nr": file.sequence_nr,
         "step": steps(file.spans["start_ns"], file.kind, file.name, file.names, file.process),
         **phase_columns(file),
     }

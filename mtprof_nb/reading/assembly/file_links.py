@@ -8,12 +8,15 @@ import numpy as np
 
 from mtprof_nb.building.autograd_nodes import NodeLinks, link
 from mtprof_nb.building.host_events import HostEvents
+from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.schema import Columns, Int32, Int64
 from mtprof_nb.model.trace import ENGINE_PREFIX
 from mtprof_nb.reading.collected.tables import GrowingColumns
 
 #: Flows from a forward op to the node that it made.
 FORWARD_FLOWS = ("fwdbwd", "forward_backward")
+#: Threads of forward passes that are looked for at most.
+_MOST_THREADS = 256
 
 
 def node_links(events: HostEvents, forward_thread: Int64, flows: Int32, tracks: Mapping[int, int]) -> NodeLinks:
@@ -42,15 +45,15 @@ def tracks_of_numbers(events: HostEvents, forward_thread: Int64, flows: Int32) -
     makers = np.flatnonzero(~is_node & (events.sequence_nr >= 0) & ~events.is_scope & ~events.is_python)
     nodes = np.flatnonzero(is_node & (events.sequence_nr >= 0) & (forward_thread > 0))
     found: dict[int, int] = {}
-    for number in np.unique(forward_thread[nodes]).tolist():
-        here = nodes[forward_thread[nodes] == number]
+    for run in runs_of_equal(forward_thread[nodes])[:_MOST_THREADS]:
+        here = nodes[run]
         linked = here[flows[here] >= 0]
         if len(linked):
             candidates = events.thread[flows[linked]]
         else:
             candidates = events.thread[makers[np.isin(events.sequence_nr[makers], events.sequence_nr[here])]]
         if len(candidates):
-            found[number] = int(np.bincount(candidates).argmax())
+            found[int(forward_thread[here[0]])] = int(np.bincount(candidates).argmax())
     return found
 
 

@@ -23,7 +23,8 @@ def allocations(records: GrowingColumns, track: Int32, made: Columns) -> Columns
     order = np.argsort(records.whole("at_ns"), kind="stable")
     facts = ("at_ns", "nbytes", "total", "address", "device_number", "device_index", "reserved")
     at_ns, nbytes, total, address, device_number, index, reserved = (records.whole(fact)[order] for fact in facts)
-    names = [_DEVICES.get(number, f"device type {number}") for number in np.unique(device_number).tolist()]
+    distinct, place = np.unique(device_number, return_inverse=True)
+    names = [_DEVICES.get(number, "other device") for number in distinct.tolist()]
     devices = tuple(dict.fromkeys((*made["devices"], *names)))
     device = np.array([devices.index(name) for name in names] or [0], np.int8)
     track = track[order]
@@ -37,7 +38,7 @@ def allocations(records: GrowingColumns, track: Int32, made: Columns) -> Columns
         address=address,
         event=owner.astype(np.int32),
         track=track,
-        device=device[np.unique(device_number, return_inverse=True)[1]],
+        device=device[place],
         device_index=np.where((index >= 0) & (index <= _MOST_INDEX), index, 0).astype(np.int8),
         reserved=reserved if (reserved > 0).any() else None,
     )

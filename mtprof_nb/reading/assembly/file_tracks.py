@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,17 +14,27 @@ from mtprof_nb.model.trace import OP, PYTHON, RUNTIME, SYNC, Process, Track, on_
 from mtprof_nb.reading.collected.descriptions import Descriptions
 from mtprof_nb.reading.collected.spans import Spans
 
+#: Process and thread as a file spells them: numbers or texts.
+Lane = tuple[Any, Any]
 #: Since 2026 Kineto draws the waits of a stream on a thread of their own, with this added to the stream's number.
 SYNC_OFFSET = 1_000_000
 _MOST_INDEX = 127
-#: The numbers of devices of several processes in the exports of this package: so many a process, from the first on.
-_FIRST_DEVICE, _DEVICES = 5_000_000, 1_000
+#: A file with more threads and streams, or processes, than these has the rest together on one track, in one process.
+_MOST_TRACKS, _MOST_PROCESSES = 10_000, 256
 _THREAD = re.compile(r"thread (-?\d+)(?: \((.*)\))?", re.IGNORECASE)
+
+
+class DeviceNumbers(NamedTuple):
+    """How a dialect numbers devices: their type, and index and process from the `pid` of an event on a device."""
+
+    device: str
+    index_of: Callable[[Int64], Int64] = lambda pid: pid
+    process_of: Callable[[Int64], Int64] | None = None
 
 
 @dataclass(frozen=True)
 class FileTracks:
-    """The track and process of each span, and the index of its device."""
+    """The track of each span and the index of its device; tracks and processes."""
 
     track: Int32
     tracks: tuple[Track, ...]
@@ -31,9 +42,11 @@ class FileTracks:
     processes: tuple[Process, ...]
     #: For each process, its number as the file spells it.
     pids: tuple[Any, ...]
+    #: How many threads and streams have no track of their own, because there are too many.
+    too_many: int
 
 
-def is_asleep(lanes: list[tuple[Any, Any]], spans: Spans, kind: Int8) -> Bool:
+def is_asleep(lanes: Sequence[Lane], spans: Spans, kind: Int8) -> Bool:
     """Python calls of threads that slept throughout: Kineto writes them to process 0 and thread 0."""
     nowhere: Bool = np.array([lane == (0, 0) for lane in lanes] or [False], np.bool_)[spans["lane"]]
     has_ops = (nowhere & (kind == OP)).any()
@@ -41,59 +54,85 @@ def is_asleep(lanes: list[tuple[Any, Any]], spans: Spans, kind: Int8) -> Bool:
     return asleep
 
 
-def file_tracks(lanes: list[tuple[Any, Any]], spans: Spans, kind: Int8, said: Descriptions, device: str) -> FileTracks:
+def file_tracks(
+    lanes: Sequence[Lane], spans: Spans, kind: Int8, said: Descriptions, numbers: DeviceNumbers
+) -> FileTracks:
     """A track for each thread, and for each stream of a device of each process."""
     lane, runs_on_device = spans["lane"], on_device(kind)
-    pids = tuple(dict.fromkeys(lanes[number][0] for number in _in_order(lane[~runs_on_device]))) or (0,)
-    processes = tuple(Process(_whole(pid, 0), label=pid if isinstance(pid, str) else "") for pid in pids)
-    tracks: dict[Track, int] = {}
+    on_host = lane[~runs_on_device]
+    process_of = _processes([lanes[number][0] for number in _in_order(on_host)])
+    made = _Tracks()
     track = np.full(len(spans), -1, np.int32)
     of_lane = np.full(len(lanes) + 1, -1, np.int32)
-    for number in _in_order(lane[~runs_on_device]):
-        pid, tid = lanes[number]
-        name = _thread_name(said.thread_names.get((pid, tid), ""), said.process_names.get(pid, ""))
-        made = Track(_whole(tid, number), name or ("" if isinstance(tid, int) else str(tid)), process=pids.index(pid))
-        of_lane[number] = tracks.setdefault(made, len(tracks))
-    track[~runs_on_device] = of_lane[lane[~runs_on_device]]
-    index = np.zeros(len(spans), np.int64)
+    for number in _in_order(on_host):
+        of_lane[number] = made.position(_thread(lanes[number], number, process_of, said))
+    track[~runs_on_device] = of_lane[on_host]
     rows = np.flatnonzero(runs_on_device)
-    streams = _streams(lanes, spans, rows, kind)
-    if len(pids) > 1 and not streams[-1].any():
-        streams[-1][:] = _process_of_calls(lanes, lane[kind == RUNTIME], pids)
-    keys, first, place = np.unique(np.stack(streams), axis=1, return_index=True, return_inverse=True)
-    made_tracks = []
-    for (number, stream, syncs, process), row in zip(keys.T.tolist(), rows[first].tolist(), strict=True):
-        told = said.thread_names.get(lanes[lane[row]], "")
-        name = f"stream {stream}, syncs" if syncs else _stream_name(told, stream)
-        position = min(process, len(processes) - 1)
-        stream_track = Track(stream, name, "stream", position, f"{device}:{number}")
-        made_tracks.append(tracks.setdefault(stream_track, len(tracks)))
+    index = np.zeros(len(spans), np.int8)
     if len(rows):
-        track[rows], index[rows] = np.array(made_tracks, np.int32)[place.ravel()], streams[0]
-    return FileTracks(track, tuple(tracks), index.astype(np.int8), processes, pids)
+        calls = np.bincount([process_of[lanes[one][0]] for one in lane[kind == RUNTIME].tolist()] or [0])
+        streams = _Streams(lanes, spans, rows, kind, numbers, int(calls.argmax()))
+        track[rows], index[rows] = streams.tracks(made, said, len(set(process_of.values())) or 1), streams.index
+    pids = tuple({position: pid for pid, position in reversed(process_of.items())}.values())[::-1] or (0,)
+    processes = tuple(Process(_whole(pid, 0), label=pid if isinstance(pid, str) else "") for pid in pids)
+    return FileTracks(track, tuple(made.known), index, processes, pids, made.too_many)
 
 
-def _streams(lanes: list[tuple[Any, Any]], spans: Spans, rows: Int64, kind: Int8) -> list[Int64]:
-    """Device, stream, whether it is a track of waits, and the process of the spans at `rows`."""
-    lane = spans["lane"][rows]
-    pid = np.array([_whole(one, 0) for one, _ in lanes] or [0], np.int64)[lane]
-    tid = np.array([_whole(one, 0) for _, one in lanes] or [0], np.int64)[lane]
-    device, stream = spans["device"][rows], spans["stream"][rows]
-    has_own = pid >= _FIRST_DEVICE
-    process = np.where(has_own, (pid - _FIRST_DEVICE) // _DEVICES, 0)
-    of_pid = np.where(has_own, (pid - _FIRST_DEVICE) % _DEVICES, pid)
-    number = np.where(device >= 0, device, of_pid)
-    number = np.where((number >= 0) & (number <= _MOST_INDEX), number, 0)
-    syncs = (kind[rows] == SYNC) & (tid >= SYNC_OFFSET)
-    written = np.where(syncs, tid - SYNC_OFFSET, tid)
-    # Not every span has a stream in its `args`, and -1 there is also the stream of a whole device.
-    return [number, np.where(stream >= 0, stream, written), syncs.astype(np.int64), process]
+def _processes(pids: Sequence[Any]) -> dict[Any, int]:
+    """The position of each process, in order of appearance."""
+    return {pid: min(place, _MOST_PROCESSES - 1) for place, pid in enumerate(dict.fromkeys(pids))}
 
 
-def _process_of_calls(lanes: list[tuple[Any, Any]], of_calls: Int32, pids: tuple[Any, ...]) -> int:
-    """The process with the most calls of the device's runtime: a file has the devices of one process."""
-    counts = np.bincount([pids.index(lanes[lane][0]) for lane in of_calls.tolist()], minlength=len(pids))
-    return int(counts.argmax())
+class _Tracks:
+    """Tracks in order of appearance; the last position stands for all that are too many."""
+
+    def __init__(self) -> None:
+        self.known: dict[Track, int] = {}
+        self.too_many = 0
+
+    def position(self, track: Track) -> int:
+        if track not in self.known and len(self.known) >= _MOST_TRACKS - 1:
+            self.too_many += 1
+            track = Track(-1, "all other threads and streams", track.kind, 0, track.device)
+        return self.known.setdefault(track, len(self.known))
+
+
+def _thread(lane: Lane, number: int, process_of: dict[Any, int], said: Descriptions) -> Track:
+    pid, tid = lane
+    name = _thread_name(said.thread_names.get(lane, ""), said.process_names.get(pid, ""))
+    return Track(_whole(tid, number), name or ("" if isinstance(tid, int) else str(tid)), process=process_of[pid])
+
+
+class _Streams:
+    """Devices and streams of the spans at `rows`; `process` is the process of devices that do not tell theirs."""
+
+    def __init__(
+        self, lanes: Sequence[Lane], spans: Spans, rows: Int64, kind: Int8, numbers: DeviceNumbers, process: int
+    ) -> None:
+        self._lanes, self._lane, self._device = lanes, spans["lane"][rows], numbers.device
+        pid, tid = (np.array([_whole(one[part], 0) for one in lanes] or [0], np.int64)[self._lane] for part in range(2))
+        device, stream = spans["device"][rows], spans["stream"][rows]
+        index = np.where(device >= 0, device, numbers.index_of(pid))
+        self.index: Int8 = np.where((index >= 0) & (index <= _MOST_INDEX), index, 0).astype(np.int8)
+        self._process = np.full(len(rows), process, np.int64) if numbers.process_of is None else numbers.process_of(pid)
+        self._is_sync = (kind[rows] == SYNC) & (tid >= SYNC_OFFSET)
+        # Not every span has a stream in its `args`, and -1 there is also the stream of a whole device.
+        self._stream = np.where(stream >= 0, stream, np.where(self._is_sync, tid - SYNC_OFFSET, tid))
+
+    def tracks(self, made: _Tracks, said: Descriptions, processes: int) -> Int32:
+        """The track of each span."""
+        columns = (self._lane, self.index, self._process, self._is_sync, self._stream)
+        found: dict[tuple[int, ...], int] = {}
+        positions = []
+        for key in zip(*(column.tolist() for column in columns), strict=True):
+            if key not in found:
+                lane, index, process, is_sync, stream = key
+                told = said.thread_names.get(self._lanes[lane], "")
+                name = f"stream {stream}, syncs" if is_sync else _stream_name(told, stream)
+                owner = process if 0 <= process < processes else 0
+                found[key] = made.position(Track(stream, name, "stream", owner, f"{self._device}:{index}"))
+            positions.append(found[key])
+        return np.array(positions, np.int32)
 
 
 def _in_order(lanes: Int32) -> list[int]:

@@ -46,7 +46,8 @@ def _numbered(tracks: tuple[Track, ...], numbers: Mapping[int, int]) -> tuple[Tr
 def _spread(file: ChosenSpans, rows: Int32, positions: Int32) -> Int32:
     """Positions among the host's events as rows of the file."""
     found = np.full(len(file), -1, np.int32)
-    found[rows] = np.where(positions >= 0, rows[positions], -1) if len(rows) else found
+    if len(rows):
+        found[rows] = np.where(positions >= 0, rows[positions], -1)
     return found
 
 
@@ -60,7 +61,7 @@ def _host_events(file: ChosenSpans, rows: Int32) -> HostEvents:
         duration_ns=file.spans["duration_ns"][rows],
         thread=file.tracks.track[rows],
         threads=tuple(track._replace(number=number) for number, track in enumerate(file.tracks.tracks)),
-        sequence_nr=np.maximum(file.spans["sequence_nr"][rows], -1),
+        sequence_nr=file.sequence_nr[rows],
         is_scope=file.kind[rows] == SCOPE,
         is_backward_node=is_node[file.name[rows]] & (file.kind[rows] == OP),
         is_async=file.spans["is_async"][rows] > 0,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from mtprof_nb.building.closures import OF_OPTIMIZER
 from mtprof_nb.building.phases import OF_LOADER
-from mtprof_nb.model.schema import Int8
+from mtprof_nb.model.schema import Int8, Int64
 from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, OP, PYTHON, RUNTIME, SCOPE, SET, STEP_PREFIX, SYNC
+from mtprof_nb.reading.assembly.file_tracks import DeviceNumbers
 from mtprof_nb.reading.collected.collector import Collector
 from mtprof_nb.reading.collected.descriptions import Descriptions
 from mtprof_nb.reading.collected.spans import Spans
@@ -50,8 +52,14 @@ _ENDINGS = {
     "_kernel": KERNEL,
     "_kernels": KERNEL,
 }
+#: So many notes at most name a category each.
+_MOST_TOLD = 12
 #: Processes of torch's older exporter, whose events have no category.
 _OLD_PROCESSES = {"CPU functions": OP, "CUDA functions": KERNEL}
+#: Types of devices by the beginnings of categories; all others are CUDA devices, as PyTorch calls those of AMD too.
+_DEVICES = {"xpu_": "XPU", "mtia_": "MTIA", "privateuse1_": "NPU", "hpu_": "HPU"}
+#: In exports of this package with several processes, devices have these numbers: so many a process, from the first on.
+_FIRST_DEVICE, _DEVICES_OF_PROCESS = 5_000_000, 1_000
 #: Names of scopes that older recordings have among the ops.
 _SCOPES = (STEP_PREFIX, OF_OPTIMIZER, OF_LOADER, "nccl:", "gloo:")
 
@@ -69,12 +77,14 @@ def kinds(collector: Collector, spans: Spans, said: Descriptions, tally: Counter
     known = [kind_of_category(category) for category in collector.categories]
     of_category = [SCOPE if kind is None else kind for kind in known]
     found: Int8 = np.array(of_category, np.int8)[spans["category"]]
+    counts = np.bincount(spans["category"], minlength=len(known)).tolist()
     for number, (category, kind) in enumerate(zip(collector.categories, known, strict=True)):
-        here = np.flatnonzero(spans["category"] == number) if kind is None else ()
-        if len(here) and category in ("", None):
+        if kind is None and category in ("", None):
+            here = np.flatnonzero(spans["category"] == number)
             found[here] = _without_category(collector, spans["lane"][here])
-        elif len(here):
-            tally[f"Events of the unknown category {str(category)[:40]!r}, shown as scopes"] += len(here)
+        elif kind is None and counts[number]:
+            what = f"the unknown category {str(category)[:40]!r}" if len(tally) < _MOST_TOLD else "more categories"
+            tally[f"Events of {what}, shown as scopes"] += counts[number]
     is_scope = [isinstance(name, str) and name.startswith(_SCOPES) for name in collector.names]
     found[(found == OP) & np.array(is_scope, np.bool_)[spans["name"]]] = SCOPE
     return found
@@ -87,8 +97,17 @@ def _without_category(collector: Collector, lanes: Any) -> Int8:
     return found
 
 
-def device_name(categories: Any) -> str:
-    """The type of device that the events of a file ran on."""
+def device_numbers(categories: Iterable[Any], *, is_own: bool) -> DeviceNumbers:
+    """The type of device that the events of a file ran on, and how devices are numbered."""
     names = [str(category).lower() for category in categories]
-    prefixes = {"xpu_": "XPU", "mtia_": "MTIA", "privateuse1_": "NPU", "hpu_": "HPU"}
-    return next((device for begin, device in prefixes.items() if any(name.startswith(begin) for name in names)), "CUDA")
+    found = [device for begin, device in _DEVICES.items() if any(name.startswith(begin) for name in names)]
+    device = found[0] if found else "CUDA"
+    return DeviceNumbers(device, _own_index, _own_process) if is_own else DeviceNumbers(device)
+
+
+def _own_index(pid: Int64) -> Int64:
+    return np.where(pid >= _FIRST_DEVICE, (pid - _FIRST_DEVICE) % _DEVICES_OF_PROCESS, pid)
+
+
+def _own_process(pid: Int64) -> Int64:
+    return np.where(pid >= _FIRST_DEVICE, (pid - _FIRST_DEVICE) // _DEVICES_OF_PROCESS, 0)

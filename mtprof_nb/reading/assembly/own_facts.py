@@ -13,6 +13,8 @@ from mtprof_nb.model.trace import PHASES, SourceLine
 from mtprof_nb.reading.assembly.chosen_spans import ChosenSpans
 
 _LONGEST_LINE = 9
+#: A position in the table of device types has 8 bits.
+_MOST_DEVICES = 100
 
 
 def columns(file: ChosenSpans) -> Columns:
@@ -40,7 +42,7 @@ def device_types(file: ChosenSpans) -> tuple[Int32, tuple[str, ...]] | None:
         return None
     entries: dict[Any, int] = {"CPU": 0}
     found = _texts(file, "device_type", partial(_position, entries, _same))
-    return np.maximum(found, 0), tuple(entries)
+    return np.where((found >= 0) & (found < _MOST_DEVICES), found, 0), tuple(entries)[:_MOST_DEVICES]
 
 
 def _texts(file: ChosenSpans, fact: str, read: Callable[[str], int]) -> Int32:

@@ -90,4 +90,4 @@ def base_ns(document: Mapping[str, Any]) -> int:
         number = int(base)
     except (TypeError, ValueError, OverflowError):
         return 0
-    return number if abs(number) < 2**62 else 0
+    return number if abs(number) <= 2**61 else 0

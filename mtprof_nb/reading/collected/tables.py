@@ -16,6 +16,12 @@ _NEVER = object()
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
 
+def _hashable(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_hashable, value))
+    return value if isinstance(value, Hashable) else str(value)
+
+
 class Table(defaultdict[Any, int]):
     """Distinct values, numbered in the order in which they come."""
 
@@ -27,7 +33,7 @@ class Table(defaultdict[Any, int]):
         try:
             found = np.fromiter(map(self.__getitem__, values), np.int32, len(values))
         except TypeError:
-            found = np.array([self[value if isinstance(value, Hashable) else str(value)] for value in values], np.int32)
+            found = np.array([self[_hashable(value)] for value in values], np.int32)
         if absent in self:
             found[found == self[absent]] = -1
         return found
@@ -61,9 +67,10 @@ class GrowingColumns:
 def numbers(values: Sequence[Any]) -> Int64:
     """Integers of `values`; -1 for what is none, or does not fit in 64 bits."""
     try:
-        return np.array(values, np.int64)
+        found = np.array(values, np.int64)
     except (TypeError, ValueError, OverflowError):
-        return np.array([_number(value) for value in values], np.int64)
+        found = np.empty((0, 0), np.int64)
+    return found if found.ndim == 1 else np.array([_number(value) for value in values], np.int64)
 
 
 def _number(value: Any) -> int:

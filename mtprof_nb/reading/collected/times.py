@@ -8,13 +8,14 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mtprof_nb.model.schema import Bool, Int64
 
 #: Below this many microseconds a double distinguishes nanoseconds. Kineto's relative times are below.
 _EXACT = 2.0**43
-#: The largest number of microseconds that fits as nanoseconds.
-_LARGEST = (2**63 - 1) // 1000
+#: The largest number of microseconds: sums of three such times fit in 64 bits as nanoseconds.
+_LARGEST = 2**61 // 1000
 _DIGITS = re.compile(rb'"?\s*(-?)(\d+)(?:\.(\d*))?\s*"?')
 _HALF = 5
 
@@ -28,13 +29,10 @@ def to_ns(values: Sequence[Any], *, has_digits: bool) -> tuple[Int64, Bool | Non
 
     `NeedsDigitsError` where the digits would tell more, unless the caller says that there are no more.
     """
-    try:
-        found = np.array(values)
-    except (ValueError, OverflowError):
-        found = np.empty(0, object)
-    if found.dtype.kind == "i" and not (np.abs(found) > _LARGEST).any():
-        return found * 1000, None
-    if found.dtype.kind == "f" and np.isfinite(found).all():
+    kinds = set(map(type, values))
+    if kinds == {int} and min(values) >= -_LARGEST and max(values) <= _LARGEST:
+        return np.array(values, np.int64) * 1000, None
+    if kinds <= {int, float} and np.isfinite(found := _doubles(values)).all():
         if (np.abs(found) < _EXACT).all():
             # The fraction is exact: a product with the whole number is not.
             fraction, whole = np.modf(found)
@@ -44,6 +42,13 @@ def to_ns(values: Sequence[Any], *, has_digits: bool) -> tuple[Int64, Bool | Non
     each = [_one(value) for value in values]
     valid = np.array([ns is not None for ns in each], np.bool_)
     return np.array([ns or 0 for ns in each], np.int64), None if valid.all() else valid
+
+
+def _doubles(values: Sequence[Any]) -> npt.NDArray[np.float64]:
+    try:
+        return np.array(values, np.float64)
+    except OverflowError:  # an integer of hundreds of digits
+        return np.array([np.nan])
 
 
 def _one(value: Any) -> int | None:
