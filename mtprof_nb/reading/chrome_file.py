@@ -35,7 +35,7 @@ def read(
         msg = f"{path}: the file is JSON, but has no list `traceEvents`: load a trace that a profiler exported"
         raise LoadError(msg) from error
     except DamageError as error:
-        raise LoadError(_message(path, error.damage, source, collector.count)) from None
+        raise LoadError(_message(path, error.damage, source, collector.count + error.events_before)) from None
     return build(chosen_spans(collector, stream.document, path), _notes(stream, source))
 
 

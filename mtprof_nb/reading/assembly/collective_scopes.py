@@ -9,7 +9,7 @@ from mtprof_nb.model.trace import COLLECTIVE, SCOPE, Collective
 from mtprof_nb.reading.assembly.chosen_spans import ChosenSpans
 
 #: How the names of the scopes begin in which PyTorch starts a collective.
-_PREFIX = "nccl:"
+_PREFIXES = ("nccl:", "hccl:")
 
 
 def named_by_scopes(file: ChosenSpans, made: Columns) -> Columns:
@@ -17,7 +17,7 @@ def named_by_scopes(file: ChosenSpans, made: Columns) -> Columns:
     known = made.get("collective")
     collective = np.full(len(file), -1, np.int32) if known is None else known
     rows = np.flatnonzero((made["kind"] == COLLECTIVE) & (collective < 0) & (made["launch"] >= 0))
-    is_scope = np.array([name.startswith(_PREFIX) for name in file.names] or [False], np.bool_)[file.name]
+    is_scope = np.array([name.startswith(_PREFIXES) for name in file.names] or [False], np.bool_)[file.name]
     is_scope &= file.kind == SCOPE
     if not len(rows) or not is_scope.any():
         return {}
@@ -27,6 +27,6 @@ def named_by_scopes(file: ChosenSpans, made: Columns) -> Columns:
     found = collective.copy()
     for row, scope in zip(rows.tolist(), scopes.tolist(), strict=True):
         if scope >= 0:
-            name = file.names[file.name[scope]].removeprefix(_PREFIX)
+            name = file.names[file.name[scope]].partition(":")[2]
             found[row] = table.setdefault(Collective(name), len(table))
     return {"collective": found, "collectives": tuple(table)}

@@ -21,6 +21,8 @@ SYNC_OFFSET = 1_000_000
 _MOST_INDEX = 127
 #: A file with more threads and streams, or processes, than these has the rest together on one track, in one process.
 _MOST_TRACKS, _MOST_PROCESSES = 10_000, 256
+#: The track of a process without a number: time that the recorder took.
+_OVERHEAD = "profiler"
 _THREAD = re.compile(r"thread (-?\d+)(?: \((.*)\))?", re.IGNORECASE)
 
 
@@ -73,14 +75,19 @@ def file_tracks(
         calls = np.bincount([process_of[lanes[one][0]] for one in lane[kind == RUNTIME].tolist()] or [0])
         streams = _Streams(lanes, spans, rows, kind, numbers, int(calls.argmax()))
         track[rows], index[rows] = streams.tracks(made, said, len(set(process_of.values())) or 1), streams.index
-    pids = tuple({position: pid for pid, position in reversed(process_of.items())}.values())[::-1] or (0,)
+    first_of: dict[int, Any] = {}
+    for pid, position in process_of.items():
+        first_of.setdefault(position, pid)
+    pids = tuple(first_of.values()) or (0,)
     processes = tuple(Process(_whole(pid, 0), label=pid if isinstance(pid, str) else "") for pid in pids)
     return FileTracks(track, tuple(made.known), index, processes, pids, made.too_many)
 
 
 def _processes(pids: Sequence[Any]) -> dict[Any, int]:
-    """The position of each process, in order of appearance."""
-    return {pid: min(place, _MOST_PROCESSES - 1) for place, pid in enumerate(dict.fromkeys(pids))}
+    """The position of each process, in order of appearance. A negative number, of the recorder's overhead, is none."""
+    known = [pid for pid in dict.fromkeys(pids) if not _is_negative(pid)] or list(dict.fromkeys(pids))
+    found = {pid: min(place, _MOST_PROCESSES - 1) for place, pid in enumerate(known)}
+    return found | {pid: 0 for pid in pids if pid not in found}
 
 
 class _Tracks:
@@ -100,6 +107,7 @@ class _Tracks:
 def _thread(lane: Lane, number: int, process_of: dict[Any, int], said: Descriptions) -> Track:
     pid, tid = lane
     name = _thread_name(said.thread_names.get(lane, ""), said.process_names.get(pid, ""))
+    name = name or (_OVERHEAD if _is_negative(pid) else "")
     return Track(_whole(tid, number), name or ("" if isinstance(tid, int) else str(tid)), process=process_of[pid])
 
 
@@ -133,6 +141,10 @@ class _Streams:
                 found[key] = made.position(Track(stream, name, "stream", owner, f"{self._device}:{index}"))
             positions.append(found[key])
         return np.array(positions, np.int32)
+
+
+def _is_negative(pid: Any) -> bool:
+    return isinstance(pid, int) and pid < 0
 
 
 def _in_order(lanes: Int32) -> list[int]:

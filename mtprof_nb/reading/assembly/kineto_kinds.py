@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -37,6 +38,7 @@ _KINDS = {
     "memset": SET,
     "gpu_user_annotation": DEVICE_SCOPE,
     "cuda_event": SYNC,
+    "cuda_profiler_range": DEVICE_SCOPE,
     "mtia_ccp_events": KERNEL,
     "mtia_insight": DEVICE_SCOPE,
     "mtia_workloadd": DEVICE_SCOPE,
@@ -54,6 +56,11 @@ _ENDINGS = {
 }
 #: So many notes at most name a category each.
 _MOST_TOLD = 12
+#: Tasks of MTIA devices that are no kernels.
+_TASKS_OF_MTIA = {"dma_request": COPY, "event_record": SYNC, "event_wait": SYNC}
+#: A process that is a device, and kinds of events there: calls of the runtime stand for waiting.
+_DEVICE_LABEL = re.compile(r"(GPU|CUDA|MTIA|XPU|NPU|HPU) \d+")
+_ON_DEVICE = {RUNTIME: SYNC, SCOPE: DEVICE_SCOPE}
 #: Processes of torch's older exporter, whose events have no category.
 _OLD_PROCESSES = {"CPU functions": OP, "CUDA functions": KERNEL}
 #: Types of devices by the beginnings of categories; all others are CUDA devices, as PyTorch calls those of AMD too.
@@ -61,7 +68,7 @@ _DEVICES = {"xpu_": "XPU", "mtia_": "MTIA", "privateuse1_": "NPU", "hpu_": "HPU"
 #: In exports of this package with several processes, devices have these numbers: so many a process, from the first on.
 _FIRST_DEVICE, _DEVICES_OF_PROCESS = 5_000_000, 1_000
 #: Names of scopes that older recordings have among the ops.
-_SCOPES = (STEP_PREFIX, OF_OPTIMIZER, OF_LOADER, "nccl:", "gloo:")
+_SCOPES = (STEP_PREFIX, OF_OPTIMIZER, OF_LOADER, "nccl:", "gloo:", "hccl:")
 
 
 def kind_of_category(category: Any) -> int | None:
@@ -72,7 +79,7 @@ def kind_of_category(category: Any) -> int | None:
     return next((kind for ending, kind in _ENDINGS.items() if name.endswith(ending)), None)
 
 
-def kinds(collector: Collector, spans: Spans, said: Descriptions, tally: Counter[str]) -> Int8:  # noqa: ARG001 - as Ascend's
+def kinds(collector: Collector, spans: Spans, said: Descriptions, tally: Counter[str]) -> Int8:
     """The kind of each span, `LEFT_OUT` for spans of the recording itself. Unknown categories are scopes."""
     known = [kind_of_category(category) for category in collector.categories]
     of_category = [SCOPE if kind is None else kind for kind in known]
@@ -87,6 +94,14 @@ def kinds(collector: Collector, spans: Spans, said: Descriptions, tally: Counter
             tally[f"Events of {what}, shown as scopes"] += counts[number]
     is_scope = [isinstance(name, str) and name.startswith(_SCOPES) for name in collector.names]
     found[(found == OP) & np.array(is_scope, np.bool_)[spans["name"]]] = SCOPE
+    for name, kind in _TASKS_OF_MTIA.items():
+        if name in collector.names:
+            found[(found == KERNEL) & (spans["name"] == collector.names[name])] = kind
+    labels = {**said.process_names, **said.labels}
+    named = [_DEVICE_LABEL.fullmatch(labels.get(pid, "")) is not None for pid, _ in collector.lanes]
+    on_device = np.array(named or [False], np.bool_)[spans["lane"]]
+    for host, device in _ON_DEVICE.items():
+        found[(found == host) & on_device] = device
     return found
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from mtprof_nb.model.schema import Columns, Int8, Int32, Int64
+from mtprof_nb.model.schema import Bool, Columns, Int8, Int32, Int64
 from mtprof_nb.reading.collected.span_facts import FactReader
 from mtprof_nb.reading.collected.tables import GrowingColumns, Table
 from mtprof_nb.reading.collected.times import NeedsDigitsError, to_ns
@@ -67,45 +68,50 @@ class Collector:
 
     def _add(self, part: Part) -> None:
         spans = [event for event in part.events if event.ph in _SPANS]
-        try:
+        if spans:
             self._add_spans(part, spans)
-        except NeedsDigitsError:
-            self._stream.digits = True
-            self._add(part.with_digits())
-            return
         if len(spans) < len(part.events):
             self._add_others(part, [event for event in part.events if event.ph not in _SPANS])
         self.count += len(part.events)
 
     def _add_spans(self, part: Part, spans: list[Event]) -> None:
-        if not spans:
-            return
         spans, start_ns = self._timed(part, spans)
-        has_digits = self._stream.digits or not part.text
-        duration_ns, _ = to_ns([event.dur or 0 for event in spans], has_digits=has_digits)
-        names = [event.name for event in spans]
+        duration_ns, _ = self._ns(part, spans, "dur")
         columns = {
-            "name": self.names.positions(names),
+            "name": self.names.positions([event.name for event in spans]),
             "category": self.categories.positions([event.cat for event in spans]),
             "lane": self._lanes(spans),
             "start_ns": start_ns,
             "duration_ns": duration_ns,
         }
-        kinds = [event.ph for event in spans]
-        if kinds.count("X") < len(kinds):
+        if [event.ph for event in spans].count("X") < len(spans):
             columns |= self._beginnings(part, spans)
         self.spans.add(len(spans), columns | self._facts(part, spans, columns))
 
-    def _timed(self, part: Part, events: list[Event]) -> tuple[list[Event], Any]:
+    def _timed(self, part: Part, events: list[Event]) -> tuple[list[Event], Int64]:
         """The events with a valid time, and their times."""
-        has_digits = self._stream.digits or not part.text
-        ns, valid = to_ns([event.ts for event in events], has_digits=has_digits)
+        ns, valid = self._ns(part, events, "ts")
         if valid is None:
             return events, ns
         self.left_out["Events without a valid time, left out"] += int((~valid).sum())
         return [event for event, is_valid in zip(events, valid.tolist(), strict=True) if is_valid], ns[valid]
 
-    def _lanes(self, events: Sequence[Event]) -> Any:
+    def _ns(self, part: Part, events: Sequence[Event], member: str) -> tuple[Int64, Bool | None]:
+        """Times of some events of `part` as nanoseconds, and which are valid; no duration is 0."""
+        try:
+            return to_ns(_values(events, member), has_digits=self._stream.digits or not part.text)
+        except NeedsDigitsError:
+            self._stream.digits = True
+        digits = part.with_digits().events
+        return to_ns(_values([digits[row] for row in self._rows(part, events)], member), has_digits=True)
+
+    @staticmethod
+    def _rows(part: Part, events: Sequence[Event]) -> list[int]:
+        """The positions of some events in `part`."""
+        position = {id(event): number for number, event in enumerate(part.events)}
+        return [position[id(event)] for event in events]
+
+    def _lanes(self, events: Sequence[Event]) -> Int32:
         return self.lanes.positions([(event.pid, event.tid) for event in events])
 
     def _beginnings(self, part: Part, spans: Sequence[Event]) -> Columns:
@@ -120,8 +126,7 @@ class Collector:
 
     def _places(self, part: Part, events: Sequence[Event]) -> Int64:
         """Positions in the file of some events of `part`."""
-        position = {id(event): number for number, event in enumerate(part.events, self.count)}
-        return np.array([position[id(event)] for event in events], np.int64)
+        return np.array(self._rows(part, events), np.int64) + self.count
 
     def _facts(self, part: Part, spans: Sequence[Event], columns: Columns) -> Columns:
         """Columns of the members of `args`."""
@@ -205,6 +210,12 @@ class Collector:
 
 
 _GROUP_NAMES = ("device", "device call", "host", "host op", "host python")
+
+
+def _values(events: Sequence[Event], member: str) -> list[Any]:
+    """A member of each event; of a duration, 0 where it is missing."""
+    values = list(map(attrgetter(member), events))
+    return [value or 0 for value in values] if member == "dur" else values
 
 
 def _key(event: Event) -> tuple[str, str, str]:

@@ -39,6 +39,8 @@ class DamageError(Exception):
     def __init__(self, damage: Damage) -> None:
         super().__init__(damage)
         self.damage = damage
+        #: How many events were decoded before it, since the last ones that were given away.
+        self.events_before = 0
 
 
 def decoded(content: bytes) -> str:
@@ -68,7 +70,14 @@ class CarefulScan:
     def take(self, least: int) -> tuple[list[Event], bool]:
         """Events of at least `least` bytes of text, and whether the list has ended, by its bracket or with the file."""
         events: list[Event] = []
-        end = self.buffer.offset + least
+        try:
+            return events, self._take_into(events, self.buffer.offset + least)
+        except DamageError as error:
+            error.events_before = len(events)
+            raise
+
+    def _take_into(self, events: list[Event], end: int) -> bool:
+        """Add events up to byte `end` of the file at least; whether the list has ended."""
         text, position = decoded(self.buffer.content), 0
         while self.buffer.offset < end:
             position = _behind(_BETWEEN, text, position)
@@ -76,16 +85,17 @@ class CarefulScan:
                 self.buffer.drop(byte_length(text[:position]))
                 text, position = text[position:], 0
                 if not text and not self.buffer.more():
-                    return events, True
+                    return True
                 text = text or decoded(self.buffer.content)
             elif text[position] == "]":
                 self.buffer.drop(byte_length(text[:position]))
-                return events, True
+                return True
             else:
                 entry, text, position = self._entry(text, position)
                 if isinstance(entry, dict):
                     events.append(PlainEvent(entry))
-        return events, False
+        self.buffer.drop(byte_length(text[:position]))
+        return False
 
     def _drop(self, text: str, position: int) -> None:
         self.buffer.drop(byte_length(text[:position]))

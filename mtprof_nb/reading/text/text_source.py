@@ -14,13 +14,15 @@ Progress = Callable[[float], None]
 
 #: Bytes of text that are decoded at once: many, for speed, but few enough for the processor's cache.
 BLOCK = 1 << 20
+#: A file below this size is read in the thread that decodes it.
+_SMALL = 1 << 16
 _GZIP = b"\x1f\x8b"
 #: Text beyond this size may not be larger than so many times its compressed form. Traces reach 30 to 60.
 _UNCHECKED, _MOST_EXPANSION = 64 << 20, 250
 
 
 class TextSource:
-    """Blocks of the text of a file. The next block is read while the present one is in use."""
+    """Blocks of the text of a file."""
 
     def __init__(self, path: Path, progress: Progress | None = None) -> None:
         self._path = path
@@ -31,14 +33,12 @@ class TextSource:
 
     def blocks(self) -> Iterator[bytes]:
         """The text in blocks of `BLOCK` bytes or less."""
-        with self._path.open("rb") as file, ThreadPoolExecutor(1) as reader:
+        with self._path.open("rb") as file:
             is_compressed = file.read(2) == _GZIP
             file.seek(0)
             blocks = self._decompressed(file) if is_compressed else self._plain(file)
-            coming = reader.submit(next, blocks, b"")
-            while block := coming.result():
+            for block in blocks if self._size < _SMALL else _ahead(blocks):
                 done = file.tell() / max(self._size, 1)
-                coming = reader.submit(next, blocks, b"")
                 yield block
                 if self._progress is not None:
                     self._progress(min(done, 1.0))
@@ -75,3 +75,12 @@ class TextSource:
                 yield block
         if not stream.eof:
             self.broken_end = f"the compressed data end early, at byte {taken:,}"
+
+
+def _ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """The blocks, each read by another thread while the one before it is in use."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, blocks, b"")
+        while block := coming.result():
+            coming = reader.submit(next, blocks, b"")
+            yield block

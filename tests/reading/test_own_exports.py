@@ -1,0 +1,148 @@
+"""Chrome traces that this package wrote come back as far as the format can carry them."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from traces import event, make_trace
+
+import mtprof_nb as mtp
+from mtprof_nb.export import chrome_trace
+from mtprof_nb.model.merge import merge
+from mtprof_nb.model.schema import schema_of
+from mtprof_nb.model.trace import PYTHON, Trace
+from mtprof_nb.reading import read
+
+#: Columns that a Chrome trace has no place for.
+LOST = {"parameter", "is_python_backward", "line_stack"}
+
+
+def column(trace: Trace, name: str) -> list[Any] | None:
+    """A column, with the entries of its table in place of positions."""
+    values, about = getattr(trace, name), schema_of(Trace).columns[name]
+    if values is None:
+        return None
+    if not about.table:
+        return values.tolist()
+    if about.table in schema_of(Trace).records:
+        return [None if one < 0 else getattr(trace, about.table).stack(one) for one in values.tolist()]
+    if name == "track":
+        return [(track.title, *track[2:5]) for track in (trace.tracks[one] for one in values.tolist())]
+    beside = [getattr(trace, other) for other in schema_of(Trace).beside.get(about.table, ())]
+    tables = [getattr(trace, about.table), *(table for table in beside if table)]
+    return [None if one < 0 else tuple(table[one] for table in tables) for one in values.tolist()]
+
+
+def differences(written: Trace, loaded: Trace) -> list[str]:
+    """Names of the columns and fields that differ."""
+    columns = schema_of(Trace).columns.keys() - LOST
+    found = [name for name in columns if column(written, name) != column(loaded, name)]
+    single = ("began_ns", "ended_ns", "windows", "label", "trace_id", "dropped", "processes", "recorded")
+    return sorted(found + [name for name in single if getattr(written, name) != getattr(loaded, name)])
+
+
+def again(trace: Trace, folder: Path, name: str = "trace.json") -> Trace:
+    path = folder / name
+    chrome_trace.write(trace, path)
+    return read(path)
+
+
+def test_everything_that_a_chrome_trace_can_carry_comes_back(tmp_path: Path) -> None:
+    frames = [("model.py", 7, "forward"), ("a;b.py", 3, "main")]
+    facts: dict[str, Any] = {
+        "shapes": ((2, 3), ((4,), (5,)), ()),
+        "dtypes": ("float", "TensorList", "Scalar"),
+        "strides": ((3, 1), ((1,), (1,)), ()),
+        "values": ([None, None, 2.5], {"mode": "fast"}),
+        "overload": "Tensor",
+        "module": "Net.layers.0",
+        "line": ("cell.py", 4),
+        "flops": 24,
+        "sequence_nr": 7,
+    }
+    rows = [
+        event("aten::mm", 1_001, 5_003, stack=frames, memory=(0, 64), **facts),
+        event("crossed", 1_000, 9_000, kind="scope", stack=frames[1:], is_async=True, phase="other"),
+        event("plain", 5_100, 9_950, kind="scope", phase="other", thread=9),
+        event("overlapping", 4_000, 12_000, kind="scope", is_async=True, phase="other"),
+        event("cudaLaunchKernel", 2_000, 2_500, kind="runtime", launcher=0, extra={"cbid": "211"}),
+        event("MmBackward0", 9_100, 9_900, phase="backward", forward=0, sequence_nr=7, step=1, shapes=()),
+        event(
+            *("gemm", 3_000, 8_000),
+            kind="kernel",
+            device="CUDA",
+            device_index=1,
+            thread=7,
+            launcher=0,
+            launch=4,
+            extra={"grid": "[1, 2, 3]"},
+            phase="forward",
+        ),
+    ]
+    metadata = {"note": '"mine"', "distributedInfo": '{"rank": 3, "world_size": 4}'}
+    scalars = {"pid": 77, "rank": 3, "host": "node7", "metadata": metadata, "label": "run", "trace_id": "AB"}
+    trace = make_trace(rows, windows=((1_000, 12_000),), began_ns=1_000, ended_ns=12_000, **scalars)
+
+    loaded = again(trace, tmp_path)
+
+    assert differences(trace, loaded) == []
+    assert loaded.notes == ()
+
+
+def test_several_processes_with_devices_come_back(tmp_path: Path) -> None:
+    def process(rank: int) -> Trace:
+        rows = [
+            event("aten::mm", 1_000 + rank, 5_000, thread=10 + rank),
+            event("cudaLaunchKernel", 2_000 + rank, 2_500, kind="runtime", launcher=0, thread=10 + rank),
+            event(
+                "gemm",
+                3_000 + rank,
+                8_000,
+                kind="kernel",
+                device="CUDA",
+                device_index=rank,
+                thread=7,
+                launch=1,
+                launcher=0,
+            ),
+        ]
+        info = {"distributedInfo": f'{{"rank": {rank}}}'}
+        return make_trace(rows, pid=100 + rank, rank=rank, metadata=info, moved_bytes=None)
+
+    trace = merge([process(0), process(1)])
+
+    loaded = again(trace, tmp_path)
+
+    assert differences(trace, loaded) == ["windows"]
+
+
+@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+def test_a_recording_of_torch_comes_back(tmp_path: Path, hook: str) -> None:
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    flags = dict.fromkeys(
+        (one.name for one in fields(mtp.Trace.__dataclass_fields__["recorded"].default_factory)), True
+    )
+    with mtp.profile(hook=hook, **flags) as prof:
+        for _ in range(2):
+            with mtp.record_function("forward"):
+                loss = net(torch.ones(2, 4)).sum()
+            loss.backward()
+            optimizer.step()
+            prof.step()
+    prof.add_metadata("who", "me")
+
+    prof.export_chrome_trace(tmp_path / "trace.json.gz")
+    loaded = read(tmp_path / "trace.json.gz")
+
+    # Viewers cannot show a Python call that crosses a scope: the export leaves it out.
+    own, other = (trace.take(trace.kind != PYTHON) for trace in (prof.trace, loaded))
+    assert differences(own, other) == []
+    assert (own.allocations is None, len(own.allocations or ())) == (
+        other.allocations is None,
+        len(other.allocations or ()),
+    )
+    for name, values in (own.allocations.columns if own.allocations is not None else {}).items():
+        assert getattr(other.allocations, name).tolist() == values.tolist(), name

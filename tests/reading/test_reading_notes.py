@@ -1,0 +1,68 @@
+"""Notes on what of a file is not shown as it stands there, and reading with either decoder."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from chrome_files import facts, span, written
+
+from mtprof_nb.reading import read
+from mtprof_nb.reading.text.plain_json import PlainDecoder
+
+
+def test_what_is_not_understood_is_counted(tmp_path: Path) -> None:
+    events: list[dict[str, Any]] = [
+        span("aten::mm", 1, 5),
+        span("mystery", 7, 5, "brand_new"),
+        span("broken", 9, -5),
+        span("timeless", "soon", 5),
+        {"ph": "C", "name": "power", "pid": 1, "ts": 3, "args": {"W": 1}},
+        {"ph": "i", "name": "flash", "pid": 1, "tid": 1, "ts": 3},
+        {"ph": "Z", "name": "?", "pid": 1, "tid": 1, "ts": 3},
+        span("odd", 20, 5) | {"args": [1, 2]},
+    ]
+
+    trace = read(written(tmp_path, events))
+
+    assert facts(trace, "kind", "duration_ns") == [
+        ("aten::mm", "op", 5_000),
+        ("mystery", "scope", 5_000),
+        ("broken", "op", 0),
+        ("odd", "op", 5_000),
+    ]
+    assert trace.notes == (
+        "Durations below zero, taken as 0: 1.",
+        "Events of the unknown category 'brand_new', shown as scopes: 1.",
+        "Events of the unknown phase 'Z', left out: 1.",
+        "Events whose `args` are no object, read without them: 1.",
+        "Events without a valid time, left out: 1.",
+        "Instants, left out: 1.",
+        "Samples of counters, left out: 1.",
+    )
+
+
+def test_both_decoders_read_the_same(tmp_path: Path) -> None:
+    events = [
+        span("aten::mm", 1661203462598738.123, 5, External_id=1, Input_Dims=[[2, 3]], Input_type=["float"]),
+        span("gemm", 1661203462598739.5, 5, "kernel", pid=0, tid=7, External_id=1, grid=[1, 2, 3], stream=7, device=0),
+        span("scope", 1661203462598730.5, 50, "user_annotation", own=1),
+    ]
+    path = written(tmp_path, events)
+
+    fast, plain = read(path), read(path, decoder=PlainDecoder())
+
+    columns = ("kind", "start_ns", "duration_ns", "track", "shape", "extra", "launcher", "values")
+    assert facts(fast, *columns) == facts(plain, *columns)
+    assert (fast.shapes, fast.dtypes, fast.value_texts) == (plain.shapes, plain.dtypes, plain.value_texts)
+    assert [json.loads(one) for one in fast.extras] == [json.loads(one) for one in plain.extras]
+
+
+def test_progress_is_told_from_the_beginning_to_the_end(tmp_path: Path) -> None:
+    seen: list[float] = []
+    path = written(tmp_path, [span(f"aten::mm{number}" * 30, number, 1) for number in range(5_000)])
+
+    read(path, progress=seen.append)
+
+    assert len(seen) > 2
+    assert seen == sorted(seen)
+    assert (seen[0] > 0, seen[-1]) == (True, 1.0)
