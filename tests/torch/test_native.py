@@ -1,11 +1,13 @@
 """Hook `native`: what it alone can do, and what it must never do to a program."""
 
+import json
 import sys
 import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from torch.utils._pytree import tree_map
 
 import mtprof_nb as mtp
 from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.capture.native.recorder_loading import recorder
 from mtprof_nb.errors import MtprofWarning
 
 pytestmark = pytest.mark.parametrize("hook", [NATIVE])
@@ -205,3 +208,27 @@ def test_torchs_profiler_and_this_one_are_complete_at_the_same_time(hook: str) -
     for theirs in (inside, around):
         counted = Counter(event.name for event in theirs.events())
         assert all(counted[name] >= count for name, count in expected.items())
+
+
+def test_where_frames_cannot_be_read_a_warning_says_so(hook: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder(), "reads_frames", 0)
+    prof = mtp.profile(hook=hook, with_stack=True)
+    with pytest.warns(MtprofWarning, match="hook 'native' cannot read the stacks of Python 3"):
+        prof.start()
+    prof.stop()
+
+
+def test_events_have_the_numbers_that_the_execution_trace_has(hook: str, tmp_path: Path) -> None:
+    observer = torch.profiler.ExecutionTraceObserver().register_callback(str(tmp_path / "trace.json"))
+    with mtp.profile(hook=hook, execution_trace_observer=observer) as prof:
+        torch.ones(3).exp()
+    observer.unregister_callback()
+    nodes = json.loads((tmp_path / "trace.json").read_text())["nodes"]
+    theirs = {
+        attribute["value"]: node["name"]
+        for node in nodes
+        for attribute in node.get("attrs", [])
+        if attribute["name"] == "rf_id"
+    }
+    numbers = prof.trace.record_function.tolist()
+    assert [theirs[number] for number in numbers] == names(prof.trace)
