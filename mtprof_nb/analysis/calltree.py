@@ -26,6 +26,8 @@ class CallTree:
     event: Int32
     #: The node of each event of the trace, 0 where it belongs to none.
     of_event: Int32
+    #: The node of each stack of the trace, and last the root, for none. Only the root where frames are no nodes.
+    of_stack: Int32
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -111,4 +113,4 @@ class _Builder:
 
     def tree(self, stands: Bool) -> CallTree:
         parent, frame, event = np.concatenate(self._nodes, axis=1)
-        return CallTree(parent, frame, event, np.where(stands, self.of_event, 0).astype(np.int32))
+        return CallTree(parent, frame, event, np.where(stands, self.of_event, 0).astype(np.int32), self._of_stack)

@@ -40,6 +40,7 @@ class Flags:
     html: Path | None = None
     against: str | None = None
     show_all: bool = False
+    with_python: bool = False
     help: bool = False
 
     @property
@@ -51,7 +52,7 @@ class Flags:
         hook = "kineto" if self.show_all and records_all and self.hook == "auto" else self.hook
         by_default = records_all and hook == self.hook
         chosen = {flag: by_default if value is None else value for flag, value in given.items()}
-        others = {name: getattr(self, name) for name in ("activities", "max_events", "name")}
+        others = {name: getattr(self, name) for name in ("activities", "max_events", "name", "with_python")}
         return {**chosen, **others} | {
             "hook": hook,
             "schedule": schedule(**self.schedule) if self.schedule else None,

@@ -177,6 +177,12 @@ OPTIONS = (
         "NAME",
         can_default=False,
     ),
+    Option(
+        ("--python",),
+        "with_python",
+        "sample where Python's own time goes: for lines, stacks and functions()",
+        negatable=True,
+    ),
 )
 HELP = Option(("-h", "--help"), "help", "show this help and run nothing")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 UNKNOWN = "(unknown)"
-_NOTHING = "Python's time was not recorded: profile with_python=True, or in a notebook with %%mtprofile"
+_NOTHING = "Python's time was not recorded: profile with_python=True, or in a notebook with %%mtprofile --python"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, overload
 
+from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.lines.line_costs import LineCosts, OpsOfLine, line_costs, ops_of_line
 from mtprof_nb.analysis.lines.parameter_lines import ParameterCost, parameter_costs
 from mtprof_nb.analysis.once import once_a_trace
@@ -54,8 +55,9 @@ class LineRow:
     memory_bytes: int | None = None
     #: Allocated, including what was released later; None as above, and if the allocator reports no allocations.
     allocated_bytes: int | None = None
-    #: Time during which the line ran and no op ran on any thread: Python code, waiting, input. Known for the lines of a
-    #: cell with `%%mtprofile` if all its ops were recorded, else None.
+    #: Time during which the line ran and no op ran: Python code, waiting, input. Measured for the lines of a cell with
+    #: `%%mtprofile` if all its ops were recorded; with samples of Python stacks, an estimate for all other lines; else
+    #: None.
     outside_ns: int | None = None
     #: Whether an op ran on the line, or on one that it called.
     has_ops: bool = True
@@ -96,7 +98,7 @@ class Lines(Sequence[LineRow]):
         return iter(self._rows)
 
     def __repr__(self) -> str:
-        return self.table("self_ns" if self._trace.outside is None else "time_ns", row_limit=30)
+        return self.table("self_ns" if outside_by_line(self._trace) is None else "time_ns", row_limit=30)
 
     @property
     def note(self) -> str:
@@ -152,7 +154,7 @@ def _sorted(rows: list[LineRow], key: str) -> list[LineRow]:
 @once_a_trace
 def _rows(trace: Trace) -> list[LineRow]:
     costs = line_costs(trace)
-    outside = dict(trace.outside or {})
+    outside = dict(outside_by_line(trace) or {})
     lines = enumerate((*costs.lines, None))
     ran = (costs.count > 0) | (costs.total_ns > 0)
     if costs.device_ns is not None:
@@ -197,7 +199,7 @@ def _row(trace: Trace, costs: LineCosts, index: int | None, line: SourceLine | N
         device_optimizer_ns=device(costs.device_optimizer_ns),
         memory_bytes=nbytes(costs.memory_bytes),
         allocated_bytes=nbytes(costs.allocated_bytes),
-        outside_ns=None if trace.outside is None else outside.own_ns,
+        outside_ns=None if outside_by_line(trace) is None else outside.own_ns,
         has_ops=index is not None,
     )
 

@@ -66,7 +66,7 @@ class Results:
     def functions(self) -> Functions:
         """Time of each Python function, its own and in total: in ops, in Python code and in waiting.
 
-        Needs samples of Python stacks: `profile(with_python=True)`, or `%%mtprofile`.
+        Needs samples of Python stacks: `profile(with_python=True)`, or `%%mtprofile --python`.
         """
         from mtprof_nb.results.function_table import Functions
 
@@ -179,13 +179,13 @@ class Results:
         return timeline_figure.timeline(self.trace, python)
 
     def sunburst(self, metric: str = "self") -> Figure:
-        """The stacks as a plotly sunburst, sized by `metric`: self, count, memory or device."""
+        """The stacks as a plotly sunburst, sized by `metric`: self, count, python, memory or device."""
         from mtprof_nb.views.charts import stack_figures
 
         return stack_figures.sunburst(self.trace, metric)
 
     def icicle(self, metric: str = "self") -> Figure:
-        """The stacks as a plotly icicle, sized by `metric`: self, count, memory or device."""
+        """The stacks as a plotly icicle, sized by `metric`: self, count, python, memory or device."""
         from mtprof_nb.views.charts import stack_figures
 
         return stack_figures.icicle(self.trace, metric)

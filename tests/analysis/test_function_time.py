@@ -9,8 +9,10 @@ from traces import event, make_trace
 
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.samples import Samples
-from mtprof_nb.model.trace import Frame, StackInterner, Trace, Track
+from mtprof_nb.model.trace import Frame, OutsideOps, SourceLine, StackInterner, Trace, Track
 from mtprof_nb.results.function_table import FunctionRow, Functions
+from mtprof_nb.results.line_table import Lines
+from mtprof_nb.views.charts.stack_charts import available_metrics, stack_chart
 
 MAIN, LOAD, TRAIN = Frame("run.py", 9, "<module>"), Frame("run.py", 5, "load"), Frame("run.py", 2, "train")
 SOURCE = "def train():\n    step()\n\ndef load():\n    read()\n"
@@ -183,3 +185,52 @@ def test_the_table_marks_estimates_and_an_unknown_sort_key_is_refused() -> None:
     assert list(functions.to_dataframe().columns)[:4] == ["file", "line", "function", "own_ns"]
     with pytest.raises(AttributeError, match="own_ns, ops_ns"):
         functions.table("speed")
+
+
+def test_lines_of_every_file_of_the_user_have_time_outside_ops() -> None:
+    library = Frame("/usr/lib/python3.11/site-packages/pandas/core.py", 3, "read")
+    trace = sampled(of_ops(), [(100, [MAIN, LOAD, library]), (300, [MAIN, LOAD]), (700, [MAIN, TRAIN], True)])
+
+    rows = {(row.file, row.line): row for row in Lines(trace)}
+
+    # The time of a library belongs to the user's line that called it.
+    assert rows["run.py", 5].outside_ns == 500
+    assert rows["run.py", 2].outside_ns == 500
+    assert (rows["run.py", 9].outside_ns, rows["run.py", 9].total_ns) == (0, 1000)
+
+
+def test_marks_keep_their_lines_and_samples_find_what_the_marked_lines_called() -> None:
+    cell, module = Frame("<ipython-input-1>", 1, "<module>"), Frame("run.py", 5, "load")
+    marked = {SourceLine("<ipython-input-1>", 1): OutsideOps(1000, 1000)}
+    trace = sampled(of_ops(), [(250, [cell]), (750, [cell, module])], outside=marked)
+    trace = replace(trace, sources={"<ipython-input-1>": "load()", "run.py": SOURCE})
+
+    rows = {row.file: (row.outside_ns, row.total_ns) for row in Lines(trace)}
+
+    assert rows == {"<ipython-input-1>": (500, 1000), "run.py": (500, 500)}
+
+
+def test_a_cell_that_runs_a_marked_statement_has_no_line_of_its_own() -> None:
+    caller, statement = Frame("<ipython-input-1>", 1, "<module>"), Frame("<timed exec>", 1, "<module>")
+    marked = {SourceLine("<timed exec>", 1): OutsideOps(1000, 1000)}
+    trace = sampled(of_ops(), [(250, [caller]), (750, [caller, statement])], outside=marked)
+    trace = replace(trace, sources={"<ipython-input-1>": "%mtprofile load()", "<timed exec>": "load()"})
+
+    assert [(row.file, row.outside_ns) for row in Lines(trace)] == [("<timed exec>", 1000)]
+
+
+def test_stacks_show_frames_with_ops_and_with_python_time_in_one_tree() -> None:
+    trace = make_trace([event("aten::mm", 200, 900, stack=[tuple(LOAD), tuple(MAIN)])], began_ns=0, ended_ns=1000)
+    interner = StackInterner()
+    load, train = interner.stack([MAIN, LOAD]), interner.stack([MAIN, TRAIN])
+    samples = Samples([100, 950], [100, 950], [0, 0], [load, train], [False, True])
+    trace = replace(trace, stacks=interner.tree(), stack=np.array([load]), samples=samples)
+
+    drawn = stack_chart(trace, False).chart("python")["slices"]
+
+    found = dict(zip((label.partition("  ")[0] for label in drawn["label"]), drawn["total"], strict=True))
+    assert found == {"<module>": 1000, "load": 900, "mm": 700, "train": 100}
+
+
+def test_stacks_without_samples_have_no_metric_of_python_time() -> None:
+    assert "python" not in available_metrics(make_trace([event("aten::mm", 0, 1, stack=[tuple(MAIN)])]))

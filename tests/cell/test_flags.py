@@ -62,6 +62,7 @@ def test_no_flags_are_the_defaults_of_the_profile() -> None:
         "hook": "auto",
         "max_events": 5_000_000,
         "name": None,
+        "with_python": False,
         "schedule": None,
         "acc_events": False,
     }

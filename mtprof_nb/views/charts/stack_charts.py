@@ -12,6 +12,8 @@ from mtprof_nb.analysis import units
 from mtprof_nb.analysis.calltree import CallTree, call_tree, has_frames
 from mtprof_nb.analysis.costs import Costs, averaged_costs, averaged_name, op_costs
 from mtprof_nb.analysis.families import DARK_INK, FAMILIES, SCOPES, Family, families
+from mtprof_nb.analysis.functions.thread_time import stack_time
+from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.source_files import file_label, is_user_file, source_location
@@ -46,6 +48,7 @@ class Metric(NamedTuple):
 METRICS = {
     "self": Metric("self time", "time"),
     "count": Metric("calls", "count"),
+    "python": Metric("time with Python code", "time", "--with-stack and --python"),
     "memory": Metric("allocated memory", "bytes", "--profile-memory"),
     "device": Metric("device time", "time"),
 }
@@ -71,7 +74,11 @@ class Slices:
 
 def available_metrics(trace: Trace) -> dict[str, Metric]:
     """The metrics that this trace can be sized by."""
-    there = {"memory": trace.recorded.profile_memory, "device": bool(np.any(trace.on_device))}
+    there = {
+        "memory": trace.recorded.profile_memory,
+        "device": bool(np.any(trace.on_device)),
+        "python": trace.samples is not None and has_frames(trace),
+    }
     return {key: metric for key, metric in METRICS.items() if there.get(key, True)}
 
 
@@ -137,6 +144,8 @@ class StackChart(WeakTraceHolder):
             raise ValueError(msg)
         if metric not in self._own:
             self._own[metric] = self.tree.own(self._values(metric))
+            if metric == "python":
+                self._own[metric] += self._between_ops()
         return self._own[metric]
 
     def _values(self, metric: str) -> Int64:
@@ -146,6 +155,13 @@ class StackChart(WeakTraceHolder):
         if metric == "device" and costs.self_device_ns is not None:
             return costs.self_device_ns
         return self._allocated() if metric == "memory" else costs.self_ns
+
+    def _between_ops(self) -> Int64:
+        """For each node the time of its frame in Python code and in waiting, estimated from samples."""
+        time = stack_time(self.trace)
+        if time is None:
+            return np.zeros(len(self.tree), np.int64)
+        return sums(self.tree.of_stack[time.stack], time.python_ns + time.waiting_ns, len(self.tree))
 
     def _allocated(self) -> Int64:
         """Bytes that each event allocated itself; without allocator records, the increase of held bytes."""

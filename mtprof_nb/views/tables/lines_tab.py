@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mtprof_nb.analysis import units
+from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.lines.parameter_lines import parameter_costs
 from mtprof_nb.model.trace import OP, PHASES, SourceLine, Trace
@@ -45,7 +46,7 @@ class LinesTab(Tab):
             "hint": "" if _knows_functions(trace) else HINT,
             "whole_ns": sum(row.time_ns for row in lines),
             "largest_ns": max(row.time_ns for row in lines if row.file),
-            "outside": None if trace.outside is None else OUTSIDE,
+            "outside": None if outside_by_line(trace) is None else OUTSIDE,
             "memory": _memory_column(lines),
             "largest_device_ns": max((row.device_ns or 0 for row in lines if row.file), default=0),
             "phases": [PHASES[phase] for phase in phases_of(lines)],
@@ -180,7 +181,7 @@ def _cost(row: LineRow, number: int, text: str) -> Answer:
 
 def line_titles(trace: Trace, phases: Sequence[int]) -> list[str]:
     """The titles of `line_cells`."""
-    own, outside = ("Self", []) if trace.outside is None else ("Time", ["Outside ops"])
+    own, outside = ("Self", []) if outside_by_line(trace) is None else ("Time", ["Outside ops"])
     device = ["Device"] if trace.on_device.any() else []
     return [own, "Share", *(PHASES[phase].capitalize() for phase in phases), *outside, "Total", "Ops", *device]
 
