@@ -384,3 +384,33 @@ def test_an_op_has_the_device_time_of_its_kernels_and_copies_and_not_of_scopes_o
     assert {kernel.name for kernel in found["mm"].kernels} == set(work)
     assert [found[name].self_device_time_total for name in ("mm", *others)] == [10.0, 0.0, 6.0]
     assert [found[name].is_user_annotation for name in ("mm", "kernel", "device_scope")] == [False, False, True]
+
+
+def test_a_data_frame_of_events_has_their_keys_and_values() -> None:
+    pd = pytest.importorskip("pandas")
+    stack = [("a.py", 3, "run"), ("a.py", 9, "<module>")]
+    trace = make_trace(
+        [
+            event("step", 0, 900, kind="scope", stack=stack),
+            event("aten::mm", 10, 60, stack=stack, shapes=((2, 3), ()), flops=12, module="Net", memory=(0, 64)),
+            event("MmBackward0", 100, 300, stack=stack, stack_is_forward=True, phase="backward", sequence_nr=7),
+        ]
+    )
+    for events in (Events(trace), Events(trace)[:]):
+        frame = events.to_dataframe()
+
+        assert len(frame) == 3
+        for row, one in zip(frame.to_dict("records"), events, strict=True):
+            known = {key: value for key, value in row.items() if isinstance(value, list) or not pd.isna(value)}
+            assert known == dict(one)
+
+
+def test_a_data_frame_has_only_the_columns_that_were_recorded() -> None:
+    pytest.importorskip("pandas")
+    frame = Events(make_trace([event("aten::mm", 0, 5)])).to_dataframe()
+
+    assert list(frame) == [
+        *("name", "kind", "device_type", "start_ns", "end_ns", "duration_ns", "step", "thread_id", "phase"),
+        *("correlation_id", "runtime_name", "runtime_tid"),
+    ]
+    assert frame.start_ns.dtype == "int64"

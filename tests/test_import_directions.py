@@ -42,6 +42,7 @@ ON_DEMAND = {
     ("results", "views.page"),
     ("comparison", "views"),
     ("comparison", "views.comparison"),
+    ("results", "views.static"),
 }
 HEAVY = ("torch", "IPython", "ipywidgets", "anywidget", "plotly", "pandas")
 

@@ -10,13 +10,14 @@ from traces import event, make_trace
 
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static import static_page as static
+from mtprof_nb.views.static.markdown_page import markdown
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 SANITIZED = FOLDER / "sanitize.cfg"
 MS = 1_000_000
 LARGEST_BYTES = 500_000
-READABLE = {"text/plain", "text/html", "image/png", "image/svg+xml"}
+READABLE = {"text/plain", "text/html", "text/markdown", "image/png", "image/svg+xml"}
 LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
 #: Markers of nbval that take a cell out of the comparison.
 EXEMPT = re.compile(r"NBVAL_(?:IGNORE_OUTPUT|SKIP)")
@@ -49,7 +50,7 @@ def test_a_note_that_only_a_busy_machine_gives_is_not_compared() -> None:
             text = re.sub(regex, replace, text)
         return text
 
-    for made in (static.text, static.html):
+    for made in (static.text, static.html, markdown):
         assert "passed outside ops" in made(busy)
         assert "passed outside ops" not in made(quiet)
         assert compared(made(busy)) == compared(made(quiet))

@@ -221,7 +221,7 @@ def test_a_tab_that_follows_the_recipe_is_in_the_panel_and_answers(monkeypatch: 
 
     monkeypatch.setattr(widget, "TABS", (*TABS, TabKind("count", "Count", f"{__name__}:CountTab")))
     scene = Scene(make_trace([event("mm", 0, 5), event("mine", 0, 9, kind="scope")]))
-    panel = widget.Panel(scene, ["operators", "count"], None, "", "")
+    panel = widget.Panel(scene, ["operators", "count"], None, {})
     try:
         assert panel.tabs == [{"name": "operators", "title": "Operators"}, {"name": "count", "title": "Count"}]
         assert panel.first["count"] == wire.packed({"ops": 1})

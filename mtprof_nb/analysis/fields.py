@@ -57,18 +57,19 @@ def entry(column: Int32 | None, table: Sequence[Any], position: int) -> Any:
     return table[row] if row >= 0 and table else None
 
 
-def _nested_list(value: tuple[Any, ...]) -> list[Any]:
-    return [_nested_list(item) if isinstance(item, tuple) else item for item in value]
+def nested_list(value: tuple[Any, ...]) -> list[Any]:
+    """A tuple as a list, and the tuples in it too."""
+    return [nested_list(item) if isinstance(item, tuple) else item for item in value]
 
 
 def input_shapes(trace: Trace, position: int) -> list[Any]:
     """A list per input, nested for a list of tensors; empty where shapes were not recorded."""
-    return _nested_list(entry(trace.shape, trace.shapes, position) or ())
+    return nested_list(entry(trace.shape, trace.shapes, position) or ())
 
 
 def input_strides(trace: Trace, position: int) -> list[Any]:
     """A list of strides per input, nested for a list of tensors; empty where they were not recorded."""
-    return _nested_list(entry(trace.shape, trace.strides, position) or ())
+    return nested_list(entry(trace.shape, trace.strides, position) or ())
 
 
 def input_values(trace: Trace, position: int) -> tuple[list[Any], dict[str, Any]]:

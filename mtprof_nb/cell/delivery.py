@@ -42,7 +42,7 @@ def deliver(ip: InteractiveShell, flags: Flags, against: Any, prof: profile, end
         tell(note)
 
 
-def _attempt(what: str, act: Callable[[], None]) -> None:
+def _attempt(what: str, act: Callable[[], object]) -> None:
     try:
         act()
     except Exception as error:

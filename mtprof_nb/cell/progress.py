@@ -71,7 +71,8 @@ class RecordingLine:
         if self._thread.is_alive():
             self._thread.join()
         if self._shown:
-            self._publish({})
+            # An empty bundle would leave the line in nbclassic.
+            self._publish({"text/plain": "", "text/html": ""})
 
     def _run(self) -> None:
         seconds = 0

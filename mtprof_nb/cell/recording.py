@@ -55,6 +55,7 @@ class Recording:
         self._is_silent = self._cell is not None and bool(self._cell.info.silent)
         self._notes: list[str] = []
         self._prof = prof = self._profile(options)
+        prof.panel_follows = True
         self._thread = threading.get_ident()
         self._line = RecordingLine(ip, prof.name, lambda: prof.step_num, prof.so_far) if has_user(ip) else None
         self._watcher = ImportWatcher([kind.runtime for kind in default_hooks()], self._attach)
@@ -192,6 +193,7 @@ class Recording:
         """End and deliver. A failure prints one line and does not change the outcome of the cell."""
         try:
             prof = self.end()
+            self._prof.panel_follows = False
             self._forget_marks()
             if prof is not None:
                 deliver, self._deliver = self._deliver, _deliver_nothing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, MutableSequence
 from dataclasses import replace
 from os import PathLike
-from typing import Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 
@@ -14,7 +14,11 @@ from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Int64, Trace
 from mtprof_nb.results.averages import SORT_KEYS, EventList, FunctionEventAvg, key_averages
 from mtprof_nb.results.event import Event
-from mtprof_nb.results.text_table import TextTable
+from mtprof_nb.results.event_columns import event_columns
+from mtprof_nb.results.text_table import TextTable, data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Events(TextTable, MutableSequence[Event]):
@@ -137,6 +141,15 @@ class Events(TextTable, MutableSequence[Event]):
     def _recorded_columns(self) -> tuple[bool, bool]:
         recorded = [trace.recorded for trace in ((self._trace,) if self._held is None else self._chosen())]
         return any(one.profile_memory for one in recorded), any(one.with_flops for one in recorded)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A pandas DataFrame with one row per event and a column for each key that was recorded. Needs pandas.
+
+        A number that an event lacks is NaN, another fact None.
+        """
+        if self._held is not None:
+            return data_frame([dict(event) for event in self._held])
+        return data_frame(event_columns(self._trace, np.array(self._positions, np.int64)))
 
     def export_stacks(self, path: str | PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Write collapsed stacks for flamegraph.pl or speedscope."""

@@ -26,6 +26,8 @@ Path = str | PathLike[str]
 class Results:
     """Tables, charts and files of `self.trace`."""
 
+    #: Whether the cell that is running shows the panel when it ends, so that its value need not.
+    panel_follows = False
     #: Points of the last memory timeline that was exported, None before.
     mem_tl: Any = None
 
@@ -162,15 +164,49 @@ class Results:
         limit: int | None = None,
         status: str | None = None,
         show_all: bool = False,
-    ) -> None:
+    ) -> Panel | None:
         """Show the panel under the cell: in a notebook the widget, in a terminal the text.
 
         `name` is its title, `sort` a column of the operators or one of torch's sort keys, `limit` the most rows of the
         table, `status` a line that says how the program ended. `show_all` adds Python frames and runtime calls.
+        Returns None; in marimo, which displays only the values of cells, the panel.
         """
         from mtprof_nb.views.panel import show_panel
 
-        show_panel.show(self.trace, name=name, sort=sort, limit=limit, status=status, show_all=show_all)
+        return show_panel.show(self.trace, name=name, sort=sort, limit=limit, status=status, show_all=show_all)
+
+    def to_markdown(self, *, name: str | None = None, sort: str | None = None, limit: int | None = None) -> str:
+        """Key figures, longest lines and top operators as Markdown, to paste into an issue or a chat.
+
+        The options are those of `show`.
+        """
+        from mtprof_nb.views.panel.show_panel import scene_of
+        from mtprof_nb.views.static.markdown_page import markdown
+
+        return markdown(scene_of(self.trace, name=name, sort=sort, limit=limit))
+
+    def _ipython_display_(self) -> None:
+        """Show the panel of a recording that is the value of a cell."""
+        from mtprof_nb.views.panel.show_panel import show_value
+
+        if self.panel_follows:
+            raise NotImplementedError
+        show_value(self.trace)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """The panel as HTML, Markdown and text; the short text if the cell shows the panel itself."""
+        from mtprof_nb.views.panel.show_panel import scene_of, was_shown
+        from mtprof_nb.views.static.static_page import bundle
+
+        if self.panel_follows or was_shown(self.trace):
+            return {"text/plain": repr(self)}
+        return bundle(scene_of(self.trace))
+
+    def _display_(self) -> Panel:
+        """The panel as marimo displays it."""
+        from mtprof_nb.views.panel.show_panel import panel
+
+        return panel(self.trace)
 
     def timeline(self, *, python: bool = False) -> Figure:
         """The timeline as a plotly figure; `python` adds Python frames."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -29,5 +30,21 @@ def is_attended(shell: Any) -> bool:
 
 
 def is_unattended(shell: Any) -> bool:
-    """Whether a program executes the notebook: its output is read without a kernel, where a widget does not work."""
-    return has_user(shell) is False
+    """Whether a program executes the notebook: its output is read without a kernel, where a widget does not work.
+
+    Voila executes it as such a program, and then lets people use the widgets.
+    """
+    return has_user(shell) is False and not os.environ.get("SERVER_SOFTWARE", "").startswith("voila/")
+
+
+def is_marimo() -> bool:
+    """Whether a marimo notebook runs the program: it shows values of cells, and nothing that is displayed."""
+    marimo = sys.modules.get("marimo")
+    return marimo is not None and bool(marimo.running_in_notebook())
+
+
+def run_of(shell: Any) -> tuple[str, str]:
+    """The cell that runs and this run of it, as the frontend numbers them; "" for what it does not tell."""
+    kernel = getattr(shell, "kernel", None)
+    parent = kernel.get_parent() if kernel is not None and hasattr(kernel, "get_parent") else {}
+    return parent.get("metadata", {}).get("cellId") or "", parent.get("header", {}).get("msg_id", "")

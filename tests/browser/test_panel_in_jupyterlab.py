@@ -160,11 +160,11 @@ def test_a_saved_panel_adds_less_than_300_kilobytes_to_its_notebook(saved: str, 
     notebook = json.loads((lab.folder / saved).read_text())
     states = notebook["metadata"]["widgets"]["application/vnd.jupyter.widget-state+json"]["state"]
     for cell in notebook["cells"][1 : len(SHOWS) + 1]:
-        page, widget = cell["outputs"]
+        page, widget, script = cell["outputs"]
         view = widget["data"]["application/vnd.jupyter.widget-view+json"]
-        nbytes = len(json.dumps([page, widget])) + len(json.dumps(states[view["model_id"]]))
+        nbytes = len(json.dumps([page, widget, script])) + len(json.dumps(states[view["model_id"]]))
         assert nbytes < 300_000
-        assert set(page["data"]) == {"text/html", "text/plain"}
+        assert set(page["data"]) == {"text/html", "text/markdown", "text/plain"}
 
 
 def test_a_reopened_notebook_shows_its_panels_without_their_kernel(saved: str, new_page: Callable[[str], Page]) -> None:

@@ -85,6 +85,12 @@ def test_the_listed_rows_are_copied_as_csv(run: Shown) -> None:
     assert len(lines) == 28
     assert lines[1].startswith("aten::mm,,276,")
     expect(body.locator(".mtprof-count")).to_have_text("showing 27 of 27")
+    body.get_by_role("button", name="Markdown").click()
+    expect(body.locator(".mtprof-count")).to_have_text("copied 27 rows")
+    table = run.page.tab.evaluate("navigator.clipboard.readText()").splitlines()
+    assert table[0].startswith("| Name | Calls | Self | Share |")
+    assert (len(table), table[2][:22]) == (29, "| `aten::mm` | 276 | 6")
+    expect(body.locator(".mtprof-count")).to_have_text("showing 27 of 27")
 
 
 def test_the_table_is_worked_with_the_keyboard(run: Shown) -> None:

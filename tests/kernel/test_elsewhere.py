@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import nbformat
 import pytest
 from conftest import WIDGET, Kernel
 from nbclient import NotebookClient
-from nbconvert import HTMLExporter
+from nbconvert import HTMLExporter, MarkdownExporter
 
 CELLS = (
     "%load_ext mtprof_nb\nimport torch, time",
@@ -45,13 +46,29 @@ def test_a_notebook_that_is_executed_has_the_table_and_the_page_and_no_progress_
 def test_a_notebook_that_is_executed_has_no_widget_which_nobody_could_show(
     executed: nbformat.NotebookNode, cell: int
 ) -> None:
-    assert set(executed.cells[cell].outputs[-1].data) == {"text/plain", "text/html"}
+    assert set(executed.cells[cell].outputs[-1].data) == {"text/plain", "text/html", "text/markdown"}
 
 
 def test_an_exported_page_shows_the_profile_without_scripts_of_ours(executed: nbformat.NotebookNode) -> None:
     page, _ = HTMLExporter().from_notebook_node(executed)
 
     assert "aten::mm" in page
+
+
+def test_a_page_of_markdown_has_the_table_and_little_else(executed: nbformat.NotebookNode) -> None:
+    page, _ = MarkdownExporter().from_notebook_node(executed)
+
+    assert "aten::mm" in page
+    assert not re.search("<script|<style", page), "a renderer of Markdown would show their texts"
+    assert len(page) < 12_000 * len(CELLS)
+
+
+def test_what_a_sanitizer_leaves_of_the_page_still_tells_and_draws(executed: nbformat.NotebookNode) -> None:
+    page, _ = HTMLExporter(sanitize_html=True).from_notebook_node(executed)
+
+    assert "aten::mm" in page
+    assert "■" in page
+    assert re.search("█{4}", page), "bars are characters"
 
 
 def test_a_plain_terminal_gets_an_aligned_table(tmp_path: Path) -> None:
@@ -99,6 +116,6 @@ def test_a_notebook_that_was_saved_with_its_widget_is_exported_as_the_page(kerne
     nbformat.validate(saved)
     page, _ = HTMLExporter().from_notebook_node(saved)
 
-    assert page.count("Stacks by self time</b>") == 1
+    assert page.count('alt="Stacks by self time"') == 1
     (widget,) = [content["data"][WIDGET] for content in ran.of("display_data") if WIDGET in content["data"]]
     assert widget["model_id"] not in page

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from conftest import WIDGET, Kernel
 
@@ -94,21 +96,24 @@ def test_nothing_is_expanded_in_the_code_or_the_flags(kernel: Kernel) -> None:
     assert "$x {x}" in cell.panels[0]["text/plain"]
 
 
-def test_the_page_and_its_text_are_one_output_and_the_widget_is_the_next(kernel: Kernel) -> None:
+def test_the_page_and_its_text_are_one_output_then_come_the_widget_and_the_saved_panel(kernel: Kernel) -> None:
     ran = kernel.run(f"%%mtprofile\n{OPS};", allow_stdin=True)
-    page, widget = (content["data"] for content in ran.of("display_data"))
+    page, widget, script = (content["data"] for content in ran.of("display_data"))
 
-    assert set(page) == {"text/html", "text/plain"}
+    assert set(page) == {"text/html", "text/markdown", "text/plain"}
     assert "aten::mm" in page["text/html"]
     assert "aten::mm" in page["text/plain"]
     assert "0x" not in page["text/plain"]
     assert (set(widget), widget["text/plain"]) == ({WIDGET, "text/plain"}, "")
+    assert (set(script), script["text/plain"]) == ({"application/javascript", "text/plain"}, "")
+    assert len(script["application/javascript"]) < 100_000
+    assert not re.search("<script|<style", page["text/html"])
 
 
-def test_a_panel_that_is_the_value_of_a_cell_is_shown_in_the_same_two_outputs(kernel: Kernel) -> None:
+def test_a_panel_that_is_the_value_of_a_cell_is_shown_in_the_same_three_outputs(kernel: Kernel) -> None:
     kernel.run(f"%%mtprofile -q\n{OPS};")
     ran = kernel.run("import mtprof_nb\nmtprof_nb.last().operators()", allow_stdin=True)
-    page, widget = (content["data"] for content in ran.of("display_data"))
+    page, widget, _ = (content["data"] for content in ran.of("display_data"))
 
     assert "aten::mm" in page["text/html"]
     assert set(widget) == {WIDGET, "text/plain"}
@@ -220,3 +225,32 @@ def test_running_a_cell_again_closes_the_widgets_of_its_first_run(kernel: Kernel
         kernel.run(cell, cell_id="same")
 
     assert kernel.value(counted) == once
+
+
+@pytest.mark.parametrize("value", ["prof", "mtprof_nb.last()"])
+def test_a_profile_that_is_the_value_of_a_cell_shows_its_panel(kernel: Kernel, value: str) -> None:
+    kernel.run(f"import mtprof_nb\nwith mtprof_nb.profile(name='mine') as prof:\n    {OPS}")
+    watched, executed = kernel.run(value, allow_stdin=True), kernel.run(value)
+
+    assert [page["text/plain"].splitlines()[0] for page in watched.panels] == ["mine"]
+    assert watched.of("execute_result") == []
+    (result,) = executed.of("execute_result")
+    assert set(result["data"]) == {"text/html", "text/markdown", "text/plain"}
+
+
+@pytest.mark.parametrize("cell", ["%%mtprofile -r\n{ops}", "%mtprofile -r {ops}", "prof.show()\nprof"])
+def test_a_panel_that_the_cell_shows_is_not_shown_again_by_its_value(kernel: Kernel, cell: str) -> None:
+    kernel.run(f"import mtprof_nb\nwith mtprof_nb.profile() as prof:\n    {OPS}")
+    for allow_stdin in (True, False):
+        ran = kernel.run(cell.format(ops=OPS), allow_stdin=allow_stdin)
+
+        assert len(ran.panels) == 1
+        assert ran.result is not None
+        assert ran.result.startswith("<profile ")
+
+
+def test_a_profile_that_records_nothing_yet_has_a_value_too(kernel: Kernel) -> None:
+    ran = kernel.run("import mtprof_nb\nmtprof_nb.profile(name='none yet')", allow_stdin=True)
+
+    assert ran.status == "ok"
+    assert "Nothing was recorded" in ran.panels[0]["text/plain"]

@@ -46,10 +46,10 @@ def answered(panel: Panel, **question: Any) -> Any:
     return unpacked(buffers[0])
 
 
-def test_one_bundle_has_the_widget_html_and_text(trace: Trace) -> None:
+def test_one_bundle_has_the_widget_html_markdown_and_text(trace: Trace) -> None:
     bundle, _ = panels.panel(trace)._repr_mimebundle_()
 
-    assert set(bundle) == {WIDGET, "text/html", "text/plain"}
+    assert set(bundle) == {WIDGET, "text/html", "text/markdown", "text/plain"}
     assert bundle["text/plain"].startswith("Cell [3]\nwall 60.0 µs")
     assert bundle["text/html"].startswith("<div")
 
@@ -86,7 +86,7 @@ def test_a_tab_of_a_long_trace_is_worked_out_when_it_is_opened(trace: Trace, mon
     assert "timeline" not in panel.first
 
     asked(panel, tab="timeline", ask="first")
-    assert unpacked(panel.first["timeline"])["held"] == 2
+    assert unpacked(panel.first["timeline"])["blocks"]["count"] == [1, 1]
 
 
 def test_a_tab_that_fails_says_why_and_the_others_stand(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +97,7 @@ def test_a_tab_that_fails_says_why_and_the_others_stand(trace: Trace, monkeypatc
     panel = panels.panel(trace)
 
     assert unpacked(panel.first["stacks"]) == {"empty": "This could not be computed (ZeroDivisionError: no time)."}
-    assert unpacked(panel.first["timeline"])["held"] == 2
+    assert unpacked(panel.first["timeline"])["blocks"]["count"] == [1, 1]
 
 
 def test_a_tab_that_cannot_be_written_says_why_and_the_others_stand(
@@ -107,7 +107,7 @@ def test_a_tab_that_cannot_be_written_says_why_and_the_others_stand(
     panel = panels.panel(trace)
 
     assert unpacked(panel.first["stacks"])["empty"].startswith("This could not be computed (ValueError: ")
-    assert unpacked(panel.first["timeline"])["held"] == 2
+    assert unpacked(panel.first["timeline"])["blocks"]["count"] == [1, 1]
 
 
 def test_rows_are_answered_sorted_filtered_and_grouped() -> None:

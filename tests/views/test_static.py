@@ -16,8 +16,8 @@ from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static import static_page as static
 from mtprof_nb.views.static.svg import round_ticks, stacks_svg, timeline_svg
 
-HARMLESS = {"section", "div", "span", "b", "table", "thead", "tbody", "tr", "th", "td", "img"}
-HARMLESS_IN_PICTURES = {f"{{http://www.w3.org/2000/svg}}{tag}" for tag in ("svg", "g", "rect", "text")}
+HARMLESS = {"section", "div", "span", "b", "table", "thead", "tbody", "tr", "th", "td", "img", "pre", "code"}
+HARMLESS_IN_PICTURES = {f"{{http://www.w3.org/2000/svg}}{tag}" for tag in ("svg", "g", "path", "text")}
 IMAGE = re.compile(r'<img [^>]*src="data:image/svg\+xml;base64,([^"]*)">')
 
 
@@ -167,7 +167,7 @@ def test_the_html_needs_no_script_and_holds_table_timeline_and_stacks(trace: Tra
     assert markup.tags <= HARMLESS
     assert not any(name.startswith("on") or name == "href" for name in markup.attributes)
     assert len(pictures(page)) == page.count("src=") == 2
-    assert page.count("<tr>") == 4
+    assert page.count("<tr ") == 4
     assert "showing 3 of 3 rows" in page
 
 
@@ -177,24 +177,21 @@ def test_the_table_alone_has_no_charts(trace: Trace) -> None:
 
 def test_the_timeline_is_to_scale() -> None:
     trace = make_trace([event("aten::mm", 0, 500), event("aten::add", 500, 1_000)], began_ns=0, ended_ns=1_000)
-    rectangles = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', timeline_svg(trace))
 
-    assert rectangles == [("96", "382"), ("478", "382")]
+    assert re.findall(r"M([\d.]+),[\d.]+h([\d.]+)", timeline_svg(trace)) == [("96", "382"), ("478", "382")]
 
 
 def test_the_stacks_are_to_scale_the_largest_callee_first() -> None:
     trace = make_trace([event("aten::add", 0, 250), event("aten::mm", 250, 1_000)])
-    rectangles = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)".*?<title>([^<]*)', stacks_svg(trace))
+    picture = stacks_svg(trace)
 
-    assert sorted(rectangles) == [
-        ("0", "645", "aten::mm: 0.750 µs"),
-        ("0", "860", "all ops: 1.00 µs"),
-        ("645", "215", "aten::add: 0.250 µs"),
-    ]
+    assert sorted(re.findall(r"M([\d.]+),[\d.]+h([\d.]+)", picture)) == [("0", "645"), ("0", "860"), ("645", "215")]
+    labels = re.findall(r'<text x="([\d.]+)" y="[\d.]+">([^<]*)', picture)
+    assert sorted(labels) == [("322.5", "mm"), ("430", "all"), ("752.5", "add")]
 
 
 def test_a_large_trace_is_still_a_small_page() -> None:
-    assert len(static.html(Scene(training_run(100_000)))) < 70_000
+    assert len(static.html(Scene(training_run(100_000)))) < 30_000
 
 
 def test_pictures_are_well_formed(trace: Trace) -> None:

@@ -65,7 +65,6 @@ class Timeline(WeakTraceHolder):
             "drawn_ns": [begin_ns - self.whole_ns[0], end_ns - self.whole_ns[0]],
             "pixel_ns": max(end_ns - begin_ns, 1) / pixels,
             "merged_ns": blocks.merged_below_ns,
-            "held": int(blocks.count.sum()),
             "blocks": {
                 "row": blocks.row.tolist(),
                 "start_ns": (blocks.start_ns - self.whole_ns[0]).tolist(),

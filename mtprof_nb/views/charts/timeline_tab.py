@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from mtprof_nb.analysis.devices.recorded_devices import device_work
 from mtprof_nb.analysis.families import FAMILIES
@@ -26,18 +27,26 @@ _CARRIED_BARS, _CARRIED_STEPS, _CARRIED_GAPS, _CARRIED_LAUNCHES = 100_000, 10_00
 
 def busy_shares(trace: Trace, begin_ns: int, end_ns: int, bins: int = _OVERVIEW_BINS) -> list[float]:
     """For equal parts of a window the share that the busiest thread spent in ops."""
+    busiest = np.zeros(bins)
+    for busy in busy_by_thread(trace, begin_ns, end_ns, bins).values():
+        busiest = np.maximum(busiest, busy)
+    return [round(share, 3) for share in busiest.tolist()]
+
+
+def busy_by_thread(trace: Trace, begin_ns: int, end_ns: int, bins: int) -> dict[int, npt.NDArray[np.float64]]:
+    """For each thread with ops, as a position in `Trace.tracks`, its share in ops of equal parts of a window."""
     # Relative to the window: a float cannot represent nanoseconds of Unix time.
     edges = np.linspace(0, end_ns - begin_ns, bins + 1)
     outermost = outermost_ops(trace)
-    busiest = np.zeros(bins)
+    found = {}
     for thread in np.unique(trace.track[outermost]).tolist():
         own = outermost[trace.track[outermost] == thread]
         moments = np.column_stack([trace.start_ns[own], trace.end_ns[own]]).ravel() - begin_ns
         spent = np.cumsum(np.column_stack([np.zeros(len(own)), trace.duration_ns[own]]).ravel())
         # Starts and ends alternate, so the time spent is linear between them.
         by_edge = np.interp(edges, moments, spent, left=0.0)
-        busiest = np.maximum(busiest, np.diff(by_edge) / np.diff(edges))
-    return [round(share, 3) for share in np.minimum(busiest, 1).tolist()]
+        found[thread] = np.clip(np.diff(by_edge) / np.diff(edges), 0, 1)
+    return found
 
 
 class TimelineTab(Tab):

@@ -65,7 +65,7 @@ def page(scene: Scene) -> str:
         style=style,
         static=static,
         static_style=static_style,
-        blocks="\n".join(_block(name, part) for name, part in parts.items()),
+        blocks="\n".join(_block(name, wire.packed(part)) for name, part in parts.items()),
         script=script,
     )
 
@@ -102,10 +102,9 @@ def _events(value: Any) -> Iterator[int]:
             yield from _events(part)
 
 
-def _block(name: str, part: Answer) -> str:
-    """A part of the content as a script element that no browser runs, because its type is no script's."""
-    packed = b64encode(wire.packed(part)).decode()
-    return f'<script type="application/mtprof" data-mtprof="{name}">{packed}</script>'
+def _block(name: str, packed: bytes) -> str:
+    """A packed part of the content as a script element that no browser runs, because its type is no script's."""
+    return f'<script type="application/mtprof" data-mtprof="{name}">{b64encode(packed).decode()}</script>'
 
 
 def _classed(html: str) -> tuple[str, str]:

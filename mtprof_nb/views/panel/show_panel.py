@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from mtprof_nb.analysis.sort_keys import sort_column
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.views.escaped_text import shown
-from mtprof_nb.views.frontend import is_unattended, running_shell
+from mtprof_nb.views.frontend import is_marimo, is_unattended, run_of, running_shell
 from mtprof_nb.views.panel.tabs import tabs_of
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static import static_page as static
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: For each cell its last run, and the panels that the run showed.
 _of_cell: dict[str, tuple[str, list[Panel]]] = {}
+#: The last run of a cell that showed panels, and their traces.
+_last_run: tuple[str, list[ref[Trace]]] = ("", [])
 
 
 def panel(trace: Trace, *, tabs: tuple[str, ...] | None = None, **options: Any) -> Panel:
@@ -26,24 +29,54 @@ def panel(trace: Trace, *, tabs: tuple[str, ...] | None = None, **options: Any) 
     return _panel(scene_of(trace, **options), tabs)
 
 
-def show(trace: Trace, **options: Any) -> None:
+def show(trace: Trace, **options: Any) -> Panel | None:
     """Display the panel once, with options of `scene_of`.
 
     A notebook gets the widget, a notebook that a program executes the page without scripts, a terminal the text.
+    marimo displays nothing but the values of cells: there the panel is returned.
     """
     scene = scene_of(trace, **options)
+    if is_marimo():
+        return _panel(scene)
     shell = running_shell()
-    if shell is None or not hasattr(shell, "kernel"):
+    if not hasattr(shell, "kernel"):
         sys.stdout.write(static.text(scene) + "\n")
-        return
+        return None
+    _remember(shell, trace)
     from IPython.display import display
 
     if is_unattended(shell):
-        display({"text/html": static.html(scene), "text/plain": static.text(scene)}, raw=True)
-        return
+        display(static.bundle(scene), raw=True)
+        return None
     made = _panel(scene)
     _replace_earlier(shell, made)
     display(made)
+    return None
+
+
+def show_value(trace: Trace) -> None:
+    """Display the panel of a recording that is the value of a cell, unless the cell has shown it.
+
+    `NotImplementedError`, which IPython expects, where a mime bundle is displayed instead.
+    """
+    shell = running_shell()
+    if not hasattr(shell, "kernel") or is_unattended(shell) or was_shown(trace):
+        raise NotImplementedError
+    show(trace)
+
+
+def was_shown(trace: Trace) -> bool:
+    """Whether the running cell has shown the panel of `trace`."""
+    _, run = run_of(running_shell())
+    shown_run, traces = _last_run
+    return run != "" and run == shown_run and any(shown() is trace for shown in traces)
+
+
+def _remember(shell: Any, trace: Trace) -> None:
+    global _last_run
+    _, run = run_of(shell)
+    shown_run, traces = _last_run
+    _last_run = (run, [*traces, ref(trace)] if run == shown_run else [ref(trace)])
 
 
 def scene_of(
@@ -71,18 +104,15 @@ def _panel(scene: Scene, tabs: tuple[str, ...] | None = None) -> Panel:
         scene,
         tabs or [kind.name for kind in tabs_of(scene)],
         None if table_alone else strip_of(scene.trace, scene.name, scene.status),
-        static.html(scene, charts=not table_alone),
-        static.text(scene),
+        static.bundle(scene, charts=not table_alone),
     )
 
 
 def _replace_earlier(shell: Any, made: Panel) -> None:
     """Close the panels of an earlier run of the cell: their output was replaced, and their trace can be freed."""
-    parent = shell.kernel.get_parent() if hasattr(shell.kernel, "get_parent") else {}
-    cell = parent.get("metadata", {}).get("cellId")
+    cell, run = run_of(shell)
     if not cell:
         return
-    run = parent.get("header", {}).get("msg_id", "")
     earlier_run, earlier = _of_cell.get(cell, ("", []))
     if earlier_run == run:
         earlier.append(made)

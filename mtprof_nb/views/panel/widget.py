@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from secrets import token_hex
 from threading import Lock
 from typing import Any
@@ -13,18 +13,12 @@ import traitlets
 from mtprof_nb.views.frontend import is_unattended, running_shell
 from mtprof_nb.views.panel import bundle as modules
 from mtprof_nb.views.panel import wire
+from mtprof_nb.views.panel.saved_panel import panel_page, saved_panel
 from mtprof_nb.views.panel.tabs import TABS
 from mtprof_nb.views.scene import Scene, Tab
 from mtprof_nb.views.strip import Strip
 
-VIEW = "application/vnd.jupyter.widget-view+json"
-# JupyterLab writes an error where a widget is gone, and never takes the HTML of the same output instead. Therefore the
-# page hides the widget that follows it as long as that shows no panel: it is gone, or it is loading. A widget is the
-# one kind of output whose element names no mime type.
-_PAGE_STYLE = (
-    "<style>.jp-OutputArea-child:has(> .jp-RenderedHTML > [data-mtprof-page]) + "
-    ".jp-OutputArea-child:has(> .jp-OutputArea-output:not([data-mime-type])):not(:has(.mtprof)){display:none}</style>"
-)
+VIEW, SCRIPT = "application/vnd.jupyter.widget-view+json", "application/javascript"
 
 
 class Panel(anywidget.AnyWidget):
@@ -41,14 +35,13 @@ class Panel(anywidget.AnyWidget):
     #: The id of the page without scripts that is displayed beside this panel, which hides it.
     page = traitlets.Unicode().tag(sync=True)
 
-    def __init__(
-        self, scene: Scene, tabs: Iterable[str], strip: Strip | None, static_html: str, static_text: str
-    ) -> None:
+    def __init__(self, scene: Scene, tabs: Iterable[str], strip: Strip | None, static: Mapping[str, str]) -> None:
         kinds = [kind for kind in TABS if kind.name in set(tabs)]
         self._tabs: dict[str, Tab] = {kind.name: kind.make(scene) for kind in kinds}
         # A frontend may deliver messages on another thread while a cell runs.
         self._lock = Lock()
-        self._static = (static_html, static_text)
+        #: The panel as HTML, Markdown and text, by mime type.
+        self._static = dict(static)
         eager = [kind for kind in kinds if len(scene.trace) <= kind.eager_events]
         super().__init__(
             tabs=[{"name": kind.name, "title": kind.title} for kind in kinds],
@@ -63,26 +56,26 @@ class Panel(anywidget.AnyWidget):
         if made is None:
             return None
         bundle, metadata = made if isinstance(made, tuple) else (made, {})
-        html, text = self._static
         shown = {} if is_unattended(running_shell()) else bundle
-        return {**shown, "text/html": html, "text/plain": text}, metadata
+        return {**shown, **self._static}, metadata
 
     def _ipython_display_(self) -> None:
-        """Display the page without scripts and, as an output of its own, the widget.
+        """Display the page without scripts and, as outputs of their own, the widget and the script of a saved panel.
 
-        A notebook that is opened again without the state of its widgets then shows the page.
+        A notebook that is opened again without the state of its widgets then shows the page, or the saved panel.
         """
         shell = running_shell()
         if not hasattr(shell, "kernel") or is_unattended(shell):
             raise NotImplementedError  # IPython then takes the mime bundle
         from IPython.display import display
 
-        html, text = self._static
-        page = f'<div data-mtprof-page="{self.page}">{_PAGE_STYLE}{html}</div>'
-        display({"text/html": page, "text/plain": text}, raw=True)
+        page = panel_page(self.page, self._static["text/html"])
+        display({**self._static, "text/html": page}, raw=True)
         made = super()._repr_mimebundle_()
         bundle = made[0] if isinstance(made, tuple) else made
         display({VIEW: (bundle or {})[VIEW], "text/plain": ""}, raw=True)
+        script = saved_panel(self.page, self.tabs, self.strip, self.first)
+        display({SCRIPT: script, "text/plain": ""}, raw=True)
 
     def close(self) -> None:
         """Close the panel, and the layout that every widget has beside it."""
@@ -91,7 +84,7 @@ class Panel(anywidget.AnyWidget):
         layout.close()
 
     def __repr__(self) -> str:
-        return self._static[1]
+        return self._static["text/plain"]
 
     def _on_message(self, _: Any, question: dict[str, Any], __: list[Any]) -> None:
         number = question.get("number")

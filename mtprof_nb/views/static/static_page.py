@@ -5,26 +5,34 @@ from __future__ import annotations
 import numpy as np
 
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.families import FAMILIES
+from mtprof_nb.analysis.families import FAMILIES, Family
 from mtprof_nb.analysis.operator_rows import rows, showing
 from mtprof_nb.analysis.operator_table import Column, OperatorRows
 from mtprof_nb.model.trace import Int64, Trace
 from mtprof_nb.results.line_table import Lines
 from mtprof_nb.results.text_table import aligned
+from mtprof_nb.views.charts.timeline_blocks import arranged
+from mtprof_nb.views.charts.timeline_tab import busy_by_thread
 from mtprof_nb.views.escaped_text import escaped, fitted, shown
 from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.static.lines_html import TABLE, lines_html
+from mtprof_nb.views.static.markdown_page import markdown
 from mtprof_nb.views.static.svg import image, stacks_svg, timeline_svg
 from mtprof_nb.views.strip import Strip, strip_of
-from mtprof_nb.views.tables.lines_tab import line_cells, line_titles, lines_html, phases_of
+from mtprof_nb.views.tables.lines_tab import line_cells, line_titles, phases_of
 from mtprof_nb.views.tables.summary_tab import summary_html, summary_text
 
 DEFAULT_ROWS = 10
 _TEXT_LINES = 8
 _NAME_WIDTH = 44
-#: In a page without a doctype, tables do not inherit colour and size.
-_TABLE = "color:inherit;font-size:inherit;border-collapse:collapse;margin:6px 0;text-align:right;white-space:nowrap"
-_CELL = "padding:1px 7px;white-space:nowrap"
-_NAME = f"{_CELL};text-align:left;max-width:26em;overflow:hidden;text-overflow:ellipsis"
+_BAR_CHARACTERS = 24
+_SPARKS = " ▁▂▃▄▅▆▇█"
+_SPARK_BINS, _SPARK_TITLE = 80, 20
+
+
+def bundle(scene: Scene, charts: bool = True) -> dict[str, str]:
+    """The panel as a mime bundle of HTML, Markdown and text."""
+    return {"text/html": html(scene, charts), "text/markdown": markdown(scene), "text/plain": text(scene)}
 
 
 def text(scene: Scene) -> str:
@@ -86,8 +94,8 @@ def html(scene: Scene, charts: bool = True) -> str:
         parts.append(_table_html(*_top(scene)))
     if charts and len(trace):
         parts += [
-            _titled("Timeline", image(timeline_svg(trace, show_all), "Timeline")),
-            _titled("Stacks by self time", image(stacks_svg(trace, show_all), "Stacks by self time")),
+            _titled("Timeline", image(timeline_svg(trace, show_all), "Timeline") + _sparks(trace)),
+            image(stacks_svg(trace, show_all), "Stacks by self time"),
             _legend_html(trace, show_all),
         ]
     return f'<div style="font-size:13px;line-height:1.5">{"".join(parts)}</div>'
@@ -137,38 +145,45 @@ def _strip_html(strip: Strip) -> str:
 
 
 def _table_html(grouped: OperatorRows, order: Int64) -> str:
-    head = "".join(
-        f'<th style="{_CELL};text-align:right" title="{escaped(column.meaning)}">{column.title}</th>'
-        for column in grouped.columns
-    )
+    head = "".join(f'<th title="{escaped(column.meaning)}">{column.title}</th>' for column in grouped.columns)
     body = "".join(_row_html(grouped, row) for row in order.tolist())
     return (
-        f'<table style="{_TABLE}"><thead><tr><th style="{_NAME}">Name</th>{head}</tr></thead>'
-        f'<tbody style="font-variant-numeric:tabular-nums">{body}</tbody></table>'
-        f'<div style="opacity:0.65">{_showing(grouped, order)}</div>'
+        f'<table {TABLE}><thead><tr align="right"><th align="left">Name</th>{head}<th></th></tr></thead>'
+        f"<tbody>{body}</tbody></table><div>{_showing(grouped, order)}</div>"
     )
 
 
 def _row_html(grouped: OperatorRows, row: int) -> str:
-    family = FAMILIES[grouped.family[row]]
-    swatch = (
-        f'<span style="display:inline-block;width:9px;height:9px;margin-right:6px;background:{family.colour}"></span>'
-    )
-    label = grouped.label[row]
-    name = f'<td style="{_NAME}" title="{escaped(label)}">{swatch}{escaped(label, 60)}</td>'
-    styles = [f"{_CELL};{_heat(grouped, column, row)}" if column.of else _CELL for column in grouped.columns]
-    cells = "".join(
-        f'<td style="{style}">{escaped(cell)}</td>' for style, cell in zip(styles, _cells(grouped, row), strict=True)
-    )
-    return f"<tr>{name}{cells}</tr>"
+    family, label = FAMILIES[grouped.family[row]], grouped.label[row]
+    part, whole = next((grouped.share(column, row) for column in grouped.columns if column.of), (0, 1))
+    name = f'<td align="left" nowrap>{coloured("■", family)} {escaped(label, 60)}</td>'
+    cells = "".join(f"<td nowrap>{escaped(cell)}</td>" for cell in _cells(grouped, row))
+    bar = coloured(text_bar(part / max(whole, 1)), family)
+    return f'<tr align="right">{name}{cells}<td align="left">{bar}</td></tr>'
 
 
-def _heat(grouped: OperatorRows, column: Column, row: int) -> str:
-    """A background that is as wide as a share."""
-    part, whole = grouped.share(column, row)
-    percent = 100 * part / max(whole, 1)
-    colour = FAMILIES[grouped.family[row]].colour
-    return f"background:linear-gradient(90deg,{colour}59 {percent:.1f}%,transparent {percent:.1f}%)"
+def coloured(text: str, family: Family) -> str:
+    """A text in the colour of a family, where styles are kept."""
+    return f'<span style="color:{family.colour}">{text}</span>'
+
+
+def text_bar(share: float) -> str:
+    """A share as a bar of characters, which every frontend keeps."""
+    eighths = round(share * _BAR_CHARACTERS * 8)
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+
+
+def _sparks(trace: Trace) -> str:
+    """How busy each thread was over time, as characters: shown where a frontend drops the pictures and the style."""
+    busy = busy_by_thread(trace, *arranged(trace, False).whole_ns, _SPARK_BINS)
+    titles = [fitted(shown(trace.track_title(thread)), _SPARK_TITLE) for thread in busy]
+    width = max(map(len, titles), default=0)
+    lines = [
+        f"{title.ljust(width)} {''.join(_SPARKS[round(share * 8)] for share in shares.tolist())}"
+        for title, shares in zip(titles, busy.values(), strict=True)
+    ]
+    text = "\n".join(map(escaped, lines))
+    return f'<pre style="display:none">{text}</pre>' if lines else ""
 
 
 def _titled(title: str, picture: str) -> str:
@@ -177,9 +192,5 @@ def _titled(title: str, picture: str) -> str:
 
 def _legend_html(trace: Trace, show_all: bool) -> str:
     codes = np.unique(rows(trace, "op", show_all).family).tolist()
-    entries = " &nbsp; ".join(
-        f'<span><span style="display:inline-block;width:9px;height:9px;background:{FAMILIES[code].colour}"></span> '
-        f"{FAMILIES[code].title}</span>"
-        for code in codes
-    )
+    entries = " &nbsp; ".join(f"{coloured('■', FAMILIES[code])} {FAMILIES[code].title}" for code in codes)
     return f'<div style="opacity:0.8;margin-top:4px">{entries}</div>'

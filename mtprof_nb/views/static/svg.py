@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import re
 from base64 import b64encode
 from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
 
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.families import FAMILIES, Family
@@ -22,8 +24,18 @@ _CHARACTER = 6.2
 _EDGE = 24
 #: An image has no theme: this colour is readable on light and dark.
 _INK = "#7b838b"
-_TITLE = re.compile("<title>[^<]*</title>")
 _LABEL = 'font-family="ui-sans-serif,system-ui,sans-serif" font-size="10.5"'
+
+
+class _Block(NamedTuple):
+    """A block: x and width in pixels, y and height in rows, its colours, and its text."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    family: Family
+    label: str
 
 
 def timeline_svg(trace: Trace, show_all: bool = False) -> str:
@@ -36,27 +48,29 @@ def timeline_svg(trace: Trace, show_all: bool = False) -> str:
     blocks = chart.levels.window(begin, end, limit=_MOST_BLOCKS, pixels=room)
     family = chart.levels.parts(blocks, chart.family, len(FAMILIES)).dominant(len(blocks)).tolist()
     scale = room / (end - begin)
-    parts = []
-    rows = zip(
-        chart.row_y(blocks.row), blocks.start_ns.tolist(), blocks.end_ns.tolist(), blocks.event.tolist(), strict=True
-    )
-    for index, (y, start, stop, event) in enumerate(rows):
-        name = trace.names[trace.name[event]]
-        count, time_ns = int(blocks.count[index]), int(blocks.time_ns[index])
-        merged = count > 1
-        label = f"{units.plural(count, 'event')}, mostly {FAMILIES[family[index]].title}" if merged else name
-        # An area is a time: the height of a block of many events is its busy share.
-        busy = min(time_ns / max(stop - start, 1), 1.0) if merged else 1.0
-        box = (_GUTTER + (start - begin) * scale, y + 0.44 - 0.88 * busy, (stop - start) * scale, 0.88 * busy)
-        parts.append(
-            _block(
-                box, FAMILIES[family[index]], "" if merged else short_name(name), f"{label}: {units.duration(time_ns)}"
-            )
+    # An area is a time: the height of a block of many events is its busy share.
+    extent = np.maximum(blocks.end_ns - blocks.start_ns, 1)
+    busy = np.where(blocks.count > 1, np.minimum(blocks.time_ns / extent, 1.0), 1.0).tolist()
+    names = [short_name(trace.names[name]) for name in trace.name[blocks.event].tolist()]
+    drawn = [
+        _Block(
+            _GUTTER + (start - begin) * scale,
+            y + 0.44 - 0.88 * high,
+            (stop - start) * scale,
+            0.88 * high,
+            FAMILIES[code],
+            name if count == 1 else "",
         )
+        for y, start, stop, high, code, name, count in zip(
+            *(chart.row_y(blocks.row), blocks.start_ns.tolist(), blocks.end_ns.tolist()),
+            *(busy, family, names, blocks.count.tolist()),
+            strict=True,
+        )
+    ]
     titles = [_lane_title(lane.title, top) for lane, top in zip(chart.lanes.lanes, chart.lane_tops, strict=True)]
     height = min(chart.height * ROW_PIXELS, _MOST_HEIGHT)
     axis = _axis(end - begin, room, height)
-    return _svg([*titles, *parts, axis], height + 20, f"Timeline of {units.duration(end - begin)}")
+    return _svg([*titles, *_drawn(drawn), axis], height + 20, f"Timeline of {units.duration(end - begin)}")
 
 
 def stacks_svg(trace: Trace, show_all: bool = False) -> str:
@@ -68,16 +82,22 @@ def stacks_svg(trace: Trace, show_all: bool = False) -> str:
     if not total[0]:
         return ""
     cut = slices(chart.tree, total, _MOST_SLICES)
-    parts, deepest = [], 0
-    for slice_, level, left, width in _icicle(cut):
-        if level >= _MOST_LEVELS:
-            continue
-        node, amount = int(cut.node[slice_]), units.duration(int(cut.total[slice_]))
-        label = chart.label(node, int(cut.folded[slice_]))
-        box = (left * WIDTH, level + 0.06, width * WIDTH, 0.88)
-        parts.append(_block(box, FILLS[chart.fill_of(node)], label, f"{chart.full_name(node)}: {amount}"))
-        deepest = max(deepest, level)
-    return _svg(parts, (deepest + 1) * ROW_PIXELS, "Stacks by self time")
+    places = [place for place in _icicle(cut) if place[1] < _MOST_LEVELS]
+    blocks = [
+        _Block(
+            left * WIDTH,
+            level + 1.06,
+            width * WIDTH,
+            0.88,
+            FILLS[chart.fill_of(int(cut.node[slice_]))],
+            chart.label(int(cut.node[slice_]), int(cut.folded[slice_])),
+        )
+        for slice_, level, left, width in places
+    ]
+    deepest = max(level for _, level, _, _ in places)
+    # With its title inside: where the picture is dropped, none is left over.
+    title = f'<text x="0" y="13" fill="{_INK}" font-weight="bold">Stacks by self time</text>'
+    return _svg([title, *_drawn(blocks)], (deepest + 2) * ROW_PIXELS, "Stacks by self time")
 
 
 def _icicle(cut: Slices) -> list[tuple[int, int, float, float]]:
@@ -96,23 +116,28 @@ def _icicle(cut: Slices) -> list[tuple[int, int, float, float]]:
     return laid_out
 
 
-def _block(box: tuple[float, float, float, float], family: Family, label: str, title: str) -> str:
-    """One block: x and width in pixels, y and height in rows."""
-    x, row, width, rows = box
-    y, height = row * ROW_PIXELS, rows * ROW_PIXELS
-    text = fitted(shown(label), int((width - 6) / _CHARACTER))
-    attributes = f'x="{x:.4g}" y="{y:.4g}" width="{width:.4g}" height="{height:.4g}"'
-    block = f'<rect {attributes} fill="{family.colour}"><title>{escaped(title)}</title></rect>'
-    if not text:
-        return block
-    middle = f'x="{x + width / 2:.4g}" y="{y + height / 2 + 3.6:.4g}"'
-    return f'{block}<text {middle} text-anchor="middle" fill="{family.ink}">{escaped(text)}</text>'
+def _drawn(blocks: list[_Block]) -> list[str]:
+    """The blocks as one path for each colour, and their texts, where they fit, in one group for each ink."""
+    paths: defaultdict[str, str] = defaultdict(str)
+    texts: defaultdict[str, str] = defaultdict(str)
+    for block in blocks:
+        y, height = block.y * ROW_PIXELS, block.height * ROW_PIXELS
+        wide, high = _short(block.width), _short(height)
+        paths[block.family.colour] += f"M{_short(block.x)},{_short(y)}h{wide}v{high}h-{wide}z"
+        if text := fitted(shown(block.label), int((block.width - 6) / _CHARACTER)):
+            middle = f'x="{_short(block.x + block.width / 2)}" y="{_short(y + height / 2 + 3.6)}"'
+            texts[block.family.ink] += f"<text {middle}>{escaped(text)}</text>"
+    drawn = [f'<path fill="{colour}" d="{path}"/>' for colour, path in paths.items()]
+    return drawn + [f'<g fill="{ink}" text-anchor="middle">{group}</g>' for ink, group in texts.items()]
+
+
+def _short(value: float) -> str:
+    return f"{round(value, 2):g}"
 
 
 def _lane_title(title: str, top: float) -> str:
     short = fitted(shown(title), int(_GUTTER / _CHARACTER) - 1)
-    text = f'<text x="0" y="{(top + 0.5) * ROW_PIXELS + 4:.1f}" fill="{_INK}">{escaped(short)}</text>'
-    return f"<g><title>{escaped(title)}</title>{text}</g>"
+    return f'<text x="0" y="{(top + 0.5) * ROW_PIXELS + 4:.1f}" fill="{_INK}">{escaped(short)}</text>'
 
 
 def _axis(length_ns: int, room: float, height: float) -> str:
@@ -148,7 +173,6 @@ def image(svg: str, title: str) -> str:
     """
     if not svg:
         return ""
-    # An image has no hover texts.
-    encoded = b64encode(_TITLE.sub("", svg).encode()).decode()
     looks = f"width:100%;max-width:{WIDTH}px;display:block"
+    encoded = b64encode(svg.encode()).decode()
     return f'<img alt="{escaped(title)}" style="{looks}" src="data:image/svg+xml;base64,{encoded}">'

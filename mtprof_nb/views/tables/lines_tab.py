@@ -12,7 +12,7 @@ from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.lines.parameter_lines import parameter_costs
 from mtprof_nb.model.trace import OP, PHASES, SourceLine, Trace
 from mtprof_nb.results.line_table import UNATTRIBUTED, LineRow, Lines
-from mtprof_nb.views.escaped_text import escaped, shown
+from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Tab
 from mtprof_nb.views.selection import pairs, rows_of_events, selected_events, written
 from mtprof_nb.views.strip import OUTSIDE
@@ -20,13 +20,10 @@ from mtprof_nb.views.tables.listing import ListedFile, listed_files
 
 #: Number of lines whose ops are saved with the notebook, and of ops of a line.
 _LINES_WITH_OPS, _MOST_OPS = 60, 12
-_STATIC_ROWS = 10
 NO_OPS = "No op ran, so that no line has a cost."
 NO_LINES = "No op ran on a line of the cell: add --with-stack for functions elsewhere."
 NOT_RECORDED = "No source line is known: profile a cell with %%mtprofile, or add --with-stack for functions elsewhere."
 HINT = "--with-stack adds the lines of functions that these lines call"
-_CELL = "padding:1px 6px;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
-_CODE = "padding:1px 8px;text-align:left;max-width:21em;overflow:hidden;text-overflow:ellipsis;white-space:pre"
 
 
 class LinesTab(Tab):
@@ -209,30 +206,3 @@ def _times(row: LineRow | None) -> Answer:
     if row is None:
         return {}
     return {"time_ns": row.time_ns, "outside_ns": row.outside_ns, "total_ns": row.total_ns}
-
-
-def lines_html(trace: Trace) -> str:
-    """The longest lines as a table that needs no script; "" where no line is known."""
-    lines = Lines(trace)
-    if not any(row.file for row in lines):
-        return ""
-    whole, phases = sum(row.time_ns for row in lines), phases_of(lines)
-    head = "".join(f'<th style="{_CELL}">{title}</th>' for title in line_titles(trace, phases))
-    body = "".join(_row_html(row, whole, phases) for row in lines.by_time()[:_STATIC_ROWS])
-    note = f"<div>{escaped(lines.note)}</div>" if lines.note else ""
-    count = units.plural(len(lines), "line")
-    return (
-        '<table style="border-collapse:collapse;margin:6px 0">'
-        f'<thead><tr><th style="{_CODE}">Line</th>{head}</tr></thead><tbody>{body}</tbody></table>{note}'
-        f'<div style="opacity:0.65">showing {units.number(min(len(lines), _STATIC_ROWS))} of {count}</div>'
-    )
-
-
-def _row_html(row: LineRow, whole_ns: int, phases: Sequence[int]) -> str:
-    where = f"{row.where}:{row.line}" if row.file else ""
-    cells = line_cells(row, whole_ns, phases)
-    where, source = escaped(where), escaped(row.source, 80)
-    code = f'<span style="font-family:monospace">{source}</span>'
-    name = f'<td style="{_CODE}"><span style="opacity:0.65">{where}</span> {code}</td>'
-    numbers = "".join(f'<td style="{_CELL}">{escaped(cell)}</td>' for cell in cells)
-    return f"<tr>{name}{numbers}</tr>"

@@ -165,8 +165,10 @@ class TimelineView {
 
   #report() {
     const [begin, end] = this.#chart.window;
-    const { held, blocks } = this.#drawn;
-    const drawn = word(`, ${number(blocks.row.length)} blocks`);
+    const { count, start_ns, length_ns } = this.#drawn.blocks;
+    const visible = count.filter((_, at) => start_ns[at] <= end && start_ns[at] + length_ns[at] >= begin);
+    const held = visible.reduce((sum, events) => sum + events, 0);
+    const drawn = word(`, ${number(visible.length)} blocks`);
     const limit = isFinest(this.#drawn) ? "; no finer detail in this page" : "";
     const told = this.#launches ? `${number(this.#launches.found)} on the device, ` : "";
     this.#status.replaceChildren(word(`${duration(end - begin)}: `), told, `${number(held)} events`, drawn, limit);

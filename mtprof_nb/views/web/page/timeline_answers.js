@@ -73,14 +73,12 @@ class Merger {
    */
   window(begin, end, pixels, selected, rows) {
     const { runs, merged_ns } = this.#levels.window(begin, end, pixels, MOST_BLOCKS);
-    const merged = this.#merged(runs, selected ? this.#lit(selected, rows) : null);
     return {
       drawn_ns: [begin, end],
       pixel_ns: Math.max(end - begin, 1) / pixels,
       merged_ns,
       ...(this.#isMerged ? { finest_ns: this.#carried.merged_ns } : {}),
-      held: merged.blocks.count.reduce((sum, count) => sum + count, 0),
-      ...merged,
+      ...this.#merged(runs, selected ? this.#lit(selected, rows) : null),
       texts: this.#carried.texts,
       phases: this.#phasesIn(begin, end, pixels),
       gaps: this.#gapsIn(begin, end, pixels),

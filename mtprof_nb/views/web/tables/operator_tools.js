@@ -6,7 +6,7 @@ import { number } from "../format.js";
 /**
  * @import { OperatorsFirst } from "../types/messages"
  * @import { Filter } from "./row_filter.js"
- * @typedef {Record<"onfilter" | "onregex" | "onregroup" | "onall" | "oncopy", () => void>} ToolListeners
+ * @typedef {Record<"onfilter" | "onregex" | "onregroup" | "onall" | "oncopy" | "onmarkdown", () => void>} ToolListeners
  */
 
 export class OperatorTools {
@@ -14,17 +14,20 @@ export class OperatorTools {
   filter = { text: "", regex: false };
   #count = h("span", { class: "mtprof-count", role: "status" });
   #input;
-  #copy;
+  #copies;
   #all;
 
   /** @param {OperatorsFirst["groupings"]} groupings @param {ToolListeners} listeners */
-  constructor(groupings, { onfilter, onregex, onregroup, onall, oncopy }) {
+  constructor(groupings, { onfilter, onregex, onregroup, onall, oncopy, onmarkdown }) {
     const { select, field } = choiceBy("Group by", groupings, onregroup);
     this.grouping = select;
     this.#input = this.#filterInput(onfilter);
     this.#all = button({ text: "All rows", hidden: true, onclick: onall });
-    this.#copy = button({ title: "Copy the listed rows as CSV", onclick: oncopy }, word("Copy "), "CSV");
-    const tools = [this.#input, this.#regexButton(onregex), field, this.#count, this.#all, this.#copy];
+    this.#copies = [
+      button({ title: "Copy the listed rows as CSV", onclick: oncopy }, word("Copy "), "CSV"),
+      button({ title: "Copy the listed rows as Markdown", "aria-label": "Markdown", onclick: onmarkdown }, "MD"),
+    ];
+    const tools = [this.#input, this.#regexButton(onregex), field, this.#count, this.#all, ...this.#copies];
     this.element = h("div", { class: "mtprof-tools" }, ...tools);
   }
 
@@ -80,7 +83,7 @@ export class OperatorTools {
 
   /** Says that so many rows were copied; null ends it. @param {number | null} count */
   copied(count) {
-    this.#copy.classList.toggle("mtprof-done", count !== null);
+    for (const copy of this.#copies) copy.classList.toggle("mtprof-done", count !== null);
     if (count !== null) this.#count.replaceChildren(`copied ${number(count)} rows`);
   }
 }

@@ -1,7 +1,7 @@
 // The operators tab: filter, group, sort, select, copy.
 
 import { h, latest, settled } from "../dom.js";
-import { copyText, csv } from "./clipboard.js";
+import { copyText, csv, markdown } from "./clipboard.js";
 import { OperatorTools } from "./operator_tools.js";
 import { rowFilter } from "./row_filter.js";
 import { sorted } from "./row_order.js";
@@ -61,7 +61,8 @@ class OperatorsView {
       onregex: () => this.#refresh(),
       onregroup: () => this.#regroup(),
       onall: () => this.#listAll(),
-      oncopy: () => this.#copy(),
+      oncopy: () => this.#copy(csv(this.#answer.columns, this.#answer.rows, this.#order)),
+      onmarkdown: () => this.#copy(this.#markdown()),
     });
     host.append(this.#tools.element, h("div", { class: "mtprof-stage" }, this.#table.element));
     store.onpick((picked) => this.#pick(picked));
@@ -134,8 +135,14 @@ class OperatorsView {
     this.#take(answer);
   }
 
-  async #copy() {
-    await copyText(csv(this.#answer.columns, this.#answer.rows, this.#order));
+  #markdown() {
+    const { columns, rows, wholes } = this.#answer;
+    return markdown(columns, rows, this.#order, wholes);
+  }
+
+  /** @param {string} text */
+  async #copy(text) {
+    await copyText(text);
     this.#tools.copied(this.#order.length);
     this.#endCopied();
   }

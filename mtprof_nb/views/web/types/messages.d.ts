@@ -255,8 +255,6 @@ export interface TimelineWindow {
   merged_ns: number;
   /** On a page without Python, neighbours shorter than this stay merged however far one zooms. */
   finest_ns?: number;
-  /** How many events there are in the blocks. */
-  held: number;
   blocks: Blocks;
   bars: Bars;
   texts: Texts;
