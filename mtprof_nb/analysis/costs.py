@@ -11,7 +11,7 @@ from mtprof_nb.analysis.memory.missing_memory import lacks_memory
 from mtprof_nb.analysis.nesting import Nesting, nest, nesting
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.bookkeeping import is_bookkeeping
-from mtprof_nb.model.trace import DEVICE_SCOPE, OP, PYTHON, STEP_PREFIX, Allocations, Bool, Int32, Int64, Trace
+from mtprof_nb.model.trace import DEVICE_SCOPE, OP, PYTHON, RUNTIME, STEP_PREFIX, Allocations, Bool, Int32, Int64, Trace
 
 
 def averaged_name(name: str) -> str:
@@ -67,18 +67,33 @@ def averaged_costs(trace: Trace) -> Costs:
 
 @once_a_trace
 def op_costs(trace: Trace) -> Costs:
-    """The costs of the events that averages count, whether or not Python functions were recorded.
+    """The costs of the events that averages count, whether or not Python functions and runtime calls were recorded.
 
-    Python code that an op calls, such as a custom `backward`, counts for the op; a Python function costs nothing.
-    A kernel without an op of its own counts for its owner: a region of torch.compile, the launch of a graph, a scope.
+    Python code that an op calls, such as a custom `backward`, counts for the op; a Python function costs nothing. So do
+    calls of a device's runtime, such as launches. A kernel without an op of its own counts for its owner: a region of
+    torch.compile, the launch of a graph, a scope.
     """
     nested, keeper = _averaged(trace)
-    if np.any(trace.kind == PYTHON):
-        on_host = ~trace.on_device & (trace.kind != PYTHON) & ~trace.is_async
+    inside = (trace.kind == PYTHON) | _calls_of_ops(trace)
+    if inside.any():
+        on_host = ~trace.on_device & ~inside & ~trace.is_async
         nested = nest(trace, on_host & ~is_bookkeeping(trace))
     elif trace.launcher is None or np.array_equal(owners(trace), trace.launcher):
         return averaged_costs(trace)
     return _costs(trace, _is_kept(trace, keeper), nested, keeper, owners(trace))
+
+
+def _calls_of_ops(trace: Trace) -> Bool:
+    """The calls of a runtime that ops made."""
+    calls: Bool = trace.kind == RUNTIME
+    if not calls.any():
+        return calls
+    nested, in_op = nesting(trace), np.zeros(len(trace), np.bool_)
+    for level in nested.levels()[1:]:
+        parent = nested.parent[level]
+        in_op[level] = in_op[parent] | (trace.kind[parent] == OP)
+    made: Bool = calls & in_op
+    return made
 
 
 @once_a_trace

@@ -3,7 +3,7 @@
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.analysis.costs import averaged_costs, event_costs, in_ops_ns, loose_allocations
+from mtprof_nb.analysis.costs import averaged_costs, event_costs, in_ops_ns, loose_allocations, op_costs
 from mtprof_nb.analysis.lines.line_costs import line_costs
 from mtprof_nb.model.bookkeeping import BOOKKEEPING
 from mtprof_nb.model.trace import OP, empty_trace
@@ -194,3 +194,20 @@ def test_time_in_ops_and_of_lines_is_the_same_whether_python_functions_were_reco
     assert in_ops_ns(plain) == in_ops_ns(with_frames) == 100
     assert line_costs(plain).forward_ns.tolist() == line_costs(with_frames).forward_ns.tolist() == [100, 0]
     assert averaged_costs(with_frames).self_ns[with_frames.kind == OP].tolist() == [20, 10]
+
+
+def test_a_call_of_the_runtime_counts_for_its_op_but_in_torchs_rows() -> None:
+    trace = make_trace(
+        [
+            event("aten::mm", 0, 100),
+            event("cudaLaunchKernel", 20, 50, kind="runtime", launcher=0),
+            event("cuLaunchKernel", 30, 45, kind="runtime", launcher=0),
+            event("aten::add", 60, 90),
+            event("cudaDeviceSynchronize", 200, 300, kind="runtime"),
+        ]
+    )
+    ours, torchs = op_costs(trace), averaged_costs(trace)
+
+    assert ours.self_ns.tolist() == [70, 0, 0, 30, 100]
+    assert torchs.self_ns.tolist() == [40, 15, 15, 30, 100]
+    assert in_ops_ns(trace) == 100

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.analysis.devices.busy_time import busy_time
-from mtprof_nb.analysis.devices.idle_gaps import host_waiting_ns, idle_gaps
+from mtprof_nb.analysis.devices.idle_gaps import device_gaps, host_waiting_ns
 from mtprof_nb.analysis.devices.launch_queue import launch_delays, launch_queue
 from mtprof_nb.analysis.devices.recorded_devices import Device, device_work
 from mtprof_nb.analysis.once import once_a_trace
@@ -78,7 +78,7 @@ def device_figures(trace: Trace) -> tuple[DeviceFigures, ...]:
 
 
 def _figures(trace: Trace, device: Device, work: Int64) -> DeviceFigures:
-    busy, idle = busy_time(trace, work), idle_gaps(trace, work).by_cause()
+    busy, idle = busy_time(trace, work), device_gaps(trace)[device].by_cause()
     delays, queue = launch_delays(trace, work), launch_queue(trace, work)
     kind, duration = trace.kind[work], trace.duration_ns[work]
     is_short = (kind == KERNEL) & (duration < SHORT_KERNEL_NS)

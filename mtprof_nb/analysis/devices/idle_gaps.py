@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mtprof_nb.analysis.devices.recorded_devices import Device, device_work
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.intervals import covered, covered_length, covered_until, merged, runs_of_equal
 from mtprof_nb.model.trace import COPY, RUNTIME, SYNC, Bool, Int8, Int32, Int64, Trace
@@ -39,6 +40,12 @@ class Gaps:
         """The nanoseconds of each cause."""
         length = self.end_ns - self.start_ns
         return {cause: int(length[self.cause == number].sum()) for number, cause in enumerate(CAUSES)}
+
+
+@once_a_trace
+def device_gaps(trace: Trace) -> dict[Device, Gaps]:
+    """The gaps of each device."""
+    return {device: idle_gaps(trace, work) for device, work in device_work(trace).items()}
 
 
 def idle_gaps(trace: Trace, work: Int64) -> Gaps:

@@ -50,6 +50,7 @@ def owns_kernels(trace: Trace) -> Bool:
     return found
 
 
+@once_a_trace
 def is_graph_launch(trace: Trace) -> Bool:
     """The runtime calls that launch all kernels of a graph."""
     return trace.where_name(lambda name: name.startswith(_GRAPH_LAUNCHES))

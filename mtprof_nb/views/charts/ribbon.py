@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.analysis.devices.idle_gaps import CAUSES, Gaps, idle_gaps
-from mtprof_nb.analysis.devices.recorded_devices import device_work
+from mtprof_nb.analysis.devices.idle_gaps import CAUSES, device_gaps
 from mtprof_nb.analysis.lanes import Lanes
 from mtprof_nb.analysis.lod import Levels
 from mtprof_nb.analysis.nesting import nesting
@@ -58,9 +57,7 @@ class IdleRibbon:
 
     def __init__(self, trace: Trace, arranged: Lanes) -> None:
         lane_of_device = {lane.device: index for index, lane in enumerate(arranged.lanes) if lane.device >= 0}
-        found: list[tuple[int, Gaps]] = [
-            (lane_of_device[number], idle_gaps(trace, work)) for number, work in enumerate(device_work(trace).values())
-        ]
+        found = [(lane_of_device[number], gaps) for number, gaps in enumerate(device_gaps(trace).values())]
         empty = np.empty(0, np.int64)
         lane = np.concatenate([empty, *(np.full(len(gaps), at) for at, gaps in found)]).astype(np.int32)
         starts = np.concatenate([empty, *(gaps.start_ns for _, gaps in found)])
