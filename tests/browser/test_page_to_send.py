@@ -128,6 +128,7 @@ def test_stacks_and_memory_answer_without_python(small: Opened) -> None:
     stacks.get_by_role("button", name="Sunburst").click()
     expect(stacks.locator(".mtprof-slice path").first).to_be_visible()
     memory = small.tab("Memory")
+    drawn.wait_for(memory, "shapes.length > 0")
     canvas = drawn.canvas(memory).bounding_box()
     small.page.mouse.move(canvas["x"] + 400, canvas["y"] + 100)
     expect(memory.get_by_role("tooltip")).to_contain_text("iB on cpu, at")

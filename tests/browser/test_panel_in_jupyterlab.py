@@ -19,7 +19,7 @@ def test_the_strip_shows_the_key_figures_and_the_phases(run: Shown) -> None:
 
     expect(strip.locator(".mtprof-title")).to_have_text("Cell [3]")
     assert strip.locator(".mtprof-figure-title").all_inner_texts() == [
-        *("wall", "in ops", "ops", "steps", "threads", "peak memory", "profiler")
+        *("wall", "in ops", "ops", "steps", "threads", "peak memory", "profiler", "hook")
     ]
     assert strip.locator(".mtprof-figure-text").all_inner_texts()[:3] == ["19.2 ms", "22.3 ms", "2,898"]
     bar = strip.get_by_role("img")

@@ -107,6 +107,7 @@ def test_without_widget_state_the_panel_is_drawn_by_the_page_and_no_error_shows(
     expect(page.tab.get_by_text("Error displaying widget").locator("visible=true")).to_have_count(0)
     for number in range(PANELS):
         page.tab.locator(PAGE).nth(number).scroll_into_view_if_needed()
+        page.tab.locator(PAGE).nth(number).get_by_role("tab", name="Operators").click(timeout=10_000)
         page.tab.locator(PAGE).nth(number).locator(".mtprof-row").first.wait_for(timeout=10_000)
     rows = page.tab.locator(".jp-OutputArea-child").locator("visible=true")
     expect(rows).to_have_count(PANELS + 1)

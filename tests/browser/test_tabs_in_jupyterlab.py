@@ -156,6 +156,7 @@ def test_the_pointer_is_told_what_it_is_on(run: Shown) -> None:
     expect(body.get_by_role("tooltip")).to_have_count(0)
 
     memory = run.open("Memory")
+    drawn.wait_for(memory, "shapes.length > 0")
     box = run.page.settled_box(drawn.canvas(memory))
     run.page.tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
     expect(memory.get_by_role("tooltip")).to_contain_text(re.compile(r"iB on cpu, at .* by aten::|Backward0"))
