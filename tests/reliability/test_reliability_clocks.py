@@ -156,6 +156,9 @@ class Recorded:
 
     end_thread_id = fwd_thread_id = device_resource_id = start_thread_id
 
+    def device_type(self) -> Any:
+        return SimpleNamespace(name="CPU")
+
     def scope(self) -> int:
         return 0
 
