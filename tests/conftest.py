@@ -1,5 +1,6 @@
 """Fixtures of every test: nothing stays behind, the size of long tests, and the browser."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -12,6 +13,12 @@ from hypothesis import settings
 # How long an example takes is the machine's affair, and no failure.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+# A progress bar of a library that a test uses would start a thread, which then runs beside every later recording.
+with contextlib.suppress(ImportError):
+    import tqdm
+
+    tqdm.tqdm.monitor_interval = 0
 
 # A shell starts what it puts into the background with interrupts ignored, and children inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

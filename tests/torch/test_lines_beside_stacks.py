@@ -114,7 +114,7 @@ def test_a_compiled_function_keeps_its_graph(shell: Shell) -> None:
         fast = torch.compile(f, backend=counter)
         out = fast(torch.ones(3))
         counter.frame_count, counter.op_count"""
-    trace = profile_cell(shell, text)
+    trace = profile_cell(shell, text, "--no-with-stack")
 
     assert shell.ip.user_ns["_"] == (1, 3)
     assert trace.lines_note.startswith("no line marks inside functions, because the cell uses")

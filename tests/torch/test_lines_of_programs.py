@@ -273,6 +273,7 @@ def test_ops_outside_the_marked_functions_of_a_call_belong_to_the_calling_line(s
         def inner(x):
             return x.tanh()
         y = around(inner, torch.ones(4))""",
+        "--no-with-stack",
     )
     by_op = lines_by_op(trace)
 
