@@ -123,7 +123,7 @@ def _recordings(
     functions: Sequence[Callable[[], Any]], labels: Sequence[str], alternated: Alternated, notes: list[str]
 ) -> tuple[Trace, ...]:
     """A recording of each function; none after an interrupt, or if one cannot be made, which a note says."""
-    if not alternated.is_complete:
+    if alternated.is_interrupted:
         return ()
     calls = max(1, min(_RECORDED_CALLS, int(_RECORDED_NS / max(*alternated.a_ns, *alternated.b_ns))))
     try:

@@ -40,9 +40,9 @@ ON_DEMAND = {
     ("results", "views.charts"),
     ("results", "views.panel"),
     ("results", "views.page"),
-    ("comparison", "views"),
     ("comparison", "views.comparison"),
     ("results", "views.static"),
+    ("comparison", "views.panel"),
 }
 HEAVY = ("torch", "IPython", "ipywidgets", "anywidget", "plotly", "pandas")
 
@@ -82,8 +82,8 @@ def _may_import(package: Path) -> dict[str, set[str]]:
         "results": ANSWERS,
         "comparison": ANSWERS,
         "export": {*ANSWERS, "model.file"},
-        "views": ANSWERS,
-        "views.comparison": {*ANSWERS, "comparison", "views"},
+        "views": {*ANSWERS, "comparison"},
+        "views.comparison": {*ANSWERS, "comparison", "views", "views.charts", "views.static"},
         "views.tables": {*ANSWERS, "views"},
         "views.charts": {*ANSWERS, "views"},
         "views.static": {*ANSWERS, "views", "views.tables", "views.charts"},

@@ -11,6 +11,7 @@ from mtprof_nb.cell.recording import Ending, tell
 from mtprof_nb.cell.table_file import write_table
 from mtprof_nb.comparing import compare
 from mtprof_nb.export import by_suffix
+from mtprof_nb.views.panel import show_panel
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -34,9 +35,7 @@ def deliver(ip: InteractiveShell, flags: Flags, against: Any, prof: profile, end
     if ending.is_silent:
         return
     if not flags.quiet:
-        _attempt("shown", partial(prof.show, **_options(prof, flags, ending)))
-        if against is not None:
-            _attempt("compared", partial(_show_difference, against, prof, flags))
+        _attempt("shown", partial(_show, prof, flags, ending, against))
         return
     for note in ending.notes:
         tell(note)
@@ -49,9 +48,14 @@ def _attempt(what: str, act: Callable[[], object]) -> None:
         tell(f"the profile could not be {what} ({type(error).__name__}: {error}); mtprof_nb.last() has it")
 
 
-def _show_difference(against: Any, prof: profile, flags: Flags) -> None:
-    name = flags.against if flags.against != prof.name else "before"
-    compare(against, prof, names=(str(name), prof.name)).show(flags.limit)
+def _show(prof: profile, flags: Flags, ending: Ending, against: Any) -> None:
+    options = _options(prof, flags, ending)
+    if against is None:
+        prof.show(**options)
+        return
+    before = str(flags.against) if flags.against != prof.name else "before"
+    findings = compare(against, prof, names=(before, prof.name)).findings
+    show_panel.show(prof.trace, against=findings, **options)
 
 
 def _options(prof: profile, flags: Flags, ending: Ending) -> dict[str, Any]:

@@ -51,14 +51,10 @@ class Alternated:
     b_ns: tuple[float, ...]
     a_block: Block
     b_block: Block
-    #: Pairs that were planned: more than there are after an interrupt.
+    #: Pairs that were planned: more than there are after an interrupt, or if they took much longer than expected.
     planned: int
     seconds: float
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether no interrupt ended it early."""
-        return len(self.a_ns) == self.planned
+    is_interrupted: bool = False
 
 
 class Alternation:
@@ -86,23 +82,21 @@ class Alternation:
         pair_ns = sum(block.calls * ns for block, ns in zip(self._blocks, call_ns, strict=True))
         fitting = int(seconds * 1e9 / max(pair_ns, 1))
         self.pairs = pairs or min(max(fitting, FEWEST_PAIRS), MOST_PAIRS)
+        #: On a machine that is busier than it was, fewer pairs are measured than planned.
+        self._most_ns = math.inf if pairs else 2e9 * seconds
         #: Seconds that `run` will take, about.
         self.seconds = self.pairs * pair_ns / 1e9
 
     def run(self, progress: Callable[[float], None] | None = None) -> Alternated:
         """Measure all pairs. An interrupt ends it with those it has, and is raised if there are none."""
         found: tuple[list[float], list[float]] = [], []
-        began = self._clock()
+        began, is_interrupted = self._clock(), False
         try:
-            with _collector_paused(self._clock) as collect:
-                for number in range(self.pairs):
-                    self._measure_pair(found)
-                    collect()
-                    if progress is not None:
-                        progress((number + 1) / self.pairs)
+            self._measure_pairs(found, began + self._most_ns, progress)
         except KeyboardInterrupt:
             if not all(found):
                 raise
+            is_interrupted = True
         complete = min(map(len, found))
         return Alternated(
             a_ns=tuple(found[0][:complete]),
@@ -111,7 +105,21 @@ class Alternation:
             b_block=self._blocks[1],
             planned=self.pairs,
             seconds=(self._clock() - began) / 1e9,
+            is_interrupted=is_interrupted,
         )
+
+    def _measure_pairs(
+        self, found: tuple[list[float], list[float]], deadline: float, progress: Callable[[float], None] | None
+    ) -> None:
+        """Measure all pairs, or as many as there are at the deadline, which does not know which function is slower."""
+        with _collector_paused(self._clock) as collect:
+            for number in range(1, self.pairs + 1):
+                self._measure_pair(found)
+                collect()
+                if progress is not None:
+                    progress(number / self.pairs)
+                if number >= FEWEST_PAIRS and self._clock() > deadline:
+                    break
 
     def _measure_pair(self, found: tuple[list[float], list[float]]) -> None:
         first = int(self._coin())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from math import nan
 from typing import TYPE_CHECKING, Any
@@ -18,47 +17,50 @@ from mtprof_nb.results.text_table import data_frame
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mtprof_nb.views.panel.widget import Panel
+
 
 class Comparison:
     """How program b differs from program a, and whether it is faster."""
 
     def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+        #: All that was found, as the views read it.
+        self.findings = findings
 
     @property
     def verdict(self) -> Verdict:
         """The verdict on a call of the functions; of recordings, on the median step, or without steps the wall time."""
-        return self._findings.verdict
+        return self.findings.verdict
 
     @property
     def changes(self) -> tuple[Change, ...]:
         """Changes that need no statistics: figures, ops, kernels, lines, shapes and types."""
-        return self._findings.changes
+        return self.findings.changes
 
     @property
     def differences(self) -> tuple[Difference, ...]:
         """Times of both sides: the whole, steps, phases, lines, ops and kernels."""
-        return self._findings.differences
+        return self.findings.differences
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Differences between the recordings themselves, and what is not compared because of them."""
-        return self._findings.notes
+        return self.findings.notes
 
     @property
     def labels(self) -> tuple[str, str]:
         """Names of a and b."""
-        return self._findings.sides.a.label, self._findings.sides.b.label
+        return self.findings.sides.a.label, self.findings.sides.b.label
 
     @property
     def traces(self) -> tuple[tuple[Trace, ...], tuple[Trace, ...]]:
         """The recordings of a and of b."""
-        return self._findings.sides.a.runs, self._findings.sides.b.runs
+        return self.findings.sides.a.runs, self.findings.sides.b.runs
 
     @property
     def alternated(self) -> Alternated | None:
         """The measured times of two functions; None for recordings."""
-        return self._findings.alternated
+        return self.findings.alternated
 
     def to_dataframe(self) -> pd.DataFrame:
         """`differences` as a pandas DataFrame, with a column for each field, and those of the verdict. Needs pandas."""
@@ -66,32 +68,41 @@ class Comparison:
 
     def to_markdown(self, limit: int | None = None) -> str:
         """Verdict and tables as Markdown, with at most `limit` rows of each kind."""
-        from mtprof_nb.views.comparison import comparison_page
+        from mtprof_nb.views.comparison import comparison_text
 
-        return comparison_page.markdown(self._findings, limit)
+        return comparison_text.markdown(self.findings, limit)
 
-    def show(self, limit: int | None = None) -> None:
-        """Show verdict and tables, with at most `limit` rows of each kind: below the cell, or as text in a terminal."""
-        from mtprof_nb.views.comparison import comparison_page
-        from mtprof_nb.views.frontend import running_shell
+    def show(self, limit: int | None = None) -> Panel | None:
+        """Show the comparison below the cell, or in a terminal as text, with at most `limit` rows of each kind.
 
-        text = comparison_page.text(self._findings, limit)
-        if not hasattr(running_shell(), "kernel"):
-            sys.stdout.write(f"{text}\n")
-            return
-        from IPython.display import display
+        In a notebook it is a panel: the verdict, the measured times, a table of differences, the changed lines of both
+        versions side by side, and two timelines under one axis. In marimo, the panel is returned.
+        """
+        from mtprof_nb.views.panel import show_comparison
 
-        display({"text/plain": text, "text/html": comparison_page.html(self._findings, limit)}, raw=True)
+        return show_comparison.show(self.findings, limit)
 
     def __repr__(self) -> str:
-        from mtprof_nb.views.comparison import comparison_page
+        from mtprof_nb.views.comparison import comparison_text
 
-        return comparison_page.text(self._findings)
+        return comparison_text.text(self.findings)
 
-    def _repr_html_(self) -> str:
-        from mtprof_nb.views.comparison import comparison_page
+    def _ipython_display_(self) -> None:
+        from mtprof_nb.views.panel import show_comparison
 
-        return comparison_page.html(self._findings)
+        show_comparison.show_value(self.findings)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """The comparison as HTML, Markdown and text."""
+        from mtprof_nb.views.comparison.comparison_html import comparison_bundle
+
+        return comparison_bundle(self.findings)
+
+    def _display_(self) -> Panel:
+        """The panel as marimo displays it."""
+        from mtprof_nb.views.panel import show_comparison
+
+        return show_comparison.panel(self.findings)
 
 
 def _record(row: Difference) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from mtprof_nb.model.trace import DEVICE_WORK, PHASES, Bool, Int64, Trace
 
 def whole_difference(sides: Sides) -> Difference:
     """The wall time, without the profiler's own start and line marks."""
-    a, b = (np.array([_wall_ns(run) / sides.divisor(run) for run in side.runs]) for side in sides.both)
+    a, b = (np.array([wall_ns(run) / sides.divisor(run) for run in side.runs]) for side in sides.both)
     verdict = verdict_on(sides, a, b, *_steps(sides))
     return Difference("whole", "wall time", a_ns=float(np.median(a)), b_ns=float(np.median(b)), verdict=verdict)
 
@@ -107,5 +107,6 @@ def _medians(side: Side) -> np.ndarray:
     return np.array([np.median(step_lengths(run)) for run in side.runs])
 
 
-def _wall_ns(run: Trace) -> int:
+def wall_ns(run: Trace) -> int:
+    """The recorded time without the profiler's own start and line marks."""
     return summary(run).wall_ns - summary(run).profiler_ns

@@ -67,6 +67,6 @@ def of_functions(sides: Sides, alternated: Alternated, notes: Sequence[str] = ()
 
 
 def _interrupted(alternated: Alternated) -> tuple[str, ...]:
-    if alternated.is_complete:
+    if not alternated.is_interrupted:
         return ()
     return (f"Interrupted after {len(alternated.a_ns)} of {alternated.planned} pairs: the verdict is on these.",)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mtprof_nb.model.trace import Trace
+
+if TYPE_CHECKING:
+    from mtprof_nb.comparison.findings import Findings
 
 #: Questions to a tab and its answers: plain values, lists and dicts, as in JSON.
 Question = Mapping[str, Any]
@@ -29,6 +32,16 @@ class Scene:
     limit: int | None = None
     #: Whether Python frames are shown, IPython's included.
     show_all: bool = False
+    #: The comparison of the trace with another one, None without one.
+    against: Findings | None = None
+
+    @property
+    def compared(self) -> Findings:
+        """The comparison; `ValueError` without one."""
+        if self.against is None:
+            msg = "this panel compares nothing: give it a comparison"
+            raise ValueError(msg)
+        return self.against
 
 
 class Tab(ABC):

@@ -114,6 +114,29 @@ def test_as_many_pairs_are_measured_as_fit_in_the_time(clock: Clock, call_ns: in
     assert alternation.run().seconds == pytest.approx(alternation.seconds)
 
 
+def test_fewer_pairs_are_measured_if_calls_take_longer_than_before(clock: Clock) -> None:
+    lengths = iter([MS] * 16)
+
+    def slower() -> None:
+        clock.now += next(lengths, 10 * MS)
+
+    # The first call and 15 more tell how long it takes: then a pair takes 220 ms instead of 40.
+    found = Alternation(slower, clock.function("b", MS), seconds=4.0, clock=clock).run()
+
+    assert found.planned == 100
+    assert len(found.a_ns) == 37
+    assert not found.is_interrupted
+
+
+def test_as_many_pairs_as_were_asked_for_are_measured_however_long_they_take(clock: Clock) -> None:
+    lengths = iter([MS] * 100)
+
+    def slower() -> None:
+        clock.now += next(lengths, 10 * MS)
+
+    assert len(Alternation(slower, clock.function("b", MS), 60, seconds=0.1, clock=clock).run().a_ns) == 60
+
+
 def test_the_first_call_is_not_measured(clock: Clock) -> None:
     lengths = iter([900 * MS])
 
@@ -147,8 +170,7 @@ def test_an_interrupt_leaves_the_pairs_that_are_complete(clock: Clock) -> None:
     found = Alternation(clock.function("a", 30 * MS), _interrupted_after(5, clock), 10, clock=clock).run()
 
     assert len(found.a_ns) == len(found.b_ns) == 3
-    assert not found.is_complete
-    assert found.planned == 10
+    assert (found.is_interrupted, found.planned) == (True, 10)
     assert gc.isenabled()
 
 

@@ -255,5 +255,11 @@ def test_steps_of_a_line_that_all_differ_by_far_give_a_verdict() -> None:
     assert (found.verdict.answer, found.verdict.ratio) == ("faster", 0.02)
 
 
+def test_a_line_without_text_has_its_place_for_a_name() -> None:
+    one = make_trace([event("aten::mm", 0, 10, line=("gone.py", 7))])
+
+    assert [(each.name, each.change) for each in line_differences(sides(one, one))] == [("gone.py:7", "")]
+
+
 def test_without_lines_on_one_side_there_are_none() -> None:
     assert line_differences(sides(_cell(1, "y = x", (1, 10)), run(("aten::mm", 10)))) == []

@@ -64,6 +64,13 @@ def test_too_few_pairs_tell_nothing() -> None:
     assert "fewer than eight" in verdict.why
 
 
+def test_very_many_pairs_are_averaged_by_neighbours() -> None:
+    verdict = judged_pairs(np.ones(5_000), np.tile([0.7, 0.9], 2_500), 0.05)
+
+    assert verdict.answer == FASTER
+    assert (verdict.low, verdict.high) == pytest.approx((0.63**0.5,) * 2)
+
+
 def test_four_runs_of_each_can_tell_and_three_cannot() -> None:
     assert _runs([10, 11, 12, 13], [5, 6, 5.5, 6.5]).answer == FASTER
     assert _runs([5, 6, 5.5, 6.5], [10, 11, 12, 13]).answer == SLOWER

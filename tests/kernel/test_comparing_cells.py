@@ -15,12 +15,11 @@ AFTER = "%%mtprofile --against {}\nx = torch.ones(8, 8)\ny = x @ x\nz = y * 2"
 
 
 def _comparison(ran: Ran) -> str:
-    """The text of the comparison that a cell showed after its panel."""
-    shown = [content["data"] for content in ran.of("display_data") if "mtprof-comparison" in str(content["data"])]
-    return shown[0]["text/plain"] if shown else ""
+    """The text that a cell showed, with its panel or without."""
+    return "\n".join(content["data"]["text/plain"] for content in ran.of("display_data"))
 
 
-def test_the_difference_follows_the_panel(kernel: Kernel) -> None:
+def test_the_difference_is_a_part_of_the_panel(kernel: Kernel) -> None:
     kernel.run(BEFORE)
 
     ran = kernel.run(AFTER.format("before"))
@@ -64,9 +63,28 @@ def test_two_profiles_are_compared_by_name(kernel: Kernel) -> None:
 
     assert ran.result is not None
     assert ran.result.startswith("after against before: cannot tell")
+    assert {"text/html", "text/markdown"} < set(ran.of("execute_result")[0]["data"])
+
+
+def test_a_comparison_can_be_kept(kernel: Kernel) -> None:
+    kernel.run(BEFORE)
+
+    ran = kernel.run("import mtprof_nb\nkept = mtprof_nb.compare(before, before)\nkept.verdict.answer")
+
+    assert (ran.result, _comparison(ran)) == ("'cannot tell'", "")
 
 
 def test_a_comparison_needs_two_names(kernel: Kernel) -> None:
     ran = kernel.run("%mtcompare before")
 
     assert "needs two names" in ran.stderr + ran.traceback
+
+
+def test_somebody_at_a_notebook_gets_the_panel(kernel: Kernel) -> None:
+    kernel.run(BEFORE)
+
+    ran = kernel.run("%mtcompare before before", allow_stdin=True)
+
+    page, widget, _script = (content["data"] for content in ran.of("display_data"))
+    assert "mtprof-comparison" in page["text/html"]
+    assert "application/vnd.jupyter.widget-view+json" in widget

@@ -10,10 +10,15 @@ from traces import event, make_trace
 
 import mtprof_nb.views
 from mtprof_nb.advice.finding import Finding
+from mtprof_nb.comparison.findings import of_recordings
+from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
 from mtprof_nb.views.charts.memory_chart import MemoryTab
 from mtprof_nb.views.charts.stack_charts import StacksTab
 from mtprof_nb.views.charts.timeline_tab import TimelineTab
+from mtprof_nb.views.comparison.differences_tab import DifferencesTab
+from mtprof_nb.views.comparison.side_by_side_tab import SideBySideTab
+from mtprof_nb.views.comparison.two_timelines_tab import TwoTimelinesTab
 from mtprof_nb.views.panel import show_panel as panels
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.tables import summary_tab
@@ -148,3 +153,28 @@ def test_the_memory(scene: Scene) -> None:
     assert set(first["curves"][0]) == fields("MemoryCurve")
     assert set(first["curves"][0]["peak"]) == fields("MemoryPoint")
     assert set(first["texts"]) == fields("Texts")
+
+
+def test_a_comparison(trace: Trace) -> None:
+    edited = replace(trace, sources={CELL: "x @ z\nx + y\npass"})
+    scene = Scene(edited, against=of_recordings(Sides(Side("a", (trace,)), Side("b", (edited,)))))
+    differences, versions, timelines = (
+        DifferencesTab(scene).first(),
+        SideBySideTab(scene).first(),
+        TwoTimelinesTab(scene),
+    )
+    window = timelines.answer({"ask": "window", "step": 0, "begin_ns": 0, "end_ns": 3_100, "pixels": 800})
+
+    assert set(differences) == fields("DifferencesFirst")
+    assert set(differences["points"]) == fields("Points")
+    assert set(differences["rows"]) == {*fields("DifferenceRows"), "text", "hint"}
+    assert set(differences["columns"][0]) == fields("Column")
+    assert set(differences["levels"][0]) == fields("Family")
+    assert set(versions) == fields("SideBySideFirst")
+    assert set(versions["files"][0]) == fields("FileVersions")
+    assert set(versions["files"][0]["rows"][0]) == fields("VersionRow")
+    assert set(versions["files"][0]["rows"][0]["a"]) == fields("LineVersion")
+    assert set(timelines.first()) == fields("TwoTimelinesFirst")
+    assert set(timelines.first()["lanes"][0][0]) == fields("Lane")
+    assert set(window) == fields("TwoWindows")
+    assert [set(each) for each in window["windows"]] == [fields("TimelineWindow")] * 2

@@ -81,7 +81,7 @@ def test_a_panel_is_small() -> None:
 
 def test_a_tab_of_a_long_trace_is_worked_out_when_it_is_opened(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     late = [kind._replace(eager_events=1) if kind.name == "timeline" else kind for kind in TABS]
-    monkeypatch.setattr("mtprof_nb.views.panel.widget.TABS", tuple(late))
+    monkeypatch.setattr("mtprof_nb.views.panel.widget.ALL_TABS", tuple(late))
     panel = panels.panel(trace)
     assert "timeline" not in panel.first
 
@@ -199,7 +199,7 @@ def test_a_tab_that_is_opened_late_is_drawn_for_every_view_without_a_selection(
     trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late = [kind._replace(eager_events=1) if kind.name == "timeline" else kind for kind in TABS]
-    monkeypatch.setattr("mtprof_nb.views.panel.widget.TABS", tuple(late))
+    monkeypatch.setattr("mtprof_nb.views.panel.widget.ALL_TABS", tuple(late))
     panel = panels.panel(trace)
 
     answered(panel, tab="stacks", ask="chart", metric="self", selected={"grouping": "op", "row": 1})

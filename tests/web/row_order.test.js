@@ -33,3 +33,10 @@ test("sorting leaves the rows where they are", () => {
 
   assert.deepEqual(ROWS.label, ["mm", "add", "relu", "add"]);
 });
+
+test("a column of texts is sorted by its texts, or by its numbers where it has them", () => {
+  const rows = { ...ROWS, text: { verdict: ["slower", "faster", "new", "faster"], self_ns: ["c", "a", "b", "d"] } };
+
+  assert.deepEqual(named(sorted(table, rows, { key: "verdict", descending: false })), ["add", "add", "relu", "mm"]);
+  assert.deepEqual(sorted(table, rows, { key: "self_ns", descending: true }), [0, 2, 1, 3]);
+});

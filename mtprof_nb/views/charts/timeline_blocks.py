@@ -52,22 +52,24 @@ class Timeline(WeakTraceHolder):
         most: int = LIMIT,
         steps: int = _MOST_STEPS,
         gaps: int = _MOST_GAPS,
+        origin_ns: int | None = None,
     ) -> Answer:
-        """Columns to draw from `begin_ns` to `end_ns`; all times in them are since the beginning of the whole.
+        """Columns to draw from `begin_ns` to `end_ns`; all times in them are since `origin_ns`, or since the beginning.
 
         A block has the bars of its families, one above the other. Blocks without events in the mask `chosen` are not
         lit. There are at most `most` bars, or one a row where there are more rows; no steps if there are more than
         `steps`; and at most `gaps` blocks of gaps.
         """
+        origin = self.whole_ns[0] if origin_ns is None else origin_ns
         blocks, parts = self._divided(begin_ns, end_ns, pixels, most)
         bars = event_facts(self.trace, parts.event)
         return {
-            "drawn_ns": [begin_ns - self.whole_ns[0], end_ns - self.whole_ns[0]],
+            "drawn_ns": [begin_ns - origin, end_ns - origin],
             "pixel_ns": max(end_ns - begin_ns, 1) / pixels,
             "merged_ns": blocks.merged_below_ns,
             "blocks": {
                 "row": blocks.row.tolist(),
-                "start_ns": (blocks.start_ns - self.whole_ns[0]).tolist(),
+                "start_ns": (blocks.start_ns - origin).tolist(),
                 "length_ns": (blocks.end_ns - blocks.start_ns).tolist(),
                 "count": blocks.count.tolist(),
                 "time_ns": blocks.time_ns.tolist(),
@@ -81,9 +83,9 @@ class Timeline(WeakTraceHolder):
                 **bars,
             },
             "texts": texts_of(self.trace, [*bars["name"], *bars["op"]], bars["shape"], bars["line"]),
-            "phases": self._ribbon.window(begin_ns, end_ns, pixels, self.whole_ns[0]),
-            "gaps": self._idle.window(begin_ns, end_ns, pixels, self.whole_ns[0], gaps),
-            "steps": self._visible_steps(begin_ns, end_ns, steps),
+            "phases": self._ribbon.window(begin_ns, end_ns, pixels, origin),
+            "gaps": self._idle.window(begin_ns, end_ns, pixels, origin, gaps),
+            "steps": self._visible_steps(begin_ns, end_ns, steps, origin),
         }
 
     def lane_rows(self) -> list[Answer]:
@@ -126,12 +128,12 @@ class Timeline(WeakTraceHolder):
             y += lane.rows + _LANE_GAP
         return rows, tops, max(y - _LANE_GAP, 1.0)
 
-    def _visible_steps(self, begin_ns: int, end_ns: int, most: int) -> Answer:
+    def _visible_steps(self, begin_ns: int, end_ns: int, most: int, origin_ns: int) -> Answer:
         """Number and start of the steps in a window; none where there is one step in all, or too many to draw."""
         visible = [(step, at) for step, at in self._steps if begin_ns <= at < end_ns]
         if len(self._steps) < 2 or len(visible) > most:
             visible = []
-        return {"number": [step for step, _ in visible], "start_ns": [at - self.whole_ns[0] for _, at in visible]}
+        return {"number": [step for step, _ in visible], "start_ns": [at - origin_ns for _, at in visible]}
 
 
 #: The trace's `Timeline`, made once.

@@ -31,9 +31,14 @@ class Table:
 
 def headline(findings: Findings) -> str:
     """The verdict in one line: `after against before: faster, 0.78 of the time`."""
-    a, b = (shown(side.label) for side in findings.sides.both)
+    a, b = labels(findings)
+    return f"{b} against {a}: {verdict_sentence(findings)}"
+
+
+def verdict_sentence(findings: Findings) -> str:
+    """The verdict and the ratio: `faster, 0.78 of the time (0.75 to 0.81)`."""
     times = _times(findings.verdict)
-    return f"{b} against {a}: {findings.verdict.answer}{f', {times}' if times else ''}"
+    return f"{findings.verdict.answer}{f', {times}' if times else ''}"
 
 
 def explanation(findings: Findings) -> list[str]:
@@ -80,13 +85,14 @@ def _measured(findings: Findings) -> list[str]:
 
 def _changes_table(findings: Findings, limit: int | None) -> Table:
     most = _CHANGES if limit is None else limit
-    rows = [_change_cells(change) for change in findings.changes[:most]]
+    rows = [change_cells(change) for change in findings.changes[:most]]
     left = len(findings.changes) - len(rows)
-    head = ("Changed, whatever the noise", *_labels(findings), "Change")
+    head = ("Changed, whatever the noise", *labels(findings), "Change")
     return Table("Changes", head, tuple(rows), f"and {units.plural(left, 'more change')}" if left > 0 else "")
 
 
-def _change_cells(change: Change) -> tuple[str, ...]:
+def change_cells(change: Change) -> tuple[str, ...]:
+    """Name, number on each side, and kind of a change."""
     a, b = (_value_text(change, value) for value in (change.a, change.b))
     return _name(change.kind, change.name, change.detail if change.kind != "figure" else ""), a, b, _kind_text(change)
 
@@ -126,14 +132,15 @@ def percent_text(share: float) -> str:
     return f"{units.MINUS if percent < 0 else '+'}{digits} %"
 
 
-def _labels(findings: Findings) -> tuple[str, str]:
+def labels(findings: Findings) -> tuple[str, str]:
+    """Names of both sides, fit to be shown."""
     return shown(findings.sides.a.label, 40), shown(findings.sides.b.label, 40)
 
 
 def _times_table(findings: Findings, limit: int | None) -> Table:
     rows = list(_shown_rows(findings.differences, limit))
     left = len(findings.differences) - len(rows)
-    head = ("Time", *_labels(findings), "Δ", "Ratio", "Interval", "Verdict")
+    head = ("Time", *labels(findings), "Δ", "Ratio", "Interval", "Verdict")
     folded = f"and {units.plural(left, 'row')} with smaller differences" if left > 0 else ""
     return Table("Times", head, tuple(_time_cells(row) for row in rows), folded)
 
@@ -154,15 +161,29 @@ def is_small(row: Difference) -> bool:
 
 
 def _time_cells(row: Difference) -> tuple[str, ...]:
-    verdict = row.verdict
     sign = "+" if row.delta_ns > 0 else ""
-    has_interval = verdict is not None and verdict.low is not None
     return (
         _name(_LEVELS.get(row.level, "figure"), row.name, row.detail),
         MISSING if row.a_ns is None else units.duration(row.a_ns),
         MISSING if row.b_ns is None else units.duration(row.b_ns),
         f"{sign}{units.duration(row.delta_ns)}",
         MISSING if row.ratio is None else ratio_text(row.ratio),
-        f"{verdict.low:.2f} to {verdict.high:.2f}" if verdict is not None and has_interval else MISSING,
-        row.change if verdict is None else verdict.answer,
+        interval_text(row.verdict),
+        verdict_text(row),
     )
+
+
+def calls_text(row: Difference) -> str:
+    """Calls of both sides: `440 → 21`, one number if they are equal, a dash if they are not known."""
+    known = [MISSING if calls is None else count_text(calls) for calls in (row.a_calls, row.b_calls)]
+    return " → ".join(dict.fromkeys(known))
+
+
+def interval_text(verdict: Verdict | None) -> str:
+    """The interval of a ratio, or a dash."""
+    return MISSING if verdict is None or verdict.low is None else f"{verdict.low:.2f} to {verdict.high:.2f}"
+
+
+def verdict_text(row: Difference) -> str:
+    """The answer of the verdict; "new" or "gone" for a row of one side."""
+    return row.change if row.verdict is None else row.verdict.answer

@@ -55,8 +55,9 @@ def page(scene: Scene) -> str:
     """The page as text."""
     kinds = tabs_of(scene)
     strip = strip_of(scene.trace, scene.name, scene.status)
-    script = bundle.page_script(tuple(kind.name for kind in kinds))
-    style, (static, static_style) = bundle.style(of_page=True), _classed(static_page.html(scene))
+    names = tuple(kind.name for kind in kinds)
+    script = bundle.page_script(names)
+    style, (static, static_style) = bundle.style(names, of_page=True), _classed(static_page.html(scene))
     state = {"tabs": [{"name": kind.name, "title": kind.title} for kind in kinds], "strip": strip.written()}
     parts = {"state": state, **_content(scene)}
     return _PAGE.format(

@@ -77,13 +77,13 @@ def _scoped(name: str, source: str) -> str:
 def panel_script(tabs: tuple[str, ...]) -> str:
     """The modules of a widget, and a function `render` that draws a panel of these tabs."""
     render = f'const render = (context) => modules["panel.js"].render(context, {_named(tabs)});\n'
-    return linked(_sources(".js", of_page=False)) + render
+    return linked(_sources(".js", tabs)) + render
 
 
 @cache
 def page_script(tabs: tuple[str, ...]) -> str:
     """All modules, and a call that draws a panel of these tabs, which the page around it carries."""
-    sources = _sources(".js", of_page=True)
+    sources = _sources(".js", tabs, of_page=True)
     answered = tuple(name for name in tabs if f"{name}_answers.js" in sources)
     return f'{linked(sources)}modules["page.js"].start({_named(tabs)}, {_named(answered, "_answers")});\n'
 
@@ -94,10 +94,11 @@ def _named(tabs: tuple[str, ...], suffix: str = "") -> str:
     return f"{{ {', '.join(members)} }}"
 
 
-def _sources(suffix: str, of_page: bool) -> dict[str, str]:
-    """The files with a suffix by name; those of the page alone only if asked for."""
+def _sources(suffix: str, tabs: tuple[str, ...], of_page: bool = False) -> dict[str, str]:
+    """The files with a suffix by name; those of the page, or of a comparison, only where they are needed."""
+    needed = {"page": of_page, "comparison": any((_FOLDER / "comparison" / f"{tab}.js").exists() for tab in tabs)}
     paths = sorted(_FOLDER.rglob(f"*{suffix}"), key=lambda path: path.name)
-    return {path.name: path.read_text("utf-8") for path in paths if of_page or path.parent.name != "page"}
+    return {path.name: path.read_text("utf-8") for path in paths if needed.get(path.parent.name, True)}
 
 
 @cache
@@ -109,6 +110,6 @@ def script(tabs: tuple[str, ...]) -> str:
 
 
 @cache
-def style(of_page: bool = False) -> str:
-    """The style sheets of a widget, or of a page."""
-    return "\n".join(_sources(".css", of_page).values())
+def style(tabs: tuple[str, ...], of_page: bool = False) -> str:
+    """The style sheets of a widget with these tabs, or of a page."""
+    return "\n".join(_sources(".css", tabs, of_page).values())

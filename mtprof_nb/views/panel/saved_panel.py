@@ -80,7 +80,7 @@ def saved_panel(page: str, tabs: list[dict[str, str]], strip: dict[str, Any], fi
     names = tuple(tab["name"] for tab in tabs)
     parts = {
         "script": wire.packed(f"{bundle.panel_script(names)}export {{ render }};\n"),
-        "style": wire.packed(bundle.style()),
+        "style": wire.packed(bundle.style(names)),
         "state": wire.packed(state),
         **{f"first-{name}": content for name, content in first.items()},
     }

@@ -8,14 +8,17 @@ from weakref import ref
 
 from mtprof_nb.analysis.sort_keys import sort_column
 from mtprof_nb.model.trace import Trace
+from mtprof_nb.views.comparison.comparison_html import comparison_bundle
+from mtprof_nb.views.comparison.comparison_strip import with_verdict
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.frontend import is_marimo, is_unattended, run_of, running_shell
 from mtprof_nb.views.panel.tabs import tabs_of
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static import static_page as static
-from mtprof_nb.views.strip import strip_of
+from mtprof_nb.views.strip import Strip, strip_of
 
 if TYPE_CHECKING:
+    from mtprof_nb.comparison.findings import Findings
     from mtprof_nb.views.panel.widget import Panel
 
 #: For each cell its last run, and the panels that the run showed.
@@ -40,16 +43,16 @@ def show(trace: Trace, **options: Any) -> Panel | None:
         return _panel(scene)
     shell = running_shell()
     if not hasattr(shell, "kernel"):
-        sys.stdout.write(static.text(scene) + "\n")
+        sys.stdout.write(bundle_of(scene)["text/plain"] + "\n")
         return None
     _remember(shell, trace)
     from IPython.display import display
 
     if is_unattended(shell):
-        display(static.bundle(scene), raw=True)
+        display(bundle_of(scene), raw=True)
         return None
     made = _panel(scene)
-    _replace_earlier(shell, made)
+    replace_earlier(shell, made)
     display(made)
     return None
 
@@ -87,28 +90,45 @@ def scene_of(
     limit: int | None = None,
     status: str | None = None,
     show_all: bool = False,
+    against: Findings | None = None,
 ) -> Scene:
     """The scene of a panel of `trace`: the trace with the options for showing it.
 
-    `sort` is a column or one of torch's sort keys, else `AttributeError`; `status` says how the program ended.
+    `sort` is a column or one of torch's sort keys, else `AttributeError`; `status` says how the program ended;
+    `against` is its comparison with another one.
     """
     title = None if name is None else shown(name)
-    return Scene(trace, name=title, status=status, sort=sort_column(sort), limit=limit, show_all=show_all)
+    return Scene(trace, title, status, sort_column(sort), limit, show_all, against)
+
+
+def bundle_of(scene: Scene, charts: bool = True) -> dict[str, str]:
+    """The panel as HTML, Markdown and text, each with the comparison after it, if there is one."""
+    found = static.bundle(scene, charts)
+    if scene.against is None:
+        return found
+    added = comparison_bundle(scene.against, scene.limit)
+    return {mime: f"{text}\n\n{added[mime]}" for mime, text in found.items()}
+
+
+def _strip_of(scene: Scene) -> Strip:
+    strip = strip_of(scene.trace, scene.name, scene.status)
+    return strip if scene.against is None else with_verdict(strip, scene.against)
 
 
 def _panel(scene: Scene, tabs: tuple[str, ...] | None = None) -> Panel:
-    from mtprof_nb.views.panel.widget import Panel
+    from mtprof_nb.views.panel.widget import ComparingPanel, Panel
 
     table_alone = tabs == ("operators",)
-    return Panel(
+    kind = Panel if scene.against is None else ComparingPanel
+    return kind(
         scene,
         tabs or [kind.name for kind in tabs_of(scene)],
-        None if table_alone else strip_of(scene.trace, scene.name, scene.status),
-        static.bundle(scene, charts=not table_alone),
+        None if table_alone else _strip_of(scene),
+        bundle_of(scene, charts=not table_alone),
     )
 
 
-def _replace_earlier(shell: Any, made: Panel) -> None:
+def replace_earlier(shell: Any, made: Panel) -> None:
     """Close the panels of an earlier run of the cell: their output was replaced, and their trace can be freed."""
     cell, run = run_of(shell)
     if not cell:

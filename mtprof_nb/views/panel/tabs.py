@@ -32,10 +32,18 @@ TABS = (
     TabKind("stacks", "Stacks", "mtprof_nb.views.charts.stack_charts:StacksTab", 2_000_000),
     TabKind("memory", "Memory", "mtprof_nb.views.charts.memory_chart:MemoryTab"),
 )
+#: The tabs of a comparison.
+COMPARING = (
+    TabKind("differences", "Differences", "mtprof_nb.views.comparison.differences_tab:DifferencesTab", sys.maxsize),
+    TabKind("side_by_side", "Changed lines", "mtprof_nb.views.comparison.side_by_side_tab:SideBySideTab"),
+    TabKind("two_timelines", "Two timelines", "mtprof_nb.views.comparison.two_timelines_tab:TwoTimelinesTab"),
+)
+ALL_TABS = (*TABS, *COMPARING)
 
 
 def tabs_of(scene: Scene) -> tuple[TabKind, ...]:
-    """The tabs of a panel: without events none, except for lines that ran without an op."""
+    """The tabs of a panel: without events none, except for lines that ran without an op; then those that compare."""
+    comparing = COMPARING if scene.against is not None else ()
     if len(scene.trace):
-        return TABS
-    return tuple(kind for kind in TABS if kind.name == "lines" and scene.trace.outside)
+        return (*TABS, *comparing)
+    return (*(kind for kind in TABS if kind.name == "lines" and scene.trace.outside), *comparing)

@@ -14,18 +14,22 @@ from mtprof_nb.views.frontend import is_unattended, running_shell
 from mtprof_nb.views.panel import bundle as modules
 from mtprof_nb.views.panel import wire
 from mtprof_nb.views.panel.saved_panel import panel_page, saved_panel
-from mtprof_nb.views.panel.tabs import TABS
+from mtprof_nb.views.panel.tabs import ALL_TABS, TABS, TabKind
 from mtprof_nb.views.scene import Scene, Tab
 from mtprof_nb.views.strip import Strip
 
 VIEW, SCRIPT = "application/vnd.jupyter.widget-view+json", "application/javascript"
 
 
+def _names(kinds: Iterable[TabKind]) -> tuple[str, ...]:
+    return tuple(kind.name for kind in kinds)
+
+
 class Panel(anywidget.AnyWidget):
     """One profile under its cell. It can also be rendered as HTML without scripts, and as text."""
 
-    _esm = modules.script(tuple(kind.name for kind in TABS))
-    _css = modules.style()
+    _esm = modules.script(_names(TABS))
+    _css = modules.style(_names(TABS))
     #: Name and title of each tab.
     tabs: traitlets.List[Any] = traitlets.List().tag(sync=True)
     #: The strip above the tabs; empty if only a table is shown.
@@ -36,7 +40,7 @@ class Panel(anywidget.AnyWidget):
     page = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, scene: Scene, tabs: Iterable[str], strip: Strip | None, static: Mapping[str, str]) -> None:
-        kinds = [kind for kind in TABS if kind.name in set(tabs)]
+        kinds = [kind for kind in ALL_TABS if kind.name in set(tabs)]
         self._tabs: dict[str, Tab] = {kind.name: kind.make(scene) for kind in kinds}
         # A frontend may deliver messages on another thread while a cell runs.
         self._lock = Lock()
@@ -104,6 +108,13 @@ class Panel(anywidget.AnyWidget):
                 self.first = {**self.first, question["tab"]: first_of(tab)}
                 return {}, []
             return {}, [wire.packed(tab.answer(question))]
+
+
+class ComparingPanel(Panel):
+    """A panel that can have the tabs of a comparison as well: other panels do without their script."""
+
+    _esm = modules.script(_names(ALL_TABS))
+    _css = modules.style(_names(ALL_TABS))
 
 
 def first_of(tab: Tab) -> bytes:

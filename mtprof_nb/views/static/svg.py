@@ -23,8 +23,8 @@ _MOST_HEIGHT = 420
 _CHARACTER = 6.2
 _EDGE = 24
 #: An image has no theme: this colour is readable on light and dark.
-_INK = "#7b838b"
-_LABEL = 'font-family="ui-sans-serif,system-ui,sans-serif" font-size="10.5"'
+INK = "#7b838b"
+LABEL = 'font-family="ui-sans-serif,system-ui,sans-serif" font-size="10.5"'
 
 
 class _Block(NamedTuple):
@@ -38,12 +38,12 @@ class _Block(NamedTuple):
     label: str
 
 
-def timeline_svg(trace: Trace, show_all: bool = False) -> str:
-    """The timeline of the whole trace, "" without events."""
+def timeline_svg(trace: Trace, show_all: bool = False, window: tuple[int, int] | None = None) -> str:
+    """The timeline of the whole trace, or of a window of it; "" without events."""
     if not len(trace):
         return ""
     chart = arranged(trace, show_all)
-    begin, end = chart.whole_ns
+    begin, end = window or chart.whole_ns
     room = WIDTH - _GUTTER
     blocks = chart.levels.window(begin, end, limit=_MOST_BLOCKS, pixels=room)
     family = chart.levels.parts(blocks, chart.family, len(FAMILIES)).dominant(len(blocks)).tolist()
@@ -96,7 +96,7 @@ def stacks_svg(trace: Trace, show_all: bool = False) -> str:
     ]
     deepest = max(level for _, level, _, _ in places)
     # With its title inside: where the picture is dropped, none is left over.
-    title = f'<text x="0" y="13" fill="{_INK}" font-weight="bold">Stacks by self time</text>'
+    title = f'<text x="0" y="13" fill="{INK}" font-weight="bold">Stacks by self time</text>'
     return _svg([title, *_drawn(blocks)], (deepest + 2) * ROW_PIXELS, "Stacks by self time")
 
 
@@ -137,7 +137,7 @@ def _short(value: float) -> str:
 
 def _lane_title(title: str, top: float) -> str:
     short = fitted(shown(title), int(_GUTTER / _CHARACTER) - 1)
-    return f'<text x="0" y="{(top + 0.5) * ROW_PIXELS + 4:.1f}" fill="{_INK}">{escaped(short)}</text>'
+    return f'<text x="0" y="{(top + 0.5) * ROW_PIXELS + 4:.1f}" fill="{INK}">{escaped(short)}</text>'
 
 
 def _axis(length_ns: int, room: float, height: float) -> str:
@@ -147,7 +147,7 @@ def _axis(length_ns: int, room: float, height: float) -> str:
         # A label in the middle of a mark at the edge would be cut.
         anchor = "start" if at_ns == 0 else "end" if WIDTH - x < _EDGE else "middle"
         text = units.duration(at_ns)
-        marks.append(f'<text x="{x:.1f}" y="{height + 15:.1f}" fill="{_INK}" text-anchor="{anchor}">{text}</text>')
+        marks.append(f'<text x="{x:.1f}" y="{height + 15:.1f}" fill="{INK}" text-anchor="{anchor}">{text}</text>')
     return f'<g opacity="0.75">{"".join(marks)}</g>'
 
 
@@ -162,7 +162,7 @@ def round_ticks(length_ns: int) -> list[int]:
 def _svg(parts: list[str], height: float, title: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" '
-        f'height="{height:.0f}" role="img" aria-label="{escaped(title)}" {_LABEL}>{"".join(parts)}</svg>'
+        f'height="{height:.0f}" role="img" aria-label="{escaped(title)}" {LABEL}>{"".join(parts)}</svg>'
     )
 
 

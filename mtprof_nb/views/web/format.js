@@ -49,7 +49,12 @@ const rate = (count) => (count ? scaled(count, RATES) : "–");
 /** @param {number} ns */
 const held = (ns) => (Number.isFinite(ns) ? duration(ns) : "to the end");
 
-export const writers = { time: duration, bytes: nbytes, flops, count: number, held, percent, rate };
+/** @param {number} ns */
+const change = (ns) => `${ns > 0 ? "+" : ""}${duration(ns)}`;
+/** @param {number} value */
+const ratio = (value) => (value < 10 ? value.toFixed(2) : digits(value));
+
+export const writers = { time: duration, bytes: nbytes, flops, count: number, held, percent, rate, change, ratio };
 
 /**
  * One line of CSV. A text that a spreadsheet would take for a formula is kept a text.

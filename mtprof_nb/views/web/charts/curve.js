@@ -4,7 +4,8 @@ import { duration, nbytes } from "../format.js";
 import { fitted } from "../label.js";
 
 /**
- * @import { MemoryCurve, MemoryWindow, Texts } from "../types/messages"
+ * @import { MemoryCurve, MemoryWindow } from "../types/memory"
+ * @import { Texts } from "../types/messages"
  * @import { Plane, Shape } from "../drawing/plane.js"
  */
 

@@ -7,7 +7,7 @@ import { COLOURS, heldAt, paintByteAxis, paintByteGrid, paintCurves, paintPeaks 
 import { TimeChart } from "../drawing/time_chart.js";
 
 /**
- * @import { LargestAllocations, MemoryFirst, MemoryWindow } from "../types/messages"
+ * @import { LargestAllocations, MemoryFirst, MemoryWindow } from "../types/memory"
  * @import { TabContext, TabView } from "../types/surroundings"
  * @import { Store } from "../store.js"
  */

@@ -3,7 +3,8 @@
 import { firstWhere } from "./levels.js";
 
 /**
- * @import { MemoryCurve, MemoryWindow, Question } from "../types/messages"
+ * @import { MemoryCurve, MemoryWindow } from "../types/memory"
+ * @import { Question } from "../types/messages"
  * @typedef {Extract<Question, { tab: "memory" }>} Asked
  */
 

@@ -18,9 +18,10 @@ export function csv(columns, { label, detail, value }, order) {
  * @param {number[]} order positions of the rows to write
  * @param {Record<string, number>} wholes what shares are shares of
  */
-export function markdown(columns, { label, detail, value }, order, wholes) {
+export function markdown(columns, { label, detail, value, text }, order, wholes) {
   /** @param {Column} column @param {number} row */
   const cell = ({ key, unit, of }, row) => {
+    if (unit === "text" || unit === "words") return text?.[key]?.[row] ?? "";
     const number = value[unit === "share" ? of : key]?.[row] ?? 0;
     return unit === "share" ? share(number, wholes[of]) : writers[unit](number);
   };

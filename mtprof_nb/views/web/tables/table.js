@@ -14,7 +14,10 @@ const NAME_PIXELS = 190;
 const NAME_INSET = 41;
 /** The most of a name's cell that its detail takes where both do not fit, and pixels between them. */
 const [DETAIL_PART, DETAIL_GAP] = [0.42, 8];
-const WIDTHS = { count: 72, time: 82, share: 96, bytes: 88, flops: 98, held: 92, percent: 86, rate: 92 };
+const WIDTHS = {
+  ...{ count: 72, time: 82, share: 96, bytes: 88, flops: 98, held: 92, percent: 86, rate: 92 },
+  ...{ change: 86, ratio: 62, text: 104, words: 176 },
+};
 let tables = 0;
 
 /**
@@ -143,9 +146,10 @@ export class Table {
 
   /** The number that a column is sorted by. @param {string} column @param {number} row */
   number(column, row) {
-    const of = this.#columns.find(({ key }) => key === column)?.of;
+    const { of, unit } = this.#columns.find(({ key }) => key === column) ?? {};
     const value = this.#rows.value[of || column]?.[row];
-    return value === null ? Infinity : (value ?? 0);
+    // A value that is not known comes after all others.
+    return value === null ? (unit === "held" ? Infinity : -Infinity) : (value ?? 0);
   }
 
   #drawHead() {
@@ -190,7 +194,7 @@ export class Table {
     const family = this.options.families?.[families?.[row] ?? -1];
     const beside = detail[row] ? Math.min(textWidth(detail[row], font) + DETAIL_GAP, room * DETAIL_PART) : 0;
     const fitted = room > 0 ? fittedMiddle(plainName(label[row]), room - beside, font) : label[row];
-    const numbers = this.#columns.map((column) => this.#numberCell(column, row, family));
+    const numbers = this.#columns.map((column) => this.#cell(column, row, family));
     return h(
       "div",
       {
@@ -207,11 +211,19 @@ export class Table {
     );
   }
 
+  /** @param {string} key @param {string} unit @param {number} row */
+  #textCell(key, unit, row) {
+    const { text, hint } = this.#rows;
+    const attributes = { text: text?.[key]?.[row] ?? "", title: hint?.[key]?.[row] };
+    return h("div", { class: `mtprof-cell mtprof-in-${unit}`, role: "gridcell", ...attributes });
+  }
+
   /** @param {Column} column @param {number} row @param {Family} [family] */
-  #numberCell({ key, unit, of }, row, family) {
+  #cell({ key, unit, of }, row, family) {
+    if (unit === "text" || unit === "words") return this.#textCell(key, unit, row);
     const value = this.number(key, row);
     const zero = value === 0 ? " mtprof-nothing" : "";
-    const text = unit === "share" ? share(value, this.wholes[of]) : writers[unit](value);
+    const text = unit === "share" ? share(value, this.wholes[of]) : value === -Infinity ? "–" : writers[unit](value);
     const cell = h("div", { class: `mtprof-cell mtprof-in-${unit}${zero}`, role: "gridcell", text });
     if (unit === "share" && this.wholes[of]) {
       cell.style.setProperty("--mtprof-part", Math.max(value / this.#largest[of], 0).toFixed(4));

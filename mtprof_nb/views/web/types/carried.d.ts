@@ -1,7 +1,8 @@
 // What a page without Python carries: `carried` of each tab's Python class, and the rows of all events in it.
 
 import type { Arrows } from "./devices";
-import type { LineOps, MemoryWindow, OperatorsTable, StackChart, TabName, TimelineWindow } from "./messages";
+import type { MemoryWindow } from "./memory";
+import type { LineOps, OperatorsTable, StackChart, TabName, TimelineWindow } from "./messages";
 
 /** `OperatorsTab.carried`. */
 export interface CarriedOperators {

@@ -1,12 +1,16 @@
 // Messages between the page and Python, tab by tab. Beside each stands the Python function that reads or writes it.
 // Times are whole nanoseconds.
 
+import type { DifferencesFirst, SideBySideFirst, TwoTimelinesFirst, TwoWindows } from "./comparison";
 import type { Cause, DeviceBar, Gaps, Launches } from "./devices";
+import type { MemoryFirst, MemoryWindow } from "./memory";
 import type { SummaryFirst } from "./summary";
 
-export type TabName = "summary" | "operators" | "lines" | "timeline" | "stacks" | "memory";
+export type TabName = keyof Firsts;
 export type Phase = "forward" | "backward" | "optimizer" | "other";
-export type Unit = "count" | "time" | "share" | "bytes" | "flops" | "held" | "percent" | "rate";
+export type Unit =
+  | ("count" | "time" | "share" | "bytes" | "flops" | "held" | "percent" | "rate")
+  | ("change" | "ratio" | "text" | "words");
 
 /** The state of the widget: `widget.Panel`. */
 export interface PanelState {
@@ -55,6 +59,9 @@ export interface Firsts {
   timeline: TimelineFirst;
   stacks: StacksFirst;
   memory: MemoryFirst;
+  differences: DifferencesFirst;
+  side_by_side: SideBySideFirst;
+  two_timelines: TwoTimelinesFirst;
 }
 
 /** Answers of the tabs by what was asked: `answer` of each tab's Python class. */
@@ -64,6 +71,7 @@ export interface Answers {
   timeline: { window: TimelineWindow; launches: Launches };
   stacks: { chart: StackChart };
   memory: { window: MemoryWindow };
+  two_timelines: { window: TwoWindows };
 }
 
 export type Question =
@@ -75,7 +83,8 @@ export type Question =
   | { tab: "timeline"; ask: "window"; begin_ns: number; end_ns: number; pixels: number; selected: Selected | null }
   | { tab: "timeline"; ask: "launches"; event: number }
   | { tab: "stacks"; ask: "chart"; metric: string; selected: Selected | null }
-  | { tab: "memory"; ask: "window"; begin_ns: number; end_ns: number };
+  | { tab: "memory"; ask: "window"; begin_ns: number; end_ns: number }
+  | { tab: "two_timelines"; ask: "window"; step: number; begin_ns: number; end_ns: number; pixels: number };
 
 export type AnswerTo<Asked extends Question> = Asked extends { tab: infer Tab extends keyof Answers; ask: infer Ask }
   ? Ask extends keyof Answers[Tab]
@@ -109,13 +118,16 @@ export interface Column {
   of: string;
 }
 
-/** Columns of rows; a row is a position in each of them. A value that is null has no end. */
+/** Columns of rows; a row is a position in each of them. A value that is null has no end, or is not known. */
 export interface Rows {
   id: number[];
   label: string[];
   detail: string[];
   family?: number[];
   value: Record<string, (number | null)[]>;
+  /** Columns of texts, and what shows on hover. */
+  text?: Record<string, string[]>;
+  hint?: Record<string, string[]>;
 }
 
 /** `operators_tab._written`. */
@@ -345,47 +357,4 @@ export interface StacksFirst extends StackChart {
   metrics: { key: string; title: string }[];
   note: string;
   fills: Family[];
-}
-
-// The memory tab: memory_chart.py.
-
-/** `MemoryChart.window`. */
-export interface MemoryWindow {
-  drawn_ns: [number, number];
-  curves: MemoryCurve[];
-  texts: Texts;
-}
-
-/** Columns of changes: bytes held after each, and what caused it. */
-export interface MemoryCurve {
-  title: string;
-  time_ns: number[];
-  nbytes: number[];
-  change: number[];
-  event: number[];
-  name: number[];
-  line: number[];
-  peak: MemoryPoint;
-}
-
-/** `MemoryChart._points`. */
-export interface MemoryPoint {
-  time_ns: number;
-  nbytes: number;
-  change: number;
-  event: number;
-  name: number;
-  line: number;
-}
-
-export interface MemoryFirst extends MemoryWindow {
-  whole_ns: number;
-  largest: LargestAllocations;
-}
-
-/** `memory_chart.largest_allocations`. */
-export interface LargestAllocations extends Rows {
-  event: number[];
-  name: number[];
-  columns: Column[];
 }

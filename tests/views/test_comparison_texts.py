@@ -6,8 +6,9 @@ from mtprof_nb.comparison.alternation import Alternated, Block
 from mtprof_nb.comparison.findings import Findings, of_functions, of_recordings
 from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.model.trace import Recorded, Trace
-from mtprof_nb.views.comparison.comparison_page import html, markdown, text
+from mtprof_nb.views.comparison.comparison_html import html
 from mtprof_nb.views.comparison.comparison_tables import percent_text, ratio_text
+from mtprof_nb.views.comparison.comparison_text import markdown, text
 
 
 def _run(*ops: tuple[str, int], **scalars: object) -> Trace:
@@ -85,7 +86,7 @@ def test_functions_say_how_they_were_measured() -> None:
 
 
 def test_an_interrupted_measurement_says_so() -> None:
-    times = Alternated((2e6,) * 7, (1e6,) * 7, Block(10, 1), Block(20, 1), planned=90, seconds=1.0)
+    times = Alternated((2e6,) * 7, (1e6,) * 7, Block(10, 1), Block(20, 1), planned=90, seconds=1.0, is_interrupted=True)
 
     found = of_functions(Sides(Side("f", ()), Side("g", ())), times)
 

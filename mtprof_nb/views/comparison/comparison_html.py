@@ -1,0 +1,89 @@
+"""A comparison as HTML without scripts: verdict, tables, pictures, and changed lines side by side."""
+
+from __future__ import annotations
+
+from mtprof_nb.analysis import units
+from mtprof_nb.comparison.findings import Findings
+from mtprof_nb.comparison.joined_rows import EDITED, GONE, NEW
+from mtprof_nb.comparison.side_by_side import Row, Version, Versions, side_by_side
+from mtprof_nb.views.comparison import comparison_text
+from mtprof_nb.views.comparison.comparison_pictures import A_COLOUR, B_COLOUR, pictures
+from mtprof_nb.views.comparison.comparison_tables import Table, explanation, headline, labels, tables
+from mtprof_nb.views.escaped_text import escaped
+
+_PAGE = "font-size:13px;line-height:1.5"
+_TABLE = "color:inherit;font-size:inherit;border-collapse:collapse;margin:6px 0;text-align:right;white-space:nowrap"
+_CELL = "padding:1px 7px;white-space:nowrap"
+_NAME = f"{_CELL};text-align:left;max-width:32em;overflow:hidden;text-overflow:ellipsis"
+_SWATCH = "display:inline-block;width:9px;height:9px;margin-right:6px"
+_TINTS = {NEW: "#1f77d026", GONE: "#f2a02c26", EDITED: "#8a919926"}
+
+
+def comparison_bundle(findings: Findings, limit: int | None = None) -> dict[str, str]:
+    """The comparison as HTML, Markdown and text."""
+    return {
+        "text/html": html(findings, limit),
+        "text/markdown": comparison_text.markdown(findings, limit),
+        "text/plain": comparison_text.text(findings, limit),
+    }
+
+
+def html(findings: Findings, limit: int | None = None) -> str:
+    """The page, with at most `limit` rows of each kind."""
+    parts = [
+        f"<b>{escaped(headline(findings))}</b>",
+        *(f"<div>{escaped(line)}</div>" for line in explanation(findings)),
+        *(_table(table) for table in tables(findings, limit)),
+        _key(findings),
+        *(f"<div style='margin-top:8px'><b>{escaped(title)}</b>{drawn}</div>" for title, drawn in pictures(findings)),
+        *(_versions(file) for file in side_by_side(findings.sides)),
+    ]
+    return f"<div class='mtprof-comparison' style='{_PAGE}'>{''.join(parts)}</div>"
+
+
+def _table(table: Table) -> str:
+    head = "".join(f"<th style='{_style(at, table)}'>{escaped(title)}</th>" for at, title in enumerate(table.head))
+    rows = "".join(f"<tr>{_cells(row, table)}</tr>" for row in table.rows)
+    folded = f"<div>{escaped(table.folded)}</div>" if table.folded else ""
+    return f"<table style='{_TABLE}'><tr>{head}</tr>{rows}</table>{folded}"
+
+
+def _cells(row: tuple[str, ...], table: Table) -> str:
+    return "".join(
+        f"<td style='{_style(at, table)}' title='{escaped(cell)}'>{escaped(cell)}</td>" for at, cell in enumerate(row)
+    )
+
+
+def _style(column: int, table: Table) -> str:
+    return _NAME if column in (0, len(table.head) - 1) else _CELL
+
+
+def _key(findings: Findings) -> str:
+    """Which colour of the pictures is whose."""
+    return " &nbsp; ".join(
+        f"<span><span style='{_SWATCH};background:{colour}'></span>{escaped(name)}</span>"
+        for colour, name in zip((A_COLOUR, B_COLOUR), labels(findings), strict=True)
+    )
+
+
+def _versions(file: Versions) -> str:
+    """Both versions of a file side by side."""
+    head = "".join(f"<th style='{_NAME}' colspan='3'>{escaped(title)}</th>" for title in (file.a_title, file.b_title))
+    rows = "".join(_version_row(row) for row in file.rows)
+    return f"<table style='{_TABLE}'><tr>{head}</tr>{rows}</table>"
+
+
+def _version_row(row: Row | None) -> str:
+    if row is None:
+        return f"<tr><td style='{_NAME}' colspan='6'>…</td></tr>"
+    tint = f";background:{_TINTS[row.change]}" if row.change else ""
+    return f"<tr>{_version_cells(row.a, tint)}{_version_cells(row.b, tint)}</tr>"
+
+
+def _version_cells(version: Version | None, tint: str) -> str:
+    if version is None:
+        return "<td colspan='3'></td>"
+    time = "" if version.ns is None else units.duration(version.ns)
+    code = f"<code style='white-space:pre'>{escaped(version.text.expandtabs(4), 160)}</code>"
+    numbers = "".join(f"<td style='{_CELL}{tint}'>{text}</td>" for text in (version.number, time))
+    return f"{numbers}<td style='{_NAME}{tint}'>{code}</td>"

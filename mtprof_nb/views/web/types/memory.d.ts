@@ -1,0 +1,44 @@
+// Messages of the memory tab: memory_chart.py.
+
+import type { Column, Rows, Texts } from "./messages";
+
+/** `MemoryChart.window`. */
+export interface MemoryWindow {
+  drawn_ns: [number, number];
+  curves: MemoryCurve[];
+  texts: Texts;
+}
+
+/** Columns of changes: bytes held after each, and what caused it. */
+export interface MemoryCurve {
+  title: string;
+  time_ns: number[];
+  nbytes: number[];
+  change: number[];
+  event: number[];
+  name: number[];
+  line: number[];
+  peak: MemoryPoint;
+}
+
+/** `MemoryChart._points`. */
+export interface MemoryPoint {
+  time_ns: number;
+  nbytes: number;
+  change: number;
+  event: number;
+  name: number;
+  line: number;
+}
+
+export interface MemoryFirst extends MemoryWindow {
+  whole_ns: number;
+  largest: LargestAllocations;
+}
+
+/** `memory_chart.largest_allocations`. */
+export interface LargestAllocations extends Rows {
+  event: number[];
+  name: number[];
+  columns: Column[];
+}
