@@ -17,7 +17,7 @@ _CELLS_OF_KERNELS = re.compile(r"[/\\](?:ipykernel|xpython)_\d+[/\\]\d+\.py$")
 #: Files that `torch.compile` writes: into its cache, in folders named after two letters of the file, and for debugging.
 _GENERATED = re.compile(r"[/\\]torchinductor_[^/\\]+[/\\](\w\w)[/\\]\w\1\w*\.py$|[/\\]torch_compile_debug[/\\]")
 
-#: What stands before the name of an installed package, or of a module of Python's own, on any machine.
+#: The part of a path before the name of an installed package, or of a module of Python's own, on any machine.
 _LIBRARY = re.compile(r".*[/\\](?:site-packages|dist-packages|lib[/\\]python3\.\d+)[/\\]")
 
 

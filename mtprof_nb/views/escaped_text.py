@@ -13,7 +13,7 @@ LONGEST = 400
 #: Control characters, marks that turn the direction of writing, and halves of surrogate pairs.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
-#: What names of kernels in C++ have in common.
+#: Words that names of kernels in C++ have in common, and that tell nothing.
 _COMMON_IN_KERNELS = re.compile(r"^void |\(anonymous namespace\)::")
 
 

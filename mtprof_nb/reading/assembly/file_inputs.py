@@ -13,7 +13,7 @@ from mtprof_nb.model.input_values import plain, to_text
 from mtprof_nb.model.schema import Columns, Int32
 from mtprof_nb.reading.text.small_json import parsed
 
-#: What stands between two inputs in Ascend's texts.
+#: The separator of two inputs in Ascend's texts.
 _BETWEEN = ";\r\n"
 _LARGEST_SIZE = 2**62
 _WHOLE, _REAL = re.compile(r"-?\d{1,19}"), re.compile(r"-?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?|-?inf|nan", re.IGNORECASE)
