@@ -27,6 +27,7 @@ ANALYSIS = {
     "analysis.functions",
     "analysis.lines",
     "analysis.memory",
+    "analysis.ranks",
 }
 ANSWERS = {*BASE, *ANALYSIS, "advice", "results"}
 VIEWS = {f"views.{name}" for name in ("charts", "comparison", "page", "panel", "static", "tables")}

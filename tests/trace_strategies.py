@@ -76,8 +76,8 @@ def traces(draw: Any) -> Trace:
     )
     for table, others in schema.beside.items():
         for other in others:
-            entries = (made[other] + ((),) * len(made[table]))[: len(made[table])]
-            made[other] = draw(st.sampled_from([(), entries]))
+            entry = get_args(get_args(hints[other])[0])[0]
+            made[other] = draw(st.just(()) | st.tuples(*[values(entry)] * len(made[table])))
     made |= {name: draw(st.none() | trees()) for name, kind in schema.records.items() if kind is StackTree}
     always = [column.table for column in schema.columns.values() if column.always]
     count = draw(st.integers(0, _MOST)) if all(made[table] for table in always) else 0

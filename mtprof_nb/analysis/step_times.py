@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.analysis.ranks.ranked_processes import Windows, rows_of_processes, windows_of_processes
 from mtprof_nb.analysis.summary import has_steps
 from mtprof_nb.model.trace import OP, SCOPE, STEP_PREFIX, Int64, Trace
 
@@ -21,27 +22,34 @@ class StepTime(NamedTuple):
 
 @once_a_trace
 def step_times(trace: Trace) -> tuple[StepTime, ...]:
-    """The steps with ops, in their order; of several processes, the longest of each. Empty if no step was marked.
+    """The steps with ops, in their order; of several processes, the longest of each. Empty if no step was marked."""
+    longest: dict[int, StepTime] = {}
+    for steps in steps_of_processes(trace):
+        for step in steps:
+            if step.duration_ns >= longest.get(step.number, step).duration_ns:
+                longest[step.number] = step
+    return tuple(longest[number] for number in sorted(longest))
+
+
+@once_a_trace
+def steps_of_processes(trace: Trace) -> tuple[tuple[StepTime, ...], ...]:
+    """For each process its steps with ops, in their order; empty if no step was marked.
 
     A step is as long as its scope, which a schedule records. Otherwise it reaches from its first op or scope to that of
     the next step; the last one of a window, to the end of the window.
     """
     if not has_steps(trace):
-        return ()
-    with_ops = set(trace.step[trace.kind == OP].tolist())
-    longest: dict[int, StepTime] = {}
-    for rows in _rows_of_processes(trace):
-        for step in _of_scopes(trace, rows) or _of_events(trace, rows):
-            known = longest.get(step.number, step)
-            if step.number in with_ops and step.duration_ns >= known.duration_ns:
-                longest[step.number] = step
-    return tuple(longest[number] for number in sorted(longest))
-
-
-def _rows_of_processes(trace: Trace) -> list[Int64]:
-    """The positions of the ops and scopes of each process."""
+        return ((),) * len(trace.processes)
     runs = (trace.kind == OP) | (trace.kind == SCOPE)
-    return [np.arange(len(trace))[rows][runs[rows]] for rows in trace.by_process(trace.track)]
+    found = []
+    for rows, windows in zip(rows_of_processes(trace), windows_of_processes(trace), strict=True):
+        own = rows[runs[rows]]
+        with_ops = set(trace.step[rows[trace.kind[rows] == OP]].tolist())
+        steps = _of_scopes(trace, own) or _of_events(trace, own, windows)
+        # A scope that is there twice, as in two windows, counts with its longer part.
+        longest = {step.number: step for step in sorted(steps, key=lambda step: step.duration_ns)}
+        found.append(tuple(longest[number] for number in sorted(with_ops & set(longest))))
+    return tuple(found)
 
 
 def _of_scopes(trace: Trace, rows: Int64) -> list[StepTime]:
@@ -50,11 +58,11 @@ def _of_scopes(trace: Trace, rows: Int64) -> list[StepTime]:
     return [StepTime(*step) for step in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def _of_events(trace: Trace, rows: Int64) -> list[StepTime]:
+def _of_events(trace: Trace, rows: Int64, windows: Windows) -> list[StepTime]:
     numbers, first = np.unique(trace.step[rows], return_index=True)
     order = np.argsort(first)
     numbers, starts = numbers[order], trace.start_ns[rows[first[order]]]
-    window_ends = np.array([ended for _, ended in trace.windows] or [trace.ended_ns], np.int64)
+    window_ends = np.array([ended for _, ended in windows], np.int64)
     ends = window_ends[np.minimum(np.searchsorted(window_ends, starts, side="right"), len(window_ends) - 1)]
     ends[:-1] = np.minimum(ends[:-1], starts[1:])
     return [StepTime(*step) for step in zip(numbers.tolist(), starts.tolist(), (ends - starts).tolist(), strict=True)]

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mtprof_nb.model.intervals import order_of
+from mtprof_nb.model.one_process import facts_of, joined_facts
+from mtprof_nb.model.process_facts import ProcessFacts
 from mtprof_nb.model.schema import Column, Columns, Int32, concatenated, schema_of
 from mtprof_nb.model.stack_tree import StackInterner, StackTree
 from mtprof_nb.model.trace import Allocations, Process, Samples, Trace, Track, correlation_ids, empty_trace, taken
@@ -39,7 +41,7 @@ class _Merger:
 
     def merged(self) -> Columns:
         schema = schema_of(Trace)
-        made: Columns = {"processes": self._parts[0]["processes"]}
+        made: Columns = {name: self._parts[0][name] for name in ("processes", "process_facts")}
         for table in schema.tables:
             made |= self._stacks(table) if table in schema.records else self._table(table, schema.beside.get(table, ()))
         for name, how in schema.joins.items():
@@ -106,12 +108,15 @@ def _with_same_processes(parts: Sequence[Trace]) -> list[Columns]:
     if len({process for own in owners for process in own}) > 1:
         parts = [_with_known_threads(part) for part in parts]
     metadata: dict[Process, dict[str, str]] = {}
+    facts: dict[Process, list[ProcessFacts | None]] = {}
     numbers: dict[Track, int] = {}
     tracks: list[list[Track]] = []
     for part, own in zip(parts, owners, strict=True):
-        for process, (*_, said) in zip(own, part.processes, strict=True):
+        known: Sequence[ProcessFacts | None] = facts_of(part) or (None,) * len(own)
+        for process, (*_, said), told in zip(own, part.processes, known, strict=True):
             if process != Process() or part.tracks:
                 metadata.setdefault(process, {}).update(said)
+                facts.setdefault(process, []).append(told)
         position = {process: number for number, process in enumerate(metadata)}
         moved = [track._replace(process=position[own[track.process]]) for track in part.tracks]
         for track in moved:
@@ -120,10 +125,16 @@ def _with_same_processes(parts: Sequence[Trace]) -> list[Columns]:
         tracks.append([track._replace(number=-1) for track in moved])
     processes = tuple(process._replace(metadata=tuple(said.items())) for process, said in metadata.items())
     numbered = [tuple(track._replace(number=numbers.get(track, -1)) for track in own_tracks) for own_tracks in tracks]
-    return [
-        {**vars(part), "processes": processes or (Process(),), "tracks": own_tracks}
-        for part, own_tracks in zip(parts, numbered, strict=True)
-    ]
+    shared = {"processes": processes or (Process(),), "process_facts": _joined(facts)}
+    return [{**vars(part), **shared, "tracks": own_tracks} for part, own_tracks in zip(parts, numbered, strict=True)]
+
+
+def _joined(facts: dict[Process, list[ProcessFacts | None]]) -> tuple[ProcessFacts, ...]:
+    """The facts of each of several processes; () for one alone, and where those of one are not known."""
+    known = [[one for one in told if one is not None] for told in facts.values()]
+    if len(facts) < 2 or any(len(one) < len(told) for one, told in zip(known, facts.values(), strict=True)):
+        return ()
+    return tuple(map(joined_facts, known))
 
 
 def _owners(parts: Sequence[Trace]) -> list[list[Process]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
@@ -18,6 +18,9 @@ from mtprof_nb.model.joins import all_known, in_order, of_all, updated
 from mtprof_nb.model.outside_ops import OutsideOps as OutsideOps
 from mtprof_nb.model.outside_ops import SourceLine as SourceLine
 from mtprof_nb.model.outside_ops import summed
+from mtprof_nb.model.process_facts import ProcessFacts as ProcessFacts
+from mtprof_nb.model.process_facts import Recorded as Recorded
+from mtprof_nb.model.process_facts import flags_of_any
 from mtprof_nb.model.samples import Samples as Samples
 from mtprof_nb.model.schema import (
     POINTS_TO_EVENT,
@@ -109,22 +112,6 @@ class Collective(NamedTuple):
     out_elements: int = -1
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """Which optional facts this recording was asked for."""
-
-    record_shapes: bool = False
-    profile_memory: bool = False
-    with_stack: bool = False
-    with_flops: bool = False
-    with_modules: bool = False
-    with_python: bool = False
-
-
-def _recorded(parts: list[Recorded]) -> Recorded:
-    return Recorded(*map(any, zip(*map(astuple, parts), strict=True)))
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace(Record):
     """A finished recording: one row an event, ordered by start, then by length (an outer event first).
@@ -208,6 +195,8 @@ class Trace(Record):
 
     #: Recorded processes.
     processes: tuple[Process, ...] = (Process(),)
+    #: For each of several processes, its own values of fields that this trace has joined; () if they are not known.
+    process_facts: Annotated[tuple[ProcessFacts, ...], Beside("processes")] = ()
     #: Collective calls.
     collectives: tuple[Collective, ...] = ()
     #: Names of overloads.
@@ -249,7 +238,7 @@ class Trace(Record):
     cells: Annotated[Mapping[str, str], Joined(updated)] = field(default_factory=dict)
 
     #: Flags of the recording.
-    recorded: Annotated[Recorded, Joined(_recorded)] = field(default_factory=Recorded)
+    recorded: Annotated[Recorded, Joined(flags_of_any)] = field(default_factory=Recorded)
     #: Start of the recording, Unix nanoseconds.
     began_ns: Annotated[Moment, Joined(min)] = 0
     #: End of the recording, Unix nanoseconds.

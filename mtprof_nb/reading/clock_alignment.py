@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mtprof_nb.model.collective_calls import CallKey, call_keys, collective_rows
+from mtprof_nb.model.moved_clock import moved_clock
 from mtprof_nb.model.schema import Int64
-from mtprof_nb.model.trace import COLLECTIVE, SCOPE, Trace
+from mtprof_nb.model.trace import Trace
 
-#: Scopes of collectives on the host, which Gloo's own threads run.
-_ON_HOST = "gloo:"
-#: Parts of names of exchanges between two processes: the ends of these do not agree.
-_BETWEEN_TWO = ("send", "recv")
 #: By how many collectives the beginnings of two recordings may differ.
 _LARGEST_LAG = 16
 _LEAST_COMMON = 2
@@ -21,7 +19,7 @@ _LEAST_COMMON = 2
 _LARGEST_ERROR_NS = 500_000
 
 #: Ends of collectives by name and group, in the order in which they began.
-Ends = dict[tuple[str, str], Int64]
+Ends = dict[CallKey, Int64]
 
 
 def align(traces: Sequence[Trace]) -> list[Trace]:
@@ -42,7 +40,8 @@ def align(traces: Sequence[Trace]) -> list[Trace]:
         errors.append(np.abs(match.differences_ns + offset[known] - offset[new]))
     note = _note(traces, offset, errors)
     return [
-        replace(_moved(trace, offset.get(place, 0)), notes=(*trace.notes, note)) for place, trace in enumerate(traces)
+        replace(moved_clock(trace, offset.get(place, 0)), notes=(*trace.notes, note))
+        for place, trace in enumerate(traces)
     ]
 
 
@@ -70,24 +69,13 @@ class _Match:
 
 
 def _ends(trace: Trace) -> Ends:
-    """The ends of the collectives of a trace; those on devices, or where there are none, those on the host."""
-    rows = np.flatnonzero(trace.kind == COLLECTIVE)
-    if not len(rows):
-        rows = np.flatnonzero((trace.kind == SCOPE) & trace.where_name(lambda name: name.startswith(_ON_HOST)))
-    found: dict[tuple[str, str], list[int]] = {}
-    for row in rows.tolist():
-        key = _key(trace, row)
-        if not any(part in key[0].lower() for part in _BETWEEN_TWO):
-            found.setdefault(key, []).append(int(trace.start_ns[row] + trace.duration_ns[row]))
+    """The ends of the collectives of a trace. Those of exchanges between two processes do not agree."""
+    rows = collective_rows(trace)
+    found: dict[CallKey, list[int]] = {}
+    for key, end in zip(call_keys(trace, rows), trace.end_ns[rows].tolist(), strict=True):
+        if not key.is_between_two:
+            found.setdefault(key, []).append(end)
     return {key: np.array(ends, np.int64) for key, ends in found.items()}
-
-
-def _key(trace: Trace, row: int) -> tuple[str, str]:
-    """Name and group of a collective; of a kernel that tells neither, its name without parameters."""
-    place = -1 if trace.collective is None else int(trace.collective[row])
-    if place >= 0:
-        return trace.collectives[place].name, trace.collectives[place].group
-    return trace.names[trace.name[row]].partition("(")[0].partition("<")[0], ""
 
 
 def _closest(ends: Sequence[Ends], offset: dict[int, int]) -> tuple[int, int, _Match] | None:
@@ -128,21 +116,6 @@ def _densest(differences: Int64, pairs: int) -> Int64:
         return differences[:0]
     begin = int(counts.argmax())
     return differences[begin : last[begin]]
-
-
-def _moved(trace: Trace, offset_ns: int) -> Trace:
-    """The trace with all of its times later by `offset_ns`."""
-    if not offset_ns:
-        return trace
-    records = trace.allocations
-    return replace(
-        trace,
-        start_ns=trace.start_ns + offset_ns,
-        allocations=None if records is None else replace(records, time_ns=records.time_ns + offset_ns),
-        began_ns=trace.began_ns + offset_ns,
-        ended_ns=trace.ended_ns + offset_ns,
-        windows=tuple((began + offset_ns, ended + offset_ns) for began, ended in trace.windows),
-    )
 
 
 def _note(traces: Sequence[Trace], offset: dict[int, int], errors: list[Int64]) -> str:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from mtprof_nb.results.events import Events
     from mtprof_nb.results.function_table import Functions
     from mtprof_nb.results.line_table import Lines
+    from mtprof_nb.results.loaded_recording import Recording
+    from mtprof_nb.results.rank_table import Ranks
     from mtprof_nb.views.panel.widget import Panel
 
 Path = str | PathLike[str]
@@ -36,11 +38,11 @@ class Results:
         """The finished recording."""
         raise NotImplementedError
 
-    def events(self) -> Events:
-        """Events ordered by start, without bookkeeping ops."""
+    def events(self, *, rank: int | None = None) -> Events:
+        """Events ordered by start, without bookkeeping ops; with `rank`, those of that process alone."""
         from mtprof_nb.results.events import Events
 
-        return Events(self.trace)
+        return Events(self._trace_of(rank))
 
     def key_averages(
         self,
@@ -48,31 +50,59 @@ class Results:
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
         include_python_functions: bool = False,
+        *,
+        rank: int | None = None,
     ) -> EventList:
         """Events grouped by name and device and, if requested, by shapes, the `n` innermost frames or overload.
 
-        Python functions, which `with_stack` records, have rows only with `include_python_functions`.
+        Python functions, which `with_stack` records, have rows only with `include_python_functions`. With `rank`, only
+        the events of that process count.
         """
         from mtprof_nb.results.averages import key_averages
 
+        trace = self._trace_of(rank)
         return key_averages(
-            self.trace, group_by_input_shape, group_by_stack_n, group_by_overload_name, include_python_functions
+            trace, group_by_input_shape, group_by_stack_n, group_by_overload_name, include_python_functions
         )
 
-    def lines(self) -> Lines:
-        """Cost of each source line in the forward pass, the backward pass and the optimizer."""
+    def lines(self, *, rank: int | None = None) -> Lines:
+        """Cost of each source line in the forward pass, the backward pass and the optimizer; with `rank`, there."""
         from mtprof_nb.results.line_table import Lines
 
-        return Lines(self.trace)
+        return Lines(self._trace_of(rank))
 
-    def functions(self) -> Functions:
+    def ranks(self) -> Ranks:
+        """A row for each rank, and the one that the others waited for: `.straggler`, None without one.
+
+        Also the collectives matched over ranks, `.collectives()`, and the time of each step on each rank, `.steps()`.
+        """
+        from mtprof_nb.results.rank_table import Ranks
+
+        return Ranks(self.trace)
+
+    def of_rank(self, rank: int) -> Recording:
+        """One rank as a recording of its own. `ValueError` lists the ranks if there is no such one."""
+        from mtprof_nb.results.loaded_recording import Recording
+
+        return Recording(self._trace_of(rank))
+
+    def _trace_of(self, rank: int | None) -> Trace:
+        """The recording of one rank, all of it for None."""
+        if rank is None:
+            return self.trace
+        from mtprof_nb.analysis.ranks.ranked_processes import trace_of_rank
+
+        return trace_of_rank(self.trace, rank)
+
+    def functions(self, *, rank: int | None = None) -> Functions:
         """Time of each Python function, its own and in total: in ops, in Python code and in waiting.
 
-        Needs samples of Python stacks: `profile(with_python=True)`, or `%%mtprofile --python`.
+        Needs samples of Python stacks: `profile(with_python=True)`, or `%%mtprofile --python`. With `rank`, only those
+        of that process count.
         """
         from mtprof_nb.results.function_table import Functions
 
-        return Functions(self.trace)
+        return Functions(self._trace_of(rank))
 
     def save(self, path: Path) -> None:
         """Write the whole recording as `run.mtp`, which `mtprof_nb.load` reads."""
@@ -80,11 +110,14 @@ class Results:
 
         recording_file.write(self.trace, path)
 
-    def devices(self) -> Devices:
-        """When each device was busy and why it was idle, its launches, kernels, copies and collectives."""
+    def devices(self, *, rank: int | None = None) -> Devices:
+        """When each device was busy and why it was idle, its launches, kernels, copies and collectives.
+
+        With `rank`, the devices of that process.
+        """
         from mtprof_nb.results.device_table import Devices
 
-        return Devices(self.trace)
+        return Devices(self._trace_of(rank))
 
     def export_chrome_trace(
         self,
@@ -144,17 +177,20 @@ class Results:
         scene = scene_of(self.trace, name=name, sort=sort, limit=limit, status=status, show_all=show_all)
         html_page.write(scene, path)
 
-    def summary(self) -> Summary:
-        """The key figures: wall time, time in ops and outside, phases, steps, peak memory."""
+    def summary(self, *, rank: int | None = None) -> Summary:
+        """The key figures: wall time, time in ops and outside, phases, steps, peak memory; with `rank`, there."""
         from mtprof_nb.analysis.summary import summary
 
-        return summary(self.trace)
+        return summary(self._trace_of(rank))
 
-    def advice(self) -> Advice:
-        """At most five findings about what to change, the best first: each with line, evidence, fix and upper bound."""
+    def advice(self, *, rank: int | None = None) -> Advice:
+        """At most five findings about what to change, the best first: each with line, evidence, fix and upper bound.
+
+        There are none for several ranks together: name one with `rank`.
+        """
         from mtprof_nb.results.advice_list import Advice
 
-        return Advice(self.trace)
+        return Advice(self._trace_of(rank))
 
     def show(
         self,
@@ -208,32 +244,32 @@ class Results:
 
         return panel(self.trace)
 
-    def timeline(self, *, python: bool = False) -> Figure:
-        """The timeline as a plotly figure; `python` adds Python frames."""
+    def timeline(self, *, python: bool = False, rank: int | None = None) -> Figure:
+        """The timeline as a plotly figure; `python` adds Python frames, `rank` chooses a process."""
         from mtprof_nb.views.charts import timeline_figure
 
-        return timeline_figure.timeline(self.trace, python)
+        return timeline_figure.timeline(self._trace_of(rank), python)
 
-    def sunburst(self, metric: str = "self") -> Figure:
+    def sunburst(self, metric: str = "self", *, rank: int | None = None) -> Figure:
         """The stacks as a plotly sunburst, sized by `metric`: self, count, python, memory or device."""
         from mtprof_nb.views.charts import stack_figures
 
-        return stack_figures.sunburst(self.trace, metric)
+        return stack_figures.sunburst(self._trace_of(rank), metric)
 
-    def icicle(self, metric: str = "self") -> Figure:
+    def icicle(self, metric: str = "self", *, rank: int | None = None) -> Figure:
         """The stacks as a plotly icicle, sized by `metric`: self, count, python, memory or device."""
         from mtprof_nb.views.charts import stack_figures
 
-        return stack_figures.icicle(self.trace, metric)
+        return stack_figures.icicle(self._trace_of(rank), metric)
 
-    def memory(self) -> Figure:
+    def memory(self, *, rank: int | None = None) -> Figure:
         """Allocated bytes over time as a plotly figure; `ValueError` where none were recorded."""
         from mtprof_nb.views.charts import memory_figure
 
-        return memory_figure.memory(self.trace)
+        return memory_figure.memory(self._trace_of(rank))
 
-    def operators(self) -> Panel:
-        """The interactive table of operators alone, as a widget."""
+    def operators(self, *, rank: int | None = None) -> Panel:
+        """The interactive table of operators alone, as a widget; with `rank`, of that process."""
         from mtprof_nb.views.panel.show_panel import panel
 
-        return panel(self.trace, tabs=("operators",))
+        return panel(self._trace_of(rank), tabs=("operators",))

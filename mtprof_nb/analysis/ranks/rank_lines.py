@@ -1,0 +1,69 @@
+"""The time that each process spent in each source line, and in each op."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from mtprof_nb.analysis.costs import averaged_name, counted_ops, op_costs
+from mtprof_nb.analysis.groups import sums
+from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.model.trace import COLLECTIVE, Int32, Int64, OutsideOps, SourceLine, Trace
+
+Of = TypeVar("Of")
+
+
+@dataclass(frozen=True, eq=False)
+class TimesByProcess(Generic[Of]):
+    """Nanoseconds of each entry, a row, in each process, a column."""
+
+    entries: Sequence[Of]
+    time_ns: Int64
+
+    def longest(self, process: int) -> tuple[Of, int] | None:
+        """The entry with the most time in a process, and that time; None if it spent none."""
+        times = self.time_ns[:, process]
+        place = int(times.argmax()) if len(times) else -1
+        return (self.entries[place], int(times[place])) if place >= 0 and times[place] else None
+
+
+@once_a_trace
+def line_times_by_process(trace: Trace) -> TimesByProcess[SourceLine]:
+    """The time of each line itself: its ops in all phases, and where it is known its time outside ops."""
+    caused, is_op = attribution(trace), counted_ops(trace)
+    rows = np.flatnonzero(is_op & (caused.line >= 0))
+    table = _table(trace, caused.line[rows], op_costs(trace).self_ns[rows], rows, len(caused.lines))
+    found = dict(zip(caused.lines, table, strict=True))
+    for process, pairs in enumerate(_outside(trace)):
+        for line, outside in pairs:
+            found.setdefault(line, np.zeros(len(trace.processes), np.int64))[process] += outside.own_ns
+    times = np.stack(list(found.values())) if found else np.empty((0, len(trace.processes)), np.int64)
+    return TimesByProcess(tuple(found), times)
+
+
+def _outside(trace: Trace) -> list[Sequence[tuple[SourceLine, OutsideOps]]]:
+    if trace.process_facts:
+        return [facts.outside or () for facts in trace.process_facts]
+    return [tuple((trace.outside or {}).items()) if len(trace.processes) == 1 else ()] * len(trace.processes)
+
+
+@once_a_trace
+def op_times_by_process(trace: Trace) -> TimesByProcess[str]:
+    """The time of kernels of each name, without collectives; without devices, the self time of each op."""
+    if (work := trace.is_device_work).any():
+        rows, time_ns = np.flatnonzero(work & (trace.kind != COLLECTIVE)), trace.duration_ns
+    else:
+        rows, time_ns = np.flatnonzero(counted_ops(trace)), op_costs(trace).self_ns
+    names: dict[str, int] = {}
+    number = np.array([names.setdefault(averaged_name(name), len(names)) for name in trace.names] or [0], np.int32)
+    return TimesByProcess(tuple(names), _table(trace, number[trace.name[rows]], time_ns[rows], rows, len(names)))
+
+
+def _table(trace: Trace, number: Int32, values: Int64, rows: Int64, size: int) -> Int64:
+    processes = len(trace.processes)
+    cell = number.astype(np.int64) * processes + trace.processes_of(trace.track[rows])
+    return sums(cell, values, size * processes).reshape(size, processes)

@@ -1,0 +1,47 @@
+"""Facts that a recording of several processes has joined, as each process has them."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from typing import NamedTuple
+
+from mtprof_nb.model.outside_ops import OutsideOps, SourceLine
+from mtprof_nb.model.schema import Moment
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Which optional facts this recording was asked for."""
+
+    record_shapes: bool = False
+    profile_memory: bool = False
+    with_stack: bool = False
+    with_flops: bool = False
+    with_modules: bool = False
+    with_python: bool = False
+
+
+def flags_of_any(parts: list[Recorded]) -> Recorded:
+    """The flags that were on in one part at least."""
+    return Recorded(*map(any, zip(*map(astuple, parts), strict=True)))
+
+
+class ProcessFacts(NamedTuple):
+    """One process's own values of the fields of a `Trace` that have these names."""
+
+    recorded: Recorded = Recorded()
+    began_ns: Moment = 0
+    ended_ns: Moment = 0
+    windows: tuple[tuple[Moment, Moment], ...] = ()
+    label: str = ""
+    hooks: tuple[str, ...] = ()
+    lines_note: str = ""
+    notes: tuple[str, ...] = ()
+    dropped: int = 0
+    dropped_exactly: bool = True
+    is_partial: bool = False
+    overhead_ns: int = -1
+    own_ns: int = 0
+    between_ops_ns: int = 0
+    #: Pairs of the mapping of that name; None where it is None.
+    outside: tuple[tuple[SourceLine, OutsideOps], ...] | None = None
