@@ -28,6 +28,8 @@ class CallTree:
     of_event: Int32
     #: The node of each stack of the trace, and last the root, for none. Only the root where frames are no nodes.
     of_stack: Int32
+    #: How many source frames the node stands for: more than one where the frames of a library are folded.
+    frames: Int32
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -48,12 +50,18 @@ def has_frames(trace: Trace) -> bool:
     return trace.stack is not None and trace.stacks is not None and bool((trace.stack >= 0).any())
 
 
-def call_tree(trace: Trace, python: bool = False, hidden: Callable[[Frame], bool] | None = None) -> CallTree:
+def call_tree(
+    trace: Trace,
+    python: bool = False,
+    hidden: Callable[[Frame], bool] | None = None,
+    library: Callable[[Frame], str] | None = None,
+) -> CallTree:
     """The tree of `trace`: nested scopes and ops, or source frames with the ops that each called, if recorded.
 
-    Frames for which `hidden` is true are left out; their callees become their caller's.
+    Frames for which `hidden` is true are left out; their callees become their caller's. `library` returns the library
+    of a frame, "" for none: frames of one library that call each other, or have one caller, become one node.
     """
-    builder = _Builder(trace, hidden)
+    builder = _Builder(trace, hidden or (lambda _: False), library or (lambda _: ""))
     costs, nested = averaged_costs(trace), nesting(trace)
     names = name_ids(trace)
     stands = costs.counted & ((trace.kind == OP) | (not builder.by_frames) & (trace.kind == SCOPE))
@@ -74,28 +82,37 @@ def call_tree(trace: Trace, python: bool = False, hidden: Callable[[Frame], bool
 class _Builder:
     """Builds the tree level by level; events of one name under one node share a node."""
 
-    def __init__(self, trace: Trace, hidden: Callable[[Frame], bool] | None) -> None:
+    def __init__(self, trace: Trace, hidden: Callable[[Frame], bool], library: Callable[[Frame], str]) -> None:
         self.of_event = np.zeros(len(trace), np.int32)
         self.by_frames = has_frames(trace)
         self._trace = trace
-        #: Parent, frame and event of each node so far; the root has none.
-        self._nodes = [np.full((3, 1), -1, np.int32)]
+        #: Parent, frame, event and number of frames of each node so far; the root has none.
+        self._nodes = [np.array([[-1], [-1], [-1], [0]], np.int32)]
         self._size = 1
         self._of_stack = np.zeros(1, np.int32)
         if self.by_frames and trace.stacks is not None:
-            self._of_stack = self._add_frames(
-                trace.stacks, [hidden is not None and hidden(frame) for frame in trace.stacks.frames]
-            )
+            frames = trace.stacks.frames
+            self._of_stack = self._add_frames(trace.stacks, list(map(hidden, frames)), list(map(library, frames)))
 
-    def _add_frames(self, stacks: StackTree, hidden: list[bool]) -> Int32:
+    def _add_frames(self, stacks: StackTree, hidden: list[bool], library: list[str]) -> Int32:
         """Add nodes for all stacks. Returns the node of each stack, and last the root, for the empty stack."""
-        nodes: dict[tuple[int, int], int] = {}
+        nodes: dict[tuple[int, int | str], int] = {}
+        frames_of: list[dict[int, None]] = [{}]
+        library_of = [""]
         of_stack: list[int] = []
         for frame, parent in zip(stacks.frame.tolist(), stacks.parent.tolist(), strict=True):
-            above = of_stack[parent] if parent >= 0 else 0
-            of_stack.append(above if hidden[frame] else nodes.setdefault((above, frame), len(nodes) + 1))
-        parents, frames = np.array(list(nodes), np.int32).reshape(-1, 2).T
-        self._append(parents, frames, -1)
+            node = of_stack[parent] if parent >= 0 else 0
+            if not hidden[frame]:
+                if not library[frame] or library_of[node] != library[frame]:
+                    node = nodes.setdefault((node, library[frame] or frame), len(nodes) + 1)
+                if node == len(frames_of):
+                    frames_of.append({})
+                    library_of.append(library[frame])
+                frames_of[node][frame] = None
+            of_stack.append(node)
+        parents = np.array([above for above, _ in nodes], np.int32)
+        first = np.array([next(iter(frames)) for frames in frames_of[1:]], np.int32)
+        self._append(parents, first, -1, np.array([len(frames) for frames in frames_of[1:]], np.int32))
         return np.array([*of_stack, 0], np.int32)
 
     def add(self, events: Int64, above: Int32, in_op: Bool, names: Int32) -> None:
@@ -105,12 +122,13 @@ class _Builder:
         key = above.astype(np.int64) * (len(self._trace.names) + 1) + names[events]
         _, first, number = np.unique(key, return_index=True, return_inverse=True)
         self.of_event[events] = self._size + number
-        self._append(above[first], -1, events[first])
+        self._append(above[first], -1, events[first], 0)
 
-    def _append(self, parents: Int32, frames: Int32 | int, events: Int64 | int) -> None:
-        self._nodes.append(np.stack(np.broadcast_arrays(parents, frames, events)).astype(np.int32))
+    def _append(self, parents: Int32, frame: Int32 | int, events: Int64 | int, frames: Int32 | int) -> None:
+        self._nodes.append(np.stack(np.broadcast_arrays(parents, frame, events, frames)).astype(np.int32))
         self._size += len(parents)
 
     def tree(self, stands: Bool) -> CallTree:
-        parent, frame, event = np.concatenate(self._nodes, axis=1)
-        return CallTree(parent, frame, event, np.where(stands, self.of_event, 0).astype(np.int32), self._of_stack)
+        parent, frame, event, frames = np.concatenate(self._nodes, axis=1)
+        of_event = np.where(stands, self.of_event, 0).astype(np.int32)
+        return CallTree(parent, frame, event, of_event, self._of_stack, frames)

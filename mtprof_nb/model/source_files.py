@@ -19,6 +19,8 @@ _GENERATED = re.compile(r"[/\\]torchinductor_[^/\\]+[/\\](\w\w)[/\\]\w\1\w*\.py$
 
 #: The part of a path before the name of an installed package, or of a module of Python's own, on any machine.
 _LIBRARY = re.compile(r".*[/\\](?:site-packages|dist-packages|lib[/\\]python3\.\d+)[/\\]")
+#: The first part of the path of an installed package, or its only file.
+_PACKAGE = re.compile(r".*[/\\](?:site-packages|dist-packages)[/\\]([^/\\]+?)(?:\.py)?(?:[/\\]|$)")
 
 
 @lru_cache(maxsize=65536)
@@ -49,6 +51,19 @@ def _library_folders() -> tuple[str, ...]:
     cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
     generated = os.path.abspath(cache) if cache else None  # noqa: PTH100 - compared as text
     return tuple(folder + os.sep for folder in (*runtimes, *standard, generated) if folder)
+
+
+@lru_cache(maxsize=65536)
+def library_of(file: str) -> str:
+    """The installed package of a file, such as `torch`, or `Python` for the standard library; "" for the user's."""
+    if is_user_file(file):
+        return ""
+    if _GENERATED.search(file):
+        return "torch.compile"
+    if package := _PACKAGE.match(file):
+        return package[1]
+    folders = re.split(r"[/\\]", file)
+    return next((name for name in _libraries() if name in folders), "Python")
 
 
 def is_cell(file: str) -> bool:

@@ -250,17 +250,23 @@ class Results:
 
         return timeline_figure.timeline(self._trace_of(rank), python)
 
-    def sunburst(self, metric: str = "self", *, rank: int | None = None) -> Figure:
-        """The stacks as a plotly sunburst, sized by `metric`: self, count, python, memory or device."""
+    def sunburst(self, metric: str = "self", *, fold_libraries: bool = True, rank: int | None = None) -> Figure:
+        """The stacks as a plotly sunburst, sized by `metric`: self, count, python, memory or device.
+
+        The frames of a library that call each other are one slice, unless `fold_libraries` is False.
+        """
         from mtprof_nb.views.charts import stack_figures
 
-        return stack_figures.sunburst(self._trace_of(rank), metric)
+        return stack_figures.sunburst(self._trace_of(rank), metric, fold_libraries)
 
-    def icicle(self, metric: str = "self", *, rank: int | None = None) -> Figure:
-        """The stacks as a plotly icicle, sized by `metric`: self, count, python, memory or device."""
+    def icicle(self, metric: str = "self", *, fold_libraries: bool = True, rank: int | None = None) -> Figure:
+        """The stacks as a plotly icicle, sized by `metric`: self, count, python, memory or device.
+
+        The frames of a library that call each other are one slice, unless `fold_libraries` is False.
+        """
         from mtprof_nb.views.charts import stack_figures
 
-        return stack_figures.icicle(self._trace_of(rank), metric)
+        return stack_figures.icicle(self._trace_of(rank), metric, fold_libraries)
 
     def memory(self, *, rank: int | None = None) -> Figure:
         """Allocated bytes over time as a plotly figure; `ValueError` where none were recorded."""

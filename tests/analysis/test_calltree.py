@@ -80,6 +80,31 @@ def test_what_a_hidden_frame_called_hangs_on_its_caller_and_what_is_then_the_sam
     assert len(call_tree(trace)) == 8
 
 
+def test_frames_of_one_library_that_call_each_other_or_have_one_caller_are_one_node() -> None:
+    top, fit, run, other = ("f.py", 9, "main"), ("lib.py", 1, "fit"), ("lib.py", 2, "run"), ("lib.py", 3, "other")
+    mine = ("g.py", 4, "work")
+    trace = make_trace(
+        [
+            event("mm", 0, 30, stack=[run, fit, top]),
+            event("mm", 40, 50, stack=[other, top]),
+            event("add", 60, 70, stack=[mine, run, fit, top]),
+            event("sub", 80, 90, stack=[run, mine, run, fit, top]),
+        ]
+    )
+    tree = call_tree(trace, library=lambda frame: "lib" if frame.file == "lib.py" else "")
+
+    assert nodes_by_name(trace, tree) == {
+        "f.py:9:main": ("root", 0, 60),
+        "lib.py:1:fit": ("f.py:9:main", 0, 60),
+        "mm": ("lib.py:1:fit", 40, 40),
+        "g.py:4:work": ("lib.py:1:fit", 0, 20),
+        "add": ("g.py:4:work", 10, 10),
+        "lib.py:2:run": ("g.py:4:work", 0, 10),
+        "sub": ("lib.py:2:run", 10, 10),
+    }
+    assert tree.frames.tolist() == [0, 1, 3, 1, 1, 0, 0, 0]
+
+
 def test_the_same_op_in_two_places_is_two_nodes() -> None:
     trace = make_trace(
         [

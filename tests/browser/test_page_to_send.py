@@ -121,6 +121,40 @@ def test_a_selection_is_linked_over_all_tabs(small: Opened) -> None:
     chip.click()
 
 
+def test_folded_libraries_are_opened_by_a_click_one_by_one_or_all(opened: Callable[..., Opened]) -> None:
+    library = "/usr/lib/site-packages"
+    fit = [(f"{library}/lightning/b.py", 2, "run"), (f"{library}/lightning/a.py", 1, "fit"), ("train.py", 9, "main")]
+    loss = [(f"{library}/torch/d.py", 4, "engine"), (f"{library}/torch/c.py", 3, "backward"), ("train.py", 5, "step")]
+    shown = opened(
+        make_trace(
+            [
+                event("aten::mm", 0, 400_000, stack=[*loss, *fit]),
+                event("aten::add", 500_000, 700_000, stack=fit[-1:]),
+            ]
+        )
+    )
+    stacks = shown.tab("Stacks")
+    texts, libraries = stacks.locator(".mtprof-slice text"), stacks.get_by_role("button", name="Library frames")
+    folded = {"main", "lightning (2 frames)", "step  train.py:5", "torch (2 frames)", "add", "mm"}
+    expect(texts).to_have_count(6)
+    assert set(texts.all_text_contents()) == folded
+
+    stacks.locator(".mtprof-slice", has_text="torch (2 frames)").click()
+    expect(texts).to_have_count(7)
+    assert set(texts.all_text_contents()) == folded - {"torch (2 frames)"} | {"backward  c.py:3", "engine  d.py:4"}
+    stacks.locator(".mtprof-slice", has_text="step  train.py:5").click()
+    stacks.locator("svg").press("ArrowUp")
+    stacks.locator("svg").press("Enter")
+    expect(texts.get_by_text("fit  a.py:1")).to_be_visible()
+    libraries.click()
+    libraries.click()
+    expect(texts).to_have_count(6)
+    assert set(texts.all_text_contents()) == folded
+    libraries.click()
+    expect(texts).to_have_count(8)
+    assert shown.problems == []
+
+
 def test_stacks_and_memory_answer_without_python(small: Opened) -> None:
     stacks = small.tab("Stacks")
     stacks.get_by_label("Size by").select_option("count")

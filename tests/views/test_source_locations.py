@@ -2,7 +2,7 @@
 
 import pytest
 
-from mtprof_nb.model.source_files import file_label, is_user_file, source_location
+from mtprof_nb.model.source_files import file_label, is_user_file, library_of, source_location
 from mtprof_nb.model.trace import empty_trace
 
 
@@ -39,3 +39,22 @@ def test_a_cell_of_the_notebook_is_named_by_its_number() -> None:
 )
 def test_libraries_of_another_machine_are_nobody_s_own_files(file: str, is_users: bool) -> None:
     assert is_user_file(file) == is_users
+
+
+@pytest.mark.parametrize(
+    ("file", "library"),
+    [
+        ("/home/colleague/train.py", ""),
+        ("<ipython-input-3-abc>", ""),
+        ("/opt/conda/lib/python3.10/site-packages/torch/nn/functional.py", "torch"),
+        ("/usr/lib/python3/dist-packages/pandas/core/frame.py", "pandas"),
+        ("C:\\ml\\Lib\\site-packages\\lightning\\fit.py", "lightning"),
+        ("/opt/conda/lib/python3.10/site-packages/typing_extensions.py", "typing_extensions"),
+        ("/opt/conda/lib/python3.10/threading.py", "Python"),
+        ("<frozen importlib._bootstrap>", "Python"),
+        ("torch/fx/graph_module.py", "torch"),
+        ("/var/cache/torchinductor_me/ab/cabxyz.py", "torch.compile"),
+    ],
+)
+def test_the_library_of_a_file_is_its_package_or_python_itself(file: str, library: str) -> None:
+    assert library_of(file) == library

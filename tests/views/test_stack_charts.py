@@ -1,5 +1,10 @@
 """Stacks: which slices are drawn, that they conserve every total, and what each says."""
 
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pytest
 from synthetic import training_run
@@ -8,8 +13,9 @@ from traces import event, make_trace
 from mtprof_nb.analysis.calltree import call_tree
 from mtprof_nb.analysis.costs import averaged_costs, in_ops_ns
 from mtprof_nb.model.trace import Trace, empty_trace
-from mtprof_nb.views.charts.stack_charts import FILLS, StacksTab, slices, stack_chart
+from mtprof_nb.views.charts.stack_charts import FILLS, StacksTab, stack_chart
 from mtprof_nb.views.charts.stack_figures import icicle, sunburst
+from mtprof_nb.views.charts.stack_slices import slices
 from mtprof_nb.views.scene import Scene
 
 
@@ -79,6 +85,78 @@ def test_frames_that_only_pass_a_call_on_are_left_out_unless_everything_is_to_be
     assert chart["label"] == ["forward", "forward  linear.py:134", "add", "addmm"]
     assert [FILLS[fill].title for fill in chart["fill"][:2]] == ["scope", "library code"], "mine, and the library's"
     assert len(stack_chart(trace, python=True).chart()["slices"]["label"]) == 5
+
+
+@pytest.fixture
+def plumbed() -> Trace:
+    """A function of the user that a library calls three frames deep, and which calls another library."""
+    lightning, torch = "/usr/lib/site-packages/lightning/", "/usr/lib/site-packages/torch/"
+    main, step = ("train.py", 9, "main"), ("train.py", 3, "step")
+    fit = [(f"{lightning}loop.py", 7, "run"), (f"{lightning}trainer.py", 5, "fit"), main]
+    backward = [(f"{torch}autograd.py", 2, "run"), (f"{torch}tensor.py", 1, "backward"), step, *fit]
+    return make_trace(
+        [
+            event("aten::mm", 0, 400, stack=backward),
+            event("aten::add", 500, 600, stack=[step, *fit]),
+            event("aten::mm", 700, 730, stack=fit),
+            event("aten::mm", 740, 750, stack=fit[1:]),
+            event("aten::sub", 800, 900, stack=[("/usr/lib/python3.11/copy.py", 3, "copy"), main]),
+        ]
+    )
+
+
+def outline(chart: dict) -> set[tuple[str, str, int]]:
+    """Each slice with its caller and its total."""
+    labels = chart["label"]
+    rows = zip(chart["parent"], labels, chart["total"], strict=True)
+    return {(labels[above] if above >= 0 else "", *rest) for above, *rest in rows}
+
+
+def test_frames_of_a_library_are_folded_into_one_slice_with_their_number(plumbed: Trace) -> None:
+    chart = stack_chart(plumbed, False, True).chart()["slices"]
+
+    assert outline(chart) == {
+        ("", "main", 640),
+        ("main", "lightning (2 frames)", 540),
+        ("main", "copy  copy.py:3", 100),
+        ("lightning (2 frames)", "mm", 40),
+        ("lightning (2 frames)", "step  train.py:3", 500),
+        ("step  train.py:3", "torch (2 frames)", 400),
+        ("step  train.py:3", "add", 100),
+        ("torch (2 frames)", "mm", 400),
+        ("copy  copy.py:3", "sub", 100),
+    }
+    assert "<b>2 frames of lightning</b>" in hovers(plumbed)[chart["label"].index("lightning (2 frames)")]
+    assert "fit  trainer.py:5" in icicle(plumbed, fold_libraries=False).data[0].labels
+
+
+def test_a_page_folds_libraries_as_python_does(plumbed: Trace) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    open_chart = stack_chart(plumbed).chart()
+    ran = subprocess.run(
+        [node, "tests/web/folded_slices.js"],
+        input=json.dumps(open_chart),
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        check=True,
+    )
+
+    assert outline(json.loads(ran.stdout)) == outline(stack_chart(plumbed, False, True).chart()["slices"])
+    assert len(open_chart["slices"]["label"]) > len(json.loads(ran.stdout)["label"])
+
+
+def test_folded_frames_leave_the_room_to_others() -> None:
+    library = [(f"/usr/lib/site-packages/deep/f{number}.py", 1, "f") for number in range(30)]
+    rows = [
+        event(f"op{number}", number * 10, number * 10 + 5, stack=[("mine.py", number + 1, "f"), *library])
+        for number in range(50)
+    ]
+    tree_total = drawn(make_trace([*rows, event("other", 900, 1_000, stack=[])]))
+
+    assert sum(label.startswith("op") for label in tree_total["label"]) == 50
 
 
 def test_slices_are_sized_by_count_memory_or_device_time(nested: Trace) -> None:

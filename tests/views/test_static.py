@@ -190,6 +190,14 @@ def test_the_stacks_are_to_scale_the_largest_callee_first() -> None:
     assert sorted(labels) == [("322.5", "mm"), ("430", "all"), ("752.5", "add")]
 
 
+def test_stacks_of_libraries_are_folded_in_the_picture() -> None:
+    library = [("/usr/lib/site-packages/lightning/b.py", 2, "run"), ("/usr/lib/site-packages/lightning/a.py", 1, "fit")]
+    trace = make_trace([event("aten::mm", 0, 500, stack=library), event("aten::add", 600, 900, stack=[])])
+
+    assert ">lightning (2 frames)<" in stacks_svg(trace)
+    assert ">fit  a.py:1<" in stacks_svg(trace, show_all=True)
+
+
 def test_a_large_trace_is_still_a_small_page() -> None:
     assert len(static.html(Scene(training_run(100_000)))) < 30_000
 

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.calltree import CallTree, call_tree, has_frames
+from mtprof_nb.analysis.calltree import call_tree, has_frames
 from mtprof_nb.analysis.costs import Costs, averaged_costs, averaged_name, op_costs
 from mtprof_nb.analysis.families import DARK_INK, FAMILIES, SCOPES, Family, families
 from mtprof_nb.analysis.functions.thread_time import stack_time
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.model.source_files import file_label, is_user_file, source_location
+from mtprof_nb.model.source_files import file_label, is_user_file, library_of, source_location
 from mtprof_nb.model.trace import Bool, Frame, Int64, Trace
+from mtprof_nb.views.charts.stack_slices import Slices, slices
 from mtprof_nb.views.escaped_text import short_name, shown
 from mtprof_nb.views.scene import Answer, Question, Tab
 from mtprof_nb.views.selection import pairs, rows_of_events, selected_events, written
 from mtprof_nb.views.weak_trace import WeakTraceHolder
 
-#: A chart with more slices is slow and not readable.
-MOST_SLICES = 400
-#: A slice under this share of the whole is folded into "other".
-_SMALLEST_SHARE = 1 / 500
 #: Colours of slices: the families, then the root and folded slices, which have none, then frames of libraries.
 FILLS = (*FAMILIES, Family("", "#b3b9bf", DARK_INK), Family("library code", "#a3adb8", DARK_INK))
 _FOLDED, _LIBRARY = len(FAMILIES), len(FAMILIES) + 1
@@ -54,24 +51,6 @@ METRICS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Slices:
-    """The nodes of a call tree that are drawn, the root first.
-
-    `folded[i]` callees of slice `i`'s parent are in it, 0 for a node of the tree.
-    """
-
-    node: Int64
-    parent: Int64
-    folded: Int64
-    total: Int64
-    #: Frames above the root that called nothing else, outermost first.
-    trunk: tuple[int, ...]
-
-    def __len__(self) -> int:
-        return len(self.node)
-
-
 def available_metrics(trace: Trace) -> dict[str, Metric]:
     """The metrics that this trace can be sized by."""
     there = {
@@ -82,39 +61,6 @@ def available_metrics(trace: Trace) -> dict[str, Metric]:
     return {key: metric for key, metric in METRICS.items() if there.get(key, True)}
 
 
-def slices(tree: CallTree, total: Int64, most: int = MOST_SLICES) -> Slices:
-    """The largest nodes; the other callees of a node are one slice "other", so that totals are conserved."""
-    trunk = _trunk(tree, total)
-    least = max(int(total[0] * _SMALLEST_SHARE), 1)
-    # A callee's total is at most its caller's, so the largest nodes are connected.
-    largest = np.lexsort((np.arange(len(tree)), -total))[: most + len(trunk) - 1]
-    kept = np.sort(largest[((total[largest] >= least) & ~np.isin(largest, trunk)) | (largest == trunk[-1])])
-    position = np.full(len(tree) + 1, -1, np.int64)
-    position[kept] = np.arange(len(kept))
-    left_out = np.flatnonzero((total > 0) & (position[:-1] < 0))
-    left_out = left_out[position[tree.parent[left_out]] >= 0]
-    owners, number = np.unique(position[tree.parent[left_out]], return_inverse=True)
-    rest = np.zeros(len(owners), np.int64)
-    np.add.at(rest, number, total[left_out])
-    return Slices(
-        node=np.concatenate([kept, np.full(len(owners), -1)]),
-        parent=np.concatenate([position[tree.parent[kept]], owners]),
-        folded=np.concatenate([np.zeros(len(kept), np.int64), np.bincount(number, minlength=len(owners))]),
-        total=np.concatenate([total[kept], rest]),
-        trunk=tuple(trunk[1:]),
-    )
-
-
-def _trunk(tree: CallTree, total: Int64) -> list[int]:
-    """The root, and the frames below it that called everything: they carry no information and take space."""
-    trunk = [0]
-    while True:
-        callees = np.flatnonzero((tree.parent == trunk[-1]) & (total > 0))
-        if len(callees) != 1 or tree.frame[callees[0]] < 0 or total[callees[0]] != total[0]:
-            return trunk
-        trunk.append(int(callees[0]))
-
-
 def is_plumbing(frame: Frame) -> bool:
     """Whether a frame only forwards a call: every module and optimizer of PyTorch has several of these."""
     if is_user_file(frame.file):
@@ -123,12 +69,17 @@ def is_plumbing(frame: Frame) -> bool:
     return frame.function in _PLUMBING.get(file, ()) or file.endswith("contextlib.py")
 
 
+def _library(frame: Frame) -> str:
+    return library_of(frame.file)
+
+
 class StackChart(WeakTraceHolder):
     """The call tree of one trace, which can be drawn by any metric."""
 
-    def __init__(self, trace: Trace, python: bool = False) -> None:
+    def __init__(self, trace: Trace, python: bool = False, folds: bool = False) -> None:
+        """`python`: with all frames and Python functions. `folds`: the frames of each library are one slice."""
         super().__init__(trace)
-        self.tree = call_tree(trace, python, None if python else is_plumbing)
+        self.tree = call_tree(trace, python, None if python else is_plumbing, _library if folds else None)
         # If Python functions have nodes, the time of an op excludes theirs.
         self._costs: Costs = averaged_costs(trace) if python and not has_frames(trace) else op_costs(trace)
         self._family = families(trace)
@@ -194,6 +145,7 @@ class StackChart(WeakTraceHolder):
                 "own": np.where(cut.node >= 0, own[cut.node], 0).tolist(),
                 "folded": cut.folded.tolist(),
                 "fill": [self.fill_of(node) for node in nodes],
+                "library": ["", *(shown(self._library_of(node)) for node in nodes[1:])],
                 "event": [self._event(node) for node in nodes],
                 "name": [self._name_of(node) for node in nodes],
                 "lit": None if chosen is None else self._lit(cut, chosen).tolist(),
@@ -202,7 +154,18 @@ class StackChart(WeakTraceHolder):
         }
 
     def _cut(self, metric: str) -> Slices:
-        return slices(self.tree, self.tree.with_callees(self.own(metric)))
+        return slices(self.tree, self.tree.with_callees(self.own(metric)), is_folded=self._is_folded)
+
+    @cached_property
+    def _is_folded(self) -> Bool:
+        """Which nodes are frames of the same library as their caller: a page folds these."""
+        library = np.array([self._library_of(node) for node in range(len(self.tree))])
+        is_folded: Bool = (library != "") & (library == library[self.tree.parent])
+        return is_folded
+
+    def _library_of(self, node: int) -> str:
+        frame = self._frame(node) if node > 0 else None
+        return library_of(frame.file) if frame else ""
 
     def slices_of_nodes(self, metric: str) -> tuple[Int64, Int64]:
         """For each node the slice that it is drawn as, or -1; and for one that is not drawn, the slice above it."""
@@ -231,7 +194,8 @@ class StackChart(WeakTraceHolder):
         labels = [self.label(*slice_) for slice_ in zip(cut.node.tolist(), cut.folded.tolist(), strict=True)]
         # The middle of a sunburst is small.
         frame = self._frame(int(cut.node[0]))
-        return [frame.function if frame else "all", *labels[1:]]
+        is_single = frame is not None and self.tree.frames[cut.node[0]] == 1
+        return [frame.function if frame and is_single else labels[0], *labels[1:]]
 
     def label(self, node: int, folded: int = 0) -> str:
         """The text inside a slice."""
@@ -239,12 +203,12 @@ class StackChart(WeakTraceHolder):
             return f"other ({units.number(folded)})"
         if node == 0:
             return "all"
-        frame = self._frame(node)
-        return (
-            f"{frame.function}  {file_label(self.trace, frame.file)}:{frame.line}"
-            if frame
-            else short_name(self._name(node))
-        )
+        frame, frames = self._frame(node), self.tree.frames[node]
+        if frame is None:
+            return short_name(self._name(node))
+        if frames > 1:
+            return f"{library_of(frame.file)} ({frames} frames)"
+        return f"{frame.function}  {file_label(self.trace, frame.file)}:{frame.line}"
 
     def _name(self, node: int) -> str:
         return averaged_name(self.trace.names[self.trace.name[self.tree.event[node]]])
@@ -268,8 +232,12 @@ class StackChart(WeakTraceHolder):
         """The whole name of a node: function, file and line of a frame."""
         if node <= 0:
             return "all ops" if node == 0 else "small slices"
-        frame = self._frame(node)
-        return f"{frame.function}, {source_location(self.trace, frame.file, frame.line)}" if frame else self._name(node)
+        frame, frames = self._frame(node), self.tree.frames[node]
+        if frame is None:
+            return self._name(node)
+        if frames > 1:
+            return f"{frames} frames of {library_of(frame.file)}"
+        return f"{frame.function}, {source_location(self.trace, frame.file, frame.line)}"
 
 
 #: The trace's `StackChart`, made once.
@@ -288,6 +256,7 @@ class StacksTab(Tab):
             "metrics": [{"key": key, "title": metric.title} for key, metric in available_metrics(trace).items()],
             "note": "" if has_frames(trace) else "Scopes and ops as they nested. --with-stack adds source frames.",
             "fills": [fill._asdict() for fill in FILLS],
+            "folds": not self._scene.show_all,
             **self._chart.chart("self"),
         }
 

@@ -18,20 +18,20 @@ _SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-def sunburst(trace: Trace, metric: str = "self") -> Figure:
-    """Stacks from the middle outwards as a plotly figure; `metric` is self, count, memory or device."""
-    return _figure(trace, metric, "sunburst")
+def sunburst(trace: Trace, metric: str = "self", fold_libraries: bool = True) -> Figure:
+    """Stacks from the middle outwards as a plotly figure; `metric` is self, count, python, memory or device."""
+    return _figure(trace, metric, "sunburst", fold_libraries)
 
 
-def icicle(trace: Trace, metric: str = "self") -> Figure:
-    """Stacks from the top down as a plotly figure; `metric` is self, count, memory or device."""
-    return _figure(trace, metric, "icicle")
+def icicle(trace: Trace, metric: str = "self", fold_libraries: bool = True) -> Figure:
+    """Stacks from the top down as a plotly figure; `metric` is self, count, python, memory or device."""
+    return _figure(trace, metric, "icicle", fold_libraries)
 
 
-def _figure(trace: Trace, metric: str, shape: str) -> Figure:
+def _figure(trace: Trace, metric: str, shape: str, fold_libraries: bool) -> Figure:
     import plotly.graph_objects as go
 
-    chart = stack_chart(trace, False).chart(metric)
+    chart = stack_chart(trace, False, fold_libraries).chart(metric)
     slices = chart["slices"]
     inks = [FILLS[fill].ink for fill in slices["fill"]]
     drawn = {

@@ -12,7 +12,8 @@ import numpy as np
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.families import FAMILIES, Family
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.views.charts.stack_charts import FILLS, Slices, slices, stack_chart
+from mtprof_nb.views.charts.stack_charts import FILLS, stack_chart
+from mtprof_nb.views.charts.stack_slices import Slices, slices
 from mtprof_nb.views.charts.timeline_blocks import ROW_PIXELS, arranged
 from mtprof_nb.views.escaped_text import escaped, fitted, short_name, shown
 
@@ -77,7 +78,7 @@ def stacks_svg(trace: Trace, show_all: bool = False) -> str:
     """The stacks by self time as an icicle, "" without events."""
     if not len(trace):
         return ""
-    chart = stack_chart(trace, show_all)
+    chart = stack_chart(trace, show_all, not show_all)
     total = chart.tree.with_callees(chart.own("self"))
     if not total[0]:
         return ""

@@ -9,9 +9,13 @@ import { Sunburst } from "./sunburst.js";
 import { Tooltip } from "../drawing/tooltip.js";
 
 /**
- * @import { Family, StackChart } from "../types/messages"
+ * @import { Family } from "../types/messages"
+ * @import { DrawnChart } from "./folding.js"
  * @import { Place } from "./slices.js"
  * @typedef {"icicle" | "sunburst"} Shape
+ * @typedef {object} Actions
+ * @property {(slice: number) => void} onpick of a click on a slice
+ * @property {(slice: number) => void} onopen of a click on the folded frames of a library
  */
 
 const SHAPES = { icicle: Icicle, sunburst: Sunburst };
@@ -27,6 +31,7 @@ export class StackDrawing {
   #tree;
   #tooltip;
   #pick;
+  #open;
   /** The slice that is as wide as the drawing, and the one that keys move. */
   #focus = 0;
   #cursor = 0;
@@ -41,12 +46,13 @@ export class StackDrawing {
 
   /**
    * @param {HTMLElement} holder a positioned element around the drawing, which tooltips stay within
-   * @param {{ chart: StackChart, fills: Family[], shape: Shape, onpick: (slice: number) => void }} options
+   * @param {{ chart: DrawnChart, fills: Family[], shape: Shape } & Actions} options
    */
-  constructor(holder, { chart, fills, shape, onpick }) {
+  constructor(holder, { chart, fills, shape, onpick, onopen }) {
     this.#chart = chart;
     this.#fills = fills;
     this.#pick = onpick;
+    this.#open = onopen;
     this.shape = shape;
     this.#tree = laidOut(chart.slices);
     this.#view = this.#tree.places[0];
@@ -73,12 +79,15 @@ export class StackDrawing {
     this.#tooltip.element.remove();
   }
 
-  /** Shows another chart; while slices mean the same, the zoom stays. @param {StackChart} chart */
+  /** Shows another chart; while slices mean the same, the zoom stays. @param {DrawnChart} chart */
   show(chart) {
     const isSame = chart.metric === this.#chart.metric;
+    const [focus, cursor] = [this.#focus, this.#cursor].map((slice) => this.#chart.slices.id[slice]);
     this.#chart = chart;
     this.#tree = laidOut(chart.slices);
-    if (!isSame || this.#focus >= chart.slices.parent.length) this.#focus = this.#cursor = 0;
+    /** @param {number} id */
+    const found = (id) => (isSame ? Math.max(chart.slices.id.indexOf(id), 0) : 0);
+    [this.#focus, this.#cursor] = [found(focus), found(cursor)];
     this.#view = this.#tree.places[this.#focus];
     this.draw();
   }
@@ -137,6 +146,7 @@ export class StackDrawing {
     return [
       folded ? `${folded} small slice${folded === 1 ? "" : "s"}` : slices.full[slice],
       `${write(total)} ${title}, ${share(total, slices.total[0])} of all`,
+      ...(slices.frames[slice] > 1 ? ["click to open them"] : []),
       ...(own > 0 && own < total ? [`${write(own)} of it its own`] : []),
       ...(slice === 0 ? called_by.map((caller) => `called by ${caller}`) : []),
     ];
@@ -145,6 +155,7 @@ export class StackDrawing {
   /** Zooms to a slice, or from the focus back to its caller, and picks it. @param {number} slice */
   #choose(slice) {
     if (slice < 0) return;
+    if (this.#chart.slices.frames[slice] > 1) return this.#unfold(slice);
     const isLeaf = this.#tree.callees[slice].length === 0;
     const caller = Math.max(this.#chart.slices.parent[slice], 0);
     this.#cursor = slice;
@@ -152,6 +163,13 @@ export class StackDrawing {
     else if (!isLeaf) this.#zoom(slice);
     this.#pick(slice);
     this.draw();
+  }
+
+  /** @param {number} slice of folded frames */
+  #unfold(slice) {
+    this.#cursor = slice;
+    this.#tooltip.hide();
+    this.#open(slice);
   }
 
   /** @param {number} slice */

@@ -1,12 +1,14 @@
 // The stacks tab: icicle or sunburst, sized by what the user chooses.
 
 import { button, choiceBy, h, latest } from "../dom.js";
+import { foldedChart } from "./folding.js";
 import { litByName } from "./slices.js";
 import { StackDrawing } from "./stack_drawing.js";
 
 /**
  * @import { StackChart, StacksFirst } from "../types/messages"
  * @import { TabContext, TabView } from "../types/surroundings"
+ * @import { DrawnChart } from "./folding.js"
  * @import { Shape } from "./stack_drawing.js"
  */
 
@@ -16,6 +18,7 @@ const SHAPES = [
   { key: "sunburst", title: "Sunburst" },
 ];
 const HELP = "Click to zoom, click again to go back";
+const LIBRARIES = "Show each frame of libraries. A click on a folded library opens it alone";
 
 /** @param {TabContext<StacksFirst>} context @returns {TabView} */
 export const mount = (context) => new StacksView(context);
@@ -25,6 +28,10 @@ class StacksView {
   #store;
   /** @type {StackChart} the last chart from Python */
   #shown;
+  /** @type {DrawnChart} */
+  #drawn;
+  /** @type {Set<number> | null} libraries that a click opened, by the id of their slices; null opens all */
+  #opened;
   #wanted;
   #metric;
   #drawing;
@@ -37,17 +44,24 @@ class StacksView {
     this.#wire = wire;
     this.#store = store;
     this.#shown = first;
+    this.#opened = first.folds ? new Set() : null;
+    this.#drawn = foldedChart(first, this.#opened);
     this.#wanted = first.metric;
     this.#metric = choiceBy("Size by", first.metrics, (metric) => this.#resize(metric));
     this.#drawing = new StackDrawing(host, {
-      chart: first,
+      chart: this.#drawn,
       fills: first.fills,
       shape: "icicle",
       onpick: (slice) => this.#pick(slice),
+      onopen: (slice) => this.#open(slice),
     });
     const note = h("span", { class: "mtprof-count", title: first.note || HELP, text: first.note || HELP });
     const shapes = shapeButtons("icicle", (shape) => this.#reshape(shape));
-    host.append(h("div", { class: "mtprof-tools" }, shapes, this.#metric.field, note), this.#drawing.element);
+    const libraries = first.slices.library.some(Boolean) ? this.#libraries() : null;
+    host.append(
+      h("div", { class: "mtprof-tools" }, shapes, this.#metric.field, libraries, note),
+      this.#drawing.element,
+    );
     wire.onchange(() => this.#followKernel());
     if (store.selection) this.renew();
   }
@@ -78,8 +92,27 @@ class StacksView {
 
   /** @param {StackChart} chart */
   #show(chart) {
+    if (this.#opened && chart.metric !== this.#shown.metric) this.#opened.clear();
     this.#shown = chart;
-    this.#drawing.show(chart);
+    this.#drawn = foldedChart(chart, this.#opened);
+    this.#drawing.show(this.#drawn);
+  }
+
+  /** A button that opens all libraries, or folds them again. */
+  #libraries() {
+    const toggle = button({ title: LIBRARIES, text: "Library frames", "aria-pressed": String(!this.#opened) });
+    toggle.addEventListener("click", () => {
+      this.#opened = this.#opened ? null : new Set();
+      toggle.setAttribute("aria-pressed", String(!this.#opened));
+      this.#show(this.#shown);
+    });
+    return toggle;
+  }
+
+  /** @param {number} slice of a folded library */
+  #open(slice) {
+    this.#opened?.add(this.#drawn.slices.id[slice]);
+    this.#show(this.#shown);
   }
 
   /** The chart with a selected row lit by the name of its ops: until Python tells its events, and without Python. */
@@ -104,7 +137,7 @@ class StacksView {
 
   /** @param {number} slice */
   #pick(slice) {
-    const { event, name } = this.#shown.slices;
+    const { event, name } = this.#drawn.slices;
     if (event[slice] >= 0) this.#store.pick(event[slice], name[slice]);
   }
 }

@@ -347,6 +347,8 @@ export interface Slices {
   /** How many small slices it stands for, 0 for a slice of its own. */
   folded: number[];
   fill: number[];
+  /** The installed package of a frame, or "Python"; "" for frames of the user, for ops and for the root. */
+  library: string[];
   event: number[];
   name: number[];
   /** Whether there are selected events: 2 its own, 1 below it, 0 neither; null without a selection. */
@@ -357,4 +359,6 @@ export interface StacksFirst extends StackChart {
   metrics: { key: string; title: string }[];
   note: string;
   fills: Family[];
+  /** Whether frames of libraries are folded at first. */
+  folds: boolean;
 }
