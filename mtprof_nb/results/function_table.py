@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from mtprof_nb.analysis.functions.function_costs import function_costs
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import Frame, Trace
 from mtprof_nb.results.line_table import source_lines
-from mtprof_nb.results.text_table import aligned, data_frame, format_share, format_time
+from mtprof_nb.results.row_table import RowTable, ruled
+from mtprof_nb.results.text_table import data_frame, format_share, format_time
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,60 +50,39 @@ class FunctionRow:
     samples: int
 
 
-_COLUMNS = tuple(part.name for part in fields(FunctionRow))
-
-
-class Functions(Sequence[FunctionRow]):
+class Functions(RowTable[FunctionRow]):
     """The functions of a trace, the largest `own_ns` first. Their `own_ns` sum up to the time of all threads.
 
     Empty without samples, which `profile(with_python=True)` takes. Time of which no function is known is the last row.
     """
 
+    _location_keys = ("file", "line", "function")
+    _cost_keys = tuple(part.name for part in fields(FunctionRow) if part.name not in ("file", "line", "function"))
+    _tie_key = "total_ns"
+
     def __init__(self, trace: Trace) -> None:
+        super().__init__(_rows(trace))
         self._trace = trace
-        self._rows = _rows(trace)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, index: int) -> FunctionRow: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[FunctionRow]: ...
-    def __getitem__(self, index: int | slice) -> FunctionRow | list[FunctionRow]:
-        return self._rows[index]
-
-    def __iter__(self) -> Iterator[FunctionRow]:
-        return iter(self._rows)
 
     def __repr__(self) -> str:
         return self.table(row_limit=30)
 
     def to_dataframe(self) -> pd.DataFrame:
         """A pandas DataFrame with one row a function and a column for each field of `FunctionRow`. Needs pandas."""
-        return data_frame([asdict(row) for row in self._rows], columns=list(_COLUMNS))
+        columns = [*self._location_keys, *self._cost_keys]
+        return data_frame([asdict(row) for row in self._rows], columns=columns)
 
     def table(self, sort_by: str = "own_ns", row_limit: int | None = 100) -> str:
         """The rows as aligned text, the largest `sort_by` first. A negative `row_limit`, or None, shows all rows."""
         if not self._rows:
             return f"{_NOTHING}\n"
-        rows = _sorted(self._rows, sort_by)
-        shown = rows if row_limit is None or row_limit < 0 else rows[:row_limit]
-        lines = _table_lines(self._trace, shown, sum(row.own_ns for row in rows))
-        if len(shown) < len(rows):
-            lines.append(f"showing {len(shown)} of {len(rows)} functions")
-        lines.append(f"Total: {format_time(sum(row.own_ns for row in rows) / 1e3)}")
-        lines.append(f"Times marked ~ are estimates from {sum(row.samples for row in rows):,} samples.")
-        return "\n".join(lines) + "\n"
-
-
-def _sorted(rows: list[FunctionRow], key: str) -> list[FunctionRow]:
-    if key not in _COLUMNS:
-        msg = f"unknown sort key {key!r}: use one of {', '.join(_COLUMNS)}"
-        raise AttributeError(msg)
-    if key in ("file", "line", "function"):
-        return sorted(rows, key=lambda row: (row.file == "", getattr(row, key), row.file, row.line))
-    return sorted(rows, key=lambda row: (row.file == "", -getattr(row, key), -row.total_ns, row.file, row.line))
+        shown, left_out = self._shown(sort_by, row_limit)
+        whole_ns = sum(row.own_ns for row in self._rows)
+        ends = [
+            f"Total: {format_time(whole_ns / 1e3)}",
+            f"Times marked ~ are estimates from {sum(row.samples for row in self._rows):,} samples.",
+        ]
+        return "\n".join([*_table_lines(self._trace, shown, whole_ns), *left_out, *ends]) + "\n"
 
 
 @once_a_trace
@@ -124,7 +103,7 @@ def _rows(trace: Trace) -> list[FunctionRow]:
             samples = int(costs.samples[index])
             ops_ns, python_ns, waiting_ns = parts
             rows.append(FunctionRow(*frame, sum(parts), ops_ns, python_ns, waiting_ns, total_ns, error_ns, samples))
-    return _sorted(rows, "own_ns")
+    return rows
 
 
 class _Beginnings:
@@ -167,6 +146,4 @@ def _table_lines(trace: Trace, rows: list[FunctionRow], whole_ns: int) -> list[s
         error = format_time(row.error_ns / 1e3) if row.error_ns else ""
         times = [own, error, ops, estimate(row.python_ns), estimate(row.waiting_ns), estimate(row.total_ns)]
         cells.append([row.function, where, format_share(row.own_ns, whole_ns), *times])
-    texts = [line.rstrip() for line in aligned(cells, texts=(0, 1))]
-    rule = "  ".join("-" * max(map(len, column)) for column in zip(*cells, strict=True))
-    return [rule, texts[0], rule, *texts[1:], rule]
+    return ruled(cells)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.lines.line_costs import LineCosts, OpsOfLine, line_costs, ops_of_line
@@ -14,7 +14,8 @@ from mtprof_nb.analysis.lines.parameter_lines import ParameterCost, parameter_co
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.source_files import file_label
 from mtprof_nb.model.trace import Int64, OutsideOps, SourceLine, Trace
-from mtprof_nb.results.text_table import aligned, data_frame, format_memory, format_share, format_time
+from mtprof_nb.results.row_table import RowTable, ruled
+from mtprof_nb.results.text_table import data_frame, format_memory, format_share, format_time
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,31 +72,22 @@ class LineRow:
 #: The fields that identify the line: the first ones.
 _LOCATION = ("file", "where", "line", "source")
 _OPTIONAL = tuple(part.name for part in fields(LineRow) if part.default is None)
-_COLUMNS = tuple(part.name for part in fields(LineRow) if part.name != "has_ops")
+_COSTS = tuple(part.name for part in fields(LineRow) if part.name not in (*_LOCATION, "has_ops"))
 
 
-class Lines(Sequence[LineRow]):
+class Lines(RowTable[LineRow]):
     """The lines of a trace, the most expensive first. Their sums equal the totals of the trace, to the nanosecond.
 
     Lines without ops follow those with ops. Ops whose line is unknown are the last row.
     """
 
+    _location_keys = _LOCATION
+    _cost_keys = ("self_ns", *(cost for cost in _COSTS if cost != "self_ns"), "time_ns")
+    _tie_key = "time_ns"
+
     def __init__(self, trace: Trace) -> None:
+        super().__init__(_rows(trace))
         self._trace = trace
-        self._rows = _rows(trace)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, index: int) -> LineRow: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[LineRow]: ...
-    def __getitem__(self, index: int | slice) -> LineRow | list[LineRow]:
-        return self._rows[index]
-
-    def __iter__(self) -> Iterator[LineRow]:
-        return iter(self._rows)
 
     def __repr__(self) -> str:
         return self.table("self_ns" if outside_by_line(self._trace) is None else "time_ns", row_limit=30)
@@ -122,33 +114,22 @@ class Lines(Sequence[LineRow]):
         It has a column for each field of `LineRow` that was recorded, and `time_ns`, the panel's *Time*.
         """
         rows = [{**asdict(row), "time_ns": row.time_ns} for row in self.by_time()]
-        frame = data_frame(rows, columns=[*_LOCATION, "time_ns", *_COLUMNS[len(_LOCATION) :]])
+        frame = data_frame(rows, columns=[*_LOCATION, "time_ns", *_COSTS])
         absent = [name for name in _OPTIONAL if frame[name].isna().all()]
         return frame.drop(columns=absent)
 
     def by_time(self) -> list[LineRow]:
         """The rows by `time_ns`, the largest first; ops without a line come last."""
-        return _sorted(self._rows, "time_ns")
+        return self.sorted_rows(self._rows, "time_ns")
 
     def table(self, sort_by: str = "self_ns", row_limit: int | None = 100) -> str:
         """The rows as aligned text, the largest `sort_by` first. A negative `row_limit`, or None, shows all rows."""
-        rows = _sorted(self._rows, sort_by)
-        shown = rows if row_limit is None or row_limit < 0 else rows[:row_limit]
-        table = _table_lines(self._rows, shown)
-        if len(shown) < len(rows):
-            table.append(f"showing {len(shown)} of {len(rows)} lines")
-        total_ns, count = sum(row.self_ns for row in rows), sum(row.count for row in rows)
-        table.append(f"Total: {format_time(total_ns / 1e3)}  Count: {count}")
-        return "\n".join([*table, *([f"Note: {self.note}"] if self.note else [])]) + "\n"
-
-
-def _sorted(rows: list[LineRow], key: str) -> list[LineRow]:
-    if key not in (known := (*_COLUMNS, "time_ns")):
-        msg = f"unknown sort key {key!r}: use one of {', '.join(known)}"
-        raise AttributeError(msg)
-    if key in _LOCATION:
-        return sorted(rows, key=lambda row: (row.file == "", getattr(row, key), row.file, row.line))
-    return sorted(rows, key=lambda row: (row.file == "", -(getattr(row, key) or 0), -row.time_ns, row.file, row.line))
+        shown, left_out = self._shown(sort_by, row_limit)
+        columns = _table_columns(self._rows)
+        cells = [[title for title, _ in columns], *([text(row) for _, text in columns] for row in shown)]
+        total_ns, count = sum(row.self_ns for row in self._rows), sum(row.count for row in self._rows)
+        ends = [*left_out, f"Total: {format_time(total_ns / 1e3)}  Count: {count}"]
+        return "\n".join([*ruled(cells), *ends, *([f"Note: {self.note}"] if self.note else [])]) + "\n"
 
 
 @once_a_trace
@@ -164,7 +145,7 @@ def _rows(trace: Trace) -> list[LineRow]:
     rows = [_row(trace, costs, *where, time) for where, time in zip(with_ops, times, strict=True)]
     without = [_row(trace, costs, None, line, time) for line, time in outside.items() if time.total_ns]
     # Marks after the last line of a cell are not lines of the user.
-    return _sorted(rows + [row for row in without if row.source], "self_ns")
+    return rows + [row for row in without if row.source]
 
 
 def _row(trace: Trace, costs: LineCosts, index: int | None, line: SourceLine | None, outside: OutsideOps) -> LineRow:
@@ -248,15 +229,6 @@ def _as_typed(call: re.Match[str]) -> str:
     if call["system"]:
         return f"!{call['text']}"
     return f"{'%' if call['kind'] == 'line' else '%%'}{call['name']} {call['text']}".rstrip()
-
-
-def _table_lines(rows: list[LineRow], shown: list[LineRow]) -> list[str]:
-    """The lines of a table of the rows in `shown`, with the columns that any of `rows` has."""
-    columns = _table_columns(rows)
-    cells = [[title for title, _ in columns], *([text(row) for _, text in columns] for row in shown)]
-    texts = [line.rstrip() for line in aligned(cells, texts=(0, 1))]
-    rule = "  ".join("-" * max(map(len, column)) for column in zip(*cells, strict=True))
-    return [rule, texts[0], rule, *texts[1:], rule]
 
 
 def _table_columns(rows: list[LineRow]) -> list[tuple[str, Callable[[LineRow], str]]]:
