@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mtprof_nb.analysis.costs import event_costs
 from mtprof_nb.analysis.devices.kernel_owners import owners
+from mtprof_nb.analysis.functions.thread_time import stack_time
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.trace import Int32, Int64, StackTree, Trace
@@ -17,28 +20,43 @@ _DEVICE_OF_METRIC = {
     "self_xpu_time_total": "XPU",
     "self_privateuse1_time_total": "NPU",
 }
+#: Metrics of torch.
 METRICS = tuple(_DEVICE_OF_METRIC)
+#: The time of a stack in ops, in Python code and in waiting: ours, from samples.
+PYTHON_METRIC = "self_python_time_total"
 
 
-def check_metric(metric: str) -> None:
+def check_metric(metric: str, known: Sequence[str] = METRICS) -> None:
     """`ValueError` for an unknown metric."""
-    if metric not in METRICS:
-        msg = f"metric should be one of: {list(METRICS)}"
+    if metric not in known:
+        msg = f"metric should be one of: {list(known)}"
         raise ValueError(msg)
 
 
 def stack_totals(trace: Trace, metric: str = METRICS[0]) -> tuple[StackTree, Int64]:
     """The trace's stacks, and at each node the nanoseconds of `metric`, without its callees.
 
-    `ValueError` for an unknown metric, or where no stacks were recorded.
+    `ValueError` for an unknown metric, or where no stacks, or for `PYTHON_METRIC` no samples, were recorded.
     """
-    check_metric(metric)
+    check_metric(metric, (*METRICS, PYTHON_METRIC))
+    if metric == PYTHON_METRIC:
+        return _with_python(trace)
     if trace.stacks is None or trace.stack is None:
         msg = "no stacks were recorded: profile with with_stack=True"
         raise ValueError(msg)
     self_ns = _self_ns(trace, _DEVICE_OF_METRIC[metric])
     rows = np.flatnonzero((trace.stack >= 0) & (self_ns != 0))
     return trace.stacks, sums(trace.stack[rows], self_ns[rows], len(trace.stacks))
+
+
+def _with_python(trace: Trace) -> tuple[StackTree, Int64]:
+    time = stack_time(trace)
+    if time is None or trace.stacks is None:
+        msg = "Python's time was not recorded: profile with with_python=True"
+        raise ValueError(msg)
+    known = time.stack >= 0
+    spent_ns = (time.ops_ns + time.python_ns + time.waiting_ns)[known]
+    return trace.stacks, sums(time.stack[known], spent_ns, len(trace.stacks))
 
 
 def with_called(parent: Int32, own: Int64) -> Int64:

@@ -18,7 +18,7 @@ _SEPARATORS = str.maketrans(dict.fromkeys(" ;\t\n\r\x00\x0b\x0c\x1c\x1d\x1e\x85\
 def write(trace: Trace, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
     """Write the stacks on which at least a microsecond of `metric` was spent.
 
-    `ValueError` for an unknown metric, or where the recording has no stacks.
+    `ValueError` for an unknown metric, or where the recording has no stacks, or no samples for the metric of Python.
     """
     tree, totals = stack_totals(trace, metric)
     with replacing(path) as file:

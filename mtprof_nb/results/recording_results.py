@@ -146,7 +146,11 @@ class Results:
         """Return None, as torch does without the backend `cuspy`: no export is pending."""
 
     def export_stacks(self, path: Path, metric: str = "self_cpu_time_total") -> None:
-        """Write collapsed stacks for flamegraph.pl or speedscope."""
+        """Write collapsed stacks for flamegraph.pl or speedscope.
+
+        Metrics are those of torch, and `self_python_time_total`: time in ops, in Python code and in waiting, which
+        needs samples of Python stacks.
+        """
         from mtprof_nb.export import collapsed_stacks
 
         collapsed_stacks.write(self.trace, path, metric)

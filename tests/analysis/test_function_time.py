@@ -1,12 +1,14 @@
 """The time of threads divided among functions, on hand-made traces with exact numbers."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from traces import event, make_trace
 
+from mtprof_nb.export import collapsed_stacks
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.samples import Samples
 from mtprof_nb.model.trace import Frame, OutsideOps, SourceLine, StackInterner, Trace, Track
@@ -234,3 +236,23 @@ def test_stacks_show_frames_with_ops_and_with_python_time_in_one_tree() -> None:
 
 def test_stacks_without_samples_have_no_metric_of_python_time() -> None:
     assert "python" not in available_metrics(make_trace([event("aten::mm", 0, 1, stack=[tuple(MAIN)])]))
+
+
+def test_collapsed_stacks_have_time_in_ops_in_python_and_in_waiting(tmp_path: Path) -> None:
+    trace = sampled(
+        of_ops((2_000, 6_000), ended=20_000),
+        [(1_000, [MAIN]), (3_000, [MAIN, TRAIN]), (9_000, [MAIN, LOAD]), (13_000, [MAIN, LOAD], True)],
+    )
+
+    collapsed_stacks.write(trace, tmp_path / "stacks.txt", "self_python_time_total")
+
+    assert (tmp_path / "stacks.txt").read_text().splitlines() == [
+        "run.py:9:<module> 2",
+        "run.py:9:<module>;run.py:2:train 4",
+        "run.py:9:<module>;run.py:5:load 14",
+    ]
+
+
+def test_collapsed_stacks_without_samples_name_the_flag(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="with_python=True"):
+        collapsed_stacks.write(of_ops((0, 1)), tmp_path / "stacks.txt", "self_python_time_total")
