@@ -6,6 +6,7 @@ import re
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING
 
+from mtprof_nb.analysis.functions.call_counts import count_of_calls
 from mtprof_nb.analysis.functions.function_costs import function_costs
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.source_files import source_location
@@ -48,6 +49,8 @@ class FunctionRow:
     error_ns: int
     #: Samples in which the function itself was running.
     samples: int
+    #: How often it was called; None unless hook kineto recorded Python calls, as it does for stacks.
+    calls: int | None = None
 
 
 class Functions(RowTable[FunctionRow]):
@@ -102,7 +105,8 @@ def _rows(trace: Trace) -> list[FunctionRow]:
         if total_ns:
             samples = int(costs.samples[index])
             ops_ns, python_ns, waiting_ns = parts
-            rows.append(FunctionRow(*frame, sum(parts), ops_ns, python_ns, waiting_ns, total_ns, error_ns, samples))
+            times = (sum(parts), ops_ns, python_ns, waiting_ns, total_ns, error_ns)
+            rows.append(FunctionRow(*frame, *times, samples, count_of_calls(trace, frame)))
     return rows
 
 
@@ -137,7 +141,8 @@ def _table_lines(trace: Trace, rows: list[FunctionRow], whole_ns: int) -> list[s
         return f"~{format_time(ns / 1e3)}" if ns else ""
 
     is_exact = trace.stack is not None
-    titles = ["Function", "Where", "Own %", "Own", "+/-", "Ops", "Python", "Waiting", "Total"]
+    has_calls = any(row.calls is not None for row in rows)
+    titles = ["Function", "Where", "Own %", "Own", "+/-", "Ops", "Python", "Waiting", "Total", *["Calls"] * has_calls]
     cells = [titles]
     for row in rows:
         where = source_location(trace, row.file, row.line) if row.file else ""
@@ -145,5 +150,6 @@ def _table_lines(trace: Trace, rows: list[FunctionRow], whole_ns: int) -> list[s
         own = format_time(row.own_ns / 1e3) if is_exact and row.own_ns == row.ops_ns else estimate(row.own_ns)
         error = format_time(row.error_ns / 1e3) if row.error_ns else ""
         times = [own, error, ops, estimate(row.python_ns), estimate(row.waiting_ns), estimate(row.total_ns)]
-        cells.append([row.function, where, format_share(row.own_ns, whole_ns), *times])
+        calls = [str(row.calls or "")] * has_calls
+        cells.append([row.function, where, format_share(row.own_ns, whole_ns), *times, *calls])
     return ruled(cells)

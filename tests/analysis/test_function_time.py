@@ -256,3 +256,15 @@ def test_collapsed_stacks_have_time_in_ops_in_python_and_in_waiting(tmp_path: Pa
 def test_collapsed_stacks_without_samples_name_the_flag(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="with_python=True"):
         collapsed_stacks.write(of_ops((0, 1)), tmp_path / "stacks.txt", "self_python_time_total")
+
+
+def test_functions_have_their_calls_where_these_were_recorded() -> None:
+    calls = ["run.py(1): train", "run.py(1): train", "run.py(4): load", "other.py(4): load"]
+    rows = [event(name, at, at + 1, kind="python") for at, name in enumerate(calls)]
+    samples = [(100, [MAIN, LOAD]), (300, [MAIN, TRAIN])]
+
+    found = by_name(sampled(make_trace(rows, began_ns=0, ended_ns=1000), samples))
+
+    assert {name: row.calls for name, row in found.items()} == {"train": 2, "load": 1, "<module>": 0}
+    assert {row.calls for row in Functions(sampled(of_ops(), samples))} == {None}
+    assert "Calls" in Functions(sampled(make_trace(rows, began_ns=0, ended_ns=1000), samples)).table()
