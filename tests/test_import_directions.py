@@ -77,9 +77,10 @@ def _may_import(package: Path) -> dict[str, set[str]]:
         "capture.marks": HOOKS,
         "capture": {*HOOKS, *hooks},
         **{part: {*BASE, *ANALYSIS} for part in ANALYSIS},
-        "advice": {*BASE, *ANALYSIS, "advice.rules"},
+        "advice": {*BASE, *ANALYSIS, "advice.rules", "advice.rules.devices"},
         # A rule registers itself.
         "advice.rules": {*BASE, *ANALYSIS, "advice"},
+        "advice.rules.devices": {*BASE, *ANALYSIS, "advice"},
         "results": ANSWERS,
         "comparison": ANSWERS,
         "export": {*ANSWERS, "model.file"},

@@ -16,8 +16,11 @@ from mtprof_nb.model.trace import Trace
 #: Modules of the rules.
 RULE_MODULES = (
     *("double_precision", "to_and_fro", "waiting_for_input", "gradients_for_nothing", "one_by_one"),
-    *("loop_over_elements", "python_bound", "dear_backward"),
-    *("device_idle", "pageable_copies", "exposed_communication"),
+    *("loop_over_elements", "growing_cat", "python_bound", "dear_backward", "pointwise_chains", "needless_contiguous"),
+    *("kept_tensors", "activations_at_peak", "slow_first_step"),
+    *("devices.device_idle", "devices.waits_for_values", "devices.pageable_copies", "devices.made_on_host"),
+    *("devices.device_allocations", "devices.layout_kernels", "devices.full_precision"),
+    *("devices.exposed_communication",),
 )
 for _module in RULE_MODULES:
     import_module(f"mtprof_nb.advice.rules.{_module}")

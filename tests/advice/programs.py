@@ -17,7 +17,7 @@ def program(before: str, recorded: str) -> Program:
     return Program(dedent(before).strip() + "\n", dedent(recorded).strip() + "\n")
 
 
-#: For each rule a program in which it fires, and the line of `recorded` that it names.
+#: For each rule a program in which it fires, and the line of `recorded` that it names, or None.
 FLAWED = {
     "float64_in_float32": (
         program(
@@ -131,12 +131,119 @@ FLAWED = {
             rows = torch.arange(8)
             """,
             """
-            for _ in range(3):
+            for _ in range(20):
                 used = table(rows)
                 used.sum().backward()
             """,
         ),
         2,
+    ),
+    "bound_by_python": (
+        program(
+            """
+            import torch
+            h, w = torch.zeros(4), torch.randn(4)
+            """,
+            """
+            for step in range(4_000):
+                total = sum(number * 3 + 1 for number in range(200))
+                h = h + w
+            """,
+        ),
+        3,
+    ),
+    "grows_by_cat": (
+        program(
+            """
+            import torch
+            whole, row = torch.zeros(1, 4_000), torch.randn(1, 4_000)
+            """,
+            """
+            for _ in range(200):
+                whole = torch.cat([whole, row])
+            """,
+        ),
+        2,
+    ),
+    "pointwise_chain": (
+        program(
+            """
+            import torch
+            x = torch.randn(1_500, 1_000)
+            """,
+            """
+            for _ in range(3):
+                y = x * 0.5
+                y = y + 1
+                y = y.sqrt() + y * y
+            """,
+        ),
+        4,
+    ),
+    "needless_contiguous": (
+        program(
+            """
+            import torch
+            x = torch.randn(1_000, 1_000)
+            """,
+            """
+            for _ in range(8):
+                y = x.t().contiguous()
+                z = y.sum()
+            """,
+        ),
+        2,
+    ),
+    "grows_each_step": (
+        program(
+            """
+            import torch
+            model = torch.nn.Linear(256, 256)
+            optimizer = torch.optim.SGD(model.parameters())
+            x = torch.randn(2_000, 256)
+            """,
+            """
+            outputs = []
+            for _ in range(8):
+                optimizer.zero_grad()
+                output = model(x)
+                outputs.append(output)
+                output.sum().backward()
+                optimizer.step()
+            """,
+        ),
+        4,
+    ),
+    "activations_at_peak": (
+        program(
+            """
+            import torch
+            x = torch.randn(1_000, 10_000, requires_grad=True)
+            """,
+            """
+            y = x
+            for _ in range(8):
+                y = y.sin()
+            y.sum().backward()
+            """,
+        ),
+        3,
+    ),
+    "slow_first_step": (
+        program(
+            """
+            import time, torch
+            import mtprof_nb as mtp
+            x = torch.randn(4, 4)
+            """,
+            """
+            for step in range(6):
+                y = x @ x
+                time.sleep(0.2 if step == 0 else 0.002)
+                mtp.step()
+            """,
+        ),
+        None,
     ),
 }
 
@@ -230,6 +337,89 @@ FLAWLESS = {
         for _ in range(3):
             used = x @ w
             used.sum().backward()
+        """,
+    ),
+    "bound_by_python": program(
+        """
+        import torch
+        w = torch.randn(400, 400)
+        """,
+        """
+        for step in range(600):
+            h = w @ w
+        """,
+    ),
+    "grows_by_cat": program(
+        """
+        import torch
+        row = torch.randn(1, 4_000)
+        """,
+        """
+        for count in range(20):
+            parts = [row for _ in range(count + 2)]
+            whole = torch.cat(parts)
+        """,
+    ),
+    "pointwise_chain": program(
+        """
+        import torch
+        x = torch.randn(1_500, 1_000)
+        """,
+        """
+        for _ in range(3):
+            y = (x * 0.5).sum()
+            z = (x + 1).mean()
+        """,
+    ),
+    "needless_contiguous": program(
+        """
+        import torch
+        x = torch.randn(1_000, 1_000)
+        """,
+        """
+        for _ in range(8):
+            y = x.t().contiguous()
+            z = y.view(-1).sum()
+        """,
+    ),
+    "grows_each_step": program(
+        """
+        import torch
+        model = torch.nn.Linear(256, 256)
+        optimizer = torch.optim.Adam(model.parameters())
+        x = torch.randn(2_000, 256)
+        """,
+        """
+        losses = []
+        for _ in range(8):
+            optimizer.zero_grad()
+            output = model(x)
+            loss = output.sum()
+            losses.append(loss.detach())
+            loss.backward()
+            optimizer.step()
+        """,
+    ),
+    "activations_at_peak": program(
+        """
+        import torch
+        x = torch.randn(1_000, 10_000)
+        """,
+        """
+        kept = [x.sin() for _ in range(8)]
+        """,
+    ),
+    "slow_first_step": program(
+        """
+        import time, torch
+        import mtprof_nb as mtp
+        x = torch.randn(4, 4)
+        """,
+        """
+        for step in range(6):
+            y = x @ x
+            time.sleep(0.2 if step == 3 else 0.002)
+            mtp.step()
         """,
     ),
 }

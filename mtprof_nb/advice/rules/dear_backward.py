@@ -10,10 +10,11 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.recorded_time import recorded_ns
+from mtprof_nb.analysis.causes.spent_time import spent_ns
 from mtprof_nb.analysis.costs import op_costs
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.lines.line_costs import line_costs
-from mtprof_nb.model.trace import BACKWARD, SourceLine, Trace
+from mtprof_nb.model.trace import BACKWARD, OPTIMIZER, SourceLine, Trace
 
 _TIMES_DEARER = 4
 #: The backward op has to take at least this part of the line's backward pass.
@@ -25,6 +26,8 @@ class _Cause(NamedTuple):
 
     reason: str
     fix: str
+    #: Whether the optimizer has less to do afterwards, too.
+    saves_optimizer: bool = False
 
 
 _SELECT = _Cause(
@@ -37,9 +40,14 @@ _CAUSES = {
         "each slice makes a gradient as large as the whole tensor",
         "parts = x.split(size)  # once before the loop; then parts[i] instead of x[a:b]",
     ),
+    "IndexBackward0": _Cause(
+        "the gradient of indexing by a tensor is added up element by element",
+        "rows = x.index_select(0, index)  # or torch.nn.functional.embedding(index, x), instead of x[index]",
+    ),
     "EmbeddingBackward0": _Cause(
         "the gradient is as large as the whole table, whatever few rows were used",
         "table = nn.Embedding(count, size, sparse=True)  # with optim.SparseAdam or optim.SGD",
+        saves_optimizer=True,
     ),
 }
 
@@ -57,13 +65,14 @@ def dear_backward(trace: Trace) -> Finding | None:
 
 
 def _finding(trace: Trace, line: SourceLine, forward_ns: int, backward_ns: int, cause: _Cause) -> Finding:
+    update_ns = spent_ns(trace, trace.phase == OPTIMIZER) if cause.saves_optimizer else 0
     return Finding(
         "The backward pass of this line is far dearer than its forward pass",
         f"Backward {units.duration(backward_ns)}, forward {units.duration(forward_ns)}, of "
         f"{units.duration(recorded_ns(trace))}: {cause.reason}.",
         cause.fix,
         line,
-        at_most_ns=backward_ns,
+        at_most_ns=forward_ns + backward_ns + update_ns,
     )
 
 

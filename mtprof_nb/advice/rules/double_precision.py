@@ -9,9 +9,11 @@ import numpy as np
 from mtprof_nb.advice.finding import CERTAIN, LIKELY, Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
+from mtprof_nb.analysis.causes.pointwise import is_pointwise
 from mtprof_nb.analysis.causes.recorded_time import dearest_line, recorded_ns
+from mtprof_nb.analysis.causes.spent_time import spent_ns
 from mtprof_nb.analysis.causes.tensor_inputs import TensorInput, with_inputs
-from mtprof_nb.analysis.costs import counted_ops, op_costs
+from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.model.trace import BACKWARD, Bool, Trace
 
@@ -27,7 +29,7 @@ x = torch.as_tensor(array, dtype=torch.float32)"""
 def float64_in_float32(trace: Trace) -> Finding | None:
     """Find the first line on which a float32 tensor meets a float64 one, so that the result is float64."""
     is_double, meets = _with_double(trace), _meeting(trace)
-    double_ns = int(op_costs(trace).self_ns[is_double].sum())
+    double_ns = spent_ns(trace, is_double)
     if not meets.any() or _is_chosen(trace, is_double):
         return None
     event = int(np.flatnonzero(meets)[0])
@@ -47,10 +49,9 @@ def float64_in_float32(trace: Trace) -> Finding | None:
 def float64_everywhere(trace: Trace) -> Finding | None:
     """Find a program that computes in float64 alone, although no recorded source asks for it."""
     is_double, is_float = _with_double(trace), counted_ops(trace) & with_inputs(trace, _has_float)
-    own = op_costs(trace).self_ns
-    double_ns = int(own[is_double].sum())
+    double_ns = spent_ns(trace, is_double)
     # Unlike values of a choice, those of an accident come from numpy, and the text that says so is recorded.
-    if not trace.sources or _is_chosen(trace, is_double) or int(own[is_float].sum()) > double_ns / 20:
+    if not trace.sources or _is_chosen(trace, is_double) or spent_ns(trace, is_float) > double_ns / 20:
         return None
     return Finding(
         "All of this is computed in float64",
@@ -76,14 +77,15 @@ def _is_chosen(trace: Trace, is_double: Bool) -> bool:
 
 
 def _with_double(trace: Trace) -> Bool:
-    return counted_ops(trace) & with_inputs(trace, _has_double)
+    return (
+        counted_ops(trace) & trace.where_name(lambda name: name.startswith("aten::")) & with_inputs(trace, _has_double)
+    )
 
 
 def _meeting(trace: Trace) -> Bool:
-    """Ops of the forward pass that get float32 and float64 tensors; a copy from one to the other is a conversion."""
-    meets = counted_ops(trace) & (trace.phase != BACKWARD) & with_inputs(trace, _has_both)
-    met: Bool = meets & ~trace.where_name(lambda name: "copy" in name or name.startswith("aten::to"))
-    return met
+    """Pointwise ops of the forward pass that get float32 and float64 tensors: their result is float64."""
+    meets: Bool = counted_ops(trace) & is_pointwise(trace) & (trace.phase != BACKWARD) & with_inputs(trace, _has_both)
+    return meets
 
 
 def _has_double(inputs: list[TensorInput]) -> bool:

@@ -7,10 +7,10 @@ import numpy as np
 from mtprof_nb.advice.finding import CERTAIN, Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
+from mtprof_nb.analysis.causes.spent_time import with_nested
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.memory_at_peak import held_at_peak
-from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.summary import peak_bytes
 from mtprof_nb.model.trace import BACKWARD, FORWARD, Bool, Int64, SourceLine, Trace
 
@@ -28,7 +28,7 @@ def missing_no_grad(trace: Trace) -> Finding | None:
     made = makes_node(trace)
     if records is None or at_peak is None or int(made.sum()) < _LEAST_NODES or np.any(trace.phase == BACKWARD):
         return None
-    of_graph = _inside(trace, made)
+    of_graph = with_nested(trace, made)
     rows = at_peak.rows[of_graph[records.event[at_peak.rows]] & (records.event[at_peak.rows] >= 0)]
     kept, dropped = int(records.nbytes[rows].sum()), int(records.nbytes[rows[at_peak.is_released(rows)]].sum())
     if not kept or dropped < kept / 2:
@@ -64,11 +64,3 @@ def _common_line(trace: Trace, rows: Int64) -> SourceLine | None:
     chains = [caused.chains.innermost_first(chain)[::-1] for chain in known]
     common = [level[0] for level in zip(*chains, strict=False) if len(set(level)) == 1]
     return caused.lines[common[-1] if common else chains[0][0]]
-
-
-def _inside(trace: Trace, chosen: Bool) -> Bool:
-    """The chosen events, and all that are nested in them."""
-    inside, nested = chosen.copy(), nesting(trace)
-    for level in nested.levels()[1:]:
-        inside[level] |= inside[nested.parent[level]]
-    return inside

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,12 +12,12 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.data_loading import during, loader_calls
-from mtprof_nb.analysis.causes.gaps import gaps_before
-from mtprof_nb.analysis.causes.recorded_time import line_times, recorded_ns
-from mtprof_nb.analysis.costs import counted_ops, op_costs
+from mtprof_nb.analysis.causes.recorded_time import recorded_ns
+from mtprof_nb.analysis.causes.spent_time import spent_ns
+from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
-from mtprof_nb.analysis.lines.line_costs import line_costs
-from mtprof_nb.model.trace import FORWARD, OTHER, Bool, Trace
+from mtprof_nb.model.intervals import covered, covered_length
+from mtprof_nb.model.trace import BACKWARD, FORWARD, OTHER, Bool, Int64, Trace
 
 _LEAST_ELEMENTS = 32
 _FIX = """\
@@ -25,54 +25,62 @@ _FIX = """\
 y = f(x)  # instead of: for i in range(len(x)): y[i] = f(x[i])"""
 
 
+class _Loop(NamedTuple):
+    """A loop over elements: the line that takes them, the tensor's shape, and the first and last op of each pass."""
+
+    line: int
+    shape: tuple[Any, ...]
+    elements: int
+    first: Int64
+    last: Int64
+
+
 @rule
 def loop_over_elements(trace: Trace) -> Finding | None:
-    """Find the dearest line that indexes a tensor with 0, 1, 2, … one after the other; needs shapes."""
-    times = line_times(trace)
-    loops = {line: runs for line, runs in _indices(trace).items() if runs}
-    line = max(loops, key=lambda one: times.get(attribution(trace).lines[one], 0), default=None)
-    if line is None:
+    """Find the longest loop that indexes a tensor with 0, 1, 2, … one after the other; needs shapes."""
+    found = [(_loop_ns(trace, loop), loop) for loop in _loops(trace)]
+    if not found:
         return None
-    where, (elements, shape) = attribution(trace).lines[line], max(loops[line])
-    costs, ns = line_costs(trace), max(times.get(where, 0), _with_gaps(trace, line))
-    backward_ns = int(costs.backward_ns[line])
-    backward = f", of which {units.duration(backward_ns)} in its backward pass" if backward_ns else ""
+    (loop_ns, backward_ns), loop = max(found, key=lambda pair: (sum(pair[0]), pair[1].elements))
+    backward = f"; its backward pass takes {units.duration(backward_ns)}" if backward_ns else ""
     return Finding(
         "A Python loop goes through a tensor element by element",
-        f"The line takes {units.number(elements)} elements of a tensor {list(shape)} one after the other, with "
-        f"{units.plural(int(costs.count[line]), 'op')} in {units.duration(ns)} of "
-        f"{units.duration(recorded_ns(trace))}{backward}.",
+        f"The line takes {units.number(loop.elements)} elements of a tensor {list(loop.shape)} one after the other; "
+        f"the loop takes {units.duration(loop_ns)} of {units.duration(recorded_ns(trace))}{backward}.",
         _FIX,
-        where,
-        at_most_ns=ns,
+        attribution(trace).lines[loop.line],
+        at_most_ns=min(loop_ns + backward_ns, recorded_ns(trace)),
     )
 
 
-def _with_gaps(trace: Trace, line: int) -> int:
-    """The time of a line's ops, and of the gaps before them."""
-    rows = counted_ops(trace) & (attribution(trace).line == line)
-    return int((op_costs(trace).self_ns + gaps_before(trace))[rows].sum())
+def _loop_ns(trace: Trace, loop: _Loop) -> tuple[int, int]:
+    """The time of the passes of a loop, and, outside of them, of the backward pass of their ops.
+
+    The time after the last element is that of an average one.
+    """
+    passed = trace.start_ns[loop.last] - trace.start_ns[loop.first]
+    ends = trace.start_ns[loop.last] + passed // (loop.elements - 1)
+    inside = covered(trace.start_ns[loop.first], ends, trace.start_ns)
+    backward = (trace.phase == BACKWARD) & (trace.forward >= 0) & inside[trace.forward] & ~inside
+    return covered_length(trace.start_ns[loop.first], ends), spent_ns(trace, backward)
 
 
-def _indices(trace: Trace) -> dict[int, list[tuple[int, tuple[Any, ...]]]]:
-    """For each line the number of elements, and the shape, of each tensor of which it takes consecutive elements."""
+def _loops(trace: Trace) -> list[_Loop]:
+    """The loops that take consecutive elements of a tensor, by line, dimension and shape."""
     if trace.values is None or trace.shape is None:
-        return {}
+        return []
     chosen = counted_ops(trace) & trace.where_name("aten::select".__eq__) & np.isin(trace.phase, (FORWARD, OTHER))
     chosen &= ~during(trace, loader_calls(trace)) & (attribution(trace).line >= 0)
-    taken: dict[tuple[int, int, tuple[Any, ...]], list[int]] = defaultdict(list)
+    taken: dict[tuple[int, int, tuple[Any, ...]], list[tuple[int, int]]] = defaultdict(list)
     rows = np.flatnonzero(chosen)
     index_of = {values: _index(trace, values) for values in set(trace.values[rows].tolist())}
-    columns = attribution(trace).line[rows], trace.values[rows], trace.shape[rows]
-    for line, values, shape in zip(*(column.tolist() for column in columns), strict=True):
+    columns = rows, attribution(trace).line[rows], trace.values[rows], trace.shape[rows]
+    for event, line, values, shape in zip(*(column.tolist() for column in columns), strict=True):
         index, inputs = index_of[values], trace.shapes[shape] if shape >= 0 else ()
         if index is not None and inputs:
-            taken[line, index[0], tuple(inputs[0])].append(index[1])
-    found: dict[int, list[tuple[int, tuple[Any, ...]]]] = defaultdict(list)
-    for (line, _, shape), indices in taken.items():
-        if (length := _longest_run(indices)) >= _LEAST_ELEMENTS:
-            found[line].append((length, shape))
-    return found
+            taken[line, index[0], tuple(inputs[0])].append((index[1], event))
+    found = [_loop(line, shape, np.array(pairs)) for (line, _, shape), pairs in taken.items()]
+    return [loop for loop in found if loop is not None]
 
 
 def _index(trace: Trace, values: int) -> tuple[int, int] | None:
@@ -85,12 +93,19 @@ def _index(trace: Trace, values: int) -> tuple[int, int] | None:
     return None
 
 
-def _longest_run(indices: list[int]) -> int:
-    """The length of the longest stretch in which each index is one more than the one before, or one less."""
-    steps = np.diff(indices)
-    return max(_longest(steps == 1), _longest(steps == -1)) + 1
+def _loop(line: int, shape: tuple[Any, ...], pairs: Int64) -> _Loop | None:
+    """The stretches of 32 or more in which each index is one more than the one before, or one less."""
+    steps = np.diff(pairs[:, 0])
+    stretches = np.concatenate([_stretches(steps == 1), _stretches(steps == -1)])
+    stretches = stretches[np.argsort(stretches[:, 0])]
+    lengths = stretches[:, 1] - stretches[:, 0] + 1
+    stretches = stretches[lengths >= _LEAST_ELEMENTS]
+    if not len(stretches):
+        return None
+    return _Loop(line, shape, int(lengths.max()), pairs[stretches[:, 0], 1], pairs[stretches[:, 1], 1])
 
 
-def _longest(chosen: Bool) -> int:
-    ends = np.flatnonzero(np.diff(np.concatenate(([False], chosen, [False])).astype(np.int8)))
-    return int((ends[1::2] - ends[::2]).max(initial=0))
+def _stretches(chosen: Bool) -> Int64:
+    """First and last position of each run of steps that are chosen."""
+    ends: Int64 = np.flatnonzero(np.diff(np.concatenate(([False], chosen, [False])).astype(np.int8)))
+    return ends.reshape(-1, 2)

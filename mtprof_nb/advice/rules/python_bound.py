@@ -15,6 +15,8 @@ from mtprof_nb.model.trace import BACKWARD, Int64, SourceLine, Trace
 
 #: A longer gap between two ops is other work than calling the next op.
 _LONGEST_GAP_NS = 100_000
+#: A shorter op may be nothing but the way to its kernel, which larger tensors or `torch.compile` save, too.
+_SMALL_OP_NS = 20_000
 _LEAST_OPS, _LEAST_SHARE = 500, 0.3
 _FIX = "model = torch.compile(model)  # or give each op more: larger batches, fewer and larger tensors"
 
@@ -37,8 +39,15 @@ def bound_by_python(trace: Trace) -> Finding | None:
         f"the short gaps between them are {units.duration(ns)} of {units.duration(recorded_ns(trace))}.",
         _FIX,
         _line_of_gaps(trace, rows, short),
-        at_most_ns=ns,
+        at_most_ns=ns + _small_ops_ns(trace),
     )
+
+
+def _small_ops_ns(trace: Trace) -> int:
+    """The time of all small ops that no other op contains, those of the backward pass too."""
+    rows = outermost_ops(trace)
+    lengths = trace.duration_ns[rows]
+    return int(lengths[lengths < _SMALL_OP_NS].sum())
 
 
 def _ops_of_busiest_thread(trace: Trace) -> Int64:

@@ -43,3 +43,11 @@ def dearest_line(trace: Trace, chosen: Bool) -> SourceLine | None:
     if not len(times) or not times.any():
         return None
     return attribution(trace).lines[int(times.argmax())]
+
+
+def line_of_longest(trace: Trace, rows: Int64) -> SourceLine | None:
+    """The line whose events among `rows`, on the host or a device, last longest in sum; None if none has a line."""
+    caused = attribution(trace)
+    rows = rows[caused.line[rows] >= 0]
+    times = sums(caused.line[rows], trace.duration_ns[rows], len(caused.lines))
+    return caused.lines[int(times.argmax())] if len(rows) else None

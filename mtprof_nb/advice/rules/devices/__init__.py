@@ -1,0 +1,1 @@
+"""Rules about devices, and the host that waits for them."""

@@ -1,0 +1,59 @@
+"""Chains of pointwise ops on the same large tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mtprof_nb.advice.finding import Finding
+from mtprof_nb.advice.rule_registry import rule
+from mtprof_nb.analysis import units
+from mtprof_nb.analysis.causes.gaps import outermost_ops
+from mtprof_nb.analysis.causes.pointwise import is_pointwise, largest_inputs
+from mtprof_nb.analysis.causes.recorded_time import dearest_line, recorded_ns
+from mtprof_nb.analysis.causes.spent_time import spent_ns, with_backward
+from mtprof_nb.model.intervals import runs_of_equal
+from mtprof_nb.model.trace import FORWARD, OTHER, Bool, Trace
+
+#: Smaller tensors stay in the caches of a processor, so that reading them again costs little.
+_LARGE = 1 << 20
+_LEAST_OPS, _LEAST_SHARE = 3, 0.25
+_FIX = """\
+@torch.compile  # one pass over the memory instead of one for each op
+def f(x): ...
+# or in place, where no gradient needs the old values: x.mul_(2).add_(1)"""
+
+
+@rule
+def pointwise_chain(trace: Trace) -> Finding | None:
+    """Find chains of three or more pointwise ops on tensors of one shape and over a million elements; needs shapes."""
+    chosen = _in_chains(trace)
+    if not chosen.any():
+        return None
+    inside = with_backward(trace, chosen)
+    ns = spent_ns(trace, inside)
+    if ns < _LEAST_SHARE * recorded_ns(trace):
+        return None
+    return Finding(
+        "Pointwise ops go through the same large tensors one after the other",
+        f"{units.plural(int(chosen.sum()), 'op')} in chains, each on tensors of over a million elements, take with "
+        f"their backward passes {units.duration(ns)} of {units.duration(recorded_ns(trace))}.",
+        _FIX,
+        dearest_line(trace, inside),
+        at_most_ns=ns,
+    )
+
+
+def _in_chains(trace: Trace) -> Bool:
+    """The pointwise ops that follow each other on one thread, three or more, on tensors of one shape."""
+    found, outer = np.zeros(len(trace), np.bool_), outermost_ops(trace)
+    shape, elements = largest_inputs(trace)
+    is_link = is_pointwise(trace) & (elements > _LARGE) & np.isin(trace.phase, (FORWARD, OTHER))
+    if not is_link.any():
+        return found
+    for run in runs_of_equal(trace.track[outer]):
+        rows = outer[run]
+        key = np.where(is_link[rows], shape[rows], -1)
+        chain = np.cumsum(np.diff(key, prepend=key[:1]) != 0)
+        long = np.bincount(chain)[chain] >= _LEAST_OPS
+        found[rows[long & (key >= 0)]] = True
+    return found

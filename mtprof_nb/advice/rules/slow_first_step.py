@@ -1,0 +1,35 @@
+"""Recordings whose first step took far longer than the others."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from mtprof_nb.advice.finding import CERTAIN, Finding
+from mtprof_nb.advice.rule_registry import rule
+from mtprof_nb.analysis import units
+from mtprof_nb.analysis.step_times import step_times
+from mtprof_nb.model.trace import Trace
+
+_LEAST_STEPS, _TIMES_SLOWER = 4, 3
+_FIX = """\
+train_step()  # once before the recording; or leave it out of the recording:
+%%mtprofile --schedule wait=1,warmup=1,active=3"""
+
+
+@rule
+def slow_first_step(trace: Trace) -> Finding | None:
+    """Find a step 0 that took over three times as long as the median of the others; needs marked steps."""
+    first, *others = step_times(trace) or (None,)
+    if first is None or first.number or len(others) < _LEAST_STEPS - 1:
+        return None
+    usual = int(median(step.duration_ns for step in others))
+    if first.duration_ns < _TIMES_SLOWER * usual:
+        return None
+    return Finding(
+        "The first step is much slower than the others",
+        f"Step 0 takes {units.duration(first.duration_ns)}, the median of the {len(others)} others is "
+        f"{units.duration(usual)}: this is preparation, and all other figures contain it.",
+        _FIX,
+        at_most_ns=first.duration_ns - usual,
+        certainty=CERTAIN,
+    )

@@ -1,0 +1,172 @@
+"""The numbers of findings about devices, on hand-made traces."""
+
+from typing import Any
+
+from traces import Row, event, make_trace
+
+from mtprof_nb.advice.advising import advise
+from mtprof_nb.advice.finding import Finding
+from mtprof_nb.model.trace import SourceLine, Trace
+
+MS = 1_000_000
+LINE = ("cell.py", 2)
+
+
+def _only(trace: Trace) -> Finding:
+    (finding,) = advise(trace)
+    return finding
+
+
+def _kernels(count: int, length: int, gap: int, kind: str = "kernel", name: str = "gemm") -> list[Row]:
+    """Kernels in milliseconds with gaps between them, each launched right before it starts."""
+    rows = []
+    for at in range(count):
+        start = at * (length + gap) * MS + MS
+        rows += [
+            event("cudaLaunchKernel", start - 1_000, start - 500, kind="runtime"),
+            event(name, start, start + length * MS, kind=kind, device="CUDA", thread=7, launch=2 * at),
+        ]
+    return rows
+
+
+def test_a_device_waits_for_the_host_from_thirty_percent_of_its_span_on() -> None:
+    finding = _only(make_trace(_kernels(51, 1, 1)))
+
+    assert finding.rule == "device_waits_for_host"
+    assert finding.at_most_ns == 50 * MS
+    assert advise(make_trace(_kernels(49, 1, 1))) == ()
+    assert advise(make_trace(_kernels(51, 3, 1))) == ()
+
+
+def test_a_device_that_waits_for_input_does_not_wait_for_launches() -> None:
+    waits = event("enumerate(DataLoader)#_SingleProcess", 0, 40 * MS, kind="scope", thread=2)
+
+    assert _only(make_trace([*_kernels(51, 1, 1), waits])).rule == "waits_for_input"
+
+
+def test_copies_count_that_come_from_pageable_memory() -> None:
+    rows = [event("aten::mm", 0, 100 * MS)]
+    pageable = _kernels(2, 10, 0, "copy", "Memcpy HtoD (Pageable -> Device)")
+    pinned = _kernels(2, 10, 0, "copy", "Memcpy HtoD (Pinned -> Device)")
+
+    finding = _only(make_trace([*pageable, *rows]))
+
+    assert finding.rule == "pageable_copies"
+    assert finding.at_most_ns == 20 * MS + 500
+    assert advise(make_trace([*pinned, *rows])) == ()
+
+
+def test_communication_counts_while_nothing_is_computed() -> None:
+    reduce = event("ncclKernel", 50 * MS, 70 * MS, kind="collective", device="CUDA", thread=8)
+    alone = event("gemm", 0, 60 * MS, kind="kernel", device="CUDA", thread=7)
+    beside = event("gemm", 0, 100 * MS, kind="kernel", device="CUDA", thread=7)
+
+    finding = _only(make_trace([alone, reduce]))
+
+    assert finding.rule == "exposed_communication"
+    assert finding.at_most_ns == 10 * MS
+    assert advise(make_trace([beside, reduce])) == ()
+
+
+def _fetches(count: int, names: tuple[str, ...], copy: str = "Memcpy DtoH (Device -> Pageable)", gap: int = 4) -> Trace:
+    """Every ten milliseconds a kernel runs until the gap begins; nested ops of the host wait for it and a copy."""
+    rows: list[Row] = []
+    for at in range(count):
+        start, first = 10 * at * MS, len(rows)
+        ops = [event(name, start, start + 6 * MS, line=LINE) for name in names]
+        call = event("cudaMemcpyAsync", start, start + 6 * MS, kind="runtime", launcher=first + len(names) - 1)
+        launch = len(rows) + len(names)
+        work = {"device": "CUDA", "thread": 7}
+        rows += [*ops, call]
+        rows += [event("gemm", start + 1, start + (10 - gap) * MS - 1_000, kind="kernel", **work)]
+        end = start + (10 - gap) * MS
+        rows += [event(copy, end - 1_000, end, kind="copy", launch=launch, launcher=first + len(names) - 1, **work)]
+    return make_trace([*rows, event("aten::add", 10 * count * MS - 1, 10 * count * MS)])
+
+
+def test_the_host_waits_for_values_that_it_fetches_again_and_again() -> None:
+    finding = _only(_fetches(8, ("aten::item", "aten::_local_scalar_dense")))
+
+    assert finding.rule == "waits_for_values"
+    assert finding.at_most_ns == 8 * 4 * MS + 8
+    assert finding.line == SourceLine(*LINE)
+    assert finding.evidence == (
+        "8 times the host waits in .item(), float(), if or print of a tensor: 48.0 ms of 80.0 ms; "
+        "the device is busy for 48.0 ms."
+    )
+    assert "boolean mask" in _only(_fetches(8, ("aten::index", "aten::nonzero"))).evidence
+    assert ".cpu()" in _only(_fetches(8, ("aten::to", "aten::copy_"))).evidence
+
+
+def test_few_fetches_and_a_device_that_is_busy_throughout_are_no_finding() -> None:
+    item = ("aten::item", "aten::_local_scalar_dense")
+
+    assert advise(_fetches(3, item)) == ()
+    assert advise(_fetches(8, item, gap=0)) == ()
+    assert advise(_fetches(8, ("aten::to", "aten::copy_"), "Memcpy HtoD (Pinned -> Device)")) == ()
+
+
+def _moved(count: int, maker: str, *, kernel: bool = False) -> Trace:
+    """Tensors that are made in one millisecond and copied in two, every five milliseconds."""
+    rows: list[Row] = []
+    on_device: dict[str, Any] = {"device": "CUDA", "thread": 7}
+    for at in range(count):
+        start, first = 5 * at * MS, len(rows)
+        rows += [
+            event(maker, start, start + MS, line=LINE),
+            event("aten::to", start + MS, start + 2 * MS, line=LINE),
+            event("aten::copy_", start + MS, start + 2 * MS, line=LINE),
+            event(
+                "Memcpy HtoD (Host -> Device)", start + MS, start + 3 * MS, kind="copy", launcher=first + 2, **on_device
+            ),
+        ]
+        rows += [event("fill", start, start + 9, kind="kernel", launcher=first, **on_device)] * kernel
+    return make_trace(rows)
+
+
+def test_tensors_are_made_on_the_host_if_a_copy_to_the_device_follows_at_once() -> None:
+    finding = _only(_moved(4, "aten::randn"))
+
+    assert finding.rule == "made_on_host"
+    assert finding.at_most_ns == 4 * (2 + 2) * MS
+    assert finding.line == SourceLine(*LINE)
+    assert advise(_moved(3, "aten::randn")) == ()
+    assert advise(_moved(4, "aten::stack")) == ()
+    assert advise(_moved(4, "aten::randn", kernel=True)) == ()
+
+
+def _allocations(name: str, first: int) -> Trace:
+    calls = [event(name, (first + 5 * at) * MS, (first + 5 * at + 2) * MS, kind="runtime") for at in range(4)]
+    return make_trace([event("gemm", 0, 100 * MS, kind="kernel", device="CUDA", thread=7), *calls])
+
+
+def test_memory_of_a_device_is_allocated_anew_in_the_second_half() -> None:
+    finding = _only(_allocations("cudaMalloc", 60))
+
+    assert finding.rule == "device_allocations"
+    assert finding.at_most_ns == 8 * MS
+    assert _only(_allocations("hipFree", 60)).rule == "device_allocations"
+    assert advise(_allocations("cudaMalloc", 10)) == ()
+    assert advise(_allocations("cudaMallocAsync", 60)) == ()
+
+
+def _two_kernels(name: str) -> Trace:
+    on_device: dict[str, Any] = {"kind": "kernel", "device": "CUDA", "thread": 7}
+    return make_trace([event(name, 0, 10 * MS, **on_device), event("reduce", 10 * MS, 100 * MS, **on_device)])
+
+
+def test_kernels_that_convert_layouts_or_do_without_tensor_cores_are_known_by_name() -> None:
+    found = {
+        "void cudnn::ops::nchwToNhwcKernel<float>": "layout_conversions",
+        "batched_transpose_32x32_half": "layout_conversions",
+        "ampere_sgemm_128x64_nn": "full_precision_products",
+        "void cutlass::Kernel<cutlass_80_simt_sgemm_128x64>": "full_precision_products",
+    }
+
+    assert {name: _only(_two_kernels(name)).rule for name in found} == found
+    assert _only(_two_kernels("ampere_sgemm_128x64_nn")).at_most_ns == 10 * MS
+
+
+def test_kernels_with_tensor_cores_and_those_of_older_devices_are_no_finding() -> None:
+    for name in ("cutlass_80_tensorop_s1688gemm_128x64", "volta_sgemm_64x64_nt", "ampere_fp16_s16816gemm", "transpose"):
+        assert advise(_two_kernels(name)) == ()

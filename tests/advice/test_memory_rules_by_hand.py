@@ -1,0 +1,67 @@
+"""The numbers of findings about memory, on hand-made traces."""
+
+from traces import Row, event, make_trace
+
+from mtprof_nb.advice.advising import advise
+from mtprof_nb.advice.finding import Finding
+from mtprof_nb.model.trace import SourceLine, Trace
+
+MS, MIB = 1_000_000, 1 << 20
+LINE = ("cell.py", 2)
+
+
+def _only(trace: Trace) -> Finding:
+    (finding,) = advise(trace)
+    return finding
+
+
+def _steps(kept: list[int], scope: str = "Optimizer.step#SGD.step") -> Trace:
+    """Steps of an optimizer, each after an op that allocates so many MiB and keeps them."""
+    rows: list[Row] = []
+    held: list[Row] = []
+    for at, size in enumerate(kept):
+        start = 10 * at * MS
+        rows += [event("aten::relu", start, start + 5 * MS, line=LINE)]
+        rows += [event(scope, start + 5 * MS, start + 9 * MS, kind="scope")]
+        held += [{"time_ns": start + 1, "nbytes": size * MIB, "address": at + 1, "event": 2 * at}] * (size > 0)
+    return make_trace(rows, held)
+
+
+def test_memory_grows_if_every_step_keeps_some() -> None:
+    finding = _only(_steps([8, 2, 2, 2, 2, 2]))
+
+    assert finding.rule == "grows_each_step"
+    assert finding.at_most_bytes == 4 * 2 * MIB
+    assert finding.line == SourceLine(*LINE)
+    assert finding.evidence == (
+        "In each of 4 steps about 2.00 MiB are allocated and not released: 8.00 MiB of 18.0 MiB at the peak."
+    )
+
+
+def test_memory_of_the_first_or_of_few_steps_does_not_grow() -> None:
+    assert advise(_steps([8, 0, 0, 0, 0, 2])) == ()
+    assert advise(_steps([8, 2, 0, 2, 0, 2])) == ()
+    assert advise(_steps([2, 2, 2])) == ()
+    assert advise(_steps([8, 2, 2, 2, 2, 2], "other scope")) == ()
+
+
+def _training(mib: int, sequence_nr: int) -> Trace:
+    rows = [
+        event("aten::relu", 0, 10 * MS, line=LINE, sequence_nr=1),
+        event("ReluBackward0", 10 * MS, 20 * MS, phase="backward", sequence_nr=1, forward=0 if sequence_nr else -1),
+    ]
+    held = [
+        {"time_ns": 1, "nbytes": mib * MIB, "address": 1, "event": 0},
+        {"time_ns": 15 * MS, "nbytes": -mib * MIB, "address": 1, "event": 1},
+    ]
+    return make_trace(rows, held)
+
+
+def test_activations_are_half_of_a_large_peak() -> None:
+    finding = _only(_training(256, 1))
+
+    assert finding.rule == "activations_at_peak"
+    assert finding.at_most_bytes == 256 * MIB
+    assert finding.line == SourceLine(*LINE)
+    assert advise(_training(255, 1)) == ()
+    assert advise(_training(256, 0)) == ()
