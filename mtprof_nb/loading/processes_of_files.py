@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mtprof_nb.errors import LoadError
+from mtprof_nb.loading.one_job import Extent, gap_between
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Process, Trace
-
-_RANK = re.compile(r"(?<![a-z])rank[ ._=-]*(\d{1,9})", re.IGNORECASE)
+from mtprof_nb.reading import rank_in_name
 
 Align = Callable[[Sequence[Trace]], list[Trace]]
 
@@ -31,19 +30,26 @@ def joined(files: Sequence[Path], traces: Sequence[Trace], align: Align, *, by_o
         _add(groups, file, trace, by_order)
     parts = [merge(group.traces) for group in groups]
     if by_order and len(parts) > 1:
-        parts = _with_ranks_by_order(parts)
+        parts = _with_note_of_gap(groups, _with_ranks_by_order(parts))
     return merge(parts if _on_one_host(parts) else align(parts))
+
+
+def _with_note_of_gap(groups: Sequence[_Group], parts: list[Trace]) -> list[Trace]:
+    """The traces, with a note if they may be of different jobs: clocks of Chrome traces may have any beginning."""
+    extents = [
+        Extent(group.files[0], group.process, part.began_ns, part.ended_ns)
+        for group, part in zip(groups, parts, strict=True)
+    ]
+    gap = gap_between(extents)
+    if gap is None:
+        return parts
+    note = f"{gap}: they may be of different jobs, or their clocks differ. Ranks are the order of the files."
+    return [replace(parts[0], notes=(*parts[0].notes, note)), *parts[1:]]
 
 
 def _on_one_host(parts: Sequence[Trace]) -> bool:
     hosts = {process.host for part in parts for process in part.processes}
     return len(parts) == 1 or (len(hosts) == 1 and hosts != {""})
-
-
-def rank_in_name(file: Path) -> int | None:
-    """The number after "rank" in the name of the file, else of the nearest folder that has one."""
-    found = (_RANK.findall(part) for part in reversed(file.parts))
-    return next((int(numbers[-1]) for numbers in found if numbers), None)
 
 
 @dataclass(frozen=True)

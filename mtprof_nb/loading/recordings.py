@@ -10,6 +10,7 @@ from pathlib import Path
 from mtprof_nb import reading
 from mtprof_nb.errors import LoadError
 from mtprof_nb.loading.chosen_files import PathLike, chosen_files, is_own
+from mtprof_nb.loading.one_job import Extent, check_one_job
 from mtprof_nb.loading.processes_of_files import joined
 from mtprof_nb.model.file import recording_reader
 from mtprof_nb.model.trace import Trace
@@ -22,13 +23,16 @@ def load(path: PathLike | Iterable[PathLike], *, partial: bool = False) -> Recor
 
     `path` may also be a list of files, a pattern such as `"runs/*.json.gz"`, or a folder. Many files are the processes
     of one recording. Their ranks are those that the files tell, else those in their names, else their order; clocks of
-    several machines are aligned on the ends of collectives.
+    several machines are aligned on the ends of collectives. Files that `save()` wrote in different jobs, such as all
+    profiles of a month, are a `LoadError`: load them one by one.
 
     `LoadError` says what is wrong with a file that cannot be read. With `partial=True`, what can be read of a damaged
     Chrome trace is loaded, and a note says what is missing; a damaged `.mtp` file cannot be read in part.
     """
     files = chosen_files(path)
     are_own = _are_own(files)
+    if are_own and len(files) > 1:
+        check_one_job(Extent(file, *recording_reader.read_outline(file)) for file in files)
     title = files[0].name if len(files) == 1 else f"{len(files)} files"
     with progress_bar(f"loading {title}") as progress:
         shares = _shares(files, progress)

@@ -61,6 +61,8 @@ def _notes(stream: EventStream, source: TextSource) -> list[str]:
         notes.append("The list of events has no end: the file may be cut.")
     if stream.odd:
         notes.append(f"Events that are not quite JSON, read as they are meant: {stream.odd:,}.")
+    if stream.no_text:
+        notes.append(f"Bytes that are no UTF-8, replaced: {stream.no_text:,}.")
     if stream.no_events:
         notes.append(f"Entries of the list that are no events, left out: {stream.no_events:,}.")
     if stream.trailing:

@@ -20,8 +20,9 @@ from traces import differences, event, make_trace
 import mtprof_nb as mtp
 from mtprof_nb.errors import LoadError
 from mtprof_nb.loading.chosen_files import chosen_files
-from mtprof_nb.loading.processes_of_files import joined, rank_in_name
+from mtprof_nb.loading.processes_of_files import joined
 from mtprof_nb.model.trace import Trace
+from mtprof_nb.reading import rank_in_name
 from mtprof_nb.results.loaded_recording import Recording
 from mtprof_nb.views import progress_bar as progress_bars
 from mtprof_nb.views.progress_bar import progress_bar
@@ -284,6 +285,68 @@ def test_one_process_twice_at_the_same_time_is_refused():
         joined_traces(trace_of("a", pid=1, rank=1), trace_of("a", pid=1, rank=1))
     with pytest.raises(LoadError, match="'a' and 'b' hold the same process"):
         joined_traces(trace_of("a", pid=1), trace_of("a", pid=1), by_order=False)
+
+
+MINUTE = 60_000_000_000
+
+
+def test_profiles_of_a_month_are_not_one_recording(tmp_path):
+    for day in range(3):
+        save(tmp_path / f"day{day}.mtp", at=day * 1440 * MINUTE, pid=100 + day)
+
+    with pytest.raises(
+        LoadError,
+        match=r"not the processes of one job: '.*day1\.mtp' begins 24 hours after '.*day0\.mtp'. Load each file",
+    ):
+        mtp.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("processes", "is_one_job"),
+    [
+        (({"pid": 1}, {"pid": 2, "at": 50_000_000_000}), True),
+        (({"pid": 1}, {"pid": 2, "at": 2 * MINUTE}), False),
+        (({"pid": 1}, {"pid": 1, "at": 2 * MINUTE}), True),
+        (({"pid": 1, "rank": 0}, {"pid": 2, "rank": 1, "at": 2 * MINUTE}), True),
+        (({"pid": 1, "rank": 0}, {"pid": 2, "rank": 0, "at": 2 * MINUTE}), False),
+        (({"pid": 1}, {"pid": 2, "at": 3 * MINUTE}, {"pid": 1, "at": 5 * MINUTE}), True),
+    ],
+)
+def test_processes_of_one_job_ran_at_the_same_time_or_have_ranks(processes, is_one_job, tmp_path):
+    for number, process in enumerate(processes):
+        save(tmp_path / f"{number}.mtp", **process)
+
+    if is_one_job:
+        assert len(mtp.load(tmp_path).trace) == len(processes)
+    else:
+        with pytest.raises(LoadError, match="not the processes of one job"):
+            mtp.load(tmp_path)
+
+
+def test_ranks_in_the_names_of_files_make_them_one_job(tmp_path):
+    save(tmp_path / "rank0.mtp", pid=1)
+    save(tmp_path / "rank1.mtp", pid=2, at=5 * MINUTE)
+
+    assert ranks(mtp.load(tmp_path).trace) == [(1, 0), (2, 1)]
+
+
+def test_a_damaged_file_is_named_before_any_is_loaded(tmp_path):
+    save(tmp_path / "a.mtp", pid=1)
+    (tmp_path / "b.mtp").write_bytes(b"PK" + bytes(40))
+
+    with pytest.raises(LoadError, match=r"cannot load '.*b\.mtp': it is cut short, or no zip file"):
+        mtp.load(tmp_path)
+
+
+def test_chrome_traces_far_apart_are_told():
+    with_pids = trace_of("a", pid=5), trace_of("b", 300 * MINUTE, pid=6)
+    both = joined([Path("a.json"), Path("b.json")], with_pids, list, by_order=True)
+
+    assert ranks(both) == [(5, 0), (6, 1)]
+    assert both.notes == (
+        "'b.json' begins 5 hours after 'a.json': they may be of different jobs, or their clocks differ. "
+        "Ranks are the order of the files.",
+    )
 
 
 def test_windows_that_touch_are_one_process():

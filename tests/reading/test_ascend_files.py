@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from chrome_files import facts, named
 
 from mtprof_nb.model.trace import Frame
@@ -119,3 +120,25 @@ def test_inputs_stacks_and_collectives_are_read(tmp_path: Path) -> None:
     assert trace.stacks.stack(trace.stack[0]) == [Frame("model.py", 12, "forward"), Frame("train.py", 3, "main")]
     assert [tuple(one) for one in trace.collectives] == [("allreduce", "868", -1, "float", 1000, 1000)]
     assert trace.moved_bytes.max() == 4_000
+
+
+@pytest.mark.parametrize(
+    ("trace", "beside", "rank"),
+    [
+        ("a/ASCEND_PROFILER_OUTPUT/trace_view.json", ["a/profiler_info_12.json"], 12),
+        ("a/trace_view.json", ["a/profiler_info_3.json"], 3),
+        ("a/trace_view.json", ["profiler_info_3.json"], -1),
+        ("a/trace_view.json", ["a/profiler_info.json"], -1),
+        ("a/trace_view.json", ["a/profiler_info_0.json", "a/profiler_info_1.json"], -1),
+        ("rank7/trace_view.json", ["rank7/profiler_info_3.json"], 3),
+        ("a/rank7_trace_view.json", ["a/profiler_info_3.json"], 7),
+        ("rank7/ASCEND_PROFILER_OUTPUT/trace_view.json", [], 7),
+    ],
+)
+def test_the_rank_is_in_the_name_of_a_file_beside(trace: str, beside: list[str], rank: int, tmp_path: Path) -> None:
+    for name in (*beside, trace):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    _file(tmp_path).replace(tmp_path / trace)
+
+    assert [process.rank for process in read(tmp_path / trace).processes] == [rank]

@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from chrome_files import facts, span, written
 
 from mtprof_nb.reading import read
+from mtprof_nb.reading.text.event_records import Decoder
 from mtprof_nb.reading.text.plain_json import PlainDecoder
 
 
@@ -55,6 +57,24 @@ def test_both_decoders_read_the_same(tmp_path: Path) -> None:
     assert facts(fast, *columns) == facts(plain, *columns)
     assert (fast.shapes, fast.dtypes, fast.value_texts) == (plain.shapes, plain.dtypes, plain.value_texts)
     assert [json.loads(one) for one in fast.extras] == [json.loads(one) for one in plain.extras]
+
+
+@pytest.mark.parametrize("decoder", [None, PlainDecoder()])
+def test_bytes_that_are_no_text_are_replaced_and_counted(tmp_path: Path, decoder: Decoder | None) -> None:
+    ops = [
+        span("aten::m\u00e4", 1, 5),
+        span("bad-\u00e9", 9, 5),
+        span("gemm", 20, 5, "kernel", pid=0, note="bad-\u00e9"),
+    ]
+    path = written(tmp_path, ops)
+    text = json.dumps({"traceEvents": ops}, ensure_ascii=False).encode()
+    path.write_bytes(text.replace("bad-\u00e9".encode(), b"bad-\xe9"))
+
+    trace = read(path, decoder=decoder)
+
+    assert [trace.names[name] for name in trace.name] == ["aten::m\u00e4", "bad-\ufffd", "gemm"]
+    assert json.loads(json.loads(trace.extras[0])["note"]) == "bad-\ufffd"
+    assert trace.notes == ("Bytes that are no UTF-8, replaced: 2.",)
 
 
 def test_progress_is_told_from_the_beginning_to_the_end(tmp_path: Path) -> None:

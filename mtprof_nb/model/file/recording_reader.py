@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple, TypeVar
 
 from mtprof_nb.errors import LoadError
 from mtprof_nb.model.checks import problem_of
@@ -15,18 +16,37 @@ from mtprof_nb.model.file.malformed import MalformedError, refuse
 from mtprof_nb.model.file.packed_columns import HEADER_BYTES, unpacked
 from mtprof_nb.model.file.plain_values import reader
 from mtprof_nb.model.schema import Column, Record, schema_of
-from mtprof_nb.model.trace import Trace
+from mtprof_nb.model.trace import Process, Trace
 
 _UPGRADE = "it was saved by a later version of mtprof_nb: upgrade this one"
 #: Positions of events have 32 bits.
 _MOST_ROWS = 1 << 31
 
+Found = TypeVar("Found")
+
+
+class Outline(NamedTuple):
+    """The processes of a recording, and its time."""
+
+    processes: tuple[Process, ...]
+    began_ns: int
+    ended_ns: int
+
 
 def read(path: str | os.PathLike[str]) -> Trace:
     """The trace that was saved as `path`. `LoadError` says what is wrong with any other file."""
+    return _read(path, _trace)
+
+
+def read_outline(path: str | os.PathLike[str]) -> Outline:
+    """The outline of the trace that was saved as `path`, without its events; `LoadError` as for `read`."""
+    return _read(path, _outline)
+
+
+def _read(path: str | os.PathLike[str], read_from: Callable[[IO[bytes]], Found]) -> Found:
     try:
         with Path(path).open("rb") as file:
-            return _trace(file)
+            return read_from(file)
     except MalformedError as problem:
         msg = f"cannot load {os.fspath(path)!r}: {problem}; {problem.remedy}"
         raise LoadError(msg) from None
@@ -45,6 +65,17 @@ def _trace(file: IO[bytes]) -> Trace:
     if problem := problem_of(trace):
         refuse(problem)
     return trace
+
+
+def _outline(file: IO[bytes]) -> Outline:
+    manifest = Archive(file).read_manifest()
+    _check_version(manifest)
+    trace = manifest.get("trace")
+    said = trace.get("fields") if isinstance(trace, dict) else None
+    if not isinstance(said, dict):
+        refuse("its description is missing")
+    hints = schema_of(Trace).hints
+    return Outline(*(_field(name, hints[name], said.get(name)) for name in Outline._fields))
 
 
 def _check_version(manifest: Any) -> None:

@@ -127,16 +127,7 @@ def _names(collector: Collector, name: Int32) -> tuple[Int32, tuple[str, ...]]:
 def legible(name: Any) -> str:
     """A name as text that can be written as UTF-8."""
     text = name if isinstance(name, str) else "" if name is None else str(name)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogateescape" if _is_escaped(text) else "replace").decode("utf-8", "replace")
-    return text
-
-
-def _is_escaped(text: str) -> bool:
-    """Whether all lone surrogates of a text stand for bytes that are no UTF-8."""
-    return all(not 0xD800 <= ord(letter) <= 0xDFFF or 0xDC80 <= ord(letter) <= 0xDCFF for letter in text)
+    return text.encode("utf-8", "replace").decode()
 
 
 def _recording(collector: Collector, spans: Spans) -> tuple[tuple[int, int], str]:

@@ -9,7 +9,8 @@ from typing import Any
 from mtprof_nb.model.schema import Columns
 from mtprof_nb.model.trace import OP, PYTHON, Process, Recorded
 from mtprof_nb.reading.assembly.chosen_spans import ChosenSpans
-from mtprof_nb.reading.collected.descriptions import base_ns, metadata_of, rank_of
+from mtprof_nb.reading.collected.descriptions import base_ns, metadata_of
+from mtprof_nb.reading.collected.file_rank import rank_of
 
 _MOST_COUNT = 2**62
 
@@ -57,7 +58,7 @@ def _processes(file: ChosenSpans) -> tuple[Process, ...]:
     found = []
     for pid, process in zip(file.tracks.pids, file.tracks.processes, strict=True):
         own = file.said.metadata.get(pid, {})
-        rank = _rank(own) if several else rank_of(file.document, file.path)
+        rank = _rank(own) if several else rank_of(file.document, file.path, is_ascend=file.is_ascend)
         metadata = tuple({**({} if several and own else shared), **own}.items())
         found.append(process._replace(rank=rank, host=host if isinstance(host, str) else "", metadata=metadata))
     return tuple(found)

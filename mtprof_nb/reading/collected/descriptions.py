@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any
 
 from mtprof_nb.model.trace import Recorded
@@ -19,7 +18,6 @@ _OF_FILE = {
     *("host_name", "dropped_events", *(part.name for part in fields(Recorded))),
 }
 _OF_VIEWERS = re.compile(r"(process|thread)_\w+|num_cpus|trace_buffer_overflowed")
-_RANK = re.compile(r"(?:^|[^a-z])rank[_-]?(\d{1,6})(?!\d)", re.IGNORECASE)
 
 
 @dataclass
@@ -69,18 +67,6 @@ def metadata_of(document: Mapping[str, Any]) -> dict[str, str]:
         if key not in _OF_FILE and (key, value) != ("deviceProperties", [])
     }
     return {key: json.dumps(value) for key, value in kept.items()}
-
-
-def rank_of(document: Mapping[str, Any], path: Path) -> int:
-    """The rank that the file tells, or its name, or the name of its folder; -1 where none does."""
-    told = document.get("distributedInfo")
-    rank = told.get("rank") if isinstance(told, dict) else None
-    if isinstance(rank, int) and 0 <= rank < 2**31:
-        return rank
-    for name in (path.name, path.parent.name):
-        if match := _RANK.search(name):
-            return int(match[1])
-    return -1
 
 
 def base_ns(document: Mapping[str, Any]) -> int:

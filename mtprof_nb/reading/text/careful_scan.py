@@ -118,6 +118,13 @@ class CarefulScan:
             return entry, text, end
 
     def _parsed(self, text: str, position: int) -> tuple[Any, int]:
+        """The entry at `position`, with replaced characters for bytes that are no UTF-8, and the position behind it."""
+        entry, end = self._decoded(text, position)
+        own = text[position:end]
+        legible = own if own.isascii() else own.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        return (entry if legible == own else self._decoded(legible, 0)[0]), end
+
+    def _decoded(self, text: str, position: int) -> tuple[Any, int]:
         try:
             return _STRICT.raw_decode(text, position)
         except json.JSONDecodeError as error:

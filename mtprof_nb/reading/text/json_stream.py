@@ -92,6 +92,11 @@ class EventStream:
         """Entries of the list that are no objects."""
         return self._scan.no_events
 
+    @property
+    def no_text(self) -> int:
+        """Bytes that are no UTF-8."""
+        return self._buffer.no_text
+
     def parts(self) -> Iterator[Part]:
         """The events in the order of the file."""
         if not self._open():

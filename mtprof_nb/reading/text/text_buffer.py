@@ -13,6 +13,8 @@ class TextBuffer:
         self.content = b""
         #: The position in the file's text of the first byte of `content`.
         self.offset = 0
+        #: How many bytes of the text that was used up are no UTF-8.
+        self.no_text = 0
 
     def __len__(self) -> int:
         return len(self.content)
@@ -27,7 +29,8 @@ class TextBuffer:
         return bool(found)
 
     def drop(self, count: int) -> None:
-        """Remove `count` bytes at the beginning."""
+        """Remove `count` bytes at the beginning: whole characters."""
+        self.no_text += _no_text(self.content[:count])
         self.content = self.content[count:]
         self.offset += count
 
@@ -38,3 +41,11 @@ class TextBuffer:
         whole = self.content[:most]
         self.drop(len(self.content))
         return whole
+
+
+def _no_text(content: bytes) -> int:
+    """How many bytes are part of no character."""
+    if content.isascii():
+        return 0
+    text = content.decode("utf-8", "surrogateescape")
+    return len(content) - len(text.encode("utf-8", "ignore"))
