@@ -180,6 +180,20 @@ def test_an_op_is_named_where_lines_are_not_known() -> None:
     assert str(straggler(merge(parts))).endswith("aten::sort takes 30.0 ms there, and next to nothing elsewhere")
 
 
+def test_the_time_outside_ops_is_named_where_neither_lines_nor_ops_explain_it() -> None:
+    first = of_rank(0, [op(0, 2), *(gloo(at, at + 9) for at in range(0, 100, 10))])
+    second = of_rank(1, [op(0, 2), *(gloo(at + 8, at + 9) for at in range(0, 100, 10))])
+    # The first wait of 8 ms is behind the op for 2 ms, and each exchange takes 1 ms.
+    assert str(straggler(merge([first, second]))).endswith("time outside ops is 8.8 × longer there")
+
+
+def test_the_bytes_of_a_call_on_the_host_are_those_of_its_inputs() -> None:
+    facts = {"shapes": ((10, 5), ()), "dtypes": ("float", "")}
+    first = of_rank(0, [gloo(0, 10, **facts), gloo(20, 30, shapes=((4,),), dtypes=("strange",))])
+    second = of_rank(1, [gloo(0, 10, **facts), gloo(20, 30)])
+    assert matched_calls(merge([first, second])).nbytes.tolist() == [200, -1]
+
+
 def test_ranks_that_wait_for_each_other_in_turn_have_no_straggler() -> None:
     first = of_rank(0, [gloo(at + (0 if at % 20 else 8), at + 9) for at in range(0, 100, 10)])
     second = of_rank(1, [gloo(at + (8 if at % 20 else 0), at + 9) for at in range(0, 100, 10)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.ranks.ranked_processes import windows_of_processes
 from mtprof_nb.model.collective_calls import CallKey, call_keys, collective_rows
-from mtprof_nb.model.trace import Bool, Int32, Int64, Trace
+from mtprof_nb.model.device_facts import ELEMENT_BYTES
+from mtprof_nb.model.trace import Bool, Int32, Int64, Shapes, Trace
 
 #: By how many calls the beginnings of two recordings may differ.
 _LARGEST_LAG = 16
@@ -168,7 +170,21 @@ def _began(trace: Trace, process: int, times: Int64) -> Int64:
 
 
 def _nbytes(trace: Trace, event: Int32) -> Int64:
-    if trace.moved_bytes is None or not len(trace):
-        return np.full(len(event), -1, np.int64)
-    most: Int64 = np.where(event >= 0, trace.moved_bytes[event], -1).max(axis=1, initial=-1)
+    """Bytes that the runtime tells; of calls on the host, those of the inputs, whose shapes may be recorded."""
+    moved = np.append(np.full(len(trace), -1) if trace.moved_bytes is None else trace.moved_bytes, -1)
+    shape = np.append(np.full(len(trace), -1) if trace.shape is None else trace.shape, -1)
+    sizes = np.array([*map(_size, trace.shapes, trace.dtypes or ((),) * len(trace.shapes)), -1], np.int64)
+    most: Int64 = np.maximum(moved[event], sizes[shape[event]]).max(axis=1, initial=-1)
     return most
+
+
+def _size(shapes: Shapes, dtypes: tuple[str, ...]) -> int:
+    """Bytes of all tensors of one call; -1 if there are none, or a type is unknown."""
+    found = -1
+    for shape, dtype in zip(shapes, dtypes, strict=False):
+        lengths = [length for length in shape if isinstance(length, int)]
+        if lengths and len(lengths) == len(shape):
+            if dtype not in ELEMENT_BYTES:
+                return -1
+            found = max(found, 0) + math.prod(lengths) * ELEMENT_BYTES[dtype]
+    return found

@@ -27,15 +27,16 @@ _LEAST_EXPLAINED = 0.2
 _LEAST_RATIO = 1.2
 #: Below this share of its time, a line takes next to nothing on the other ranks.
 _NOTHING = 0.05
+_OUTSIDE = "time outside ops"
 
 
 @dataclass(frozen=True)
 class Slower:
-    """A line, or an op, that takes longer on one rank than on the others."""
+    """A line, an op, or the time outside ops, that takes longer on one rank than on the others."""
 
-    #: The line; None if it is an op.
+    #: The line; None if it is no line.
     line: SourceLine | None
-    #: `Cell [3]:12`, or the name of the op.
+    #: `Cell [3]:12`, the name of the op, or `time outside ops`.
     where: str
     #: Its time there, and the median of the other ranks.
     time_ns: int
@@ -44,7 +45,8 @@ class Slower:
     def __str__(self) -> str:
         if self.elsewhere_ns < _NOTHING * self.time_ns:
             return f"{self.where} takes {units.duration(self.time_ns)} there, and next to nothing elsewhere"
-        return f"{self.where} is {self.time_ns / self.elsewhere_ns:.1f} × slower there"
+        slower = "longer" if self.where == _OUTSIDE else "slower"
+        return f"{self.where} is {self.time_ns / self.elsewhere_ns:.1f} × {slower} there"
 
 
 @dataclass(frozen=True)
@@ -103,16 +105,16 @@ def _kind(calls: MatchedCalls, counted: Any) -> str:
 
 
 def _slower(trace: Trace, number: int, waited_ns: int) -> Slower | None:
-    """The line with the most time beyond the other ranks' median; where lines are not known, the op."""
-    lines = line_times_by_process(trace)
-    if found := _most_beyond(lines, number, waited_ns):
+    """The line with the most time beyond the other ranks' median; if none explains it, the op, or the time outside."""
+    if found := _most_beyond(line_times_by_process(trace), number, waited_ns):
         line, time_ns, elsewhere_ns = found
         return Slower(line, source_location(trace, *line), time_ns, elsewhere_ns)
-    if len(lines.entries):
-        return None
-    if named := _most_beyond(op_times_by_process(trace), number, waited_ns):
-        return Slower(None, *named)
-    return None
+    # Rows are in the order of ranks.
+    outside = {row.title: row.outside_ns for row in rank_figures(trace)}
+    times = np.array([[outside[title] for title in titles(trace)]], np.int64)
+    named = _most_beyond(op_times_by_process(trace), number, waited_ns)
+    named = named or _most_beyond(TimesByProcess((_OUTSIDE,), times), number, waited_ns)
+    return Slower(None, *named) if named else None
 
 
 def _most_beyond(times: TimesByProcess[Any], number: int, waited_ns: int) -> tuple[Any, int, int] | None:
