@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from mtprof_nb.capture.native.recorder_build import build_recorder
     from mtprof_nb.capture.schedule import ProfilerAction, schedule
     from mtprof_nb.capture.session import record_function, step, steps
+    from mtprof_nb.cluster.engines import RanksError
+    from mtprof_nb.cluster.rank_group import init_ranks
+    from mtprof_nb.cluster.rank_job import ranks
     from mtprof_nb.comparing import compare
     from mtprof_nb.comparison.comparison_result import Comparison
     from mtprof_nb.errors import BuildError, ExportError, HookError, LoadError, MtprofError, MtprofWarning, SessionError
@@ -30,15 +33,18 @@ __all__ = [
     "MtprofWarning",
     "ProfilerAction",
     "ProfilerActivity",
+    "RanksError",
     "SessionError",
     "Trace",
     "active",
     "build_recorder",
     "compare",
+    "init_ranks",
     "last",
     "load",
     "load_ipython_extension",
     "profile",
+    "ranks",
     "record_function",
     "schedule",
     "step",
@@ -61,6 +67,9 @@ _NAMES = {
     "loading.recordings": ("load",),
     "model.trace": ("Trace",),
     "profiler": ("active", "last", "profile"),
+    "cluster.engines": ("RanksError",),
+    "cluster.rank_group": ("init_ranks",),
+    "cluster.rank_job": ("ranks",),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 

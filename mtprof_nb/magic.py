@@ -14,6 +14,7 @@ from mtprof_nb.cell.against import compared, recording_named
 from mtprof_nb.cell.delivery import deliver
 from mtprof_nb.cell.flags import CONFIG_PARSER, PARSER, Defaults, Flags
 from mtprof_nb.cell.recording import Recording
+from mtprof_nb.cluster.rank_cell import RankCell
 from mtprof_nb.comparison.comparison_result import Comparison
 from mtprof_nb.profiler import profile
 
@@ -40,6 +41,9 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
             PARSER.error(f"{rest!r} stands after %%mtprofile: code begins on the next line")
         if flags.help:
             return print(PARSER.format_help())  # noqa: T201
+        if flags.ranks:
+            found = RankCell(self.shell, flags, self._against(flags)).run(cell or "")
+            return found if flags.returns else None
         recording = self._recording_of(flags)
         if cell is not None:
             return self._run(recording, cell, self.shell.user_ns, flags)
@@ -59,6 +63,8 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
             return print(PARSER.format_help())  # noqa: T201
         if not code:
             PARSER.error("%mtprofile needs a statement: for a whole cell, %%mtprofile on its first line")
+        if flags.ranks:
+            PARSER.error("--ranks runs a whole cell: write %%mtprofile --ranks on its first line")
         return self._run(self._recording_of(flags), code, local_ns, flags)
 
     @magic.no_var_expand
@@ -78,8 +84,10 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
         return self._recording.end() if self._recording else None
 
     def _recording_of(self, flags: Flags) -> Recording:
-        against = None if flags.against is None else recording_named(flags.against, self.shell.user_ns)
-        return Recording(self.shell, flags.profile_options, partial(deliver, self.shell, flags, against))
+        return Recording(self.shell, flags.profile_options, partial(deliver, self.shell, flags, self._against(flags)))
+
+    def _against(self, flags: Flags) -> Any:
+        return None if flags.against is None else recording_named(flags.against, self.shell.user_ns)
 
     def _run(self, recording: Recording, code: str, local_ns: dict[str, Any], flags: Flags) -> Any:
         __tracebackhide__ = True

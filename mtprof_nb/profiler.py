@@ -23,17 +23,24 @@ from mtprof_nb.capture.window import Window
 from mtprof_nb.errors import SessionError, warn
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import STEP_PREFIX, Columns, Recorded, Trace, empty_trace
+from mtprof_nb.results.loaded_recording import Recording
 from mtprof_nb.results.recording_results import Results
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_last: profile | None = None
+_last: profile | Recording | None = None
 
 
-def last() -> profile | None:
-    """The profile that was stopped last, or None."""
+def last() -> profile | Recording | None:
+    """The profile that was stopped last, or the recording of ranks that was made last, or None."""
     return _last
+
+
+def remember(recording: Recording) -> None:
+    """Make a recording of ranks the last one."""
+    global _last
+    _last = recording
 
 
 def active() -> profile | None:

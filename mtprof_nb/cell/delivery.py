@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from mtprof_nb.profiler import profile
+    from mtprof_nb.results.loaded_recording import Recording
 
 
-def deliver(ip: InteractiveShell, flags: Flags, against: Any, prof: profile, ending: Ending) -> None:
+def deliver(ip: InteractiveShell, flags: Flags, against: Any, prof: profile | Recording, ending: Ending) -> None:
     """Store, write and show `prof` as `flags` ask, and its difference from the recording `against`, if there is one.
 
     A step that fails prints a line; an interrupt ends all.
@@ -48,7 +49,7 @@ def _attempt(what: str, act: Callable[[], object]) -> None:
         tell(f"the profile could not be {what} ({type(error).__name__}: {error}); mtprof_nb.last() has it")
 
 
-def _show(prof: profile, flags: Flags, ending: Ending, against: Any) -> None:
+def _show(prof: profile | Recording, flags: Flags, ending: Ending, against: Any) -> None:
     options = _options(prof, flags, ending)
     if against is None:
         prof.show(**options)
@@ -58,7 +59,7 @@ def _show(prof: profile, flags: Flags, ending: Ending, against: Any) -> None:
     show_panel.show(prof.trace, against=findings, **options)
 
 
-def _options(prof: profile, flags: Flags, ending: Ending) -> dict[str, Any]:
+def _options(prof: profile | Recording, flags: Flags, ending: Ending) -> dict[str, Any]:
     """How the panel is to be shown."""
     status = "; ".join(filter(None, (ending.outcome, *ending.notes))) or None
     return {

@@ -41,6 +41,8 @@ class Flags:
     against: str | None = None
     show_all: bool = False
     with_python: bool = False
+    ranks: bool = False
+    targets: str | None = None
     help: bool = False
 
     @property
@@ -158,11 +160,11 @@ class Defaults:
         if given.pop("help", False):
             return CONFIG_PARSER.format_help()
         self._given = ({} if given.pop("reset", False) else self._given) | given
-        spelled = [_spell(option, self._given[option.dest]) for option in OPTIONS if option.dest in self._given]
+        spelled = [spell(option, self._given[option.dest]) for option in OPTIONS if option.dest in self._given]
         return "" if line.strip() else " ".join(spelled) or "no flags are set"
 
 
-def _spell(option: Option, value: Any) -> str:
+def spell(option: Option, value: Any) -> str:
     """A flag and its value as a user would type them."""
     if option.read is None:
         return option.spellings[-1] if value else option.negation

@@ -183,6 +183,12 @@ OPTIONS = (
         "sample where Python's own time goes: for lines, stacks and functions()",
         negatable=True,
     ),
+    Option(
+        ("--ranks",), "ranks", "run the cell on all engines of the connected ipyparallel cluster", can_default=False
+    ),
+    Option(
+        ("--targets",), "targets", "with --ranks: engines to use, such as 0:2 or [0,1]", str, "LIST", can_default=False
+    ),
 )
 HELP = Option(("-h", "--help"), "help", "show this help and run nothing")
 

@@ -38,7 +38,8 @@ def profiled(lines: list[str]) -> list[str]:
     if given.get("help"):
         return [begin]
     body = lines[1:]
-    if not "".join(body).strip():
+    # A cell for engines is the magic's to run.
+    if given.get("ranks") or not "".join(body).strip():
         return lines
     return [begin, *_as_if_first(body), *([_RETURN] if given.get("returns") else [])]
 

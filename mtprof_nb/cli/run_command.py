@@ -16,8 +16,8 @@ from mtprof_nb.cli.script import Script
 from mtprof_nb.cli.script_ending import INTERRUPTED, Ending, ExitBySignal, failed, run_to_end
 from mtprof_nb.cli.script_recording import ScriptRecording
 
-#: Flags of the magic that are about variables and values of a notebook.
-_OF_NOTEBOOKS = ("out", "returns", "against")
+#: Flags of the magic that are about variables and values of a notebook, and about its cluster.
+_OF_NOTEBOOKS = ("out", "returns", "against", "ranks", "targets")
 #: Flags that differ from the magic's.
 _CHANGED: dict[str, dict[str, Any]] = {
     "name": {"help": "title of the profile; default: the script's name"},

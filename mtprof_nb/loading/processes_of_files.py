@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mtprof_nb.errors import LoadError
 from mtprof_nb.loading.one_job import Extent, gap_between
+from mtprof_nb.model.common_terms import with_same_cells
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Process, Trace
 from mtprof_nb.reading import rank_in_name
@@ -26,7 +27,7 @@ def joined(files: Sequence[Path], traces: Sequence[Trace], align: Align, *, by_o
         return traces[0]
     ranked = [_with_rank(trace, rank_in_name(file)) for file, trace in zip(files, traces, strict=True)]
     groups: list[_Group] = []
-    for file, trace in zip(files, ranked, strict=True):
+    for file, trace in zip(files, with_same_cells(ranked), strict=True):
         _add(groups, file, trace, by_order)
     parts = [merge(group.traces) for group in groups]
     if by_order and len(parts) > 1:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mtprof_nb.model.collective_calls import CallKey, call_keys, collective_rows
-from mtprof_nb.model.moved_clock import moved_clock
+from mtprof_nb.model.common_terms import moved_clock
 from mtprof_nb.model.schema import Int64
 from mtprof_nb.model.trace import Trace
 
@@ -18,12 +18,16 @@ _LEAST_COMMON = 2
 #: If half of the ends differ by more than this, they are not those of the same collectives.
 _LARGEST_ERROR_NS = 500_000
 
+_NOT_ALIGNED = "Clocks were not aligned: the recordings have no collectives in common whose ends agree."
+
 #: Ends of collectives by name and group, in the order in which they began.
 Ends = dict[CallKey, Int64]
 
 
-def align(traces: Sequence[Trace]) -> list[Trace]:
+def align(traces: Sequence[Trace], otherwise: str = _NOT_ALIGNED) -> list[Trace]:
     """The traces with the clock of the first one, as far as they have collectives in common; a note says how well.
+
+    If they have none, `otherwise` is the note.
 
     A collective is known by its name, its group, and its number among those. A trace whose clock agrees with the first
     within the differences between single collectives is not moved.
@@ -38,7 +42,7 @@ def align(traces: Sequence[Trace]) -> list[Trace]:
         own = offset[known] + match.offset_ns
         offset[new] = own if abs(own) > match.spread_ns else 0
         errors.append(np.abs(match.differences_ns + offset[known] - offset[new]))
-    note = _note(traces, offset, errors)
+    note = _note(traces, offset, errors) or otherwise
     return [
         replace(moved_clock(trace, offset.get(place, 0)), notes=(*trace.notes, note))
         for place, trace in enumerate(traces)
@@ -120,7 +124,7 @@ def _densest(differences: Int64, pairs: int) -> Int64:
 
 def _note(traces: Sequence[Trace], offset: dict[int, int], errors: list[Int64]) -> str:
     if not errors:
-        return "Clocks were not aligned: the recordings have no collectives in common whose ends agree."
+        return ""
     all_errors = np.concatenate(errors)
     moved = sum(1 for ns in offset.values() if ns)
     done = f"{moved} of {len(traces)} clocks moved" if moved else "Clocks left as they are"

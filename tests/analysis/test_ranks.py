@@ -13,8 +13,8 @@ from mtprof_nb.analysis.ranks.ranked_processes import trace_of_rank
 from mtprof_nb.analysis.ranks.step_matrix import step_matrix
 from mtprof_nb.analysis.ranks.stragglers import straggler
 from mtprof_nb.analysis.summary import summary
+from mtprof_nb.model.common_terms import moved_clock
 from mtprof_nb.model.merge import merge
-from mtprof_nb.model.moved_clock import moved_clock
 from mtprof_nb.model.trace import Collective, OutsideOps, Process, SourceLine, Trace
 from mtprof_nb.results.loaded_recording import Recording
 from mtprof_nb.results.rank_table import rank_sentence

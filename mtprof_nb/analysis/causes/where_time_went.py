@@ -7,6 +7,8 @@ from typing import NamedTuple
 from mtprof_nb.analysis.causes.data_loading import loader_calls
 from mtprof_nb.analysis.causes.recorded_time import line_times
 from mtprof_nb.analysis.devices.device_figures import device_figures
+from mtprof_nb.analysis.ranks.rank_figures import rank_figures
+from mtprof_nb.analysis.ranks.stragglers import straggler
 from mtprof_nb.analysis.summary import summary
 from mtprof_nb.model.source_files import file_label
 from mtprof_nb.model.trace import SourceLine, Trace
@@ -30,20 +32,36 @@ class Waiting(NamedTuple):
 
 
 def whole_ns(trace: Trace) -> int:
-    """The time that shares are of: in ops, all threads together, and where it is known outside ops."""
+    """The time that shares are of: in ops and, where it is known, outside ops, of all threads and processes."""
     of = summary(trace)
-    return of.in_ops_ns + (of.outside_ns + of.profiler_ns if of.outside_ns is not None else 0)
+    outside_ns = _outside_ns(trace)
+    return of.in_ops_ns + (outside_ns + of.profiler_ns if outside_ns is not None else 0)
+
+
+def _outside_ns(trace: Trace) -> int | None:
+    """The time outside ops; of several processes the sum of theirs, waiting and communicating included."""
+    if len(trace.processes) < 2 or not trace.process_facts:
+        return summary(trace).outside_ns
+    return sum(row.outside_ns + row.waiting_ns + row.communicating_ns for row in rank_figures(trace))
 
 
 def where_time_went(trace: Trace) -> str:
-    """As "73 % of this cell is the backward pass; Cell [3]:4 causes 58 % of the whole"; "" without ops."""
-    of, whole = summary(trace), whole_ns(trace)
+    """As "73 % of this cell is the backward pass; Cell [3]:4 causes 58 % of the whole"; "" without ops.
+
+    Of several ranks, the one that the others waited for comes first, with the evidence.
+    """
+    named = straggler(trace)
+    return " ".join(filter(None, (f"{str(named)[0].upper()}{str(named)[1:]}." if named else "", _parts(trace))))
+
+
+def _parts(trace: Trace) -> str:
+    of, whole, outside_ns = summary(trace), whole_ns(trace), _outside_ns(trace)
     if not whole or not of.ops:
         return ""
-    parts = {**of.phases_ns, "outside": of.outside_ns or 0}
+    parts = {**of.phases_ns, "outside": outside_ns or 0}
     part = max(parts, key=lambda name: parts[name])
     what = "cell" if trace.cells else "recording"
-    within = f"this {what}" if of.outside_ns is not None else f"the time in ops of this {what}"
+    within = f"this {what}" if outside_ns is not None else f"the time in ops of this {what}"
     line, ns = max(line_times(trace).items(), key=lambda pair: pair[1], default=(None, 0))
     cause = f"; {_named(trace, line)} causes {ns / whole * 100:.0f} % of the whole" if ns >= _NAMED_LINE * whole else ""
     return f"{parts[part] / whole * 100:.0f} % of {within} {_PARTS[part]}{cause}."
@@ -61,7 +79,7 @@ def waiting(trace: Trace) -> list[Waiting]:
     calls = loader_calls(trace)
     device_ns = max((one.host_waiting_ns for one in device_figures(trace)), default=0)
     found = [
-        Waiting("outside ops", summary(trace).outside_ns or 0),
+        Waiting("outside ops", _outside_ns(trace) or 0),
         Waiting("DataLoader's next", int(trace.duration_ns[calls].sum())),
         Waiting("synchronisation with the device", device_ns),
         Waiting("profiler, outside ops", summary(trace).profiler_ns),

@@ -25,7 +25,7 @@ class Archive:
     """An open file. `need` counts the memory that it asks for, and fails before a member is read that is too much."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._size = os.fstat(file.fileno()).st_size
+        self._size = file.seek(0, os.SEEK_END)
         self._needed = 0
         try:
             self._zip = zipfile.ZipFile(file)

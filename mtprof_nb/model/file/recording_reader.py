@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import MISSING, fields
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
 
@@ -53,6 +54,15 @@ def _read(path: str | os.PathLike[str], read_from: Callable[[IO[bytes]], Found])
     except OSError as error:
         msg = f"cannot load {os.fspath(path)!r}: {error.strerror or error}"
         raise LoadError(msg) from error
+
+
+def read_packed(content: bytes, name: str) -> Trace:
+    """The trace in the content of a file. `LoadError` calls it by its `name`."""
+    try:
+        return _trace(BytesIO(content))
+    except MalformedError as problem:
+        msg = f"cannot load {name}: {problem}; {problem.remedy}"
+        raise LoadError(msg) from None
 
 
 def _trace(file: IO[bytes]) -> Trace:

@@ -1,0 +1,79 @@
+"""Functions that run on an engine: they prepare it, record there, and pack what was recorded."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
+from typing import Any, NamedTuple
+
+from mtprof_nb.cell.everything import records_everything
+from mtprof_nb.cell.options import RECORD_FLAGS
+from mtprof_nb.model.file import recording_writer
+from mtprof_nb.profiler import profile
+from mtprof_nb.results.recording_results import Results
+from mtprof_nb.views.frontend import running_shell
+
+#: The variable of the engine that holds a recording until it is fetched.
+RECORDING = "_mtprof_recording"
+
+
+class EngineClock(NamedTuple):
+    """The host of an engine, and its time at one moment, in Unix nanoseconds."""
+
+    host: str
+    time_ns: int
+
+
+def clock() -> EngineClock:
+    """The host and the time of this engine."""
+    return EngineClock(platform.node(), time.time_ns())
+
+
+def prepare() -> None:
+    """Load the magics into the engine's shell, and drop a recording that was not fetched."""
+    shell = running_shell()
+    shell.user_ns.pop(RECORDING, None)
+    shell.extension_manager.load_extension("mtprof_nb")
+
+
+def start(options: Mapping[str, Any]) -> None:
+    """Start a profile, which `stop_and_pack` ends."""
+    prof = _profile(options)
+    running_shell().user_ns[RECORDING] = prof
+    prof.start()
+
+
+def stop_and_pack() -> bytes:
+    """End the profile of `start`, and return what it recorded."""
+    prof = running_shell().user_ns[RECORDING]
+    prof.stop()
+    return packed()
+
+
+def call(
+    options: Mapping[str, Any], function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> Any:
+    """The value of a call, recorded. The recording is left for `packed`, also if the call fails."""
+    prof = _profile(options)
+    running_shell().user_ns[RECORDING] = prof
+    with prof:
+        return function(*arguments, **keywords)
+
+
+def packed() -> bytes:
+    """The recording of this engine as the content of a file `.mtp`; `LookupError` if there is none."""
+    found: Results | None = running_shell().user_ns.pop(RECORDING, None)
+    if found is None:
+        msg = "nothing was recorded: the code did not start"
+        raise LookupError(msg)
+    content = BytesIO()
+    recording_writer.write(found.trace, content)
+    return content.getvalue()
+
+
+def _profile(options: Mapping[str, Any]) -> profile:
+    """A profile that records everything where that costs little, as a cell does."""
+    everything = records_everything(options.get("hook", "auto"), options.get("activities"))
+    return profile(**{**dict.fromkeys(RECORD_FLAGS, everything), **options})
