@@ -212,6 +212,20 @@ def test_marks_keep_their_lines_and_samples_find_what_the_marked_lines_called() 
     assert rows == {"<ipython-input-1>": (500, 1000), "run.py": (500, 500)}
 
 
+def test_functions_without_marks_of_the_marked_cell_and_of_earlier_cells_have_time_too() -> None:
+    cell, earlier = "<ipython-input-2>", "<ipython-input-1>"
+    top, helper, load = Frame(cell, 5, "<module>"), Frame(cell, 2, "helper"), Frame(earlier, 3, "load")
+    nested = Frame(cell, 5, "<listcomp>")
+    marked = {SourceLine(cell, 1): OutsideOps(0, 0), SourceLine(cell, 4): OutsideOps(1000, 1000)}
+    samples = [(125, [top, nested]), (375, [top, helper]), (625, [top, helper, load]), (875, [top, nested])]
+    trace = replace(sampled(of_ops(), samples, outside=marked), sources={cell: "a\n" * 5, earlier: "b\n" * 3})
+
+    rows = {(row.file, row.line): (row.outside_ns, row.total_ns) for row in Lines(trace)}
+
+    # The statement of line 4 goes on in line 5.
+    assert rows == {(cell, 4): (0, 1000), (cell, 5): (500, 500), (cell, 2): (250, 500), (earlier, 3): (250, 250)}
+
+
 def test_a_cell_that_runs_a_marked_statement_has_no_line_of_its_own() -> None:
     caller, statement = Frame("<ipython-input-1>", 1, "<module>"), Frame("<timed exec>", 1, "<module>")
     marked = {SourceLine("<timed exec>", 1): OutsideOps(1000, 1000)}

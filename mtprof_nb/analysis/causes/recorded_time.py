@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
+from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.once import once_a_trace
@@ -25,7 +26,7 @@ def line_times(trace: Trace) -> dict[SourceLine, int]:
     lines, is_op = attribution(trace).lines, counted_ops(trace)
     in_ops = time_by_line(trace, is_op)
     times = dict(zip(lines, in_ops.tolist(), strict=True))
-    for line, outside in (trace.outside or {}).items():
+    for line, outside in (outside_by_line(trace) or {}).items():
         times[line] = times.get(line, 0) + outside.own_ns
     return {line: ns for line, ns in times.items() if ns}
 
