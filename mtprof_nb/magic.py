@@ -28,7 +28,7 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
 
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
-        self._defaults = Defaults()
+        self.defaults = Defaults()
         self._recording: Recording | None = None
 
     @magic.no_var_expand
@@ -36,7 +36,7 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
     @magic.cell_magic("mtprofile")
     def profile_cell(self, line: str, cell: str | None) -> Any:
         __tracebackhide__ = True
-        flags, rest = self._defaults.read(line)
+        flags, rest = self.defaults.read(line)
         if rest:
             PARSER.error(f"{rest!r} stands after %%mtprofile: code begins on the next line")
         if flags.help:
@@ -58,7 +58,7 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
     @magic.line_magic("mtprofile")
     def profile_statement(self, line: str, local_ns: dict[str, Any]) -> Any:
         __tracebackhide__ = True
-        flags, code = self._defaults.read(line)
+        flags, code = self.defaults.read(line)
         if flags.help:
             return print(PARSER.format_help())  # noqa: T201
         if not code:
@@ -70,7 +70,7 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
     @magic.no_var_expand
     @magic.line_magic
     def mtprofile_config(self, line: str) -> None:
-        if text := self._defaults.configure(line):
+        if text := self.defaults.configure(line):
             print(text)  # noqa: T201
 
     @magic.no_var_expand

@@ -69,7 +69,6 @@ class Shell:
     ops: list[Op] = field(default_factory=list)
     marks: Marks | None = None
     #: Whether Python is asked for the lines of functions without marks.
-    follow_functions: bool = False
     records_ops: Callable[[], bool] = lambda: True
 
     def __post_init__(self) -> None:
@@ -89,7 +88,7 @@ class Shell:
         """Stands for the call in a profiled cell's first line."""
         if self.marker in self.ip.ast_transformers:
             self.marks = self.marker.take()
-            self.marks.start(follow_functions=self.follow_functions, records_ops=self.records_ops)
+            self.marks.start(records_ops=self.records_ops)
 
     def run(self, cell: str, *, marked: bool = True) -> Run:
         """Run `cell` below a first line `begin()`; line numbers are those of `cell`, counted from 2."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.schedule import schedule
-from mtprof_nb.cell.everything import records_everything
+from mtprof_nb.cell.everything import marks_functions, records_everything, samples_python
 from mtprof_nb.cell.options import HELP, OPTIONS, RECORD_FLAGS, Option, nearest, spellings, without_all
 
 
@@ -40,7 +41,8 @@ class Flags:
     html: Path | None = None
     against: str | None = None
     show_all: bool = False
-    with_python: bool = False
+    #: None stands for the default: on if the native recorder takes the samples.
+    with_python: bool | None = None
     ranks: bool = False
     targets: str | None = None
     help: bool = False
@@ -54,8 +56,9 @@ class Flags:
         hook = "kineto" if self.show_all and records_all and self.hook == "auto" else self.hook
         by_default = records_all and hook == self.hook
         chosen = {flag: by_default if value is None else value for flag, value in given.items()}
-        others = {name: getattr(self, name) for name in ("activities", "max_events", "name", "with_python")}
+        others = {name: getattr(self, name) for name in ("activities", "max_events", "name")}
         return {**chosen, **others} | {
+            "with_python": samples_python() if self.with_python is None else self.with_python,
             "hook": hook,
             "schedule": schedule(**self.schedule) if self.schedule else None,
             "acc_events": self.schedule is not None,
@@ -127,7 +130,8 @@ PARSER = FlagParser(
     "%%mtprofile [flags] on the first line of a cell, or %mtprofile [flags] statement",
     "Record the tensor operations of the cell, or of the statement, and show them below its own output.\n"
     "The cell runs as it would without this line. mtprof_nb.last() returns the profile afterwards.\n"
-    "With hook native, the first five flags are on; --no-... switches one off, as --no-with-stack.",
+    "With hook native, the first five flags are on, and so is --python if the native recorder is built.\n"
+    "--no-... switches one off, as --no-with-stack.",
     OPTIONS,
 )
 CONFIG_PARSER = FlagParser(
@@ -151,6 +155,14 @@ class Defaults:
         """The flags of a magic's line, and the statement after them."""
         given, statement = PARSER.read(line)
         return Flags(**{**self._given, **given}), statement
+
+    def marks_functions(self, line: str) -> bool:
+        """Whether a cell with these flags needs marks inside functions. Flags that are wrong are reported later."""
+        from IPython.core.error import UsageError
+
+        with suppress(UsageError, ValueError):
+            return marks_functions(self.read(line)[0].profile_options)
+        return True
 
     def configure(self, line: str) -> str:
         """Set the flags of `line` as defaults, and return the text to show, "" for none."""

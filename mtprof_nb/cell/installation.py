@@ -9,7 +9,7 @@ from mtprof_nb.capture.native.background_build import start_build
 from mtprof_nb.capture.native.recorder_cache import SWITCH
 from mtprof_nb.cell.completion import match_flags
 from mtprof_nb.cell.recording import tell
-from mtprof_nb.cell.source import OneLiner, is_profiled, profiled
+from mtprof_nb.cell.source import OneLiner, flags_of, is_profiled, profiled
 from mtprof_nb.views.frontend import is_attended
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ def install(ip: InteractiveShell, magics: type[Magics]) -> None:
     ip.register_magics(magics)
     ip.input_transformers_cleanup.append(profiled)
     ip.input_transformers_post.append(OneLiner(ip))
-    CellMarker(ip, is_profiled).install()
+    registered = ip.magics_manager.registry[magics.__name__]
+    CellMarker(ip, is_profiled, lambda tree: registered.defaults.marks_functions(flags_of(tree) or "")).install()
     ip.Completer.custom_matchers.append(match_flags)
     if is_attended(ip):
         _start_build()

@@ -18,6 +18,7 @@ from mtprof_nb.capture.marks.marked_cell import marker_of
 from mtprof_nb.capture.registry import default_hooks
 from mtprof_nb.capture.schedule import RECORDING
 from mtprof_nb.cell.boundary import Boundary
+from mtprof_nb.cell.everything import marks_functions
 from mtprof_nb.cell.progress import RecordingLine
 from mtprof_nb.errors import HookError, collected_warnings
 from mtprof_nb.profiler import active, last, profile
@@ -55,6 +56,7 @@ class Recording:
         self._is_silent = self._cell is not None and bool(self._cell.info.silent)
         self._notes: list[str] = []
         self._prof = prof = self._profile(options)
+        self._marks_functions = marks_functions(options)
         prof.panel_follows = True
         self._thread = threading.get_ident()
         self._line = RecordingLine(ip, prof.name, lambda: prof.step_num, prof.so_far) if has_user(ip) else None
@@ -89,7 +91,7 @@ class Recording:
                 self._marks.idle()
             return
         if self._marks is not None:
-            self._marks.start(not self._prof.with_stack, lambda: self._prof.current_action in RECORDING)
+            self._marks.start(self._marks_functions, lambda: self._prof.current_action in RECORDING)
         if not any(kind.runtime_is_imported for kind in default_hooks()):
             self._watcher.install()
         if self._line is not None:

@@ -85,9 +85,17 @@ class OneLiner:
             return [*before, self._ip.prefilter_manager.prefilter_lines(body[0]) + "\n", *after]
 
 
+def flags_of(tree: ast.Module) -> str | None:
+    """The flags of a cell, parsed after the rewriting, that begins a recording; None for any other cell."""
+    match tree.body:
+        case [
+            ast.Expr(ast.Call(ast.Attribute(attr="run_cell_magic"), [ast.Constant(name), ast.Constant(flags), *_])),
+            *_,
+        ]:
+            return str(flags) if name == MAGIC else None
+    return None
+
+
 def is_profiled(tree: ast.Module) -> bool:
     """Whether a cell, parsed after the rewriting, begins a recording."""
-    match tree.body:
-        case [ast.Expr(ast.Call(ast.Attribute(attr="run_cell_magic"), [ast.Constant(name), *_])), *_]:
-            return bool(name == MAGIC)
-    return False
+    return flags_of(tree) is not None

@@ -13,6 +13,7 @@ from mtprof_nb.capture.marks.mark_hosts import ScriptHost
 from mtprof_nb.capture.marks.marked_cell import Marks
 from mtprof_nb.capture.registry import default_hooks
 from mtprof_nb.capture.schedule import RECORDING
+from mtprof_nb.cell.everything import marks_functions
 from mtprof_nb.errors import collected_warnings
 from mtprof_nb.profiler import active, profile
 
@@ -23,7 +24,8 @@ class ScriptRecording:
     def __init__(self, options: dict[str, Any], namespace: Mapping[str, Any]) -> None:
         self.notes: list[str] = []
         self.is_complete = False
-        self._marks = Marks(ScriptHost(namespace))
+        self._marks_functions = marks_functions(options)
+        self._marks = Marks(ScriptHost(namespace), self._marks_functions)
         self._watcher = ImportWatcher([kind.runtime for kind in default_hooks()], self._attach)
         self._thread = threading.get_ident()
         with collected_warnings(self.notes):
@@ -38,7 +40,7 @@ class ScriptRecording:
         """Start recording; `HookError` if the wanted hook is missing."""
         with collected_warnings(self.notes):
             self.prof.start()
-        self._marks.start(not self.prof.with_stack, lambda: self.prof.current_action in RECORDING)
+        self._marks.start(self._marks_functions, lambda: self.prof.current_action in RECORDING)
         if not any(kind.runtime_is_imported for kind in default_hooks()):
             self._watcher.install()
 

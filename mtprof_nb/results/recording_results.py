@@ -97,7 +97,8 @@ class Results:
     def functions(self, *, rank: int | None = None) -> Functions:
         """Time of each Python function, its own and in total: in ops, in Python code and in waiting.
 
-        Needs samples of Python stacks: `profile(with_python=True)`, or `%%mtprofile --python`. With `rank`, only those
+        Needs samples of Python stacks: `profile(with_python=True)`. A cell takes them with `--python`, which is its
+        default if the native recorder is built. With `rank`, only those
         of that process count.
         """
         from mtprof_nb.results.function_table import Functions

@@ -26,7 +26,7 @@ class Program:
         self.calling, self.header = self._number(5, self.score, LINE), self._number(4, self.score, LINE)
         self.called, self.returned = self._number(9, self.weight, ENTER), self._number(9, self.weight, LEAVE)
         self.unmarked: set[int] = set()
-        self.hot = HotFunctions(self.places, self.unmarked.update, mark_ns=MARK_NS, monitored_ns=0)
+        self.hot = HotFunctions(self.places, self.unmarked.update, mark_ns=MARK_NS)
 
     def _number(self, line: int, scope: int, kind: int) -> int:
         return self.places.number(Place(0, line, scope, kind))

@@ -30,8 +30,8 @@ def is_marked(function):
 """
 
 
-@pytest.fixture(params=[False, True], ids=["marks alone", "functions followed"])
-def shell(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
     # A tenth of a microsecond passes between two readings.
     clock = itertools.count(1_000_000, 100).__next__
     time = SimpleNamespace(perf_counter_ns=clock, time_ns=clock)
@@ -40,7 +40,6 @@ def shell(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     helpers = {"clock": clock, "MARK": MARK}
     exec(HELPERS, helpers)
     with new_shell() as shell:
-        shell.follow_functions = request.param
         names = {name: helpers[name] for name in ("op", "tiny_op", "is_marked")}
         shell.ip.user_ns.update(recorded_op=shell.ip.user_ns["op"], **names)
         yield shell
@@ -151,28 +150,6 @@ def test_functions_are_found_in_classes_and_under_decorators(shell: Shell) -> No
     assert " and 3 more: " in finished.note
 
 
-@pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="Python tells of lines from 3.12 on")
-@pytest.mark.parametrize("shell", [True], indirect=True)
-def test_a_function_without_marks_is_followed_no_more(shell: Shell) -> None:
-    shell.ip.run_cell(
-        "def small(x):\n    if x < 0:\n        recorded_op()\n    return x\n"
-        "def larger(x):\n    op()\n    recorded_op()\n    return small(x) + recorded_op()"
-    )
-    finished = run(
-        shell,
-        """
-        small(-1)
-        for i in range(2000):
-            small(i)
-        small(-1)
-        for i in range(2000):
-            larger(i)""",
-    )
-
-    assert finished.lines == [3, 5, *[7, 8] * 2000]
-    assert finished.note == unmarked_note("small")
-
-
 def test_functions_that_nothing_tells_apart_keep_their_marks(shell: Shell) -> None:
     run(
         shell,
@@ -268,56 +245,6 @@ def test_nothing_is_judged_while_a_schedule_waits(shell: Shell) -> None:
 
     assert shell.ip.user_ns["waiting"]
     assert not shell.ip.user_ns["recording"]
-
-
-@pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="Python tells of lines from 3.12 on")
-@pytest.mark.parametrize("shell", [True], indirect=True)
-def test_a_call_that_runs_when_its_function_is_left_out_ends_there(shell: Shell) -> None:
-    shell.ip.run_cell(
-        "def inner(x):\n    y = x\n    return y\ndef outer(n):\n    for i in range(n):\n        inner(i)\n    return n"
-    )
-    finished = run(
-        shell,
-        """
-        for i in range(200):
-            outer(50), recorded_op()
-        recorded_op()""",
-    )
-
-    assert finished.lines == [3] * 200 + [4]
-    assert "inner" in finished.note
-    assert "outer" in finished.note
-
-
-@pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="Python tells of lines from 3.12 on")
-@pytest.mark.parametrize("shell", [True], indirect=True)
-def test_a_function_that_another_thread_is_in_is_followed_on(shell: Shell) -> None:
-    shell.ip.run_cell("def small(x, wait=None):\n    if wait:\n        wait()\n    return x")
-    finished = run(
-        shell,
-        """
-        import threading
-        inside, done = threading.Event(), threading.Event()
-        def wait():
-            inside.set()
-            done.wait()
-        def work():
-            small(1, wait)
-            recorded_op()
-        thread = threading.Thread(target=work)
-        thread.start()
-        inside.wait()
-        for i in range(2000):
-            small(i)
-        done.set()
-        thread.join()
-        for i in range(5000):
-            small(i)
-        small(0, recorded_op)""",
-    )
-
-    assert finished.lines == [9, 19]
-    assert finished.note == unmarked_note("small")
 
 
 def test_what_was_defined_is_plain_when_the_cell_has_ended(shell: Shell) -> None:

@@ -149,6 +149,6 @@ def test_a_function_is_judged_by_the_cost_of_its_own_marks() -> None:
     round_of_marks = [(100, first), (100, second), (500, enter), (300, line), (600, leave)]
     gap_ns, numbers = np.array(round_of_marks * 400).T
     unmarked: set[int] = set()
-    HotFunctions(places, unmarked.update, mark_ns=300, monitored_ns=0).look(np.stack([np.cumsum(gap_ns), numbers], 1))
+    HotFunctions(places, unmarked.update, mark_ns=300).look(np.stack([np.cumsum(gap_ns), numbers], 1))
 
     assert unmarked == {small}

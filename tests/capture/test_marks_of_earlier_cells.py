@@ -42,7 +42,7 @@ def test_nothing_is_judged_by_marks_between_which_others_run() -> None:
     small = places.add_scope(Function("small", 1))
     enter, leave = (places.number(Place(0, 2, small, kind)) for kind in (ENTER, LEAVE))
     unmarked: list[int] = []
-    hot = HotFunctions(places, unmarked.extend, mark_ns=100, monitored_ns=0)
+    hot = HotFunctions(places, unmarked.extend, mark_ns=100)
     numbers = np.tile([enter, leave], 500)
     times = np.arange(len(numbers)) * 100
 

@@ -9,6 +9,7 @@ from IPython.core.error import UsageError
 from recording import NATIVE
 
 from mtprof_nb.capture.schedule import ProfilerAction
+from mtprof_nb.cell.everything import marks_functions
 from mtprof_nb.cell.flags import CONFIG_PARSER, PARSER, Defaults, Flags
 from mtprof_nb.cell.options import RECORD_FLAGS
 
@@ -42,6 +43,7 @@ PROMISED = [
     "-H",
     "--html",
     "--against",
+    "--python",
     "-h",
     "--help",
 ]
@@ -191,6 +193,25 @@ def test_with_a_cheap_hook_everything_is_on_but_what_is_switched_off(hook: str) 
     chosen = read(f"--hook {hook} --no-with-stack").profile_options
     assert {flag: chosen[flag] for flag in RECORD_FLAGS} == recorded | {"with_stack": False}
     assert not any(read("--hook kineto").profile_options[flag] for flag in RECORD_FLAGS)
+
+
+@pytest.mark.parametrize("hook", [NATIVE])
+def test_samples_are_taken_where_the_native_recorder_takes_them_unless_they_are_switched_off(hook: str) -> None:
+    taken = [read(line).profile_options["with_python"] for line in (f"--hook {hook}", "--hook kineto", "--no-python")]
+
+    assert taken == [True, True, False]
+
+
+@pytest.mark.usefixtures("kineto_alone")
+def test_without_the_native_recorder_samples_are_taken_where_they_are_asked_for() -> None:
+    assert [read(line).profile_options["with_python"] for line in ("", "--python")] == [False, True]
+
+
+@pytest.mark.parametrize("hook", [NATIVE])
+def test_functions_have_marks_only_where_stacks_and_samples_do_not_tell_their_lines(hook: str) -> None:
+    lines = (f"--hook {hook}", "--no-python", "--no-with-stack", "--hook kineto --with-stack --python")
+
+    assert [marks_functions(read(line).profile_options) for line in lines] == [False, True, True, True]
 
 
 def test_the_help_names_every_flag() -> None:

@@ -64,7 +64,7 @@ def test_marks_agree_with_stacks_on_every_forward_op(shell: Shell) -> None:
         "def helper(x):\n    y = x / 3\n    return y ** 2\n"
         f"a, b = torch.randn(6, 6), torch.randn(6, 6)\nfor i in range(3):\n{rounds}"
     )
-    trace = profile_cell(shell, text, "--with-stack")
+    trace = profile_cell(shell, text, "--with-stack --no-python")
     assert trace.line is not None
     assert trace.stack is not None
     assert trace.stacks is not None

@@ -1,12 +1,12 @@
 """Cost per line of real programs, held against what their ops tell without any line."""
 
-import sys
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 from lines_of_cells import CUSTOM_FUNCTION, checkpointed, costs_of_lines, lines_by_op, profile_cell
 from marked_cells import Shell
+from recording import NATIVE
 
 from mtprof_nb.analysis.costs import in_ops_ns
 from mtprof_nb.analysis.nesting import nesting
@@ -278,9 +278,32 @@ def test_ops_outside_the_marked_functions_of_a_call_belong_to_the_calling_line(s
     by_op = lines_by_op(trace)
 
     assert by_op["aten::tanh"] == {3}
-    # From 3.12 on Python tells of the lines of a function from an earlier cell.
-    outside = ({2}, {4}) if hasattr(sys, "monitoring") else ({4}, {4})
-    assert (by_op["aten::sinh"], by_op["aten::cosh"]) == outside
+    assert by_op["aten::sinh"] == by_op["aten::cosh"] == {4}
+
+
+@pytest.mark.parametrize("hook", [NATIVE])
+def test_with_exact_stacks_and_samples_functions_run_without_marks_and_have_their_lines(
+    shell: Shell, hook: str
+) -> None:
+    shell.ip.run_cell("import time\ndef earlier():\n    time.sleep(0.1)")
+    trace = profile_cell(
+        shell,
+        """
+        def work(x):
+            time.sleep(0.1)
+            return x.tanh()
+        y = work(torch.ones(4))
+        earlier()
+        names = work.__code__.co_names""",
+        f"--hook {hook}",
+    )
+    slow = [row.source for row in Lines(trace) if row.outside_ns > 50_000_000]
+
+    assert shell.ip.user_ns["names"] == ("time", "sleep", "tanh")
+    assert lines_by_op(trace)["aten::tanh"] == {4}
+    # Samples take the time from the lines that called the functions.
+    assert slow == ["time.sleep(0.1)"] * 2
+    assert trace.lines_note == ""
 
 
 @pytest.mark.parametrize("op", ["x.detach()", "torch.empty(0)", "x.view(-1)"])

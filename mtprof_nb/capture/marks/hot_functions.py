@@ -32,15 +32,14 @@ _CALLS_SHARE = 0.005
 class HotFunctions:
     """Inspects marks while the cell runs, and has functions unmarked that run no ops."""
 
-    def __init__(self, places: Places, unmark: Callable[[set[int]], None], mark_ns: int, monitored_ns: int) -> None:
+    def __init__(self, places: Places, unmark: Callable[[set[int]], None], mark_ns: int) -> None:
         """`unmark` takes numbers of scopes, and may leave some of them marked: those are found again.
 
-        `mark_ns` is the cost of a mark in the code, `monitored_ns` that of a line event of `sys.monitoring`.
+        `mark_ns` is the cost of a mark.
         """
         self._places = places
         self._unmark = unmark
         self._mark_ns = mark_ns
-        self._monitored_ns = monitored_ns
         self._replay = Replay(places, str)
         self._calls: Counter[int] = Counter()
         #: By scope and line: the number of gaps, and of gaps longer than each of the limits.
@@ -74,19 +73,17 @@ class HotFunctions:
             self._judged |= {line for line in callers if self._runs[line] >= _CALLS}
             self._unmark(hot)
 
-    def _without_op_ns(self, gap_ns: Int64, places: Int32) -> Int64:
-        """The gap after each mark where nothing runs in it."""
-        functions = [self._places.functions[place.scope] for place in self._places.table]
-        is_monitored = np.array([not function.is_marked for function in functions], np.bool_)[places]
-        is_monitored = is_monitored[:-1] | is_monitored[1:]
+    def _without_op_ns(self, gap_ns: Int64, places: Int32) -> int:
+        """The gap after a mark where nothing runs in it."""
         # A mark at the cell's top level costs less.
+        functions = [self._places.functions[place.scope] for place in self._places.table]
         is_cell = np.array([function.is_cell for function in functions], np.bool_)[places]
-        between_marks = gap_ns[~is_monitored & ~is_cell[:-1] & ~is_cell[1:]]
+        between_marks = gap_ns[~is_cell[:-1] & ~is_cell[1:]]
         if len(between_marks):
             # The processor may have become faster since the cost was measured.
             short = len(between_marks) // 20
             self._mark_ns = min(self._mark_ns, int(np.partition(between_marks, short)[short]))
-        return np.where(is_monitored, self._monitored_ns, self._mark_ns)
+        return self._mark_ns
 
     def _count_calls(self, places: Int32) -> int:
         calls = 0

@@ -95,10 +95,6 @@ class MarkBuffers:
         """The `mark.here` of a thread that makes its first mark."""
         return _subscriptable((buffer or self._new_buffer()).items.extend)
 
-    def add(self, number: int) -> None:
-        """Add a mark of this thread, with another clock than the mark's, which may be the one that called this."""
-        self.mark.here[time.perf_counter_ns(), number]
-
     def stop(self) -> None:
         """Note when marking ended; a second call does nothing."""
         self.ended_ns = self.ended_ns or time.perf_counter_ns()
@@ -189,21 +185,11 @@ def _is_raised_by_user(error: BaseException) -> bool:
     return innermost is not None and is_user_file(innermost.tb_frame.f_code.co_filename)
 
 
-def cost_ns(marking: Callable[[MarkBuffers], Callable[[], Any]]) -> int:
-    """The gap between two marks where nothing runs in between; `marking` returns a function that makes one mark."""
-    buffers = MarkBuffers(callable)
-    make = marking(buffers)
-    for _ in range(_TRIALS):
-        make()
-    times = buffers.threads()[0].time_ns
-    return int((times[1:] - times[:-1]).min())
-
-
 def mark_cost_ns() -> int:
     """The gap between two marks in the code where nothing runs in between."""
-
-    def marking(buffers: MarkBuffers) -> Callable[[], Any]:
-        mark = buffers.mark
-        return lambda: mark.here[-mark, 0]
-
-    return cost_ns(marking)
+    buffers = MarkBuffers(callable)
+    mark = buffers.mark
+    for _ in range(_TRIALS):
+        mark.here[-mark, 0]
+    times = buffers.threads()[0].time_ns
+    return int((times[1:] - times[:-1]).min())

@@ -34,8 +34,6 @@ class MarkCosts:
 
     _cell: list[int] = field(default_factory=list)
     _function: list[int] = field(default_factory=list)
-    #: The cost of a line event of `sys.monitoring`.
-    monitored_ns: int = 0
 
     @property
     def cell_ns(self) -> int:
@@ -54,11 +52,7 @@ class MarkCosts:
     def by_place(self, places: Places) -> Int64:
         """The cost of the mark of each place, in the order of the table."""
         functions = [places.functions[place.scope] for place in places.table]
-        costs = [
-            self.monitored_ns if not function.is_marked else self.cell_ns if function.is_cell else self.function_ns
-            for function in functions
-        ]
-        return np.array(costs, np.int64)
+        return np.array([self.cell_ns if function.is_cell else self.function_ns for function in functions], np.int64)
 
 
 def _median(measured: list[int]) -> int:

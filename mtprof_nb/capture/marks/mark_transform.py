@@ -34,12 +34,10 @@ class Place(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A function whose lines are followed, or the top level of a cell: its name, and the first line of its code."""
+    """A function whose lines are marked, or the top level of a cell: its name, and the first line of its code."""
 
     name: str
     first_line: int
-    #: Whether its code has marks; otherwise `sys.monitoring` reports its lines.
-    is_marked: bool = True
 
     @property
     def is_cell(self) -> bool:

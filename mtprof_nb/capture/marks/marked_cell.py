@@ -11,14 +11,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from mtprof_nb.capture.hook import EventTimes
 from mtprof_nb.capture.marks import unmarking
 from mtprof_nb.capture.marks.hot_functions import HotFunctions
-from mtprof_nb.capture.marks.line_monitoring import LineMonitor, monitored_cost_ns
 from mtprof_nb.capture.marks.mark_buffers import IDLE, MarkBuffers, idle_mark, mark_cost_ns
 from mtprof_nb.capture.marks.mark_eligibility import reader_of_functions, transparent_decorators
 from mtprof_nb.capture.marks.mark_hosts import Host, ShellHost
@@ -38,21 +36,22 @@ _COMPILES_IN_PARTS = "run_cell_async"
 
 @dataclass
 class Unit:
-    """Code whose lines are followed: the cell, code that a magic inside it runs, or a file by `sys.monitoring`."""
+    """Code whose lines are marked: the cell, or code that a magic inside it runs."""
 
+    plain: ast.Module
+    marked: ast.Module
     #: The file name it was compiled under, and its text; known when it begins to run.
     file: str = ""
     text: str = ""
-    #: None for a file without marks.
-    plain: ast.Module | None = None
-    marked: ast.Module | None = None
 
 
 class Marks:
     """The marks of one recording: `mark` the code, `start`, run it, `stop`, `apply` to the trace, `remove`."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, in_functions: bool = True) -> None:
+        """`in_functions`: also mark the lines of functions that the code defines."""
         self._host = host
+        self._in_functions = in_functions
         self._thread = threading.get_ident()
         self._places = Places()
         self._units: list[Unit] = []
@@ -62,8 +61,6 @@ class Marks:
         self._plain_codes: dict[int, dict[CodeType, CodeType]] = {}
         #: Names of functions that were unmarked while the cell ran.
         self._unmarked: dict[str, None] = {}
-        self._monitor: LineMonitor | None = None
-        self._follows_functions = True
         self._records_ops: Callable[[], bool] = lambda: True
         self._is_installed = False
         #: By `perf_counter_ns`: when the recording began, and when the code of the cell had run.
@@ -90,8 +87,8 @@ class Marks:
         """A copy of `tree` with marks after its first `skip` statements; where it fails, `tree` itself and a note."""
         marked = copy.deepcopy(tree)
         try:
-            reader = reader_of_functions(tree, self._host.namespace)
-            transparent = None if reader else transparent_decorators(tree)
+            reader = reader_of_functions(tree, self._host.namespace) if self._in_functions else None
+            transparent = transparent_decorators(tree) if self._in_functions and not reader else None
             mark_tree(marked, self._places, len(self._units), transparent, skip, is_compiled_in_parts)
             unmarking.compile_each(marked, "<marks>", self._host.flags)
         except Exception as error:
@@ -100,10 +97,9 @@ class Marks:
             return tree
         has_functions = any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in ast.walk(tree))
         if reader and has_functions:
-            self._follows_functions = False
             reason = f"because the {self._host.noun} uses {reader!r}: see the lines that call them"
             self._notes[f"no line marks inside functions, {reason}"] = None
-        self._units.append(Unit(plain=tree, marked=marked))
+        self._units.append(Unit(tree, marked))
         return marked
 
     def idle(self) -> None:
@@ -112,24 +108,20 @@ class Marks:
             builtins.__dict__[MARK] = idle_mark(self._open)
             self._is_installed = True
 
-    def start(self, follow_functions: bool = True, records_ops: Callable[[], bool] = lambda: True) -> None:
+    def start(self, in_functions: bool = True, records_ops: Callable[[], bool] = lambda: True) -> None:
         """Keep marks from now on; called by the thread that runs the cell.
 
-        `follow_functions`: also mark functions of other files and cells, with `sys.monitoring` (Python 3.12).
+        `in_functions`: also mark the lines of functions, in code that is marked from now on.
         `records_ops` tells whether ops are recorded now: a schedule may wait.
         """
+        self._in_functions = in_functions
         self._records_ops = records_ops
         self._thread = threading.get_ident()
         self._began_ns = time.perf_counter_ns()
         self._buffers = MarkBuffers(self._open, self._look)
         builtins.__dict__[MARK] = self._buffers.mark
         self._is_installed = True
-        monitor = LineMonitor(self._places, self._buffers, self._unit_of_file)
-        if follow_functions and self._follows_functions and monitor.start():
-            self._monitor = monitor
-        monitored_ns = monitored_cost_ns() if self._monitor else 0
-        self._hot = HotFunctions(self._places, self._unmark, mark_cost_ns(), monitored_ns)
-        self._buffers.costs.monitored_ns = monitored_ns
+        self._hot = HotFunctions(self._places, self._unmark, mark_cost_ns())
         self._buffers.measure_costs()
         self._buffers.own.append((self._began_ns, time.perf_counter_ns()))
 
@@ -140,8 +132,6 @@ class Marks:
 
     def stop(self) -> None:
         """Keep no more marks. Marked code may run on, and its marks do nothing."""
-        if self._monitor is not None:
-            self._monitor.stop()
         if self._buffers is not None and builtins.__dict__.get(MARK) is self._buffers.mark:
             builtins.__dict__[MARK] = IDLE
         if self._buffers is not None:
@@ -164,12 +154,12 @@ class Marks:
             return
         self._is_installed = False
         unmarking.restore(self._plain_code())
-        self._buffers, self._monitor, self._hot, self._units, self._plain_codes = None, None, None, [], {}
+        self._buffers, self._hot, self._units, self._plain_codes = None, None, [], {}
 
     def _plain_code(self) -> dict[CodeType, CodeType]:
         """For the code of every marked function, its code without marks."""
         for number, unit in enumerate(self._units):
-            if number not in self._plain_codes and unit.file and unit.plain is not None and unit.marked is not None:
+            if number not in self._plain_codes and unit.file:
                 codes = unmarking.plain_code(unit.marked, unit.plain, unit.file, self._host.flags)
                 self._plain_codes[number] = codes
         return {code: plain for codes in self._plain_codes.values() for code, plain in codes.items()}
@@ -187,10 +177,6 @@ class Marks:
         wanted = {functions[scope] for scope in scopes}.difference(others)
         for function in unmarking.unmarked(self._host.namespace, wanted, self._plain_code()):
             self._unmarked[function.__qualname__] = None
-            if self._monitor is not None:
-                self._monitor.never_follow(function.__code__)
-        if self._monitor is not None:
-            self._unmarked |= dict.fromkeys(self._monitor.leave_out(scopes))
 
     def _note_of_unmarked(self) -> str:
         names = list(self._unmarked)
@@ -213,25 +199,16 @@ class Marks:
         if self._buffers is not None:
             self._buffers.own.append((began_ns, time.perf_counter_ns()))
 
-    def _unit_of_file(self, file: str) -> int:
-        """The number of the unit of a file without marks."""
-        known = next((index for index, unit in enumerate(self._units) if unit.file == file), None)
-        if known is not None:
-            return known
-        is_cell = file in linecache.cache and not Path(file).exists()
-        self._units.append(Unit(file, "".join(linecache.getlines(file)).rstrip("\n") if is_cell else ""))
-        return len(self._units) - 1
-
     def _text(self, file: str) -> str:
         """The text to show for a file, "" where it is not known."""
         lines = [line.rstrip("\n") for line in linecache.getlines(file)]
         return "\n".join(self._host.shown(lines)) if lines else ""
 
 
-def _unparsed(tree: ast.Module | None) -> str:
+def _unparsed(tree: ast.Module) -> str:
     """The statements of `tree`, each on its line, where the text itself is not known."""
     lines: dict[int, str] = {}
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in ast.walk(tree):
         if isinstance(node, ast.stmt):
             lines.setdefault(node.lineno, ast.unparse(node).split("\n", 1)[0])
     return "\n".join(lines.get(number, "") for number in range(1, max(lines, default=0) + 1))
@@ -240,9 +217,16 @@ def _unparsed(tree: ast.Module | None) -> str:
 class CellMarker:
     """The AST transformer of a shell: marks each cell that begins a recording, and code that is run inside it."""
 
-    def __init__(self, ip: InteractiveShell, is_profiled: Callable[[ast.Module], bool]) -> None:
+    def __init__(
+        self,
+        ip: InteractiveShell,
+        is_profiled: Callable[[ast.Module], bool],
+        marks_functions: Callable[[ast.Module], bool] = lambda _: True,
+    ) -> None:
+        """`marks_functions` says of a profiled cell whether the lines of its functions are marked too."""
         self._ip = ip
         self._is_profiled = is_profiled
+        self._marks_functions = marks_functions
         self._pending: Marks | None = None
         self._current: Marks | None = None
 
@@ -265,7 +249,7 @@ class CellMarker:
                 return tree
             return self._current.mark(tree, int(is_profiled), compiler == _COMPILES_IN_PARTS)
         if is_profiled:
-            self._pending = Marks(ShellHost(self._ip))
+            self._pending = Marks(ShellHost(self._ip), self._marks_functions(tree))
             return self._pending.mark(tree, 1, compiler == _COMPILES_IN_PARTS)
         return tree
 

@@ -40,7 +40,7 @@ class LinesTab(Tab):
         longest = [row for row in lines if row.count][:_LINES_WITH_OPS]
         return {
             "note": shown(lines.note),
-            "hint": "" if _knows_functions(trace) else HINT,
+            "hint": "" if trace.stack is not None else HINT,
             "whole_ns": sum(row.time_ns for row in lines),
             "largest_ns": max(row.time_ns for row in lines if row.file),
             "outside": None if outside_by_line(trace) is None else OUTSIDE,
@@ -134,12 +134,6 @@ def _no_lines(trace: Trace) -> str:
     if not np.any(trace.kind == OP):
         return NO_OPS
     return " ".join(filter(None, [NO_LINES if trace.line is not None else NOT_RECORDED, shown(trace.lines_note)]))
-
-
-def _knows_functions(trace: Trace) -> bool:
-    """Whether lines of functions outside the cell were recorded: by stacks, or by line monitoring."""
-    marked = trace.line_stacks.frames if trace.line_stacks is not None else ()
-    return trace.stack is not None or len({frame.file for frame in marked}) > 1
 
 
 def _memory_column(lines: Lines) -> Answer | None:
