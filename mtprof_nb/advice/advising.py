@@ -6,7 +6,7 @@ from dataclasses import replace
 from importlib import import_module
 
 from mtprof_nb.advice.finding import CERTAIN, Finding
-from mtprof_nb.advice.rule_registry import RULES
+from mtprof_nb.advice.rule_registry import RULES, RULES_OF_PROCESSES
 from mtprof_nb.analysis.causes.recorded_time import recorded_ns
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.summary import peak_bytes
@@ -20,7 +20,7 @@ RULE_MODULES = (
     *("kept_tensors", "activations_at_peak", "slow_first_step"),
     *("devices.device_idle", "devices.waits_for_values", "devices.pageable_copies", "devices.made_on_host"),
     *("devices.device_allocations", "devices.layout_kernels", "devices.full_precision"),
-    *("devices.exposed_communication",),
+    *("devices.exposed_communication", "slowest_rank"),
 )
 for _module in RULE_MODULES:
     import_module(f"mtprof_nb.advice.rules.{_module}")
@@ -35,11 +35,13 @@ MOST_FINDINGS = 5
 def advise(trace: Trace) -> tuple[Finding, ...]:
     """The findings of a recording, the best first: time before memory, then by how much and how sure.
 
-    Empty for a recording of several processes, and one in which ops are missing: its numbers would mislead.
+    Empty for a recording in which ops are missing: its numbers would mislead. Of several processes, findings are about
+    how they differ; for all others, ask one process alone.
     """
-    if len(trace.processes) > 1 or not trace.has_all_ops or not len(trace):
+    if not trace.has_all_ops or not len(trace):
         return ()
-    found = [_placed(trace, name, finding) for name, find in RULES.items() if (finding := find(trace)) is not None]
+    rules = RULES if len(trace.processes) == 1 else RULES_OF_PROCESSES
+    found = [_placed(trace, name, finding) for name, find in rules.items() if (finding := find(trace)) is not None]
     worth = [finding for finding in found if _is_worth_a_word(finding)]
     return tuple(sorted(worth, key=_rank)[:MOST_FINDINGS])
 

@@ -8,7 +8,7 @@ from real_traces import NAMES, trace_path
 
 import mtprof_nb as mtp
 from mtprof_nb.advice import advising
-from mtprof_nb.advice.rule_registry import RULES
+from mtprof_nb.advice.rule_registry import RULES, RULES_OF_PROCESSES
 
 DOCS = Path(__file__).parents[2] / "docs" / "api" / "advice.md"
 #: Findings that look right to a reader of these files. Busy, idle and exposed times are checked against other tools in
@@ -35,7 +35,7 @@ def test_real_recordings_get_the_findings_that_are_right(name: str) -> None:
 
 
 def test_the_documentation_lists_all_rules() -> None:
-    assert re.findall(r"^\| `(\w+)` \|", DOCS.read_text(), re.MULTILINE) == list(RULES)
+    assert re.findall(r"^\| `(\w+)` \|", DOCS.read_text(), re.MULTILINE) == [*RULES, *RULES_OF_PROCESSES]
 
 
 def test_every_module_of_a_rule_is_listed() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from traces import event, make_trace
 
+from mtprof_nb.advice.advising import advise
 from mtprof_nb.analysis.ranks.call_groups import collective_calls
 from mtprof_nb.analysis.ranks.matched_calls import matched_calls
 from mtprof_nb.analysis.ranks.rank_figures import rank_figures
@@ -163,6 +164,15 @@ def test_the_rank_that_others_wait_for_is_named_with_the_evidence() -> None:
         "rank 2 came last in 10 of 10 all-reduces; the others waited 30.0 ms for it; "
         "train.py:4 takes 30.0 ms there, and next to nothing elsewhere"
     )
+
+
+def test_advice_for_several_ranks_names_the_one_that_others_wait_for() -> None:
+    (finding,) = advise(merge(straggling(4, slow=2)))
+    assert (finding.rule, finding.line, finding.at_most_ns) == ("slowest_rank", SourceLine("train.py", 4), 30 * MS)
+    assert finding.title == "The other ranks wait for rank 2"
+    assert finding.evidence.startswith("Rank 2 came last in 10 of 10 all-reduces; ")
+    in_turn = [of_rank(0, [gloo(0, 5), gloo(20, 30)]), of_rank(1, [gloo(4, 5), gloo(20, 30)])]
+    assert advise(merge(in_turn)) == ()
 
 
 def test_a_line_that_is_slower_than_elsewhere_is_named_by_its_ratio() -> None:

@@ -33,8 +33,8 @@ def grows_by_cat(trace: Trace) -> Finding | None:
     ns = spent_ns(trace, with_backward(trace, chosen))
     return Finding(
         "A tensor grows by cat, which copies the whole of it each time",
-        f"{units.plural(len(growing), 'call')} of cat, each with the result of the one before, take with their "
-        f"backward passes {units.duration(ns)} of {units.duration(recorded_ns(trace))}.",
+        f"{units.plural(len(growing), 'call')} of cat, each with the result of the one before, take "
+        f"{units.duration(ns)} of {units.duration(recorded_ns(trace))}, backward passes included.",
         _FIX,
         line_of_longest(trace, np.array(growing, np.int64)),
         at_most_ns=ns,

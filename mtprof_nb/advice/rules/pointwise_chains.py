@@ -35,8 +35,8 @@ def pointwise_chain(trace: Trace) -> Finding | None:
         return None
     return Finding(
         "Pointwise ops go through the same large tensors one after the other",
-        f"{units.plural(int(chosen.sum()), 'op')} in chains, each on tensors of over a million elements, take with "
-        f"their backward passes {units.duration(ns)} of {units.duration(recorded_ns(trace))}.",
+        f"{units.plural(int(chosen.sum()), 'op')} in chains, each on tensors of over a million elements, take "
+        f"{units.duration(ns)} of {units.duration(recorded_ns(trace))}, backward passes included.",
         _FIX,
         dearest_line(trace, inside),
         at_most_ns=ns,

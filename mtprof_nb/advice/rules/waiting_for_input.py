@@ -6,6 +6,7 @@ from mtprof_nb.advice.finding import CERTAIN, Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.data_loading import during, loader_calls
+from mtprof_nb.analysis.causes.enclosing_functions import lines_of_functions
 from mtprof_nb.analysis.causes.recorded_time import line_times, recorded_ns
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.model.trace import Int64, SourceLine, Trace
@@ -38,8 +39,9 @@ def waits_for_input(trace: Trace) -> Finding | None:
 
 
 def _dearest_inside(trace: Trace, calls: Int64) -> SourceLine | None:
-    """The dearest line of ops in `next`, apart from the line of the loop; that one if there is no other."""
+    """The dearest line of the functions that `next` calls; the line of the loop if no other is known."""
     caused, times = attribution(trace), line_times(trace)
     around = {caused.lines[line] for line in caused.line[calls].tolist() if line >= 0}
     inside = {caused.lines[line] for line in caused.line[during(trace, calls)].tolist() if line >= 0} - around
+    inside |= lines_of_functions(trace, inside) - around
     return max(inside or around, key=lambda line: times.get(line, 0), default=None)

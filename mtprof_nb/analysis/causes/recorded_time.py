@@ -10,9 +10,7 @@ from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.summary import wall_ns
-from mtprof_nb.model.trace import Bool, Int64, OutsideOps, SourceLine, Trace
-
-_NO_TIME = OutsideOps(0, 0)
+from mtprof_nb.model.trace import Bool, Int64, SourceLine, Trace
 
 
 def recorded_ns(trace: Trace) -> int:

@@ -8,6 +8,7 @@ from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.where_time_went import waiting, where_time_went, whole_ns
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.operator_rows import rows
+from mtprof_nb.analysis.summary import wall_ns
 from mtprof_nb.model.trace import SourceLine, Trace
 from mtprof_nb.results.line_table import LineRow, Lines
 from mtprof_nb.views.escaped_text import escaped, shown
@@ -31,7 +32,8 @@ class SummaryTab(Tab):
             "lines": [_line(trace, row, whole) for row in dearest_lines(trace)],
             "ops": self._ops(whole),
             "waits": [
-                {"title": one.title, "ns": one.ns, "share": units.share(one.ns, whole)} for one in waiting(trace)
+                {"title": one.title, "ns": one.ns, "share": units.share(one.ns, wall_ns(trace))}
+                for one in waiting(trace)
             ],
             "findings": [_finding(trace, finding) for finding in advise(trace)],
             "nothing": nothing_found(trace),
@@ -66,7 +68,7 @@ def nothing_found(trace: Trace) -> str:
 
 def dearest_lines(trace: Trace) -> list[LineRow]:
     """The lines that took longest."""
-    return [row for row in Lines(trace).by_time()[:_MOST] if row.file and row.time_ns]
+    return [row for row in Lines(trace).by_time() if row.file and row.time_ns][:_MOST]
 
 
 def _number(trace: Trace, line: SourceLine | None) -> int:

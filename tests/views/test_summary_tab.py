@@ -1,0 +1,46 @@
+"""The overview tab: the sentence, the dearest lines and ops, the waits, the findings."""
+
+from traces import event, make_trace
+
+from mtprof_nb.model.trace import OutsideOps, SourceLine
+from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.tables.summary_tab import SummaryTab
+
+MS = 1_000_000
+
+
+def test_the_overview_tells_the_largest_part_and_the_dearest_lines_and_ops() -> None:
+    trace = make_trace(
+        [
+            event("aten::mm", 0, 60 * MS, line=("f.py", 2), phase="forward"),
+            event("aten::add", 60 * MS, 80 * MS, line=("f.py", 3), phase="forward"),
+        ],
+        ended_ns=100 * MS,
+        outside={SourceLine("f.py", 4): OutsideOps(20 * MS, 20 * MS)},
+    )
+
+    first = SummaryTab(Scene(trace)).first()
+
+    assert first["sentence"] == "80 % of this recording is the forward pass; f.py:2 causes 60 % of the whole."
+    assert [(line["location"], line["share"]) for line in first["lines"]] == [
+        ("f.py:2", "60.0 %"),
+        ("f.py:3", "20.0 %"),
+        ("f.py:4", "20.0 %"),
+    ]
+    assert [(op["label"], op["share"]) for op in first["ops"]] == [("aten::mm", "60.0 %"), ("aten::add", "20.0 %")]
+    assert first["waits"] == [{"title": "outside ops", "ns": 20 * MS, "share": "20.0 %"}]
+
+
+def test_waits_are_shares_of_the_recorded_time_even_where_ops_are_short() -> None:
+    trace = make_trace(
+        [
+            event("aten::mm", 0, MS),
+            event("cudaDeviceSynchronize", MS, 50 * MS, kind="runtime"),
+            event("gemm", MS, 50 * MS, kind="kernel", device="CUDA", thread=7),
+            event("ProfilerStep#0", 0, 100 * MS, kind="scope"),
+        ],
+    )
+
+    assert SummaryTab(Scene(trace)).first()["waits"] == [
+        {"title": "synchronisation with the device", "ns": 49 * MS, "share": "49.0 %"}
+    ]
