@@ -16,6 +16,7 @@ def test_the_overview_tells_the_largest_part_and_the_dearest_lines_and_ops() -> 
             event("aten::add", 60 * MS, 80 * MS, line=("f.py", 3), phase="forward"),
         ],
         ended_ns=100 * MS,
+        sources={"f.py": "import torch\ny = x @ x\nz = y + y\ntime.sleep(0.02)\n"},
         outside={SourceLine("f.py", 4): OutsideOps(20 * MS, 20 * MS)},
     )
 
