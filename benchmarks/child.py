@@ -16,6 +16,12 @@ ROOT = Path(__file__).parent.parent
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "KINETO_LOG_LEVEL": "6"}
 
 
+def keep_to(core: int) -> None:
+    """Run this process on one core, where the system can do that."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {core})
+
+
 def call(function: str, *arguments: Any) -> Any:
     """Result of `function` ("module:name") in a process of its own; `RuntimeError` with what it said if it failed.
 

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from traces import event, make_trace
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 try:
-    from benchmarks import child, report, sampling, verdicts
+    from benchmarks import child, report, sampling, verdict_tables
     from benchmarks.__main__ import GROUPS, measured
     from benchmarks.figure import Figure, Spread, at_least, at_most
     from benchmarks.programs import FLAGS, PROGRAMS, Program
@@ -234,19 +235,32 @@ def test_a_group_can_be_measured_at_the_smallest_scale(group: str) -> None:
     assert all(figure.rounds == 1 for figure in figures)
 
 
-def test_the_table_of_verdicts_counts_answers_and_wrong_ones(tmp_path: Path) -> None:
-    turns = [{"program": "mlp", "steps": steps, "a_ns": [20.0] * 9, "b_ns": [float(steps)] * 9} for steps in (20, 26)]
-    recordings = [{name: [100 + run, 100, 101] for name in ("mlp", "convolutions", "encoder")} for run in range(10)]
-    text = verdicts.tables({"turns": turns * 2, "recordings": recordings})
+def _turn(parts: int, is_beside: bool) -> dict[str, Any]:
+    times = {"a_ns": [20.0] * 9, "b_ns": [float(parts)] * 9}
+    return {"program": "mlp", "parts": parts, "is_beside": is_beside, "seconds": 3.0, **times}
 
-    assert "| none | mlp | 2 | 0 | 0 | 2 | 0 | 1.000 | 0.000 |" in text
-    assert "| +30 % | mlp | 2 | 0 | 2 | 0 | 0 | 1.300 | 0.000 |" in text
-    assert "| one of each | mlp | 45 | 0 |" in text
+
+def test_the_table_of_verdicts_counts_answers_and_wrong_ones(tmp_path: Path) -> None:
+    turns = [_turn(parts, is_beside) for parts in (20, 26) for is_beside in (False, True, True)]
+    wrong = {**_turn(20, is_beside=True), "b_ns": [18.0] * 9}
+    recordings = [{"is_beside": False, "steps": {"mlp": [100 + run, 100, 101]}} for run in range(10)]
+    text = verdict_tables.tables({"turns": [*turns, wrong], "recordings": recordings})
+
+    assert "| alone | mlp | 1 | 0 | 1 | 0 | 0.000 |" in text
+    assert "| beside other work | mlp | 3 | 1 | 2 | 0 | 0.000 |" in text
+    assert "1 of 4 are wrong: with 95 % confidence, at most 75.1 of 100 comparisons are." in text
+    assert "| +30 % | beside other work | 2 | 2 | 0 | 0 | 0 | 1.300 | 0.000 |" in text
+    assert "| one of each | alone | 45 | 0 |" in text
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- verdicts -->\nold\n<!-- end of verdicts -->\nafter\n")
-    verdicts.put_into(page, text)
-    verdicts.put_into(page, text)
+    verdict_tables.put_into(page, text)
+    verdict_tables.put_into(page, text)
     assert page.read_text() == f"before\n<!-- verdicts -->\n{text}\n<!-- end of verdicts -->\nafter\n"
+
+
+@pytest.mark.parametrize(("found", "of", "share"), [(0, 59, 0.0495), (1, 4, 0.7514), (3, 3, 1.0)])
+def test_the_largest_share_that_explains_few_cases_is_that_of_the_binomial(found: int, of: int, share: float) -> None:
+    assert verdict_tables.largest_share(found, of) == pytest.approx(share, abs=1e-4)
 
 
 def test_a_group_that_cannot_be_measured_says_why_and_the_others_go_on(

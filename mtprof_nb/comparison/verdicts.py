@@ -17,6 +17,8 @@ FASTER, SLOWER, SAME, UNKNOWN = "faster", "slower", "no difference that matters"
 #: Confidence of an interval: two equal programs get a verdict of a difference in at most the rest of all comparisons.
 #: Functions in turns are cheap to measure, so that their verdict can be the more certain one.
 PAIRS_CONFIDENCE, RUNS_CONFIDENCE = 0.99, 0.95
+#: Two copies of one function differ by this share: their data and code lie elsewhere in memory, all the time.
+PLACEMENT = 0.01
 #: Two recordings of one program differ by less than this factor, also on a busy machine (docs/comparing.md).
 ONE_RUN_FLOOR = 10.0
 #: Several recordings of one program, all of one side before all of the other, differ by less than this factor.
@@ -69,7 +71,8 @@ def judged_pairs(a_ns: npt.ArrayLike, b_ns: npt.ArrayLike, matters: float) -> Ve
     if math.isinf(shift.low):
         why = f"{evidence}: fewer than eight say nothing. Give a larger repeat"
         return Verdict(UNKNOWN, why, math.exp(shift.estimate), p=shift.p)
-    return _judged(shift, PAIRS_CONFIDENCE, matters, evidence, "repeat more often, or on a quieter machine")
+    verdict = _judged(shift, PAIRS_CONFIDENCE, matters, evidence, "repeat more often, or on a quieter machine")
+    return _unless_placement(verdict, evidence)
 
 
 def judged_runs(runs: Runs, matters: float) -> Verdict:
@@ -139,6 +142,18 @@ def _judged(shift: Shift, confidence: float, matters: float, evidence: str, reme
     else:
         answer, why = UNKNOWN, f"{evidence}: the {interval} is too wide; {remedy}"
     return Verdict(answer, why, ratio, low, high, shift.p, confidence)
+
+
+def _unless_placement(verdict: Verdict, evidence: str) -> Verdict:
+    """A verdict of a difference only if the interval lies beyond what two copies of one function differ by."""
+    low, high = verdict.low or 0.0, verdict.high or math.inf
+    if verdict.answer not in (FASTER, SLOWER) or low > 1 + PLACEMENT or high < 1 / (1 + PLACEMENT):
+        return verdict
+    why = (
+        f"{evidence}: the {100 * PAIRS_CONFIDENCE:g} % interval {low:.3f} to {high:.3f} reaches below a difference of "
+        f"{100 * PLACEMENT:g} %, which two copies of one function have by their place in memory; repeat more often"
+    )
+    return replace(verdict, answer=UNKNOWN, why=why)
 
 
 def _unmixed(verdict: Verdict) -> Verdict:
