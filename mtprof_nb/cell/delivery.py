@@ -11,11 +11,13 @@ from mtprof_nb.cell.recording import Ending, tell
 from mtprof_nb.cell.table_file import write_table
 from mtprof_nb.comparing import compare
 from mtprof_nb.export import by_suffix
+from mtprof_nb.views.page import html_page
 from mtprof_nb.views.panel import show_panel
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from mtprof_nb.comparison.findings import Findings
     from mtprof_nb.profiler import profile
     from mtprof_nb.results.loaded_recording import Recording
 
@@ -32,7 +34,7 @@ def deliver(ip: InteractiveShell, flags: Flags, against: Any, prof: profile | Re
     if flags.text is not None:
         _attempt("written", partial(write_table, prof, flags, flags.text))
     if flags.html is not None:
-        _attempt("written", partial(prof.export_html, flags.html, **_options(prof, flags, ending)))
+        _attempt("written", partial(_write_page, flags.html, prof, flags, ending, against))
     if ending.is_silent:
         return
     if not flags.quiet:
@@ -50,13 +52,21 @@ def _attempt(what: str, act: Callable[[], object]) -> None:
 
 
 def _show(prof: profile | Recording, flags: Flags, ending: Ending, against: Any) -> None:
+    show_panel.show(prof.trace, against=_difference(prof, flags, against), **_options(prof, flags, ending))
+
+
+def _write_page(path: str, prof: profile | Recording, flags: Flags, ending: Ending, against: Any) -> None:
     options = _options(prof, flags, ending)
+    scene = show_panel.scene_of(prof.trace, against=_difference(prof, flags, against), **options)
+    html_page.write(html_page.page(scene), path)
+
+
+def _difference(prof: profile | Recording, flags: Flags, against: Any) -> Findings | None:
+    """The comparison with the recording `against`, None without one."""
     if against is None:
-        prof.show(**options)
-        return
+        return None
     before = str(flags.against) if flags.against != prof.name else "before"
-    findings = compare(against, prof, names=(before, prof.name)).findings
-    show_panel.show(prof.trace, against=findings, **options)
+    return compare(against, prof, names=(before, prof.name)).findings
 
 
 def _options(prof: profile | Recording, flags: Flags, ending: Ending) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def add(subparsers: Any) -> None:
         "--matters", type=_share, default=0.05, metavar="5%", help="the least change of time that matters"
     )
     parser.add_argument("-l", "--limit", type=int, metavar="N", help="show at most N rows of each kind")
+    parser.add_argument("-H", "--html", metavar="PAGE", type=Path, help="also write the comparison as one HTML file")
     parser.set_defaults(command=_compare, parser=parser)
 
 
@@ -45,6 +47,8 @@ def _compare(given: argparse.Namespace) -> int:
     names = (given.before, given.after) if given.before != given.after else None
     found = compare(*sides, matters=given.matters, names=names)
     print(found.to_markdown(given.limit), end="")  # noqa: T201
+    if given.html is not None:
+        found.export_html(given.html, given.limit)
     failures = over_limits(found, dict(given.fail_over))
     for failure in failures:
         print(f"{given.parser.prog}: {failure}", file=sys.stderr)  # noqa: T201

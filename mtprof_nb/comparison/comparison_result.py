@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from math import nan
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from mtprof_nb.comparison.alternation import Alternated
@@ -71,6 +72,15 @@ class Comparison:
         from mtprof_nb.views.comparison import comparison_text
 
         return comparison_text.markdown(self.findings, limit)
+
+    def export_html(self, path: str | PathLike[str], limit: int | None = None) -> None:
+        """Write the comparison with all its tabs as one HTML file, which opens without a kernel and without a network.
+
+        Where scripts are off, it shows tables with at most `limit` rows of each kind.
+        """
+        from mtprof_nb.views.page import html_page
+
+        html_page.write(html_page.comparison_page(self.findings, limit), path)
 
     def show(self, limit: int | None = None) -> Panel | None:
         """Show the comparison below the cell, or in a terminal as text, with at most `limit` rows of each kind.

@@ -180,7 +180,7 @@ class Results:
         from mtprof_nb.views.panel.show_panel import scene_of
 
         scene = scene_of(self.trace, name=name, sort=sort, limit=limit, status=status, show_all=show_all)
-        html_page.write(scene, path)
+        html_page.write(html_page.page(scene), path)
 
     def summary(self, *, rank: int | None = None) -> Summary:
         """The key figures: wall time, time in ops and outside, phases, steps, peak memory; with `rank`, there."""

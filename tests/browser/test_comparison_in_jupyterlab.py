@@ -43,7 +43,10 @@ def page(lab: Laboratory, new_page: Callable[[str], Page]) -> Iterator[Page]:
 def _open(page: Page, title: str, number: int = 0) -> Any:
     panel = page.panel(number)
     panel.get_by_role("tab", name=title, exact=True).click()
-    return panel.get_by_role("tabpanel")
+    body = panel.get_by_role("tabpanel")
+    # A tab is filled after it is opened, when its content is unpacked.
+    body.locator(".mtprof-stage").first.wait_for()
+    return body
 
 
 def _names(body: Any) -> list[str]:

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from synthetic import training_run
 from traces import event, make_trace
 
+from mtprof_nb import compare
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.results.loaded_recording import Recording
 
@@ -226,6 +227,41 @@ def test_the_policy_forbids_scripts_and_requests(opened: Callable[..., Opened]) 
 
     assert page.page.evaluate("window.harmed") is None
     assert len([problem for problem in page.problems if "Content Security Policy" in problem]) == 2
+
+
+@pytest.fixture
+def compared(browser: Any, tmp_path: Path) -> Iterator[Opened]:
+    """The page of a comparison of two training runs."""
+    compare(training_run(4_000), training_run(2_000), names=("before", "after")).export_html(tmp_path / "page.html")
+    context = browser.new_context(offline=True, viewport={"width": 1_100, "height": 800})
+    found = Opened(context.new_page())
+    found.page.on("console", lambda message: found.problems.append(f"{message.type}: {message.text}"))
+    found.page.on("pageerror", lambda error: found.problems.append(str(error)))
+    found.page.goto((tmp_path / "page.html").as_uri())
+    yield found
+    context.close()
+
+
+def test_a_comparison_answers_without_python(compared: Opened) -> None:
+    body = compared.tab("Differences")
+    expect(compared.page.locator(".mtprof-title")).to_have_text("after against before")
+    expect(body.locator(".mtprof-row .mtprof-label").first).to_have_text("median step")
+    body = compared.tab("Two timelines")
+    stages = body.locator(".mtprof-stage")
+    for side in range(2):
+        drawn.wait_for(stages.nth(side), "shapes.some(({ label }) => label === 'aten::mm')")
+    box = drawn.canvas(stages.nth(0)).bounding_box()
+    compared.page.mouse.move(box["x"] + 400, box["y"] + 30)
+    compared.page.mouse.down()
+    compared.page.mouse.move(box["x"] + 440, box["y"] + 30, steps=4)
+    compared.page.mouse.up()
+    for side in range(2):
+        # Single events come into view only if the page makes windows itself.
+        drawn.wait_for(stages.nth(side), "shapes.some(({ isAlone, width }) => isAlone && width > 20)")
+    body.get_by_label("Step", exact=True).select_option(label="step 1")
+    expect(body.locator(".mtprof-count")).not_to_contain_text("µs")
+    expect(compared.page.get_by_text("kernel is gone")).to_be_hidden()
+    assert compared.problems == []
 
 
 def test_without_scripts_the_static_panel_is_there(browser: Any, tmp_path: Path) -> None:

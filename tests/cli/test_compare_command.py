@@ -38,6 +38,15 @@ def test_the_tables_are_markdown(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "| op aten::add | 4 | 8 | called more often |" in out
 
 
+def test_the_comparison_is_written_as_a_page_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = _saved(tmp_path, "before", _run(1000)), _saved(tmp_path, "after", _run(1000, adds=2))
+
+    assert main(["compare", before, after, "-H", str(tmp_path / "page.html")]) == 0
+
+    assert "after.mtp against" in (tmp_path / "page.html").read_text()
+    assert "| op aten::add |" in capsys.readouterr().out
+
+
 def test_one_run_of_each_does_not_fail_for_its_time_alone(tmp_path: Path) -> None:
     before, after = _saved(tmp_path, "before", _run(1000)), _saved(tmp_path, "after", _run(1500))
 

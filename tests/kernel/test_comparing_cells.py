@@ -66,6 +66,15 @@ def test_two_profiles_are_compared_by_name(kernel: Kernel) -> None:
     assert {"text/html", "text/markdown"} < set(ran.of("execute_result")[0]["data"])
 
 
+def test_the_page_of_a_cell_has_the_comparison_too(kernel: Kernel, tmp_path: Path) -> None:
+    kernel.run(BEFORE)
+
+    kernel.run(AFTER.format(f"before -H {tmp_path / 'page.html'} -q"))
+
+    text = (tmp_path / "page.html").read_text()
+    assert all(f'data-mtprof="first-{tab}"' in text for tab in ("operators", "differences", "two_timelines"))
+
+
 def test_a_comparison_can_be_kept(kernel: Kernel) -> None:
     kernel.run(BEFORE)
 
@@ -86,5 +95,5 @@ def test_somebody_at_a_notebook_gets_the_panel(kernel: Kernel) -> None:
     ran = kernel.run("%mtcompare before before", allow_stdin=True)
 
     page, widget, _script = (content["data"] for content in ran.of("display_data"))
-    assert "mtprof-comparison" in page["text/html"]
+    assert "Changed, whatever the noise" in page["text/html"]
     assert "application/vnd.jupyter.widget-view+json" in widget

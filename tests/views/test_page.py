@@ -18,12 +18,16 @@ import pytest
 from synthetic import training_run
 from traces import event, make_trace
 
-from mtprof_nb import load
+from mtprof_nb import Comparison, compare, load
+from mtprof_nb.comparison.alternation import Alternated, Block
+from mtprof_nb.comparison.findings import of_functions
+from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.model.trace import Trace, empty_trace
 from mtprof_nb.results.loaded_recording import Recording
 from mtprof_nb.views.page import html_page
 from mtprof_nb.views.page.deltas import with_deltas
-from mtprof_nb.views.panel.tabs import TABS
+from mtprof_nb.views.panel.show_comparison import comparison_scene
+from mtprof_nb.views.panel.tabs import COMPARING, TABS, TabKind
 from mtprof_nb.views.scene import Scene
 
 ROOT = Path(__file__).parents[2]
@@ -190,27 +194,28 @@ QUESTIONS: list[dict[str, Any]] = [
 ]
 
 
-def answers_of(trace: Trace, questions: list[dict[str, Any]]) -> tuple[list[Any], list[Any]]:
+def answers_of(
+    scene: Scene, questions: list[dict[str, Any]], kinds: tuple[TabKind, ...] = TABS
+) -> tuple[list[Any], list[Any]]:
     """The answers of the page and of Python to all questions, of a recording whose events the page has all."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed")
-    scene = Scene(trace)
-    content = html_page._content(scene)
+    content = html_page._content(scene, kinds)
     given = {
-        "carried": {kind.name: content[f"carried-{kind.name}"] for kind in TABS},
+        "carried": {kind.name: content[f"carried-{kind.name}"] for kind in kinds},
         "rows": content["rows"],
         "questions": questions,
     }
     command = [node, "tests/web/page_answers.js"]
     ran = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, cwd=ROOT, check=True)
-    tabs = {kind.name: kind.make(scene) for kind in TABS}
+    tabs = {kind.name: kind.make(scene) for kind in kinds}
     return json.loads(ran.stdout), [json.loads(json.dumps(tabs[ask["tab"]].answer(ask))) for ask in questions]
 
 
 @pytest.fixture(scope="module")
 def answered() -> tuple[list[Any], list[Any]]:
-    return answers_of(with_modules(training_run(2_000)), QUESTIONS)
+    return answers_of(Scene(with_modules(training_run(2_000))), QUESTIONS)
 
 
 def with_modules(trace: Trace) -> Trace:
@@ -259,7 +264,7 @@ def questions_of_devices(trace: Trace) -> list[dict[str, Any]]:
 def test_the_page_answers_as_python_does_for_devices() -> None:
     trace = load(GPU_TRAINING).trace
     asked = questions_of_devices(trace)
-    for question, page, python in zip(asked, *answers_of(trace, asked), strict=True):
+    for question, page, python in zip(asked, *answers_of(Scene(trace), asked), strict=True):
         check_texts(page, python)
         if question.get("selected"):
             # In a block of many, the page knows of the longest alone whether it is selected.
@@ -268,3 +273,55 @@ def test_the_page_answers_as_python_does_for_devices() -> None:
             assert any(python)
 
         assert page == python, question
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    """Two training runs, of which the first has more steps."""
+    return compare(training_run(4_000), training_run(3_000), names=("before", "after"))
+
+
+def test_a_comparison_has_a_page_with_its_tabs(comparison: Comparison, tmp_path: Path) -> None:
+    comparison.export_html(tmp_path / "comparison.html")
+    text = (tmp_path / "comparison.html").read_text()
+    page = Elements(text)
+    parts = page.parts()
+
+    assert page.texts["title"] == ["after against before"]
+    assert [tab["name"] for tab in parts["state"]["tabs"]] == [kind.name for kind in COMPARING]
+    assert parts["first-differences"]["labels"] == ["before", "after"]
+    assert parts["rows"]["events"] == []
+    assert not any("style" in given for _, given in page.found), "the policy would forbid it"
+    assert "median step" in text[text.index("<noscript>") : text.index("</noscript>")]
+
+
+def test_a_page_against_another_recording_has_the_tabs_of_both(comparison: Comparison) -> None:
+    scene = Scene(comparison.traces[1][0], against=comparison.findings)
+    parts = Elements(html_page.page(scene)).parts()
+
+    assert [tab["name"] for tab in parts["state"]["tabs"]] == [kind.name for kind in (*TABS, *COMPARING)]
+    assert parts["state"]["strip"]["sentence"].startswith("after against before: cannot tell")
+    # Events of the first recording are none of the second, which has fewer.
+    assert len(comparison.traces[0][0]) > len(scene.trace) > parts["rows"]["events"]["deltas"][0] == 0
+
+
+def test_a_page_of_functions_that_were_not_recorded_has_their_times() -> None:
+    sides = Sides(Side("slow", ()), Side("fast", ()))
+    times = Alternated((2.0,) * 9, (1.0,) * 9, Block(1, 1), Block(1, 1), 9, 1.0, is_interrupted=True)
+    parts = Elements(html_page.comparison_page(of_functions(sides, times))).parts()
+
+    assert parts["first-differences"]["rows"]["label"] == ["median call"]
+    assert "empty" in parts["first-two_timelines"]
+
+
+def test_the_page_answers_as_python_does_for_two_timelines(comparison: Comparison) -> None:
+    scene = comparison_scene(comparison.findings)
+    asked = [
+        {"tab": "two_timelines", "ask": "window", "step": step, "begin_ns": begin, "end_ns": end, "pixels": 900}
+        for step in (0, 1, 2)
+        for begin, end in ((0, 6_000_000), (1_000_000, 2_000_000), (100_000, 140_000))
+    ]
+    for question, page, python in zip(asked, *answers_of(scene, asked, COMPARING), strict=True):
+        for one, other in zip(page["windows"], python["windows"], strict=True):
+            check_texts(one, other)
+            assert one == other, question

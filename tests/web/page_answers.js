@@ -8,10 +8,11 @@ import { withoutDeltas } from "#panel/page/page_model.js";
 import { PageRows } from "#panel/page/page_rows.js";
 import * as stacks from "#panel/page/stacks_answers.js";
 import * as timeline from "#panel/page/timeline_answers.js";
+import * as two_timelines from "#panel/page/two_timelines_answers.js";
 
-const modules = { operators, lines, timeline, stacks, memory };
+const modules = { operators, lines, timeline, stacks, memory, two_timelines };
 const { questions, rows, ...packed } = JSON.parse(await text(process.stdin));
 const carried = withoutDeltas(packed.carried);
-const known = new PageRows(withoutDeltas(rows), carried.operators.tables);
+const known = new PageRows(withoutDeltas(rows), carried.operators?.tables ?? {});
 const answers = questions.map((question) => modules[question.tab].answer(question, carried[question.tab], known));
 process.stdout.write(JSON.stringify(answers));

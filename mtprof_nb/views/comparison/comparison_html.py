@@ -38,7 +38,7 @@ def html(findings: Findings, limit: int | None = None) -> str:
         *(f"<div style='margin-top:8px'><b>{escaped(title)}</b>{drawn}</div>" for title, drawn in pictures(findings)),
         *(_versions(file) for file in side_by_side(findings.sides)),
     ]
-    return f"<div class='mtprof-comparison' style='{_PAGE}'>{''.join(parts)}</div>"
+    return f"<div style='{_PAGE}'>{''.join(parts)}</div>"
 
 
 def _table(table: Table) -> str:

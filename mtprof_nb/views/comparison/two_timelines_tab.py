@@ -18,6 +18,8 @@ from mtprof_nb.views.scene import Answer, Question, Tab
 #: The most steps that can be chosen.
 _MOST_STEPS = 200
 _FIRST_BARS = 400
+#: The most bars of each side that a page carries.
+_CARRIED_BARS = 50_000
 _NOTHING = "Nothing was recorded on one side, so there are no timelines to compare."
 
 
@@ -50,6 +52,11 @@ def _whole(trace: Trace) -> StepTime:
     return StepTime(0, begin, end - begin)
 
 
+def _finest(chart: Timeline) -> int:
+    """As many pixels as the recording has nanoseconds."""
+    return chart.whole_ns[1] - chart.whole_ns[0]
+
+
 def _median(steps: tuple[StepTime, ...]) -> StepTime:
     """The step whose length is nearest to the median."""
     middle = float(np.median([step.duration_ns for step in steps]))
@@ -66,7 +73,7 @@ class TwoTimelinesTab(Tab):
 
     def first(self) -> Answer:
         findings = self._scene.compared
-        if not findings.sides.all_runs or not all(len(run) for run in findings.sides.all_runs):
+        if not self._is_drawn:
             return {"empty": _NOTHING}
         pairs = step_pairs(findings.sides)
         codes = {int(code) for chart in self._charts for code in np.unique(chart.family)}
@@ -84,6 +91,25 @@ class TwoTimelinesTab(Tab):
         pair = step_pairs(self._scene.compared.sides)[int(question["step"])]
         pixels = min(max(int(question["pixels"]), 100), 4_000)
         return {"windows": self._windows(pair, int(question["begin_ns"]), int(question["end_ns"]), pixels)}
+
+    def carried(self) -> Answer:
+        """Both recordings at the finest level of detail that a page has, and where each step begins."""
+        if not self._is_drawn:
+            return {}
+        pairs = step_pairs(self._scene.compared.sides)
+        return {
+            side: {
+                "window": chart.window(*chart.whole_ns, _finest(chart), most=_CARRIED_BARS),
+                "start_ns": [getattr(pair, side).start_ns - chart.whole_ns[0] for pair in pairs],
+                "length_ns": [getattr(pair, side).duration_ns for pair in pairs],
+            }
+            for side, chart in zip("ab", self._charts, strict=True)
+        }
+
+    @property
+    def _is_drawn(self) -> bool:
+        runs = self._scene.compared.sides.all_runs
+        return bool(runs) and all(len(run) for run in runs)
 
     def _windows(self, pair: StepPair, begin: int, end: int, pixels: int, most: int = LIMIT) -> list[Answer]:
         """The window of each side; nothing is drawn after the end of its own step."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from os import PathLike
 from typing import Any
@@ -12,17 +12,21 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.comparison.findings import Findings
 from mtprof_nb.export.atomic import replacing
+from mtprof_nb.views.comparison import comparison_html
+from mtprof_nb.views.comparison.comparison_strip import comparison_strip
 from mtprof_nb.views.escaped_text import escaped
 from mtprof_nb.views.page.deltas import with_deltas
 from mtprof_nb.views.panel import bundle, wire
-from mtprof_nb.views.panel.tabs import tabs_of
+from mtprof_nb.views.panel.show_comparison import comparison_scene
+from mtprof_nb.views.panel.show_panel import bundle_of, full_strip
+from mtprof_nb.views.panel.tabs import COMPARING, TabKind, tabs_of
 from mtprof_nb.views.scene import Answer, Scene
 from mtprof_nb.views.selection import rows_of_events
-from mtprof_nb.views.static import static_page
-from mtprof_nb.views.strip import strip_of
+from mtprof_nb.views.strip import Strip
 
-_STYLE_ATTRIBUTE = re.compile(r' style="([^"]*)"')
+_STYLE_ATTRIBUTE = re.compile(r""" style=(["'])(.*?)\1""")
 # No script but the one with this hash, no style but those with these hashes, no request to anywhere.
 _PAGE = """\
 <!DOCTYPE html>
@@ -44,22 +48,30 @@ _PAGE = """\
 """
 
 
-def write(scene: Scene, path: str | PathLike[str]) -> None:
-    """Write the page of `scene` to `path`."""
-    text = page(scene)
+def write(text: str, path: str | PathLike[str]) -> None:
+    """Write a page to `path`."""
     with replacing(path) as file:
         file.write(text.encode("utf-8"))
 
 
 def page(scene: Scene) -> str:
-    """The page as text."""
-    kinds = tabs_of(scene)
-    strip = strip_of(scene.trace, scene.name, scene.status)
+    """The panel of a recording as a page, with the tabs of its comparison, if there is one."""
+    return _page(scene, tabs_of(scene), full_strip(scene), bundle_of(scene)["text/html"])
+
+
+def comparison_page(findings: Findings, limit: int | None = None) -> str:
+    """A comparison as a page; without scripts it has at most `limit` rows of each kind."""
+    scene = comparison_scene(findings, limit)
+    return _page(scene, COMPARING, comparison_strip(findings), comparison_html.html(findings, limit))
+
+
+def _page(scene: Scene, kinds: Iterable[TabKind], strip: Strip, without_scripts: str) -> str:
+    kinds = tuple(kinds)
     names = tuple(kind.name for kind in kinds)
     script = bundle.page_script(names)
-    style, (static, static_style) = bundle.style(names, of_page=True), _classed(static_page.html(scene))
+    style, (static, static_style) = bundle.style(names, of_page=True), _classed(without_scripts)
     state = {"tabs": [{"name": kind.name, "title": kind.title} for kind in kinds], "strip": strip.written()}
-    parts = {"state": state, **_content(scene)}
+    parts = {"state": state, **_content(scene, kinds)}
     return _PAGE.format(
         policy=_policy(script, style, static_style),
         title=escaped(strip.title),
@@ -71,12 +83,15 @@ def page(scene: Scene) -> str:
     )
 
 
-def _content(scene: Scene) -> dict[str, Answer]:
+def _content(scene: Scene, kinds: Iterable[TabKind]) -> dict[str, Answer]:
     """The initial content of each tab and what it carries, and the rows of all events in them."""
-    tabs = {kind.name: kind.make(scene) for kind in tabs_of(scene)}
+    tabs = {kind.name: kind.make(scene) for kind in kinds}
     first = {f"first-{name}": tab.first() for name, tab in tabs.items()}
     carried = {f"carried-{name}": tab.carried() for name, tab in tabs.items()}
-    events = np.unique(np.fromiter(_events([first, carried]), np.int64))
+    # Events of a comparison are of two recordings: none of them selects a row.
+    compared = {f"{part}-{kind.name}" for kind in COMPARING for part in ("first", "carried")}
+    own = [part for name, part in {**first, **carried}.items() if name not in compared]
+    events = np.unique(np.fromiter(_events(own), np.int64))
     carried["rows"] = _rows(scene, events[events >= 0])
     return {**first, **{name: with_deltas(part) for name, part in carried.items()}}
 
@@ -113,7 +128,7 @@ def _classed(html: str) -> tuple[str, str]:
     names: dict[str, str] = {}
 
     def named(found: re.Match[str]) -> str:
-        return f' class="{names.setdefault(found[1], f"static-{len(names)}")}"'
+        return f' class="{names.setdefault(found[2], f"static-{len(names)}")}"'
 
     classed = _STYLE_ATTRIBUTE.sub(named, html)
     return classed, "".join(f".{name}{{{style}}}" for style, name in names.items())

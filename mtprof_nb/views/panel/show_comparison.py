@@ -55,10 +55,15 @@ def panel(findings: Findings, limit: int | None = None) -> Panel:
     """The comparison as a widget. It renders also as HTML, Markdown and text."""
     from mtprof_nb.views.panel.widget import ComparingPanel
 
-    runs = findings.sides.b.runs
     return ComparingPanel(
-        Scene(runs[0] if runs else empty_trace(), limit=limit, against=findings),
+        comparison_scene(findings, limit),
         [kind.name for kind in COMPARING],
         comparison_strip(findings),
         comparison_bundle(findings, limit),
     )
+
+
+def comparison_scene(findings: Findings, limit: int | None = None) -> Scene:
+    """The scene of the tabs that compare."""
+    runs = findings.sides.b.runs
+    return Scene(runs[0] if runs else empty_trace(), limit=limit, against=findings)

@@ -110,7 +110,8 @@ def bundle_of(scene: Scene, charts: bool = True) -> dict[str, str]:
     return {mime: f"{text}\n\n{added[mime]}" for mime, text in found.items()}
 
 
-def _strip_of(scene: Scene) -> Strip:
+def full_strip(scene: Scene) -> Strip:
+    """The strip of a panel, with the verdict of its comparison, if there is one."""
     strip = strip_of(scene.trace, scene.name, scene.status)
     return strip if scene.against is None else with_verdict(strip, scene.against)
 
@@ -123,7 +124,7 @@ def _panel(scene: Scene, tabs: tuple[str, ...] | None = None) -> Panel:
     return kind(
         scene,
         tabs or [kind.name for kind in tabs_of(scene)],
-        None if table_alone else _strip_of(scene),
+        None if table_alone else full_strip(scene),
         bundle_of(scene, charts=not table_alone),
     )
 

@@ -67,12 +67,14 @@ export class PageModel {
   async #readRows() {
     /** @type {[CarriedRows, CarriedOperators]} */
     const [rows, { tables }] = await Promise.all([this.#part("rows"), this.#part("carried-operators")]);
-    return new PageRows(rows, tables);
+    return new PageRows(rows, tables ?? {});
   }
 
   /** @param {string} name @returns {Promise<never>} */
   #part(name) {
-    const known = this.#unpacked.get(name) ?? unpacked(bytes(this.#blocks[name])).then(withoutDeltas);
+    // A comparison has no operators.
+    const block = this.#blocks[name];
+    const known = this.#unpacked.get(name) ?? Promise.resolve(block ? unpacked(bytes(block)) : {}).then(withoutDeltas);
     this.#unpacked.set(name, known);
     return known;
   }

@@ -12,19 +12,22 @@ import { launchesOf, linkedTo } from "./page_launches.js";
  * @typedef {Extract<Question, { tab: "timeline" }>} Asked
  */
 
-const MOST_BLOCKS = 2000;
-const MOST_PHASES = 240;
-const MOST_GAPS = 600;
-const MOST_STEPS = 60;
-/** The most families that are drawn apart in a block of more than a few events. */
-const MOST_PARTS = 4;
+/** `parts`: the families that are drawn apart in a block of more than a few events. */
+const MOST = { blocks: 2000, phases: 240, gaps: 600, steps: 60, parts: 4 };
 const FEW_EVENTS = 8;
 /** Part of the visible window that is also drawn on either side, for panning. */
 const BEYOND = 0.25;
 const FACTS = /** @type {const} */ (["event", "name", "took_ns", "self_ns", "phase", "step", "op", "shape", "line"]);
 
-/** @type {WeakMap<CarriedTimeline, Merger>} */
+/** @type {WeakMap<TimelineWindow, Merger>} */
 const mergers = new WeakMap();
+
+/** Makes windows of a carried timeline, always the same object for one timeline. @param {TimelineWindow} carried */
+export function mergerOf(carried) {
+  const merger = mergers.get(carried) ?? new Merger(carried);
+  mergers.set(carried, merger);
+  return merger;
+}
 
 /**
  * @param {Asked} question
@@ -35,12 +38,24 @@ const mergers = new WeakMap();
 export function answer(question, carried, rows) {
   if (question.ask === "launches") return launchesOf(question.event, carried.launches);
   const { begin_ns, end_ns, pixels, selected } = question;
-  const merger = mergers.get(carried) ?? new Merger(carried);
-  mergers.set(carried, merger);
   const beyond = Math.round((end_ns - begin_ns) * BEYOND);
   const [begin, end] = [Math.max(begin_ns - beyond, 0), Math.min(end_ns + beyond, carried.drawn_ns[1])];
   const wider = Math.round((pixels * (end - begin)) / Math.max(end_ns - begin_ns, 1));
-  return merger.window(begin, end, wider, selected, rows);
+  return mergerOf(carried).window(begin, end, wider, selected && litBars(carried, selected, rows));
+}
+
+/**
+ * Tests whether a bar's longest event is selected, or linked to one that is.
+ * @param {CarriedTimeline} carried
+ * @param {Selected} selected
+ * @param {PageRows} rows
+ */
+function litBars({ bars, launches }, selected, rows) {
+  const chosen = rows.chosen(selected);
+  /** @param {number} one */
+  const isChosen = (one) => chosen.has(rows.rowOf(selected.grouping, one));
+  const linked = linkedTo(launches, isChosen);
+  return (/** @type {number} */ bar) => isChosen(bars.event[bar]) || linked.has(bars.event[bar]);
 }
 
 class Merger {
@@ -52,7 +67,7 @@ class Merger {
   #firstBar = [];
   #isMerged;
 
-  /** @param {CarriedTimeline} carried */
+  /** @param {TimelineWindow} carried */
   constructor(carried) {
     this.#carried = carried;
     this.#levels = new Levels(carried.blocks);
@@ -67,33 +82,22 @@ class Merger {
    * @param {number} begin
    * @param {number} end
    * @param {number} pixels
-   * @param {Selected | null} selected
-   * @param {PageRows} rows
+   * @param {((bar: number) => boolean) | null} [isLit] whether a bar is selected; none without a selection
    * @returns {TimelineWindow}
    */
-  window(begin, end, pixels, selected, rows) {
-    const { runs, merged_ns } = this.#levels.window(begin, end, pixels, MOST_BLOCKS);
+  window(begin, end, pixels, isLit = null) {
+    const { runs, merged_ns } = this.#levels.window(begin, end, pixels, MOST.blocks);
     return {
       drawn_ns: [begin, end],
       pixel_ns: Math.max(end - begin, 1) / pixels,
       merged_ns,
       ...(this.#isMerged ? { finest_ns: this.#carried.merged_ns } : {}),
-      ...this.#merged(runs, selected ? this.#lit(selected, rows) : null),
+      ...this.#merged(runs, isLit),
       texts: this.#carried.texts,
       phases: this.#phasesIn(begin, end, pixels),
       gaps: this.#gapsIn(begin, end, pixels),
       steps: this.#stepsIn(begin, end),
     };
-  }
-
-  /** Tests whether a bar's longest event is selected. @param {Selected} selected @param {PageRows} rows */
-  #lit(selected, rows) {
-    const chosen = rows.chosen(selected);
-    const { event } = this.#carried.bars;
-    /** @param {number} one */
-    const isChosen = (one) => chosen.has(rows.rowOf(selected.grouping, one));
-    const linked = linkedTo(this.#carried.launches, isChosen);
-    return (/** @type {number} */ bar) => isChosen(event[bar]) || linked.has(event[bar]);
   }
 
   /** @param {Run[]} runs @param {((bar: number) => boolean) | null} isLit */
@@ -141,7 +145,7 @@ class Merger {
     }
     const largest = [...parts.values()].sort((one, other) => other.time_ns - one.time_ns || one.family - other.family);
     const isFew = whole.count <= FEW_EVENTS;
-    const drawn = largest.slice(0, isFew ? 1 : MOST_PARTS).sort((one, other) => one.family - other.family);
+    const drawn = largest.slice(0, isFew ? 1 : MOST.parts).sort((one, other) => one.family - other.family);
     for (const part of drawn) {
       const { count, time_ns } = isFew ? whole : part;
       into.block.push(block);
@@ -155,7 +159,7 @@ class Merger {
   /** @param {number} begin @param {number} end @param {number} pixels */
   #phasesIn(begin, end, pixels) {
     const { lane, start_ns, length_ns, phase } = this.#carried.phases;
-    const { runs } = this.#phases.window(begin, end, Math.floor(pixels / 3), MOST_PHASES);
+    const { runs } = this.#phases.window(begin, end, Math.floor(pixels / 3), MOST.phases);
     return {
       lane: runs.map(([first]) => lane[first]),
       start_ns: runs.map(([first]) => start_ns[first]),
@@ -169,7 +173,7 @@ class Merger {
     const { lane, start_ns, length_ns, cause, count, time_ns } = this.#carried.gaps;
     /** @type {TimelineWindow["gaps"]} */
     const found = { lane: [], start_ns: [], length_ns: [], cause: [], count: [], time_ns: [] };
-    for (const [first, last] of this.#gaps.window(begin, end, pixels, MOST_GAPS).runs) {
+    for (const [first, last] of this.#gaps.window(begin, end, pixels, MOST.gaps).runs) {
       const length = start_ns[last - 1] + length_ns[last - 1] - start_ns[first];
       for (const [code, held] of byCause(cause, first, last)) {
         found.lane.push(lane[first]);
@@ -187,7 +191,7 @@ class Merger {
   #stepsIn(begin, end) {
     const { number, start_ns } = this.#carried.steps;
     const visible = number.map((_, at) => at).filter((at) => begin <= start_ns[at] && start_ns[at] < end);
-    const shown = visible.length > MOST_STEPS ? [] : visible;
+    const shown = visible.length > MOST.steps ? [] : visible;
     return { number: shown.map((at) => number[at]), start_ns: shown.map((at) => start_ns[at]) };
   }
 }

@@ -44,12 +44,26 @@ export interface CarriedLaunches extends Arrows {
   within: { event: number[]; parent: number[] };
 }
 
+/** `TwoTimelinesTab.carried`. */
+export interface CarriedTwoTimelines {
+  a: CarriedSide;
+  b: CarriedSide;
+}
+
+/** One recording, and the steps of it that can be chosen. */
+export interface CarriedSide {
+  window: TimelineWindow;
+  start_ns: number[];
+  length_ns: number[];
+}
+
 export interface Carried {
   operators: CarriedOperators;
   lines: CarriedLines;
   timeline: CarriedTimeline;
   stacks: CarriedStacks;
   memory: MemoryWindow;
+  two_timelines: CarriedTwoTimelines;
 }
 
 /** The rows that select events, for all events that are carried: `html_page._rows`. */
