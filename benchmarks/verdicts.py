@@ -92,7 +92,7 @@ class Amount:
 
 def measure(amount: Amount, is_beside: bool, into: Path) -> None:
     """Add comparisons and recordings to the results, one process a core; an interrupt leaves those that are done."""
-    cores = list(range(os.cpu_count() or 1))
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
     tasks, lock = amount.tasks(), Lock()
     total = len(tasks)
 
@@ -105,7 +105,7 @@ def measure(amount: Amount, is_beside: bool, into: Path) -> None:
             found = child.call(f"benchmarks.verdicts:{function}", *arguments, core)
             with lock:
                 _add(into, kind, [{**one, "is_beside": is_beside, "seconds": amount.seconds} for one in found])
-                print(f"{total - len(tasks)} of {total}", file=sys.stderr, flush=True)
+                print(f"{total - len(tasks)} of {total} begun", file=sys.stderr, flush=True)
 
     with neighbours(cores) if is_beside else nullcontext(), ThreadPoolExecutor(len(cores)) as pool:
         list(pool.map(work, cores))

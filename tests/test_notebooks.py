@@ -56,8 +56,13 @@ def test_a_note_that_only_a_busy_machine_gives_is_not_compared() -> None:
         assert compared(made(busy)) == compared(made(quiet))
 
 
-def test_there_are_seven_tutorials() -> None:
-    assert [path.stem[:2] for path in NOTEBOOKS] == ["01", "02", "03", "04", "05", "06", "07"]
+def test_every_tutorial_has_a_number_of_its_own_and_a_row_in_the_readme() -> None:
+    readme = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+    numbers = [path.stem[:2] for path in NOTEBOOKS]
+
+    assert numbers[:7] == ["01", "02", "03", "04", "05", "06", "07"]
+    assert len(set(numbers)) == len(numbers)
+    assert [path.name for path in NOTEBOOKS if f"(notebooks/{path.name})" not in readme] == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

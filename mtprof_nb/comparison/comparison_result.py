@@ -86,7 +86,7 @@ class Comparison:
         """Show the comparison below the cell, or in a terminal as text, with at most `limit` rows of each kind.
 
         In a notebook it is a panel: the verdict, the measured times, a table of differences, the changed lines of both
-        versions side by side, and two timelines under one axis. In marimo, the panel is returned.
+        versions side by side, and two timelines under one axis. The panel is returned, as from `show` of a profile.
         """
         from mtprof_nb.views.panel import show_comparison
 

@@ -46,24 +46,24 @@ def phase_differences(sides: Sides) -> list[Difference]:
 
 def op_differences(sides: Sides) -> list[Difference]:
     """Ops, the largest change of time first."""
-    with_bytes = sides.have(has_bytes)
-    return joined(sides, "op", *of_runs(sides, lambda run: _op_items(run, with_bytes, on_device=False)))
+    return joined(sides, "op", *of_runs(sides, lambda run: _op_items(sides, run, on_device=False)))
 
 
 def kernel_differences(sides: Sides) -> list[Difference]:
     """Kernels, copies, sets and collectives, the largest change of time first; empty if a run has no device."""
     if not sides.have(has_device_work):
         return []
-    return joined(sides, "kernel", *of_runs(sides, lambda run: _op_items(run, with_bytes=False, on_device=True)))
+    return joined(sides, "kernel", *of_runs(sides, lambda run: _op_items(sides, run, on_device=True)))
 
 
-def _op_items(run: Trace, with_bytes: bool, on_device: bool) -> Items:
-    table = rows(run, "op")
+def _op_items(sides: Sides, run: Trace, on_device: bool) -> Items:
+    table, parts = rows(run, "op"), _in_steps if sides.have(has_steps) else _calls
+    with_bytes = sides.have(has_bytes) and not on_device
     ns = table.value["self_device_ns" if on_device else "self_ns"].tolist()
     nbytes = table.value["allocated_bytes"].tolist() if with_bytes else [None] * len(table)
     calls = table.value["count"].tolist()
     return {
-        key: Item(table.label[at], _device(key), calls[at], ns[at], nbytes[at], parts=partial(_calls, run, at))
+        key: Item(table.label[at], _device(key), calls[at], ns[at], nbytes[at], parts=partial(parts, run, at))
         for at, key in enumerate(table.key)
         if (key[2] in DEVICE_WORK) == on_device
     }
@@ -76,10 +76,21 @@ def _device(key: tuple[Any, ...]) -> str:
 
 def _calls(run: Trace, row: int) -> Int64:
     """Nanoseconds of each call of a row."""
-    costs, is_of_row = op_costs(run), rows(run, "op").of_event == row
-    times = run.duration_ns if run.on_device[is_of_row].any() else costs.self_ns
-    calls: Int64 = times[is_of_row & costs.counted]
+    times, chosen = _times(run, row)
+    calls: Int64 = times[chosen]
     return calls
+
+
+def _in_steps(run: Trace, row: int) -> Int64:
+    """Nanoseconds of a row in each step that has any: fewer calls may take less together, and each of them more."""
+    times, chosen = _times(run, row)
+    return _by_step(run, times, chosen)
+
+
+def _times(run: Trace, row: int) -> tuple[Int64, Bool]:
+    """Times of events, and which events are calls of a row."""
+    costs, is_of_row = op_costs(run), rows(run, "op").of_event == row
+    return run.duration_ns if run.on_device[is_of_row].any() else costs.self_ns, is_of_row & costs.counted
 
 
 def _phase_items(run: Trace) -> Items:
@@ -93,10 +104,12 @@ def _phase_items(run: Trace) -> Items:
 
 def self_ns_by_step(run: Trace, chosen: Bool) -> Int64:
     """Self time of the chosen events in each step that has any; empty if no step was marked."""
-    if not has_steps(run):
-        return np.empty(0, np.int64)
+    return _by_step(run, op_costs(run).self_ns, chosen) if has_steps(run) else np.empty(0, np.int64)
+
+
+def _by_step(run: Trace, times: Int64, chosen: Bool) -> Int64:
     _, number = np.unique(run.step[chosen], return_inverse=True)
-    return sums(number.ravel(), op_costs(run).self_ns[chosen], int(number.max(initial=-1)) + 1)
+    return sums(number.ravel(), times[chosen], int(number.max(initial=-1)) + 1)
 
 
 def _steps(sides: Sides) -> tuple[Parts, Parts]:

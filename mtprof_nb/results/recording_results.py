@@ -210,7 +210,9 @@ class Results:
 
         `name` is its title, `sort` a column of the operators or one of torch's sort keys, `limit` the most rows of the
         table, `status` a line that says how the program ended. `show_all` adds Python frames and runtime calls.
-        Returns None; in marimo, which displays only the values of cells, the panel.
+        Returns the panel, a value that any front end displays; as the value of the same cell it is not displayed twice.
+        In marimo, which displays only the values of cells, it is returned and not displayed. Returns None for text, and
+        if a program executes the notebook.
         """
         from mtprof_nb.views.panel import show_panel
 

@@ -57,13 +57,13 @@ def test_the_verdict_stands_in_the_strip(page: Page) -> None:
     panel = page.panel()
 
     expect(panel.locator(".mtprof-title")).to_have_text("after against before")
-    expect(panel.locator(".mtprof-sentence")).to_have_text("cannot tell, 1.00 of the time")
+    expect(panel.locator(".mtprof-sentence")).to_have_text("cannot tell, 1.00 × the time")
     expect(panel.locator(".mtprof-figure-text").nth(1)).to_have_text("16 → 11")
 
 
 def test_the_table_sorts_folds_and_tells_why(page: Page) -> None:
     body = _open(page, "Differences")
-    assert _names(body)[:3] == ["median step", "wall time", "forward"]
+    assert _names(body)[:4] == ["median step", "wall time", "forward", "y = quick(x)"]
     assert "aten::tiny" not in _names(body)
 
     body.get_by_role("button", name="small ones").click()
@@ -122,7 +122,7 @@ def test_a_panel_against_another_profile_has_its_own_tabs_and_those_of_the_compa
     titles = panel.get_by_role("tab").all_inner_texts()
     assert {"Operators", "Lines", "Timeline"} < set(titles)
     assert titles[-3:] == ["Differences", "Changed lines", "Two timelines"]
-    expect(panel.locator(".mtprof-sentence")).to_have_text("after against before: cannot tell, 1.00 of the time.")
+    expect(panel.locator(".mtprof-sentence")).to_have_text("after against before: cannot tell, 1.00 × the time.")
     assert "aten::mm" in _names(_open(page, "Differences", 1))
 
 

@@ -172,4 +172,4 @@ def test_representation_and_show_are_the_text(capsys: pytest.CaptureFixture[str]
     found.show()
 
     assert capsys.readouterr().out == f"{found!r}\n"
-    assert repr(found).startswith("new against old: cannot tell, 0.83 of the time\n")
+    assert repr(found).startswith("new against old: cannot tell, 0.83 × the time\n")

@@ -12,7 +12,7 @@ from mtprof_nb.comparison.differences import (
     whole_difference,
 )
 from mtprof_nb.comparison.line_differences import line_differences
-from mtprof_nb.model.trace import Recorded
+from mtprof_nb.model.trace import Recorded, Trace
 
 
 def test_an_op_of_both_sides_has_calls_and_times_of_both() -> None:
@@ -263,3 +263,20 @@ def test_a_line_without_text_has_its_place_for_a_name() -> None:
 
 def test_without_lines_on_one_side_there_are_none() -> None:
     assert line_differences(sides(_cell(1, "y = x", (1, 10)), run(("aten::mm", 10)))) == []
+
+
+def test_an_op_that_is_called_less_often_is_judged_by_its_time_in_a_step() -> None:
+    """A hundred short calls in each step against one call that takes longer than any of them."""
+
+    def training(calls: int, length: int) -> Trace:
+        rows = [
+            event("aten::div", 10_000 * step + 50 * call, 10_000 * step + 50 * call + length, step=step)
+            for step in range(4)
+            for call in range(calls)
+        ]
+        return make_trace(rows, ended_ns=40_000)
+
+    (found,) = op_differences(sides(training(100, 40), training(1, 49)))
+
+    assert found.verdict is not None
+    assert found.verdict.answer == "faster"

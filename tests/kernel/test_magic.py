@@ -254,3 +254,14 @@ def test_a_profile_that_records_nothing_yet_has_a_value_too(kernel: Kernel) -> N
 
     assert ran.status == "ok"
     assert "Nothing was recorded" in ran.panels[0]["text/plain"]
+
+
+def test_show_returns_its_panel_which_is_displayed_once_a_cell(kernel: Kernel) -> None:
+    kernel.run(f"import mtprof_nb\nwith mtprof_nb.profile(name='mine') as prof:\n    {OPS}")
+    shown = kernel.run("prof.show()", allow_stdin=True)
+    kept = kernel.run("box = prof.show()", allow_stdin=True)
+    again = kernel.run("box", allow_stdin=True)
+
+    assert [len(ran.panels) for ran in (shown, kept, again)] == [1, 1, 1]
+    assert [ran.of("execute_result") for ran in (shown, kept, again)] == [[], [], []]
+    assert kernel.value("type(box).__name__") == "Panel"

@@ -167,7 +167,7 @@ def test_the_panel_of_a_comparison_has_its_own_tabs_and_strip(findings: Findings
 
     assert [tab["name"] for tab in made.tabs] == ["differences", "side_by_side", "two_timelines"]
     assert made.strip["title"] == "after against before"
-    assert made.strip["sentence"] == "cannot tell, 1.00 of the time"
+    assert made.strip["sentence"] == "cannot tell, 1.00 × the time"
     assert made.strip["figures"][0]["text"] == "1.00 µs → 1.00 µs"
 
 

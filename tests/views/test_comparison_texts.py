@@ -29,7 +29,7 @@ AFTER = _run(("aten::mm", 6_000_000), ("aten::add", 1_000_000))
 
 def test_the_text_has_the_verdict_first_then_the_certain_changes_then_the_times() -> None:
     assert text(_findings(BEFORE, AFTER)).splitlines() == [
-        "after against before: cannot tell, 0.64 of the time",
+        "after against before: cannot tell, 0.64 × the time",
         "One run each: below a factor of 10, noise between two recordings can be the reason.",
         "",
         "Changed, whatever the noise  before  after  Change",
@@ -76,7 +76,7 @@ def test_functions_say_how_they_were_measured() -> None:
     lines = text(_in_turns(20)).splitlines()
 
     assert lines[:3] == [
-        "g against f: faster, 0.50 of the time (0.50 to 0.50)",
+        "g against f: faster, 0.50 × the time (0.50 to 0.50)",
         "20 pairs of blocks in turns: 99 % interval 0.50 to 0.50.",
         "Measured unprofiled in 20 pairs of blocks, in random order, in 4.2 s "
         "(f: 10 calls a block, g: 20 calls a block). Wilcoxon signed-rank test: p < 0.0001.",
@@ -96,7 +96,7 @@ def test_an_interrupted_measurement_says_so() -> None:
 def test_markdown_has_a_table_of_each() -> None:
     lines = markdown(_findings(BEFORE, AFTER)).splitlines()
 
-    assert lines[0] == "**after against before: cannot tell, 0.64 of the time**"
+    assert lines[0] == "**after against before: cannot tell, 0.64 × the time**"
     assert "| op aten::add | 2 | 1 | called less often |" in lines
     assert "| op aten::mm | 9.00 ms | 6.00 ms | −3.00 ms | 0.67 | – | cannot tell |" in lines
 
@@ -117,7 +117,7 @@ def test_html_has_the_tables_and_no_scripts() -> None:
     page = html(_findings(BEFORE, AFTER))
 
     assert page.count("<table") == 2
-    assert "<b>after against before: cannot tell, 0.64 of the time</b>" in page
+    assert "<b>after against before: cannot tell, 0.64 × the time</b>" in page
 
 
 def test_numbers_are_short() -> None:

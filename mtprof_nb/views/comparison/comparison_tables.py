@@ -30,13 +30,13 @@ class Table:
 
 
 def headline(findings: Findings) -> str:
-    """The verdict in one line: `after against before: faster, 0.78 of the time`."""
+    """The verdict in one line: `after against before: faster, 0.78 × the time`."""
     a, b = labels(findings)
     return f"{b} against {a}: {verdict_sentence(findings)}"
 
 
 def verdict_sentence(findings: Findings) -> str:
-    """The verdict and the ratio: `faster, 0.78 of the time (0.75 to 0.81)`."""
+    """The verdict and the ratio: `faster, 0.78 × the time (0.75 to 0.81)`."""
     times = _times(findings.verdict)
     return f"{findings.verdict.answer}{f', {times}' if times else ''}"
 
@@ -60,7 +60,7 @@ def _times(verdict: Verdict) -> str:
     if verdict.ratio is None:
         return ""
     interval = f" ({verdict.low:.2f} to {verdict.high:.2f})" if verdict.low is not None else ""
-    return f"{ratio_text(verdict.ratio)} of the time{interval}"
+    return f"{ratio_text(verdict.ratio)} × the time{interval}"
 
 
 def ratio_text(ratio: float) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from mtprof_nb.comparison.findings import Findings
 from mtprof_nb.model.trace import empty_trace
 from mtprof_nb.views.comparison.comparison_html import comparison_bundle
 from mtprof_nb.views.comparison.comparison_strip import comparison_strip
-from mtprof_nb.views.frontend import is_marimo, is_unattended, running_shell
-from mtprof_nb.views.panel.show_panel import replace_earlier
+from mtprof_nb.views.frontend import is_unattended, running_shell
+from mtprof_nb.views.panel.show_panel import show_once
 from mtprof_nb.views.panel.tabs import COMPARING
 from mtprof_nb.views.scene import Scene
 
@@ -19,25 +18,8 @@ if TYPE_CHECKING:
 
 
 def show(findings: Findings, limit: int | None = None) -> Panel | None:
-    """Display the comparison: a notebook gets the widget, or the page without scripts, a terminal the text.
-
-    marimo displays nothing but the values of cells: there the panel is returned.
-    """
-    if is_marimo():
-        return panel(findings, limit)
-    shell, bundle = running_shell(), comparison_bundle(findings, limit)
-    if not hasattr(shell, "kernel"):
-        sys.stdout.write(f"{bundle['text/plain']}\n")
-        return None
-    from IPython.display import display
-
-    if is_unattended(shell):
-        display(bundle, raw=True)
-        return None
-    made = panel(findings, limit)
-    replace_earlier(shell, made)
-    display(made)
-    return None
+    """Display the comparison, and return its panel, as `show_panel.show` does for a recording."""
+    return show_once(lambda: comparison_bundle(findings, limit), lambda: panel(findings, limit))
 
 
 def show_value(findings: Findings) -> None:

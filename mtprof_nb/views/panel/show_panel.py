@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -35,26 +36,34 @@ def panel(trace: Trace, *, tabs: tuple[str, ...] | None = None, **options: Any) 
 def show(trace: Trace, **options: Any) -> Panel | None:
     """Display the panel once, with options of `scene_of`.
 
-    A notebook gets the widget, a notebook that a program executes the page without scripts, a terminal the text.
-    marimo displays nothing but the values of cells: there the panel is returned.
+    A notebook gets the widget, which is returned too, a notebook that a program executes the page without scripts, a
+    terminal the text. marimo displays nothing but the values of cells: there the panel is returned alone.
     """
     scene = scene_of(trace, **options)
+    shell = running_shell()
+    if hasattr(shell, "kernel") and not is_marimo():
+        _remember(shell, trace)
+    return show_once(lambda: bundle_of(scene), lambda: _panel(scene))
+
+
+def show_once(bundle: Callable[[], dict[str, str]], panel: Callable[[], Panel]) -> Panel | None:
+    """Display a panel, or where widgets do not run its bundle; the panel that is returned is not displayed again."""
     if is_marimo():
-        return _panel(scene)
+        return panel()
     shell = running_shell()
     if not hasattr(shell, "kernel"):
-        sys.stdout.write(bundle_of(scene)["text/plain"] + "\n")
+        sys.stdout.write(f"{bundle()['text/plain']}\n")
         return None
-    _remember(shell, trace)
     from IPython.display import display
 
     if is_unattended(shell):
-        display(bundle_of(scene), raw=True)
+        display(bundle(), raw=True)
         return None
-    made = _panel(scene)
+    made = panel()
     replace_earlier(shell, made)
     display(made)
-    return None
+    made.shown_in = run_of(shell)[1]
+    return made
 
 
 def show_value(trace: Trace) -> None:

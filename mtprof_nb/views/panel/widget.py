@@ -10,7 +10,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from mtprof_nb.views.frontend import is_unattended, running_shell
+from mtprof_nb.views.frontend import is_unattended, run_of, running_shell
 from mtprof_nb.views.panel import bundle as modules
 from mtprof_nb.views.panel import wire
 from mtprof_nb.views.panel.saved_panel import panel_page, saved_panel
@@ -38,6 +38,9 @@ class Panel(anywidget.AnyWidget):
     first = traitlets.Dict().tag(sync=True)
     #: The id of the page without scripts that is displayed beside this panel, which hides it.
     page = traitlets.Unicode().tag(sync=True)
+
+    #: The run of a cell in which `show` displayed the panel: as the value of that cell, it is not displayed again.
+    shown_in = ""
 
     def __init__(self, scene: Scene, tabs: Iterable[str], strip: Strip | None, static: Mapping[str, str]) -> None:
         kinds = [kind for kind in ALL_TABS if kind.name in set(tabs)]
@@ -69,6 +72,9 @@ class Panel(anywidget.AnyWidget):
         A notebook that is opened again without the state of its widgets then shows the page, or the saved panel.
         """
         shell = running_shell()
+        if self.shown_in and self.shown_in == run_of(shell)[1]:
+            self.shown_in = ""
+            return
         if not hasattr(shell, "kernel") or is_unattended(shell):
             raise NotImplementedError  # IPython then takes the mime bundle
         from IPython.display import display
@@ -86,6 +92,8 @@ class Panel(anywidget.AnyWidget):
         layout = self.layout
         super().close()
         layout.close()
+        # IPython keeps values of cells, and this one may be among them: its trace is freed nevertheless.
+        self._tabs = {}
 
     def __repr__(self) -> str:
         return self._static["text/plain"]

@@ -2,6 +2,7 @@
 
 import { button, choiceBy, h, legend } from "../dom.js";
 import { number } from "../format.js";
+import { plainName } from "../label.js";
 import { sorted } from "../tables/row_order.js";
 import { Table } from "../tables/table.js";
 import { Dots, SIDES } from "./dots.js";
@@ -32,6 +33,7 @@ class DifferencesView {
       label: "Differences",
       nameTitle: "Name",
       families: first.levels,
+      nameOf: (label, row) => (first.levels[first.rows.family[row]].title === "kernel" ? plainName(label) : label),
       onsort: () => this.#list(),
       onselect: (id, row) => this.#select(id, row),
     });

@@ -27,6 +27,7 @@ let tables = 0;
  * @property {string} label
  * @property {string} nameTitle
  * @property {Family[]} [families]
+ * @property {(label: string, row: number) => string} [nameOf] a name as it is shown; without it, kernels lose parameters
  * @property {() => void} onsort called after a click on a column's head has changed `sort`
  * @property {(id: number | null, row: number) => void} onselect with null and -1 where the selection is cleared
  */
@@ -190,10 +191,11 @@ export class Table {
   #row(position, room, font) {
     const row = this.#order[position];
     const { id, label, detail, family: families } = this.#rows;
+    const { nameOf = plainName } = this.options;
     const selected = id[row] === this.#selected;
     const family = this.options.families?.[families?.[row] ?? -1];
     const beside = detail[row] ? Math.min(textWidth(detail[row], font) + DETAIL_GAP, room * DETAIL_PART) : 0;
-    const fitted = room > 0 ? fittedMiddle(plainName(label[row]), room - beside, font) : label[row];
+    const fitted = room > 0 ? fittedMiddle(nameOf(label[row], row), room - beside, font) : label[row];
     const numbers = this.#columns.map((column) => this.#cell(column, row, family));
     return h(
       "div",
