@@ -47,7 +47,7 @@ class DifferencesTab(Tab):
             "points": measured_points(findings)._asdict(),
             "changes": [list(change_cells(change)) for change in changes],
             "more_changes": len(findings.changes) - len(changes),
-            "columns": _columns(a, b),
+            "columns": _columns(a, b, with_interval=any(row.verdict and row.verdict.low is not None for row in rows)),
             "rows": _written(rows),
             "more_rows": len(findings.differences) - len(rows),
             "levels": [{"title": title, "colour": colour, "ink": "#ffffff"} for title, colour in LEVELS.values()],
@@ -57,14 +57,15 @@ class DifferencesTab(Tab):
         raise KeyError(question["ask"])
 
 
-def _columns(a: str, b: str) -> list[Answer]:
+def _columns(a: str, b: str, with_interval: bool) -> list[Answer]:
+    interval = ("interval", "Interval", "text", "confidence interval of the ratio")
     columns = (
+        ("verdict", "Verdict", "words", "what can be said about the times; the reason shows on hover"),
         ("a_ns", a, "time", f"time of {a}"),
         ("b_ns", b, "time", f"time of {b}"),
         ("delta_ns", "Δ", "change", "difference of the times"),
         ("ratio", "Ratio", "ratio", f"time of {b} over that of {a}"),
-        ("interval", "Interval", "text", "confidence interval of the ratio"),
-        ("verdict", "Verdict", "words", "what can be said about the times; the reason shows on hover"),
+        *([interval] if with_interval else []),
         ("calls", "Calls", "text", "calls of an op or kernel, ops of a line"),
     )
     return [dict(zip(("key", "title", "unit", "meaning", "of"), (*column, ""), strict=True)) for column in columns]
