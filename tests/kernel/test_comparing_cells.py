@@ -95,5 +95,5 @@ def test_somebody_at_a_notebook_gets_the_panel(kernel: Kernel) -> None:
     ran = kernel.run("%mtcompare before before", allow_stdin=True)
 
     page, widget, _script = (content["data"] for content in ran.of("display_data"))
-    assert "Changed, whatever the noise" in page["text/html"]
+    assert "b against a: cannot tell" in page["text/html"]
     assert "application/vnd.jupyter.widget-view+json" in widget
