@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mtprof_nb.cell.flags import Flags
@@ -55,7 +56,7 @@ def _show(prof: profile | Recording, flags: Flags, ending: Ending, against: Any)
     show_panel.show(prof.trace, against=_difference(prof, flags, against), **_options(prof, flags, ending))
 
 
-def _write_page(path: str, prof: profile | Recording, flags: Flags, ending: Ending, against: Any) -> None:
+def _write_page(path: Path, prof: profile | Recording, flags: Flags, ending: Ending, against: Any) -> None:
     options = _options(prof, flags, ending)
     scene = show_panel.scene_of(prof.trace, against=_difference(prof, flags, against), **options)
     html_page.write(html_page.page(scene), path)
