@@ -43,6 +43,7 @@ ON_DEMAND = {
     ("results", "views.page"),
     ("comparison", "views.comparison"),
     ("results", "views.static"),
+    ("comparison", "views.page"),
     ("comparison", "views.panel"),
 }
 HEAVY = ("ipyparallel", "torch", "IPython", "ipywidgets", "anywidget", "plotly", "pandas")
