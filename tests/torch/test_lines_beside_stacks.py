@@ -32,7 +32,7 @@ def test_with_stacks_a_function_of_an_earlier_cell_shows_its_own_lines(shell: Sh
     )
     trace = profile_cell(shell, "x = torch.ones(5, requires_grad=True)\ntrain(Net(), x)", "--with-stack")
     by_op = lines_by_op(trace)
-    lines = Lines(replace(trace, outside=None))
+    lines = Lines(replace(trace, outside=None, samples=None))
     (cell,) = (file for file, text in trace.sources.items() if text.startswith("%%mtprofile"))
     rows = {(row.file == cell, row.line): row for row in lines if row.file.startswith("<")}
 
