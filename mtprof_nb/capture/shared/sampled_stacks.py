@@ -10,11 +10,14 @@ import numpy as np
 
 from mtprof_nb.capture.hook import EventTimes
 from mtprof_nb.capture.shared.thread_names import name_of_native_thread, running_threads
+from mtprof_nb.model.source_files import is_user_file
 from mtprof_nb.model.stack_tree import grown
 from mtprof_nb.model.trace import Bool, Columns, Int32, Int64, Samples, StackTree, Trace, Track
 
 #: How far apart samples are, on average. On the path of an op they cost nothing; of Python code, less than one percent.
 PERIOD_NS = 2_000_000
+#: A thread that slept in a larger share of its samples did hardly anything.
+_MOSTLY = 0.8
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class SampledStacks:
 
 def with_samples(trace: Trace, sampled: SampledStacks, event_times: EventTimes) -> Trace:
     """`trace` with these samples, and with the threads and stacks that they add."""
-    kept = sampled.take(_is_of_program(sampled) & ~_slept_throughout(sampled))
+    kept = sampled.take(_is_of_program(sampled) & ~_of_idle_threads(sampled))
     made: Columns = {"stacks": kept.tree}
     stack = kept.stack
     if trace.stacks is not None:
@@ -59,16 +62,31 @@ def _is_of_program(sampled: SampledStacks) -> Bool:
     return found
 
 
-def _slept_throughout(sampled: SampledStacks) -> Bool:
-    """The samples of threads that were there from the first sample to the last, and were asleep in all of them."""
+def _of_idle_threads(sampled: SampledStacks) -> Bool:
+    """The samples of threads other than the main one that did nothing for the user.
+
+    Those were there from the first sample to the last and slept, or they ran no code of the user and hardly any other:
+    libraries have threads that pass on what processes send to each other.
+    """
     found = np.zeros(len(sampled.thread), np.bool_)
+    of_user = np.append(_stacks_of_user(sampled.tree), False)
     for native_id in np.unique(sampled.thread).tolist():
         own = sampled.thread == native_id
-        is_main = native_id == threading.main_thread().native_id
+        asleep = sampled.is_waiting[own]
         was_there = sampled.asked_ns[own][[0, -1]] == sampled.asked_ns[[0, -1]]
-        if not is_main and was_there.all() and sampled.is_waiting[own].all():
+        is_service = not of_user[sampled.stack[own]].any() and asleep.mean() > _MOSTLY
+        if native_id != threading.main_thread().native_id and (is_service or (was_there.all() and asleep.all())):
             found |= own
     return found
+
+
+def _stacks_of_user(tree: StackTree) -> Bool:
+    """For each stack whether a frame of it is of a file of the user."""
+    found: list[bool] = []
+    is_user = [is_user_file(frame.file) for frame in tree.frames]
+    for frame, parent in zip(tree.frame.tolist(), tree.parent.tolist(), strict=True):
+        found.append(is_user[frame] or (parent >= 0 and found[parent]))
+    return np.array(found, np.bool_)
 
 
 def _tracks(trace: Trace, sampled: SampledStacks) -> tuple[Int32, tuple[Track, ...]]:

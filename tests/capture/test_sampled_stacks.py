@@ -1,0 +1,52 @@
+"""Samples become part of a trace: which threads are kept, on hand-made samples."""
+
+import threading
+
+import numpy as np
+
+from mtprof_nb.capture.shared.sampled_stacks import SampledStacks, with_samples
+from mtprof_nb.model.trace import Frame, StackInterner, Trace, empty_trace
+
+MAIN = threading.main_thread().native_id
+MINE, LIBRARY = Frame("train.py", 1, "train"), Frame("/usr/lib/python3.11/multiprocessing/queues.py", 2, "_feed")
+
+
+def with_threads(*rows: tuple[int, int, Frame, bool]) -> Trace:
+    """A trace with samples: moment, native id, frame, and whether the thread was asleep."""
+    interner = StackInterner()
+    nodes = [interner.stack([frame]) for _, _, frame, _ in rows]
+    moments, threads, _, asleep = zip(*rows, strict=True)
+    sampled = SampledStacks(
+        asked_ns=np.array(moments),
+        taken_ns=np.array(moments),
+        thread=np.array(threads),
+        stack=np.array(nodes, np.int32),
+        is_waiting=np.array(asleep),
+        is_of_user=np.ones(len(rows), np.bool_),
+        tree=interner.tree(),
+    )
+    return with_samples(empty_trace(), sampled, lambda moments: np.asarray(moments, np.int64))
+
+
+def threads_of(trace: Trace) -> set[int]:
+    return {track.native_id for track in trace.tracks}
+
+
+def test_a_thread_of_a_library_that_waits_is_left_out_and_one_that_computes_is_kept() -> None:
+    waits = [(at, MAIN + 1, LIBRARY, at != 5) for at in range(2, 12)]
+    computes = [(at, MAIN + 2, LIBRARY, at % 2 == 0) for at in range(2, 12)]
+    main = [(at, MAIN, LIBRARY, True) for at in range(14)]
+
+    trace = with_threads(*sorted(main + waits + computes))
+
+    assert threads_of(trace) == {MAIN, MAIN + 2}
+
+
+def test_a_thread_of_the_user_that_waits_is_kept_unless_it_was_there_all_the_time() -> None:
+    started = [(at, MAIN + 1, MINE, True) for at in range(2, 12)]
+    asleep = [(at, MAIN + 2, MINE, True) for at in range(14)]
+    main = [(at, MAIN, MINE, False) for at in range(14)]
+
+    trace = with_threads(*sorted(main + started + asleep))
+
+    assert threads_of(trace) == {MAIN, MAIN + 1}
