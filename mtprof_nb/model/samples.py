@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 
-from mtprof_nb.model.schema import TIMES, Bool, Int32, Int64, PointsInto, Record, concatenated
+from mtprof_nb.model.schema import TIMES, Absent, Bool, Int32, Int64, PointsInto, Record, concatenated
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +25,8 @@ class Samples(Record):
     stack: Annotated[Int32, PointsInto("stacks")]
     #: Whether the thread was asleep: in `time.sleep`, for a lock, for input or for the GIL.
     is_waiting: Bool
+    #: How long the thread had not been asleep, when the stack was read: from some moment of its own on, -1 if unknown.
+    awake_ns: Annotated[Int64 | None, Absent(-1), TIMES] = None
 
     def __len__(self) -> int:
         return len(self.time_ns)

@@ -252,6 +252,56 @@ def test_stacks_without_samples_have_no_metric_of_python_time() -> None:
     assert "python" not in available_metrics(make_trace([event("aten::mm", 0, 1, stack=[tuple(MAIN)])]))
 
 
+def awake(trace: Trace, *awake_ns: int) -> Trace:
+    """`trace` whose samples tell for how long their thread had been awake."""
+    assert trace.samples is not None
+    return replace(trace, samples=replace(trace.samples, awake_ns=np.array(awake_ns)))
+
+
+def test_time_awake_tells_when_a_thread_fell_asleep_and_woke() -> None:
+    samples = [(100, [MAIN, TRAIN]), (500, [MAIN, LOAD], True), (900, [MAIN, TRAIN])]
+
+    rows = by_name(awake(sampled(of_ops(), samples), 0, 50, 350))
+
+    # Asleep from 150 on, for 350; then for 100, and awake for 300.
+    assert (rows["train"].python_ns, rows["train"].waiting_ns) == (100 + 50 + 300 + 100, 0)
+    assert (rows["load"].python_ns, rows["load"].waiting_ns) == (0, 350 + 100)
+
+
+def test_ops_are_no_part_of_the_time_that_python_was_awake() -> None:
+    samples = [(100, [MAIN, TRAIN]), (900, [MAIN, LOAD], True)]
+
+    rows = by_name(awake(sampled(of_ops((200, 300)), samples), 0, 150))
+
+    assert (rows["train"].python_ns, rows["load"].waiting_ns) == (100 + 50, 650 + 100)
+
+
+def test_a_short_sleep_between_two_samples_is_waiting() -> None:
+    rows = by_name(awake(sampled(of_ops(), [(100, [MAIN, TRAIN]), (900, [MAIN, LOAD])]), 0, 600))
+
+    assert (rows["train"].python_ns, rows["train"].waiting_ns) == (100 + 300, 100)
+    assert (rows["load"].python_ns, rows["load"].waiting_ns) == (300 + 100, 100)
+
+
+def test_code_that_no_sample_saw_between_two_sleeps_belongs_to_what_called_both() -> None:
+    samples = [(0, [MAIN, LOAD], True), (4_000_000, [MAIN, LOAD], True), (8_000_000, [MAIN, LOAD, TRAIN], True)]
+
+    rows = by_name(awake(sampled(of_ops(ended=8_000_000), samples), 0, 3_000_000, 5_000_000))
+
+    assert (rows["<module>"].python_ns, rows["<module>"].waiting_ns) == (3_000_000 + 2_000_000, 0)
+    assert (rows["load"].waiting_ns, rows["load"].python_ns) == (1_000_000 + 1_000_000, 0)
+    assert rows["train"].waiting_ns == 1_000_000
+    assert sum(row.own_ns for row in rows.values()) == 8_000_000
+
+
+def test_where_time_awake_is_not_known_or_ops_take_much_of_it_samples_share_alike() -> None:
+    samples = [(100, [MAIN, TRAIN]), (500, [MAIN, LOAD], True), (900, [MAIN, TRAIN])]
+
+    rows = by_name(awake(sampled(of_ops((510, 810)), samples), 0, -1, 350))
+
+    assert (rows["train"].python_ns, rows["load"].waiting_ns) == (300 + 190, 200 + 10)
+
+
 def test_collapsed_stacks_have_time_in_ops_in_python_and_in_waiting(tmp_path: Path) -> None:
     trace = sampled(
         of_ops((2_000, 6_000), ended=20_000),

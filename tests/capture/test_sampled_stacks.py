@@ -22,6 +22,7 @@ def with_threads(*rows: tuple[int, int, Frame, bool]) -> Trace:
         thread=np.array(threads),
         stack=np.array(nodes, np.int32),
         is_waiting=np.array(asleep),
+        awake_ns=np.full(len(rows), -1),
         is_of_user=np.ones(len(rows), np.bool_),
         tree=interner.tree(),
     )

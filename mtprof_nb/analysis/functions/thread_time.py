@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
+from mtprof_nb.analysis.functions.awake_time import split_time
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.intervals import by_thread, covered, covered_until, merged
@@ -56,9 +57,9 @@ def stack_time(trace: Trace) -> StackTime | None:
         return None
     parts = [_recorded_ops(trace)] if trace.stack is not None else []
     for thread in _threads(trace, trace.samples):
-        parts.append(_divided(trace, thread, in_ops=False))
+        parts.append(_rest_divided(trace, thread))
         if trace.stack is None:
-            parts.append(_divided(trace, thread, in_ops=True))
+            parts.append(_ops_divided(thread))
     if not parts:
         return _rows([], [], [], [], [], [], is_estimate=True)
     runs = np.cumsum([0, *(len(part) for part in parts)])  # a part has at most as many runs as rows
@@ -110,25 +111,63 @@ def _lifetime(trace: Trace, samples: Samples, own: Samples) -> tuple[int, int]:
     return began_ns, ended_ns
 
 
-def _divided(trace: Trace, thread: _Thread, *, in_ops: bool) -> StackTime:
-    """The time of `thread` in ops, or outside, divided among the samples that were taken there."""
-    is_inside = covered(thread.starts, thread.ends, thread.samples.time_ns)
-    chosen = thread.samples.take(is_inside == in_ops)
-    bounds = _bounds(thread, chosen)
-    inside = np.diff(covered_until(thread.starts, thread.ends, bounds))
-    time_ns = inside if in_ops else np.maximum(np.diff(_recorded_until(trace, bounds)) - inside, 0)
+def _ops_divided(thread: _Thread) -> StackTime:
+    """The time of `thread` in ops, divided among the samples that were taken there."""
+    chosen = thread.samples.take(covered(thread.starts, thread.ends, thread.samples.time_ns))
+    ops_ns = np.diff(covered_until(thread.starts, thread.ends, _bounds(thread, chosen)))
     stack = chosen.stack if len(chosen) else np.array([-1], np.int32)
-    waits = chosen.is_waiting & (not in_ops) if len(chosen) else np.zeros(1, np.bool_)
-    nothing = np.zeros(len(time_ns), np.int64)
+    nothing = np.zeros(len(ops_ns), np.int64)
+    return _rows(stack, np.full(len(stack), thread.track), ops_ns, nothing, nothing, _runs(stack), is_estimate=True)
+
+
+def _rest_divided(trace: Trace, thread: _Thread) -> StackTime:
+    """The time of `thread` outside ops, divided among the samples that were taken there."""
+    chosen = thread.samples.take(~covered(thread.starts, thread.ends, thread.samples.time_ns))
+    middle = _bounds(thread, chosen)
+    edges = np.clip(np.concatenate([middle[:1], chosen.taken_ns, middle[-1:]]), middle[0], middle[-1])
+
+    def outside(begin: Int64, end: Int64) -> Int64:
+        recorded: Int64 = _recorded_until(trace, end) - _recorded_until(trace, begin) - in_ops(begin, end)
+        return np.maximum(recorded, 0)
+
+    def in_ops(begin: Int64, end: Int64) -> Int64:
+        return covered_until(thread.starts, thread.ends, end) - covered_until(thread.starts, thread.ends, begin)
+
+    outside_ns = outside(edges[:-1], edges[1:])
+    if not len(chosen):
+        return _rows([-1], [thread.track], [0], outside_ns, [0], [0], is_estimate=True)
+    before_middle = np.minimum(outside(edges[1:-2], np.maximum(middle[1:-1], edges[1:-2])), outside_ns[1:-1])
+    split = split_time(chosen, outside_ns, before_middle, in_ops(edges[1:-2], edges[2:-1]))
+    unseen = np.flatnonzero(split.unseen_ns)
+    stack = np.append(chosen.stack, _callers_of_both(trace, chosen.stack[unseen], chosen.stack[unseen + 1]))
+    runs = _runs(chosen.stack)
+    nothing = np.zeros(len(unseen), np.int64)
     return _rows(
         stack,
-        np.full(len(time_ns), thread.track),
-        time_ns if in_ops else nothing,
-        nothing if in_ops else np.where(waits, 0, time_ns),
-        np.where(waits, time_ns, 0),
-        np.cumsum(np.diff(stack, prepend=stack[:1]) != 0),
+        np.full(len(stack), thread.track),
+        np.zeros(len(stack), np.int64),
+        np.append(split.python_ns, split.unseen_ns[unseen]),
+        np.append(split.waiting_ns, nothing),
+        np.append(runs, runs[-1] + 1 + np.arange(len(unseen))),
         is_estimate=True,
     )
+
+
+def _runs(stack: Int32) -> Int64:
+    found: Int64 = np.cumsum(np.diff(stack, prepend=stack[:1]) != 0)
+    return found
+
+
+def _callers_of_both(trace: Trace, one: Int32, other: Int32) -> Int32:
+    """For each pair of stacks the innermost that called both functions; -1 for none."""
+    parents = [] if trace.stacks is None else trace.stacks.parent.tolist()
+    found: list[int] = []
+    for first, second in zip(one.tolist(), other.tolist(), strict=True):
+        while first != second:  # callers have lower numbers
+            first, second = (parents[first], second) if first > second else (first, parents[second])
+        is_same = first >= 0 and first in (one[len(found)], other[len(found)])
+        found.append(parents[first] if is_same else first)
+    return np.array(found, np.int32)
 
 
 def _bounds(thread: _Thread, chosen: Samples) -> Int64:

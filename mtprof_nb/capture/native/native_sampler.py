@@ -15,7 +15,7 @@ from mtprof_nb.capture.shared.sampled_stacks import PERIOD_NS, SampledStacks
 from mtprof_nb.model.trace import Bool, Columns
 
 _TYPES: dict[str, npt.DTypeLike] = {
-    **dict.fromkeys(("asked", "taken", "thread"), np.int64),
+    **dict.fromkeys(("asked", "taken", "thread", "awake"), np.int64),
     "node": np.int32,
     "is_waiting": np.bool_,
     **NODE_TYPES,
@@ -58,6 +58,7 @@ def _read(raw: dict[str, Any]) -> SampledStacks:
         thread=columns["thread"],
         stack=stack[columns["node"]],
         is_waiting=columns["is_waiting"],
+        awake_ns=columns["awake"],
         is_of_user=_of_user(columns, parents)[columns["node"]],
         tree=tree,
     )

@@ -7,6 +7,7 @@ import random
 import sys
 import threading
 import time
+from pathlib import Path
 from types import CodeType
 
 import numpy as np
@@ -35,7 +36,7 @@ class PythonSampler:
         self._process = os.getpid()
         #: The interval before, and the one that was set.
         self._intervals: tuple[float, float] | None = None
-        #: For each sample: when it was due, when it was taken, native id, stack, and processor time of the thread.
+        #: For each sample: when it was due, when it was taken, native id, stack, and for how long the thread was awake.
         self._rows: list[tuple[int, int, int, StackEntry, int]] = []
 
     def start(self, outermost: CodeType | None) -> None:  # noqa: ARG002 - stacks end at the code that runs a cell anyway
@@ -80,40 +81,43 @@ class PythonSampler:
             native_id = native_ids.get(ident)
             if ident != own and native_id is not None:
                 stack = self._stacks.capture(frame)
-                self._rows.append((due_ns, taken_ns, native_id, stack, _processor_ns(native_id)))
+                self._rows.append((due_ns, taken_ns, native_id, stack, _awake_ns(native_id)))
 
     def _read(self) -> SampledStacks:
-        asked, taken, thread, entries, processor = zip(*self._rows, strict=True) if self._rows else ((),) * 5
+        asked, taken, thread, entries, awake = zip(*self._rows, strict=True) if self._rows else ((),) * 5
         interner = StackInterner()
         position, once = distinct(entries)
         nodes = np.array([interner.stack(frames_of(entry)) for entry in once], np.int32)
         of_user = np.array([is_of_user_thread(entry) for entry in once], np.bool_)
-        threads, times = np.array(thread, np.int64), np.array(taken, np.int64)
+        threads, times, awake_ns = (np.array(column, np.int64) for column in (thread, taken, awake))
         return SampledStacks(
             asked_ns=np.array(asked, np.int64),
             taken_ns=times,
             thread=threads,
             stack=nodes[position],
-            is_waiting=_waited(threads, times, np.array(processor, np.int64)),
+            is_waiting=_waited(threads, times, awake_ns),
+            awake_ns=awake_ns,
             is_of_user=of_user[position],
             tree=interner.tree(),
         )
 
 
-def _waited(thread: np.ndarray, taken_ns: np.ndarray, processor_ns: np.ndarray) -> np.ndarray:
-    """Which samples are of threads that hardly computed since the sample before."""
+def _waited(thread: np.ndarray, taken_ns: np.ndarray, awake_ns: np.ndarray) -> np.ndarray:
+    """Which samples are of threads that hardly ran since the sample before."""
     found = np.zeros(len(thread), np.bool_)
     for native_id in np.unique(thread):
-        own = np.flatnonzero((thread == native_id) & (processor_ns >= 0))
-        found[own[1:]] = np.diff(processor_ns[own]) < _LEAST_BUSY * np.diff(taken_ns[own])
+        own = np.flatnonzero((thread == native_id) & (awake_ns >= 0))
+        found[own[1:]] = np.diff(awake_ns[own]) < _LEAST_BUSY * np.diff(taken_ns[own])
     return found
 
 
-def _processor_ns(native_id: int) -> int:
-    """The processor time of a thread of this process, -1 where the system does not tell."""
+def _awake_ns(native_id: int) -> int:
+    """For how long a thread of this process ran or waited for a processor, -1 where the system does not tell."""
     if not sys.platform.startswith("linux"):
         return -1
     try:
-        return time.clock_gettime_ns(~native_id << 3 | 6)  # Linux's number of the clock of a thread
-    except OSError:  # it has ended
+        ran_ns = time.clock_gettime_ns(~native_id << 3 | 6)  # Linux's number of the clock of a thread
+        waited = Path(f"/proc/self/task/{native_id}/schedstat").read_bytes().split()[1]
+    except (OSError, IndexError):  # it has ended, or the system has no such file
         return -1
+    return ran_ns + int(waited)

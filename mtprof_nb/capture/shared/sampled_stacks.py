@@ -31,6 +31,8 @@ class SampledStacks:
     #: A node of `tree`, or -1.
     stack: Int32
     is_waiting: Bool
+    #: How long the thread had not been asleep, from some moment of its own on; -1 if unknown.
+    awake_ns: Int64
     #: False for stacks of the profiler's and a notebook's own threads, which run no code of the user.
     is_of_user: Bool
     tree: StackTree
@@ -38,7 +40,7 @@ class SampledStacks:
 
     def take(self, chosen: Bool) -> SampledStacks:
         """The samples for which `chosen` is true."""
-        names = ("asked_ns", "taken_ns", "thread", "stack", "is_waiting", "is_of_user")
+        names = ("asked_ns", "taken_ns", "thread", "stack", "is_waiting", "awake_ns", "is_of_user")
         return replace(self, **{name: getattr(self, name)[chosen] for name in names})
 
 
@@ -51,7 +53,8 @@ def with_samples(trace: Trace, sampled: SampledStacks, event_times: EventTimes) 
         made["stacks"], moved = grown(trace.stacks, kept.tree)
         stack = np.append(moved, np.int32(-1))[stack]
     track, made["tracks"] = _tracks(trace, kept)
-    made["samples"] = Samples(event_times(kept.asked_ns), event_times(kept.taken_ns), track, stack, kept.is_waiting)
+    times = event_times(kept.asked_ns), event_times(kept.taken_ns)
+    made["samples"] = Samples(*times, track, stack, kept.is_waiting, kept.awake_ns)
     return replace(trace, **made)
 
 

@@ -11,6 +11,8 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
+#include <ctime>
 #include <random>
 #include <thread>
 #include <unordered_map>
@@ -39,14 +41,17 @@ struct SampledThread {
   int64_t asked;
   int64_t taken;
   int64_t native_id;
+  int64_t awake;
   int32_t node;
   int8_t is_waiting;
 };
 
-// Whether threads are asleep, as the system tells it; on others than Linux none is. Files stay open: that is faster.
-class ThreadStates {
+// A file in which the system tells of each thread. Files stay open: that is faster.
+class ThreadFiles {
  public:
-  ~ThreadStates() {
+  explicit ThreadFiles(const char* name) : name_(name) {}
+
+  ~ThreadFiles() {
     for (const auto& [native_id, file] : files_) {
       if (file >= 0) {
         close(file);
@@ -54,6 +59,41 @@ class ThreadStates {
     }
   }
 
+  // Empty where the system has no such file, and on others than Linux.
+  std::string read([[maybe_unused]] int64_t native_id) {
+#ifdef __linux__
+    char text[256];
+    const int file = file_of(native_id);
+    const ssize_t count = file < 0 ? -1 : pread(file, text, sizeof(text), 0);
+    if (count > 0) {
+      return std::string(text, static_cast<size_t>(count));
+    }
+#endif
+    return std::string();
+  }
+
+ private:
+  static constexpr size_t kMostFiles = 128;
+
+  int file_of(int64_t native_id) {
+    auto found = files_.find(native_id);
+    if (found == files_.end()) {
+      if (files_.size() >= kMostFiles) {
+        return -1;
+      }
+      const std::string path = "/proc/self/task/" + std::to_string(native_id) + "/" + name_;
+      found = files_.emplace(native_id, open(path.c_str(), O_RDONLY | O_CLOEXEC)).first;
+    }
+    return found->second;
+  }
+
+  const char* const name_;
+  std::unordered_map<int64_t, int> files_;
+};
+
+// Whether threads are asleep; where the system does not tell, none is.
+class ThreadStates {
+ public:
   void read(const std::vector<int64_t>& native_ids) {
     asleep_.clear();
     for (const int64_t native_id : native_ids) {
@@ -67,37 +107,41 @@ class ThreadStates {
     return asleep_.count(native_id) > 0;
   }
 
-  bool is_asleep([[maybe_unused]] int64_t native_id) {
-#ifdef __linux__
-    char text[256];
-    const int file = file_of(native_id);
-    const ssize_t count = file < 0 ? -1 : pread(file, text, sizeof(text) - 1, 0);
-    if (count > 0) {
-      const std::string read(text, static_cast<size_t>(count));
-      const size_t name_ends = read.rfind(") ");  // the name of a thread may hold any character
-      return name_ends != std::string::npos && name_ends + 2 < read.size() && read[name_ends + 2] != 'R';
-    }
-#endif
-    return false;
+  bool is_asleep(int64_t native_id) {
+    const std::string read = files_.read(native_id);
+    const size_t name_ends = read.rfind(") ");  // the name of a thread may hold any character
+    return name_ends != std::string::npos && name_ends + 2 < read.size() && read[name_ends + 2] != 'R';
   }
 
  private:
-  static constexpr size_t kMostFiles = 128;
+  ThreadFiles files_{"stat"};
+  std::unordered_set<int64_t> asleep_;
+};
 
-  int file_of(int64_t native_id) {
-    auto found = files_.find(native_id);
-    if (found == files_.end()) {
-      if (files_.size() >= kMostFiles) {
-        return -1;
-      }
-      const std::string path = "/proc/self/task/" + std::to_string(native_id) + "/stat";
-      found = files_.emplace(native_id, open(path.c_str(), O_RDONLY | O_CLOEXEC)).first;
+// For how long threads have not been asleep: they ran, or waited for a processor.
+class AwakeTimes {
+ public:
+  // Nanoseconds since the thread began; -1 where the system does not tell.
+  int64_t read(int64_t native_id) {
+#ifdef __linux__
+    const std::string read = files_.read(native_id);
+    const size_t ran = read.find(' ');
+    timespec processor;
+    if (ran != std::string::npos && clock_gettime(clock_of(native_id), &processor) == 0) {
+      const int64_t waited = std::strtoll(read.c_str() + ran, nullptr, 10);
+      return processor.tv_sec * 1000000000LL + processor.tv_nsec + waited;
     }
-    return found->second;
+#endif
+    return -1;
   }
 
-  std::unordered_map<int64_t, int> files_;
-  std::unordered_set<int64_t> asleep_;
+ private:
+  // Linux's number of the clock of a thread.
+  static clockid_t clock_of(int64_t native_id) {
+    return static_cast<clockid_t>((~static_cast<unsigned int>(native_id) << 3) | 6);
+  }
+
+  ThreadFiles files_{"schedstat"};
 };
 
 class Sampler {
@@ -132,7 +176,7 @@ class Sampler {
 
   void read_out(const Owned& found) {
     const size_t count = rows_.size();
-    Column<int64_t> asked(count), taken(count), thread(count);
+    Column<int64_t> asked(count), taken(count), thread(count), awake(count);
     Column<int32_t> node(count);
     Column<int8_t> is_waiting(count);
     for (size_t position = 0; position < count; ++position) {
@@ -140,12 +184,14 @@ class Sampler {
       asked[position] = row.asked;
       taken[position] = row.taken;
       thread[position] = row.native_id;
+      awake[position] = row.awake;
       node[position] = row.node;
       is_waiting[position] = row.is_waiting;
     }
     asked.into(found, "asked");
     taken.into(found, "taken");
     thread.into(found, "thread");
+    awake.into(found, "awake");
     node.into(found, "node");
     is_waiting.into(found, "is_waiting");
     read_stacks(tree_, found);
@@ -208,7 +254,8 @@ class Sampler {
       const auto native_id = static_cast<int64_t>(native_id_of(one));
       native_ids_.push_back(native_id);
       const bool is_waiting = one != answering && states_.was_asleep(native_id);
-      rows_.push_back({asked_, taken, native_id, node, static_cast<int8_t>(is_waiting)});
+      const int64_t awake = awake_times_.read(native_id);
+      rows_.push_back({asked_, taken, native_id, awake, node, static_cast<int8_t>(is_waiting)});
     }
     is_rare_ = rows_.size() > kManyRows;
     is_asked_.store(false, std::memory_order_release);
@@ -239,6 +286,7 @@ class Sampler {
   int64_t asked_ = 0;
   StackTree tree_;
   ThreadStates states_, main_state_;
+  AwakeTimes awake_times_;
   std::vector<FramePosition> frames_;
   std::vector<int64_t> native_ids_;
   std::vector<SampledThread> rows_;

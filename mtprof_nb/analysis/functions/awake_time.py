@@ -1,0 +1,85 @@
+"""Time outside ops between the samples of a thread, divided between them into computing and waiting.
+
+The system counts for how long a thread was awake. If a thread slept at one sample and computed at the next, the moment
+between them is therefore known, however far apart they are. Where it is not known, each sample gets half.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mtprof_nb.model.trace import Bool, Int64, Samples
+
+#: In an interval with a larger share of ops, these may have slept: then it is not known for how long Python did.
+_MOST_OPS = 0.25
+#: A thread that slept at both samples, and was awake for longer in between, ran code that no sample saw.
+_UNSEEN_NS = 1_000_000
+
+Float64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SplitTime:
+    """For each sample its time in Python code and in waiting; for each interval the time in code that no sample saw."""
+
+    python_ns: Int64
+    waiting_ns: Int64
+    unseen_ns: Int64
+
+
+def split_time(samples: Samples, outside_ns: Int64, first_ns: Int64, in_ops_ns: Int64) -> SplitTime:
+    """Divide the intervals around `samples`: before the first, between each two, and after the last.
+
+    `outside_ns` is the time of each interval outside ops, `first_ns` how much of an inner one lies before its middle,
+    `in_ops_ns` the time of the inner ones in ops.
+    """
+    inner = outside_ns[1:-1]
+    awake, is_known = _awake(samples, inner, in_ops_ns)
+    waits, share = samples.is_waiting, first_ns / np.maximum(inner, 1)
+    both_wait = waits[:-1] & waits[1:]
+    # Where it is not known, a thread is taken to have slept as long as the samples that say so stand for.
+    awake = np.where(is_known, awake, ~waits[:-1] * share * inner + ~waits[1:] * (1 - share) * inner)
+    unseen = np.where(is_known & both_wait & (awake > _UNSEEN_NS), awake, 0)
+    python = _shared(awake - unseen, share, ~waits)
+    waiting = _shared(inner - awake, share, waits)
+    ends = outside_ns[0] * _at(waits, 0) + outside_ns[-1] * _at(waits, -1)
+    return _rounded(np.where(waits, 0, ends) + python, np.where(waits, ends, 0) + waiting, unseen, outside_ns)
+
+
+def _awake(samples: Samples, outside_ns: Int64, in_ops_ns: Int64) -> tuple[Float64, Bool]:
+    """For each inner interval the time that the thread computed outside ops, and whether that is known."""
+    if samples.awake_ns is None:
+        return np.zeros(len(outside_ns)), np.zeros(len(outside_ns), np.bool_)
+    counted = samples.awake_ns >= 0
+    is_known = counted[1:] & counted[:-1] & (in_ops_ns <= _MOST_OPS * (outside_ns + in_ops_ns))
+    return np.clip(np.diff(samples.awake_ns) - in_ops_ns, 0, outside_ns).astype(np.float64), is_known
+
+
+def _shared(time: Float64, share: Float64, is_of_kind: Bool) -> Float64:
+    """The time of one kind by sample: an interval's belongs to the sample of that kind, or to both by `share`."""
+    first, second = is_of_kind[:-1], is_of_kind[1:]
+    to_first = time * np.where(first == second, share, first)
+    found = np.zeros(len(is_of_kind))
+    found[:-1] += to_first
+    found[1:] += time - to_first
+    return found
+
+
+def _at(column: Bool, position: int) -> Int64:
+    found = np.zeros(len(column), np.int64)
+    found[position] = 1
+    return found
+
+
+def _rounded(python: Float64, waiting: Float64, unseen: Float64, outside_ns: Int64) -> SplitTime:
+    """Whole nanoseconds, whose sum is that of `outside_ns`."""
+    parts = np.concatenate([python, waiting, unseen])
+    ends = np.rint(np.cumsum(parts)).astype(np.int64)
+    if len(ends):
+        ends[-1] = outside_ns.sum()
+    whole = np.diff(ends, prepend=np.int64(0))
+    count = len(python)
+    return SplitTime(whole[:count], whole[count : 2 * count], whole[2 * count :])
