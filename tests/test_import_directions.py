@@ -28,6 +28,7 @@ ANALYSIS = {
     "analysis.lines",
     "analysis.memory",
     "analysis.ranks",
+    "analysis.steps",
 }
 ANSWERS = {*BASE, *ANALYSIS, "advice", "results"}
 VIEWS = {f"views.{name}" for name in ("charts", "comparison", "page", "panel", "static", "tables")}
@@ -37,6 +38,8 @@ CAPTURE = {"capture", *OF_CAPTURE, "capture.marks", "capture.native"}
 ON_DEMAND = {
     # The registry names the runtimes, whose own files are nobody's code.
     ("model", "capture.registry"),
+    # A finding is checked by running the program before and after its fix.
+    ("advice", "comparing"),
     ("results", "export"),
     ("results", "views.charts"),
     ("results", "views.panel"),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mtprof_nb.analysis.causes.shape_texts import shapes_and_types_text, type_name
 from mtprof_nb.analysis.costs import averaged_costs, op_costs
 from mtprof_nb.analysis.devices.kernel_groups import kernel_groups
 from mtprof_nb.analysis.devices.kernel_keys import KERNEL_KEYS
@@ -32,7 +33,8 @@ class Grouping(NamedTuple):
 
 GROUPINGS = {
     "op": Grouping("op", ("name", "device", "kind")),
-    "shapes": Grouping("op + shapes", ("name", "device", "kind", "shapes"), "--record-shapes"),
+    "shapes": Grouping("op + shapes", ("name", "device", "kind", "shapes", "types"), "--record-shapes"),
+    "types": Grouping("op + types", ("name", "device", "kind", "types"), "--record-shapes"),
     "line": Grouping("op + source line", ("name", "device", "kind", "line"), "--with-stack"),
     "scope": Grouping("scope", ("scope",)),
     "module": Grouping("module", ("module",), "--with-modules"),
@@ -40,7 +42,7 @@ GROUPINGS = {
     "kernel": Grouping("kernel", KERNEL_KEYS),
 }
 #: Groupings whose rows are ops. A row of the others holds all that ran in a scope, or the ops of a module or thread.
-_BY_OP = ("op", "shapes", "line")
+_BY_OP = ("op", "shapes", "types", "line")
 
 
 _COLUMNS = (
@@ -115,7 +117,8 @@ def offered(trace: Trace) -> list[str]:
 def missing_flag(trace: Trace, grouping: str) -> str:
     """The flag that was missing to record the key of a grouping, "" if it was recorded."""
     line = trace.line if trace.line is not None else trace.stack
-    there = {"shapes": trace.shape, "line": line, "module": trace.module}
+    types = trace.shape if trace.dtypes else None
+    there = {"shapes": trace.shape, "types": types, "line": line, "module": trace.module}
     return GROUPINGS[grouping].flag if there.get(grouping, trace.name) is None else ""
 
 
@@ -238,7 +241,9 @@ def _texts(trace: Trace, grouping: str, key: tuple[Any, ...], event: int) -> tup
     if grouping == "kernel":
         return first, _how_launched(trace, key, event)
     if grouping == "shapes":
-        return first, "" if last is None else shapes_text(last)
+        return first, "" if key[-2] is None else shapes_and_types_text(key[-2], last or ())
+    if grouping == "types":
+        return first, " ".join(filter(None, map(type_name, last or ())))
     if grouping == "line":
         caused = attribution(trace)
         return first, "" if last is None else source_location(trace, *caused.lines[caused.line[event]])
@@ -250,8 +255,3 @@ def _how_launched(trace: Trace, key: tuple[Any, ...], event: int) -> str:
     op, shape = key[2], key[-1]
     sizes = (f"{what} {'×'.join(map(str, size))}" for what, size in shape._asdict().items() if size)
     return ", ".join(filter(None, (op, trace.track_title(trace.track.item(event)), *sizes)))
-
-
-def shapes_text(shapes: Any) -> str:
-    """Shapes as PyTorch writes them: `[64, 256] [256]`."""
-    return " ".join(str(list(shape)).replace("(", "[").replace(",)", "]").replace(")", "]") for shape in shapes)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mtprof_nb.results.line_table import Lines
     from mtprof_nb.results.loaded_recording import Recording
     from mtprof_nb.results.rank_table import Ranks
+    from mtprof_nb.results.step_table import Steps
     from mtprof_nb.views.panel.widget import Panel
 
 Path = str | PathLike[str]
@@ -70,6 +71,12 @@ class Results:
         from mtprof_nb.results.line_table import Lines
 
         return Lines(self._trace_of(rank))
+
+    def steps(self) -> Steps:
+        """The time of each marked step by phase, and in what slow steps differ from the others."""
+        from mtprof_nb.results.step_table import Steps
+
+        return Steps(self.trace)
 
     def ranks(self) -> Ranks:
         """A row for each rank, and the one that the others waited for: `.straggler`, None without one.

@@ -98,3 +98,31 @@ def test_advice_is_a_table_too(rules: dict[str, Any]) -> None:
 def test_without_a_finding_advice_says_so(rules: dict[str, Any]) -> None:
     assert len(Advice(_trace())) == 0
     assert repr(Advice(_trace())).startswith("no finding")
+
+
+def _float64(names: str) -> Trace:
+    dtypes = {"mixed": ("float", "double"), "plain": ("float", "float")}[names]
+    return make_trace([event("aten::mul", 0, 100 * MS, shapes=((9,), (9,)), dtypes=dtypes)], [])
+
+
+def test_a_fix_is_checked_by_a_comparison_and_by_looking_for_the_finding_again() -> None:
+    (finding,) = advise(_float64("mixed"))
+
+    fixed, same = finding.check(_float64("mixed"), _float64("plain")), finding.check(*[_float64("mixed")] * 2)
+
+    assert (finding.rule, fixed.is_gone, same.is_gone) == ("float64_in_float32", True, False)
+    assert fixed.comparison.labels == ("before", "after")
+    assert fixed.verdict.answer == "cannot tell"
+    assert str(fixed).startswith("float32 becomes float64 here: not found any more; the program is cannot tell: ")
+    assert str(fixed).endswith("; peak of memory 0 B -> 0 B")
+
+
+def test_two_functions_are_run_in_turns(rules: dict[str, Any]) -> None:
+    pytest.importorskip("torch")
+    calls: list[str] = []
+
+    checked = _finding(ns=1, rule="a").check(lambda: calls.append("a"), lambda: calls.append("b"), repeat=2)
+
+    assert checked.is_gone
+    assert {"a", "b"} <= set(calls)
+    assert checked.comparison.alternated is not None

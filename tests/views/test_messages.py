@@ -15,6 +15,7 @@ from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
 from mtprof_nb.views.charts.memory_chart import MemoryTab
 from mtprof_nb.views.charts.stack_charts import StacksTab
+from mtprof_nb.views.charts.steps_tab import StepsTab
 from mtprof_nb.views.charts.timeline_tab import TimelineTab
 from mtprof_nb.views.comparison.differences_tab import DifferencesTab
 from mtprof_nb.views.comparison.side_by_side_tab import SideBySideTab
@@ -88,6 +89,16 @@ def test_the_overview(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(first["ops"][0]) == fields("DearOp")
     assert set(first["findings"][0]) == fields("ShownFinding")
     assert first["findings"][0]["fix"] == ["x = 1", "y = 2"]
+
+
+def test_the_steps() -> None:
+    lengths = (1, 1, 1, 9)
+    rows = [event("mm", 10 * step, 10 * step + length, step=step) for step, length in enumerate(lengths)]
+    first = StepsTab(Scene(make_trace(rows, ended_ns=60))).first()
+
+    assert set(first) == fields("StepsFirst")
+    assert set(first["slow"][0]) == fields("SlowStep")
+    assert set(first["slow"][0]["differences"][0]) == fields("StepDifference")
 
 
 def test_the_operators(scene: Scene) -> None:

@@ -111,7 +111,7 @@ def test_the_page_carries_every_tab() -> None:
         *(f"first-{kind.name}" for kind in TABS),
         *(f"carried-{kind.name}" for kind in TABS),
     }
-    assert set(parts["carried-operators"]["tables"]) == {"op", "shapes", "line", "scope", "thread"}
+    assert set(parts["carried-operators"]["tables"]) == {"op", "shapes", "types", "line", "scope", "thread"}
 
 
 def test_names_of_others_are_inert() -> None:
@@ -164,7 +164,11 @@ def test_a_column_is_written_as_differences_where_these_are_shorter() -> None:
 
 
 SELECTED = [
-    *({"grouping": grouping, "row": row} for grouping in ("op", "shapes", "line", "scope", "thread") for row in (0, 1)),
+    *(
+        {"grouping": grouping, "row": row}
+        for grouping in ("op", "shapes", "types", "line", "scope", "thread")
+        for row in (0, 1)
+    ),
     *({"grouping": "module", "row": row} for row in range(3)),
     {"grouping": "source", "row": 0},
 ]

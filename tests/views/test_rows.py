@@ -3,7 +3,8 @@
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.analysis.operator_rows import GROUPINGS, missing_flag, offered, rows, shapes_text, showing
+from mtprof_nb.analysis.causes.shape_texts import shapes_and_types_text, shapes_text
+from mtprof_nb.analysis.operator_rows import GROUPINGS, missing_flag, offered, rows, showing
 from mtprof_nb.analysis.sort_keys import TORCH_KEYS, sort_column
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.results import averages
@@ -42,7 +43,7 @@ def test_by_op_scopes_are_no_rows_and_ties_are_in_order_of_names(trace: Trace) -
 
 
 def test_by_shapes_and_by_line_the_same_op_has_several_rows(trace: Trace) -> None:
-    assert cells(trace, "shapes")[0] == ("mm", "[2, 3] [3, 4]", 1, 200, 200)
+    assert cells(trace, "shapes")[0] == ("mm", "[2, 3] float32, [3, 4] float32", 1, 200, 200)
     assert cells(trace, "line") == [
         ("mm", "m.py:7", 1, 200, 200),
         ("linear", "m.py:7", 1, 100, 300),
@@ -208,6 +209,7 @@ def test_a_grouping_names_the_flag_it_lacks() -> None:
     assert {key: missing_flag(bare, key) for key in offered(bare)} == {
         "op": "",
         "shapes": "--record-shapes",
+        "types": "--record-shapes",
         "line": "--with-stack",
         "scope": "",
         "module": "--with-modules",
@@ -252,6 +254,21 @@ def test_the_panel_is_sorted_by_the_very_column_that_the_text_table_is_sorted_by
         row.key for row in sorted_rows(averages.key_averages(trace), key)
     ]
     assert column in [shown.key for shown in found.columns] or column == "label"
+
+
+def test_types_stand_beside_shapes_and_divide_rows_of_one_shape() -> None:
+    inputs = [(((2, 3), ()), (dtype, "Scalar")) for dtype in ("float", "double", "float")]
+    trace = make_trace(
+        [event("add", at, at + 1, shapes=shapes, dtypes=dtypes) for at, (shapes, dtypes) in enumerate(inputs)]
+    )
+
+    assert [(row[1], row[2]) for row in cells(trace, "shapes")] == [
+        ("[2, 3] float32, []", 2),
+        ("[2, 3] float64, []", 1),
+    ]
+    assert [(row[1], row[2]) for row in cells(trace, "types")] == [("float32", 2), ("float64", 1)]
+    assert shapes_and_types_text(((2,), (3,)), ("c10::Half", "long int")) == "[2] float16, [3] int64"
+    assert shapes_and_types_text(((2,), (3,)), ()) == "[2] [3]"
 
 
 def test_shapes_read_as_torch_writes_them() -> None:

@@ -62,7 +62,8 @@ def test_a_block_tells_facts_of_its_event(trace: Trace) -> None:
     ]
     assert [trace.name[event] for event in bars["event"]] == bars["name"]
     assert [texts["lines"].get(line) for line in bars["line"]] == ["t.py:4", "m.py:7", None, "m.py:7", None]
-    assert [texts["shapes"].get(shape) for shape in bars["shape"]] == [None, "[2, 3]", None, "[2, 3] [3, 4]", None]
+    inputs = [texts["shapes"].get(shape) for shape in bars["shape"]]
+    assert inputs == [None, "[2, 3] float32", None, "[2, 3] float32, [3, 4] float32", None]
 
 
 def test_lanes_stand_below_one_another_with_room_for_phases(trace: Trace) -> None:
@@ -89,7 +90,7 @@ def test_the_hover_of_the_figure_tells_what_was_recorded(trace: Trace) -> None:
     texts = hovers(trace)
 
     assert texts[1] == (
-        "<b>aten::linear</b><br>300 µs (self 100 µs), at 100 µs<br>forward, step 0<br>inputs [2, 3]<br>m.py:7"
+        "<b>aten::linear</b><br>300 µs (self 100 µs), at 100 µs<br>forward, step 0<br>inputs [2, 3] float32<br>m.py:7"
     )
     assert texts[2] == "<b>SumBackward0</b><br>100 µs, at 500 µs<br>backward, step 1"
 

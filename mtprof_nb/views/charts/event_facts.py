@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mtprof_nb.analysis.causes.shape_texts import shapes_and_types_text
 from mtprof_nb.analysis.costs import op_costs
 from mtprof_nb.analysis.devices.kernel_owners import owners
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.analysis.operator_rows import shapes_text
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import PYTHON, Int64, Trace
 from mtprof_nb.views.escaped_text import shown
@@ -43,7 +43,7 @@ def texts_of(trace: Trace, names: Iterable[int], shapes: Iterable[int], lines: I
     located = attribution(trace).lines
     return {
         "names": {name: shown(trace.names[name]) for name in sorted(set(names)) if name >= 0},
-        "shapes": {shape: shown(shapes_text(trace.shapes[shape])) for shape in sorted(set(shapes)) if shape >= 0},
+        "shapes": {shape: shown(_inputs(trace, shape)) for shape in sorted(set(shapes)) if shape >= 0},
         "lines": {line: shown(source_location(trace, *located[line])) for line in sorted(set(lines)) if line >= 0},
     }
 
@@ -58,3 +58,7 @@ def _self_ns(trace: Trace, events: Int64) -> Int64:
     own = np.where(in_tables, costs.self_ns[events], nested.self_ns[events])
     without: Int64 = np.where(nested.depth[events] < 0, -1, own)
     return without
+
+
+def _inputs(trace: Trace, shape: int) -> str:
+    return shapes_and_types_text(trace.shapes[shape], trace.dtypes[shape] if trace.dtypes else ())

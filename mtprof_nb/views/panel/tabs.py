@@ -6,6 +6,7 @@ import sys
 from importlib import import_module
 from typing import NamedTuple
 
+from mtprof_nb.analysis.summary import has_steps
 from mtprof_nb.views.scene import Scene, Tab
 
 
@@ -28,6 +29,7 @@ TABS = (
     TabKind("summary", "Overview", "mtprof_nb.views.tables.summary_tab:SummaryTab", 1_000_000),
     TabKind("operators", "Operators", "mtprof_nb.views.tables.operators_tab:OperatorsTab", sys.maxsize),
     TabKind("lines", "Lines", "mtprof_nb.views.tables.lines_tab:LinesTab", 1_000_000),
+    TabKind("steps", "Steps", "mtprof_nb.views.charts.steps_tab:StepsTab", 1_000_000),
     TabKind("timeline", "Timeline", "mtprof_nb.views.charts.timeline_tab:TimelineTab", 2_000_000),
     TabKind("stacks", "Stacks", "mtprof_nb.views.charts.stack_charts:StacksTab", 2_000_000),
     TabKind("memory", "Memory", "mtprof_nb.views.charts.memory_chart:MemoryTab"),
@@ -42,8 +44,12 @@ ALL_TABS = (*TABS, *COMPARING)
 
 
 def tabs_of(scene: Scene) -> tuple[TabKind, ...]:
-    """The tabs of a panel: without events none, except for lines that ran without an op; then those that compare."""
+    """The tabs of a panel: without events none, except for lines that ran without an op; then those that compare.
+
+    Steps have a tab if the program marked them.
+    """
     comparing = COMPARING if scene.against is not None else ()
     if len(scene.trace):
-        return (*TABS, *comparing)
+        left_out = () if has_steps(scene.trace) and len(scene.trace.processes) == 1 else ("steps",)
+        return (*(kind for kind in TABS if kind.name not in left_out), *comparing)
     return (*(kind for kind in TABS if kind.name == "lines" and scene.trace.outside), *comparing)

@@ -1,12 +1,12 @@
 // The listing of source lines: a cursor, a selected line with its ops below it, and lines lit by a selection.
 
 import { h, latest } from "../dom.js";
-import { fileRow, gapRow, headRow, isCost, lineColumns, lineRow, opEntry } from "./listing_rows.js";
+import { fileRow, gapRow, headRow, isCost, lineColumns, lineRow, opEntry, ranked } from "./listing_rows.js";
 
 /**
  * @import { LinesFirst, ListedFile, ListedLine } from "../types/messages"
  * @import { Selection, TabContext } from "../types/surroundings"
- * @import { CostLine } from "./listing_rows.js"
+ * @import { CostLine, LineColumn } from "./listing_rows.js"
  */
 
 let listings = 0;
@@ -14,6 +14,10 @@ let listings = 0;
 export class Listing {
   /** @type {{ line: CostLine, element: HTMLElement }[]} lines that ran ops, in their order on the page */
   #rows = [];
+  /** @type {{ line: ListedLine | CostLine, element: HTMLElement }[]} all lines, in the order of the source */
+  #lines = [];
+  /** @type {HTMLElement[]} all rows below the head, in the order of the source */
+  #source;
   #cursor = 0;
   /** @type {HTMLElement | null} the ops below the open line */
   #opened = null;
@@ -33,35 +37,58 @@ export class Listing {
     this.#wire = wire;
     this.#store = store;
     this.#columns = lineColumns(first);
-    this.#head = headRow(this.#columns);
+    this.#head = headRow(this.#columns, (column) => this.rankBy(column));
     this.element = h("div", {
       class: "mtprof-listing",
       role: "grid",
       tabindex: "0",
       "aria-label": "Cost of source lines",
-      style: `--mtprof-line-columns:${this.#columns.length}`,
+      style: `--mtprof-line-columns:${this.#columns.length};--mtprof-line-major:${this.#columns.filter((one) => !one.isMinor).length}`,
       onkeydown: (event) => this.#key(event),
       onclick: (event) => this.#click(/** @type {Element} */ (event.target)),
     });
     const files = first.files.flatMap((file) => this.#file(file));
     const rest = first.rest.map((cost) => this.#line({ line: /** @type {const} */ (""), ...cost }, "mtprof-line-rest"));
-    this.element.append(this.#head, ...files, ...rest);
+    this.#source = [...files, ...rest];
+    this.rankBy(null);
+  }
+
+  /** Lists the lines by a column, the largest first; null lists them in the order of the source. @param {LineColumn | null} column */
+  rankBy(column) {
+    const lines = column ? ranked(this.#lines, column.rank) : this.#lines;
+    this.#opened = null;
+    this.#openedAt = -1;
+    this.#cursor = 0;
+    this.#rows = lines.flatMap(({ line, element }) => (isCost(line) ? [{ line, element }] : []));
+    for (const [position, { element }] of this.#rows.entries()) {
+      element.id = `${this.#prefix}-${position}`;
+      element.dataset.row = String(position);
+    }
+    for (const head of this.#head.children) {
+      const isSorted = column !== null && /** @type {HTMLElement} */ (head).dataset.title === column.title;
+      if (isSorted) head.setAttribute("aria-sort", "descending");
+      else head.removeAttribute("aria-sort");
+    }
+    this.element.classList.toggle("mtprof-ranked", column !== null);
+    this.element.replaceChildren(this.#head, ...(column ? lines.map(({ element }) => element) : this.#source));
+    this.element.scrollTop = 0;
+    this.show(this.#store.selection);
   }
 
   /** @param {ListedFile} file */
   #file(file) {
-    const lines = file.lines.map((line) => (line === null ? gapRow() : this.#line(line)));
+    const lines = file.lines.map((line) => (line === null ? gapRow() : this.#line(line, "", file.title)));
     return [fileRow(file, this.#first.whole_ns), ...lines];
   }
 
   /** @param {ListedLine | CostLine} line */
-  #line(line, kind = "") {
+  #line(line, kind = "", file = "") {
     const element = lineRow(line, this.#first, this.#columns, kind);
-    if (!isCost(line)) return element;
-    const position = this.#rows.push({ line, element }) - 1;
-    element.id = `${this.#prefix}-${position}`;
-    element.dataset.row = String(position);
-    element.setAttribute("aria-selected", "false");
+    /** @type {HTMLElement | null} */
+    const text = element.querySelector(".mtprof-line-text");
+    if (text && file) text.dataset.file = file;
+    if (isCost(line)) element.setAttribute("aria-selected", "false");
+    this.#lines.push({ line, element });
     return element;
   }
 

@@ -8,7 +8,8 @@ import { phaseClass } from "../strip.js";
  * @import { CostOfOps, LinesFirst, ListedFile, ListedLine, OpOfLine, Times } from "../types/messages"
  * @typedef {CostOfOps & { line: number | "" }} CostLine a line that ran ops, or what belongs to no line
  * @typedef {Times & Partial<CostOfOps>} Cost
- * @typedef {{ title: string, text: (cost: Cost) => string, meaning?: string }} LineColumn
+ * @typedef {"time_ns" | "outside_ns" | "total_ns" | "count" | "device_ns" | "bytes"} RankKey
+ * @typedef {{ title: string, rank: RankKey, text: (cost: Cost) => string, meaning?: string, isMinor?: boolean }} LineColumn
  */
 
 /** @param {LinesFirst} first @returns {LineColumn[]} */
@@ -17,43 +18,100 @@ export function lineColumns({ outside, whole_ns, largest_device_ns, memory }) {
   /** @type {LineColumn[]} */
   const columns = [
     outside === null
-      ? { title: "Self", text: (cost) => duration(cost.time_ns), meaning: own }
-      : { title: "Time", text: (cost) => duration(cost.time_ns), meaning: `${own}, and the time outside ops` },
-    { title: "Share", text: (cost) => share(cost.time_ns, whole_ns), meaning: "of all lines" },
+      ? { title: "Self", rank: "time_ns", text: (cost) => duration(cost.time_ns), meaning: own }
+      : {
+          title: "Time",
+          rank: "time_ns",
+          text: (cost) => duration(cost.time_ns),
+          meaning: `${own}, and the time outside ops`,
+        },
+    { title: "Share", rank: "time_ns", text: (cost) => share(cost.time_ns, whole_ns), meaning: "of all lines" },
   ];
   if (outside !== null)
     columns.push({
       title: "Outside",
+      rank: "outside_ns",
+      isMinor: true,
       text: (cost) => (cost.outside_ns ? duration(cost.outside_ns) : "–"),
       meaning: "time on the line while no op ran: Python code, waiting, input",
     });
   columns.push(
-    { title: "Total", text: (cost) => duration(cost.total_ns), meaning: "with everything that the line called" },
-    { title: "Ops", text: (cost) => (cost.count === undefined ? "–" : number(cost.count)) },
+    {
+      title: "Total",
+      rank: "total_ns",
+      isMinor: true,
+      text: (cost) => duration(cost.total_ns),
+      meaning: "with everything that the line called",
+    },
+    {
+      title: "Ops",
+      rank: "count",
+      isMinor: true,
+      text: (cost) => (cost.count === undefined ? "–" : number(cost.count)),
+    },
   );
   if (largest_device_ns)
     columns.push({
       title: "Device",
+      rank: "device_ns",
       text: ({ id, device_ns }) => (id === undefined ? "–" : duration(device_ns ?? 0)),
       meaning: "time of the kernels that its ops launched, also backward; the lower bar, by phase",
     });
-  if (memory) columns.push({ ...memory, text: ({ bytes }) => (typeof bytes === "number" ? nbytes(bytes) : "–") });
+  if (memory)
+    columns.push({
+      ...memory,
+      rank: "bytes",
+      isMinor: true,
+      text: ({ bytes }) => (typeof bytes === "number" ? nbytes(bytes) : "–"),
+    });
   return columns;
 }
 
-/** @param {LineColumn[]} columns */
-export function headRow(columns) {
+/** The lines with a cost by one column, the largest first; equal ones keep the order of the source.
+ * @template {{ line: Partial<Cost> }} Listed
+ * @param {Listed[]} lines
+ * @param {RankKey} key
+ */
+export function ranked(lines, key) {
+  return lines
+    .filter(({ line }) => (line[key] ?? 0) > 0)
+    .sort((one, other) => (other.line[key] ?? 0) - (one.line[key] ?? 0));
+}
+
+/**
+ * The titles of the columns. A click on one ranks the lines by it, a click on the source brings back its order.
+ * @param {LineColumn[]} columns
+ * @param {(column: LineColumn | null) => void} onrank
+ */
+export function headRow(columns, onrank) {
+  /** @param {string} text @param {string} title @param {LineColumn | null} column */
+  const label = (text, title, column) =>
+    h("button", {
+      type: "button",
+      class: "mtprof-line-rank",
+      text,
+      title,
+      onclick: () => onrank(column),
+    });
   return h(
     "div",
     { class: "mtprof-line mtprof-line-head", role: "row" },
     h("div", { role: "columnheader", class: "mtprof-line-at", text: "Line" }),
-    h("div", { role: "columnheader", class: "mtprof-line-text", text: "Source" }),
+    h("div", { role: "columnheader", class: "mtprof-line-text" }, label("Source", "In the order of the source", null)),
     h("div", { role: "columnheader" }),
-    ...columns.map(({ title, meaning }) =>
-      h("div", { class: "mtprof-line-number", role: "columnheader", text: title, title: meaning ?? null }),
-    ),
+    ...columns.map((column) => {
+      const meaning = column.meaning ? `${column.meaning}. ` : "";
+      return h(
+        "div",
+        { class: numberClass(column), role: "columnheader", "data-title": column.title },
+        label(column.title, `${meaning}Click to rank the lines by it`, column),
+      );
+    }),
   );
 }
+
+/** @param {LineColumn} column */
+const numberClass = ({ isMinor }) => `mtprof-line-number${isMinor ? " mtprof-line-minor" : ""}`;
 
 /** @param {ListedFile} file @param {number} whole_ns */
 export function fileRow({ title, self_ns, outside_ns }, whole_ns) {
@@ -79,7 +137,7 @@ export function lineRow(line, first, columns, kind = "") {
     return h("div", { class: "mtprof-line mtprof-line-free", role: "row" }, at, text);
   const cost = /** @type {Cost} */ (line);
   const numbers = columns.map((column) =>
-    h("div", { class: "mtprof-line-number", role: "gridcell", text: column.text(cost) }),
+    h("div", { class: numberClass(column), role: "gridcell", text: column.text(cost) }),
   );
   return h("div", { class: lineClass(cost, first, kind), role: "row" }, at, text, costBar(cost, first), ...numbers);
 }

@@ -4,6 +4,7 @@
 import type { DifferencesFirst, SideBySideFirst, TwoTimelinesFirst, TwoWindows } from "./comparison";
 import type { Cause, DeviceBar, Gaps, Launches } from "./devices";
 import type { MemoryFirst, MemoryWindow } from "./memory";
+import type { StepsFirst } from "./steps";
 import type { SummaryFirst } from "./summary";
 
 export type TabName = keyof Firsts;
@@ -56,6 +57,7 @@ export interface Firsts {
   summary: SummaryFirst;
   operators: OperatorsFirst;
   lines: LinesFirst;
+  steps: StepsFirst;
   timeline: TimelineFirst;
   stacks: StacksFirst;
   memory: MemoryFirst;

@@ -1,0 +1,138 @@
+"""The time of each step by phase, and in what slow steps differ from the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from mtprof_nb.analysis.causes.data_loading import loader_calls
+from mtprof_nb.analysis.costs import counted_ops, op_costs
+from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.analysis.step_times import step_times
+from mtprof_nb.model.trace import PHASES, Int32, Int64, SourceLine, Trace
+
+#: A step is slow from this many times the median on.
+SLOW = 1.5
+#: The most slow steps, and the most differences of each.
+_MOST_SLOW, _MOST_DIFFERENCES = 10, 3
+#: A difference is told from this share of what a slow step takes longer on.
+_LEAST_SHARE = 0.1
+
+
+class Difference(NamedTuple):
+    """Something that took longer in a step than usual: a line or an op, the DataLoader, or time outside ops."""
+
+    title: str
+    line: SourceLine | None
+    ns: int
+    usual_ns: int
+
+
+class SlowStep(NamedTuple):
+    """A slow step: its position among the steps, and what took longer in it, the most first."""
+
+    position: int
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class StepFigures:
+    """One entry a step, in their order."""
+
+    number: Int64
+    start_ns: Int64
+    duration_ns: Int64
+    #: Self time of its ops, a row for each of `PHASES`.
+    phases_ns: Int64
+    #: Counted ops.
+    ops: Int64
+    slow: tuple[SlowStep, ...]
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def outside_ns(self) -> Int64:
+        """The time of each step that is in no op; 0 where ops of several threads overlap."""
+        outside: Int64 = np.maximum(self.duration_ns - self.phases_ns.sum(axis=0), 0)
+        return outside
+
+    @property
+    def median_ns(self) -> int:
+        return int(np.median(self.duration_ns))
+
+    def quantile_ns(self, share: float) -> int:
+        """The duration that this share of the steps does not exceed."""
+        return int(np.quantile(self.duration_ns, share, method="higher"))
+
+
+@once_a_trace
+def step_figures(trace: Trace) -> StepFigures | None:
+    """The figures of all steps of a single process; None without marked steps."""
+    steps = step_times(trace) if len(trace.processes) == 1 else ()
+    if not steps:
+        return None
+    columns = (np.array(column, np.int64) for column in zip(*steps, strict=True))
+    number, start_ns, duration_ns = columns
+    rows = np.flatnonzero(counted_ops(trace) & np.isin(trace.step, number))
+    position = np.searchsorted(number, trace.step[rows])
+    own = op_costs(trace).self_ns[rows]
+    made = StepFigures(
+        number=number,
+        start_ns=start_ns,
+        duration_ns=duration_ns,
+        phases_ns=_table(trace.phase[rows].astype(np.int32), position, own, (len(PHASES), len(number))),
+        ops=np.bincount(position, minlength=len(number)),
+        slow=(),
+    )
+    return StepFigures(**{**vars(made), "slow": _slow_steps(trace, made, rows, position)})
+
+
+def _slow_steps(trace: Trace, steps: StepFigures, rows: Int64, position: Int64) -> tuple[SlowStep, ...]:
+    """The slowest of the slow steps, in the order of time, with what took longer in each than in the median step."""
+    if len(steps) < 3:
+        return ()
+    order = np.argsort(-steps.duration_ns, kind="stable")[:_MOST_SLOW]
+    chosen = sorted(order[steps.duration_ns[order] >= SLOW * steps.median_ns].tolist())
+    if not chosen:
+        return ()
+    titles, lines, times = _parts(trace, steps, rows, position)
+    usual = np.median(times, axis=1).astype(np.int64)
+    return tuple(SlowStep(at, _differences(steps, at, titles, lines, times[:, at], usual)) for at in chosen)
+
+
+def _differences(
+    steps: StepFigures, at: int, titles: list[str], lines: list[SourceLine | None], times: Int64, usual: Int64
+) -> tuple[Difference, ...]:
+    more = times - usual
+    least = _LEAST_SHARE * (int(steps.duration_ns[at]) - steps.median_ns)
+    largest = [part for part in np.argsort(-more, kind="stable")[:_MOST_DIFFERENCES].tolist() if more[part] >= least]
+    return tuple(Difference(titles[part], lines[part], int(times[part]), int(usual[part])) for part in largest)
+
+
+def _parts(
+    trace: Trace, steps: StepFigures, rows: Int64, position: Int64
+) -> tuple[list[str], list[SourceLine | None], Int64]:
+    """Titles, lines and time in each step of the parts of a step: lines or else ops, the DataLoader, time outside."""
+    caused, own = attribution(trace), op_costs(trace).self_ns[rows]
+    by_line = bool((caused.line[rows] >= 0).any())
+    table: Int32 = caused.line if by_line else trace.name
+    known = table[rows] >= 0
+    names = [str(line.line) for line in caused.lines] if by_line else list(trace.names)
+    lines: list[SourceLine | None] = [*caused.lines] if by_line else [None] * len(trace.names)
+    of_ops = _table(table[rows][known], position[known], own[known], (len(names), len(steps)))
+    calls = loader_calls(trace)
+    calls = calls[np.isin(trace.step[calls], steps.number)]
+    waits = np.zeros((1, len(steps)), np.int64)
+    np.add.at(waits[0], np.searchsorted(steps.number, trace.step[calls]), trace.duration_ns[calls])
+    outside = np.maximum(steps.outside_ns - waits[0], 0)[None]
+    return [*names, "DataLoader's next", "outside ops"], [*lines, None, None], np.concatenate([of_ops, waits, outside])
+
+
+def _table(row: Int32, column: Int64, values: Int64, shape: tuple[int, int]) -> Int64:
+    found = np.zeros(shape, np.int64)
+    np.add.at(found, (row, column), values)
+    return found

@@ -1,0 +1,82 @@
+"""Steps: their time by phase, the median, and in what slow ones differ."""
+
+from typing import Any
+
+import pytest
+from traces import event, make_trace
+
+from mtprof_nb.model.trace import Trace
+from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.results.step_table import NO_STEPS, Steps
+from mtprof_nb.views.charts.steps_tab import MOST_BARS, StepsTab
+from mtprof_nb.views.panel.tabs import tabs_of
+from mtprof_nb.views.scene import Scene
+
+MS = 1_000_000
+
+
+def _steps(*lengths: tuple[int, int], **line: Any) -> Trace:
+    """Steps of so many milliseconds in a forward op, and so many outside ops."""
+    rows, at = [], 0
+    for step, (in_op, outside) in enumerate(lengths):
+        rows.append(event("aten::mm", at * MS, (at + in_op) * MS, step=step, **line))
+        at += in_op + outside
+    return make_trace(rows, ended_ns=at * MS)
+
+
+def test_each_step_divides_into_phases_and_time_outside_ops() -> None:
+    rows = list(Steps(_steps((6, 4), (8, 2))))
+
+    assert [(row.number, row.start_ns, row.duration_ns) for row in rows] == [(0, 0, 10 * MS), (1, 10 * MS, 10 * MS)]
+    assert [(row.forward_ns, row.outside_ns, row.ops) for row in rows] == [(6 * MS, 4 * MS, 1), (8 * MS, 2 * MS, 1)]
+
+
+def test_a_slow_step_tells_what_takes_longer_than_in_the_median_step() -> None:
+    steps = Steps(_steps((6, 4), (6, 4), (26, 4), (6, 24), line=("train.py", 3)))
+
+    assert steps.median_ns == 20 * MS
+    assert [(row.number, row.differs) for row in steps.slow] == [
+        (2, "train.py:3 takes 26.0 ms instead of 6.00 ms"),
+        (3, "outside ops takes 24.0 ms instead of 4.00 ms"),
+    ]
+    assert repr(steps).splitlines()[0] == "4 steps; median 20.0 ms, 80 % of them from 10.0 ms to 30.0 ms"
+
+
+def test_without_lines_ops_differ_and_equal_steps_do_not() -> None:
+    (slow,) = Steps(_steps((1, 0), (1, 0), (1, 0), (9, 0))).slow
+
+    assert slow.differs == "aten::mm takes 9.00 ms instead of 1.00 ms"
+    assert Steps(_steps((5, 5), (6, 5), (5, 6))).slow == []
+
+
+def test_without_marked_steps_there_is_no_row_and_no_tab() -> None:
+    bare = make_trace([event("aten::mm", 0, MS)])
+
+    assert (len(Steps(bare)), Steps(bare).median_ns, repr(Steps(bare))) == (0, None, NO_STEPS)
+    assert "steps" not in [kind.name for kind in tabs_of(Scene(bare))]
+    assert "steps" in [kind.name for kind in tabs_of(Scene(_steps((1, 0), (1, 0))))]
+    assert set(StepsTab(Scene(bare)).first()) == {"empty"}
+
+
+def test_the_tab_has_a_bar_for_each_step_and_the_longest_of_several_if_there_are_many() -> None:
+    few = StepsTab(Scene(_steps((6, 4), (6, 4), (26, 4), line=("train.py", 3)))).first()
+    many = StepsTab(Scene(_steps(*[(1, 0)] * MOST_BARS, *[(2, 0)] * MOST_BARS))).first()
+
+    assert (few["number"], few["median_ns"], few["thinned"]) == ([0, 1, 2], 10 * MS, False)
+    assert few["parts"] == {"forward": [6 * MS, 6 * MS, 26 * MS], "outside ops": [4 * MS] * 3}
+    assert few["slow"] == [
+        {
+            "number": 2,
+            "duration_ns": 30 * MS,
+            "differences": [{"id": 0, "location": "train.py:3", "ns": 26 * MS, "usual_ns": 6 * MS}],
+        }
+    ]
+    assert (len(many["number"]), many["thinned"]) == (MOST_BARS, True)
+
+
+def test_steps_are_a_table_too() -> None:
+    pytest.importorskip("pandas")
+    frame = Recording(_steps((6, 4), (8, 2))).steps().to_dataframe()
+
+    columns = frame[["number", "duration_ns", "forward_ns"]].to_numpy().tolist()
+    assert columns == [[0, 10 * MS, 6 * MS], [1, 10 * MS, 8 * MS]]

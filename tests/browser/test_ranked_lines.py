@@ -1,0 +1,66 @@
+"""Lines ranked by a column, and at 700 pixels, on an exported page in a real browser."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+from traces import event, make_trace
+
+from mtprof_nb.results.loaded_recording import Recording
+
+MS = 1_000_000
+FILE = "/home/me/train.py"
+SOURCE = "x = a + b\ny = model(x)\nfor row in y:\n    total = total + row\n"
+
+
+@pytest.fixture
+def page(browser: Any, tmp_path: Path) -> Any:
+    rows = [event("aten::add", 0, 20 * MS, line=(FILE, 1)), event("aten::mm", 20 * MS, 80 * MS, line=(FILE, 2))]
+    rows += [event("aten::add", (80 + at) * MS, (81 + at) * MS, line=(FILE, 4)) for at in range(10)]
+    held = [{"time_ns": 1, "nbytes": 4_096, "address": 1, "event": 0}]
+    Recording(make_trace(rows, held, sources={FILE: SOURCE})).export_html(tmp_path / "report.html")
+    context = browser.new_context(offline=True, viewport={"width": 700, "height": 800})
+    shown = context.new_page()
+    shown.goto((tmp_path / "report.html").as_uri())
+    shown.get_by_role("tab", name="Lines").click()
+    shown.locator(".mtprof-line-cost").first.wait_for()
+    yield shown
+    context.close()
+
+
+def _numbers(page: Any) -> list[str]:
+    return page.locator(".mtprof-line-cost .mtprof-line-at").all_inner_texts()
+
+
+def test_a_click_on_a_column_ranks_the_lines_and_one_on_source_brings_back_its_order(page: Any) -> None:
+    assert _numbers(page) == ["1", "2", "4"]
+
+    page.get_by_role("button", name="Self").click()
+    assert _numbers(page) == ["2", "1", "4"]
+    expect(page.get_by_role("columnheader", name="Self")).to_have_attribute("aria-sort", "descending")
+    expect(page.locator(".mtprof-line-file")).to_have_count(0)
+
+    page.set_viewport_size({"width": 1200, "height": 800})
+    page.get_by_role("button", name="Ops", exact=True).click()
+    assert _numbers(page) == ["4", "1", "2"]
+    page.get_by_role("button", name="Allocated").click()
+    assert _numbers(page) == ["1"]
+
+    page.get_by_role("button", name="Source").click()
+    assert _numbers(page) == ["1", "2", "4"]
+
+
+def test_a_line_can_be_opened_in_a_ranked_list(page: Any) -> None:
+    page.get_by_role("button", name="Self").click()
+    page.locator(".mtprof-line-cost").first.click()
+
+    expect(page.locator(".mtprof-line-ops")).to_contain_text("aten::mm")
+    expect(page.locator(".mtprof-line-cost").first).to_have_attribute("aria-selected", "true")
+
+
+def test_at_700_pixels_the_source_has_most_of_the_room(page: Any) -> None:
+    listing = page.locator(".mtprof-listing")
+    assert listing.evaluate("one => one.scrollWidth <= one.clientWidth")
+    source = page.locator(".mtprof-line-cost .mtprof-line-text").first.bounding_box()
+    assert source["width"] > 0.55 * listing.bounding_box()["width"]
