@@ -14,6 +14,7 @@ from mtprof_nb.model.intervals import (
     nest_intervals,
     nest_one_by_one,
     nest_whole_columns,
+    number_until,
     range_minima,
 )
 
@@ -48,6 +49,12 @@ def test_covered_until_counts_each_moment_before_once(pairs, times):
     starts, ends = sorted_intervals(pairs)
     expected = [sum(any(a <= moment < b for a, b in pairs) for moment in range(-2, time)) for time in times]
     assert covered_until(starts, ends, np.array(times, np.int64)).tolist() == expected
+
+
+@given(st.lists(st.integers(0, 9), max_size=12), st.lists(st.integers(-2, 12), max_size=30), st.booleans())
+def test_moments_until_a_time_are_counted_in_any_order_of_times(moments, times, is_sorted):
+    moments, times = np.array(sorted(moments), np.int64), np.array(sorted(times) if is_sorted else times, np.int64)
+    assert number_until(moments, times).tolist() == [int((moments <= time).sum()) for time in times]
 
 
 def test_the_innermost_open_interval_is_found_after_its_children_closed():

@@ -67,10 +67,11 @@ def link(
         inner = np.flatnonzero((flows >= 0) & (wrapper >= 0) & is_wrapper[wrapper])
         forward_of_node[wrapper[inner]] = flows[inner]
     recorded = _recorded_by_autograd(columns, is_op & ~is_engine, forward_of_node, counters)
-    # A step may run inside a node (in a hook), and a backward pass inside a step (in a closure): the inner one counts.
-    around = intervals.innermost(is_engine | is_optimizer)
-    in_step = (around >= 0) & is_optimizer[around]
-    is_backward = ((around >= 0) & ~in_step) | intervals.inside(_root_gradients(columns, is_engine))
+    # A step may run inside a node (in a hook), and a backward pass inside a step (in a closure): the inner one counts,
+    # which comes later in the order of events.
+    step = intervals.innermost(is_optimizer)
+    in_step = step > node
+    is_backward = (node > step) | intervals.inside(_root_gradients(columns, is_engine))
     phase, undecided = phases(is_op, recorded, intervals.inside(is_loader), is_backward, in_step)
     phase = settled(phase, undecided, intervals.inside(is_module) if in_module is None else in_module)
     forward = np.where((node >= 0) & ~in_step, forward_of_node[node], -1).astype(np.int32)

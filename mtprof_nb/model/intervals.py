@@ -28,6 +28,15 @@ def nest_intervals(starts: Int64, ends: Int64) -> tuple[Int64, Int64]:
     return nested if nested is not None else nest_one_by_one(starts, ends)
 
 
+def number_until(moments: Int64, times: Int64) -> Int64:
+    """How many of the sorted `moments` are not later than each of `times`."""
+    if 2 * len(moments) > len(times) or np.any(times[1:] < times[:-1]):
+        return np.searchsorted(moments, times, side="right")
+    # It is faster to look for the few among the many, if these are sorted too.
+    first = np.searchsorted(times, moments, side="left")
+    return np.cumsum(np.bincount(first, minlength=len(times) + 1)[:-1])
+
+
 def innermost(starts: Int64, ends: Int64, parents: Int64, times: Int64) -> Int64:
     """For each of `times`, the last-starting interval that is open then, or -1.
 
@@ -36,7 +45,7 @@ def innermost(starts: Int64, ends: Int64, parents: Int64, times: Int64) -> Int64
     """
     if not len(starts):
         return np.full(len(times), -1, np.int64)
-    found = np.searchsorted(starts, times, side="right") - 1
+    found = number_until(starts, times) - 1
     late = np.flatnonzero(found >= 0)
     for _ in range(_STEPS):
         late = late[(ends[found[late]] <= times[late]) & (starts[found[late]] < times[late])]
@@ -69,7 +78,7 @@ def covered(starts: Int64, ends: Int64, times: Int64) -> Bool:
     """Whether each of `times` lies in any of the intervals (sorted by start; they may overlap)."""
     if not len(starts):
         return np.zeros(len(times), np.bool_)
-    last = np.searchsorted(starts, times, side="right") - 1
+    last = number_until(starts, times) - 1
     reached = np.maximum.accumulate(ends)
     inside: Bool = (last >= 0) & (times < reached[np.maximum(last, 0)])
     return inside

@@ -8,7 +8,7 @@ import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.devices.kernel_owners import owners
-from mtprof_nb.analysis.groups import sums
+from mtprof_nb.analysis.groups import numbered_alike, sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
@@ -138,12 +138,11 @@ def ops_of_line(trace: Trace, line: SourceLine | None) -> list[OpsOfLine]:
     if line is not None and line not in lines:
         return []
     rows = np.flatnonzero((caused.line == (lines.index(line) if line is not None else -1)) & counted_ops(trace))
-    names_and_phases = np.stack([trace.name[rows], trace.phase[rows]])
-    keys, first, group = np.unique(names_and_phases, axis=1, return_index=True, return_inverse=True)
-    group = group.ravel()
-    count, self_ns = np.bincount(group), sums(group, op_costs(trace).self_ns[rows], keys.shape[1])
+    names, phases = trace.name[rows], trace.phase[rows]
+    group, first, size = numbered_alike([names, phases])
+    count, self_ns = np.bincount(group, minlength=size), sums(group, op_costs(trace).self_ns[rows], size)
     ops = [
-        OpsOfLine(trace.names[name], phase, int(count[index]), int(self_ns[index]), int(rows[first[index]]))
-        for index, (name, phase) in enumerate(keys.T.tolist())
+        OpsOfLine(trace.names[names[row]], int(phases[row]), int(count[index]), int(self_ns[index]), int(rows[row]))
+        for index, row in enumerate(first.tolist())
     ]
     return sorted(ops, key=lambda op: (-op.self_ns, op.name, op.phase))
