@@ -135,16 +135,18 @@ def _limit_address_space() -> None:
 @contextmanager
 def _timed_searches() -> Iterator[list[float]]:
     """Seconds of each search for living objects in the block."""
-    from mtprof_nb.capture.shared.garbage_collector import living
+    from mtprof_nb.capture.native.recorder_loading import recorder
 
-    seconds: list[float] = []
+    found = recorder()
+    assert found is not None
+    seconds, living = list[float](), found.living
 
     def timed(*bases: type) -> Any:
         lap = Lap()
-        found = living(*bases)
+        objects = living(*bases)
         lap("search")
         seconds.append(lap.times["search"])
-        return found
+        return objects
 
-    with mock.patch("mtprof_nb.capture.shared.garbage_collector.living", timed):
+    with mock.patch.object(found, "living", timed):
         yield seconds

@@ -14,6 +14,7 @@ from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.native.native_trace import Ended, build_trace
 from mtprof_nb.capture.native.recorder_loading import recorder, why_not
 from mtprof_nb.capture.shared.available_memory import resident_bytes
+from mtprof_nb.capture.shared.garbage_collector import LivingObjects
 from mtprof_nb.capture.shared.python_stacks import running_cell
 from mtprof_nb.capture.shared.switched_off import without_switched_off
 from mtprof_nb.capture.shared.thread_names import running_threads
@@ -58,7 +59,7 @@ class NativeHook(Hook):
             warn(f"hook 'native' cannot read the stacks of Python {version}: lines and modules are missing")
         self._thread_names = running_threads()
         with interrupts_held_back():
-            self._recorder.start(
+            notes_memory = self._recorder.start(
                 with_inputs=recorded.record_shapes or recorded.with_flops,
                 with_stacks=needs_stacks,
                 with_memory=recorded.profile_memory,
@@ -68,6 +69,8 @@ class NativeHook(Hook):
                 outermost=running_cell(),
             )
             self._is_recording = True
+        if recorded.profile_memory and not notes_memory:
+            warn("another CPU allocator is in use than in an earlier recording: hook 'native' records no memory")
 
     def stop(self) -> Trace:
         """The window's trace. Harmless after a failed start."""
@@ -78,7 +81,8 @@ class NativeHook(Hook):
             columns = self._recorder.stop()
             self._is_recording = False
         ended = Ended(self._thread_names | running_threads(), {threading.get_native_id(): counter})
-        trace = build_trace(columns, self._torch, self._request, ended)
+        objects = LivingObjects(self._torch, self._recorder.living)
+        trace = build_trace(columns, objects, self._request, ended)
         if trace.dropped:
             most = self._request.max_events
             warn(f"recording stopped at max_events={most:,}: {trace.dropped:,} events are missing; raise max_events")

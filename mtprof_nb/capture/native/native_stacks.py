@@ -31,12 +31,12 @@ class NativeStacks:
     is_in_module: Bool
 
 
-def read_stacks(columns: Columns, found: LivingObjects) -> NativeStacks:
-    """Turn the recorder's tree into one of user-visible frames."""
+def read_stacks(columns: Columns, objects: LivingObjects | None) -> NativeStacks:
+    """Turn the recorder's tree into one of user-visible frames. Without `objects`, modules have no names."""
     parents = columns["node_parent"].tolist()
     stack, tree = frames_of_nodes(columns, parents)
     running, called = _modules(columns, parents)
-    of_module, modules = intern(paths_of_modules(called, found))
+    of_module, modules = intern(paths_of_modules(called, objects) if objects is not None else [None] * len(called))
     return NativeStacks(
         stack=stack,
         tree=tree,

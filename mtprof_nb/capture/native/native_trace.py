@@ -51,12 +51,13 @@ class Ended:
 
 
 @collector_paused()
-def build_trace(raw: Mapping[str, Any], torch: Any, request: Request, ended: Ended) -> Trace:
-    """The trace of one window, from the recorder's columns and tables."""
+def build_trace(raw: Mapping[str, Any], objects: LivingObjects, request: Request, ended: Ended) -> Trace:
+    """The trace of one window, from the recorder's columns and tables; `objects` are searched if need be."""
     columns = {**raw, **{name: np.frombuffer(raw[name], dtype) for name, dtype in _TYPES.items()}}
     recorded = request.recorded
-    objects = LivingObjects(torch)
-    stacks = read_stacks(columns, objects) if recorded.with_stack or recorded.with_modules else None
+    torch = objects.torch
+    needs_stacks = recorded.with_stack or recorded.with_modules
+    stacks = read_stacks(columns, objects if recorded.with_modules else None) if needs_stacks else None
     events = _host_events(columns, ended, request.clock.offset_ns)
     in_module = None if stacks is None else stacks.is_in_module[columns["stack"]]
     links = link(events, lambda rows: columns["forward_thread"][rows], ended.counters, in_module=in_module)

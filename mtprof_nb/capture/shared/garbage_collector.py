@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+from collections.abc import Callable
 from functools import cached_property
 from types import FrameType
 from typing import Any
@@ -40,8 +41,9 @@ def living(*bases: type) -> list[list[Any]]:
 class LivingObjects:
     """Modules and optimizers of PyTorch that exist. Python's objects are searched once, when either is asked for."""
 
-    def __init__(self, torch: Any) -> None:
+    def __init__(self, torch: Any, search: Callable[..., list[list[Any]]] = living) -> None:
         self.torch = torch
+        self._search = search
 
     @property
     def modules(self) -> list[Any]:
@@ -55,4 +57,4 @@ class LivingObjects:
 
     @cached_property
     def _found(self) -> list[list[Any]]:
-        return living(self.torch.nn.Module, self.torch.optim.Optimizer)
+        return self._search(self.torch.nn.Module, self.torch.optim.Optimizer)

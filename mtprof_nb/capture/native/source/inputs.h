@@ -143,6 +143,21 @@ inline void append_value(Bytes& text, const c10::IValue& value) {
   }
 }
 
+// Append the text of values to that of forms: both are looked up at once, and separated when they are read out.
+inline void append_values(Bytes& text, const Bytes& values) {
+  text.reserve(values.size() + sizeof(uint32_t));
+  text.put(values.data(), values.size());
+  text.put_number(static_cast<uint32_t>(values.size()));
+}
+
+// The parts of such a text: forms, and values.
+inline std::pair<std::string, std::string> parts_of_inputs(const std::string& text) {
+  uint32_t size = 0;
+  std::memcpy(&size, text.data() + text.size() - sizeof(size), sizeof(size));
+  const size_t forms = text.size() - sizeof(size) - size;
+  return {text.substr(0, forms), text.substr(forms, size)};
+}
+
 // Append a keyword of a scope: torch keeps texts as well there.
 inline void append_keyword(Bytes& text, const c10::IValue& value) {
   if (value.isString()) {

@@ -11,20 +11,23 @@
 
 namespace mtprof {
 
+// Both halves of a product, one on the other.
+inline uint64_t folded_product(uint64_t one, uint64_t other) {
+  const auto product = static_cast<unsigned __int128>(one) * other;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
 inline uint64_t hash_of(const char* data, size_t size) {
-  uint64_t hash = 0x9E3779B97F4A7C15ull ^ size;
-  while (size >= 8) {
-    uint64_t word;
-    std::memcpy(&word, data, 8);
-    hash = (hash ^ word) * 0xFF51AFD7ED558CCDull;
-    hash ^= hash >> 32;
-    data += 8;
-    size -= 8;
+  constexpr uint64_t kOne = 0x9E3779B97F4A7C15ull, kOther = 0xC4CEB9FE1A85EC53ull;
+  uint64_t hash = kOne ^ size;
+  uint64_t words[2];
+  for (; size >= sizeof(words); size -= sizeof(words), data += sizeof(words)) {
+    std::memcpy(words, data, sizeof(words));
+    hash = folded_product(words[0] ^ hash, words[1] ^ kOther);
   }
-  uint64_t word = 0;
-  std::memcpy(&word, data, size);
-  hash = (hash ^ word) * 0xC4CEB9FE1A85EC53ull;
-  return hash ^ (hash >> 29);
+  words[0] = words[1] = 0;
+  std::memcpy(words, data, size);
+  return folded_product(words[0] ^ hash, words[1] ^ kOther);
 }
 
 // Bytes that are put together again and again: room for a piece is made once, then it is written without a check.

@@ -22,7 +22,7 @@ inline void note_block(void* address, int64_t nbytes) {
     return;
   }
   Row* row = records->running;
-  *records->blocks.add() = Block{now_ns(), reinterpret_cast<uint64_t>(address), nbytes, row};
+  *records->blocks.add() = Block{records->clock.now(), reinterpret_cast<uint64_t>(address), nbytes, row};
 }
 
 // Stands before torch's allocator during a recording. Storages refer to it for as long as they live: it stays.
@@ -55,13 +55,15 @@ class NotingAllocator final : public c10::Allocator {
     return *found;
   }
 
-  void install() {
+  // False where the program has another allocator than in an earlier recording: blocks of then go back to that one, so
+  // there is one for all.
+  bool install() {
     c10::Allocator* before = c10::GetCPUAllocator();
-    // Blocks of an earlier recording go back to the allocator of then, so there is one for all.
     if (before != this && (inner() == nullptr || inner() == before)) {
       inner_.store(before);
       c10::SetCPUAllocator(this);
     }
+    return c10::GetCPUAllocator() == this;
   }
 
   void remove() {

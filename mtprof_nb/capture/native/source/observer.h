@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/record_function.h>
+#include <cxxabi.h>
 
 #if __has_include(<torch/csrc/distributed/c10d/ParamCommsUtils.hpp>)
 #include <torch/csrc/distributed/c10d/ParamCommsUtils.hpp>
@@ -81,15 +82,15 @@ struct Reading {
   ThreadRecords& records;
 };
 
-inline void read_inputs(
+inline void read_readable_inputs(
     const at::RecordFunction& function, const NameCache::Name& name, ThreadRecords& records, Row& row) {
-  const Reading reading(records);
   Recording& recording = *records.recording;
-  records.form_text.clear();
+  Bytes& text = records.inputs_text;
+  text.clear();
   records.values_text.clear();
   InputDevice device;
   for (const c10::IValue& value : function.inputs()) {
-    append_form(records.form_text, value, device);
+    append_form(text, value, device);
     append_value(records.values_text, value);
   }
   if (name.may_have_keywords) {  // ops have none, and asking for them takes time
@@ -97,10 +98,8 @@ inline void read_inputs(
   }
   row.device_type = device.type;
   row.device_index = device.index;
-  row.form = records.forms.entry(recording.forms, records.form_text.data(), records.form_text.size()).number;
-  if (records.values_text.size() > 0) {
-    row.values = records.values.entry(recording.values, records.values_text.data(), records.values_text.size()).number;
-  }
+  append_values(text, records.values_text);
+  row.inputs = records.inputs.entry(recording.inputs, text.data(), text.size()).number;
   if (records.optimizer_steps > 0) {
     records.addresses_text.clear();
     for (const c10::IValue& value : function.inputs()) {
@@ -108,6 +107,17 @@ inline void read_inputs(
     }
     row.addresses =
         records.addresses.entry(recording.addresses, records.addresses_text.data(), records.addresses_text.size()).number;
+  }
+}
+
+// Sets what the inputs of an op tell. Of an op whose inputs cannot be read, the rest is recorded.
+inline void read_inputs(
+    const at::RecordFunction& function, const NameCache::Name& name, ThreadRecords& records, Row& row) {
+  const Reading reading(records);
+  try {
+    read_readable_inputs(function, name, records, row);
+  } catch (const std::exception&) {
+    row.inputs = row.addresses = -1;
   }
 }
 
@@ -164,14 +174,14 @@ inline std::unique_ptr<at::ObserverContext> enter_op(const at::RecordFunction& f
     }
   }
   Row* row = records->rows.add();
-  *row = Row{0, 0, function.seqNr(), 0, records->running, name.number, -1, -1, stack,
+  *row = Row{0, 0, function.seqNr(), records->running, name.number, -1, stack,
              static_cast<int32_t>(function.forwardThreadId()), -1, -1,
              static_cast<uint8_t>(function.scope()), 0, 0, 0};
   if (recording->options.with_inputs) {
     read_inputs(function, name, *records, *row);
   }
   if (recording->options.with_ids) {
-    row->handle = function.handle();
+    *records->ids.add() = CallId{row, static_cast<uint64_t>(function.handle())};
   }
   if (function.isNcclMeta()) {
     const std::string facts = collective_facts();
@@ -190,17 +200,17 @@ inline std::unique_ptr<at::ObserverContext> enter_op(const at::RecordFunction& f
   std::unique_ptr<OpContext> context(::new (records->contexts.take(sizeof(OpContext))) OpContext(records, row));
   records->running = row;
   ++records->open;
-  row->start = now_ns();
+  row->start = records->clock.now();
   return context;
 }
 
 inline void leave_op(const at::RecordFunction& function, OpContext* context) {
-  const int64_t moment = now_ns();
   ThreadRecords* records = context->records;
+  const int64_t moment = records == own_records ? records->clock.now() : now_ns();
   records->lock.lock();
   if (records->generation == context->generation && records->recording != nullptr) {
     Row* row = context->row;
-    row->end = moment;
+    row->end = std::max(moment, row->start);  // two threads' clocks may differ by a few nanoseconds
     if (function.isAsync() || records != own_records) {
       row->flags |= kIsAsync;
     }
@@ -221,6 +231,8 @@ inline void leave_op(const at::RecordFunction& function, OpContext* context) {
 inline std::unique_ptr<at::ObserverContext> enter(const at::RecordFunction& function) {
   try {
     return enter_op(function);
+  } catch (const abi::__forced_unwind&) {
+    throw;  // Python ends this thread, because the process exits
   } catch (...) {
     return nullptr;
   }

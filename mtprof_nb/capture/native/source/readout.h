@@ -38,6 +38,21 @@ struct TakenThread {
   int64_t dropped;
   Chunks<Row> rows;
   Chunks<Block> blocks;
+  Chunks<CallId> ids;
+};
+
+// The inputs of a recording as two tables: forms, and values. For each of the recorder's numbers one in each of them.
+struct SeparatedInputs {
+  explicit SeparatedInputs(Interner& inputs) {
+    for (size_t number = 0; number < inputs.size(); ++number) {
+      const auto [form, value] = parts_of_inputs(inputs.text(number));
+      form_of.push_back(forms.entry(form.data(), form.size()).number);
+      values_of.push_back(value.empty() ? -1 : values.entry(value.data(), value.size()).number);
+    }
+  }
+
+  Interner forms, values;
+  std::vector<int32_t> form_of, values_of;
 };
 
 struct PlacedRow {
@@ -95,9 +110,9 @@ inline int64_t dropped_by(const std::vector<TakenThread>& threads) {
   return sum;
 }
 
-inline void read_rows(const std::vector<PlacedRow>& rows, const Options& options, const Owned& found) {
+inline void read_rows(const std::vector<PlacedRow>& rows, const SeparatedInputs& inputs, const Owned& found) {
   const size_t count = rows.size();
-  Column<int64_t> start(count), duration(count), sequence_nr(count), handle(options.with_ids ? count : 0);
+  Column<int64_t> start(count), duration(count), sequence_nr(count);
   Column<int32_t> name(count), form(count), values(count), stack(count), forward_thread(count), addresses(count);
   Column<int32_t> extra(count), thread(count);
   Column<int8_t> scope(count), flags(count), device_type(count), device_index(count);
@@ -107,8 +122,8 @@ inline void read_rows(const std::vector<PlacedRow>& rows, const Options& options
     duration[position] = row.end - row.start;
     sequence_nr[position] = row.sequence_nr;
     name[position] = row.name;
-    form[position] = row.form;
-    values[position] = row.values;
+    form[position] = row.inputs < 0 ? -1 : inputs.form_of[static_cast<size_t>(row.inputs)];
+    values[position] = row.inputs < 0 ? -1 : inputs.values_of[static_cast<size_t>(row.inputs)];
     stack[position] = row.stack;
     forward_thread[position] = row.forward_thread;
     addresses[position] = row.addresses;
@@ -118,15 +133,11 @@ inline void read_rows(const std::vector<PlacedRow>& rows, const Options& options
     flags[position] = static_cast<int8_t>(row.flags);
     device_type[position] = row.device_type;
     device_index[position] = row.device_index;
-    if (options.with_ids) {
-      handle[position] = static_cast<int64_t>(row.handle);
-    }
-    row.handle = position;  // from here on: where it is
+    row.sequence_nr = static_cast<int64_t>(position);
   }
   start.into(found, "start");
   duration.into(found, "duration");
   sequence_nr.into(found, "sequence_nr");
-  handle.into(found, "handle");
   name.into(found, "name");
   form.into(found, "form");
   values.into(found, "values");
@@ -139,6 +150,19 @@ inline void read_rows(const std::vector<PlacedRow>& rows, const Options& options
   flags.into(found, "flags");
   device_type.into(found, "device_type");
   device_index.into(found, "device_index");
+}
+
+// Torch's numbers of the calls, after `read_rows`; an empty column where they were not recorded.
+inline void read_ids(std::vector<TakenThread>& threads, size_t count, const Owned& found) {
+  Column<int64_t> handle(count);
+  for (TakenThread& thread : threads) {
+    thread.ids.each([&](const CallId& id) {
+      if (id.row->start != 0) {  // it was neither left out nor did its beginning fail
+        handle[static_cast<size_t>(id.row->sequence_nr)] = static_cast<int64_t>(id.number);
+      }
+    });
+  }
+  handle.into(found, "handle");
 }
 
 struct PlacedBlock {
@@ -253,7 +277,7 @@ inline int32_t position_of(const Row* row) {
   while (row != nullptr && ((row->flags & kIsAsync) != 0 || row->start == 0)) {
     row = row->parent;
   }
-  return row == nullptr ? -1 : static_cast<int32_t>(row->handle);
+  return row == nullptr ? -1 : static_cast<int32_t>(row->sequence_nr);
 }
 
 inline void read_blocks(const std::vector<PlacedBlock>& blocks, const Owned& found) {

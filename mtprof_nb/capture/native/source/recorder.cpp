@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "live.h"
+#include "living_objects.h"
 #include "memory.h"
 #include "observer.h"
 #include "readout.h"
@@ -17,10 +18,11 @@ void forget_threads(Recording& recording, std::vector<TakenThread>* taken) {
     records->lock.lock();
     if (taken != nullptr) {
       taken->push_back({records->native_id, records->torch_id, records->dropped, std::move(records->rows),
-                        std::move(records->blocks)});
+                        std::move(records->blocks), std::move(records->ids)});
     }
     records->rows = Chunks<Row>();
     records->blocks = Chunks<Block>();
+    records->ids = Chunks<CallId>();
     records->recording = nullptr;
     const bool is_last = is_unused(*records);
     records->lock.unlock();
@@ -53,6 +55,23 @@ void wait_for_learners(const Recording& recording) {
   }
 }
 
+// Begin a recording; false where one is active. Sets `notes_memory` where its memory is recorded.
+bool begin_recording(const Options& options, bool& notes_memory) {
+  State& process = state();
+  std::lock_guard<std::mutex> held(process.mutex);
+  if (process.recording != nullptr) {
+    return false;
+  }
+  auto made = std::make_unique<Recording>(options);
+  process.handle = at::addGlobalCallback(
+      at::RecordFunctionCallback(&enter, &leave).needsInputs(options.with_inputs).needsIds(options.with_ids));
+  notes_memory = options.with_memory && NotingAllocator::instance().install();
+  process.recording = made.release();
+  process.generation.store(++process.last_generation);
+  return true;
+}
+
+// Returns whether memory is recorded.
 PyObject* start(PyObject*, PyObject* arguments, PyObject* keywords) {
   static const char* names[] = {"with_inputs", "with_stacks", "with_memory", "with_ids", "max_events",
                                 "module_call", "outermost",   nullptr};
@@ -71,20 +90,16 @@ PyObject* start(PyObject*, PyObject* arguments, PyObject* keywords) {
   options.max_events = max_events;
   options.known.module_call = PyCode_Check(module_call) ? reinterpret_cast<PyCodeObject*>(module_call) : nullptr;
   options.known.outermost = PyCode_Check(outermost) ? reinterpret_cast<PyCodeObject*>(outermost) : nullptr;
-  State& process = state();
-  std::lock_guard<std::mutex> held(process.mutex);
-  if (process.recording != nullptr) {
+  bool notes_memory = false;
+  try {
+    if (begin_recording(options, notes_memory)) {
+      return PyBool_FromLong(notes_memory);
+    }
     PyErr_SetString(PyExc_RuntimeError, "the recorder is recording already: stop it first");
-    return nullptr;
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
   }
-  process.recording = new Recording(options);
-  process.handle = at::addGlobalCallback(
-      at::RecordFunctionCallback(&enter, &leave).needsInputs(options.with_inputs).needsIds(options.with_ids));
-  if (options.with_memory) {
-    NotingAllocator::instance().install();
-  }
-  process.generation.store(++process.last_generation);
-  Py_RETURN_NONE;
+  return nullptr;
 }
 
 Owned read_out(Recording& recording, std::vector<TakenThread>& taken, int64_t ended) {
@@ -97,12 +112,14 @@ Owned read_out(Recording& recording, std::vector<TakenThread>& taken, int64_t en
   dropped = leave_out(rows, recording.options.max_events, until);
   blocks = own_blocks(taken, until);
   Py_END_ALLOW_THREADS;
-  read_rows(rows, recording.options, found);
+  SeparatedInputs inputs(recording.inputs);
+  read_rows(rows, inputs, found);
+  read_ids(taken, recording.options.with_ids ? rows.size() : 0, found);
   read_blocks(blocks, found);
   read_stacks(recording.stacks, found);
   read_texts(recording.names, found, "names", [](const std::string& text) { return text_object(text); });
-  read_texts(recording.forms, found, "forms", [](const std::string& text) { return forms_object(text); });
-  read_texts(recording.values, found, "value_texts", [](const std::string& text) { return text_object(values_text(text)); });
+  read_texts(inputs.forms, found, "forms", [](const std::string& text) { return forms_object(text); });
+  read_texts(inputs.values, found, "value_texts", [](const std::string& text) { return text_object(values_text(text)); });
   read_texts(recording.extras, found, "extras", [](const std::string& text) { return text_object(text); });
   read_texts(recording.addresses, found, "address_lists", [](const std::string& text) { return addresses_object(text); });
   set_item(found, "threads", threads_object(taken));
@@ -207,6 +224,7 @@ PyMethodDef methods[] = {
     {"stop", stop, METH_NOARGS, "End the recording and return its columns."},
     {"abandon", abandon, METH_NOARGS, "In a forked child: end the recording there and keep nothing."},
     {"so_far", so_far, METH_NOARGS, "The ops and stacks that have cost most so far."},
+    {"living", living, METH_VARARGS, "The living instances of each class, as lists."},
     {"is_recording", is_recording, METH_NOARGS, "Whether a recording is active."},
     {"start_sampler", start_sampler, METH_VARARGS, "Sample the Python stacks of all threads from now on."},
     {"stop_sampler", stop_sampler, METH_NOARGS, "End the samples and return their columns."},
@@ -220,8 +238,11 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_mtprof_recorder", "Records th
 }  // namespace mtprof
 
 PyMODINIT_FUNC PyInit__mtprof_recorder() {
-  // Another thread may hold the mutex while the process forks.
-  pthread_atfork(nullptr, nullptr, [] { new (&mtprof::state().mutex) std::mutex(); });
+  // Another thread may hold any lock while the process forks: nothing is recorded in the child.
+  pthread_atfork(nullptr, nullptr, [] {
+    mtprof::state().generation.store(0);
+    new (&mtprof::state().mutex) std::mutex();
+  });
   PyObject* module = PyModule_Create(&mtprof::definition);
   if (module != nullptr && PyModule_AddIntConstant(module, "reads_frames", MTPROF_READS_FRAMES) < 0) {
     Py_DECREF(module);

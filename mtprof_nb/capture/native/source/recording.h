@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
-#include <time.h>
 
 #include <ATen/record_function.h>
 
@@ -37,7 +36,7 @@ class Recording {
   // Rows that threads have told of. They tell late, so that some rows more are recorded, which `stop` leaves out.
   std::atomic<int64_t> told{0};
   std::atomic<bool> is_full{false};
-  Interner names, forms, values, addresses, extras;
+  Interner names, inputs, addresses, extras;
   StackTree stacks;
   std::vector<ThreadRecords*> threads;  // guarded by the mutex of `State`
   // Made by the first reading while it records; guarded by the mutex of `State`.
@@ -59,13 +58,6 @@ struct State {
 inline State& state() {
   static State* const found = new State();
   return *found;
-}
-
-// Nanoseconds of the clock that `time.perf_counter_ns` reads.
-inline int64_t now_ns() {
-  struct timespec moment;
-  clock_gettime(CLOCK_MONOTONIC, &moment);
-  return static_cast<int64_t>(moment.tv_sec) * 1000000000 + moment.tv_nsec;
 }
 
 inline int64_t native_thread_id() {
@@ -136,12 +128,12 @@ inline ThreadRecords* join(uint64_t generation) {
   records->generation = generation;
   records->rows = Chunks<Row>();
   records->blocks = Chunks<Block>();
+  records->ids = Chunks<CallId>();
   records->running = nullptr;
   records->untold = records->dropped = 0;
   records->optimizer_steps = 0;
   records->names.reset();
-  records->forms.reset();
-  records->values.reset();
+  records->inputs.reset();
   records->addresses.reset();
   records->stack.reset();
   process.recording->threads.push_back(records);

@@ -8,21 +8,20 @@
 #include <thread>
 #include <vector>
 
+#include "clock.h"
 #include "interner.h"
 #include "stacks.h"
 
 namespace mtprof {
 
-// One op or scope. Numbers are positions in the recording's tables, -1 for nothing.
-struct Row {
+// One op or scope, in one line of the processor's cache. Numbers are positions in the recording's tables, -1 for nothing.
+struct alignas(64) Row {
   int64_t start;
-  int64_t end;  // 0 while it runs
-  int64_t sequence_nr;
-  uint64_t handle;  // torch's number of the call, for its execution trace
-  Row* parent;      // the row that was running on the same thread
+  int64_t end;          // 0 while it runs
+  int64_t sequence_nr;  // when the recording is read out, replaced by the position of the row
+  Row* parent;          // the row that was running on the same thread
   int32_t name;
-  int32_t form;
-  int32_t values;
+  int32_t inputs;
   int32_t stack;
   int32_t forward_thread;
   int32_t addresses;
@@ -31,6 +30,14 @@ struct Row {
   uint8_t flags;
   int8_t device_type;
   int8_t device_index;
+};
+
+static_assert(sizeof(Row) == 64, "a row is one line of the cache");
+
+// Torch's number of a call, for its execution trace.
+struct CallId {
+  Row* row;
+  uint64_t number;
 };
 
 enum RowFlag : uint8_t { kIsAsync = 1, kIsOptimizer = 2 };
@@ -148,6 +155,7 @@ struct ThreadRecords {
   uint64_t torch_id = 0;
   Chunks<Row> rows;
   Chunks<Block> blocks;
+  Chunks<CallId> ids;
   // The innermost row that is running.
   Row* running = nullptr;
   // Rows since the recording was told of them.
@@ -161,10 +169,11 @@ struct ThreadRecords {
   // Whether the thread has ended. The object is deleted when no op and no recording refers to it either.
   bool is_orphan = false;
   NameCache names;
-  InternerCache forms, values, addresses;
+  InternerCache inputs, addresses;
   ThreadStack stack;
-  Bytes form_text, values_text, addresses_text;
+  Bytes inputs_text, values_text, addresses_text;
   // Used by the owner alone, without the lock.
+  ThreadClock clock;
   SpareBlocks contexts;
 };
 

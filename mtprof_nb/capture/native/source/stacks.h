@@ -10,6 +10,15 @@
 
 namespace mtprof {
 
+// Whether the interpreter is about to end.
+inline bool is_finalizing() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
 struct StackNode {
   int32_t parent;
   int32_t code;
@@ -51,6 +60,9 @@ class StackTree {
  public:
   // Keep these codes and modules alive or known. Takes the GIL: no lock may be held.
   void learn(const std::vector<FramePosition>& frames) {
+    if (is_finalizing()) {
+      return;  // who asks for the GIL now never gets it
+    }
     const PyGILState_STATE state = PyGILState_Ensure();
     {
       std::lock_guard<std::mutex> held(mutex_);
