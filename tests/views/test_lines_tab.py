@@ -167,15 +167,13 @@ def test_a_cell_without_ops_is_not_told_to_be_profiled() -> None:
 
 
 def test_a_hint_names_the_flag_that_opens_the_functions_that_lines_call() -> None:
-    def hint(*stacks: list[tuple[str, int, str]], **facts: Any) -> str:
-        rows = [event("mm", 10 * n, 10 * n + 5, line_stack=stack, **facts) for n, stack in enumerate(stacks)]
-        found: str = LinesTab(Scene(make_trace(rows))).first()["hint"]
+    def hint(**facts: Any) -> str:
+        found: str = LinesTab(Scene(make_trace([event("mm", 0, 5, line_stack=[cell], **facts)]))).first()["hint"]
         return found
 
-    cell, called = (CELL, 3, "<module>"), ("model.py", 9, "forward")
-    assert hint([cell]).startswith("--with-stack adds the lines of functions")
-    assert hint([cell], [called, cell]) == ""
-    assert hint([cell], stack=[cell]) == ""
+    cell = (CELL, 3, "<module>")
+    assert hint().startswith("--with-stack adds the lines of functions")
+    assert hint(stack=[cell]) == ""
 
 
 def test_the_dearest_file_comes_first(trace: Trace) -> None:
