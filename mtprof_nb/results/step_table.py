@@ -102,7 +102,5 @@ def _rows(trace: Trace, steps: StepFigures) -> list[StepRow]:
         "ops": steps.ops,
     }
     listed = zip(*(column.tolist() for column in columns.values()), strict=True)
-    return [
-        StepRow(**dict(zip(columns, values, strict=True)), differs=texts.get(at, ""))
-        for at, values in enumerate(listed)
-    ]
+    rows = (dict(zip(columns, values, strict=True)) for values in listed)
+    return [StepRow(**row, differs=texts.get(at, "")) for at, row in enumerate(rows)]
