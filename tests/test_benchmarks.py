@@ -163,9 +163,12 @@ def test_a_readme_without_a_place_for_figures_is_refused(tmp_path: Path) -> None
 def test_the_readme_explains_every_group_that_is_measured() -> None:
     text = (ROOT / "benchmarks" / "README.md").read_text()
 
-    assert len(GROUPS) == 11
+    assert len(GROUPS) == 12
     for number, title in enumerate(
-        ["Recording", "Processing", "Memory", "Export", "MindTorch v2", "Growth", "Panel", "Import", "Files", "Native"],
+        [
+            *("Recording", "Processing", "Memory", "Export", "MindTorch v2", "Growth", "Panel", "Import", "Files"),
+            *("Native", "Ranks"),
+        ],
         1,
     ):
         assert f"{number}. **{title}.**" in text
@@ -226,7 +229,7 @@ def test_the_standard_program_gives_the_events_that_its_figures_speak_of() -> No
     assert 60_000 <= 200 * events_a_step <= 80_000
 
 
-@pytest.mark.parametrize("group", ["processing", "exports", "panel"])
+@pytest.mark.parametrize("group", ["processing", "exports", "panel", "ranks"])
 def test_a_group_can_be_measured_at_the_smallest_scale(group: str) -> None:
     pytest.importorskip("torch")
     figures = [Figure.from_json(one) for one in child.call("benchmarks.__main__:measure", group, "tiny")]

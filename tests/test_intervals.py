@@ -1,6 +1,7 @@
 """Interval arithmetic against a plain loop, and its edges by hand."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from mtprof_nb.model.intervals import (
     covered_length,
     covered_until,
     crossing,
+    distinct,
     innermost,
     merged,
     nest_intervals,
@@ -109,3 +111,10 @@ def test_merged_intervals_cover_each_moment_once_and_do_not_touch(pairs):
 
     assert covered_length(starts, ends) == len({moment for a, b in pairs for moment in range(a, b)})
     assert np.all(begins[1:] > finishes[:-1])
+
+
+@pytest.mark.parametrize("values", [[], [3, 0, 3], [7], [10**12, 2, 10**12]])
+def test_distinct_values_and_their_positions(values: list[int]) -> None:
+    found, position = distinct(np.array(values, np.int64))
+    assert found.tolist() == sorted(set(values))
+    assert found[position].tolist() == values

@@ -60,7 +60,7 @@ def test_every_tutorial_has_a_number_of_its_own_and_a_row_in_the_readme() -> Non
     readme = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
     numbers = [path.stem[:2] for path in NOTEBOOKS]
 
-    assert numbers[:7] == ["01", "02", "03", "04", "05", "06", "07"]
+    assert numbers[:8] == ["01", "02", "03", "04", "05", "06", "07", "08"]
     assert len(set(numbers)) == len(numbers)
     assert [path.name for path in NOTEBOOKS if f"(notebooks/{path.name})" not in readme] == []
 

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from mtprof_nb.analysis.devices.recorded_devices import device_numbers
 from mtprof_nb.analysis.nesting import nest, nesting
-from mtprof_nb.model.trace import DEVICE_SCOPE, PYTHON, Bool, Int32, Int64, Trace
+from mtprof_nb.model.intervals import runs_of_equal
+from mtprof_nb.model.trace import DEVICE_SCOPE, PYTHON, Int32, Int64, Trace
 
 
 class Lane(NamedTuple):
@@ -53,38 +54,41 @@ def lanes(trace: Trace, python: bool = False) -> Lanes:
         first = made[-1].first_row + made[-1].rows if made else 0
         row[events] = first + rows
         device = -1 if thread >= 0 else device_numbers(trace)[events].max(initial=-1)
-        is_first = all(lane.device != device for lane in made)
+        is_first = device < 0 or all(lane.device != device for lane in made)
         made.append(Lane(title, first, int(rows.max(initial=0)) + 1, thread, int(device) if is_first else -1))
 
     is_async = shown & ~trace.on_device & trace.is_async
     for process, here in enumerate(trace.by_process(trace.track)):
-        for thread in _in_order_of_appearance(trace.track[here][on_thread[here]]):
-            events = np.flatnonzero(on_thread & (trace.track == thread))
+        own = np.arange(len(trace))[here]
+        for events in _in_order_of_appearance(own[on_thread[own]], trace.track):
+            thread = int(trace.track[events[0]])
             add(trace.track_title(thread), events, depth[events], thread)
-        mine = np.zeros(len(trace), np.bool_)
-        mine[here] = True
-        for title, events in [("async", np.flatnonzero(is_async & mine)), *_by_stream(trace, trace.on_device & mine)]:
+        for title, events in [("async", own[is_async[own]]), *_by_stream(trace, own[trace.on_device[own]])]:
             if len(events):
                 add(trace.process_title(process, title), events, packed(trace.start_ns[events], trace.end_ns[events]))
     return Lanes(row, tuple(made))
 
 
-def _in_order_of_appearance(values: npt.NDArray[Any]) -> list[int]:
-    distinct, first = np.unique(values, return_index=True)
-    return [int(value) for value in distinct[np.argsort(first)]]
+def _in_order_of_appearance(rows: Int64, values: npt.NDArray[Any]) -> list[Int64]:
+    """The positions `rows`, divided by their value; the value that comes first is first."""
+    return sorted((rows[run] for run in runs_of_equal(values[rows])), key=lambda run: int(run[0]))
 
 
-def _by_stream(trace: Trace, among: Bool) -> list[tuple[str, Int64]]:
+def _by_stream(trace: Trace, rows: Int64) -> list[tuple[str, Int64]]:
     """The events of each stream, after the scopes on it; the streams of a device follow one another."""
+    if not len(rows):
+        return []
     # The index is -1 if the runtime does not report it.
     device = trace.device.astype(np.int64) * 256 + trace.device_index + 1
     stream = trace.track * 2 + (trace.kind != DEVICE_SCOPE)
     found = []
-    for key in _in_order_of_appearance(device[among]):
-        title, here = _device_title(trace.devices[key // 256], key % 256 - 1), among & (device == key)
-        for number in np.unique(stream[here]).tolist():
+    for here in _in_order_of_appearance(rows, device):
+        key = int(device[here[0]])
+        title = _device_title(trace.devices[key // 256], key % 256 - 1)
+        for run in runs_of_equal(stream[here]):
+            number = int(stream[here[run[0]]])
             stream_title = f"{title} {trace.tracks[number // 2].title}{'' if number % 2 else ' scopes'}"
-            found.append((stream_title, np.flatnonzero(here & (stream == number))))
+            found.append((stream_title, here[run]))
     return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mtprof_nb.model.trace import Int8, Int32, Int64
+from mtprof_nb.model.trace import Bool, Int8, Int32, Int64
 
 #: A chart stays smooth up to about this many blocks.
 LIMIT = 2_000
@@ -94,9 +94,13 @@ class Levels:
         level = max(int(max(end_ns - begin_ns, 1) / max(pixels, 1)).bit_length() - 1, 0)
         coarsest = max(int(self._end.max(initial=0)) - self._origin, 1).bit_length()
         first, last = self._blocks(spans, level)
+        is_begin = np.isin(first, [begin for begin, _ in spans])
         while len(first) > limit and level <= coarsest:
             level += 1
-            first, last = self._blocks(spans, level)
+            # Blocks of a coarser level begin where finer ones do.
+            stays = self._begins_at(first, level) | is_begin
+            last = last[np.append(np.flatnonzero(stays)[1:] - 1, len(first) - 1)]
+            first, is_begin = first[stays], is_begin[stays]
         return self._measured(first, last, 1 << level)
 
     def parts(self, blocks: Blocks, code: Int8, codes: int) -> Parts:
@@ -170,6 +174,14 @@ class Levels:
         begins |= alone
         begins[1:] |= alone[:-1]
         return np.flatnonzero(begins) + first
+
+    def _begins_at(self, first: Int64, level: int) -> Bool:
+        """At which of these positions a block begins; all of them are beginnings at a finer level."""
+        before = np.maximum(first - 1, 0)
+        cell, cell_before = ((self._start[rows] - self._origin) >> level for rows in (first, before))
+        found: Bool = (cell != cell_before) | (self._row[first] != self._row[before]) | (first == 0)
+        found |= np.maximum(self._duration[first], self._duration[before]) >= (1 << level)
+        return found
 
     def _measured(self, first: Int64, last: Int64, merged_below_ns: int) -> Blocks:
         longest = first.copy()

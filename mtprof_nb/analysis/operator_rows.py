@@ -17,6 +17,7 @@ from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.missing_memory import has_memory
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.operator_table import Column, OperatorRows, with_containers
+from mtprof_nb.analysis.ranks.rank_spread import spread_of_events
 from mtprof_nb.analysis.spent import allocated_by, spent_by
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import DEVICE_SCOPE, PYTHON, RUNTIME, SCOPE, Bool, Int32, Int64, Trace
@@ -82,6 +83,12 @@ _MOVED = (
 _MEMORY = Column("self_bytes", "Memory", "bytes", "bytes it allocated itself, less those it released")
 _ALLOCATED = Column("allocated_bytes", "Allocated", "bytes", "bytes it allocated, with what it called, released or not")
 _ALLOCATED_IN = Column("allocated_bytes", "Allocated", "bytes", "bytes allocated in it, released or not")
+_OF_RANKS = (
+    Column("least_ns", "Least rank", "time", "self time on the rank with the least"),
+    Column("median_ns", "Median rank", "time", "self time on half of the ranks is less"),
+    Column("most_ns", "Most", "time", "self time on the rank with the most"),
+    Column("most_rank", "On", "rank", "the rank with the most self time"),
+)
 _FLOPS = Column("flops", "FLOPs", "flops", "floating point operations, where a formula is known")
 #: Columns that replace the column of memory where rows are sorted by it.
 _INSTEAD = {
@@ -137,6 +144,8 @@ def columns(trace: Trace, grouping: str = "op") -> tuple[Column, ...]:
         chosen.append(_MEMORY)
     if trace.flops is not None:
         chosen.append(_FLOPS)
+    if len(trace.processes) > 1 and grouping in _BY_OP:
+        chosen += _OF_RANKS
     return tuple(chosen)
 
 
@@ -200,6 +209,18 @@ def _values(trace: Trace, grouping: str, groups: Groups, of_event: Int32) -> dic
         "device_average_ns": groups.device_ns // np.maximum(groups.count, 1),
         **{column: getattr(groups, column) for column in _SUMMED},
         **(_values_of_kernels(trace) if grouping == "kernel" else {}),
+        **(_values_of_ranks(trace, groups) if len(trace.processes) > 1 and grouping in _BY_OP else {}),
+    }
+
+
+def _values_of_ranks(trace: Trace, groups: Groups) -> dict[str, Int64]:
+    spread = spread_of_events(trace, groups.of_event, op_costs(trace).self_ns, len(groups))
+    ranks = np.array([*(process.rank for process in trace.processes), -1], np.int64)
+    return {
+        "least_ns": spread.least,
+        "median_ns": spread.median,
+        "most_ns": spread.most,
+        "most_rank": np.where(spread.most > 0, ranks[spread.process], -1),
     }
 
 

@@ -41,19 +41,19 @@ def steps_of_processes(trace: Trace) -> tuple[tuple[StepTime, ...], ...]:
     if not has_steps(trace):
         return ((),) * len(trace.processes)
     runs = (trace.kind == OP) | (trace.kind == SCOPE)
+    is_step = trace.where_name(lambda name: name.startswith(STEP_PREFIX))
     found = []
     for rows, windows in zip(rows_of_processes(trace), windows_of_processes(trace), strict=True):
         own = rows[runs[rows]]
         with_ops = set(trace.step[rows[trace.kind[rows] == OP]].tolist())
-        steps = _of_scopes(trace, own) or _of_events(trace, own, windows)
+        steps = _of_scopes(trace, own[is_step[own]]) or _of_events(trace, own, windows)
         # A scope that is there twice, as in two windows, counts with its longer part.
         longest = {step.number: step for step in sorted(steps, key=lambda step: step.duration_ns)}
         found.append(tuple(longest[number] for number in sorted(with_ops & set(longest))))
     return tuple(found)
 
 
-def _of_scopes(trace: Trace, rows: Int64) -> list[StepTime]:
-    scopes = rows[trace.where_name(lambda name: name.startswith(STEP_PREFIX))[rows]]
+def _of_scopes(trace: Trace, scopes: Int64) -> list[StepTime]:
     columns = (trace.step[scopes], trace.start_ns[scopes], trace.duration_ns[scopes])
     return [StepTime(*step) for step in zip(*(column.tolist() for column in columns), strict=True)]
 

@@ -127,5 +127,7 @@ def peak_bytes(trace: Trace) -> int | None:
     """The most bytes that any one allocator held, of one device in one process; None where memory was not recorded."""
     if not has_memory(trace):
         return None
+    if trace.allocations is not None:
+        return int(trace.allocations.total.max()) if len(trace.allocations) else 0
     peaks = (peak(memory_curve(trace, device)) for device in memory_devices(trace))
     return max((top.nbytes for top in peaks if top is not None), default=0)

@@ -79,6 +79,11 @@ def rate(bytes_per_s: float) -> str:
     return _scaled(bytes_per_s, _RATES, 1_000) if bytes_per_s else "–"
 
 
+def rank(number: int) -> str:
+    """`rank 3`; an en dash for -1."""
+    return f"rank {number}" if number >= 0 else "–"
+
+
 #: The function that formats a column of each unit.
 WRITERS: dict[str, Callable[[int], str]] = {
     "time": duration,
@@ -87,4 +92,5 @@ WRITERS: dict[str, Callable[[int], str]] = {
     "count": number,
     "percent": percent,
     "rate": rate,
+    "rank": rank,
 }

@@ -20,6 +20,8 @@ from mtprof_nb.model.trace import Process, Trace
 DEFAULT_STREAM = 7
 #: Keys of the file itself, and names of lines that viewers act upon: the user's metadata must not take them.
 _KEYS_OF_FILE = {"schemaVersion", "traceEvents", "displayTimeUnit", "baseTimeNanoseconds", "traceName"}
+#: The key under which torch describes the process group.
+_GROUP = "distributedInfo"
 _LINES_OF_VIEWERS = re.compile(r"(process|thread)_\w+|num_cpus|trace_buffer_overflowed")
 
 
@@ -121,4 +123,6 @@ def _span(trace: Trace, began: str, count: int) -> str:
 
 
 def _metadata(process: Process) -> dict[str, str]:
-    return {str(key): json_text(text) for key, text in process.metadata}
+    """The metadata of a process, with its rank, which may be known from elsewhere."""
+    said = {str(key): json_text(text) for key, text in process.metadata}
+    return said if process.rank < 0 or _GROUP in said else {**said, _GROUP: f'{{"rank": {process.rank}}}'}

@@ -143,6 +143,19 @@ def runs_of_equal(values: Int32 | Int64) -> list[Int64]:
     return np.split(order, np.flatnonzero(np.diff(values[order])) + 1) if len(order) else []
 
 
+def distinct(values: Int64) -> tuple[Int64, Int64]:
+    """The distinct values, none of which is negative, in order, and for each of `values` its position among them."""
+    # Counting is many times faster than sorting.
+    size = int(values.max(initial=-1)) + 1
+    if size > 4 * len(values) + 65_536:
+        found, position = np.unique(values, return_inverse=True)
+        return found, position
+    found = np.flatnonzero(np.bincount(values, minlength=size))
+    number = np.zeros(size, np.int64)
+    number[found] = np.arange(len(found))
+    return found, number[values]
+
+
 def by_thread(chosen: Int64, threads: Int32, starts: Int64, ends: Int64) -> Iterator[tuple[Int64, Int64, Int64]]:
     """The positions `chosen` of each thread, with their starts and ends: sorted by start, the longer first."""
     for run in runs_of_equal(threads[chosen]):

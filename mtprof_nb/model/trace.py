@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mtprof_nb.model.allocations import Allocations as Allocations
 from mtprof_nb.model.input_values import check_metadata_of_event, check_values
-from mtprof_nb.model.intervals import order_of
+from mtprof_nb.model.intervals import order_of, runs_of_equal
 from mtprof_nb.model.joins import all_known, in_order, of_all, updated
 from mtprof_nb.model.outside_ops import OutsideOps as OutsideOps
 from mtprof_nb.model.outside_ops import SourceLine as SourceLine
@@ -300,7 +300,10 @@ class Trace(Record):
         if len(self.processes) == 1:
             return [slice(None)]
         of = self.processes_of(tracks)
-        return [of == number for number in range(len(self.processes))]
+        found = [np.empty(0, np.int64)] * len(self.processes)
+        for rows in runs_of_equal(of):
+            found[int(of[rows[0]])] = rows
+        return found
 
     def where_name(self, accepts: Callable[[str], bool]) -> Bool:
         """The events whose name `accepts`, which is called once for each distinct name."""
@@ -330,10 +333,12 @@ class Trace(Record):
         """
         return MappingProxyType(joined_metadata(self.processes))
 
-    @property
+    @cached_property
     def end_ns(self) -> Int64:
         """End of each event."""
-        return self.start_ns + self.duration_ns
+        found: Int64 = self.start_ns + self.duration_ns
+        found.flags.writeable = False
+        return found
 
     @property
     def nbytes(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,11 +34,9 @@ def align(traces: Sequence[Trace], otherwise: str = _NOT_ALIGNED) -> list[Trace]
     """
     if len(traces) < 2:
         return list(traces)
-    ends = [_ends(trace) for trace in traces]
     offset: dict[int, int] = {0: 0}
     errors: list[Int64] = []
-    while pair := _closest(ends, offset):
-        known, new, match = pair
+    for known, new, match in _closest([_ends(trace) for trace in traces]):
         own = offset[known] + match.offset_ns
         offset[new] = own if abs(own) > match.spread_ns else 0
         errors.append(np.abs(match.differences_ns + offset[known] - offset[new]))
@@ -82,17 +80,28 @@ def _ends(trace: Trace) -> Ends:
     return {key: np.array(ends, np.int64) for key, ends in found.items()}
 
 
-def _closest(ends: Sequence[Ends], offset: dict[int, int]) -> tuple[int, int, _Match] | None:
-    """A trace with a known clock, one without, and their match: the pair with the most collectives in common."""
-    best: tuple[int, int, _Match] | None = None
-    for known in offset:
-        for new in range(len(ends)):
-            if new in offset:
-                continue
-            match = _match(ends[known], ends[new])
-            if match.is_usable and (best is None or len(match.differences_ns) > len(best[2].differences_ns)):
-                best = known, new, match
-    return best
+def _closest(ends: Sequence[Ends]) -> Iterator[tuple[int, int, _Match]]:
+    """From the first trace on, a trace whose clock is known, one that becomes known by it, and their match.
+
+    The pair with the most collectives in common is next. A trace that has all of its collectives in common with one is
+    compared with no other: in most jobs, that is so for all of them and the first.
+    """
+    sizes = [sum(map(len, own.values())) for own in ends]
+    best: dict[int, tuple[int, _Match]] = {}
+    left, known = set(range(1, len(ends))), 0
+    while left:
+        for new in left:
+            most = len(best[new][1].differences_ns) if new in best else 0
+            if most < sizes[new]:
+                match = _match(ends[known], ends[new])
+                if match.is_usable and len(match.differences_ns) > most:
+                    best[new] = known, match
+        if not best:
+            return
+        new = min(best, key=lambda place: (-len(best[place][1].differences_ns), place))
+        left.remove(new)
+        yield best[new][0], new, best.pop(new)[1]
+        known = new
 
 
 def _match(first: Ends, second: Ends) -> _Match:

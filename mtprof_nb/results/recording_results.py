@@ -72,11 +72,11 @@ class Results:
 
         return Lines(self._trace_of(rank))
 
-    def steps(self) -> Steps:
-        """The time of each marked step by phase, and in what slow steps differ from the others."""
+    def steps(self, *, rank: int | None = None) -> Steps:
+        """The time of each marked step by phase, and in what slow steps differ from the others; with `rank`, there."""
         from mtprof_nb.results.step_table import Steps
 
-        return Steps(self.trace)
+        return Steps(self._trace_of(rank))
 
     def ranks(self) -> Ranks:
         """A row for each rank, and the one that the others waited for: `.straggler`, None without one.

@@ -1,40 +1,27 @@
 """Ranks made by hand: how each divides its time, who waits for whom, and which line is the reason."""
 
 from dataclasses import replace
-from typing import Any
 
+import numpy as np
 import pytest
-from traces import event, make_trace
+from rank_traces import MS, gloo, of_rank, op, straggling
+from traces import event
 
 from mtprof_nb.advice.advising import advise
 from mtprof_nb.analysis.ranks.call_groups import collective_calls
 from mtprof_nb.analysis.ranks.matched_calls import matched_calls
 from mtprof_nb.analysis.ranks.rank_figures import rank_figures
+from mtprof_nb.analysis.ranks.rank_lines import spread_of_lines
+from mtprof_nb.analysis.ranks.rank_spread import spread_of_events
 from mtprof_nb.analysis.ranks.ranked_processes import trace_of_rank
 from mtprof_nb.analysis.ranks.step_matrix import step_matrix
 from mtprof_nb.analysis.ranks.stragglers import straggler
 from mtprof_nb.analysis.summary import summary
 from mtprof_nb.model.common_terms import moved_clock
 from mtprof_nb.model.merge import merge
-from mtprof_nb.model.trace import Collective, OutsideOps, Process, SourceLine, Trace
+from mtprof_nb.model.trace import OP, Collective, OutsideOps, SourceLine, Trace
 from mtprof_nb.results.loaded_recording import Recording
 from mtprof_nb.results.rank_table import rank_sentence
-
-MS = 1_000_000
-
-
-def of_rank(rank: int, rows: list[dict[str, Any]], began_ns: int = 0, ended_ns: int = 100 * MS, **fields: Any) -> Trace:
-    made = make_trace(rows, began_ns=began_ns, ended_ns=ended_ns, windows=((began_ns, ended_ns),), **fields)
-    return replace(made, processes=(Process(100 + rank, rank, "host"),))
-
-
-def gloo(start_ms: float, end_ms: float, name: str = "all_reduce", **facts: Any) -> dict[str, Any]:
-    """A collective on a thread of Gloo."""
-    return event(f"gloo:{name}", round(start_ms * MS), round(end_ms * MS), kind="scope", thread=9, **facts)
-
-
-def op(start_ms: float, end_ms: float, name: str = "aten::mm", **facts: Any) -> dict[str, Any]:
-    return event(name, round(start_ms * MS), round(end_ms * MS), **facts)
 
 
 @pytest.fixture
@@ -139,21 +126,6 @@ def test_messages_between_two_ranks_are_no_collectives() -> None:
     assert len(matched_calls(merge([of_rank(0, [gloo(0, 9, "send")]), of_rank(1, [gloo(0, 9, "recv")])]))) == 0
 
 
-def straggling(ranks: int, slow: int, calls: int = 10, **fields: Any) -> list[Trace]:
-    """Each call follows 4 ms of work on line 3; on the slow rank 7 ms on line 3 and line 4 together."""
-    line3, line4 = ("train.py", 3), ("train.py", 4)
-    parts = []
-    for rank in range(ranks):
-        rows = []
-        for call in range(calls):
-            at, is_slow = call * 10, rank == slow
-            rows.append(op(at, at + 4, line=line3))
-            rows += [op(at + 4, at + 7, "aten::sort", line=line4)] if is_slow else []
-            rows.append(gloo(at + (7 if is_slow else 4), at + 8))
-        parts.append(of_rank(rank, rows, **fields))
-    return parts
-
-
 def test_the_rank_that_others_wait_for_is_named_with_the_evidence() -> None:
     found = straggler(merge(straggling(4, slow=2)))
     assert found is not None
@@ -252,6 +224,20 @@ def test_one_rank_is_what_its_process_recorded() -> None:
         assert whole.lines(rank=rank).table() == Recording(part).lines().table()
     assert whole.of_rank(2).trace.tracks == parts[2].tracks
     assert len(whole.events(rank=1)) == 30
+
+
+def test_the_spread_of_a_cost_over_ranks() -> None:
+    trace = merge(straggling(4, slow=2))
+    row = np.where(trace.kind == OP, trace.name, -1)
+    spread = spread_of_events(trace, row, trace.duration_ns, len(trace.names))
+    found = {
+        name: (int(spread.least[at]), int(spread.median[at]), int(spread.most[at]), int(spread.process[at]))
+        for at, name in enumerate(trace.names)
+    }
+    assert found["aten::mm"] == (40 * MS, 40 * MS, 40 * MS, 3)
+    assert found["aten::sort"] == (0, 0, 30 * MS, 2)
+    assert found["gloo:all_reduce"] == (0, 0, 0, -1)
+    assert spread_of_lines(trace)[SourceLine("train.py", 4)] == (0, 0, 30 * MS, 2)
 
 
 def test_a_rank_that_is_not_there_is_an_error_that_lists_those_that_are() -> None:

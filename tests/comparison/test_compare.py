@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rank_traces import job
 from two_programs import run
 
 import mtprof_nb
@@ -173,3 +174,9 @@ def test_representation_and_show_are_the_text(capsys: pytest.CaptureFixture[str]
 
     assert capsys.readouterr().out == f"{found!r}\n"
     assert repr(found).startswith("new against old: cannot tell, 0.83 × the time\n")
+
+
+def test_recordings_of_several_ranks_are_compared() -> None:
+    found = compare(job(ranks=3, slow=1), job(ranks=3, slow=-1))
+
+    assert _names(found) == {"ops", "aten::sort", "loss.sort()"}

@@ -72,7 +72,7 @@ def scene(trace: Trace) -> Scene:
 def test_the_state_of_the_panel_and_its_strip(trace: Trace) -> None:
     panel = panels.panel(trace)
 
-    assert {"tabs", "strip", "first", "page"} == fields("PanelState")
+    assert {"tabs", "strip", "first", "ranks", "page"} == fields("PanelState")
     assert set(panel.strip) == fields("Strip")
     assert set(panel.strip["phases"][0]) == fields("PhaseShare")
     assert set(panel.strip["devices"][0]) == fields("DeviceBar")

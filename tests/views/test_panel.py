@@ -76,7 +76,7 @@ def test_a_panel_is_small() -> None:
     state = panel.get_state()
     nbytes = sum(len(value) for value in panel.first.values())
 
-    assert len(state["_esm"]) + len(state["_css"]) < 74_000
+    assert len(state["_esm"]) + len(state["_css"]) < 75_000
     assert nbytes < 60_000
 
 

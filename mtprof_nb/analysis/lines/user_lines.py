@@ -7,6 +7,7 @@ from itertools import takewhile
 
 import numpy as np
 
+from mtprof_nb.model.intervals import distinct
 from mtprof_nb.model.source_files import is_user_file
 from mtprof_nb.model.stack_tree import ChainInterner
 from mtprof_nb.model.trace import Frame, Int32, Int64, SourceLine, StackTree, Trace
@@ -83,8 +84,8 @@ def _own_stacks(trace: Trace) -> Int64:
 
 def _unique_pairs(first: Int64, second: Int64) -> tuple[list[tuple[int, int]], Int64]:
     width = int(second.max(initial=-1)) + 2
-    keys, position = np.unique((first + 1) * width + (second + 1), return_inverse=True)
-    return [(int(key) // width - 1, int(key) % width - 1) for key in keys], position
+    keys, position = distinct((first + 1) * width + (second + 1))
+    return [(key // width - 1, key % width - 1) for key in keys.tolist()], position
 
 
 class _Reader:

@@ -117,8 +117,11 @@ def _matched(trace: Trace) -> tuple[tuple[CallKey, ...], Int32]:
     process = trace.processes_of(trace.track[rows])
     calls: dict[CallKey, list[list[int]]] = {}
     for key, row, owner in zip(call_keys(trace, rows), rows.tolist(), process.tolist(), strict=True):
-        if not key.is_between_two:
-            calls.setdefault(key, [[] for _ in trace.processes])[owner].append(row)
+        if key.is_between_two:
+            continue
+        if key not in calls:
+            calls[key] = [[] for _ in trace.processes]
+        calls[key][owner].append(row)
     tables = [(key, _numbered(trace, owned)) for key, owned in calls.items()]
     keys = [key for key, table in tables for _ in range(len(table))]
     event = np.concatenate([np.empty((0, len(trace.processes)), np.int32), *(table for _, table in tables)])

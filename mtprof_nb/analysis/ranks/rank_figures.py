@@ -8,7 +8,6 @@ import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.groups import sums
-from mtprof_nb.analysis.memory.memory_curve import memory_curve, memory_devices, peak
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.ranks.matched_calls import matched_calls
 from mtprof_nb.analysis.ranks.rank_lines import line_times_by_process
@@ -162,8 +161,9 @@ def _computes(trace: Trace) -> Bool:
 
 def _peaks(trace: Trace) -> dict[int, int]:
     """The most bytes that one device of each process held; without processes that recorded no memory."""
-    found: dict[int, int] = {}
-    for device in memory_devices(trace):
-        top = peak(memory_curve(trace, device))
-        found[device.process] = max(found.get(device.process, 0), top.nbytes if top else 0)
-    return found
+    found = np.full(len(trace.processes), -1, np.int64)
+    if trace.allocations is not None:
+        np.maximum.at(found, trace.processes_of(trace.allocations.track), trace.allocations.total)
+    elif trace.memory_before is not None and trace.memory_after is not None:
+        np.maximum.at(found, trace.processes_of(trace.track), np.maximum(trace.memory_before, trace.memory_after))
+    return {number: held for number, held in enumerate(found.tolist()) if held >= 0}

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.one_process import of_process
 from mtprof_nb.model.trace import Int64, Trace
 
@@ -48,11 +47,7 @@ def trace_of_rank(trace: Trace, rank: int | None) -> Trace:
 @once_a_trace
 def rows_of_processes(trace: Trace) -> list[Int64]:
     """Positions of the events of each process, in order."""
-    process = trace.processes_of(trace.track)
-    found = [np.empty(0, np.int64)] * len(trace.processes)
-    for rows in runs_of_equal(process):
-        found[int(process[rows[0]])] = rows
-    return found
+    return [np.arange(len(trace))] if len(trace.processes) == 1 else trace.by_process(trace.track)
 
 
 @once_a_trace

@@ -16,6 +16,7 @@ from mtprof_nb.analysis.functions.thread_time import stack_time
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
 from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.analysis.ranks.ranked_processes import titles
 from mtprof_nb.model.source_files import file_label, is_user_file, library_of, source_location
 from mtprof_nb.model.trace import Bool, Frame, Int64, Trace
 from mtprof_nb.views.charts.stack_slices import Slices, slices
@@ -32,6 +33,10 @@ _PLUMBING = {
     "modules/module.py": ("_wrapped_call_impl", "_call_impl", "__call__"),
     "optim/optimizer.py": ("wrapper", "_use_grad", "profile_hook_step", "maybe_fallback"),
 }
+
+
+#: The most numbers, of slices by ranks, that are computed for a chart.
+_MOST_CELLS = 5_000_000
 
 
 class Metric(NamedTuple):
@@ -149,9 +154,29 @@ class StackChart(WeakTraceHolder):
                 "event": [self._event(node) for node in nodes],
                 "name": [self._name_of(node) for node in nodes],
                 "lit": None if chosen is None else self._lit(cut, chosen).tolist(),
+                "ranks": self._ranks(cut, metric),
             },
             "called_by": [shown(self.full_name(node)) for node in reversed(cut.trunk[:-1])],
         }
+
+    def _ranks(self, cut: Slices, metric: str) -> list[str] | None:
+        """Where each slice is the least, median and most of the ranks; None for one process, or very many."""
+        trace, tree = self.trace, self.tree
+        if len(trace.processes) < 2 or len(tree) * len(trace.processes) > _MOST_CELLS or metric == "python":
+            return None
+        processes, known = len(trace.processes), np.flatnonzero(tree.of_event > 0)
+        cell = tree.of_event[known].astype(np.int64) * processes + trace.processes_of(trace.track[known])
+        own = sums(cell, self._values(metric)[known], len(tree) * processes).reshape(len(tree), processes)
+        totals = np.stack([tree.with_callees(one)[cut.node] for one in own.T])
+        write, names = units.WRITERS[METRICS[metric].unit], titles(trace)
+        columns = (totals.min(axis=0), np.median(totals, axis=0), totals.max(axis=0), totals.argmax(axis=0))
+        rows = zip(*(column.astype(np.int64).tolist() for column in columns), cut.node.tolist(), strict=True)
+        return [
+            f"{write(least)} to {write(most)} on one rank, median {write(median)}, most on {shown(names[who])}"
+            if node >= 0
+            else ""
+            for least, median, most, who, node in rows
+        ]
 
     def _cut(self, metric: str) -> Slices:
         return slices(self.tree, self.tree.with_callees(self.own(metric)), is_folded=self._is_folded)

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from mtprof_nb.analysis.devices.recorded_devices import device_work
 from mtprof_nb.analysis.families import FAMILIES
 from mtprof_nb.analysis.summary import has_steps
+from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.views.charts.launches import carried_launches, launches_of, with_launches
 from mtprof_nb.views.charts.ribbon import outermost_ops
@@ -39,13 +40,13 @@ def busy_by_thread(trace: Trace, begin_ns: int, end_ns: int, bins: int) -> dict[
     edges = np.linspace(0, end_ns - begin_ns, bins + 1)
     outermost = outermost_ops(trace)
     found = {}
-    for thread in np.unique(trace.track[outermost]).tolist():
-        own = outermost[trace.track[outermost] == thread]
+    for run in runs_of_equal(trace.track[outermost]):
+        own = outermost[run]
         moments = np.column_stack([trace.start_ns[own], trace.end_ns[own]]).ravel() - begin_ns
         spent = np.cumsum(np.column_stack([np.zeros(len(own)), trace.duration_ns[own]]).ravel())
         # Starts and ends alternate, so the time spent is linear between them.
         by_edge = np.interp(edges, moments, spent, left=0.0)
-        found[thread] = np.clip(np.diff(by_edge) / np.diff(edges), 0, 1)
+        found[int(trace.track[own[0]])] = np.clip(np.diff(by_edge) / np.diff(edges), 0, 1)
     return found
 
 

@@ -70,7 +70,8 @@ def _page(scene: Scene, kinds: Iterable[TabKind], strip: Strip, without_scripts:
     names = tuple(kind.name for kind in kinds)
     script = bundle.page_script(names)
     style, (static, static_style) = bundle.style(names, of_page=True), _classed(without_scripts)
-    state = {"tabs": [{"name": kind.name, "title": kind.title} for kind in kinds], "strip": strip.written()}
+    tabs = [{"name": kind.name, "title": kind.title} for kind in kinds]
+    state = {"tabs": tabs, "strip": strip.written(), "ranks": []}
     parts = {"state": state, **_content(scene, kinds)}
     return _PAGE.format(
         policy=_policy(script, style, static_style),

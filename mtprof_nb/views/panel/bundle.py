@@ -95,8 +95,9 @@ def _named(tabs: tuple[str, ...], suffix: str = "") -> str:
 
 
 def _sources(suffix: str, tabs: tuple[str, ...], of_page: bool = False) -> dict[str, str]:
-    """The files with a suffix by name; those of the page, or of a comparison, only where they are needed."""
-    needed = {"page": of_page, "comparison": any((_FOLDER / "comparison" / f"{tab}.js").exists() for tab in tabs)}
+    """The files with a suffix by name; those of the page, of a comparison or of ranks only where they are needed."""
+    needed = {"page": of_page}
+    needed |= {name: any((_FOLDER / name / f"{tab}.js").exists() for tab in tabs) for name in ("comparison", "ranks")}
     paths = sorted(_FOLDER.rglob(f"*{suffix}"), key=lambda path: path.name)
     return {path.name: path.read_text("utf-8") for path in paths if needed.get(path.parent.name, True)}
 

@@ -76,7 +76,7 @@ def panel_page(page: str, html: str) -> str:
 
 def saved_panel(page: str, tabs: list[dict[str, str]], strip: dict[str, Any], first: Mapping[str, bytes]) -> str:
     """The script of a panel with the id `page`, and the `first` content of its tabs."""
-    state = {"tabs": tabs, "strip": strip, "held": list(first)}
+    state = {"tabs": tabs, "strip": strip, "ranks": [], "held": list(first)}
     names = tuple(tab["name"] for tab in tabs)
     parts = {
         "script": wire.packed(f"{bundle.panel_script(names)}export {{ render }};\n"),

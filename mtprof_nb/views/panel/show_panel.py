@@ -126,10 +126,11 @@ def full_strip(scene: Scene) -> Strip:
 
 
 def _panel(scene: Scene, tabs: tuple[str, ...] | None = None) -> Panel:
-    from mtprof_nb.views.panel.widget import ComparingPanel, Panel
+    from mtprof_nb.views.panel.widget import ComparingPanel, Panel, RanksPanel
 
     table_alone = tabs == ("operators",)
-    kind = Panel if scene.against is None else ComparingPanel
+    kind = Panel if len(scene.trace.processes) == 1 else RanksPanel
+    kind = kind if scene.against is None else ComparingPanel
     return kind(
         scene,
         tabs or [kind.name for kind in tabs_of(scene)],

@@ -34,22 +34,26 @@ TABS = (
     TabKind("stacks", "Stacks", "mtprof_nb.views.charts.stack_charts:StacksTab", 2_000_000),
     TabKind("memory", "Memory", "mtprof_nb.views.charts.memory_chart:MemoryTab"),
 )
+#: The tab of a recording of several processes, behind the overview.
+RANKS = TabKind("ranks", "Ranks", "mtprof_nb.views.tables.ranks_tab:RanksTab", sys.maxsize)
+WITH_RANKS = (TABS[0], RANKS, *TABS[1:])
 #: The tabs of a comparison.
 COMPARING = (
     TabKind("differences", "Differences", "mtprof_nb.views.comparison.differences_tab:DifferencesTab", sys.maxsize),
     TabKind("side_by_side", "Changed lines", "mtprof_nb.views.comparison.side_by_side_tab:SideBySideTab"),
     TabKind("two_timelines", "Two timelines", "mtprof_nb.views.comparison.two_timelines_tab:TwoTimelinesTab"),
 )
-ALL_TABS = (*TABS, *COMPARING)
+ALL_TABS = (*WITH_RANKS, *COMPARING)
 
 
 def tabs_of(scene: Scene) -> tuple[TabKind, ...]:
     """The tabs of a panel: without events none, except for lines that ran without an op; then those that compare.
 
-    Steps have a tab if the program marked them.
+    Steps have a tab if the program marked them, and ranks if there are several processes.
     """
     comparing = COMPARING if scene.against is not None else ()
     if len(scene.trace):
-        left_out = () if has_steps(scene.trace) and len(scene.trace.processes) == 1 else ("steps",)
-        return (*(kind for kind in TABS if kind.name not in left_out), *comparing)
+        if len(scene.trace.processes) > 1:
+            return (*(kind for kind in WITH_RANKS if kind.name != "steps"), *comparing)
+        return (*(kind for kind in TABS if kind.name != "steps" or has_steps(scene.trace)), *comparing)
     return (*(kind for kind in TABS if kind.name == "lines" and scene.trace.outside), *comparing)

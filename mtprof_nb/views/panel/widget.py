@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from secrets import token_hex
 from threading import Lock
 from typing import Any
@@ -10,11 +11,14 @@ from typing import Any
 import anywidget
 import traitlets
 
+from mtprof_nb.analysis.ranks.ranked_processes import titles, trace_of_process
+from mtprof_nb.model.trace import Trace
+from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.frontend import is_unattended, run_of, running_shell
 from mtprof_nb.views.panel import bundle as modules
 from mtprof_nb.views.panel import wire
 from mtprof_nb.views.panel.saved_panel import panel_page, saved_panel
-from mtprof_nb.views.panel.tabs import ALL_TABS, TABS, TabKind
+from mtprof_nb.views.panel.tabs import ALL_TABS, TABS, WITH_RANKS, TabKind
 from mtprof_nb.views.scene import Scene, Tab
 from mtprof_nb.views.strip import Strip
 
@@ -36,6 +40,8 @@ class Panel(anywidget.AnyWidget):
     strip = traitlets.Dict().tag(sync=True)
     #: The initial content of each tab, packed and saved with the notebook; a missing tab was never opened.
     first = traitlets.Dict().tag(sync=True)
+    #: Number and title of each process that can be shown alone; empty for one process.
+    ranks: traitlets.List[Any] = traitlets.List().tag(sync=True)
     #: The id of the page without scripts that is displayed beside this panel, which hides it.
     page = traitlets.Unicode().tag(sync=True)
 
@@ -44,7 +50,10 @@ class Panel(anywidget.AnyWidget):
 
     def __init__(self, scene: Scene, tabs: Iterable[str], strip: Strip | None, static: Mapping[str, str]) -> None:
         kinds = [kind for kind in ALL_TABS if kind.name in set(tabs)]
+        self._scene, self._kinds = scene, {kind.name: kind for kind in kinds}
         self._tabs: dict[str, Tab] = {kind.name: kind.make(scene) for kind in kinds}
+        #: The process that was asked for alone last, and its tabs.
+        self._process, self._tabs_of_process = -1, dict[str, Tab]()
         # A frontend may deliver messages on another thread while a cell runs.
         self._lock = Lock()
         #: The panel as HTML, Markdown and text, by mime type.
@@ -54,6 +63,7 @@ class Panel(anywidget.AnyWidget):
             tabs=[{"name": kind.name, "title": kind.title} for kind in kinds],
             strip=strip.written() if strip else {},
             first={kind.name: first_of(self._tabs[kind.name]) for kind in eager},
+            ranks=ranks_of(scene.trace),
             page=token_hex(8),
         )
         self.on_msg(self._on_message)
@@ -111,11 +121,30 @@ class Panel(anywidget.AnyWidget):
         if ask == "hello":
             return {}, []
         with self._lock:
-            tab = self._tabs[question["tab"]]
+            process = question.get("process", -1)
+            tab = self._tabs[question["tab"]] if process < 0 else self._tab_of(question["tab"], process)
+            if ask == "first" and process >= 0:
+                return {}, [first_of(tab)]
             if ask == "first":
                 self.first = {**self.first, question["tab"]: first_of(tab)}
                 return {}, []
             return {}, [wire.packed(tab.answer(question))]
+
+    def _tab_of(self, name: str, process: int) -> Tab:
+        """A tab for one process. The tabs of the process before it are dropped."""
+        if process != self._process:
+            self._process, self._tabs_of_process = process, {}
+        if name not in self._tabs_of_process:
+            alone = replace(self._scene, trace=trace_of_process(self._scene.trace, process))
+            self._tabs_of_process[name] = self._kinds[name].make(alone)
+        return self._tabs_of_process[name]
+
+
+class RanksPanel(Panel):
+    """A panel that can have the tab of ranks as well: other panels do without its script."""
+
+    _esm = modules.script(_names(WITH_RANKS))
+    _css = modules.style(_names(WITH_RANKS))
 
 
 class ComparingPanel(Panel):
@@ -123,6 +152,15 @@ class ComparingPanel(Panel):
 
     _esm = modules.script(_names(ALL_TABS))
     _css = modules.style(_names(ALL_TABS))
+
+
+def ranks_of(trace: Trace) -> list[dict[str, Any]]:
+    """The position of each process and its title, in the order of ranks; empty for one process."""
+    if len(trace.processes) < 2:
+        return []
+    ranks = [process.rank if process.rank >= 0 else 1 << 31 for process in trace.processes]
+    order, names = sorted(range(len(ranks)), key=lambda number: ranks[number]), titles(trace)
+    return [{"process": number, "title": shown(names[number])} for number in order]
 
 
 def first_of(tab: Tab) -> bytes:

@@ -7,8 +7,10 @@ import re
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.operator_rows import rows
 from mtprof_nb.results.line_table import Lines
+from mtprof_nb.results.rank_table import rank_sentence
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.static.ranks_html import rank_table
 from mtprof_nb.views.strip import strip_of
 
 _LINES, _OPS = 5, 10
@@ -24,8 +26,17 @@ def markdown(scene: Scene) -> str:
     if strip.phases:
         parts.append(_text(", ".join(f"{share.phase} {share.text}" for share in strip.phases)))
     parts += [f"> {_text(note)}" for note in strip.notes]
-    parts += [table for table in (_lines(scene), _ops(scene)) if table]
+    parts += [table for table in (_ranks(scene), _lines(scene), _ops(scene)) if table]
     return "\n\n".join(parts) + "\n"
+
+
+def _ranks(scene: Scene) -> str:
+    """The sentence about the straggler and a row for each rank, "" for one process."""
+    titles, *body = rank_table(scene.trace) or [[]]
+    if not body:
+        return ""
+    cells = [[_text(cell) for cell in row] for row in body]
+    return f"{_text(rank_sentence(scene.trace))}\n\n{_table(titles, cells, texts=1)}"
 
 
 def _lines(scene: Scene) -> str:

@@ -17,6 +17,7 @@ from mtprof_nb.views.escaped_text import escaped, fitted, shown
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static.lines_html import TABLE, lines_html
 from mtprof_nb.views.static.markdown_page import markdown
+from mtprof_nb.views.static.ranks_html import rank_table, ranks_html, ranks_left_out
 from mtprof_nb.views.static.svg import image, stacks_svg, timeline_svg
 from mtprof_nb.views.strip import Strip, strip_of
 from mtprof_nb.views.tables.lines_tab import line_cells, line_titles, phases_of
@@ -28,6 +29,8 @@ _NAME_WIDTH = 44
 _BAR_CHARACTERS = 24
 _SPARKS = " ▁▂▃▄▅▆▇█"
 _SPARK_BINS, _SPARK_TITLE = 80, 20
+#: Pictures of more events take longer than somebody waits for a panel, whose tabs draw them when they are opened.
+_MOST_EVENTS = 2_000_000
 
 
 def bundle(scene: Scene, charts: bool = True) -> dict[str, str]:
@@ -47,6 +50,7 @@ def text(scene: Scene) -> str:
         lines.append(", ".join(f"{share.phase} {share.text}" for share in strip.phases))
     lines += [shown(bar.line) for bar in strip.devices]
     lines += summary_text(scene.trace)
+    lines += _ranks_text(scene.trace)
     lines += _lines_text(scene)
     body = [[fitted(shown(grouped.label[row]), _NAME_WIDTH), *_cells(grouped, row)] for row in order.tolist()]
     return "\n".join(
@@ -58,6 +62,15 @@ def text(scene: Scene) -> str:
             _showing(grouped, order),
         ]
     )
+
+
+def _ranks_text(trace: Trace) -> list[str]:
+    """A row for each rank as an aligned table, empty for one process."""
+    table = rank_table(trace)
+    if not table:
+        return []
+    note = ranks_left_out(trace)
+    return ["", *(line.rstrip() for line in _aligned(table, texts=(0, len(table[0]) - 1))), *([note] if note else [])]
 
 
 def _lines_text(scene: Scene) -> list[str]:
@@ -89,10 +102,11 @@ def html(scene: Scene, charts: bool = True) -> str:
     parts = [_strip_html(strip_of(trace, scene.name, scene.status))]
     if charts:
         parts.append(summary_html(trace))
+        parts.append(_titled("Ranks", ranks_html(trace)))
         parts.append(_titled("Lines by time", lines_html(trace)))
     if len(trace):
         parts.append(_table_html(*_top(scene)))
-    if charts and len(trace):
+    if charts and 0 < len(trace) <= _MOST_EVENTS:
         parts += [
             _titled("Timeline", image(timeline_svg(trace, show_all), "Timeline") + _sparks(trace)),
             image(stacks_svg(trace, show_all), "Stacks by self time"),

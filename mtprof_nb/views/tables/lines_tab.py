@@ -10,13 +10,15 @@ from mtprof_nb.analysis import units
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.lines.parameter_lines import parameter_costs
+from mtprof_nb.analysis.ranks.rank_lines import spread_of_lines
+from mtprof_nb.analysis.ranks.ranked_processes import titles
 from mtprof_nb.model.trace import OP, PHASES, SourceLine, Trace
 from mtprof_nb.results.line_table import UNATTRIBUTED, LineRow, Lines
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Tab
 from mtprof_nb.views.selection import pairs, rows_of_events, selected_events, written
 from mtprof_nb.views.strip import OUTSIDE
-from mtprof_nb.views.tables.listing import ListedFile, listed_files
+from mtprof_nb.views.tables.listing import ListedFile, ListedLine, listed_files
 
 #: Number of lines whose ops are saved with the notebook, and of ops of a line.
 _LINES_WITH_OPS, _MOST_OPS = 60, 12
@@ -47,6 +49,7 @@ class LinesTab(Tab):
             "memory": _memory_column(lines),
             "largest_device_ns": max((row.device_ns or 0 for row in lines if row.file), default=0),
             "phases": [PHASES[phase] for phase in phases_of(lines)],
+            "has_ranks": len(trace.processes) > 1,
             "files": [self._written(file, numbers) for file in listed_files(trace)],
             "rest": [_cost(row, -1, UNATTRIBUTED) for row in rest],
             "ops": {self._number(row, numbers): self._ops(lines, row) for row in longest},
@@ -88,14 +91,28 @@ class LinesTab(Tab):
             "self_ns": file.self_ns,
             "outside_ns": file.outside_ns,
             "lines": [
-                None
-                if line is None
-                else {"line": line.number, "text": shown(line.text.expandtabs(4)), **_times(line.row)}
-                if line.row is None or not line.row.has_ops
-                else {"line": line.number, **_cost(line.row, self._number(line.row, numbers), line.text.expandtabs(4))}
-                for line in file.lines
+                None if line is None else {"line": line.number, **self._listed(line, numbers)} for line in file.lines
             ],
         }
+
+    def _listed(self, line: ListedLine, numbers: dict[SourceLine, int]) -> Answer:
+        """The text and the cost of a line; of one without ops, its time outside ops."""
+        text, row = line.text.expandtabs(4), line.row
+        if row is None:
+            return {"text": shown(text)}
+        spread = self._spread(row)
+        if not row.has_ops:
+            return {"text": shown(text), **_times(row), **spread}
+        return {**_cost(row, self._number(row, numbers), text), **spread}
+
+    def _spread(self, row: LineRow) -> Answer:
+        """The time of a line on the ranks with the least, in the middle and with the most; empty for one process."""
+        trace = self._scene.trace
+        found = spread_of_lines(trace).get(SourceLine(row.file, row.line)) if len(trace.processes) > 1 else None
+        if found is None:
+            return {}
+        least, median, most, process = found
+        return {"least_ns": least, "median_ns": median, "most_ns": most, "most_on": shown(titles(trace)[process])}
 
     def _ops(self, lines: Lines, row: LineRow) -> list[Answer]:
         ops = lines.ops(row)

@@ -18,6 +18,7 @@ from mtprof_nb.views.scene import Answer, Question, Tab
 _MOST = 3
 NOTHING_FOUND = "No rule is sure of anything above 5 % of the time or of the peak memory."
 _LACKS_FACTS = "More can be found with shapes, stacks and memory: add --record-shapes --with-stack --profile-memory."
+_OF_ONE_RANK = "Findings are about one rank: choose it in the list beside the tabs, or call advice(rank=0)."
 _QUIET, _CODE = "opacity:0.7", "font-family:monospace;white-space:pre-wrap;margin:2px 0 2px 16px"
 
 
@@ -60,7 +61,9 @@ class SummaryTab(Tab):
 
 
 def nothing_found(trace: Trace) -> str:
-    """Why there is no finding: the rules are not sure, or the recording lacks facts that they need."""
+    """Why there is no finding: the rules are not sure, the recording lacks facts that they need, or has many ranks."""
+    if len(trace.processes) > 1:
+        return _OF_ONE_RANK
     recorded = trace.recorded
     has_facts = recorded.record_shapes and recorded.profile_memory and (trace.stack is not None or trace.lines)
     return NOTHING_FOUND if has_facts else f"{NOTHING_FOUND} {_LACKS_FACTS}"

@@ -54,7 +54,21 @@ const change = (ns) => `${ns > 0 ? "+" : ""}${duration(ns)}`;
 /** @param {number} value */
 const ratio = (value) => (value < 10 ? value.toFixed(2) : digits(value));
 
-export const writers = { time: duration, bytes: nbytes, flops, count: number, held, percent, rate, change, ratio };
+/** @param {number} place of a rank, -1 for none */
+const rank = (place) => (place < 0 ? "–" : `rank ${place}`);
+
+export const writers = {
+  time: duration,
+  bytes: nbytes,
+  flops,
+  count: number,
+  held,
+  percent,
+  rate,
+  change,
+  ratio,
+  rank,
+};
 
 /**
  * One line of CSV. A text that a spreadsheet would take for a formula is kept a text.

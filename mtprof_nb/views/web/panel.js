@@ -1,6 +1,6 @@
 // The panel: the strip, the tabs, and the chip with the selection.
 
-import { button, h } from "./dom.js";
+import { button, choiceBy, h } from "./dom.js";
 import { keepKeys } from "./keys.js";
 import { Store } from "./store.js";
 import { stripOf } from "./strip.js";
@@ -16,20 +16,50 @@ const ABSENT = "The kernel is gone or busy: what needs it is greyed out. Run the
 let panels = 0;
 
 /**
- * @param {{ model: Model, el: HTMLElement, opensAll?: boolean }} context as anywidget gives it; `opensAll` prepares the
- *   tabs that are hidden too, so that they can be printed
+ * @typedef {object} Context as anywidget gives it
+ * @property {Model} model
+ * @property {HTMLElement} el
+ * @property {boolean} [opensAll] whether tabs that are hidden are prepared too, so that they can be printed
+ */
+
+/**
+ * Draws the panel, and again where one process is to be shown alone.
+ * @param {Context} context
  * @param {Record<TabName, TabModule>} kinds the tabs' modules by name
  */
-export async function render({ model, el, opensAll = false }, kinds) {
-  const wire = new Wire(model);
+export async function render(context, kinds) {
+  let end = () => {};
+  /** @param {number} process @param {TabName} [opened] */
+  const show = async (process, opened) => {
+    end();
+    end = await draw(context, kinds, { process, opened, show });
+  };
+  await show(-1);
+  return () => end();
+}
+
+/**
+ * @param {Context} context
+ * @param {Record<TabName, TabModule>} kinds
+ * @param {{ process: number, opened?: TabName, show: (process: number, opened: TabName) => void }} chosen the process
+ *   that is shown, -1 for all, the tab that is opened, and what shows another process
+ */
+async function draw({ model, el, opensAll = false }, kinds, { process, opened, show }) {
+  const wire = new Wire(model, process);
   const store = new Store();
   const ending = new AbortController();
   const prefix = `mtprof-${++panels}`;
-  const panel = { model, wire, store, kinds };
+  const panel = { model, wire, store, kinds, process };
   const tabs = model.get("tabs").map(({ name, title }) => new PanelTab(name, title, prefix, panel));
   const strip = model.get("strip");
   const root = h("section", { class: "mtprof", "aria-label": strip.title ? `Profile of ${strip.title}` : "Operators" });
-  const bar = h("div", { class: "mtprof-bar" }, tabList(tabs), selectionChip(store));
+  const bar = h(
+    "div",
+    { class: "mtprof-bar" },
+    tabList(tabs),
+    selectionChip(store),
+    ...rankChoice(model, store, wire, process),
+  );
   // A cell without ops has the lines tab alone: nothing can be selected there.
   bar.hidden = tabs.length === 0 || (tabs.length === 1 && tabs[0].name === "lines");
   if (strip.title) root.append(stripOf(strip));
@@ -47,7 +77,10 @@ export async function render({ model, el, opensAll = false }, kinds) {
     const tab = tabs.find((one) => one.name === name);
     if (tab) open(tab, tabs);
   });
-  if (tabs.length) await open(tabs[0], tabs);
+  const front = () => tabs.find((tab) => !tab.host.hidden)?.name ?? "summary";
+  // A rank that is chosen among the ranks is shown from its overview on.
+  store.onalone((number) => show(number, front() === "ranks" ? "summary" : front()));
+  if (tabs.length) await open(tabs.find((tab) => tab.name === opened) ?? tabs[0], tabs);
   // A click in a chart selects a row of the operators, so that these are ready before they are shown.
   await tabs.find((tab) => tab.name === "operators")?.open();
   if (opensAll) for (const tab of tabs) await tab.open();
@@ -55,6 +88,27 @@ export async function render({ model, el, opensAll = false }, kinds) {
     ending.abort();
     for (const tab of tabs) tab.view?.destroy?.();
   };
+}
+
+/**
+ * A list of ranks to show one alone; none where there is one process, or no Python.
+ * @param {Model} model
+ * @param {Store} store
+ * @param {Wire} wire
+ * @param {number} process
+ */
+function rankChoice(model, store, wire, process) {
+  const ranks = model.get("ranks") ?? [];
+  if (!ranks.length) return [];
+  const options = [
+    { key: "-1", title: "all ranks" },
+    ...ranks.map((rank) => ({ key: `${rank.process}`, title: rank.title })),
+  ];
+  const { select } = choiceBy("Ranks to show", options, (key) => store.alone(Number(key)));
+  select.value = String(process);
+  select.classList.add("mtprof-rank-choice");
+  wire.onchange(() => (select.disabled = wire.silent));
+  return [select];
 }
 
 /** @param {PanelTab} tab @param {PanelTab[]} tabs of the panel, of which the others are hidden */
@@ -148,7 +202,7 @@ class PanelTab {
    * @param {TabName} name
    * @param {string} title
    * @param {string} prefix of the ids of its elements
-   * @param {{ model: Model, wire: Wire, store: Store, kinds: Record<TabName, TabModule> }} panel
+   * @param {{ model: Model, wire: Wire, store: Store, kinds: Record<TabName, TabModule>, process: number }} panel
    */
   constructor(name, title, prefix, panel) {
     this.name = name;
@@ -186,12 +240,20 @@ class PanelTab {
   }
 
   async #mount() {
-    const { model, wire, store, kinds } = this.#panel;
+    const { wire, store, kinds } = this.#panel;
     /** @type {Firsts[TabName] | Empty} */
-    const first = await unpacked(model.get("first")[this.name] ?? (await this.#computed()));
+    const first = await unpacked(await this.#sent());
     this.host.replaceChildren();
     if ("empty" in first) this.host.append(h("p", { class: "mtprof-empty", text: first.empty }));
     else this.view = kinds[this.name].mount({ host: this.host, first: /** @type {never} */ (first), wire, store });
+  }
+
+  /** The initial content of the tab; of one process alone, Python computes it. The ranks are always of all. */
+  async #sent() {
+    const { model, wire, process } = this.#panel;
+    if (process < 0 || this.name === "ranks") return model.get("first")[this.name] ?? (await this.#computed());
+    this.host.replaceChildren(h("p", { class: "mtprof-empty", role: "status", text: "Computing …" }));
+    return /** @type {DataView<ArrayBuffer>} */ (await wire.raw({ tab: this.name, ask: "first" }));
   }
 
   /** The initial content of the tab, which was not sent with the panel and is computed by Python now. */

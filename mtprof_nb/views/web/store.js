@@ -13,6 +13,8 @@ export class Store {
   #pickListeners = [];
   /** @type {((tab: TabName) => void)[]} */
   #openListeners = [];
+  /** @type {((process: number) => void)[]} */
+  #aloneListeners = [];
   /** The present grouping of the operators table. */
   grouping = "op";
   /** @type {Selection | null} */
@@ -33,6 +35,16 @@ export class Store {
   /** @param {(tab: TabName) => void} listener */
   onopen(listener) {
     this.#openListeners.push(listener);
+  }
+
+  /** @param {(process: number) => void} listener */
+  onalone(listener) {
+    this.#aloneListeners.push(listener);
+  }
+
+  /** Shows one process alone, all for -1. @param {number} process */
+  alone(process) {
+    for (const listener of this.#aloneListeners) listener(process);
   }
 
   /** Brings a tab to the front. @param {TabName} tab */

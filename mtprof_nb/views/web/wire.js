@@ -19,6 +19,7 @@ export class Wire {
   /** @type {Map<string, (answer: Sent) => void>} */
   #waiting = new Map();
   #number = 0;
+  #process;
   /** Distinguishes the views of one panel: each receives the answers to all of them. */
   #view = Math.random().toString(36).slice(2);
   /** @type {(() => void)[]} */
@@ -30,9 +31,10 @@ export class Wire {
   /** @type {((problem: string) => void) | null} called if Python could not answer; the question stays unanswered */
   onerror = null;
 
-  /** @param {Model} model */
-  constructor(model) {
+  /** @param {Model} model @param {number} process that tabs are asked about, -1 for all */
+  constructor(model, process = -1) {
     this.#model = model;
+    this.#process = process;
     model.on("msg:custom", (message, buffers) => this.#receive(message, buffers));
   }
 
@@ -77,7 +79,7 @@ export class Wire {
     const number = `${this.#view}-${++this.#number}`;
     const answer = new Promise((resolve) => this.#waiting.set(number, resolve));
     try {
-      this.#model.send({ ...question, number });
+      this.#model.send(this.#process < 0 ? { ...question, number } : { ...question, process: this.#process, number });
     } catch {
       // The kernel was shut down or restarted, and its widget is gone.
       this.#turn(false);

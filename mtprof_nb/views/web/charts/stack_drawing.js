@@ -146,6 +146,7 @@ export class StackDrawing {
     return [
       folded ? `${folded} small slice${folded === 1 ? "" : "s"}` : slices.full[slice],
       `${write(total)} ${title}, ${share(total, slices.total[0])} of all`,
+      ...(slices.ranks?.[slice] ? [slices.ranks[slice]] : []),
       ...(slices.frames[slice] > 1 ? ["click to open them"] : []),
       ...(own > 0 && own < total ? [`${write(own)} of it its own`] : []),
       ...(slice === 0 ? called_by.map((caller) => `called by ${caller}`) : []),

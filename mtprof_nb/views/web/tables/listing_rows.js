@@ -8,12 +8,35 @@ import { phaseClass } from "../strip.js";
  * @import { CostOfOps, LinesFirst, ListedFile, ListedLine, OpOfLine, Times } from "../types/messages"
  * @typedef {CostOfOps & { line: number | "" }} CostLine a line that ran ops, or what belongs to no line
  * @typedef {Times & Partial<CostOfOps>} Cost
- * @typedef {"time_ns" | "outside_ns" | "total_ns" | "count" | "device_ns" | "bytes"} RankKey
+ * @typedef {"time_ns" | "outside_ns" | "total_ns" | "count" | "device_ns" | "bytes" | "median_ns" | "most_ns"} RankKey
  * @typedef {{ title: string, rank: RankKey, text: (cost: Cost) => string, meaning?: string, isMinor?: boolean }} LineColumn
  */
 
+/** @type {LineColumn[]} */
+const RANK_COLUMNS = [
+  {
+    title: "Median",
+    rank: "median_ns",
+    isMinor: true,
+    text: ({ median_ns }) => duration(median_ns ?? 0),
+    meaning: "on half of the ranks it takes less",
+  },
+  {
+    title: "Most",
+    rank: "most_ns",
+    text: ({ most_ns }) => duration(most_ns ?? 0),
+    meaning: "its time on the rank with the most",
+  },
+  {
+    title: "On",
+    rank: "most_ns",
+    text: ({ most_ns, most_on }) => (most_ns && most_on) || "–",
+    meaning: "the rank with the most",
+  },
+];
+
 /** @param {LinesFirst} first @returns {LineColumn[]} */
-export function lineColumns({ outside, whole_ns, largest_device_ns, memory }) {
+export function lineColumns({ outside, whole_ns, largest_device_ns, memory, has_ranks }) {
   const own = "its own ops, with what they cost backward";
   /** @type {LineColumn[]} */
   const columns = [
@@ -57,6 +80,7 @@ export function lineColumns({ outside, whole_ns, largest_device_ns, memory }) {
       text: ({ id, device_ns }) => (id === undefined ? "–" : duration(device_ns ?? 0)),
       meaning: "time of the kernels that its ops launched, also backward; the lower bar, by phase",
     });
+  if (has_ranks) columns.push(...RANK_COLUMNS);
   if (memory)
     columns.push({
       ...memory,

@@ -16,7 +16,7 @@ const NAME_INSET = 41;
 const [DETAIL_PART, DETAIL_GAP] = [0.42, 8];
 const WIDTHS = {
   ...{ count: 72, time: 82, share: 96, bytes: 88, flops: 98, held: 92, percent: 86, rate: 92 },
-  ...{ change: 96, ratio: 62, text: 104, words: 190 },
+  ...{ change: 96, ratio: 62, text: 104, words: 190, rank: 76 },
 };
 let tables = 0;
 

@@ -4,6 +4,7 @@
 import type { DifferencesFirst, SideBySideFirst, TwoTimelinesFirst, TwoWindows } from "./comparison";
 import type { Cause, DeviceBar, Gaps, Launches } from "./devices";
 import type { MemoryFirst, MemoryWindow } from "./memory";
+import type { RanksFirst } from "./ranks";
 import type { StepsFirst } from "./steps";
 import type { SummaryFirst } from "./summary";
 
@@ -11,7 +12,7 @@ export type TabName = keyof Firsts;
 export type Phase = "forward" | "backward" | "optimizer" | "other";
 export type Unit =
   | ("count" | "time" | "share" | "bytes" | "flops" | "held" | "percent" | "rate")
-  | ("change" | "ratio" | "text" | "words");
+  | ("change" | "ratio" | "text" | "words" | "rank");
 
 /** The state of the widget: `widget.Panel`. */
 export interface PanelState {
@@ -20,6 +21,8 @@ export interface PanelState {
   strip: Strip | { title?: undefined };
   /** The initial content of each tab, packed; a missing tab was never opened. */
   first: Partial<Record<TabName, DataView<ArrayBuffer>>>;
+  /** Processes that can be shown alone: their positions and titles; none on a page without Python. */
+  ranks: { process: number; title: string }[];
   page: string;
 }
 
@@ -55,6 +58,7 @@ export interface Empty {
 /** The initial content of each tab: `first` of its Python class, if it is not `Empty`. */
 export interface Firsts {
   summary: SummaryFirst;
+  ranks: RanksFirst;
   operators: OperatorsFirst;
   lines: LinesFirst;
   steps: StepsFirst;
@@ -183,6 +187,8 @@ export interface LinesFirst {
   /** What the time outside ops is called, null where nothing is known of it. */
   outside: string | null;
   memory: { title: string; meaning: string } | null;
+  /** Whether lines have their time on the ranks. */
+  has_ranks: boolean;
   /** The most time on devices of a line, 0 without a device. */
   largest_device_ns: number;
   phases: Phase[];
@@ -209,6 +215,11 @@ export interface Times {
   time_ns: number;
   outside_ns: number | null;
   total_ns: number;
+  /** With several ranks, the least, the median and the most time of one, and the one with the most. */
+  least_ns?: number;
+  median_ns?: number;
+  most_ns?: number;
+  most_on?: string;
 }
 
 /** `lines_tab._cost`. */
@@ -353,6 +364,8 @@ export interface Slices {
   library: string[];
   event: number[];
   name: number[];
+  /** With several ranks, how much the slice differs between them; null otherwise. */
+  ranks: string[] | null;
   /** Whether there are selected events: 2 its own, 1 below it, 0 neither; null without a selection. */
   lit: number[] | null;
 }

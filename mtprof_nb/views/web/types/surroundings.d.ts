@@ -9,7 +9,7 @@ export interface Model {
   get<Key extends keyof PanelState>(key: Key): PanelState[Key];
   on(event: "msg:custom", listener: (message: Reply, answers: Sent[]) => void): void;
   on(event: "change:first", listener: () => void): void;
-  send(content: (Question | Request) & { number: string }): void;
+  send(content: (Question | Request) & { number: string; process?: number }): void;
 }
 
 /** What a tab's module is mounted with. */
