@@ -156,11 +156,21 @@ def test_a_view_without_engines_is_an_error_with_the_remedy() -> None:
     assert Engines(View(Client(engine0=1, engine1=2), 1)).ids == [1]
 
 
-def test_the_quickest_of_several_questions_sets_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Asked and answered; the third question takes the shortest time.
-    times = iter([0, 100, 1000, 1100, 2000, 2010, 3000, 3100, 4000, 4100])
+def test_the_quickest_of_several_questions_sets_the_clock_of_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Asked and answered; the third question of each takes the shortest time.
+    moments = [0, 100, 1000, 1100, 2000, 2010, 3000, 3100, 4000, 4100]
+    times = iter(moments * 2)
     monkeypatch.setattr("mtprof_nb.cluster.clock_ping.time.time_ns", lambda: next(times))
-    told = iter(EngineClock("far", ns) for ns in (550, 1550, 2505, 3550, 4550))
-    offsets = clock_offsets(Engines(View(Client(engine0=told))))
-    assert offsets == {0: ClockOffset("far", 500, 5)}
-    assert note_of(offsets) == "Clocks of 1 hosts were set by asking for the time: they agree within 0.010 µs."
+
+    def answers(host: str, ahead_ns: int) -> Any:
+        return iter(EngineClock(host, ns) for ns in [0, *(ahead_ns + at for at in (50, 1050, 2005, 3050, 4050))])
+
+    client = Client(engine0=answers("near", 0), engine1=answers("far", 500), engine2=EngineClock("far", 0))
+    offsets = clock_offsets(Engines(View(client)))
+    assert offsets == {0: ClockOffset("near", 0, 5), 1: ClockOffset("far", 500, 5), 2: ClockOffset("far", 500, 5)}
+    assert note_of(offsets) == "Clocks of 2 hosts were set by asking for the time: they agree within 0.010 µs."
+
+
+def test_engines_on_one_host_have_one_clock() -> None:
+    client = Client(engine0=EngineClock("near", 1), engine1=EngineClock("near", 9))
+    assert clock_offsets(Engines(View(client))) == {0: ClockOffset("near", 0, 0), 1: ClockOffset("near", 0, 0)}
