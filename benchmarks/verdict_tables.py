@@ -128,7 +128,7 @@ def _recordings(recordings: list[Any]) -> str:
                 both = found.setdefault(title, [[], []])
                 both[0] += answers
                 both[1] += ratios
-        rows += [[title, machine, *_row(*both)] for title, both in found.items()]
+        rows += [[title, machine, *_row(*both)] for title, both in found.items() if both[0]]
     return _markdown(head, sorted(rows, key=lambda row: row[0], reverse=True))
 
 

@@ -17,8 +17,8 @@ FASTER, SLOWER, SAME, UNKNOWN = "faster", "slower", "no difference that matters"
 #: Confidence of an interval: two equal programs get a verdict of a difference in at most the rest of all comparisons.
 #: Functions in turns are cheap to measure, so that their verdict can be the more certain one.
 PAIRS_CONFIDENCE, RUNS_CONFIDENCE = 0.99, 0.95
-#: Two copies of one function differ by this share: their data and code lie elsewhere in memory, all the time.
-PLACEMENT = 0.01
+#: Two copies of one function differ by up to this share as long as they run: their data lie elsewhere in memory.
+PLACEMENT = 0.02
 #: Two recordings of one program differ by less than this factor, also on a busy machine (docs/comparing.md).
 ONE_RUN_FLOOR = 10.0
 #: Several recordings of one program, all of one side before all of the other, differ by less than this factor.

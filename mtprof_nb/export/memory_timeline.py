@@ -52,7 +52,16 @@ def _summits(total: Int64, last: Int64) -> Int64:
 
 
 def write(trace: Trace, path: str | os.PathLike[str], device: str | None = None) -> MemoryTimeline:
-    """Write the memory of `device`, by default of the first that is not the CPU, in the form that `path` ends in.
+    """Write `timeline_for` a path as torch does, in the form of JSON that the path ends in."""
+    timeline = timeline_for(trace, path, device)
+    text = _text(timeline, os.fsdecode(path))
+    with replacing(path) as file:
+        file.write(text.encode("utf-8"))
+    return timeline
+
+
+def timeline_for(trace: Trace, path: str | os.PathLike[str], device: str | None = None) -> MemoryTimeline:
+    """The memory of `device`, by default of the first that is not the CPU, for a file.
 
     Of several processes it is the first that has the device, unless `device` names one: `cuda:0 of rank 1`.
     `ValueError` where a flag was missing while recording, and for another suffix or a device not recorded.
@@ -65,11 +74,7 @@ def write(trace: Trace, path: str | os.PathLike[str], device: str | None = None)
     if not name.endswith(SUFFIXES):
         msg = f"cannot tell the format of {name!r}: let it end in one of {', '.join(SUFFIXES)}"
         raise ValueError(msg)
-    timeline = memory_timeline(trace, _wanted_device(trace, device))
-    text = _text(trace, timeline, name)
-    with replacing(path) as file:
-        file.write(text.encode("utf-8"))
-    return timeline
+    return memory_timeline(trace, _wanted_device(trace, device))
 
 
 def memory_timeline(trace: Trace, device: Device) -> MemoryTimeline:
@@ -151,11 +156,7 @@ def _wanted_device(trace: Trace, wanted: str | None) -> Device:
     return device[0]
 
 
-def _text(trace: Trace, timeline: MemoryTimeline, name: str) -> str:
-    if name.endswith(".html"):
-        from mtprof_nb.export.memory_page import page
-
-        return page(trace, timeline.device, *timeline.sizes())
+def _text(timeline: MemoryTimeline, name: str) -> str:
     if name.endswith(".raw.json.gz"):
         columns = (timeline.time_ns, timeline.action, timeline.nbytes, timeline.category)
         return json.dumps(list(zip(*(column.tolist() for column in columns), strict=True)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from os import PathLike
+from os import PathLike, fsdecode
 from typing import TYPE_CHECKING, Any
 
 from mtprof_nb.model.trace import Trace
@@ -165,6 +165,11 @@ class Results:
 
     def export_memory_timeline(self, path: Path, device: str | None = None) -> None:
         """Write memory over time by category: `.json`, `.json.gz`, `.raw.json.gz` or `.html`."""
+        if fsdecode(path).endswith(".html"):
+            from mtprof_nb.views.page import memory_page
+
+            self.mem_tl = memory_page.write(self.trace, path, device)
+            return
         from mtprof_nb.export import memory_timeline
 
         self.mem_tl = memory_timeline.write(self.trace, path, device)

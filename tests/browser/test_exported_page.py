@@ -28,5 +28,5 @@ def test_an_exported_page_shows_the_profile_without_a_network(browser: Any, expo
     page.goto(exported.as_uri(), wait_until="domcontentloaded")
 
     expect(page.get_by_role("cell", name="aten::mm").first).to_be_visible()
-    expect(page.get_by_alt_text("Timeline")).to_be_visible()
+    expect(page.get_by_title("Timeline")).to_be_visible()
     context.close()

@@ -271,5 +271,5 @@ def test_without_scripts_the_static_panel_is_there(browser: Any, tmp_path: Path)
     page.goto((tmp_path / "report.html").as_uri())
 
     expect(page.get_by_role("cell", name="aten::mm").first).to_be_visible()
-    expect(page.get_by_alt_text("Timeline")).to_be_visible()
+    expect(page.get_by_title("Timeline")).to_be_visible()
     context.close()

@@ -111,7 +111,7 @@ def test_without_widget_state_the_panel_is_drawn_by_the_page_and_no_error_shows(
         page.tab.locator(PAGE).nth(number).locator(".mtprof-row").first.wait_for(timeout=10_000)
     rows = page.tab.locator(".jp-OutputArea-child").locator("visible=true")
     expect(rows).to_have_count(PANELS + 1)
-    expect(page.tab.locator("img[alt='Timeline']").locator("visible=true")).to_have_count(0)
+    expect(page.tab.locator("img[title='Timeline']").locator("visible=true")).to_have_count(0)
 
     panel = page.panel()
     panel.get_by_role("columnheader", name="Name").click()
@@ -158,4 +158,4 @@ def test_a_notebook_of_somebody_else_shows_the_page(
     expect(tab.get_by_text("Lines by time").locator("visible=true")).to_have_count(PANELS)
     tab.wait_for_timeout(3_000)
     expect(tab.get_by_text("Error displaying widget")).to_have_count(0)
-    expect(tab.locator("img[alt='Timeline']").first).to_be_visible()
+    expect(tab.locator("img[title='Timeline']").first).to_be_visible()

@@ -98,8 +98,8 @@ def test_equal_functions_get_a_verdict_of_a_difference_in_at_most_one_of_fifty(
 @pytest.mark.parametrize(
     ("noise", "change", "least"),
     [
-        *((heavy_tailed, 1.05, 15), (heavy_tailed, 1.1, 17)),
-        *((drifting, 1.05, 15), (bimodal, 1.05, 17), (bimodal, 1.1, 18)),
+        *((heavy_tailed, 1.05, 12), (heavy_tailed, 1.1, 17)),
+        *((drifting, 1.05, 8), (bimodal, 1.05, 14), (bimodal, 1.1, 18)),
         *((skewed, 1.1, 4), (skewed, 1.3, 20)),
     ],
 )

@@ -37,14 +37,14 @@ def _runs(a: Sequence[float], b: Sequence[float], is_mixed: bool = True) -> Verd
     ("low", "high", "answer"),
     [
         (0.70, 0.80, FASTER),
-        (1.02, 1.30, SLOWER),
+        (1.03, 1.30, SLOWER),
         (0.97, 1.04, SAME),
         # A difference for certain, but of an amount that does not matter.
         (1.01, 1.04, SAME),
         (0.97, 1.06, UNKNOWN),
         # Two copies of one function differ as much.
-        (1.005, 1.30, UNKNOWN),
-        (0.80, 0.995, UNKNOWN),
+        (1.015, 1.30, UNKNOWN),
+        (0.80, 0.985, UNKNOWN),
         (0.50, 2.00, UNKNOWN),
     ],
 )

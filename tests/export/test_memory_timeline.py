@@ -160,7 +160,6 @@ def test_a_recording_without_allocations_is_an_empty_timeline(tmp_path: Path) ->
     trace = make_trace([event("a", 0, 1)], [], recorded=ALL)
     memory_timeline.write(trace, tmp_path / "memory.json")
     memory_timeline.write(trace, tmp_path / "memory.raw.json.gz")
-    memory_timeline.write(trace, tmp_path / "memory.html")
 
     assert json.loads((tmp_path / "memory.json").read_text()) == [[], []]
 
@@ -176,28 +175,3 @@ def test_where_a_runtime_tells_only_totals_their_changes_are_of_unknown_category
     assert timeline.action.tolist() == [1, 2, 4]
     assert moments == [NOON // 1000 + 5, NOON // 1000 + 5, NOON // 1000 + 9]
     assert sizes == [_sizes(unknown=10), _sizes(unknown=30), _sizes(unknown=5)]
-
-
-def test_the_page_asks_no_server_and_shows_names_as_text(trace: Trace, tmp_path: Path) -> None:
-    memory_timeline.write(trace, tmp_path / "memory.html")
-    page = (tmp_path / "memory.html").read_text("utf-8")
-
-    assert "<b>mine</b>" not in page
-    assert "&lt;b&gt;mine&lt;/b&gt;" in page
-    assert re.findall(r"<script[^>]*\bsrc=", page) == []
-    assert "<link" not in page.partition("</head>")[0]
-    assert '"modeBarButtonsToRemove": ["sendChartToCloud"]' in page
-    assert "Memory of cpu" in page
-    assert "at most 372 bytes in aten::mm" in page
-    assert '"name":"activation"' in page
-    assert '"name":"gradient"' not in page
-
-
-def test_the_page_takes_any_text_as_a_label(tmp_path: Path) -> None:
-    label = "</script><script>alert(1)</script>\ud800\x00" + "x" * 1_000_000
-    trace = make_trace([event(label, 0, 1)], [_taken(1, 8, 8, 0)], recorded=ALL, label=label)
-    memory_timeline.write(trace, tmp_path / "memory.html")
-    page = (tmp_path / "memory.html").read_text("utf-8")
-
-    assert "<script>alert" not in page
-    assert "x" * 1_000 not in page

@@ -4,17 +4,16 @@ import json
 import re
 import shutil
 import subprocess
-import zlib
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from dataclasses import replace
 from hashlib import sha256
-from html.parser import HTMLParser
 from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from page_elements import Elements
 from synthetic import training_run
 from traces import event, make_trace
 
@@ -33,40 +32,6 @@ from mtprof_nb.views.scene import Scene
 ROOT = Path(__file__).parents[2]
 GPU_TRAINING = ROOT / "notebooks" / "gpu_training.json.gz"
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
-
-
-class Elements(HTMLParser):
-    """The elements of a page, with the text of scripts and styles."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: dict[str, list[str]] = {"script": [], "style": [], "title": []}
-        self._inside = ""
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
-        self._inside = tag
-        if tag in self.texts:
-            self.texts[tag].append("")
-
-    def handle_data(self, data: str) -> None:
-        if self._inside in self.texts:
-            self.texts[self._inside][-1] += data
-
-    def handle_endtag(self, tag: str) -> None:
-        self._inside = ""
-
-    def parts(self) -> dict[str, Any]:
-        """The packed parts by name."""
-        scripts = zip([given for tag, given in self.found if tag == "script"], self.texts["script"], strict=True)
-        return {
-            str(given["data-mtprof"]): json.loads(zlib.decompress(b64decode(text)))
-            for given, text in scripts
-            if "data-mtprof" in given
-        }
 
 
 def elements(trace: Trace, **options: Any) -> Elements:
@@ -205,7 +170,7 @@ def answers_of(
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed")
-    content = html_page._content(scene, kinds)
+    content = html_page._content(scene, html_page.made(scene, kinds))
     given = {
         "carried": {kind.name: content[f"carried-{kind.name}"] for kind in kinds},
         "rows": content["rows"],

@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from mtprof_nb.views.panel import bundle, wire
 from mtprof_nb.views.panel.show_comparison import comparison_scene
 from mtprof_nb.views.panel.show_panel import bundle_of, full_strip
 from mtprof_nb.views.panel.tabs import COMPARING, TabKind, tabs_of
-from mtprof_nb.views.scene import Answer, Scene
+from mtprof_nb.views.scene import Answer, Scene, Tab
 from mtprof_nb.views.selection import rows_of_events
 from mtprof_nb.views.strip import Strip
 
@@ -56,23 +56,37 @@ def write(text: str, path: str | PathLike[str]) -> None:
 
 def page(scene: Scene) -> str:
     """The panel of a recording as a page, with the tabs of its comparison, if there is one."""
-    return _page(scene, tabs_of(scene), full_strip(scene), bundle_of(scene)["text/html"])
+    return page_of(scene, made(scene, tabs_of(scene)), full_strip(scene), bundle_of(scene)["text/html"])
 
 
 def comparison_page(findings: Findings, limit: int | None = None) -> str:
     """A comparison as a page; without scripts it has at most `limit` rows of each kind."""
     scene = comparison_scene(findings, limit)
-    return _page(scene, COMPARING, comparison_strip(findings), comparison_html.html(findings, limit))
+    static = comparison_html.html(findings, limit)
+    return page_of(scene, made(scene, COMPARING), comparison_strip(findings), static)
 
 
-def _page(scene: Scene, kinds: Iterable[TabKind], strip: Strip, without_scripts: str) -> str:
-    kinds = tuple(kinds)
-    names = tuple(kind.name for kind in kinds)
+class PageTab(NamedTuple):
+    """A tab of a page: its name, which is also its ES module's, and its title."""
+
+    name: str
+    title: str
+    tab: Tab
+
+
+def made(scene: Scene, kinds: Iterable[TabKind]) -> list[PageTab]:
+    """The tabs of a scene."""
+    return [PageTab(kind.name, kind.title, kind.make(scene)) for kind in kinds]
+
+
+def page_of(scene: Scene, tabs: list[PageTab], strip: Strip, without_scripts: str) -> str:
+    """The page of these tabs below a strip; where scripts are off, it shows the HTML `without_scripts`."""
+    names = tuple(tab.name for tab in tabs)
     script = bundle.page_script(names)
     style, (static, static_style) = bundle.style(names, of_page=True), _classed(without_scripts)
-    tabs = [{"name": kind.name, "title": kind.title} for kind in kinds]
-    state = {"tabs": tabs, "strip": strip.written(), "ranks": []}
-    parts = {"state": state, **_content(scene, kinds)}
+    named = [{"name": tab.name, "title": tab.title} for tab in tabs]
+    state = {"tabs": named, "strip": strip.written(), "ranks": []}
+    parts = {"state": state, **_content(scene, tabs)}
     return _PAGE.format(
         policy=_policy(script, style, static_style),
         title=escaped(strip.title),
@@ -84,11 +98,10 @@ def _page(scene: Scene, kinds: Iterable[TabKind], strip: Strip, without_scripts:
     )
 
 
-def _content(scene: Scene, kinds: Iterable[TabKind]) -> dict[str, Answer]:
+def _content(scene: Scene, tabs: list[PageTab]) -> dict[str, Answer]:
     """The initial content of each tab and what it carries, and the rows of all events in them."""
-    tabs = {kind.name: kind.make(scene) for kind in kinds}
-    first = {f"first-{name}": tab.first() for name, tab in tabs.items()}
-    carried = {f"carried-{name}": tab.carried() for name, tab in tabs.items()}
+    first = {f"first-{name}": tab.first() for name, _, tab in tabs}
+    carried = {f"carried-{name}": tab.carried() for name, _, tab in tabs}
     # Events of a comparison are of two recordings: none of them selects a row.
     compared = {f"{part}-{kind.name}" for kind in COMPARING for part in ("first", "carried")}
     own = [part for name, part in {**first, **carried}.items() if name not in compared]

@@ -170,10 +170,11 @@ def _svg(parts: list[str], height: float, title: str) -> str:
 def image(svg: str, title: str) -> str:
     """`svg` as an image for HTML, "" for none.
 
-    Inline SVG would not do: frontends that sanitize HTML drop its tags and keep its texts.
+    Inline SVG would not do: frontends that sanitize HTML drop its tags and keep its texts. They drop the content of this
+    image too; then an empty `alt` leaves nothing, where another text would leave the sign of a broken image.
     """
     if not svg:
         return ""
     looks = f"width:100%;max-width:{WIDTH}px;display:block"
     encoded = b64encode(svg.encode()).decode()
-    return f'<img alt="{escaped(title)}" style="{looks}" src="data:image/svg+xml;base64,{encoded}">'
+    return f'<img alt="" title="{escaped(title)}" style="{looks}" src="data:image/svg+xml;base64,{encoded}">'

@@ -42,3 +42,21 @@ export interface LargestAllocations extends Rows {
   name: number[];
   columns: Column[];
 }
+
+/** `memory_page.PurposesTab.first`. */
+export interface PurposesFirst {
+  whole_ns: number;
+  time_ns: number[];
+  /** From the bottom to the top. */
+  purposes: Purpose[];
+  peak: number;
+  /** What was left out. */
+  note: string;
+}
+
+/** `memory_page._purpose`. */
+export interface Purpose {
+  title: string;
+  colour: string;
+  nbytes: number[];
+}

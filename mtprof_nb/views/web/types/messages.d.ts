@@ -3,7 +3,7 @@
 
 import type { DifferencesFirst, SideBySideFirst, TwoTimelinesFirst, TwoWindows } from "./comparison";
 import type { Cause, DeviceBar, Gaps, Launches } from "./devices";
-import type { MemoryFirst, MemoryWindow } from "./memory";
+import type { MemoryFirst, MemoryWindow, PurposesFirst } from "./memory";
 import type { RanksFirst } from "./ranks";
 import type { StepsFirst } from "./steps";
 import type { SummaryFirst } from "./summary";
@@ -65,6 +65,7 @@ export interface Firsts {
   timeline: TimelineFirst;
   stacks: StacksFirst;
   memory: MemoryFirst;
+  purposes: PurposesFirst;
   differences: DifferencesFirst;
   side_by_side: SideBySideFirst;
   two_timelines: TwoTimelinesFirst;
