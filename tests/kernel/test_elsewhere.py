@@ -63,6 +63,31 @@ def test_a_page_of_markdown_has_the_table_and_little_else(executed: nbformat.Not
     assert len(page) < 12_000 * len(CELLS)
 
 
+def test_a_page_of_markdown_that_prefers_markdown_has_tables_and_no_html(executed: nbformat.NotebookNode) -> None:
+    exporter = MarkdownExporter()
+    exporter.config.NbConvertBase.display_data_priority = ["text/markdown", "image/png", "text/plain"]
+    page, _ = exporter.from_notebook_node(executed)
+
+    assert "| `aten::mm` |" in page
+    assert not re.search("<[a-z]", page)
+
+
+#: Elements and attributes that GitHub keeps, of those that the page has; and it fetches images by http alone.
+GITHUB = {"b", "br", "code", "div", "img", "p", "pre", "span", "table", "tbody", "td", "th", "thead", "tr"}
+
+
+def test_what_github_leaves_of_the_page_has_the_tables_and_no_broken_image(executed: nbformat.NotebookNode) -> None:
+    bleach = pytest.importorskip("bleach")
+    (html,) = [output.data["text/html"] for output in executed.cells[1].outputs if "text/html" in output.data]
+    allowed = {"*": ["colspan", "title", "width"], "img": ["src", "alt"]}
+    left = bleach.clean(html, tags=GITHUB, attributes=allowed, protocols={"http", "https"}, strip=True)
+
+    assert re.search(r"<td[^>]*>.*aten::mm", left)
+    assert re.search("█{4}", left), "bars are characters"
+    assert left.count("<img") == left.count('<img alt="" title=') > 0
+    assert "data:" not in left
+
+
 def test_what_a_sanitizer_leaves_of_the_page_still_tells_and_draws(executed: nbformat.NotebookNode) -> None:
     page, _ = HTMLExporter(sanitize_html=True).from_notebook_node(executed)
 

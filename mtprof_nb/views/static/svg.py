@@ -170,8 +170,8 @@ def _svg(parts: list[str], height: float, title: str) -> str:
 def image(svg: str, title: str) -> str:
     """`svg` as an image for HTML, "" for none.
 
-    Inline SVG would not do: frontends that sanitize HTML drop its tags and keep its texts. They drop the content of this
-    image too; then an empty `alt` leaves nothing, where another text would leave the sign of a broken image.
+    Inline SVG would not do: frontends that sanitize HTML drop its tags and keep its texts. They drop the content of
+    this image too; then an empty `alt` leaves nothing, where another text would leave the sign of a broken image.
     """
     if not svg:
         return ""
