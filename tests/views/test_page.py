@@ -151,6 +151,11 @@ QUESTIONS: list[dict[str, Any]] = [
         for selected in (None, *SELECTED)
     ),
     *({"tab": "lines", "ask": "lit", "selected": selected} for selected in (None, *SELECTED)),
+    *(
+        {"tab": "operators", "ask": "lit", "grouping": grouping, "selected": selected}
+        for grouping in ("op", "line")
+        for selected in (None, *SELECTED)
+    ),
     *({"tab": "lines", "ask": "ops", "id": line} for line in (0, 1, 99)),
     *({"tab": "lines", "ask": "line_of", "event": number} for number in (0, 40, 77)),
     *(

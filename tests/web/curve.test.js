@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./canvas.js";
-import { byteTicks, heldAt, lastBefore } from "#panel/charts/curve.js";
+import { byteTicks, heldAt, isOf, lastBefore } from "#panel/charts/curve.js";
 import { Plane } from "#panel/drawing/plane.js";
 
 const MARGIN = { left: 0, right: 0, top: 0, bottom: 0 };
@@ -51,4 +51,14 @@ test("of two curves the one nearer to the pointer is told, and before the first 
   assert.equal(heldAt(plane, DRAWN, 700, 110).tell()[0], "512 B on cuda:0, at 0.700 µs");
   assert.equal(heldAt(plane, DRAWN, 50, 10), null);
   assert.equal(heldAt(plane, DRAWN, 300, 100).picks, undefined);
+});
+
+test("a selected line, or op, marks its changes", () => {
+  const columns = { name: [2, 3, 2, -1], line: [0, 0, 1, -1] };
+  const marked = (selection) => columns.name.map((_, at) => isOf(columns, selection)(at));
+
+  assert.deepEqual(marked({ grouping: "source", row: 0, name: -1 }), [true, true, false, false]);
+  assert.deepEqual(marked({ grouping: "op", row: 7, name: 2 }), [true, false, true, false]);
+  assert.deepEqual(marked({ grouping: "scope", row: 7, name: -1 }), [false, false, false, false]);
+  assert.deepEqual(marked(null), [false, false, false, false]);
 });

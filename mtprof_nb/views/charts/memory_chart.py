@@ -105,6 +105,7 @@ def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
         "id": list(range(len(blocks))),
         "event": [block.event for block in blocks],
         "name": names,
+        "line": [int(attribution(trace).line[block.event]) if block.event >= 0 else -1 for block in blocks],
         "label": [shown(trace.names[name]) if name >= 0 else "outside any op" for name in names],
         "detail": [shown(_detail(trace, alike.largest, owner)) for alike, owner in kinds],
         "columns": [column._asdict() for column in _LARGEST_COLUMNS],

@@ -13,6 +13,7 @@ from mtprof_nb.analysis.operator_table import OperatorRows
 from mtprof_nb.model.trace import Int64
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Tab
+from mtprof_nb.views.selection import selected_events
 from mtprof_nb.views.strip import why_empty
 
 #: The most rows that are saved with the notebook, and that answer a question.
@@ -20,7 +21,7 @@ _FIRST_ROWS, _MOST_ROWS = 400, 2_000
 
 
 class OperatorsTab(Tab):
-    """Answers questions for the rows of a grouping, and for the row of an event."""
+    """Answers questions for the rows of a grouping, for the row of an event, and for the rows of the selection."""
 
     def first(self) -> Answer:
         """The rows by op, with the groupings and columns of the table."""
@@ -37,7 +38,11 @@ class OperatorsTab(Tab):
         }
 
     def answer(self, question: Question) -> Answer:
-        """`rows` of a grouping, sorted and filtered; `row_of` an event."""
+        """`rows` of a grouping, sorted and filtered; `row_of` an event; rows `lit` by the selection."""
+        if question["ask"] == "lit":
+            lit = selected_events(self._scene, question)
+            found = [] if lit is None else np.unique(self._rows(question["grouping"]).of_event[lit]).tolist()
+            return {"ids": [row for row in found if row >= 0]}
         if question["ask"] == "rows":
             wanted = (question["grouping"], question["sort"], bool(question.get("descending", True)))
             return self._table(*wanted, str(question.get("filter", "")), bool(question.get("regex")))

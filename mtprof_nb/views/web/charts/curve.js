@@ -7,12 +7,14 @@ import { fitted } from "../label.js";
  * @import { MemoryCurve, MemoryWindow } from "../types/memory"
  * @import { Texts } from "../types/messages"
  * @import { Plane, Shape } from "../drawing/plane.js"
+ * @import { Selection } from "../types/surroundings"
  */
 
 /** Colours of the devices, in their order. */
 export const COLOURS = ["#1f77d0", "#f2a02c", "#55b075", "#cc7abd", "#c8431f"];
 const PEAK_COLOUR = "#c8431f";
 const PEAK_PIXELS = 5;
+const DOT_PIXELS = 3;
 const TICKS = 5;
 /** Room above the highest peak. */
 const ABOVE = 1.18;
@@ -85,6 +87,37 @@ function stepped(plane, { time_ns, nbytes: held }, y) {
   // The last bytes are held until the end.
   path.lineTo(plane.x(Math.max(plane.window[1], time_ns[time_ns.length - 1])), y(held[held.length - 1]));
   return path;
+}
+
+/**
+ * Whether a change, or an allocation, is of what is selected: by its line, or by the name of its op.
+ * @param {{ name: number[], line: number[] }} columns
+ * @param {Pick<Selection, "grouping" | "row" | "name"> | null} selection
+ * @returns {(at: number) => boolean}
+ */
+export function isOf({ name, line }, selection) {
+  if (!selection) return () => false;
+  if (selection.grouping === "source") return (at) => line[at] === selection.row;
+  return (at) => selection.name >= 0 && name[at] === selection.name;
+}
+
+/** Dots on the curves at the changes of what is selected. @param {Plane} plane @param {MemoryWindow} drawn @param {Selection | null} selection */
+export function paintSelected(plane, drawn, selection) {
+  const y = heights(plane, drawn);
+  for (const curve of drawn.curves) {
+    const chosen = isOf(curve, selection);
+    for (const [at, time] of curve.time_ns.entries()) {
+      const x = plane.x(time);
+      if (!chosen(at) || x < plane.left || x > plane.right) continue;
+      const top = y(curve.nbytes[at]);
+      plane.context.beginPath();
+      plane.context.arc(x, top, DOT_PIXELS, 0, 2 * Math.PI);
+      plane.context.fillStyle = plane.theme.text;
+      plane.context.fill();
+      const box = { x: x - DOT_PIXELS, y: top - DOT_PIXELS, width: 2 * DOT_PIXELS, height: 2 * DOT_PIXELS };
+      plane.shapes.push({ ...box, label: "selected", tell: () => told(drawn.texts, curve, at, time) });
+    }
+  }
 }
 
 /** The peak of each curve, with its cause on the side where there is more room. @param {Plane} plane @param {MemoryWindow} drawn */

@@ -3,7 +3,16 @@
 import { button, h, latest, legend, settled } from "../dom.js";
 import { sorted } from "../tables/row_order.js";
 import { Table } from "../tables/table.js";
-import { COLOURS, heldAt, paintByteAxis, paintByteGrid, paintCurves, paintPeaks } from "./curve.js";
+import {
+  COLOURS,
+  heldAt,
+  isOf,
+  paintByteAxis,
+  paintByteGrid,
+  paintCurves,
+  paintPeaks,
+  paintSelected,
+} from "./curve.js";
 import { TimeChart } from "../drawing/time_chart.js";
 
 /**
@@ -21,6 +30,7 @@ export const mount = (context) => new MemoryView(context);
 class MemoryView {
   #first;
   #wire;
+  #store;
   /** @type {MemoryWindow} the last window from Python */
   #drawn;
   #chart;
@@ -35,13 +45,16 @@ class MemoryView {
   constructor({ host, first, wire, store }) {
     this.#first = first;
     this.#wire = wire;
+    this.#store = store;
     this.#drawn = first;
     this.#table = largestTable(first.largest, store);
     this.#chart = new TimeChart(host, {
       label: `Allocated bytes over time. ${HELP}`,
       whole: first.whole_ns,
       margin: MARGIN,
-      layers: [paintByteGrid, paintCurves, paintPeaks].map((paint) => (plane) => paint(plane, this.#drawn)),
+      layers: [paintByteGrid, paintCurves, paintPeaks, paintSelected].map(
+        (paint) => (plane) => paint(plane, this.#drawn, store.selection),
+      ),
       frames: [(plane) => paintByteAxis(plane, this.#drawn)],
       probe: (plane, x, y) => heldAt(plane, this.#drawn, x, y),
       onwindow: () => this.#follow(),
@@ -50,6 +63,15 @@ class MemoryView {
     });
     const split = h("div", { class: "mtprof-stage mtprof-split" }, this.#chart.element, this.#table.element);
     host.append(this.#tools(), split);
+    if (store.selection) this.renew();
+  }
+
+  /** Marks the changes, and the allocations, of what is selected. */
+  renew() {
+    const { largest } = this.#first;
+    const chosen = isOf(largest, this.#store.selection);
+    this.#table.light(largest.id.filter((_, at) => chosen(at)));
+    this.#chart.draw();
   }
 
   #tools() {

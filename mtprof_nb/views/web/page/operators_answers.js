@@ -12,6 +12,7 @@ import { sorted } from "../tables/row_order.js";
 
 /** @param {Asked} question @param {CarriedOperators} carried @param {PageRows} rows */
 export function answer(question, { tables }, rows) {
+  if (question.ask === "lit") return { ids: rows.litBy(question.selected, question.grouping) };
   const table = tables[question.grouping];
   if (question.ask === "rows") return listed(table, question);
   return rowOf(table, rows.rowOf(question.grouping, question.event));

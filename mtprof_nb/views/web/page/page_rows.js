@@ -28,6 +28,20 @@ export class PageRows {
     return this.#carried.lines[this.#position.get(event) ?? -1] ?? -1;
   }
 
+  /**
+   * The rows under a grouping that have selected events, in order.
+   * @param {Selected | null} selected
+   * @param {string} grouping
+   */
+  litBy(selected, grouping) {
+    if (!selected) return [];
+    const rows = this.#carried.rows[grouping] ?? [];
+    const own = this.#carried.rows[selected.grouping] ?? [];
+    const chosen = this.chosen(selected);
+    const lit = new Set(rows.filter((row, at) => row >= 0 && chosen.has(own[at])));
+    return [...lit].sort((one, other) => one - other);
+  }
+
   /** The rows whose events are selected: of a module, also those of its submodules. @param {Selected} selected */
   chosen({ grouping, row }) {
     const rows = grouping === "module" ? this.#tables.module?.rows : undefined;

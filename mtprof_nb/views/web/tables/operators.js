@@ -8,7 +8,7 @@ import { sorted } from "./row_order.js";
 import { Table } from "./table.js";
 
 /**
- * @import { OperatorRows, OperatorsFirst, OperatorsTable } from "../types/messages"
+ * @import { OperatorRows, OperatorsFirst, OperatorsTable, Selected } from "../types/messages"
  * @import { Selection, TabContext, TabView } from "../types/surroundings"
  * @import { Picked } from "../store.js"
  */
@@ -34,6 +34,9 @@ class OperatorsView {
   #limit;
   #ask = latest((/** @type {{ sort: string, descending?: boolean, filter?: string, regex?: boolean }} */ wanted) =>
     this.#wire.ask({ tab: "operators", ask: "rows", grouping: this.#tools.grouping.value, ...wanted }),
+  );
+  #askLit = latest((/** @type {{ grouping: string, selected: Selected | null }} */ wanted) =>
+    this.#wire.ask({ tab: "operators", ask: "lit", ...wanted }),
   );
   #refreshSoon = settled(() => this.#refresh(), 80);
   #endCopied = settled(() => {
@@ -66,7 +69,10 @@ class OperatorsView {
     });
     host.append(this.#tools.element, h("div", { class: "mtprof-stage" }, this.#table.element));
     store.onpick((picked) => this.#pick(picked));
-    store.onselect(() => this.#table.select(this.#selectedRow()));
+    store.onselect(() => {
+      this.#table.select(this.#selectedRow());
+      this.#light();
+    });
     wire.onchange(() => this.#followKernel());
     this.#refresh();
   }
@@ -89,6 +95,14 @@ class OperatorsView {
   #selectedRow() {
     const { selection, grouping } = this.#store;
     return selection?.grouping === grouping ? selection.row : null;
+  }
+
+  /** Lights the rows of a selected line. Without Python nothing is known of them. */
+  async #light() {
+    const { selected, grouping } = this.#store;
+    if (selected?.grouping !== "source" || this.#wire.silent) return this.#table.light([]);
+    const answer = await this.#askLit({ grouping, selected });
+    return answer && this.#table.light(answer.ids);
   }
 
   /** Lists the rows that are here; returns what is wrong with the filter, "" for nothing. */
@@ -125,6 +139,7 @@ class OperatorsView {
     this.#answer = { ...this.#answer, ...answer, filtered };
     this.#store.grouping = answer.grouping;
     this.#list();
+    this.#light();
   }
 
   async #regroup() {

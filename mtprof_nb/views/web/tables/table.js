@@ -41,6 +41,8 @@ export class Table {
   #cursor = 0;
   /** @type {number | null} */
   #selected = null;
+  /** @type {Set<number>} ids of rows that a selection elsewhere touches */
+  #lit = new Set();
   /** @type {Record<string, number>} the largest number of each column that has shares */
   #largest = {};
   #sentence = "";
@@ -145,6 +147,12 @@ export class Table {
     this.#draw();
   }
 
+  /** Marks the rows with these ids, which a selection elsewhere touches. @param {Iterable<number>} ids */
+  light(ids) {
+    this.#lit = new Set(ids);
+    this.#draw();
+  }
+
   /** The number that a column is sorted by. @param {string} column @param {number} row */
   number(column, row) {
     const { of, unit } = this.#columns.find(({ key }) => key === column) ?? {};
@@ -200,7 +208,7 @@ export class Table {
     return h(
       "div",
       {
-        class: `mtprof-row${selected ? " mtprof-selected" : ""}${position === this.#cursor ? " mtprof-cursor" : ""}`,
+        class: ["mtprof-row", ...this.#marks(position)].join(" "),
         id: `${this.#prefix}-${position}`,
         role: "row",
         "aria-rowindex": String(position + 2),
@@ -211,6 +219,17 @@ export class Table {
       nameCell(label[row], fitted, detail[row], family),
       ...numbers,
     );
+  }
+
+  /** Classes of the row at a position: whether it is selected, lit, or under the cursor. @param {number} position */
+  #marks(position) {
+    const id = this.#rows.id[this.#order[position]];
+    const marks = {
+      "mtprof-selected": id === this.#selected,
+      "mtprof-lit": this.#lit.has(id),
+      "mtprof-cursor": position === this.#cursor,
+    };
+    return Object.entries(marks).flatMap(([mark, isOn]) => (isOn ? [mark] : []));
   }
 
   /** @param {string} key @param {string} unit @param {number} row */

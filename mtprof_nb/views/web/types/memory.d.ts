@@ -40,6 +40,7 @@ export interface MemoryFirst extends MemoryWindow {
 export interface LargestAllocations extends Rows {
   event: number[];
   name: number[];
+  line: number[];
   columns: Column[];
 }
 

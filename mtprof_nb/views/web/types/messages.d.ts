@@ -73,7 +73,7 @@ export interface Firsts {
 
 /** Answers of the tabs by what was asked: `answer` of each tab's Python class. */
 export interface Answers {
-  operators: { rows: OperatorsTable; row_of: RowOfEvent };
+  operators: { rows: OperatorsTable; row_of: RowOfEvent; lit: { ids: number[] } };
   lines: { ops: LineOps; line_of: { id: number }; lit: { ids: number[] } };
   timeline: { window: TimelineWindow; launches: Launches };
   stacks: { chart: StackChart };
@@ -84,6 +84,7 @@ export interface Answers {
 export type Question =
   | RowsQuestion
   | { tab: "operators"; ask: "row_of"; grouping: string; event: number }
+  | { tab: "operators"; ask: "lit"; grouping: string; selected: Selected | null }
   | { tab: "lines"; ask: "ops"; id: number }
   | { tab: "lines"; ask: "line_of"; event: number }
   | { tab: "lines"; ask: "lit"; selected: Selected | null }
