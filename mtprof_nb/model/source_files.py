@@ -76,6 +76,11 @@ def file_label(trace: Trace, file: str) -> str:
     return trace.cells.get(file) or (file if file.startswith("<") else Path(file).name)
 
 
+def line_label(trace: Trace, file: str, line: int) -> str:
+    """`Cell [3]:4`, or the name of the file, without its folder, and the line."""
+    return f"{file_label(trace, file)}:{line}"
+
+
 def source_location(trace: Trace, file: str, line: int) -> str:
     """`Cell [3]:4`; `torch/nn/functional.py:12` of an installed package; any other file with its whole path."""
     return f"{trace.cells.get(file) or _LIBRARY.sub('', file, count=1)}:{line}"

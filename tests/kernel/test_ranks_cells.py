@@ -86,13 +86,14 @@ def test_an_engine_that_raises_fails_the_cell_and_is_named(cluster: Kernel) -> N
 
 def test_an_interrupt_reaches_the_engines_and_what_they_recorded_is_shown(cluster: Kernel) -> None:
     code = (
-        "%%mtprofile --ranks -o stopped\ny = x @ x.T\nprint('running', flush=True)\n"
-        "for _ in range(600):\n    time.sleep(0.1)"
+        "%%mtprofile --ranks -o stopped\ny = x @ x.T\n"
+        "for _ in range(600):\n    print('running on', rank, flush=True)\n    time.sleep(0.1)"
     )
     sent = cluster.send(code)
-    # ipyparallel displays what engines print.
-    while "running" not in str(cluster.client.get_iopub_msg(timeout=TIMEOUT_S)["content"].get("data")):
-        pass
+    said = ""
+    while not all(f"running on {rank}" in said for rank in (0, 1)):
+        # ipyparallel displays what engines print.
+        said += str(cluster.client.get_iopub_msg(timeout=TIMEOUT_S)["content"].get("data"))
     cluster.manager.interrupt_kernel()
     ran = cluster.finish(sent)
     (panel,) = ran.panels

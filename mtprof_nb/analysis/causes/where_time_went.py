@@ -39,8 +39,11 @@ def whole_ns(trace: Trace) -> int:
 
 
 def _outside_ns(trace: Trace) -> int | None:
-    """The time outside ops; of several processes the sum of theirs, waiting and communicating included."""
-    if len(trace.processes) < 2 or not trace.process_facts:
+    """The time outside ops; of several processes the sum of theirs, waiting and communicating included.
+
+    Processes with devices compute there, whatever their hosts do meanwhile: nothing is known of these together.
+    """
+    if len(trace.processes) < 2 or not trace.process_facts or trace.is_device_work.any():
         return summary(trace).outside_ns
     return sum(row.outside_ns + row.waiting_ns + row.communicating_ns for row in rank_figures(trace))
 
@@ -63,7 +66,11 @@ def _parts(trace: Trace) -> str:
     what = "cell" if trace.cells else "recording"
     within = f"this {what}" if outside_ns is not None else f"the time in ops of this {what}"
     line, ns = max(line_times(trace).items(), key=lambda pair: pair[1], default=(None, 0))
-    cause = f"; {_named(trace, line)} causes {ns / whole * 100:.0f} % of the whole" if ns >= _NAMED_LINE * whole else ""
+    cause = (
+        f"; {_named(trace, line)} causes {ns / whole * 100:.0f} % of the whole"
+        if whole >= ns >= _NAMED_LINE * whole
+        else ""
+    )
     return f"{parts[part] / whole * 100:.0f} % of {within} {_PARTS[part]}{cause}."
 
 

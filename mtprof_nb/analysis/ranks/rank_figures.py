@@ -15,7 +15,7 @@ from mtprof_nb.analysis.ranks.ranked_processes import rows_of_processes, titles,
 from mtprof_nb.analysis.step_times import steps_of_processes
 from mtprof_nb.model.collective_calls import collective_rows
 from mtprof_nb.model.intervals import covered_length
-from mtprof_nb.model.source_files import source_location
+from mtprof_nb.model.source_files import line_label
 from mtprof_nb.model.trace import KERNEL, OP, SET, Bool, Int64, Trace
 
 #: Ops that only hand a collective to the threads or streams that run it.
@@ -95,7 +95,7 @@ def rank_figures(trace: Trace) -> tuple[RankFigures, ...]:
             steps=len(steps),
             step_ns=int(np.median(steps)) if steps else None,
             peak_bytes=peaks.get(number),
-            hottest_line=source_location(trace, *hottest[0]) if hottest else "",
+            hottest_line=line_label(trace, *hottest[0]) if hottest else "",
             hottest_line_ns=hottest[1] if hottest else 0,
         )
         found.append(figures)

@@ -13,7 +13,7 @@ from mtprof_nb.analysis.ranks.matched_calls import MatchedCalls, matched_calls
 from mtprof_nb.analysis.ranks.rank_figures import rank_figures, waited_for_ns
 from mtprof_nb.analysis.ranks.rank_lines import TimesByProcess, line_times_by_process, op_times_by_process
 from mtprof_nb.analysis.ranks.ranked_processes import titles
-from mtprof_nb.model.source_files import source_location
+from mtprof_nb.model.source_files import line_label
 from mtprof_nb.model.trace import SourceLine, Trace
 
 #: The others wait for it at least this share of the time that was recorded.
@@ -108,7 +108,7 @@ def _slower(trace: Trace, number: int, waited_ns: int) -> Slower | None:
     """The line with the most time beyond the other ranks' median; if none explains it, the op, or the time outside."""
     if found := _most_beyond(line_times_by_process(trace), number, waited_ns):
         line, time_ns, elsewhere_ns = found
-        return Slower(line, source_location(trace, *line), time_ns, elsewhere_ns)
+        return Slower(line, line_label(trace, *line), time_ns, elsewhere_ns)
     # Rows are in the order of ranks.
     outside = {row.title: row.outside_ns for row in rank_figures(trace)}
     times = np.array([[outside[title] for title in titles(trace)]], np.int64)
