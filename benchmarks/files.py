@@ -1,4 +1,4 @@
-"""Figures 9: a recording as a file of its own: its size, and the time to save and to load it."""
+"""Figures 9: a recording as a file of its own, its size and the time to save and to load it; and traces of others."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import mtprof_nb
+from benchmarks import foreign
 from benchmarks.figure import Bound, Figure, Spread, at_most
 from benchmarks.programs import FLAGS, PROGRAMS
 from benchmarks.repeated import recording, repeated
@@ -25,7 +26,8 @@ def figures(scale: Scale) -> list[Figure]:
     traces = {one.name: recording(one.steps(scale.steps), one, **FLAGS["all"]) for one in programs}
     traces["mlp, repeated"] = repeated(traces["mlp"], min(scale.sizes[-1], _MOST_EVENTS))
     with tempfile.TemporaryDirectory() as folder:
-        return [one for name, trace in traces.items() for one in _own_file(name, trace, scale, Path(folder))]
+        own = [one for name, trace in traces.items() for one in _own_file(name, trace, scale, Path(folder))]
+    return own + foreign.figures(GROUP, scale)
 
 
 def _own_file(name: str, trace: Trace, scale: Scale, folder: Path) -> list[Figure]:

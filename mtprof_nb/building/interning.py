@@ -21,6 +21,19 @@ def intern(values: Sequence[Any]) -> tuple[Int32, tuple[Any, ...]]:
     return np.fromiter(map(position.__getitem__, values), np.int32, len(values)), tuple(table)
 
 
+def used_entries(positions: Int32, count: int) -> tuple[Int64, Int64]:
+    """The entries of a table of `count` that some position names, in order, and for each position its place among them.
+
+    A position of -1 has the place -1.
+    """
+    is_used = np.zeros(count + 1, np.bool_)
+    is_used[positions] = True
+    used = np.flatnonzero(is_used[:count])
+    place = np.full(count + 1, -1, np.int64)
+    place[used] = np.arange(len(used))
+    return used, place[positions]
+
+
 def distinct(objects: Sequence[T]) -> tuple[Int64, list[T]]:
     """For each object a position in the list that follows: each object once, by identity, in order of appearance."""
     if not objects:

@@ -10,6 +10,7 @@ from mtprof_nb.model.trace import Trace
 from mtprof_nb.reading.assembly.chosen_spans import chosen_spans
 from mtprof_nb.reading.assembly.chrome_build import build
 from mtprof_nb.reading.collected.collector import Collector
+from mtprof_nb.reading.collected.span_facts import FactReader, how_of
 from mtprof_nb.reading.text.careful_scan import Damage, DamageError
 from mtprof_nb.reading.text.event_records import Decoder
 from mtprof_nb.reading.text.json_stream import EventStream, NoTraceError, best_decoder
@@ -27,8 +28,8 @@ def read(
     fraction of the file that was read.
     """
     source = TextSource(path, progress)
-    stream = EventStream(source.blocks(), decoder or best_decoder(), skips_damage=partial)
-    collector = Collector(stream)
+    stream = EventStream(source.blocks(), decoder or best_decoder(), how_of, skips_damage=partial)
+    collector = Collector(stream, FactReader())
     try:
         collector.run()
     except NoTraceError as error:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.building.interning import used_entries
 from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
 from mtprof_nb.model.trace import on_device
@@ -51,6 +52,11 @@ class ChosenSpans:
         return len(self.spans)
 
     @cached_property
+    def rests(self) -> list[str]:
+        """For each number in the column `rest`, a JSON object whose values are JSON texts."""
+        return self.collector.facts.rests()
+
+    @cached_property
     def on_device(self) -> Bool:
         return on_device(self.kind)
 
@@ -88,8 +94,9 @@ def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) 
     lanes = list(collector.lanes)
     asleep = is_asleep(lanes, spans, kind)
     tally["Python calls of threads that slept throughout, left out"] += int(asleep.sum())
-    kept = np.flatnonzero((kind != LEFT_OUT) & ~asleep)
-    spans, kind = spans.take(kept), kind[kept]
+    is_kept = (kind != LEFT_OUT) & ~asleep
+    if not is_kept.all():
+        spans, kind = spans.take(is_kept), kind[is_kept]
     name, names = _names(collector, spans["name"])
     if is_ascend:
         lanes, numbers = ascend_kinds.with_threads_of_program(lanes, said), ascend_kinds.NUMBERS
@@ -118,7 +125,7 @@ def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) 
 def _names(collector: Collector, name: Int32) -> tuple[Int32, tuple[str, ...]]:
     """Names as texts, each once, of the spans that are kept."""
     texts = list(collector.names)
-    used, position = np.unique(name, return_inverse=True)
+    used, position = used_entries(name, len(texts))
     table: dict[str, int] = {}
     numbers = [table.setdefault(legible(texts[one]), len(table)) for one in used.tolist()]
     return np.array(numbers, np.int32)[position] if numbers else name, tuple(table)
@@ -138,7 +145,7 @@ def _recording(collector: Collector, spans: Spans) -> tuple[tuple[int, int], str
         return (0, 0), ""
     start_ns = spans["start_ns"][rows]
     window = int(start_ns.min()), int((start_ns + spans["duration_ns"][rows]).max())
-    rests = list(collector.facts.rests)
+    rests = collector.facts.rests()
     members = [json.loads(rests[rest]) for rest in spans["rest"][rows].tolist() if rest >= 0]
     labels = [json.loads(one["label"]) for one in members if "label" in one]
     return window, next((label for label in labels if isinstance(label, str)), "")

@@ -9,7 +9,7 @@ import numpy as np
 
 from mtprof_nb.building.allocator_records import with_own_memory
 from mtprof_nb.building.closures import with_closures
-from mtprof_nb.building.interning import intern
+from mtprof_nb.building.interning import intern, used_entries
 from mtprof_nb.model.device_facts import device_facts
 from mtprof_nb.model.schema import Bool, Columns, Int32
 from mtprof_nb.model.trace import COLLECTIVE, OP, PYTHON, RUNTIME, SCOPE, StackInterner, Trace, correlation_ids
@@ -87,7 +87,7 @@ def _devices(file: ChosenSpans, made: Columns) -> Columns:
 
 
 def _rests(file: ChosenSpans) -> tuple[Int32, list[str]]:
-    return file.spans["rest"].astype(np.int32), list(file.collector.facts.rests)
+    return file.spans["rest"].astype(np.int32), file.rests
 
 
 def _has_extras(file: ChosenSpans) -> Bool:
@@ -103,10 +103,9 @@ def _extras(file: ChosenSpans) -> Columns:
     rest = np.where(_has_extras(file), rest, -1)
     if file.is_ascend:
         rest, texts = _in_words_of_kineto(file, rest, texts)
-    used, position = np.unique(rest, return_inverse=True)
-    chosen = [None if one < 0 else texts[one] for one in used.tolist()]
-    extra, extras = intern(chosen)
-    return {"extra": extra[position], "extras": extras} if extras else {}
+    used, place = used_entries(rest, len(texts))
+    extra, extras = intern([texts[one] for one in used.tolist()])
+    return {"extra": np.append(extra, np.int32(-1))[place], "extras": extras} if extras else {}
 
 
 def _in_words_of_kineto(file: ChosenSpans, rest: Int32, texts: list[str]) -> tuple[Int32, list[str]]:
@@ -143,15 +142,16 @@ def _python(file: ChosenSpans, made: Columns) -> Columns:
     on_host = ~file.on_device & ~is_python
     of_forward = np.zeros(len(file), np.bool_)
     if is_python.any():
-        calls = PythonRows.of(is_python, file.intervals, file.spans["python_id"], file.spans["python_parent"])
-        outside, inside = calls.stacks(file.name, file.names, interner)
+        numbers = file.spans["python_id"], file.spans["python_parent"]
+        calls = PythonRows.of(is_python, file.intervals, *numbers, file.name)
+        outside, inside = calls.stacks(file.names, interner)
         running = calls.running()
         stack = np.where(is_python, outside, np.where(on_host & (running >= 0), inside[running], -1))
         began = np.where(running >= 0, made["start_ns"][running], np.iinfo(np.int64).min)
         node_start = np.where(made["node"] >= 0, made["start_ns"][made["node"]], np.iinfo(np.int64).min)
         of_forward = (made["forward"] >= 0) & (began < node_start) & on_host
         stack = np.where(of_forward, stack[made["forward"]], stack)
-        within, paths = calls.modules(file.name, file.names)
+        within, paths = calls.modules(file.names)
         if paths:
             module = np.where(is_python, within, np.where(on_host & (running >= 0), within[running], -1))
             module = np.where(of_forward, module[made["forward"]], module)

@@ -60,14 +60,17 @@ def _nested(value: Any, deepest: int) -> Any:
 def value_columns(inputs: Int32, texts: Sequence[bytes], keywords: Int32, members: Sequence[str]) -> Columns:
     """Columns of values from the printed inputs, and from members of `args` that are keywords of the user."""
     width = len(members) + 1
-    pairs, place = np.unique((inputs + 1).astype(np.int64) * width + keywords + 1, return_inverse=True)
+    rows = np.flatnonzero((inputs >= 0) | (keywords >= 0))
+    pairs, place = np.unique((inputs[rows] + 1).astype(np.int64) * width + keywords[rows] + 1, return_inverse=True)
     table: dict[str, int] = {}
     numbers = []
     for first, second in zip(*(part.tolist() for part in np.divmod(pairs, width)), strict=True):
         printed = _printed_inputs(texts[first - 1]) if first else []
         named = _keywords(members[second - 1]) if second else {}
         numbers.append(table.setdefault(to_text(*plain(printed, named)), len(table)) if printed or named else -1)
-    return {"values": np.array(numbers, np.int32)[place], "value_texts": tuple(table)} if table else {}
+    values = np.full(len(inputs), -1, np.int32)
+    values[rows] = np.array(numbers, np.int32)[place]
+    return {"values": values, "value_texts": tuple(table)} if table else {}
 
 
 def _printed_inputs(text: bytes) -> list[Any]:

@@ -14,6 +14,7 @@ from mtprof_nb.building.interning import first_with_number
 from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.schema import Bool, Int32, Int64
 from mtprof_nb.model.trace import Frame, StackInterner
+from mtprof_nb.reading.collected.tables import Table
 from mtprof_nb.reading.text.small_json import parsed
 
 _CALL = re.compile(r"(.+)\((\d{1,9})\): (.+)", re.DOTALL)
@@ -51,15 +52,20 @@ def _frame(text: str) -> Frame | None:
 
 @dataclass(frozen=True)
 class PythonRows:
-    """Python calls of a file: their rows, the row of each one's caller, and the calls as intervals of their threads."""
+    """Python calls of a file as intervals of their threads, and the chain of calls that each one ends.
 
-    rows: Int64
-    parent: Int64
+    Calls with the same name and the same chain of callers have the same chain.
+    """
+
     is_python: Bool
     intervals: ThreadIntervals
+    #: The chain of each row, -1 for a row that is no call.
+    chain: Int32
+    #: For each chain that of the caller, or -1, and the name of the call.
+    chains: list[tuple[int, int]]
 
     @classmethod
-    def of(cls, is_python: Bool, intervals: ThreadIntervals, own: Int64, caller: Int64) -> PythonRows:
+    def of(cls, is_python: Bool, intervals: ThreadIntervals, own: Int64, caller: Int64, name: Int32) -> PythonRows:
         """The calls, by the numbers of the file where it has them, else by their times."""
         rows = np.flatnonzero(is_python)
         parent = first_with_number(own, rows, caller, is_python & (caller >= 0) & (own >= 0)).astype(np.int64)
@@ -68,39 +74,42 @@ class PythonRows:
             parent = np.where(lacking, intervals.parents(is_python), parent)
         # A caller begins before its calls do; a file may say otherwise.
         parent = np.where(parent < np.arange(len(parent)), parent, -1)
-        return cls(rows, parent, is_python, intervals)
+        known = Table()
+        chain = [-1] * (len(parent) + 1)
+        columns = (rows, parent[rows], name[rows])
+        for row, above, number in zip(*(column.tolist() for column in columns), strict=True):
+            chain[row] = known[chain[above], number]
+        return cls(is_python, intervals, np.array(chain[:-1], np.int32), list(known))
 
     def running(self) -> Int64:
         """The call that each row began in, or -1."""
         return self.intervals.running(self.is_python, self.intervals.thread, self.intervals.start)
 
-    def stacks(self, name: Int32, names: Sequence[str], interner: StackInterner) -> tuple[Int32, Int32]:
+    def stacks(self, names: Sequence[str], interner: StackInterner) -> tuple[Int32, Int32]:
         """For each row that is a call, the stack of its caller, and its own with its frame on top; -1 for no stack."""
         frames = [frame_of_call(text) for text in names]
-        outside, inside = [-1] * (len(self.parent) + 1), [-1] * (len(self.parent) + 1)
-        known: dict[tuple[int, int], int] = {}
-        columns = (self.rows, self.parent[self.rows], name[self.rows])
-        for row, parent, number in zip(*(column.tolist() for column in columns), strict=True):
-            base = outside[row] = inside[parent]
-            node = known.get((base, number))
-            if node is None:
-                frame = frames[number]
-                node = known[base, number] = base if frame is None else interner.child(base, frame)
-            inside[row] = node
-        return np.array(outside[:-1], np.int32), np.array(inside[:-1], np.int32)
+        outside, inside = [], [-1]
+        for caller, number in self.chains:
+            base, frame = inside[caller + 1], frames[number]
+            outside.append(base)
+            inside.append(base if frame is None else interner.child(base, frame))
+        return self._of_rows(outside), self._of_rows(inside[1:])
 
-    def modules(self, name: Int32, names: Sequence[str]) -> tuple[Int32, list[str]]:
+    def modules(self, names: Sequence[str]) -> tuple[Int32, list[str]]:
         """For each row that is a call, the path of the module that it runs in, a position in the list; else -1."""
         classes = [match[1] if (match := _MODULE.fullmatch(text)) else None for text in names]
         called: dict[CalledModule, int] = {}
-        within = [-1] * (len(self.parent) + 1)
-        columns = (self.rows, self.parent[self.rows], name[self.rows])
-        for row, parent, number in zip(*(column.tolist() for column in columns), strict=True):
-            within[row] = within[parent]
-            class_name = classes[number]
+        within = [-1]
+        for caller, number in self.chains:
+            here, class_name = within[caller + 1], classes[number]
             if class_name is not None:
-                within[row] = called.setdefault(CalledModule(number, class_name, within[parent]), len(called))
-        return np.array(within[:-1], np.int32), paths_by_callers(list(called), {})
+                here = called.setdefault(CalledModule(number, class_name, here), len(called))
+            within.append(here)
+        return self._of_rows(within[1:]), paths_by_callers(list(called), {})
+
+    def _of_rows(self, of_chains: list[int]) -> Int32:
+        found: Int32 = np.array([*of_chains, -1], np.int32)[self.chain]
+        return found
 
 
 def text_stacks(texts: Iterable[Any], interner: StackInterner) -> list[int]:

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from operator import attrgetter
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mtprof_nb.model.schema import Bool, Columns, Int8, Int32, Int64
+from mtprof_nb.model.schema import Columns, Int32, Int64
 from mtprof_nb.reading.collected.span_facts import FactReader
 from mtprof_nb.reading.collected.tables import GrowingColumns, Table
 from mtprof_nb.reading.collected.times import NeedsDigitsError, to_ns
-from mtprof_nb.reading.text.event_records import Event
+from mtprof_nb.reading.text.event_records import Batch
 from mtprof_nb.reading.text.json_stream import EventStream, Part
 
-#: Phases of Chrome's format: complete spans, and beginnings of spans whose end is an event of its own.
-_SPANS, _ENDS, _FLOWS, _INSTANTS = ("X", "B", "b"), ("E", "e"), ("s", "t", "f"), ("i", "I", "R", "n")
-#: Groups of events with the same members of `args`, by category. All other categories are of "device".
-_GROUPS = {
-    "cpu_op": "host op",
-    "Operator": "host op",
-    "python_function": "host python",
-    "user_annotation": "host",
-    "cuda_runtime": "device call",
-    "cuda_driver": "device call",
-    "Runtime": "device call",
+_SPAN, _END, _FLOW, _INSTANT, _DESCRIPTION = "span", "end", "flow", "instant", "description"
+_HAVE_TIMES = (_SPAN, _END, _FLOW, _INSTANT)
+#: Spans that are complete, and beginnings of spans whose end is an event of its own.
+_OPEN_KINDS = ("X", "B", "b")
+_SORTS = {
+    **dict.fromkeys(_OPEN_KINDS, _SPAN),
+    **dict.fromkeys(("E", "e"), _END),
+    **dict.fromkeys(("s", "t", "f"), _FLOW),
+    **dict.fromkeys(("i", "I", "R", "n"), _INSTANT),
+    "M": _DESCRIPTION,
 }
-#: Beginnings of names of ops that have no members of their own.
-_PLAIN_OPS = ("aten::", "autograd::", "torch::autograd")
 #: Flows from launches to devices. They are needed only where nothing else links the two.
 _LAUNCHES = ("ac2g", "async_cpu_to_gpu", "async_gpu", "cpu_to_cuda")
 MEMORY = "[memory]"
@@ -37,13 +33,34 @@ MEMORY = "[memory]"
 _OF_RECORDING = ("Iteration Start", "Record Window End")
 
 
+class _Timed(NamedTuple):
+    """Events of one sort with a valid time, and how many have none."""
+
+    sort: str
+    batch: Batch
+    at_ns: Int64
+    duration_ns: Int64
+    invalid: int
+
+
+def _with_times(sort: str, batch: Batch, has_digits: bool) -> _Timed:
+    if sort not in _HAVE_TIMES:
+        return _Timed(sort, batch, batch.rows, batch.rows, 0)
+    at_ns, valid = to_ns(batch.members["ts"], has_digits=has_digits)
+    count = len(batch)
+    if valid is not None:
+        batch, at_ns = batch.take(np.flatnonzero(valid).tolist()), at_ns[valid]
+    duration_ns = to_ns(batch.members["dur"], has_digits=True)[0] if sort == _SPAN else at_ns
+    return _Timed(sort, batch, at_ns, duration_ns, count - len(batch))
+
+
 class Collector:
     """The events of one file, sorted by what they are."""
 
-    def __init__(self, stream: EventStream) -> None:
+    def __init__(self, stream: EventStream, facts: FactReader) -> None:
         self._stream = stream
         self.names, self.categories, self.lanes, self.ids = Table(), Table(), Table(), Table()
-        self.facts = FactReader()
+        self.facts = facts
         #: One row for each span: name, category, lane, start_ns, duration_ns, and the facts of its `args`.
         self.spans = GrowingColumns()
         #: Ends of spans that have a row in `spans` without a duration.
@@ -51,173 +68,133 @@ class Collector:
         self.flows = GrowingColumns()
         self.allocations = GrowingColumns()
         #: Pid, tid, name and `args` of the events that describe the trace.
-        self.metadata: list[tuple[Any, Any, Any, dict[str, bytes]]] = []
+        self.metadata: list[tuple[Any, Any, Any, Mapping[str, Any]]] = []
         #: How many events were left out, by what they are.
         self.left_out: Counter[str] = Counter()
         self.count = 0
         self._has_correlation = False
-        #: For each category its group, and for each name whether an op of that name may have members of its own.
-        self._of_category: list[int] = []
-        self._is_odd: list[bool] = []
 
     def run(self) -> None:
         """Collect all events of the stream."""
         for part in self._stream.parts():
             self._add(part)
-        self.left_out["Events whose `args` are no object, read without them"] += self.facts.bad
 
     def _add(self, part: Part) -> None:
-        spans = [event for event in part.events if event.ph in _SPANS]
-        if spans:
-            self._add_spans(part, spans)
-        if len(spans) < len(part.events):
-            self._add_others(part, [event for event in part.events if event.ph not in _SPANS])
-        self.count += len(part.events)
-
-    def _add_spans(self, part: Part, spans: list[Event]) -> None:
-        spans, start_ns = self._timed(part, spans)
-        duration_ns, _ = self._ns(part, spans, "dur")
-        columns = {
-            "name": self.names.positions([event.name for event in spans]),
-            "category": self.categories.positions([event.cat for event in spans]),
-            "lane": self._lanes(spans),
-            "start_ns": start_ns,
-            "duration_ns": duration_ns,
-        }
-        if [event.ph for event in spans].count("X") < len(spans):
-            columns |= self._beginnings(part, spans)
-        self.spans.add(len(spans), columns | self._facts(part, spans, columns))
-
-    def _timed(self, part: Part, events: list[Event]) -> tuple[list[Event], Int64]:
-        """The events with a valid time, and their times."""
-        ns, valid = self._ns(part, events, "ts")
-        if valid is None:
-            return events, ns
-        self.left_out["Events without a valid time, left out"] += int((~valid).sum())
-        return [event for event, is_valid in zip(events, valid.tolist(), strict=True) if is_valid], ns[valid]
-
-    def _ns(self, part: Part, events: Sequence[Event], member: str) -> tuple[Int64, Bool | None]:
-        """Times of some events of `part` as nanoseconds, and which are valid; no duration is 0."""
+        count = len(part)
         try:
-            return to_ns(_values(events, member), has_digits=self._stream.digits or not part.text)
+            timed = self._timed(part)
         except NeedsDigitsError:
             self._stream.digits = True
-        digits = part.with_digits().events
-        return to_ns(_values([digits[row] for row in self._rows(part, events)], member), has_digits=True)
+            part = part.with_digits()
+            timed = self._timed(part)
+        self.left_out["Events whose `args` are no object, read without them"] += sum(one.bad for one in part.batches)
+        self._add_spans([one for one in timed if one.sort == _SPAN], count)
+        for one in timed:
+            self.left_out["Events without a valid time, left out"] += one.invalid
+            self._add_other(one)
+        self.count += count
 
-    @staticmethod
-    def _rows(part: Part, events: Sequence[Event]) -> list[int]:
-        """The positions of some events in `part`."""
-        position = {id(event): number for number, event in enumerate(part.events)}
-        return [position[id(event)] for event in events]
+    def _timed(self, part: Part) -> list[_Timed]:
+        has_digits = self._stream.digits or part.again is None
+        by_sort = [one for batch in part.batches for one in self._sorted(batch)]
+        return [_with_times(sort, batch, has_digits) for sort, batch in by_sort]
 
-    def _lanes(self, events: Sequence[Event]) -> Int32:
-        return self.lanes.positions([(event.pid, event.tid) for event in events])
+    def _sorted(self, batch: Batch) -> Iterator[tuple[str, Batch]]:
+        """The events of a batch by sort; an unknown phase is its own."""
+        if self._has_correlation and batch.category in _LAUNCHES:
+            return
+        phases = batch.members["ph"]
+        if phases[0] == "X" and phases.count("X") == len(phases):
+            yield _SPAN, batch
+            return
+        positions: dict[str, list[int]] = {}
+        for position, phase in enumerate(phases):
+            text = phase if isinstance(phase, str) else ""
+            positions.setdefault(_SORTS.get(text, f"phase {text}"), []).append(position)
+        for sort, chosen in positions.items():
+            yield sort, batch.take(chosen)
 
-    def _beginnings(self, part: Part, spans: Sequence[Event]) -> Columns:
-        """Which spans lack their end, the identifiers of asynchronous ones, and positions in the file."""
-        open_kind = [_SPANS.index(event.ph) for event in spans]
-        keys = [self.ids[_key(event)] if event.ph == "b" else -1 for event in spans]
-        return {
-            "open": np.array(open_kind, np.int8),
-            "id": np.array(keys, np.int32),
-            "place": self._places(part, spans),
+    def _add_spans(self, timed: list[_Timed], count: int) -> None:
+        """Add the spans of a part of `count` events, in the order of the file."""
+        if not timed:
+            return
+        columns: Columns = {}
+        is_span = np.zeros(count, np.bool_)
+        for one in timed:
+            is_span[one.batch.rows] = True
+            for name, values in self._columns_of_spans(one).items():
+                if name not in columns:
+                    columns[name] = np.full(count, -1, values.dtype)
+                columns[name][one.batch.rows] = values
+        rows = int(is_span.sum())
+        self._has_correlation |= "correlation" in columns
+        if rows < count:
+            columns = {name: column[is_span] for name, column in columns.items()}
+        self.spans.add(rows, columns)
+
+    def _columns_of_spans(self, timed: _Timed) -> Columns:
+        batch, phases = timed.batch, timed.batch.members["ph"]
+        columns: Columns = {
+            "name": self.names.positions(batch.members["name"]),
+            "category": np.full(len(batch), self.categories[batch.category], np.int32),
+            "lane": self._lanes(batch),
+            "start_ns": timed.at_ns,
+            "duration_ns": timed.duration_ns,
         }
+        if phases.count("X") < len(phases):
+            columns |= {
+                "open": np.array([_OPEN_KINDS.index(phase) for phase in phases], np.int8),
+                "id": self._keys(batch, "b"),
+                "place": batch.rows + self.count,
+            }
+        return columns | self.facts.columns(batch)
 
-    def _places(self, part: Part, events: Sequence[Event]) -> Int64:
-        """Positions in the file of some events of `part`."""
-        return np.array(self._rows(part, events), np.int64) + self.count
+    def _lanes(self, batch: Batch) -> Int32:
+        return self.lanes.positions_of_rows(batch.members["pid"], batch.members["tid"])
 
-    def _facts(self, part: Part, spans: Sequence[Event], columns: Columns) -> Columns:
-        """Columns of the members of `args`."""
-        group = self._groups_of(columns["category"], columns["name"])
-        found: Columns = {}
-        for number, name in enumerate(_GROUP_NAMES):
-            rows = np.flatnonzero(group == number)
-            if not len(rows):
-                continue
-            args = [spans[row].args for row in rows.tolist()]
-            for fact, values in self.facts.read(part.decoder, args, name).items():
-                if fact not in found:
-                    found[fact] = np.full(len(spans), -1, values.dtype)
-                found[fact][rows] = values
-        self._has_correlation |= "correlation" in found
-        return found
+    def _keys(self, batch: Batch, phase: str) -> Int32:
+        """Positions of category, name and identifier, which an asynchronous span and its end have in common."""
+        columns = (batch.members[key] for key in ("ph", "name", "id"))
+        category = "" if batch.category is None else str(batch.category)
+        found = [
+            self.ids[category, str(name), str(number)] if one == phase else -1
+            for one, name, number in zip(*columns, strict=True)
+        ]
+        return np.array(found, np.int32)
 
-    def _groups_of(self, category: Int32, name: Int32) -> Int8:
-        """The group of each span, a position in `_GROUP_NAMES`."""
-        for one in list(self.categories)[len(self._of_category) :]:
-            self._of_category.append(_GROUP_NAMES.index(_GROUPS.get(one, "device")))
-        for one in list(self.names)[len(self._is_odd) :]:
-            self._is_odd.append(not (isinstance(one, str) and one.startswith(_PLAIN_OPS)))
-        group: Int8 = np.array(self._of_category, np.int8)[category]
-        odd = np.array(self._is_odd, np.bool_)[name] & (group == _GROUP_NAMES.index("host op"))
-        return np.where(odd, np.int8(_GROUP_NAMES.index("host")), group)
+    def _add_other(self, timed: _Timed) -> None:
+        batch, at_ns = timed.batch, timed.at_ns
+        if timed.sort == _DESCRIPTION:
+            found = zip(*(batch.members[key] for key in ("pid", "tid", "name")), strict=True)
+            self.metadata += [(*one, batch.args_of(position)) for position, one in enumerate(found)]
+        elif timed.sort == _FLOW:
+            self._add_flows(batch, at_ns)
+        elif timed.sort == _INSTANT:
+            self._add_instants(batch, at_ns)
+        elif timed.sort == _END:
+            columns = {"lane": self._lanes(batch), "at_ns": at_ns, "id": self._keys(batch, "e")}
+            self.ends.add(len(batch), columns | {"place": batch.rows + self.count})
+        elif timed.sort != _SPAN:
+            phase = timed.sort.removeprefix("phase ")
+            what = "Samples of counters" if phase == "C" else f"Events of the unknown phase {phase[:8]!r}"
+            self.left_out[f"{what}, left out"] += len(batch)
 
-    def _add_others(self, part: Part, events: list[Event]) -> None:
-        if self._has_correlation:
-            events = [event for event in events if event.cat not in _LAUNCHES]
-        by_phase: dict[str, list[Event]] = {}
-        for event in events:
-            by_phase.setdefault(event.ph if isinstance(event.ph, str) else "", []).append(event)
-        for phase, found in by_phase.items():
-            if phase == "M":
-                self._add_descriptions(part, found)
-            elif phase in _FLOWS:
-                self._add_flows(part, found)
-            elif phase in _INSTANTS:
-                self._add_instants(part, found)
-            elif phase in _ENDS:
-                self._add_ends(part, found)
-            else:
-                what = "Samples of counters" if phase == "C" else f"Events of the unknown phase {phase[:8]!r}"
-                self.left_out[f"{what}, left out"] += len(found)
-
-    def _add_descriptions(self, part: Part, events: list[Event]) -> None:
-        for event in events:
-            try:
-                members = part.decoder.members(event.args)
-            except ValueError:
-                members = {}
-            self.metadata.append((event.pid, event.tid, event.name, members))
-
-    def _add_flows(self, part: Part, flows: list[Event]) -> None:
-        flows, at_ns = self._timed(part, flows)
+    def _add_flows(self, batch: Batch, at_ns: Int64) -> None:
         columns = {
-            "category": self.categories.positions([event.cat for event in flows]),
-            "lane": self._lanes(flows),
-            "id": self.ids.positions([event.id for event in flows]),
+            "category": np.full(len(batch), self.categories[batch.category], np.int32),
+            "lane": self._lanes(batch),
+            "id": self.ids.positions(batch.members["id"]),
             "at_ns": at_ns,
-            "is_end": np.array([event.ph == "f" for event in flows], np.bool_),
+            "is_end": np.array([phase == "f" for phase in batch.members["ph"]], np.bool_),
         }
-        self.flows.add(len(flows), columns)
+        self.flows.add(len(batch), columns)
 
-    def _add_instants(self, part: Part, instants: list[Event]) -> None:
-        instants, at_ns = self._timed(part, instants)
-        is_memory = np.array([event.name == MEMORY for event in instants], np.bool_)
-        records = [event for event, chosen in zip(instants, is_memory.tolist(), strict=True) if chosen]
-        if records:
-            facts = self.facts.read(part.decoder, [event.args for event in records], "memory")
-            self.allocations.add(len(records), {"lane": self._lanes(records), "at_ns": at_ns[is_memory], **facts})
-        unknown = sum(1 for event in instants if event.name != MEMORY and not str(event.name).startswith(_OF_RECORDING))
-        self.left_out["Instants, left out"] += unknown
-
-    def _add_ends(self, part: Part, ends: list[Event]) -> None:
-        ends, at_ns = self._timed(part, ends)
-        keys = [self.ids[_key(event)] if event.ph == "e" else -1 for event in ends]
-        columns = {"lane": self._lanes(ends), "at_ns": at_ns, "id": np.array(keys, np.int32)}
-        self.ends.add(len(ends), columns | {"place": self._places(part, ends)})
-
-
-_GROUP_NAMES = ("device", "device call", "host", "host op", "host python")
-
-
-def _values(events: Sequence[Event], member: str) -> list[Any]:
-    """A member of each event; of a duration, 0 where it is missing."""
-    values = list(map(attrgetter(member), events))
-    return [value or 0 for value in values] if member == "dur" else values
-
-
-def _key(event: Event) -> tuple[str, str, str]:
-    """An asynchronous span and its end have category, name and identifier in common."""
-    return str(event.cat), str(event.name), str(event.id)
+    def _add_instants(self, batch: Batch, at_ns: Int64) -> None:
+        names = batch.members["name"]
+        rows = [row for row, name in enumerate(names) if name == MEMORY]
+        if rows:
+            records = batch.take(rows)
+            columns = {"lane": self._lanes(records), "at_ns": at_ns[rows], **self.facts.allocations(records)}
+            self.allocations.add(len(records), columns)
+        known = sum(1 for name in names if str(name).startswith(_OF_RECORDING))
+        self.left_out["Instants, left out"] += len(names) - len(rows) - known

@@ -1,22 +1,25 @@
 """Facts of spans, from the `args` of their events, as columns.
 
-Events of one group, such as ops, have the same few members. A group starts without any, and learns of a member when a
-decoder meets it. Members that are facts become columns of their own; all others together are the event's rest.
+Members that are facts become columns of their own; all others together are the event's rest.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from mtprof_nb.model.schema import Columns, Int32, Int64
+from mtprof_nb.model.schema import Columns, Int32
 from mtprof_nb.reading.collected.tables import Table, numbers
-from mtprof_nb.reading.text.event_records import Decoder, How
+from mtprof_nb.reading.text.event_records import Batch, How
 
+#: Categories of the host, whose further members are keywords of the user, and that of the allocator's records.
+_HOST = frozenset({"cpu_op", "Operator", "python_function", "user_annotation"})
+_ALLOCATIONS = "cpu_instant_event"
 _NUMBERS = {
     "External id": "external",
     "external id": "external",
@@ -48,7 +51,7 @@ _RAW = {
     "stack": "frames",
 }
 #: Numbers of devices and their runtimes; where an op has such a member, it is a keyword of the user.
-_OF_DEVICES = {"correlation": "correlation", "device": "device", "stream": "stream", "cbid": "cbid"}
+_OF_DEVICES = {"correlation": "correlation", "device": "device", "stream": "stream"}
 _OF_ALLOCATIONS = {
     "Addr": "address",
     "Bytes": "nbytes",
@@ -66,8 +69,11 @@ _SKIPPED = frozenset(
 )
 _MEMORY = re.compile(r"\w+_memory_allocated_(before|after|delta)")
 _INPUTS = ("dims", "types", "strides")
-#: A group with more members than this is read event by event.
-_MOST_MEMBERS = 200
+
+
+def how_of(category: Any, key: str) -> How:
+    """How a member of `args` of events of a category is decoded."""
+    return _meaning(_numbers_of(category), key)[0]
 
 
 class FactReader:
@@ -76,147 +82,88 @@ class FactReader:
     def __init__(self) -> None:
         #: For each fact that is a text, its values; `shape` has triples of dims, types and strides.
         self.texts: dict[str, Table] = {}
-        #: JSON objects with all members that are no facts, whose values are JSON texts.
-        self.rests = Table()
-        #: How many events have `args` that are no object.
-        self.bad = 0
-        self._groups: dict[str, _Group] = {}
+        self._rests = Table()
+        self._keys = Table()
 
-    def read(self, decoder: Decoder, args: Sequence[Any], group: str) -> Columns:
-        """Columns of the facts of events of one group: "host", "device", "memory", or a finer one such as "host op"."""
-        members = self._groups.setdefault(group, _Group(group.partition(" ")[0]))
-        while True:
-            try:
-                return self._columns(members, decoder.columns(args, members.how))
-            except ValueError:
-                known = len(members.how)
-            try:
-                members.learn(decoder.keys(args))
-            except ValueError:
-                args = [one if self._is_object(decoder, one) else None for one in args]
-            if len(members.how) == known or known > _MOST_MEMBERS:
-                return self._one_by_one(members, decoder, args)
-
-    def table(self, fact: str) -> Table:
-        """The values of a fact that is a text."""
-        return self.texts.setdefault(fact, Table())
-
-    def _columns(self, group: _Group, values: Mapping[str, list[Any]]) -> Columns:
+    def columns(self, batch: Batch) -> Columns:
+        """Columns of the facts of the spans of a batch, and `rest`."""
         found: Columns = {}
-        inputs: dict[str, list[bytes]] = {}
-        rest: dict[str, list[bytes]] = {}
-        for key, column in values.items():
-            fact = group.facts.get(key)
+        inputs: dict[str, Sequence[bytes]] = {}
+        rest: dict[str, Sequence[bytes]] = {}
+        numbers_of = _numbers_of(batch.category)
+        for key, column in batch.args.items():
+            how, fact = _meaning(numbers_of, key)
             if fact is None:
                 rest[key] = column
             elif fact in _INPUTS:
                 inputs[fact] = column
-            elif (empty := group.how[key].value) == column[0] and column.count(empty) == len(column):
-                continue
-            elif group.how[key] is How.NUMBER:
+            elif how is How.NUMBER:
                 found[fact] = np.maximum(found[fact], numbers(column)) if fact in found else numbers(column)
             else:
-                found[fact] = self.table(fact).positions(column, empty)
+                found[fact] = self._table(fact).positions(column, absent=how.value)
         if "dims" in inputs:
-            found["shape"] = self._shapes(inputs, len(inputs["dims"]))
-        if rest:
-            found["rest"] = self._rest(rest)
-        if "cbid" in found:
-            found["rest"] = self._with_cbid(found.pop("cbid"), found.get("rest"))
+            found["shape"] = self._shapes(inputs, len(batch))
+        if rest or batch.others:
+            found["rest"] = self._rest(rest, batch.others)
         return found
 
-    def _with_cbid(self, cbid: Int64, rest: Int32 | None) -> Int32:
-        """The rest of calls of the runtime, of which most have nothing but the number of the function."""
-        pairs = cbid * (len(self.rests) + 1) + (0 if rest is None else rest + 1)
-        _, first, place = np.unique(pairs, return_index=True, return_inverse=True)
-        texts = list(self.rests)
-        found = []
-        for row in first.tolist():
-            others = {} if rest is None or rest[row] < 0 else json.loads(texts[rest[row]])
-            members = {"cbid": str(cbid[row]), **others} if cbid[row] >= 0 else others
-            found.append(self.rests[json.dumps(members)] if members else -1)
-        return np.array(found, np.int32)[place]
+    def rests(self) -> list[str]:
+        """For each number in a column `rest`, the members that are no facts: a JSON object of JSON texts."""
+        keys = list(self._keys)
+        return [json.dumps(_texts(dict(zip(keys[number], values, strict=True)))) for number, *values in self._rests]
 
-    def _shapes(self, inputs: Mapping[str, list[bytes]], count: int) -> Int32:
-        table = self.table("shape")
-        triples = zip(*(inputs.get(one, [b""] * count) for one in _INPUTS), strict=True)
-        return np.array([table[triple] if triple[0] else -1 for triple in triples], np.int32)
+    def allocations(self, batch: Batch) -> Columns:
+        """Columns of the facts of the allocator's records."""
+        return {fact: numbers(batch.args[key]) for key, fact in _OF_ALLOCATIONS.items() if key in batch.args}
 
-    def _rest(self, columns: Mapping[str, list[bytes]]) -> Int32:
-        keys = tuple(columns)
-        distinct = Table()
-        place = distinct.positions(list(zip(*columns.values(), strict=True)))
-        texts = [
-            {key: value.decode("utf-8", "replace") for key, value in zip(keys, values, strict=True) if value}
-            for values in distinct
-        ]
-        return np.array([self.rests[json.dumps(text)] if text else -1 for text in texts], np.int32)[place]
+    def _table(self, fact: str) -> Table:
+        """The values of a fact that is a text."""
+        return self.texts.setdefault(fact, Table())
 
-    def _one_by_one(self, group: _Group, decoder: Decoder, args: Sequence[Any]) -> Columns:
-        """Columns for events of which each may have other members: then facts are read, and everything else is rest."""
-        facts = {key: how for key, how in group.how.items() if key in group.facts}
-        values = {key: [how.value] * len(args) for key, how in facts.items() if how is not How.SKIPPED}
-        rests: list[dict[str, str]] = [{} for _ in args]
-        for row, one in enumerate(args):
-            for key, text in (decoder.members(one) if self._is_object(decoder, one) else {}).items():
-                how = group.how_of(key)
-                if key in values:
-                    values[key][row] = text if how is How.RAW else _value(text, how)
-                elif how is How.RAW:
-                    rests[row][key] = text.decode("utf-8", "replace")
-        found = self._columns(group, values)
-        rest = [self.rests[json.dumps(one)] if one else -1 for one in rests]
-        return found | {"rest": np.array(rest, np.int32)}
+    def _shapes(self, inputs: Mapping[str, Sequence[bytes]], count: int) -> Int32:
+        nothing = (b"",) * count
+        found = self._table("shape").positions_of_rows(*(inputs.get(one, nothing) for one in _INPUTS))
+        found[[not dims for dims in inputs["dims"]]] = -1
+        return found
 
-    def _is_object(self, decoder: Decoder, args: Any) -> bool:
-        try:
-            decoder.members(args)
-        except ValueError:
-            self.bad += 1
-            return False
-        return True
+    def _rest(self, columns: Mapping[str, Sequence[bytes]], others: Sequence[Mapping[str, bytes]]) -> Int32:
+        if others:
+            rows = zip(*columns.values(), strict=True) if columns else ((),) * len(others)
+            each = [(*zip(columns, row, strict=True), *more.items()) for row, more in zip(rows, others, strict=True)]
+            return np.array([self._rest_of(pairs) for pairs in each], np.int32)
+        number = self._keys[tuple(columns)]
+        found = self._rests.positions_of_rows((number,) * len(next(iter(columns.values()))), *columns.values())
+        nothing = self._rests.get((number, *(b"" for _ in columns)))
+        return found if nothing is None else np.where(found == nothing, -1, found).astype(np.int32)
+
+    def _rest_of(self, members: Collection[tuple[str, bytes]]) -> int:
+        keys, values = zip(*members, strict=True) if members else ((), ())
+        return self._rests[self._keys[keys], *values] if any(values) else -1
 
 
-class _Group:
-    """The members of events of one group: what each one is, and how it is decoded."""
-
-    def __init__(self, kind: str) -> None:
-        numbers_of = {"host": {}, "device": _OF_DEVICES, "memory": _OF_ALLOCATIONS}[kind]
-        self._numbers = {**_NUMBERS, **numbers_of}
-        #: Fact of each member that is one.
-        self.facts: dict[str, str] = {}
-        self.how: dict[str, How] = {}
-
-    def learn(self, keys: Iterable[str]) -> None:
-        """Add members."""
-        for key in keys:
-            if key not in self.how and len(self.how) <= _MOST_MEMBERS:
-                self.how[key] = self.how_of(key)
-                if (fact := self._fact(key)) is not None:
-                    self.facts[key] = fact
-
-    def how_of(self, key: str) -> How:
-        """How a member is decoded."""
-        if key in self._numbers:
-            return How.NUMBER
-        if key in _TEXTS:
-            return How.TEXT
-        if key in _SKIPPED:
-            return How.SKIPPED
-        memory = _MEMORY.fullmatch(key)
-        if memory is not None:
-            return How.SKIPPED if memory[1] == "delta" else How.NUMBER
-        return How.RAW
-
-    def _fact(self, key: str) -> str | None:
-        if memory := _MEMORY.fullmatch(key):
-            return f"memory_{memory[1]}"
-        return self._numbers.get(key) or _TEXTS.get(key) or _RAW.get(key)
+def _texts(members: Mapping[str, bytes]) -> dict[str, str]:
+    return {key: value.decode("utf-8", "replace") for key, value in members.items() if value}
 
 
-def _value(text: bytes, how: How) -> Any:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return how.value
-    return value
+def _numbers_of(category: Any) -> str:
+    """Which members are numbers beside those that always are: of "host", "memory" or "device"."""
+    if category in _HOST:
+        return "host"
+    return "memory" if category == _ALLOCATIONS else "device"
+
+
+_FURTHER_NUMBERS: dict[str, dict[str, str]] = {"host": {}, "memory": _OF_ALLOCATIONS, "device": _OF_DEVICES}
+
+
+@lru_cache(maxsize=4096)
+def _meaning(numbers_of: str, key: str) -> tuple[How, str | None]:
+    """How a member is decoded, and the fact that it is; None for one that is no fact."""
+    if fact := _NUMBERS.get(key) or _FURTHER_NUMBERS[numbers_of].get(key):
+        return How.NUMBER, fact
+    if key in _TEXTS:
+        return How.TEXT, _TEXTS[key]
+    if key in _SKIPPED:
+        return How.SKIPPED, None
+    if memory := _MEMORY.fullmatch(key):
+        return (How.SKIPPED if memory[1] == "delta" else How.NUMBER), f"memory_{memory[1]}"
+    return How.RAW, _RAW.get(key)

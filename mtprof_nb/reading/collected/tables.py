@@ -28,7 +28,7 @@ class Table(defaultdict[Any, int]):
     def __init__(self) -> None:
         super().__init__(count().__next__)
 
-    def positions(self, values: Sequence[Any], absent: Any = _NEVER) -> Int32:
+    def positions(self, values: Sequence[Any], *, absent: Any = _NEVER) -> Int32:
         """The position of each value, -1 for `absent`; a value that cannot be a key is taken by its text."""
         try:
             found = np.fromiter(map(self.__getitem__, values), np.int32, len(values))
@@ -37,6 +37,13 @@ class Table(defaultdict[Any, int]):
         if absent in self:
             found[found == self[absent]] = -1
         return found
+
+    def positions_of_rows(self, *columns: Sequence[Any]) -> Int32:
+        """The position of the tuple of values in each row of some columns."""
+        try:
+            return np.fromiter(map(self.__getitem__, zip(*columns, strict=True)), np.int32, len(columns[0]))
+        except TypeError:
+            return self.positions(list(zip(*columns, strict=True)))
 
 
 class GrowingColumns:

@@ -17,6 +17,7 @@ _EXACT = 2.0**43
 #: The largest number of microseconds: sums of three such times fit in 64 bits as nanoseconds.
 _LARGEST = 2**61 // 1000
 _DIGITS = re.compile(rb'"?\s*(-?)(\d+)(?:\.(\d*))?\s*"?')
+_THREE_DECIMALS = re.compile(rb'(?:"?\d{1,16}\.\d{3}"? )*"?\d{1,16}\.\d{3}"?')
 _HALF = 5
 
 
@@ -30,8 +31,10 @@ def to_ns(values: Sequence[Any], *, has_digits: bool) -> tuple[Int64, Bool | Non
     `NeedsDigitsError` where the digits would tell more, unless the caller says that there are no more.
     """
     kinds = set(map(type, values))
-    if kinds == {int} and min(values) >= -_LARGEST and max(values) <= _LARGEST:
-        return np.array(values, np.int64) * 1000, None
+    if kinds == {int} and (whole := _integers(values)) is not None:
+        return whole * 1000, None
+    if kinds in ({bytes}, {str}) and (exact := _three_decimals(values)) is not None:
+        return exact, None
     if kinds <= {int, float} and np.isfinite(found := _doubles(values)).all():
         if (np.abs(found) < _EXACT).all():
             # The fraction is exact: a product with the whole number is not.
@@ -42,6 +45,27 @@ def to_ns(values: Sequence[Any], *, has_digits: bool) -> tuple[Int64, Bool | Non
     each = [_one(value) for value in values]
     valid = np.array([ns is not None for ns in each], np.bool_)
     return np.array([ns or 0 for ns in each], np.int64), None if valid.all() else valid
+
+
+def _integers(values: Sequence[int]) -> Int64 | None:
+    """The values, None if one of them is too large for a time."""
+    try:
+        found = np.array(values, np.int64)
+    except OverflowError:
+        return None
+    return found if found.min() >= -_LARGEST and found.max() <= _LARGEST else None
+
+
+def _three_decimals(values: Sequence[Any]) -> Int64 | None:
+    """Nanoseconds of texts with three decimals each, as Kineto and Ascend write them; None if one is another text."""
+    text = b" ".join(values) if isinstance(values[0], bytes) else " ".join(values).encode("utf-8", "replace")
+    if not _THREE_DECIMALS.fullmatch(text):
+        return None
+    try:
+        found = np.array(list(map(int, text.translate(None, b'."').split(b" "))), np.int64)
+    except OverflowError:
+        return None
+    return found if found.max() <= _LARGEST * 1000 else None
 
 
 def _doubles(values: Sequence[Any]) -> npt.NDArray[np.float64]:

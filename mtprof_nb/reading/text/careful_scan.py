@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, NamedTuple
 
-from mtprof_nb.reading.text.event_records import Event
-from mtprof_nb.reading.text.plain_json import PlainEvent
 from mtprof_nb.reading.text.text_buffer import TextBuffer
 
 #: How an event begins.
@@ -16,7 +15,8 @@ _EVENT = re.compile(r'\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"\s*:')
 _BETWEEN = re.compile(r"[\s,]*")
 #: Numbers that C++ prints and JSON does not know.
 _NO_NUMBER = re.compile(r"(?<=:)(\s*)(-?)(?:inf|nan)(?=\s*[,}\]])")
-_STRICT, _LENIENT = json.JSONDecoder(), json.JSONDecoder(strict=False)
+#: Times keep all their digits.
+_STRICT, _LENIENT = (json.JSONDecoder(parse_float=Decimal, strict=is_strict) for is_strict in (True, False))
 #: An event whose text is longer than this is taken for damage.
 _LONGEST = 64 << 20
 #: Characters after which the text that was used up is dropped.
@@ -67,16 +67,16 @@ class CarefulScan:
     #: Whether the last damaged place reaches to the end of the file.
     reaches_end: bool = False
 
-    def take(self, least: int) -> tuple[list[Event], bool]:
+    def take(self, least: int) -> tuple[list[dict[str, Any]], bool]:
         """Events of at least `least` bytes of text, and whether the list has ended, by its bracket or with the file."""
-        events: list[Event] = []
+        events: list[dict[str, Any]] = []
         try:
             return events, self._take_into(events, self.buffer.offset + least)
         except DamageError as error:
             error.events_before = len(events)
             raise
 
-    def _take_into(self, events: list[Event], end: int) -> bool:
+    def _take_into(self, events: list[dict[str, Any]], end: int) -> bool:
         """Add events up to byte `end` of the file at least; whether the list has ended."""
         text, position = decoded(self.buffer.content), 0
         while self.buffer.offset < end:
@@ -93,7 +93,7 @@ class CarefulScan:
             else:
                 entry, text, position = self._entry(text, position)
                 if isinstance(entry, dict):
-                    events.append(PlainEvent(entry))
+                    events.append(entry)
         self.buffer.drop(byte_length(text[:position]))
         return False
 

@@ -1,24 +1,17 @@
-"""Records of a Chrome trace as they stand in the file. A member may have any type: files are somebody else's text."""
+"""Events of a Chrome trace as columns, as they stand in the file. A value may have any type: files are untrusted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
+from operator import itemgetter
 from typing import Any, Protocol
 
+from mtprof_nb.model.schema import Int64
 
-class Event(Protocol):
-    """An entry of `traceEvents`; None or "" for a member that it lacks."""
-
-    ph: Any
-    cat: Any
-    name: Any
-    pid: Any
-    tid: Any
-    ts: Any
-    dur: Any
-    id: Any
-    args: Any
+#: Members of an event that are read, with their values where they are missing. `cat` and `args` are read beside them.
+MEMBERS: Mapping[str, Any] = {"ph": "", "name": "", "pid": None, "tid": None, "ts": None, "dur": None, "id": None}
 
 
 class How(Enum):
@@ -30,6 +23,45 @@ class How(Enum):
     SKIPPED = None
 
 
+#: How a member of `args` is decoded, by the category of its events and its key.
+HowOf = Callable[[Any, str], How]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Events of one category."""
+
+    #: None for events without a category.
+    category: Any
+    #: Their positions among all events that were decoded together.
+    rows: Int64
+    #: A column for each of `MEMBERS`.
+    members: Mapping[str, Sequence[Any]]
+    #: A column for each member of `args` that some event has, except skipped ones.
+    args: Mapping[str, Sequence[Any]]
+    #: For each event further members of `args`, as JSON texts, where there are too many for columns.
+    others: Sequence[Mapping[str, bytes]] = ()
+    #: How many events have `args` that are no object.
+    bad: int = 0
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, chosen: Sequence[int]) -> Batch:
+        """The events at these positions of the batch."""
+        if not chosen:
+            return Batch(self.category, self.rows[:0], dict.fromkeys(self.members, ()), {})
+        pick = itemgetter(*chosen) if len(chosen) > 1 else lambda column: (column[chosen[0]],)
+        members = {key: pick(column) for key, column in self.members.items()}
+        args = {key: pick(column) for key, column in self.args.items()}
+        return Batch(self.category, self.rows[list(chosen)], members, args, pick(self.others) if self.others else ())
+
+    def args_of(self, position: int) -> dict[str, Any]:
+        """The members of `args` of one event that has them."""
+        found = {key: column[position] for key, column in self.args.items() if column[position] != b""}
+        return found | dict(self.others[position]) if self.others else found
+
+
 class Decoder(Protocol):
     """Decodes JSON; `ValueError` where it cannot."""
 
@@ -37,21 +69,6 @@ class Decoder(Protocol):
         """Any JSON text as Python objects."""
         ...
 
-    def events(self, text: bytes, digits: bool) -> Sequence[Event]:
-        """The events of the text of a list. With `digits`, times are the bytes that stand there."""
-        ...
-
-    def columns(self, args: Sequence[Any], members: Mapping[str, How]) -> dict[str, list[Any]]:
-        """For each of `members` that is not skipped, its values in the `args` of several events.
-
-        `ValueError` where an event has another member, or `args` is no object.
-        """
-        ...
-
-    def keys(self, args: Sequence[Any]) -> Iterable[str]:
-        """The keys of all members of the `args` of several events; `ValueError` where `args` is no object."""
-        ...
-
-    def members(self, args: Any) -> dict[str, bytes]:
-        """The members of the `args` of one event as JSON texts; `ValueError` where it is no object."""
+    def batches(self, text: bytes, how: HowOf, *, digits: bool) -> list[Batch]:
+        """The events of the text of a list. With `digits`, the times `ts` keep all digits that stand there."""
         ...

@@ -1,39 +1,32 @@
-"""JSON by msgspec: typed structs, several times as fast as `json`, and without an object for what nobody asks for."""
+"""JSON by msgspec: typed structs, several times as fast as `json`, and without an object for what nobody asks for.
+
+Events of one category have the same few members of `args`, and a struct type that has these members only. The decoder
+starts without any type. When it meets a category or a member that is new, it learns them, and decodes again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, Union
 
 import msgspec
+import numpy as np
+from msgspec.structs import astuple
 
-from mtprof_nb.reading.text.event_records import Event, How
+from mtprof_nb.model.schema import Int64
+from mtprof_nb.reading.text.event_records import MEMBERS, Batch, How, HowOf
+from mtprof_nb.reading.text.plain_json import MOST_MEMBERS
 
 _NOTHING = msgspec.Raw()
+_MOST_CATEGORIES = 100
+#: Members of `args` and how they are decoded.
+_Members = tuple[tuple[str, How], ...]
 
 
-class _Event(msgspec.Struct, gc=False):
-    ph: Any = ""
-    cat: Any = ""
-    name: Any = ""
-    pid: Any = None
-    tid: Any = None
-    ts: Any = None
-    dur: Any = None
-    id: Any = None
-    args: msgspec.Raw = _NOTHING
-
-
-class _EventWithDigits(msgspec.Struct, gc=False):
-    ph: Any = ""
-    cat: Any = ""
-    name: Any = ""
-    pid: Any = None
-    tid: Any = None
-    ts: msgspec.Raw = _NOTHING
-    dur: msgspec.Raw = _NOTHING
-    id: Any = None
+class _Outline(msgspec.Struct, gc=False):
+    cat: Any = None
     args: msgspec.Raw = _NOTHING
 
 
@@ -41,60 +34,117 @@ class FastDecoder:
     """A `Decoder`."""
 
     def __init__(self) -> None:
-        self._events = msgspec.json.Decoder(list[_Event])
-        self._events_with_digits = msgspec.json.Decoder(list[_EventWithDigits])
-        self._members = msgspec.json.Decoder(dict[str, msgspec.Raw])
-        self._keys = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
-        self._columns: dict[tuple[tuple[str, How], ...], Any] = {}
+        #: For each category, and None, the members of `args` that are known so far.
+        self._members: dict[str | None, dict[str, How]] = {}
+        self._outlines = msgspec.json.Decoder(list[_Outline])
+        self._texts = msgspec.json.Decoder(list[msgspec.Raw])
+        self._args = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
+        self._typed: dict[tuple[bool, bool], _Typed] = {}
 
     def document(self, text: bytes) -> Any:
         """Any JSON text as Python objects."""
         return msgspec.json.decode(text)
 
-    def events(self, text: bytes, digits: bool) -> Sequence[Event]:
-        """The events of the text of a list. With `digits`, times are the bytes that stand there."""
-        if not digits:
-            return self._events.decode(text)
-        events = self._events_with_digits.decode(text)
-        for event in events:
-            event.ts, event.dur = bytes(event.ts), bytes(event.dur)  # type: ignore[assignment] # the type for decoding
-        return events
-
-    def columns(self, args: Sequence[Any], members: Mapping[str, How]) -> dict[str, list[Any]]:
-        """For each of `members` that is not skipped, its values in the `args` of several events."""
-        kinds = tuple(members.items())
-        if kinds not in self._columns:
-            self._columns[kinds] = msgspec.json.Decoder(_list_of(members))
-        records = self._columns[kinds].decode(_listed(args))
-        found: dict[str, list[Any]] = {}
-        for number, (key, how) in enumerate(kinds):
-            if how is not How.SKIPPED:
-                values = map(attrgetter(f"member_{number}"), records)
-                found[key] = list(map(bytes, values)) if how is How.RAW else list(values)
+    def batches(self, text: bytes, how: HowOf, *, digits: bool) -> list[Batch]:
+        """The events of the text of a list. With `digits`, the times `ts` are the bytes that stand there."""
+        if self._members:
+            try:
+                return self._types(digits, has_category=True).batches(text)
+            except msgspec.ValidationError:
+                pass
+        outlines = self._outlines.decode(text)
+        self._learn(outlines, how)
+        has_category = np.array([outline.cat is not None for outline in outlines], np.bool_)
+        if has_category.all():
+            return self._types(digits, has_category=True).batches(text)
+        texts = self._texts.decode(text)
+        found = []
+        for kind in (True, False):
+            rows = np.flatnonzero(has_category == kind)
+            if len(rows):
+                own = b"[%b]" % b",".join([texts[row] for row in rows.tolist()])
+                found += self._types(digits, has_category=kind).batches(own, rows)
         return found
 
-    def keys(self, args: Sequence[Any]) -> Iterable[str]:
-        """The keys of all members of the `args` of several events; `ValueError` where `args` is no object."""
-        return dict.fromkeys(key for members in self._keys.decode(_listed(args)) for key in members)
+    def _types(self, digits: bool, *, has_category: bool) -> _Typed:
+        key = digits, has_category
+        if key not in self._typed:
+            known = {one: members for one, members in self._members.items() if (one is not None) == has_category}
+            self._typed[key] = _Typed({one: tuple(members.items()) for one, members in known.items()}, digits)
+        return self._typed[key]
 
-    def members(self, args: Any) -> dict[str, bytes]:
-        """The members of the `args` of one event as JSON texts; `ValueError` where it is no object."""
-        return {key: bytes(value) for key, value in self._members.decode(args or b"{}").items()}
+    def _learn(self, outlines: Iterable[_Outline], how: HowOf) -> None:
+        """Add categories and members; `ValueError` if there are too many, or a category is no text."""
+        args: dict[Any, list[msgspec.Raw | bytes]] = {}
+        for outline in outlines:
+            if not isinstance(outline.cat, str | None):
+                msg = "a category is no text"
+                raise ValueError(msg)
+            args.setdefault(outline.cat, []).append(outline.args or b"{}")
+        for category, texts in args.items():
+            known = self._members.setdefault(category, {})
+            for members in self._args.decode(b"[%b]" % b",".join(texts)):
+                known |= {key: how(category, key) for key in members if key not in known}
+            if len(known) > MOST_MEMBERS or len(self._members) > _MOST_CATEGORIES:
+                msg = "too many members"
+                raise ValueError(msg)
+        self._typed.clear()
 
 
-def _list_of(members: Mapping[str, How]) -> Any:
-    """The type of a list of structs with these members; another one is an error."""
+class _Typed:
+    """Decodes events of known categories with known members."""
+
+    def __init__(self, members: dict[str | None, _Members], digits: bool) -> None:
+        self._digits = digits
+        self._categories = list(members.items())
+        types = [_event_type(category, known, digits) for category, known in self._categories]
+        self._number_of = {one: number for number, one in enumerate(types)}
+        self._decoder = msgspec.json.Decoder(list[Union[tuple(types)]])  # type: ignore[misc] # noqa: UP007 - types at runtime
+
+    def batches(self, text: bytes, rows: Int64 | None = None) -> list[Batch]:
+        """The events; `rows` has their positions where these are not all."""
+        events = self._decoder.decode(text)
+        number = np.fromiter(map(self._number_of.__getitem__, map(type, events)), np.int16, len(events))
+        found = []
+        for one in np.flatnonzero(np.bincount(number)).tolist():
+            here = np.flatnonzero(number == one)
+            chosen = itemgetter(*here.tolist())(events) if len(here) > 1 else (events[here[0]],)
+            found.append(self._batch(one, here if rows is None else rows[here], chosen))
+        return found
+
+    def _batch(self, number: int, rows: Int64, events: Sequence[Any]) -> Batch:
+        category, known = self._categories[number]
+        *columns, args = zip(*map(astuple, events), strict=True)
+        members = dict(zip(MEMBERS, columns, strict=True))
+        if self._digits:
+            members["ts"] = tuple(map(bytes, members["ts"]))
+        return Batch(category, rows, members, dict(_columns(known, args)))
+
+
+def _columns(known: _Members, args: Sequence[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
+    """The columns of members that some event has."""
+    if not known:
+        return
+    for (key, how), column in zip(known, zip(*map(astuple, args), strict=True), strict=True):
+        empty = _NOTHING if how is How.RAW else how.value
+        if how is How.SKIPPED or (column[0] == empty and column.count(empty) == len(column)):
+            continue
+        yield key, list(map(bytes, column)) if how is How.RAW else column
+
+
+@lru_cache(maxsize=256)
+def _event_type(category: str | None, known: _Members, digits: bool) -> Any:
+    """The struct of events of a category; an unknown member of `args` is an error."""
     is_raw = {How.RAW, How.SKIPPED}
     fields = [
         (f"member_{number}", msgspec.Raw, msgspec.field(name=key, default=_NOTHING))
         if how in is_raw
         else (f"member_{number}", Any, msgspec.field(name=key, default=how.value))
-        for number, (key, how) in enumerate(members.items())
+        for number, (key, how) in enumerate(known)
     ]
-    struct: Any = msgspec.defstruct("Members", fields, gc=False, forbid_unknown_fields=True)
-    return list[struct]
-
-
-def _listed(args: Sequence[Any]) -> bytes:
-    """One text for all: a call of the decoder costs as much as decoding a small object does."""
-    return b"[%b]" % b",".join([text or b"{}" for text in args])
+    args = msgspec.defstruct("Args", fields, gc=False, frozen=True, forbid_unknown_fields=True)
+    members: list[Any] = [
+        (key, msgspec.Raw, _NOTHING) if digits and key == "ts" else (key, Any, empty) for key, empty in MEMBERS.items()
+    ]
+    tag: dict[str, Any] = {} if category is None else {"tag_field": "cat", "tag": category}
+    return msgspec.defstruct("Event", [*members, ("args", args, args())], gc=False, **tag)

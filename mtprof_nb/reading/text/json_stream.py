@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 from mtprof_nb.reading.text.careful_scan import CarefulScan, Damage, byte_length, decoded
-from mtprof_nb.reading.text.event_records import Decoder, Event
-from mtprof_nb.reading.text.plain_json import PlainDecoder
+from mtprof_nb.reading.text.event_records import Batch, Decoder, HowOf
+from mtprof_nb.reading.text.plain_json import PlainDecoder, batches_of
 from mtprof_nb.reading.text.text_buffer import TextBuffer
 
 #: How an event ends and the next one begins.
@@ -50,21 +51,24 @@ def best_decoder() -> Decoder:
 class Part:
     """Events that were decoded together."""
 
-    events: Sequence[Event]
-    decoder: Decoder
-    #: The text of the list of events; b"" where it is not known.
-    text: bytes = b""
+    batches: list[Batch]
+    #: Decodes the events again, with all digits of their times; None where there are no more digits.
+    again: Callable[[], list[Batch]] | None = None
+
+    def __len__(self) -> int:
+        return sum(map(len, self.batches))
 
     def with_digits(self) -> Part:
-        """The events again, with all digits of their times where they are known."""
-        return Part(self.decoder.events(self.text, digits=True), self.decoder) if self.text else self
+        """The events with all digits of their times."""
+        return self if self.again is None else Part(self.again())
 
 
 class EventStream:
     """Reads the events of one file; `DamageError` where it is no JSON, unless `skips_damage`."""
 
-    def __init__(self, blocks: Iterator[bytes], decoder: Decoder, *, skips_damage: bool = False) -> None:
+    def __init__(self, blocks: Iterator[bytes], decoder: Decoder, how: HowOf, *, skips_damage: bool = False) -> None:
         self._decoder = decoder
+        self._how = how
         self._buffer = TextBuffer(blocks)
         self._scan = CarefulScan(self._buffer, skips_damage)
         #: Whether the next parts are decoded with all digits of their times.
@@ -108,8 +112,8 @@ class EventStream:
                 continue
             part, ended = self._fast_part(cut) if cut else (None, False)
             if part is None:
-                events, ended = self._scan.take(cut.start() + 1 if cut else max(len(self._buffer), 1))
-                part = Part(events, PlainDecoder())
+                entries, ended = self._scan.take(cut.start() + 1 if cut else max(len(self._buffer), 1))
+                part = Part(batches_of(entries, self._how))
             yield part
         self._close()
 
@@ -124,13 +128,16 @@ class EventStream:
         return None
 
     def _fast_part(self, cut: re.Match[bytes]) -> tuple[Part | None, bool]:
-        text = b"[%b]" % self._buffer.content[: cut.start() + 1]
-        try:
-            events = self._decoder.events(text, self.digits)
-        except (ValueError, RecursionError):
-            return None, False
-        self._buffer.drop(cut.end(1))
-        return Part(events, self._decoder, b"" if self.digits else text), False
+        text = b"".join((b"[", memoryview(self._buffer.content)[: cut.start() + 1], b"]"))
+        for decoder in (self._decoder, PlainDecoder()):
+            decoded_again = partial(decoder.batches, text, self._how, digits=True)
+            try:
+                batches = decoder.batches(text, self._how, digits=self.digits)
+            except (ValueError, RecursionError):
+                continue
+            self._buffer.drop(cut.end(1))
+            return Part(batches, None if self.digits else decoded_again), False
+        return None, False
 
     def _open(self) -> bool:
         """Go to the first event; False if the file has a list of events nowhere."""

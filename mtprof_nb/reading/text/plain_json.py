@@ -1,30 +1,18 @@
-"""JSON by the standard library: where msgspec is not installed, and for text that is not quite JSON."""
+"""JSON by the standard library: where msgspec is not installed, and for text that msgspec does not take."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from mtprof_nb.reading.text.event_records import Event, How
+import numpy as np
 
+from mtprof_nb.reading.text.event_records import MEMBERS, Batch, How, HowOf
 
-class PlainEvent:
-    """One entry of `traceEvents`, from a dict."""
-
-    __slots__ = ("args", "cat", "dur", "id", "name", "ph", "pid", "tid", "ts")
-
-    def __init__(self, members: Mapping[str, Any]) -> None:
-        self.ph: Any = members.get("ph", "")
-        self.cat: Any = members.get("cat", "")
-        self.name: Any = members.get("name", "")
-        self.pid: Any = members.get("pid")
-        self.tid: Any = members.get("tid")
-        self.ts: Any = members.get("ts")
-        self.dur: Any = members.get("dur")
-        self.id: Any = members.get("id")
-        self.args: Any = members.get("args")
+#: Members of `args` that have a column of their own, at most.
+MOST_MEMBERS = 200
 
 
 class PlainDecoder:
@@ -34,40 +22,40 @@ class PlainDecoder:
         """Any JSON text as Python objects."""
         return json.loads(text)
 
-    def events(self, text: bytes, digits: bool) -> Sequence[Event]:
+    def batches(self, text: bytes, how: HowOf, *, digits: bool) -> list[Batch]:
         """The events of the text of a list. With `digits`, times are the numbers that stand there, exactly."""
-        entries = json.loads(text, parse_float=Decimal if digits else None)
-        return [PlainEvent(_object(entry)) for entry in entries]
+        return batches_of(json.loads(text, parse_float=Decimal if digits else None), how)
 
-    def columns(self, args: Sequence[Any], members: Mapping[str, How]) -> dict[str, list[Any]]:
-        """For each of `members` that is not skipped, its values in the `args` of several events."""
-        objects = [_object(one) for one in args]
-        if any(not members.keys() >= one.keys() for one in objects):
-            msg = "unknown member"
+
+def batches_of(entries: Iterable[Any], how: HowOf) -> list[Batch]:
+    """Events by category; `ValueError` if an entry is no object."""
+    found: dict[Any, tuple[list[int], list[dict[str, Any]]]] = {}
+    for row, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            msg = "no object"
             raise ValueError(msg)
-        return {
-            key: [_text(one, key) if how is How.RAW else one.get(key, how.value) for one in objects]
-            for key, how in members.items()
-            if how is not How.SKIPPED
-        }
-
-    def keys(self, args: Sequence[Any]) -> Iterable[str]:
-        """The keys of all members of the `args` of several events; `ValueError` where `args` is no object."""
-        return dict.fromkeys(key for one in args for key in _object(one))
-
-    def members(self, args: Any) -> dict[str, bytes]:
-        """The members of the `args` of one event as JSON texts; `ValueError` where it is no object."""
-        members = _object(args)
-        return {key: _text(members, key) for key in members}
+        category = entry.get("cat")
+        rows, events = found.setdefault(category if isinstance(category, Hashable) else str(category), ([], []))
+        rows.append(row)
+        events.append(entry)
+    return [_batch(category, rows, events, how) for category, (rows, events) in found.items()]
 
 
-def _object(value: Any) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        msg = "no object"
-        raise ValueError(msg)
-    return value
+def _batch(category: Any, rows: list[int], events: Sequence[Mapping[str, Any]], how: HowOf) -> Batch:
+    members = {key: [event.get(key, empty) for event in events] for key, empty in MEMBERS.items()}
+    given = [event.get("args") for event in events]
+    args = [one if isinstance(one, dict) else {} for one in given]
+    bad = sum(one is not None and not isinstance(one, dict) for one in given)
+    keys = list(dict.fromkeys(key for one in args for key in one))
+    ways = {key: how(category, key) for key in keys}
+    columns = {
+        key: [_text(one, key) if ways[key] is How.RAW else one.get(key, ways[key].value) for one in args]
+        for key in keys[:MOST_MEMBERS]
+        if ways[key] is not How.SKIPPED
+    }
+    further = set(keys[MOST_MEMBERS:])
+    others = [{key: _text(one, key) for key in one if key in further} for one in args] if further else ()
+    return Batch(category, np.array(rows, np.int64), members, columns, others, bad)
 
 
 def _text(members: Mapping[str, Any], key: str) -> bytes:

@@ -30,7 +30,8 @@ class TextBuffer:
 
     def drop(self, count: int) -> None:
         """Remove `count` bytes at the beginning: whole characters."""
-        self.no_text += _no_text(self.content[:count])
+        if not self.content.isascii():
+            self.no_text += _no_text(self.content[:count])
         self.content = self.content[count:]
         self.offset += count
 
@@ -45,7 +46,5 @@ class TextBuffer:
 
 def _no_text(content: bytes) -> int:
     """How many bytes are part of no character."""
-    if content.isascii():
-        return 0
     text = content.decode("utf-8", "surrogateescape")
     return len(content) - len(text.encode("utf-8", "ignore"))

@@ -13,7 +13,7 @@ from mtprof_nb.errors import LoadError
 Progress = Callable[[float], None]
 
 #: Bytes of text that are decoded at once: many, for speed, but few enough for the processor's cache.
-BLOCK = 1 << 20
+BLOCK = 1 << 18
 #: A file below this size is read in the thread that decodes it.
 _SMALL = 1 << 16
 _GZIP = b"\x1f\x8b"
