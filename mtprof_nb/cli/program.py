@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from mtprof_nb import __version__
 from mtprof_nb.cli import build_command, compare_command, convert_command, report_command, run_command, show_command
 from mtprof_nb.cli.arguments import Parser, UsageError
 from mtprof_nb.errors import MtprofError
@@ -31,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> Parser:
     parser = Parser(_name(), description="Profile tensor programs in a terminal.")
+    parser.add_argument("--version", action="version", version=f"mtprof_nb {__version__}")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in _COMMANDS:
         command.add(subparsers)

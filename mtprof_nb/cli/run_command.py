@@ -12,6 +12,7 @@ from typing import Any, TextIO
 from mtprof_nb.cell.flags import Flags
 from mtprof_nb.cell.options import OPTIONS, Option, without_all
 from mtprof_nb.cli.arguments import UsageError
+from mtprof_nb.cli.printing import print_to
 from mtprof_nb.cli.script import Script
 from mtprof_nb.cli.script_ending import INTERRUPTED, Ending, ExitBySignal, failed, run_to_end
 from mtprof_nb.cli.script_recording import ScriptRecording
@@ -105,13 +106,13 @@ def _deliver(recording: ScriptRecording, flags: Flags, ending: Ending, screen: T
     if flags.html is not None:
         steps.append(partial(prof.export_html, flags.html, **options))
     if not flags.quiet:
-        steps.append(lambda: print(text(scene_of(prof.trace, **options)), file=screen))
+        steps.append(lambda: print_to(screen, text(scene_of(prof.trace, **options))))
     is_delivered = recording.is_complete
     for step in steps:
         try:
             step()
         except Exception as error:
-            print(f"mtprof_nb: {error}", file=screen)
+            print_to(screen, f"mtprof_nb: {error}")
             is_delivered = False
     return ending if is_delivered or ending.status else Ending(1)
 

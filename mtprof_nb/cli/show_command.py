@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import Any
 
 from mtprof_nb.cell.options import OPTIONS
 from mtprof_nb.cli.files_to_read import add_files, loaded
+from mtprof_nb.cli.printing import print_to
 
 _SHOWN = ("sort", "limit", "show_all")
 
@@ -31,9 +31,5 @@ def _show(given: argparse.Namespace) -> int:
 
     recording = loaded(given)
     options = {name: getattr(given, name) for name in _SHOWN if hasattr(given, name)}
-    try:
-        print(text(scene_of(recording.trace, name=recording.name, **options)), flush=True)  # noqa: T201
-    except BrokenPipeError:
-        # The reader, such as `head`, has seen enough. At its exit, Python would try to write the rest.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    print_to(sys.stdout, text(scene_of(recording.trace, name=recording.name, **options)))
     return 0

@@ -37,11 +37,16 @@ def read(
         raise LoadError(msg) from error
     except DamageError as error:
         raise LoadError(_message(path, error.damage, source, collector.count + error.events_before)) from None
+    if not collector.has_events and (collector.count or stream.no_events):
+        msg = f"{path}: the file is a list, but not of events: load a trace that a profiler exported"
+        raise LoadError(msg)
     return build(chosen_spans(collector, stream.document, path), _notes(stream, source))
 
 
 def _message(path: Path, damage: Damage, source: TextSource, count: int) -> str:
     why = source.broken_end or damage.reason
+    if damage.byte == 0:
+        return f"{path}: the file is no trace ({why}): name a file that save() wrote, or that a profiler exported"
     return (
         f"{path}: the text is damaged at byte {damage.byte:,} ({why}). {_count(count, 'event')} before it can be read: "
         "load it with partial=True to get what is readable, or export it again"
@@ -60,6 +65,10 @@ def _notes(stream: EventStream, source: TextSource) -> list[str]:
         )
     elif stream.is_bare_list and not stream.is_closed:
         notes.append("The list of events has no end: the file may be cut.")
+    if source.broken_end and not stream.damages:
+        notes.append(f"Behind the end of the trace, {source.broken_end}.")
+    if stream.has_second_list:
+        notes.append("The file has a second list `traceEvents`, left out.")
     if stream.odd:
         notes.append(f"Events that are not quite JSON, read as they are meant: {stream.odd:,}.")
     if stream.no_text:

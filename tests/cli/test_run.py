@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -104,6 +105,13 @@ def test_an_interrupt_ends_it_by_the_signal_and_still_shows_the_profile(tmp_path
     assert "line 2, in <module>" in process.stderr
     assert "interrupted: recorded until then" in process.stderr
     assert sorted(line.line for line in mtp.load(tmp_path / "run.mtp").lines()) == [1, 2]
+
+
+def test_a_reader_that_stops_reading_the_profile_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("")
+    shell = ran(tmp_path, "bash", "-c", f"{shlex.join(RUN)} script.py 2>&1 >/dev/null | false; echo ${{PIPESTATUS[0]}}")
+
+    assert outcome(shell) == (0, "0\n", "")
 
 
 TRAINING = """

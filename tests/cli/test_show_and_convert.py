@@ -54,6 +54,13 @@ def test_a_reader_that_stops_reading_is_no_error(saved: Path) -> None:
     assert (ran.stdout, ran.stderr) == ("0\n", "")
 
 
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+
+    assert capsys.readouterr().out == f"mtprof_nb {mtp.__version__}\n"
+
+
 @pytest.mark.parametrize("suffix", by_suffix.SUFFIXES)
 def test_a_recording_is_converted_by_suffix(saved: Path, suffix: str) -> None:
     target = saved.with_name(f"out{suffix}")

@@ -134,14 +134,16 @@ def test_damaged_compressed_data_are_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "damaged at byte 0"),
+        ("", "the file is no trace"),
         ("   \n", "damaged at byte"),
-        ("hello", "damaged at byte 0"),
+        ("hello", "the file is no trace"),
         ("{}", "no list `traceEvents`"),
         ('{"a": [1, 2]}', "no list `traceEvents`"),
         ('{"traceEvents": 5}', "no list `traceEvents`"),
         ("5", "neither an object nor a list"),
-        ("\x89PNG\r\n", "damaged at byte 0"),
+        ("\x89PNG\r\n", "the file is no trace"),
+        ("[1, 2]", "a list, but not of events"),
+        ('[{"file": "a.json"}]', "a list, but not of events"),
     ],
 )
 def test_a_file_that_is_no_trace_is_an_error(tmp_path: Path, text: str, says: str) -> None:

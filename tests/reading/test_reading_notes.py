@@ -1,5 +1,6 @@
 """Notes on what of a file is not shown as it stands there, and reading with either decoder."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ def test_what_is_not_understood_is_counted(tmp_path: Path) -> None:
         {"ph": "i", "name": "flash", "pid": 1, "tid": 1, "ts": 3},
         {"ph": "Z", "name": "?", "pid": 1, "tid": 1, "ts": 3},
         span("odd", 20, 5) | {"args": [1, 2]},
+        span("long", 30, 10**40),
+        {"ph": "X", "cat": "cpu_op", "name": "open", "pid": 100, "tid": 1, "ts": 31},
     ]
 
     trace = read(written(tmp_path, events))
@@ -31,12 +34,15 @@ def test_what_is_not_understood_is_counted(tmp_path: Path) -> None:
         ("mystery", "scope", 5_000),
         ("broken", "op", 0),
         ("odd", "op", 5_000),
+        ("long", "op", 0),
+        ("open", "op", 0),
     ]
     assert trace.notes == (
         "Durations below zero, taken as 0: 1.",
         "Events of the unknown category 'brand_new', shown as scopes: 1.",
         "Events of the unknown phase 'Z', left out: 1.",
         "Events whose `args` are no object, read without them: 1.",
+        "Events without a valid duration, taken as 0: 2.",
         "Events without a valid time, left out: 1.",
         "Instants, left out: 1.",
         "Samples of counters, left out: 1.",
@@ -75,6 +81,17 @@ def test_bytes_that_are_no_text_are_replaced_and_counted(tmp_path: Path, decoder
     assert [trace.names[name] for name in trace.name] == ["aten::m\u00e4", "bad-\ufffd", "gemm"]
     assert json.loads(json.loads(trace.extras[0])["note"]) == "bad-\ufffd"
     assert trace.notes == ("Bytes that are no UTF-8, replaced: 2.",)
+
+
+def test_what_stands_behind_the_trace_is_told(tmp_path: Path) -> None:
+    text = json.dumps({"traceEvents": [span("aten::mm", 1, 5)]})
+    path = tmp_path / "trace.json"
+
+    path.write_bytes(gzip.compress(text.encode()) + b"more")
+    (note,) = read(path).notes
+    assert note.startswith("Behind the end of the trace, compressed byte ")
+    path.write_text(text[:-1] + ', "traceEvents": [1]}')
+    assert read(path).notes == ("The file has a second list `traceEvents`, left out.",)
 
 
 def test_progress_is_told_from_the_beginning_to_the_end(tmp_path: Path) -> None:

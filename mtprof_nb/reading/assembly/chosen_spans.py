@@ -52,11 +52,6 @@ class ChosenSpans:
         return len(self.spans)
 
     @cached_property
-    def rests(self) -> list[str]:
-        """For each number in the column `rest`, a JSON object whose values are JSON texts."""
-        return self.collector.facts.rests()
-
-    @cached_property
     def on_device(self) -> Bool:
         return on_device(self.kind)
 
@@ -145,7 +140,7 @@ def _recording(collector: Collector, spans: Spans) -> tuple[tuple[int, int], str
         return (0, 0), ""
     start_ns = spans["start_ns"][rows]
     window = int(start_ns.min()), int((start_ns + spans["duration_ns"][rows]).max())
-    rests = collector.facts.rests()
+    rests = collector.facts.rests
     members = [json.loads(rests[rest]) for rest in spans["rest"][rows].tolist() if rest >= 0]
     labels = [json.loads(one["label"]) for one in members if "label" in one]
     return window, next((label for label in labels if isinstance(label, str)), "")

@@ -74,11 +74,7 @@ def _devices(file: ChosenSpans, made: Columns) -> Columns:
     found: Columns = {"device": device, "devices": devices, "device_index": file.tracks.device_index}
     if not (file.on_device | (file.kind == RUNTIME)).any():
         return found
-    linked = (
-        ascend_links.launches(file)
-        if file.is_ascend
-        else file_launches.launches(file.spans, file.kind, file.on_device, file.tracks.track, file.process)
-    )
+    linked = ascend_links.launches(file) if file.is_ascend else file_launches.launches(file)
     launcher: Int32 = linked["launcher"]
     found |= linked | {"phase": np.where(launcher >= 0, made["phase"][launcher], made["phase"])}
     found |= _extras(file)
@@ -87,7 +83,7 @@ def _devices(file: ChosenSpans, made: Columns) -> Columns:
 
 
 def _rests(file: ChosenSpans) -> tuple[Int32, list[str]]:
-    return file.spans["rest"].astype(np.int32), file.rests
+    return file.spans["rest"].astype(np.int32), file.collector.facts.rests
 
 
 def _has_extras(file: ChosenSpans) -> Bool:

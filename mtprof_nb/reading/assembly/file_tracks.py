@@ -72,8 +72,9 @@ def file_tracks(
     rows = np.flatnonzero(runs_on_device)
     index = np.zeros(len(spans), np.int8)
     if len(rows):
-        calls = np.bincount([process_of[lanes[one][0]] for one in lane[kind == RUNTIME].tolist()] or [0])
-        streams = _Streams(lanes, spans, rows, kind, numbers, int(calls.argmax()))
+        calls = np.bincount(lane[kind == RUNTIME], minlength=len(lanes))
+        calls_of_process = np.bincount([process_of.get(pid, 0) for pid, _ in lanes], calls)
+        streams = _Streams(lanes, spans, rows, kind, numbers, int(calls_of_process.argmax()))
         track[rows], index[rows] = streams.tracks(made, said, len(set(process_of.values())) or 1), streams.index
     first_of: dict[int, Any] = {}
     for pid, position in process_of.items():

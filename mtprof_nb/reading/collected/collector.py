@@ -16,6 +16,7 @@ from mtprof_nb.reading.text.event_records import Batch
 from mtprof_nb.reading.text.json_stream import EventStream, Part
 
 _SPAN, _END, _FLOW, _INSTANT, _DESCRIPTION = "span", "end", "flow", "instant", "description"
+_NO_PHASE = "phase "
 _HAVE_TIMES = (_SPAN, _END, _FLOW, _INSTANT)
 #: Spans that are complete, and beginnings of spans whose end is an event of its own.
 _OPEN_KINDS = ("X", "B", "b")
@@ -34,24 +35,28 @@ _OF_RECORDING = ("Iteration Start", "Record Window End")
 
 
 class _Timed(NamedTuple):
-    """Events of one sort with a valid time, and how many have none."""
+    """Events of one sort with a valid time; how many have none, and how many complete spans have no valid duration."""
 
     sort: str
     batch: Batch
     at_ns: Int64
     duration_ns: Int64
-    invalid: int
+    invalid: int = 0
+    endless: int = 0
 
 
 def _with_times(sort: str, batch: Batch, has_digits: bool) -> _Timed:
     if sort not in _HAVE_TIMES:
-        return _Timed(sort, batch, batch.rows, batch.rows, 0)
+        return _Timed(sort, batch, batch.rows, batch.rows)
     at_ns, valid = to_ns(batch.members["ts"], has_digits=has_digits)
     count = len(batch)
     if valid is not None:
         batch, at_ns = batch.take(np.flatnonzero(valid).tolist()), at_ns[valid]
-    duration_ns = to_ns(batch.members["dur"], has_digits=True)[0] if sort == _SPAN else at_ns
-    return _Timed(sort, batch, at_ns, duration_ns, count - len(batch))
+    if sort != _SPAN or not len(batch):
+        return _Timed(sort, batch, at_ns, at_ns, count - len(batch))
+    duration_ns, valid = to_ns(batch.members["dur"], has_digits=True)
+    is_endless = [] if valid is None else [batch.members["ph"][row] == "X" for row in np.flatnonzero(~valid).tolist()]
+    return _Timed(sort, batch, at_ns, duration_ns, count - len(batch), sum(is_endless))
 
 
 class Collector:
@@ -72,6 +77,8 @@ class Collector:
         #: How many events were left out, by what they are.
         self.left_out: Counter[str] = Counter()
         self.count = 0
+        #: Whether some entry of the list has a phase, as all events have.
+        self.has_events = False
         self._has_correlation = False
 
     def run(self) -> None:
@@ -89,8 +96,10 @@ class Collector:
             timed = self._timed(part)
         self.left_out["Events whose `args` are no object, read without them"] += sum(one.bad for one in part.batches)
         self._add_spans([one for one in timed if one.sort == _SPAN], count)
+        self.has_events |= any(one.sort != _NO_PHASE for one in timed)
         for one in timed:
             self.left_out["Events without a valid time, left out"] += one.invalid
+            self.left_out["Events without a valid duration, taken as 0"] += one.endless
             self._add_other(one)
         self.count += count
 
@@ -110,7 +119,7 @@ class Collector:
         positions: dict[str, list[int]] = {}
         for position, phase in enumerate(phases):
             text = phase if isinstance(phase, str) else ""
-            positions.setdefault(_SORTS.get(text, f"phase {text}"), []).append(position)
+            positions.setdefault(_SORTS.get(text, _NO_PHASE + text), []).append(position)
         for sort, chosen in positions.items():
             yield sort, batch.take(chosen)
 
@@ -150,7 +159,11 @@ class Collector:
         return columns | self.facts.columns(batch)
 
     def _lanes(self, batch: Batch) -> Int32:
-        return self.lanes.positions_of_rows(batch.members["pid"], batch.members["tid"])
+        pid, tid = batch.members["pid"], batch.members["tid"]
+        try:
+            return self.lanes.positions_of_rows(pid, tid)
+        except TypeError:  # a number that is a list or an object
+            return self.lanes.positions(list(zip(pid, tid, strict=True)))
 
     def _keys(self, batch: Batch, phase: str) -> Int32:
         """Positions of category, name and identifier, which an asynchronous span and its end have in common."""
@@ -175,7 +188,7 @@ class Collector:
             columns = {"lane": self._lanes(batch), "at_ns": at_ns, "id": self._keys(batch, "e")}
             self.ends.add(len(batch), columns | {"place": batch.rows + self.count})
         elif timed.sort != _SPAN:
-            phase = timed.sort.removeprefix("phase ")
+            phase = timed.sort.removeprefix(_NO_PHASE)
             what = "Samples of counters" if phase == "C" else f"Events of the unknown phase {phase[:8]!r}"
             self.left_out[f"{what}, left out"] += len(batch)
 

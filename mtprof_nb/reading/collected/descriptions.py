@@ -10,6 +10,7 @@ from typing import Any
 
 from mtprof_nb.model.trace import Recorded
 from mtprof_nb.reading.collected.collector import Collector
+from mtprof_nb.reading.text.event_records import json_text
 from mtprof_nb.reading.text.small_json import parsed
 
 #: Members of a file that are no metadata of the user.
@@ -43,7 +44,7 @@ def descriptions(collector: Collector) -> Descriptions:
 
 
 def _describe(found: Descriptions, pid: Any, tid: Any, name: str, args: Mapping[str, Any]) -> None:
-    text = bytes(args.get("name" if name.endswith("name") else "labels", b""))
+    text = args.get("name" if name.endswith("name") else "labels")
     if name == "process_name":
         found.process_names[pid] = _string(text)
     elif name == "process_labels":
@@ -51,11 +52,12 @@ def _describe(found: Descriptions, pid: Any, tid: Any, name: str, args: Mapping[
     elif name == "thread_name":
         found.thread_names[pid, tid] = _string(text).strip()
     elif "value" in args and not _OF_VIEWERS.fullmatch(name):
-        found.metadata.setdefault(pid, {})[name] = bytes(args["value"]).decode("utf-8", "replace")
+        found.metadata.setdefault(pid, {})[name] = json_text(args["value"])
 
 
-def _string(text: bytes) -> str:
-    value = parsed(text)
+def _string(value: Any) -> str:
+    """Text of a plain value, or of bytes with JSON."""
+    value = parsed(value) if isinstance(value, bytes) else value
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 

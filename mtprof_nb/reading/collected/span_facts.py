@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from mtprof_nb.model.schema import Columns, Int32
 from mtprof_nb.reading.collected.tables import Table, numbers
-from mtprof_nb.reading.text.event_records import Batch, How
+from mtprof_nb.reading.text.event_records import Batch, How, json_text
 
 #: Categories of the host, whose further members are keywords of the user, and that of the allocator's records.
 _HOST = frozenset({"cpu_op", "Operator", "python_function", "user_annotation"})
@@ -89,7 +89,7 @@ class FactReader:
         """Columns of the facts of the spans of a batch, and `rest`."""
         found: Columns = {}
         inputs: dict[str, Sequence[bytes]] = {}
-        rest: dict[str, Sequence[bytes]] = {}
+        rest: dict[str, Sequence[Any]] = {}
         numbers_of = _numbers_of(batch.category)
         for key, column in batch.args.items():
             how, fact = _meaning(numbers_of, key)
@@ -100,17 +100,19 @@ class FactReader:
             elif how is How.NUMBER:
                 found[fact] = np.maximum(found[fact], numbers(column)) if fact in found else numbers(column)
             else:
-                found[fact] = self._table(fact).positions(column, absent=how.value)
+                found[fact] = self._table(fact).positions(column, absent=how.empty)
         if "dims" in inputs:
             found["shape"] = self._shapes(inputs, len(batch))
         if rest or batch.others:
             found["rest"] = self._rest(rest, batch.others)
         return found
 
+    @cached_property
     def rests(self) -> list[str]:
         """For each number in a column `rest`, the members that are no facts: a JSON object of JSON texts."""
         keys = list(self._keys)
-        return [json.dumps(_texts(dict(zip(keys[number], values, strict=True)))) for number, *values in self._rests]
+        found = (zip(keys[number], values, strict=True) for number, *values in self._rests)
+        return [json.dumps({key: json_text(value) for key, value in members if value != b""}) for members in found]
 
     def allocations(self, batch: Batch) -> Columns:
         """Columns of the facts of the allocator's records."""
@@ -126,23 +128,27 @@ class FactReader:
         found[[not dims for dims in inputs["dims"]]] = -1
         return found
 
-    def _rest(self, columns: Mapping[str, Sequence[bytes]], others: Sequence[Mapping[str, bytes]]) -> Int32:
+    def _rest(self, columns: Mapping[str, Sequence[Any]], others: Sequence[Mapping[str, Any]]) -> Int32:
         if others:
             rows = zip(*columns.values(), strict=True) if columns else ((),) * len(others)
-            each = [(*zip(columns, row, strict=True), *more.items()) for row, more in zip(rows, others, strict=True)]
-            return np.array([self._rest_of(pairs) for pairs in each], np.int32)
+            each = ({**dict(zip(columns, row, strict=True)), **more} for row, more in zip(rows, others, strict=True))
+            return np.array([self._rest_of(members) for members in each], np.int32)
         number = self._keys[tuple(columns)]
-        found = self._rests.positions_of_rows((number,) * len(next(iter(columns.values()))), *columns.values())
+        count = len(next(iter(columns.values())))
+        try:
+            found = self._rests.positions_of_rows((number,) * count, *columns.values())
+        except TypeError:  # a list or an object, where there was a plain value before
+            found = self._rests.positions_of_rows((number,) * count, *(map(_hashable, one) for one in columns.values()))
         nothing = self._rests.get((number, *(b"" for _ in columns)))
-        return found if nothing is None else np.where(found == nothing, -1, found).astype(np.int32)
+        return found if nothing is None else np.where(found == nothing, np.int32(-1), found)
 
-    def _rest_of(self, members: Collection[tuple[str, bytes]]) -> int:
-        keys, values = zip(*members, strict=True) if members else ((), ())
-        return self._rests[self._keys[keys], *values] if any(values) else -1
+    def _rest_of(self, members: Mapping[str, Any]) -> int:
+        values = tuple(map(_hashable, members.values()))
+        return self._rests[self._keys[tuple(members)], *values] if any(value != b"" for value in values) else -1
 
 
-def _texts(members: Mapping[str, bytes]) -> dict[str, str]:
-    return {key: value.decode("utf-8", "replace") for key, value in members.items() if value}
+def _hashable(value: Any) -> Any:
+    return json.dumps(value, default=float).encode() if isinstance(value, list | dict) else value
 
 
 def _numbers_of(category: Any) -> str:
@@ -166,4 +172,4 @@ def _meaning(numbers_of: str, key: str) -> tuple[How, str | None]:
         return How.SKIPPED, None
     if memory := _MEMORY.fullmatch(key):
         return (How.SKIPPED if memory[1] == "delta" else How.NUMBER), f"memory_{memory[1]}"
-    return How.RAW, _RAW.get(key)
+    return (How.RAW, _RAW[key]) if key in _RAW else (How.PLAIN, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import count
 from typing import Any
 
@@ -38,12 +38,9 @@ class Table(defaultdict[Any, int]):
             found[found == self[absent]] = -1
         return found
 
-    def positions_of_rows(self, *columns: Sequence[Any]) -> Int32:
-        """The position of the tuple of values in each row of some columns."""
-        try:
-            return np.fromiter(map(self.__getitem__, zip(*columns, strict=True)), np.int32, len(columns[0]))
-        except TypeError:
-            return self.positions(list(zip(*columns, strict=True)))
+    def positions_of_rows(self, first: Sequence[Any], *others: Iterable[Any]) -> Int32:
+        """The position of the tuple of values in each row of some columns; `TypeError` if a value cannot be a key."""
+        return np.fromiter(map(self.__getitem__, zip(first, *others, strict=True)), np.int32, len(first))
 
 
 class GrowingColumns:

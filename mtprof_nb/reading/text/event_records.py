@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -15,12 +16,20 @@ MEMBERS: Mapping[str, Any] = {"ph": "", "name": "", "pid": None, "tid": None, "t
 
 
 class How(Enum):
-    """How a member of `args` is decoded: as a value, -1 or "" where it is missing; as JSON text; or not at all."""
+    """How a member of `args` is decoded, and its value where it is missing."""
 
-    NUMBER = -1
-    TEXT = ""
-    RAW = b""
-    SKIPPED = None
+    NUMBER = "a number", -1
+    TEXT = "a text", ""
+    #: Bytes with the JSON text.
+    RAW = "JSON", b""
+    #: A number or a text, or bytes with the JSON text of anything else.
+    PLAIN = "a plain value", b""
+    SKIPPED = "skipped", None
+
+    @property
+    def empty(self) -> Any:
+        """The value of a member that is missing."""
+        return self.value[1]
 
 
 #: How a member of `args` is decoded, by the category of its events and its key.
@@ -39,8 +48,8 @@ class Batch:
     members: Mapping[str, Sequence[Any]]
     #: A column for each member of `args` that some event has, except skipped ones.
     args: Mapping[str, Sequence[Any]]
-    #: For each event further members of `args`, as JSON texts, where there are too many for columns.
-    others: Sequence[Mapping[str, bytes]] = ()
+    #: For each event further members of `args`, as plain values, where there are too many for columns.
+    others: Sequence[Mapping[str, Any]] = ()
     #: How many events have `args` that are no object.
     bad: int = 0
 
@@ -57,9 +66,14 @@ class Batch:
         return Batch(self.category, self.rows[list(chosen)], members, args, pick(self.others) if self.others else ())
 
     def args_of(self, position: int) -> dict[str, Any]:
-        """The members of `args` of one event that has them."""
+        """The members of `args` of one event that are plain values or JSON texts."""
         found = {key: column[position] for key, column in self.args.items() if column[position] != b""}
         return found | dict(self.others[position]) if self.others else found
+
+
+def json_text(value: Any) -> str:
+    """The JSON text of a plain value, or of bytes that hold one."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else json.dumps(value, default=float)
 
 
 class Decoder(Protocol):

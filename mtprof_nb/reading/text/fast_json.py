@@ -21,8 +21,10 @@ from mtprof_nb.reading.text.plain_json import MOST_MEMBERS
 
 _NOTHING = msgspec.Raw()
 _MOST_CATEGORIES = 100
-#: Members of `args` and how they are decoded.
-_Members = tuple[tuple[str, How], ...]
+#: Beginnings of JSON texts that are neither numbers nor texts.
+_NESTED = (b"[", b"{")
+#: Members of `args`, how they are decoded, and whether they are numbers or texts.
+_Members = tuple[tuple[str, How, bool], ...]
 
 
 class _Outline(msgspec.Struct, gc=False):
@@ -35,7 +37,7 @@ class FastDecoder:
 
     def __init__(self) -> None:
         #: For each category, and None, the members of `args` that are known so far.
-        self._members: dict[str | None, dict[str, How]] = {}
+        self._members: dict[str | None, dict[str, tuple[str, How, bool]]] = {}
         self._outlines = msgspec.json.Decoder(list[_Outline])
         self._texts = msgspec.json.Decoder(list[msgspec.Raw])
         self._args = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
@@ -70,7 +72,7 @@ class FastDecoder:
         key = digits, has_category
         if key not in self._typed:
             known = {one: members for one, members in self._members.items() if (one is not None) == has_category}
-            self._typed[key] = _Typed({one: tuple(members.items()) for one, members in known.items()}, digits)
+            self._typed[key] = _Typed({one: tuple(members.values()) for one, members in known.items()}, digits)
         return self._typed[key]
 
     def _learn(self, outlines: Iterable[_Outline], how: HowOf) -> None:
@@ -84,7 +86,11 @@ class FastDecoder:
         for category, texts in args.items():
             known = self._members.setdefault(category, {})
             for members in self._args.decode(b"[%b]" % b",".join(texts)):
-                known |= {key: how(category, key) for key in members if key not in known}
+                known |= {
+                    key: (key, how(category, key), bytes(value)[:1] not in _NESTED)
+                    for key, value in members.items()
+                    if key not in known
+                }
             if len(known) > MOST_MEMBERS or len(self._members) > _MOST_CATEGORIES:
                 msg = "too many members"
                 raise ValueError(msg)
@@ -125,22 +131,26 @@ def _columns(known: _Members, args: Sequence[Any]) -> Iterator[tuple[str, Sequen
     """The columns of members that some event has."""
     if not known:
         return
-    for (key, how), column in zip(known, zip(*map(astuple, args), strict=True), strict=True):
-        empty = _NOTHING if how is How.RAW else how.value
+    for (key, how, is_plain), column in zip(known, zip(*map(astuple, args), strict=True), strict=True):
+        is_raw = _is_raw(how, is_plain)
+        empty = _NOTHING if is_raw else how.empty
         if how is How.SKIPPED or (column[0] == empty and column.count(empty) == len(column)):
             continue
-        yield key, list(map(bytes, column)) if how is How.RAW else column
+        yield key, list(map(bytes, column)) if is_raw else column
+
+
+def _is_raw(how: How, is_plain: bool) -> bool:
+    return how is How.RAW or (how in (How.PLAIN, How.SKIPPED) and not is_plain)
 
 
 @lru_cache(maxsize=256)
 def _event_type(category: str | None, known: _Members, digits: bool) -> Any:
     """The struct of events of a category; an unknown member of `args` is an error."""
-    is_raw = {How.RAW, How.SKIPPED}
     fields = [
         (f"member_{number}", msgspec.Raw, msgspec.field(name=key, default=_NOTHING))
-        if how in is_raw
-        else (f"member_{number}", Any, msgspec.field(name=key, default=how.value))
-        for number, (key, how) in enumerate(known)
+        if _is_raw(how, is_plain)
+        else (f"member_{number}", Any, msgspec.field(name=key, default=how.empty))
+        for number, (key, how, is_plain) in enumerate(known)
     ]
     args = msgspec.defstruct("Args", fields, gc=False, frozen=True, forbid_unknown_fields=True)
     members: list[Any] = [

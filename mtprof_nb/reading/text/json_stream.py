@@ -80,6 +80,7 @@ class EventStream:
         self.is_closed = False
         #: Bytes behind the end of the trace.
         self.trailing = 0
+        self.has_second_list = False
 
     @property
     def damages(self) -> list[Damage]:
@@ -212,7 +213,7 @@ class EventStream:
             self._scan.note(Damage(byte, len(rest), reason))
             return
         self.trailing = len(text[end:].strip())
-        del found["traceEvents"]
+        self.has_second_list = found.pop("traceEvents") != 0
         self.document |= found
 
 

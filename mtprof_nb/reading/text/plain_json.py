@@ -49,15 +49,15 @@ def _batch(category: Any, rows: list[int], events: Sequence[Mapping[str, Any]], 
     keys = list(dict.fromkeys(key for one in args for key in one))
     ways = {key: how(category, key) for key in keys}
     columns = {
-        key: [_text(one, key) if ways[key] is How.RAW else one.get(key, ways[key].value) for one in args]
+        key: [_value(one[key], ways[key]) if key in one else ways[key].empty for one in args]
         for key in keys[:MOST_MEMBERS]
         if ways[key] is not How.SKIPPED
     }
     further = set(keys[MOST_MEMBERS:])
-    others = [{key: _text(one, key) for key in one if key in further} for one in args] if further else ()
+    others = [{key: _value(one[key], How.PLAIN) for key in one if key in further} for one in args] if further else ()
     return Batch(category, np.array(rows, np.int64), members, columns, others, bad)
 
 
-def _text(members: Mapping[str, Any], key: str) -> bytes:
-    """The JSON text of a member, b"" where it is missing."""
-    return json.dumps(members[key], default=float).encode() if key in members else b""
+def _value(value: Any, how: How) -> Any:
+    is_text = how is How.RAW or (how is How.PLAIN and isinstance(value, list | dict))
+    return json.dumps(value, default=float).encode() if is_text else value
