@@ -127,6 +127,24 @@ with mtp.ranks(view, name="block") as block:
     assert cluster.value("block.name") == "block"
 
 
+def test_a_function_that_fails_on_one_engine_is_recorded_until_then(cluster: Kernel) -> None:
+    code = """
+def half():
+    import torch
+    import torch.distributed as dist
+    total = torch.ones(3).sum().item()
+    if dist.get_rank() == 1:
+        raise ValueError("on purpose")
+    return total
+halved = mtp.ranks(view, half)
+"""
+    ran = cluster.run(code)
+    assert ran.status == "ok", ran.traceback
+    assert cluster.value("halved.values") == {0: 3.0}
+    assert cluster.value("halved.trace.notes") == ("Engine 1 failed: ValueError: on purpose.",)
+    assert cluster.value("[process.rank for process in halved.trace.processes]") == [0, 1]
+
+
 def test_four_ranks_and_the_death_of_one(cluster: Kernel) -> None:
     ran = cluster.run("view = rc[:]\nview.block = True\nview.activate()\nmtp.init_ranks(view)")
     assert ran.status == "ok", ran.traceback
