@@ -10,38 +10,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pytest
+from timed_functions import check, track_of, wall_share
 
 import mtprof_nb as mtp
-from mtprof_nb.analysis.functions.thread_time import stack_time
+from mtprof_nb.analysis.causes.where_time_went import waiting
 from mtprof_nb.capture.native.recorder_loading import recorder
 
 torch = pytest.importorskip("torch")
-
-#: A module of the user: its functions note in `spent` how long they took themselves, in seconds.
-_MODULE = """
-import time
-from contextlib import contextmanager
-
-spent = {{}}
-
-@contextmanager
-def noting(name):
-    began = time.perf_counter()
-    yield
-    spent[name] = spent.get(name, 0) + time.perf_counter() - began
-
-def busy_{name}(seconds):
-    with noting("busy_{name}"):
-        end = time.thread_time() + seconds
-        while time.thread_time() < end:
-            pass
-
-def asleep_{name}(seconds):
-    with noting("asleep_{name}"):
-        time.sleep(seconds)
-"""
 
 
 @pytest.fixture(params=["native", "python"])
@@ -52,50 +28,6 @@ def sampler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     elif recorder() is None:
         pytest.skip("the native recorder is not built")
     return str(request.param)
-
-
-@pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
-    """Makes modules of the user, each in a file of its own."""
-    monkeypatch.syspath_prepend(tmp_path)
-    made: list[str] = []
-
-    def make(name: str) -> ModuleType:
-        (tmp_path / f"work_{name}.py").write_text(_MODULE.format(name=name))
-        made.append(f"work_{name}")
-        return __import__(f"work_{name}")
-
-    yield make
-    for name in made:
-        sys.modules.pop(name, None)
-
-
-def check(prof: mtp.profile, *modules: ModuleType) -> None:
-    """Each function's time is within 5 % or 5 ms of what it measured itself, and the threads' times are whole.
-
-    On a busy machine the sampler does not run at times: as much as that is not known.
-    """
-    found = {row.function: row for row in prof.functions()}
-    samples = prof.trace.samples
-    blind = np.sort(np.diff(np.unique(samples.time_ns)))[-3:].sum() / 1e9 - 3 * 0.003
-    for one in modules:
-        for name, seconds in one.spent.items():
-            row = found[name]
-            assert row.total_ns / 1e9 == pytest.approx(seconds, rel=0.05, abs=0.005 + max(blind, 0)), name
-            # A thread that could run again, and that the system has not continued yet, is not asleep.
-            assert not name.startswith("asleep") or row.waiting_ns > 0.3 * row.own_ns
-
-
-def wall_share(prof: mtp.profile) -> float:
-    """The time of the main thread by stacks over the wall time of the program."""
-    summary, time = prof.summary(), stack_time(prof.trace)
-    own = time.track == track_of(prof, threading.main_thread())
-    return float((time.ops_ns + time.python_ns + time.waiting_ns)[own].sum() / (summary.wall_ns - summary.profiler_ns))
-
-
-def track_of(prof: mtp.profile, thread: threading.Thread) -> int:
-    """The number of a thread's track: threads that other tests left behind may have tracks too."""
-    return [track.native_id for track in prof.trace.tracks].index(thread.native_id)
 
 
 def test_nested_functions_of_several_files(sampler: str, module: Callable[[str], ModuleType]) -> None:
@@ -169,6 +101,25 @@ def test_a_slow_collate_function(sampler: str, module: Callable[[str], ModuleTyp
     check(prof, one)
     total_ns = next(row.total_ns for row in prof.functions() if row.function == "collate")
     assert total_ns / 1e9 == pytest.approx(sum(one.spent.values()), rel=0.1, abs=0.03)
+
+
+def slow(rows: list[Any]) -> Any:
+    time.sleep(0.02)
+    return torch.stack(rows)
+
+
+def test_work_of_a_loader_s_processes_is_waiting_in_its_next(sampler: str) -> None:
+    loader = torch.utils.data.DataLoader(list(torch.eye(16)), batch_size=2, collate_fn=slow, num_workers=1)
+    with mtp.profile(with_python=True, with_stack=True) as prof:
+        for batch in loader:
+            batch.sum()
+
+    rows = {row.function: row for row in prof.functions()}
+    is_main = prof.trace.samples.track == track_of(prof, threading.main_thread())
+    assert "slow" not in rows
+    assert rows["__next__"].total_ns > 100_000_000
+    assert prof.trace.samples.is_waiting[is_main].mean() > 0.3
+    assert {"DataLoader's next"} <= {one.title for one in waiting(prof.trace)}
 
 
 def test_long_calls_of_c_code_belong_to_their_caller(sampler: str) -> None:
