@@ -52,6 +52,11 @@ class FunctionRow:
     #: How often it was called; None unless hook kineto recorded Python calls, as it does for stacks.
     calls: int | None = None
 
+    @property
+    def outside_ns(self) -> int:
+        """Time in the function itself outside ops: in Python code and in waiting."""
+        return self.python_ns + self.waiting_ns
+
 
 class Functions(RowTable[FunctionRow]):
     """The functions of a trace, the largest `own_ns` first. Their `own_ns` sum up to the time of all threads.

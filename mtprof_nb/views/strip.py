@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.devices.device_figures import device_figures
 from mtprof_nb.analysis.devices.who_waits import who_waits
+from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.memory.missing_memory import has_memory, lacks_memory
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.summary import summary
@@ -139,7 +140,7 @@ def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
     of = summary(trace)
     outside_ns, whole_ns = of.outside_ns or 0, of.wall_ns
     if len(trace) and outside_ns >= max(whole_ns * _NOTED_SHARE, _NOTED_NS):
-        where = "the lines tell where" if trace.outside else "the times of ops and lines are without it"
+        where = "the lines tell where" if outside_by_line(trace) else "the times of ops and lines are without it"
         cost_ns = min(trace.between_ops_ns, outside_ns)
         recording = f"recording itself (≈ {units.duration(cost_ns)}), " if cost_ns else ""
         notes.append(

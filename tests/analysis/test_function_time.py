@@ -14,7 +14,10 @@ from mtprof_nb.model.samples import Samples
 from mtprof_nb.model.trace import Frame, OutsideOps, SourceLine, StackInterner, Trace, Track
 from mtprof_nb.results.function_table import FunctionRow, Functions
 from mtprof_nb.results.line_table import Lines
-from mtprof_nb.views.charts.stack_charts import available_metrics, stack_chart
+from mtprof_nb.views.charts.stack_charts import StacksTab, available_metrics, stack_chart
+from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.static.svg import stacks_svg
+from mtprof_nb.views.tables.summary_tab import SummaryTab
 
 MAIN, LOAD, TRAIN = Frame("run.py", 9, "<module>"), Frame("run.py", 5, "load"), Frame("run.py", 2, "train")
 SOURCE = "def train():\n    step()\n\ndef load():\n    read()\n"
@@ -332,3 +335,29 @@ def test_functions_have_their_calls_where_these_were_recorded() -> None:
     assert {name: row.calls for name, row in found.items()} == {"train": 2, "load": 1, "<module>": 0}
     assert {row.calls for row in Functions(sampled(of_ops(), samples))} == {None}
     assert "Calls" in Functions(sampled(make_trace(rows, began_ns=0, ended_ns=1000), samples)).table()
+
+
+def test_stacks_are_first_shown_by_the_time_that_has_all_of_the_program() -> None:
+    trace = make_trace([event("aten::mm", 200, 900, stack=[tuple(LOAD), tuple(MAIN)])], began_ns=0, ended_ns=1000)
+    interner = StackInterner()
+    load = interner.stack([MAIN, LOAD])
+    samples = Samples([100], [100], [0], [load], [False])
+    trace = replace(trace, stacks=interner.tree(), stack=np.array([load]), samples=samples)
+
+    first = StacksTab(Scene(trace)).first()
+
+    assert (first["metric"], first["slices"]["total"][0]) == ("python", 1000)
+    assert [metric["key"] for metric in first["metrics"]] == ["python", "self", "count"]
+    assert "Stacks by time with Python" in stacks_svg(trace)
+
+
+def test_the_overview_names_the_functions_that_took_longest_outside_ops() -> None:
+    trace = sampled(of_ops((100, 300)), [(50, [MAIN, TRAIN]), (200, [MAIN, TRAIN]), (900, [MAIN, LOAD], True)])
+
+    first = SummaryTab(Scene(trace)).first()
+
+    assert first["functions"] == [
+        {"label": "load", "location": "run.py:4", "outside_ns": 525, "share": "52.5 %"},
+        {"label": "train", "location": "run.py:1", "outside_ns": 275, "share": "27.5 %"},
+    ]
+    assert SummaryTab(Scene(of_ops((100, 300)))).first()["functions"] == []

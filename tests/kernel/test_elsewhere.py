@@ -141,6 +141,6 @@ def test_a_notebook_that_was_saved_with_its_widget_is_exported_as_the_page(kerne
     nbformat.validate(saved)
     page, _ = HTMLExporter().from_notebook_node(saved)
 
-    assert page.count('title="Stacks by self time"') == 1
+    assert page.count('title="Stacks"') == 1
     (widget,) = [content["data"][WIDGET] for content in ran.of("display_data") if WIDGET in content["data"]]
     assert widget["model_id"] not in page

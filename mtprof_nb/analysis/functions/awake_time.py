@@ -15,6 +15,8 @@ from mtprof_nb.model.trace import Bool, Int64, Samples
 
 #: In an interval with a larger share of ops, these may have slept: then it is not known for how long Python did.
 _MOST_OPS = 0.25
+#: A smaller share of an interval may be due to the moments at which the two clocks were read.
+_LEAST_SHARE = 0.05
 #: A thread that slept at both samples, and was awake for longer in between, ran code that no sample saw.
 _UNSEEN_NS = 1_000_000
 
@@ -55,7 +57,9 @@ def _awake(samples: Samples, outside_ns: Int64, in_ops_ns: Int64) -> tuple[Float
         return np.zeros(len(outside_ns)), np.zeros(len(outside_ns), np.bool_)
     counted = samples.awake_ns >= 0
     is_known = counted[1:] & counted[:-1] & (in_ops_ns <= _MOST_OPS * (outside_ns + in_ops_ns))
-    return np.clip(np.diff(samples.awake_ns) - in_ops_ns, 0, outside_ns).astype(np.float64), is_known
+    share = np.clip((np.diff(samples.awake_ns) - in_ops_ns) / np.maximum(outside_ns, 1), 0, 1)
+    share = np.where(share < _LEAST_SHARE, 0, np.where(share > 1 - _LEAST_SHARE, 1, share))
+    return share * outside_ns, is_known
 
 
 def _shared(time: Float64, share: Float64, is_of_kind: Bool) -> Float64:

@@ -47,10 +47,11 @@ class Metric(NamedTuple):
     flag: str = ""
 
 
+#: In the order in which they are offered; the first that was recorded is shown first.
 METRICS = {
+    "python": Metric("time with Python", "time", "--with-stack and --python"),
     "self": Metric("self time", "time"),
     "count": Metric("calls", "count"),
-    "python": Metric("time with Python code", "time", "--with-stack and --python"),
     "memory": Metric("allocated memory", "bytes", "--profile-memory"),
     "device": Metric("device time", "time"),
 }
@@ -273,7 +274,7 @@ class StacksTab(Tab):
     """Answers questions for stack charts."""
 
     def first(self) -> Answer:
-        """The chart by self time, and the available metrics."""
+        """The chart by the first metric, and the available ones."""
         trace = self._scene.trace
         if not len(trace):
             return {"empty": "Nothing was recorded, so there are no stacks."}
@@ -282,7 +283,7 @@ class StacksTab(Tab):
             "note": "" if has_frames(trace) else "Scopes and ops as they nested. --with-stack adds source frames.",
             "fills": [fill._asdict() for fill in FILLS],
             "folds": not self._scene.show_all,
-            **self._chart.chart("self"),
+            **self._chart.chart(next(iter(available_metrics(trace)))),
         }
 
     def answer(self, question: Question) -> Answer:

@@ -109,7 +109,7 @@ def html(scene: Scene, charts: bool = True) -> str:
     if charts and 0 < len(trace) <= _MOST_EVENTS:
         parts += [
             _titled("Timeline", image(timeline_svg(trace, show_all), "Timeline") + _sparks(trace)),
-            image(stacks_svg(trace, show_all), "Stacks by self time"),
+            image(stacks_svg(trace, show_all), "Stacks"),
             _legend_html(trace, show_all),
         ]
     return f'<div style="font-size:13px;line-height:1.5">{"".join(parts)}</div>'

@@ -12,7 +12,7 @@ import numpy as np
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.families import FAMILIES, Family
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.views.charts.stack_charts import FILLS, stack_chart
+from mtprof_nb.views.charts.stack_charts import FILLS, available_metrics, stack_chart
 from mtprof_nb.views.charts.stack_slices import Slices, slices
 from mtprof_nb.views.charts.timeline_blocks import ROW_PIXELS, arranged
 from mtprof_nb.views.escaped_text import escaped, fitted, short_name, shown
@@ -75,11 +75,12 @@ def timeline_svg(trace: Trace, show_all: bool = False, window: tuple[int, int] |
 
 
 def stacks_svg(trace: Trace, show_all: bool = False) -> str:
-    """The stacks by self time as an icicle, "" without events."""
+    """The stacks as an icicle, by time with Python code if it was recorded, else by self time; "" without events."""
     if not len(trace):
         return ""
     chart = stack_chart(trace, show_all, not show_all)
-    total = chart.tree.with_callees(chart.own("self"))
+    metric, described = next(iter(available_metrics(trace).items()))
+    total = chart.tree.with_callees(chart.own(metric))
     if not total[0]:
         return ""
     cut = slices(chart.tree, total, _MOST_SLICES)
@@ -97,8 +98,9 @@ def stacks_svg(trace: Trace, show_all: bool = False) -> str:
     ]
     deepest = max(level for _, level, _, _ in places)
     # With its title inside: where the picture is dropped, none is left over.
-    title = f'<text x="0" y="13" fill="{INK}" font-weight="bold">Stacks by self time</text>'
-    return _svg([title, *_drawn(blocks)], (deepest + 2) * ROW_PIXELS, "Stacks by self time")
+    title = f"Stacks by {described.title}"
+    heading = f'<text x="0" y="13" fill="{INK}" font-weight="bold">{escaped(title)}</text>'
+    return _svg([heading, *_drawn(blocks)], (deepest + 2) * ROW_PIXELS, title)
 
 
 def _icicle(cut: Slices) -> list[tuple[int, int, float, float]]:

@@ -1,4 +1,4 @@
-"""The overview tab: where the time went in a sentence, the dearest lines and ops, and what to change."""
+"""The overview tab: where the time went in a sentence, the dearest lines, ops and functions, and what to change."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from mtprof_nb.analysis.causes.where_time_went import waiting, where_time_went, 
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.operator_rows import rows
 from mtprof_nb.analysis.summary import wall_ns
+from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import SourceLine, Trace
+from mtprof_nb.results.function_table import FunctionRow, Functions
 from mtprof_nb.results.line_table import LineRow, Lines
 from mtprof_nb.views.escaped_text import escaped, shown
 from mtprof_nb.views.scene import Answer, Question, Tab
 
-#: Number of lines, and of ops, that are shown.
+#: Number of lines, of ops and of functions that are shown.
 _MOST = 3
 NOTHING_FOUND = "No rule is sure of anything above 5 % of the time or of the peak memory."
 _LACKS_FACTS = "More can be found with shapes, stacks and memory: add --record-shapes --with-stack --profile-memory."
@@ -26,12 +28,13 @@ class SummaryTab(Tab):
     """Asks nothing: all of it is in the first content."""
 
     def first(self) -> Answer:
-        """The sentence, the dearest lines and ops, what the program waited for, and the findings."""
+        """The sentence, the dearest lines, ops and functions, what the program waited for, and the findings."""
         trace, whole = self._scene.trace, whole_ns(self._scene.trace)
         return {
             "sentence": shown(where_time_went(trace)),
             "lines": [_line(trace, row, whole) for row in dearest_lines(trace)],
             "ops": self._ops(whole),
+            "functions": [_function(trace, row, whole) for row in dearest_functions(trace)],
             "waits": [
                 {"title": one.title, "ns": one.ns, "share": units.share(one.ns, wall_ns(trace))}
                 for one in waiting(trace)
@@ -72,6 +75,21 @@ def nothing_found(trace: Trace) -> str:
 def dearest_lines(trace: Trace) -> list[LineRow]:
     """The lines that took longest."""
     return [row for row in Lines(trace).by_time() if row.file and row.time_ns][:_MOST]
+
+
+def dearest_functions(trace: Trace) -> list[FunctionRow]:
+    """The functions that took longest themselves, outside ops; none without samples."""
+    known = [row for row in Functions(trace) if row.file and row.outside_ns]
+    return sorted(known, key=lambda row: -row.outside_ns)[:_MOST]
+
+
+def _function(trace: Trace, row: FunctionRow, whole: int) -> Answer:
+    return {
+        "label": shown(row.function),
+        "location": shown(source_location(trace, row.file, row.line)),
+        "outside_ns": row.outside_ns,
+        "share": units.share(row.outside_ns, whole),
+    }
 
 
 def _number(trace: Trace, line: SourceLine | None) -> int:

@@ -1,4 +1,4 @@
-// The overview tab: a sentence, the dearest lines and ops, what the program waited for, and what to change.
+// The overview tab: a sentence, the dearest lines, ops and functions, what the program waited for, and what to change.
 
 import { h } from "../dom.js";
 import { duration, number } from "../format.js";
@@ -13,6 +13,9 @@ import { duration, number } from "../format.js";
 export function mount({ host, first, store }) {
   const lines = first.lines.map((line) => entry(lineLink(line, store), duration(line.time_ns), line.share, line.text));
   const ops = first.ops.map((op) => entry(opLink(op, store), duration(op.self_ns), op.share, calls(op.count)));
+  const functions = first.functions.map(({ label, location, outside_ns, share }) =>
+    entry(h("span", { text: label }), duration(outside_ns), share, location),
+  );
   const waits = first.waits.map(({ title, ns, share }) => entry(h("span", { text: title }), duration(ns), share));
   host.append(
     h(
@@ -26,6 +29,7 @@ export function mount({ host, first, store }) {
         { class: "mtprof-summary-lists" },
         list("Dearest lines", lines),
         list("Dearest ops", ops),
+        list("Dearest functions, outside ops", functions),
         list("Time waited", waits),
       ),
     ),

@@ -5,6 +5,7 @@ export interface SummaryFirst {
   sentence: string;
   lines: DearLine[];
   ops: DearOp[];
+  functions: DearFunction[];
   waits: { title: string; ns: number; share: string }[];
   findings: ShownFinding[];
   /** What is said where there is no finding. */
@@ -32,6 +33,14 @@ export interface DearOp {
   name: number;
   count: number;
   self_ns: number;
+  share: string;
+}
+
+/** `summary_tab._function`: its own time in Python code and in waiting, an estimate. */
+export interface DearFunction {
+  label: string;
+  location: string;
+  outside_ns: number;
   share: string;
 }
 
