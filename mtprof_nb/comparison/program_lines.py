@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from mtprof_nb.analysis.groups import stable_names
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.comparison.line_pairs import Files, paired_lines
 from mtprof_nb.comparison.sides import Side, Sides, has_lines
 from mtprof_nb.model.source_files import is_cell
@@ -72,8 +74,14 @@ def where(row: LineRow) -> str:
     return "cell" if is_cell(row.file) and not row.where.startswith("Cell [") else row.where
 
 
+@once_a_trace
+def _without_samples(run: Trace) -> Trace:
+    """The recording with the time of lines as marks measured it: samples find other lines in each run."""
+    return replace(run, samples=None)
+
+
 def _rows(run: Trace) -> Rows:
     names = stable_names(run)
     # A line without either only called others.
-    own = (row for row in Lines(run) if row.time_ns or row.count)
+    own = (row for row in Lines(run if run.samples is None else _without_samples(run)) if row.time_ns or row.count)
     return {SourceLine(names.get(row.file, row.file), row.line): row for row in own}

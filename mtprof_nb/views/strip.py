@@ -27,6 +27,7 @@ _NOTED_SHARE, _NOTED_NS = 1 / 3, 10_000_000
 #: Why there is no memory if all ops ran on other threads.
 NO_MEMORY = "Memory of other threads is not recorded, and the thread that profiles allocated none."
 _NOTHING = "Nothing was recorded: no op ran, or no tensor runtime was imported."
+_PYTHON_ALONE = "No op ran: lines and stacks tell where the time of Python code went."
 _NOTHING_LEFT = "Nothing was recorded: another profiler emptied the recording, or the activities that ran were off."
 _MEMORY_IN_PART = (
     "Memory of other threads is not recorded: the peak is without it, and operators that ran there count as 0 B."
@@ -130,6 +131,8 @@ def phase_shares(trace: Trace) -> tuple[Share, ...]:
 
 def why_empty(trace: Trace) -> str:
     """Why a trace without events has none."""
+    if trace.samples is not None and len(trace.samples):
+        return _PYTHON_ALONE
     return _NOTHING_LEFT if trace.is_partial else _NOTHING
 
 

@@ -8,13 +8,17 @@ import numpy as np
 import pytest
 from traces import event, make_trace
 
+import mtprof_nb
 from mtprof_nb.export import collapsed_stacks
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.samples import Samples
 from mtprof_nb.model.trace import Frame, OutsideOps, SourceLine, StackInterner, Trace, Track
 from mtprof_nb.results.function_table import FunctionRow, Functions
 from mtprof_nb.results.line_table import Lines
+from mtprof_nb.results.loaded_recording import Recording
 from mtprof_nb.views.charts.stack_charts import StacksTab, available_metrics, stack_chart
+from mtprof_nb.views.page.html_page import page
+from mtprof_nb.views.panel.tabs import tabs_of
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static.svg import stacks_svg
 from mtprof_nb.views.tables.summary_tab import SummaryTab
@@ -361,3 +365,28 @@ def test_the_overview_names_the_functions_that_took_longest_outside_ops() -> Non
         {"label": "train", "location": "run.py:1", "outside_ns": 275, "share": "27.5 %"},
     ]
     assert SummaryTab(Scene(of_ops((100, 300)))).first()["functions"] == []
+
+
+def test_lines_that_samples_saw_on_one_side_alone_are_no_change() -> None:
+    rows = [event("aten::mm", 200, 300, line=tuple(MAIN[:2]))]
+    marks = {SourceLine(*MAIN[:2]): OutsideOps(900, 900)}
+    traces = (
+        sampled(make_trace(rows, began_ns=0, ended_ns=1000), [(100, [MAIN, seen])], outside=marks)
+        for seen in (LOAD, TRAIN)
+    )
+    text = "\n".join(f"line{number}()" for number in range(1, 10))
+    one, other = (Recording(replace(trace, sources={"run.py": text})) for trace in traces)
+
+    assert {row.line for row in one.lines()} == {9, 5}
+    assert list(mtprof_nb.compare(one, other).changes) == []
+
+
+def test_a_recording_without_ops_has_the_lines_and_stacks_of_its_samples() -> None:
+    trace = sampled(of_ops(), [(100, [MAIN, LOAD]), (900, [MAIN, TRAIN])])
+    stacks = StacksTab(Scene(trace)).first()
+
+    assert [kind.name for kind in tabs_of(Scene(trace))] == ["lines", "stacks"]
+    assert [kind.name for kind in tabs_of(Scene(of_ops()))] == []
+    assert [metric["key"] for metric in stacks["metrics"]] == ["python"]
+    assert stacks["slices"]["total"] == [1000, 500, 500]
+    assert "No op ran: lines and stacks" in page(Scene(trace))

@@ -60,7 +60,8 @@ METRICS = {
 def available_metrics(trace: Trace) -> dict[str, Metric]:
     """The metrics that this trace can be sized by."""
     there = {
-        "memory": trace.recorded.profile_memory,
+        **dict.fromkeys(("self", "count"), len(trace) > 0),
+        "memory": trace.recorded.profile_memory and len(trace) > 0,
         "device": bool(np.any(trace.on_device)),
         "python": trace.samples is not None and has_frames(trace),
     }
@@ -276,7 +277,7 @@ class StacksTab(Tab):
     def first(self) -> Answer:
         """The chart by the first metric, and the available ones."""
         trace = self._scene.trace
-        if not len(trace):
+        if not available_metrics(trace):
             return {"empty": "Nothing was recorded, so there are no stacks."}
         return {
             "metrics": [{"key": key, "title": metric.title} for key, metric in available_metrics(trace).items()],

@@ -6,6 +6,8 @@ import sys
 from importlib import import_module
 from typing import NamedTuple
 
+from mtprof_nb.analysis.calltree import has_frames
+from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.summary import has_steps
 from mtprof_nb.views.scene import Scene, Tab
 
@@ -47,7 +49,7 @@ ALL_TABS = (*WITH_RANKS, *COMPARING)
 
 
 def tabs_of(scene: Scene) -> tuple[TabKind, ...]:
-    """The tabs of a panel: without events none, except for lines that ran without an op; then those that compare.
+    """The tabs of a panel: without events those of lines and stacks that ran without an op; then those that compare.
 
     Steps have a tab if the program marked them, and ranks if there are several processes.
     """
@@ -56,4 +58,5 @@ def tabs_of(scene: Scene) -> tuple[TabKind, ...]:
         if len(scene.trace.processes) > 1:
             return (*(kind for kind in WITH_RANKS if kind.name != "steps"), *comparing)
         return (*(kind for kind in TABS if kind.name != "steps" or has_steps(scene.trace)), *comparing)
-    return (*(kind for kind in TABS if kind.name == "lines" and scene.trace.outside), *comparing)
+    is_there = {"lines": outside_by_line(scene.trace), "stacks": has_frames(scene.trace)}
+    return (*(kind for kind in TABS if is_there.get(kind.name)), *comparing)

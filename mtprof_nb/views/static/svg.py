@@ -75,11 +75,11 @@ def timeline_svg(trace: Trace, show_all: bool = False, window: tuple[int, int] |
 
 
 def stacks_svg(trace: Trace, show_all: bool = False) -> str:
-    """The stacks as an icicle, by time with Python code if it was recorded, else by self time; "" without events."""
-    if not len(trace):
+    """The stacks as an icicle, by time with Python if it was recorded, else by self time; "" where neither was."""
+    if not (known := available_metrics(trace)):
         return ""
     chart = stack_chart(trace, show_all, not show_all)
-    metric, described = next(iter(available_metrics(trace).items()))
+    metric, described = next(iter(known.items()))
     total = chart.tree.with_callees(chart.own(metric))
     if not total[0]:
         return ""
