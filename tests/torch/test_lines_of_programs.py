@@ -297,12 +297,13 @@ def test_with_exact_stacks_and_samples_functions_run_without_marks_and_have_thei
         names = work.__code__.co_names""",
         f"--hook {hook}",
     )
-    slow = [row.source for row in Lines(trace) if row.outside_ns > 50_000_000]
+    slowest = sorted(Lines(trace), key=lambda row: -row.outside_ns)[:2]
 
     assert shell.ip.user_ns["names"] == ("time", "sleep", "tanh")
     assert lines_by_op(trace)["aten::tanh"] == {4}
     # Samples take the time from the lines that called the functions.
-    assert slow == ["time.sleep(0.1)"] * 2
+    assert [row.source for row in slowest] == ["time.sleep(0.1)"] * 2
+    assert min(row.outside_ns for row in slowest) > 50_000_000
     assert trace.lines_note == ""
 
 

@@ -114,10 +114,9 @@ def test_work_of_a_loader_s_processes_is_waiting_in_its_next(sampler: str) -> No
         for batch in loader:
             batch.sum()
 
-    rows = {row.function: row for row in prof.functions()}
     is_main = prof.trace.samples.track == track_of(prof, threading.main_thread())
-    assert "slow" not in rows
-    assert rows["__next__"].total_ns > 100_000_000
+    assert "slow" not in {row.function for row in prof.functions()}
+    assert max(row.total_ns for row in prof.functions() if row.function == "__next__") > 100_000_000
     assert prof.trace.samples.is_waiting[is_main].mean() > 0.3
     assert {"DataLoader's next"} <= {one.title for one in waiting(prof.trace)}
 
