@@ -1,4 +1,4 @@
-"""Sixteen threads run ops, lose code, free one another's tensors and end, while recordings come and go."""
+"""Sixteen threads run ops, lose code, free one another's tensors and end, while recordings come, are read and go."""
 
 import queue
 import random
@@ -63,6 +63,15 @@ def _busy_threads(count: int) -> Iterator[None]:
             keeper.join()
 
 
+def _stop(prof: mtp.profile, *, by_another_thread: bool) -> None:
+    stopper = threading.Thread(target=prof.stop)
+    if by_another_thread:
+        stopper.start()
+        stopper.join()
+    else:
+        prof.stop()
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("hook", [NATIVE])
 @pytest.mark.filterwarnings("ignore::mtprof_nb.errors.MtprofWarning")
@@ -75,9 +84,12 @@ def test_recordings_with_any_flags_are_whole_while_threads_come_and_go(
         for number in range(rounds(12, 600)):
             flags = {flag: random.random() < 0.6 for flag in _FLAGS}
             limit = 200 if number % 5 == 0 else 5_000_000
-            with mtp.profile(hook=hook, max_events=limit, **flags) as prof:
-                for _ in range(random.randrange(50)):
-                    x.neg()
+            prof = mtp.profile(hook=hook, max_events=limit, **flags)
+            prof.start()
+            for _ in range(random.randrange(50)):
+                x.neg()
+            prof.so_far()
+            _stop(prof, by_another_thread=number % 4 == 0)
             trace = prof.trace
             assert len(trace) <= limit
             assert (trace.duration_ns >= 0).all()
