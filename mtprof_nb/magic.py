@@ -84,7 +84,8 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
         return self._recording.end() if self._recording else None
 
     def _recording_of(self, flags: Flags) -> Recording:
-        return Recording(self.shell, flags.profile_options, partial(deliver, self.shell, flags, self._against(flags)))
+        deliver_to = partial(deliver, self.shell, flags, self._against(flags))
+        return Recording(self.shell, flags.profile_options, deliver_to, flags.recorded_if_cheap)
 
     def _against(self, flags: Flags) -> Any:
         return None if flags.against is None else recording_named(flags.against, self.shell.user_ns)

@@ -6,6 +6,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -285,6 +286,11 @@ class profile(TraceMetadata, Results):
     def _recording_window(self) -> Window | None:
         """The window that is recording now."""
         return self._session.window if self._session is not None and self._session.is_recording else None
+
+    def record_if_cheap(self, recorded: Recorded) -> None:
+        """Record these facts, before it starts, with a hook that records everything at little cost."""
+        request = replace(self._options.request, recorded_if_cheap=recorded)
+        self._options = replace(self._options, request=request)
 
     def attach_new_runtimes(self) -> None:
         """Hook runtimes that were imported since the recording began."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,7 +14,7 @@ from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all
-from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, default_hooks, hooks_for, preferred
+from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, HookKind, default_hooks, hooks_for, preferred
 from mtprof_nb.capture.sampling import Sampler, started_sampler
 from mtprof_nb.capture.shared.sampled_stacks import SampledStacks
 from mtprof_nb.capture.torch_scope import Together, torch_scope
@@ -30,7 +31,7 @@ class Window:
     def __init__(self, hook: str, request: Request) -> None:
         self.request = request
         self.hooks: dict[str, Hook] = {
-            kind.name: kind.make(request) for kind in hooks_for(hook, request) or [SCOPES_ALONE]
+            kind.name: self._make(kind) for kind in hooks_for(hook, request) or [SCOPES_ALONE]
         }
         self._follows_imports = hook == "auto"
         self._beside: FollowedThreadsHook | None = None
@@ -40,6 +41,11 @@ class Window:
         self._start_ns = 0
         self._sampler: Sampler | None = None
         self._samples: SampledStacks | None = None
+
+    def _make(self, kind: HookKind) -> Hook:
+        recorded = (self.request.recorded_if_cheap if kind.is_cheap else None) or self.request.recorded
+        made: Hook = kind.make(replace(self.request, recorded=recorded))
+        return made
 
     def _follow_threads(self) -> None:
         """Add a hook beside Kineto for other threads, which Kineto does not always record."""
@@ -81,7 +87,7 @@ class Window:
         for default in default_hooks():
             if default.runtime not in hooked and default.runtime_is_imported:
                 kind = preferred(default, self.request)
-                self.hooks[kind.name] = hook = kind.make(self.request)
+                self.hooks[kind.name] = hook = self._make(kind)
                 try:
                     hook.start()
                 except BaseException:

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.registry import default_hooks
 from mtprof_nb.capture.schedule import schedule
 from mtprof_nb.cell.everything import marks_functions, records_everything, samples_python
 from mtprof_nb.cell.options import HELP, OPTIONS, RECORD_FLAGS, Option, nearest, spellings, without_all
+from mtprof_nb.model.trace import Recorded
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,14 @@ class Flags:
             "schedule": schedule(**self.schedule) if self.schedule else None,
             "acc_events": self.schedule is not None,
         }
+
+    @property
+    def recorded_if_cheap(self) -> Recorded | None:
+        """Facts to record if the program itself imports a runtime whose hook records everything; None for no others."""
+        if self.hook != "auto" or self.show_all or any(kind.runtime_is_imported for kind in default_hooks()):
+            return None
+        wanted = {flag: getattr(self, flag) is not False for flag in RECORD_FLAGS}
+        return Recorded(**wanted, with_python=bool(self.profile_options["with_python"]))
 
 
 class FlagParser(argparse.ArgumentParser):

@@ -21,6 +21,7 @@ from mtprof_nb.cell.boundary import Boundary
 from mtprof_nb.cell.everything import marks_functions
 from mtprof_nb.cell.progress import RecordingLine
 from mtprof_nb.errors import HookError, collected_warnings
+from mtprof_nb.model.trace import Recorded
 from mtprof_nb.profiler import active, last, profile
 from mtprof_nb.views.frontend import has_user
 
@@ -47,7 +48,11 @@ class Recording:
     """Records from `begin` to `end`; then `deliver` is called once. `UsageError` for options that cannot work."""
 
     def __init__(
-        self, ip: InteractiveShell, options: dict[str, Any], deliver: Callable[[profile, Ending], None]
+        self,
+        ip: InteractiveShell,
+        options: dict[str, Any],
+        deliver: Callable[[profile, Ending], None],
+        if_cheap: Recorded | None = None,
     ) -> None:
         self._ip = ip
         self._deliver = deliver
@@ -57,6 +62,8 @@ class Recording:
         self._notes: list[str] = []
         self._prof = prof = self._profile(options)
         self._marks_functions = marks_functions(options)
+        if if_cheap is not None:
+            prof.record_if_cheap(if_cheap)
         prof.panel_follows = True
         self._thread = threading.get_ident()
         self._line = RecordingLine(ip, prof.name, lambda: prof.step_num, prof.so_far) if has_user(ip) else None

@@ -84,7 +84,8 @@ def _run_script(script: Script, flags: Flags) -> Ending:
 
 def _recording(flags: Flags, script: Script) -> ScriptRecording:
     try:
-        return ScriptRecording({**flags.profile_options, "name": flags.name or script.name}, vars(script.main))
+        options = {**flags.profile_options, "name": flags.name or script.name}
+        return ScriptRecording(options, vars(script.main), flags.recorded_if_cheap)
     except ValueError as error:
         raise UsageError(str(error)) from None
 

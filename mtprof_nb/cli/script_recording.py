@@ -15,13 +15,14 @@ from mtprof_nb.capture.registry import default_hooks
 from mtprof_nb.capture.schedule import RECORDING
 from mtprof_nb.cell.everything import marks_functions
 from mtprof_nb.errors import collected_warnings
+from mtprof_nb.model.trace import Recorded
 from mtprof_nb.profiler import active, profile
 
 
 class ScriptRecording:
     """Records from `begin` to `end`. `prof` has the result, `notes` what was warned of."""
 
-    def __init__(self, options: dict[str, Any], namespace: Mapping[str, Any]) -> None:
+    def __init__(self, options: dict[str, Any], namespace: Mapping[str, Any], if_cheap: Recorded | None) -> None:
         self.notes: list[str] = []
         self.is_complete = False
         self._marks_functions = marks_functions(options)
@@ -30,6 +31,8 @@ class ScriptRecording:
         self._thread = threading.get_ident()
         with collected_warnings(self.notes):
             self.prof = profile(**options)
+        if if_cheap is not None:
+            self.prof.record_if_cheap(if_cheap)
         self.prof.annotate = self._marks.apply
 
     def marked(self, tree: ast.Module) -> ast.Module:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from recording import NATIVE
 
 import mtprof_nb as mtp
 
@@ -166,6 +167,24 @@ def test_the_tables_go_to_stderr_and_the_recording_has_the_lines_of_the_script(t
     assert lines_of_ops(recording, "aten::mean") == {("train.py", 8)}
     assert lines_of_ops(recording, "aten::exp") == {("train.py", 7)}, "the line that calls the other module"
     assert recording.trace.sources[str(training / "train.py")].splitlines() == TRAINING.splitlines()
+
+
+@pytest.mark.parametrize("hook", [NATIVE])
+def test_a_script_that_imports_torch_is_recorded_with_everything_but_what_is_switched_off(
+    hook: str, training: Path
+) -> None:
+    process = ran(training, *RUN, "-q", "--no-with-flops", "-o", "run.mtp", "train.py")
+    trace = mtp.load(training / "run.mtp").trace
+
+    assert outcome(process) == (0, "trained\n", "")
+    assert hook in trace.hooks
+    recorded = trace.recorded
+    assert (recorded.with_stack, recorded.record_shapes, recorded.profile_memory, recorded.with_modules) == (True,) * 4
+    assert not recorded.with_flops
+    event = next(event for event in mtp.load(training / "run.mtp").events() if event.name == "aten::exp")
+    assert event.input_shapes == [[8, 8]]
+    assert event.stack[0] == f"{training / 'layers.py'}:3:double"
+    assert event.cpu_memory_usage == 256
 
 
 def test_stacks_of_a_script_begin_with_its_own_frames(training: Path) -> None:
