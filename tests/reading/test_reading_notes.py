@@ -2,13 +2,17 @@
 
 import gzip
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from chrome_files import facts, span, written
+from chrome_files import HOST, facts, flow, named, span, written
 
+from mtprof_nb.model.trace import Trace
 from mtprof_nb.reading import read
+from mtprof_nb.reading.text import text_source
 from mtprof_nb.reading.text.event_records import Decoder
 from mtprof_nb.reading.text.plain_json import PlainDecoder
 
@@ -63,6 +67,62 @@ def test_both_decoders_read_the_same(tmp_path: Path) -> None:
     assert facts(fast, *columns) == facts(plain, *columns)
     assert (fast.shapes, fast.dtypes, fast.value_texts) == (plain.shapes, plain.dtypes, plain.value_texts)
     assert [json.loads(one) for one in fast.extras] == [json.loads(one) for one in plain.extras]
+
+
+def _changing_events() -> Iterator[dict[str, Any]]:
+    """Events of several categories, whose members come, go, and change their types on the way."""
+    for number in range(300):
+        at = 1711964646598738 + number * 100
+        inputs = {"Input_Dims": [[number % 3, 4], []], "Input_type": ["float", ""]} if number % 2 else {}
+        yield span(f"aten::op{number % 7}", at, 90.25, External_id=number, Sequence_number=number % 5, **inputs)
+        call = {"correlation": number, "cbid": 211, "External_id": number}
+        yield span("cudaLaunchKernel", at + 10, 5, "cuda_runtime", **call | ({"extra": [1]} if number > 200 else {}))
+        facts = {"correlation": number, "device": 0, "stream": 7, "grid": [number % 4, 1, 1], "warps": number / 8}
+        facts |= {"odd": [None, 1, "1", [1], {"a": 1}, True, 1.5, ""][number // 20 % 8]} if number > 20 else {}
+        yield span(f"gemm{number % 3}", at + 120, 30, "kernel", tid=7, pid=0, **facts)
+        yield flow("s", number, at + 10, "ac2g")
+        yield flow("f", number, at + 120, "ac2g", tid=7, pid=0)
+        if number % 50 == 0:
+            yield named("thread_name", f"thread {number} (worker)", tid=number)
+            yield span(f"new{number}", at, 95, f"category {number}", note=f"n{number}")
+            yield {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": HOST, "tid": 1, "ts": at + 20} | {
+                "args": {"Addr": number, "Bytes": 64, "Device Type": 0, "Device Id": -1, "Total Allocated": number}
+            }
+
+
+@pytest.mark.parametrize("block", [3_000, 1 << 18])
+def test_both_decoders_read_the_same_of_events_that_change(
+    tmp_path: Path, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_source, "BLOCK", block)
+    path = written(tmp_path, _changing_events())
+    path.write_text(re.sub(r'("ts": \d{16})', r"\1.123", path.read_text()))
+
+    fast, plain = read(path), read(path, decoder=PlainDecoder())
+
+    columns = ("kind", "start_ns", "duration_ns", "track", "sequence_nr", "phase", "launch", "launcher", "forward")
+    assert facts(fast, *columns) == facts(plain, *columns)
+    assert fast.start_ns[0] == 1_711_964_646_598_738_123
+    tables = (("shape", "shapes"), ("shape", "dtypes"), ("values", "value_texts"))
+    for column, table in tables:
+        assert _entries(fast, column, table) == _entries(plain, column, table)
+    assert [_read_extra(one) for one in _entries(fast, "extra", "extras")] == [
+        _read_extra(one) for one in _entries(plain, "extra", "extras")
+    ]
+    assert fast.notes == plain.notes
+    assert fast.allocations is not None
+    assert plain.allocations is not None
+    assert fast.allocations.address.tolist() == plain.allocations.address.tolist() == list(range(0, 300, 50))
+
+
+def _entries(trace: Trace, column: str, table: str) -> list[Any]:
+    """The entry of a table that each event has."""
+    entries = getattr(trace, table)
+    return [None if position < 0 else entries[position] for position in getattr(trace, column).tolist()]
+
+
+def _read_extra(text: str | None) -> Any:
+    return None if text is None else {key: json.loads(value) for key, value in json.loads(text).items()}
 
 
 @pytest.mark.parametrize("decoder", [None, PlainDecoder()])

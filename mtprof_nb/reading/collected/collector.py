@@ -28,7 +28,7 @@ _SORTS = {
     "M": _DESCRIPTION,
 }
 #: Flows from launches to devices. They are needed only where nothing else links the two.
-_LAUNCHES = ("ac2g", "async_cpu_to_gpu", "async_gpu", "cpu_to_cuda")
+_LAUNCHES = frozenset({"ac2g", "async_cpu_to_gpu", "async_gpu", "cpu_to_cuda"})
 MEMORY = "[memory]"
 #: Beginnings of names of instants that tell of the recording itself.
 _OF_RECORDING = ("Iteration Start", "Record Window End")
@@ -66,7 +66,7 @@ class Collector:
         self._stream = stream
         self.names, self.categories, self.lanes, self.ids = Table(), Table(), Table(), Table()
         self.facts = facts
-        #: One row for each span: name, category, lane, start_ns, duration_ns, and the facts of its `args`.
+        #: One row for each span: place in the file, name, category, lane, start_ns, duration_ns, and facts of `args`.
         self.spans = GrowingColumns()
         #: Ends of spans that have a row in `spans` without a duration.
         self.ends = GrowingColumns()
@@ -79,7 +79,6 @@ class Collector:
         self.count = 0
         #: Whether some entry of the list has a phase, as all events have.
         self.has_events = False
-        self._has_correlation = False
 
     def run(self) -> None:
         """Collect all events of the stream."""
@@ -91,26 +90,25 @@ class Collector:
         try:
             timed = self._timed(part)
         except NeedsDigitsError:
-            self._stream.digits = True
+            self._stream.wanted = self._stream.wanted._replace(digits=True)
             part = part.with_digits()
             timed = self._timed(part)
         self.left_out["Events whose `args` are no object, read without them"] += sum(one.bad for one in part.batches)
-        self._add_spans([one for one in timed if one.sort == _SPAN], count)
         self.has_events |= any(one.sort != _NO_PHASE for one in timed)
         for one in timed:
             self.left_out["Events without a valid time, left out"] += one.invalid
             self.left_out["Events without a valid duration, taken as 0"] += one.endless
-            self._add_other(one)
+            self._add_timed(one)
         self.count += count
 
     def _timed(self, part: Part) -> list[_Timed]:
-        has_digits = self._stream.digits or part.again is None
+        has_digits = self._stream.wanted.digits or part.again is None
         by_sort = [one for batch in part.batches for one in self._sorted(batch)]
         return [_with_times(sort, batch, has_digits) for sort, batch in by_sort]
 
     def _sorted(self, batch: Batch) -> Iterator[tuple[str, Batch]]:
         """The events of a batch by sort; an unknown phase is its own."""
-        if self._has_correlation and batch.category in _LAUNCHES:
+        if batch.category in self._stream.wanted.counted:
             return
         phases = batch.members["ph"]
         if phases[0] == "X" and phases.count("X") == len(phases):
@@ -123,27 +121,10 @@ class Collector:
         for sort, chosen in positions.items():
             yield sort, batch.take(chosen)
 
-    def _add_spans(self, timed: list[_Timed], count: int) -> None:
-        """Add the spans of a part of `count` events, in the order of the file."""
-        if not timed:
-            return
-        columns: Columns = {}
-        is_span = np.zeros(count, np.bool_)
-        for one in timed:
-            is_span[one.batch.rows] = True
-            for name, values in self._columns_of_spans(one).items():
-                if name not in columns:
-                    columns[name] = np.full(count, -1, values.dtype)
-                columns[name][one.batch.rows] = values
-        rows = int(is_span.sum())
-        self._has_correlation |= "correlation" in columns
-        if rows < count:
-            columns = {name: column[is_span] for name, column in columns.items()}
-        self.spans.add(rows, columns)
-
-    def _columns_of_spans(self, timed: _Timed) -> Columns:
+    def _add_spans(self, timed: _Timed) -> None:
         batch, phases = timed.batch, timed.batch.members["ph"]
         columns: Columns = {
+            "place": batch.rows + self.count,
             "name": self.names.positions(batch.members["name"]),
             "category": np.full(len(batch), self.categories[batch.category], np.int32),
             "lane": self._lanes(batch),
@@ -154,9 +135,11 @@ class Collector:
             columns |= {
                 "open": np.array([_OPEN_KINDS.index(phase) for phase in phases], np.int8),
                 "id": self._keys(batch, "b"),
-                "place": batch.rows + self.count,
             }
-        return columns | self.facts.columns(batch)
+        columns |= self.facts.columns(batch)
+        if "correlation" in columns:
+            self._stream.wanted = self._stream.wanted._replace(counted=_LAUNCHES)
+        self.spans.add(len(batch), columns, batch.category)
 
     def _lanes(self, batch: Batch) -> Int32:
         pid, tid = batch.members["pid"], batch.members["tid"]
@@ -175,9 +158,11 @@ class Collector:
         ]
         return np.array(found, np.int32)
 
-    def _add_other(self, timed: _Timed) -> None:
+    def _add_timed(self, timed: _Timed) -> None:
         batch, at_ns = timed.batch, timed.at_ns
-        if timed.sort == _DESCRIPTION:
+        if timed.sort == _SPAN:
+            self._add_spans(timed)
+        elif timed.sort == _DESCRIPTION:
             found = zip(*(batch.members[key] for key in ("pid", "tid", "name")), strict=True)
             self.metadata += [(*one, batch.args_of(position)) for position, one in enumerate(found)]
         elif timed.sort == _FLOW:
@@ -187,7 +172,7 @@ class Collector:
         elif timed.sort == _END:
             columns = {"lane": self._lanes(batch), "at_ns": at_ns, "id": self._keys(batch, "e")}
             self.ends.add(len(batch), columns | {"place": batch.rows + self.count})
-        elif timed.sort != _SPAN:
+        else:
             phase = timed.sort.removeprefix(_NO_PHASE)
             what = "Samples of counters" if phase == "C" else f"Events of the unknown phase {phase[:8]!r}"
             self.left_out[f"{what}, left out"] += len(batch)

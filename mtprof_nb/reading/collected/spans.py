@@ -41,7 +41,7 @@ class Spans:
 
 def whole_spans(collector: Collector) -> Spans:
     """All spans of the file, sorted by start, the longer first; of equal ones, the first in the file first."""
-    names = {"name", "category", "lane", "start_ns", "duration_ns"} | collector.spans.names
+    names = {"place", "name", "category", "lane", "start_ns", "duration_ns"} | collector.spans.names
     columns: Columns = {name: collector.spans.whole(name) for name in names}
     problems: Counter[str] = Counter()
     if "open" in columns:
@@ -50,7 +50,7 @@ def whole_spans(collector: Collector) -> Spans:
     if negative.any():
         problems["Durations below zero, taken as 0"] = int(negative.sum())
         columns["duration_ns"] = np.maximum(columns["duration_ns"], 0)
-    order = np.lexsort((-columns["duration_ns"], columns["start_ns"]))
+    order = np.lexsort((columns.pop("place"), -columns["duration_ns"], columns["start_ns"]))
     return Spans(columns, problems).take(order)
 
 

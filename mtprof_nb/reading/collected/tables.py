@@ -44,28 +44,35 @@ class Table(defaultdict[Any, int]):
 
 
 class GrowingColumns:
-    """Columns by name, in parts. A part that lacks a column has -1 there."""
+    """Columns by name, in parts, group by group. A part that lacks a column has -1 there."""
 
     def __init__(self) -> None:
-        self._parts: list[tuple[int, Columns]] = []
+        self._groups: dict[Any, list[tuple[int, Columns]]] = {}
 
-    def add(self, rows: int, columns: Columns) -> None:
-        """Add `rows` rows."""
-        self._parts.append((rows, columns))
+    def add(self, rows: int, columns: Columns, group: Any = None) -> None:
+        """Add `rows` rows to a group; rows of one group mostly have the same columns."""
+        self._groups.setdefault(group, []).append((rows, columns))
 
     def __len__(self) -> int:
-        return sum(rows for rows, _ in self._parts)
+        return sum(rows for parts in self._groups.values() for rows, _ in parts)
 
     @property
     def names(self) -> set[str]:
         """Names of the columns that some part has."""
-        return {name for _, columns in self._parts for name in columns}
+        return {name for parts in self._groups.values() for _, columns in parts for name in columns}
 
     def whole(self, name: str) -> npt.NDArray[Any]:
-        """All rows of a column."""
-        dtype = next((columns[name].dtype for _, columns in self._parts if name in columns), np.int64)
-        parts = [columns[name] if name in columns else np.full(rows, -1, dtype) for rows, columns in self._parts]
-        return np.concatenate([np.empty(0, dtype), *parts])
+        """All rows of a column: those of the first group, then those of the next."""
+        groups = list(self._groups.values())
+        found = (columns[name].dtype for parts in groups for _, columns in parts if name in columns)
+        dtype = next(found, np.dtype(np.int64))
+        pieces = [np.empty(0, dtype)]
+        for parts in groups:
+            if any(name in columns for _, columns in parts):
+                pieces += [columns[name] if name in columns else np.full(rows, -1, dtype) for rows, columns in parts]
+            else:
+                pieces.append(np.full(sum(rows for rows, _ in parts), -1, dtype))
+        return np.concatenate(pieces)
 
 
 def numbers(values: Sequence[Any]) -> Int64:

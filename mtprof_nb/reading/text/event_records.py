@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from mtprof_nb.model.schema import Int64
 
@@ -36,6 +36,15 @@ class How(Enum):
 HowOf = Callable[[Any, str], How]
 
 
+class Wanted(NamedTuple):
+    """Requests of whoever reads the events, which may change while a file is read."""
+
+    #: Whether the times `ts` are to keep all digits that stand there.
+    digits: bool = False
+    #: Categories whose events need only be counted.
+    counted: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True)
 class Batch:
     """Events of one category."""
@@ -44,7 +53,7 @@ class Batch:
     category: Any
     #: Their positions among all events that were decoded together.
     rows: Int64
-    #: A column for each of `MEMBERS`.
+    #: A column for each of `MEMBERS`; none where events are only counted.
     members: Mapping[str, Sequence[Any]]
     #: A column for each member of `args` that some event has, except skipped ones.
     args: Mapping[str, Sequence[Any]]
@@ -83,6 +92,6 @@ class Decoder(Protocol):
         """Any JSON text as Python objects."""
         ...
 
-    def batches(self, text: bytes, how: HowOf, *, digits: bool) -> list[Batch]:
-        """The events of the text of a list. With `digits`, the times `ts` keep all digits that stand there."""
+    def batches(self, text: bytes, how: HowOf, wanted: Wanted) -> list[Batch]:
+        """The events of the text of a list."""
         ...

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec.structs import astuple
 
 from mtprof_nb.model.schema import Int64
-from mtprof_nb.reading.text.event_records import MEMBERS, Batch, How, HowOf
+from mtprof_nb.reading.text.event_records import MEMBERS, Batch, How, HowOf, Wanted
 from mtprof_nb.reading.text.plain_json import MOST_MEMBERS
 
 _NOTHING = msgspec.Raw()
@@ -41,38 +41,38 @@ class FastDecoder:
         self._outlines = msgspec.json.Decoder(list[_Outline])
         self._texts = msgspec.json.Decoder(list[msgspec.Raw])
         self._args = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
-        self._typed: dict[tuple[bool, bool], _Typed] = {}
+        self._typed: dict[tuple[Wanted, bool], _Typed] = {}
 
     def document(self, text: bytes) -> Any:
         """Any JSON text as Python objects."""
         return msgspec.json.decode(text)
 
-    def batches(self, text: bytes, how: HowOf, *, digits: bool) -> list[Batch]:
+    def batches(self, text: bytes, how: HowOf, wanted: Wanted) -> list[Batch]:
         """The events of the text of a list. With `digits`, the times `ts` are the bytes that stand there."""
         if self._members:
             try:
-                return self._types(digits, has_category=True).batches(text)
+                return self._types(wanted, has_category=True).batches(text)
             except msgspec.ValidationError:
                 pass
         outlines = self._outlines.decode(text)
         self._learn(outlines, how)
         has_category = np.array([outline.cat is not None for outline in outlines], np.bool_)
         if has_category.all():
-            return self._types(digits, has_category=True).batches(text)
+            return self._types(wanted, has_category=True).batches(text)
         texts = self._texts.decode(text)
         found = []
         for kind in (True, False):
             rows = np.flatnonzero(has_category == kind)
             if len(rows):
                 own = b"[%b]" % b",".join([texts[row] for row in rows.tolist()])
-                found += self._types(digits, has_category=kind).batches(own, rows)
+                found += self._types(wanted, has_category=kind).batches(own, rows)
         return found
 
-    def _types(self, digits: bool, *, has_category: bool) -> _Typed:
-        key = digits, has_category
+    def _types(self, wanted: Wanted, *, has_category: bool) -> _Typed:
+        key = wanted, has_category
         if key not in self._typed:
             known = {one: members for one, members in self._members.items() if (one is not None) == has_category}
-            self._typed[key] = _Typed({one: tuple(members.values()) for one, members in known.items()}, digits)
+            self._typed[key] = _Typed({one: tuple(members.values()) for one, members in known.items()}, wanted)
         return self._typed[key]
 
     def _learn(self, outlines: Iterable[_Outline], how: HowOf) -> None:
@@ -100,10 +100,13 @@ class FastDecoder:
 class _Typed:
     """Decodes events of known categories with known members."""
 
-    def __init__(self, members: dict[str | None, _Members], digits: bool) -> None:
-        self._digits = digits
+    def __init__(self, members: dict[str | None, _Members], wanted: Wanted) -> None:
+        self._wanted = wanted
         self._categories = list(members.items())
-        types = [_event_type(category, known, digits) for category, known in self._categories]
+        types = [
+            _counted_type(category) if category in wanted.counted else _event_type(category, known, wanted.digits)
+            for category, known in self._categories
+        ]
         self._number_of = {one: number for number, one in enumerate(types)}
         self._decoder = msgspec.json.Decoder(list[Union[tuple(types)]])  # type: ignore[misc] # noqa: UP007 - types at runtime
 
@@ -120,9 +123,11 @@ class _Typed:
 
     def _batch(self, number: int, rows: Int64, events: Sequence[Any]) -> Batch:
         category, known = self._categories[number]
+        if category in self._wanted.counted:
+            return Batch(category, rows, {}, {})
         *columns, args = zip(*map(astuple, events), strict=True)
         members = dict(zip(MEMBERS, columns, strict=True))
-        if self._digits:
+        if self._wanted.digits:
             members["ts"] = tuple(map(bytes, members["ts"]))
         return Batch(category, rows, members, dict(_columns(known, args)))
 
@@ -156,5 +161,13 @@ def _event_type(category: str | None, known: _Members, digits: bool) -> Any:
     members: list[Any] = [
         (key, msgspec.Raw, _NOTHING) if digits and key == "ts" else (key, Any, empty) for key, empty in MEMBERS.items()
     ]
-    tag: dict[str, Any] = {} if category is None else {"tag_field": "cat", "tag": category}
-    return msgspec.defstruct("Event", [*members, ("args", args, args())], gc=False, **tag)
+    return msgspec.defstruct("Event", [*members, ("args", args, args())], gc=False, **_tag(category))
+
+
+def _counted_type(category: str | None) -> Any:
+    """The struct of events that are only counted."""
+    return msgspec.defstruct("Counted", [], gc=False, **_tag(category))
+
+
+def _tag(category: str | None) -> dict[str, Any]:
+    return {} if category is None else {"tag_field": "cat", "tag": category}

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from mtprof_nb.reading.text.careful_scan import CarefulScan, Damage, byte_length, decoded
-from mtprof_nb.reading.text.event_records import Batch, Decoder, HowOf
+from mtprof_nb.reading.text.event_records import Batch, Decoder, HowOf, Wanted
 from mtprof_nb.reading.text.plain_json import PlainDecoder, batches_of
 from mtprof_nb.reading.text.text_buffer import TextBuffer
 
@@ -71,8 +71,8 @@ class EventStream:
         self._how = how
         self._buffer = TextBuffer(blocks)
         self._scan = CarefulScan(self._buffer, skips_damage)
-        #: Whether the next parts are decoded with all digits of their times.
-        self.digits = False
+        #: Requests for the next parts.
+        self.wanted = Wanted()
         #: Members of the file beside its events; complete after the last part.
         self.document: dict[str, Any] = {}
         self.is_bare_list = False
@@ -131,13 +131,13 @@ class EventStream:
     def _fast_part(self, cut: re.Match[bytes]) -> tuple[Part | None, bool]:
         text = b"".join((b"[", memoryview(self._buffer.content)[: cut.start() + 1], b"]"))
         for decoder in (self._decoder, PlainDecoder()):
-            decoded_again = partial(decoder.batches, text, self._how, digits=True)
+            decoded_again = partial(decoder.batches, text, self._how, self.wanted._replace(digits=True))
             try:
-                batches = decoder.batches(text, self._how, digits=self.digits)
+                batches = decoder.batches(text, self._how, self.wanted)
             except (ValueError, RecursionError):
                 continue
             self._buffer.drop(cut.end(1))
-            return Part(batches, None if self.digits else decoded_again), False
+            return Part(batches, None if self.wanted.digits else decoded_again), False
         return None, False
 
     def _open(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.reading.text.event_records import MEMBERS, Batch, How, HowOf
+from mtprof_nb.reading.text.event_records import MEMBERS, Batch, How, HowOf, Wanted
 
 #: Members of `args` that have a column of their own, at most.
 MOST_MEMBERS = 200
@@ -22,9 +22,9 @@ class PlainDecoder:
         """Any JSON text as Python objects."""
         return json.loads(text)
 
-    def batches(self, text: bytes, how: HowOf, *, digits: bool) -> list[Batch]:
+    def batches(self, text: bytes, how: HowOf, wanted: Wanted) -> list[Batch]:
         """The events of the text of a list. With `digits`, times are the numbers that stand there, exactly."""
-        return batches_of(json.loads(text, parse_float=Decimal if digits else None), how)
+        return batches_of(json.loads(text, parse_float=Decimal if wanted.digits else None), how)
 
 
 def batches_of(entries: Iterable[Any], how: HowOf) -> list[Batch]:
