@@ -41,7 +41,7 @@ def figures(group: str, scale: Scale) -> list[Figure]:
 
 def _beside(group: str, name: str, path: Path, scale: Scale, ways: tuple[str, ...]) -> list[Figure]:
     rounds = in_turns({way: partial(_in_process, way, path) for way in ways}, scale, scale.share(0.04))
-    title = f"{name}, {rounds.median(_OURS, 'events'):,.0f} events: "
+    title = f"{name}, {rounds.median(_OURS, 'spans'):,.0f} spans: "
     speed = partial(rounds.figure, group, f"{title}load", _OURS, what="s", bound=at_least(6), is_speedup=True)
     found = [speed(peer=peer) for peer in ways[1:]]
     if is_known():
@@ -88,7 +88,7 @@ def measure(way: str, path: str) -> Sample:
     began = wall_clock()
     loaded = load(path)
     seconds = wall_clock() - began
-    return {"s": seconds, "peak": peak() - before if is_known() else 0, "events": float(loaded)}
+    return {"s": seconds, "peak": peak() - before if is_known() else 0, "spans": float(loaded)}
 
 
 def _ours() -> Callable[[str], int]:
