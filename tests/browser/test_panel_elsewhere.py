@@ -115,7 +115,7 @@ def test_a_filter_that_is_typed_while_rows_are_regrouped_is_of_the_new_grouping(
     panel = panels.panel(make_trace(rows))
     render(page, panel)
     page.get_by_label("Group by").select_option("thread")
-    page.get_by_label("Filter rows by name").fill("thread 2")
+    page.get_by_label("Search in all tabs").fill("thread 2")
     page.wait_for_function("window.asked.at(-1).filter === 'thread 2'")
     grouping, filtering = page.evaluate("window.asked.filter(({ ask }) => ask === 'rows').slice(-2)")
     answer(page, panel, filtering)

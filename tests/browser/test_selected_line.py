@@ -1,8 +1,9 @@
-"""A line that is selected in an exported page: every tab marks what belongs to it."""
+"""A line that is selected in an exported page, and a search: every tab marks what belongs to it."""
 
 from pathlib import Path
 from typing import Any
 
+import drawn
 import pytest
 from playwright.sync_api import expect
 from traces import event, make_trace
@@ -49,3 +50,26 @@ def test_operators_and_allocations_of_the_line_are_marked(page: Any) -> None:
     expect(page.locator(".mtprof-memory .mtprof-row.mtprof-lit")).to_have_count(0)
     page.get_by_role("tab", name="Operators").click()
     expect(lit).to_have_count(0)
+
+
+def test_a_search_is_for_all_tabs(page: Any) -> None:
+    page.locator(".mtprof-chip").click()
+    page.get_by_label("Search in all tabs").fill("relu")
+    page.get_by_role("tab", name="Operators").click()
+    expect(page.locator(".mtprof-operators .mtprof-row .mtprof-label")).to_have_text(["aten::relu"])
+
+    page.get_by_role("tab", name="Timeline").click()
+    timeline = page.locator(".mtprof-timeline")
+    drawn.wait_for(timeline, "shapes.some(({ isLit }) => isLit === false)")
+    assert {bar["label"] for bar in drawn.bars(timeline) if bar["isLit"]} == {"aten::relu"}
+
+    page.get_by_role("tab", name="Memory").click()
+    expect(page.locator(".mtprof-memory .mtprof-row")).to_have_count(0)
+
+    page.get_by_label("Search in all tabs").fill("f(x)")
+    page.get_by_role("tab", name="Lines").click()
+    expect(page.locator(".mtprof-line-cost.mtprof-line-missed")).to_have_count(1)
+    expect(page.locator(".mtprof-line-missed.mtprof-line-cost")).to_contain_text("x = a + b")
+
+    page.get_by_label("Search in all tabs").fill("")
+    expect(page.locator(".mtprof-line-missed")).to_have_count(0)

@@ -40,8 +40,8 @@ def test_a_click_anywhere_on_a_header_sorts_by_number_and_another_reverses(run: 
 
 def test_the_filter_takes_a_substring_or_a_regex_and_says_when_it_is_none(run: Shown) -> None:
     body = run.open("Operators")
-    box, count = body.get_by_label("Filter rows by name"), body.locator(".mtprof-count")
-    regex = body.get_by_role("button", name="regular expression")
+    box, count = run.panel().get_by_label("Search in all tabs"), body.locator(".mtprof-count")
+    regex = run.panel().get_by_role("button", name="regular expression")
     expect(count).to_have_text("showing 27 of 27")
 
     box.fill("NORM")

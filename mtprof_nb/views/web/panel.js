@@ -2,6 +2,7 @@
 
 import { button, choiceBy, h } from "./dom.js";
 import { keepKeys } from "./keys.js";
+import { searchField } from "./search.js";
 import { Store } from "./store.js";
 import { stripOf } from "./strip.js";
 import { watchTheme } from "./theme.js";
@@ -59,6 +60,7 @@ async function draw({ model, el, opensAll = false }, kinds, { process, opened, s
     tabList(tabs),
     selectionChip(store),
     ...rankChoice(model, store, wire, process),
+    tabs.some((tab) => tab.name === "operators") ? searchField(store) : null,
   );
   // A cell without ops has the lines tab alone: nothing can be selected there.
   bar.hidden = tabs.length === 0 || (tabs.length === 1 && tabs[0].name === "lines");

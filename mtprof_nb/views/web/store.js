@@ -2,6 +2,7 @@
 
 /**
  * @import { Selected, TabName } from "./types/messages"
+ * @import { Search } from "./search.js"
  * @import { Selection } from "./types/surroundings"
  * @typedef {{ event: number, name: number }} Picked an event, and the position of its name
  */
@@ -19,6 +20,10 @@ export class Store {
   grouping = "op";
   /** @type {Selection | null} */
   selection = null;
+  /** @type {(() => void)[]} */
+  #seekListeners = [];
+  /** @type {Search} what the search field holds; an empty text searches nothing */
+  search = { text: "", regex: false };
   /** The event that was clicked last; -1 where nothing was, or something else was selected since. */
   picked = -1;
 
@@ -30,6 +35,17 @@ export class Store {
   /** @param {(picked: Picked) => void} listener */
   onpick(listener) {
     this.#pickListeners.push(listener);
+  }
+
+  /** @param {() => void} listener */
+  onseek(listener) {
+    this.#seekListeners.push(listener);
+  }
+
+  /** Searches in all tabs. @param {Search} search */
+  seek(search) {
+    this.search = search;
+    for (const listener of this.#seekListeners) listener();
   }
 
   /** @param {(tab: TabName) => void} listener */

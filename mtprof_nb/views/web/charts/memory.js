@@ -1,6 +1,7 @@
 // The memory tab: bytes held over time, and the largest allocations.
 
 import { button, h, latest, legend, settled } from "../dom.js";
+import { rowFilter } from "../tables/row_filter.js";
 import { sorted } from "../tables/row_order.js";
 import { Table } from "../tables/table.js";
 import {
@@ -117,9 +118,11 @@ class MemoryView {
 /** @param {LargestAllocations} largest @param {Store} store */
 function largestTable(largest, store) {
   const list = () => {
+    const { matches } = rowFilter(largest, store.search);
     table.fill(largest.columns, largest);
-    table.show(sorted(table, largest, table.sort));
+    table.show(sorted(table, largest, table.sort).filter(matches), `No name holds “${store.search.text}”.`);
   };
+  store.onseek(list);
   const table = new Table({
     label: "Largest allocations",
     nameTitle: "Largest allocations",

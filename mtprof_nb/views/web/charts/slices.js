@@ -46,8 +46,15 @@ export function withCallers({ parent }, slice) {
  * @param {Slices} slices
  * @param {number} wanted
  */
-export function litByName({ parent, name }, wanted) {
-  const lit = name.map((own) => 2 * Number(own === wanted));
+export const litByName = (slices, wanted) => litWhere(slices, (slice) => slices.name[slice] === wanted);
+
+/**
+ * Which slices are chosen: 2 for itself, 1 for a callee, 0 for neither.
+ * @param {Pick<Slices, "parent">} slices
+ * @param {(slice: number) => boolean} isChosen
+ */
+export function litWhere({ parent }, isChosen) {
+  const lit = parent.map((_, slice) => 2 * Number(isChosen(slice)));
   // Callers come before their callees.
   for (let slice = lit.length - 1; slice > 0; slice--) if (lit[slice]) lit[parent[slice]] ||= 1;
   return lit;

@@ -2,7 +2,8 @@
 
 import { button, choiceBy, h, latest } from "../dom.js";
 import { foldedChart } from "./folding.js";
-import { litByName } from "./slices.js";
+import { litByName, litWhere } from "./slices.js";
+import { searched } from "../search.js";
 import { StackDrawing } from "./stack_drawing.js";
 
 /**
@@ -63,7 +64,9 @@ class StacksView {
       this.#drawing.element,
     );
     wire.onchange(() => this.#followKernel());
+    store.onseek(() => this.#show(this.#shown));
     if (store.selection) this.renew();
+    else if (store.search.text) this.#show(first);
   }
 
   #followKernel() {
@@ -94,8 +97,17 @@ class StacksView {
   #show(chart) {
     if (this.#opened && chart.metric !== this.#shown.metric) this.#opened.clear();
     this.#shown = chart;
-    this.#drawn = foldedChart(chart, this.#opened);
+    this.#drawn = foldedChart(this.#found(chart), this.#opened);
     this.#drawing.show(this.#drawn);
+  }
+
+  /** The chart with the slices lit whose names hold what is searched. @param {StackChart} chart @returns {StackChart} */
+  #found(chart) {
+    const { search } = this.#store;
+    if (!search.text) return chart;
+    const { holds } = searched(search);
+    const lit = litWhere(chart.slices, (slice) => slice > 0 && holds(chart.slices.full[slice]));
+    return { ...chart, slices: { ...chart.slices, lit } };
   }
 
   /** A button that opens all libraries, or folds them again. */

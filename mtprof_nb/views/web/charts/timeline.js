@@ -6,6 +6,7 @@ import { barsOf, isFinest, paintBars, paintPhases, paintSteps } from "./blocks.j
 import { paintArrows, paintGaps } from "./device_marks.js";
 import { LaneRows } from "../drawing/lanes.js";
 import { Overview } from "./overview.js";
+import { searched } from "../search.js";
 import { TimeChart } from "../drawing/time_chart.js";
 
 /**
@@ -59,6 +60,7 @@ class TimelineView {
     host.append(this.#tools(), this.#chart.element, legend([...families, ...first.causes]));
     this.#report();
     this.#observer.observe(this.#chart.element);
+    store.onseek(() => this.#chart.draw());
   }
 
   /** @param {HTMLElement} host */
@@ -181,7 +183,10 @@ class TimelineView {
     this.#rows.paintLines(plane);
     paintPhases(plane, this.#rows, this.#drawn);
     paintGaps(plane, this.#rows, this.#drawn, this.#first.causes);
-    const bars = barsOf(plane, this.#rows, this.#drawn, this.#first, (bar) => this.#isLit(bar));
+    const { holds } = searched(this.#store.search);
+    const isFound = (/** @type {number} */ bar) => holds(this.#drawn.texts.names[this.#drawn.bars.name[bar]] ?? "");
+    const isLit = (/** @type {number} */ bar) => isFound(bar) && this.#isLit(bar);
+    const bars = barsOf(plane, this.#rows, this.#drawn, this.#first, isLit);
     paintBars(plane, bars);
     plane.shapes.push(...bars);
   }

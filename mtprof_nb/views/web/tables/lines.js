@@ -16,6 +16,7 @@ export function mount({ host, first, wire, store }) {
   if (first.note) host.append(h("div", { class: "mtprof-line-note", role: "note", text: first.note }));
   host.append(h("div", { class: "mtprof-stage" }, listing.element));
   store.onselect((selection) => listing.show(selection));
+  store.onseek(() => listing.seek());
   store.onpick(async ({ event }) => {
     if (!wire.live || event < 0) return;
     const { id } = await wire.ask({ tab: "lines", ask: "line_of", event });

@@ -1,6 +1,7 @@
 // The listing of source lines: a cursor, a selected line with its ops below it, and lines lit by a selection.
 
 import { h, latest } from "../dom.js";
+import { searched } from "../search.js";
 import { fileRow, gapRow, headRow, isCost, lineColumns, lineRow, opEntry, ranked } from "./listing_rows.js";
 
 /**
@@ -51,6 +52,7 @@ export class Listing {
     const rest = first.rest.map((cost) => this.#line({ line: /** @type {const} */ (""), ...cost }, "mtprof-line-rest"));
     this.#source = [...files, ...rest];
     this.rankBy(null);
+    this.seek();
   }
 
   /** Lists the lines by a column, the largest first; null lists them in the order of the source. @param {LineColumn | null} column */
@@ -73,6 +75,16 @@ export class Listing {
     this.element.replaceChildren(this.#head, ...(column ? lines.map(({ element }) => element) : this.#source));
     this.element.scrollTop = 0;
     this.show(this.#store.selection);
+  }
+
+  /** Dims the lines whose source does not hold what is searched, and brings the first that does into view. */
+  seek() {
+    const { holds } = searched(this.#store.search);
+    const isOn = this.#store.search.text !== "";
+    for (const { line, element } of this.#lines)
+      element.classList.toggle("mtprof-line-missed", isOn && !holds(line.text));
+    const first = this.#rows.findIndex(({ line }) => holds(line.text));
+    if (isOn && first >= 0) this.#move(first);
   }
 
   /** @param {ListedFile} file */

@@ -1,68 +1,29 @@
-// The controls above the operators table: filter, grouping, number of rows, copy.
+// The controls above the operators table: grouping, number of rows, copy.
 
 import { button, choiceBy, h, word } from "../dom.js";
 import { number } from "../format.js";
 
 /**
  * @import { OperatorsFirst } from "../types/messages"
- * @import { Filter } from "./row_filter.js"
- * @typedef {Record<"onfilter" | "onregex" | "onregroup" | "onall" | "oncopy" | "onmarkdown", () => void>} ToolListeners
+ * @typedef {Record<"onregroup" | "onall" | "oncopy" | "onmarkdown", () => void>} ToolListeners
  */
 
 export class OperatorTools {
-  /** @type {Filter} */
-  filter = { text: "", regex: false };
   #count = h("span", { class: "mtprof-count", role: "status" });
-  #input;
   #copies;
   #all;
 
   /** @param {OperatorsFirst["groupings"]} groupings @param {ToolListeners} listeners */
-  constructor(groupings, { onfilter, onregex, onregroup, onall, oncopy, onmarkdown }) {
+  constructor(groupings, { onregroup, onall, oncopy, onmarkdown }) {
     const { select, field } = choiceBy("Group by", groupings, onregroup);
     this.grouping = select;
-    this.#input = this.#filterInput(onfilter);
     this.#all = button({ text: "All rows", hidden: true, onclick: onall });
     this.#copies = [
       button({ title: "Copy the listed rows as CSV", onclick: oncopy }, word("Copy "), "CSV"),
       button({ title: "Copy the listed rows as Markdown", "aria-label": "Markdown", onclick: onmarkdown }, "MD"),
     ];
-    const tools = [this.#input, this.#regexButton(onregex), field, this.#count, this.#all, ...this.#copies];
+    const tools = [field, this.#count, this.#all, ...this.#copies];
     this.element = h("div", { class: "mtprof-tools" }, ...tools);
-  }
-
-  /** @param {() => void} onfilter */
-  #filterInput(onfilter) {
-    const input = h("input", {
-      type: "search",
-      class: "mtprof-input mtprof-filter",
-      placeholder: "Filter by name",
-      "aria-label": "Filter rows by name",
-      spellcheck: "false",
-      oninput: () => {
-        this.filter.text = input.value;
-        onfilter();
-      },
-    });
-    return input;
-  }
-
-  /** @param {() => void} onregex */
-  #regexButton(onregex) {
-    const meaning = "The filter is a regular expression";
-    const regex = button({
-      class: "mtprof-button mtprof-regex",
-      "aria-pressed": "false",
-      "aria-label": meaning,
-      title: meaning,
-      text: ".*",
-      onclick: () => {
-        this.filter.regex = !this.filter.regex;
-        regex.setAttribute("aria-pressed", String(this.filter.regex));
-        onregex();
-      },
-    });
-    return regex;
   }
 
   /**
@@ -74,7 +35,6 @@ export class OperatorTools {
    */
   report(listed, matching, total, problem) {
     this.#all.hidden = listed === matching;
-    this.#input.setAttribute("aria-invalid", String(problem !== ""));
     this.#count.classList.toggle("mtprof-bad", problem !== "");
     if (problem) this.#count.replaceChildren(`not a regular expression: ${problem}`);
     else this.#count.replaceChildren(word("showing "), `${number(listed)} of ${number(total)}`);

@@ -38,7 +38,6 @@ class OperatorsView {
   #askLit = latest((/** @type {{ grouping: string, selected: Selected | null }} */ wanted) =>
     this.#wire.ask({ tab: "operators", ask: "lit", ...wanted }),
   );
-  #refreshSoon = settled(() => this.#refresh(), 80);
   #endCopied = settled(() => {
     this.#tools.copied(null);
     this.#list();
@@ -60,8 +59,6 @@ class OperatorsView {
     });
     this.#table.sort = { key: first.sort, descending: first.descending };
     this.#tools = new OperatorTools(first.groupings, {
-      onfilter: () => this.#refreshSoon(),
-      onregex: () => this.#refresh(),
       onregroup: () => this.#regroup(),
       onall: () => this.#listAll(),
       oncopy: () => this.#copy(csv(this.#answer.columns, this.#answer.rows, this.#order)),
@@ -73,6 +70,7 @@ class OperatorsView {
       this.#table.select(this.#selectedRow());
       this.#light();
     });
+    store.onseek(() => this.#refresh());
     wire.onchange(() => this.#followKernel());
     this.#refresh();
   }
@@ -108,12 +106,12 @@ class OperatorsView {
   /** Lists the rows that are here; returns what is wrong with the filter, "" for nothing. */
   #list() {
     const { columns, rows, total, wholes } = this.#answer;
-    const { matches, problem } = rowFilter(rows, this.#tools.filter);
+    const { matches, problem } = rowFilter(rows, this.#store.search);
     this.#table.fill(columns, rows, wholes);
     const matching = sorted(this.#table, rows, this.#table.sort).filter(matches);
     this.#order = matching.slice(0, this.#limit);
     this.#tools.report(this.#order.length, matching.length, total, problem);
-    this.#table.show(this.#order, `No name holds “${this.#tools.filter.text}”.`);
+    this.#table.show(this.#order, `No name holds “${this.#store.search.text}”.`);
     this.#table.select(this.#selectedRow(), false);
     return problem;
   }
@@ -128,7 +126,7 @@ class OperatorsView {
     const { total, rows, filtered } = this.#answer;
     if (problem || (total <= rows.id.length && !filtered)) return;
     // Python has rows that are not here: it sorts and filters all of them.
-    const { text: filter, regex } = this.#tools.filter;
+    const { text: filter, regex } = this.#store.search;
     const { key: sort, descending } = this.#table.sort;
     const answer = await this.#ask({ sort, descending, filter, regex });
     if (answer) this.#take(answer, filter !== "");
