@@ -84,6 +84,7 @@ class Collector:
         """Collect all events of the stream."""
         for part in self._stream.parts():
             self._add(part)
+            del part
 
     def _add(self, part: Part) -> None:
         count = len(part)

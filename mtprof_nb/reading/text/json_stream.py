@@ -116,6 +116,8 @@ class EventStream:
                 entries, ended = self._scan.take(cut.start() + 1 if cut else max(len(self._buffer), 1))
                 part = Part(batches_of(entries, self._how))
             yield part
+            # The next part fits into the processor's cache if this one has left it.
+            del part
         self._close()
 
     def _last_cut(self) -> re.Match[bytes] | None:
