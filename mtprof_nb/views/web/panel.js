@@ -62,8 +62,8 @@ async function draw({ model, el, opensAll = false }, kinds, { process, opened, s
     ...rankChoice(model, store, wire, process),
     tabs.some((tab) => tab.name === "operators") ? searchField(store) : null,
   );
-  // A cell without ops has the lines tab alone: nothing can be selected there.
-  bar.hidden = tabs.length === 0 || (tabs.length === 1 && tabs[0].name === "lines");
+  // Of tabs that stand alone, such as the lines of a cell without ops, only the operators can be selected.
+  bar.hidden = tabs.length === 0 || (tabs.length === 1 && tabs[0].name !== "operators");
   if (strip.title) root.append(stripOf(strip));
   root.append(bar, ...kernelNotes(wire), ...tabs.map((tab) => tab.host));
   if (model.get("page")) root.append(hiding(model.get("page")));
