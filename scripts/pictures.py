@@ -59,6 +59,11 @@ def main() -> None:
         cell = opened(browser, lab, "03_where_the_backward_goes.ipynb")
         shown(cell, "Lines")
         picture(cell, "panel")
+        opened(browser, lab, "09_did_it_help.ipynb")
+        comparison = browser.contexts[-1].pages[-1].locator(".mtprof", has_text="all at once against row by row").last
+        comparison.wait_for(timeout=120_000)
+        comparison.page.wait_for_timeout(2_000)
+        picture(comparison, "panel-comparison")
         browser.close()
 
 
