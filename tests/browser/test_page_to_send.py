@@ -13,7 +13,7 @@ from synthetic import training_run
 from traces import event, make_trace
 
 from mtprof_nb import compare
-from mtprof_nb.model.trace import Trace
+from mtprof_nb.model.trace import Recorded, Trace
 from mtprof_nb.results.loaded_recording import Recording
 
 HOSTILE = "<img src=x onerror=window.harmed=1></script><script>window.harmed=1</script>"
@@ -230,19 +230,41 @@ def test_the_policy_forbids_scripts_and_requests(opened: Callable[..., Opened]) 
 
 
 @pytest.fixture
-def compared(browser: Any, tmp_path: Path) -> Iterator[Opened]:
-    """The page of a comparison of two training runs."""
-    compare(training_run(4_000), training_run(2_000), names=("before", "after")).export_html(tmp_path / "page.html")
+def page_at(browser: Any) -> Iterator[Callable[[Path], Opened]]:
+    """Opens a file in a browser without a network."""
     context = browser.new_context(offline=True, viewport={"width": 1_100, "height": 800})
-    found = Opened(context.new_page())
-    found.page.on("console", lambda message: found.problems.append(f"{message.type}: {message.text}"))
-    found.page.on("pageerror", lambda error: found.problems.append(str(error)))
-    found.page.goto((tmp_path / "page.html").as_uri())
-    yield found
+
+    def opened(path: Path) -> Opened:
+        found = Opened(context.new_page())
+        found.page.on("console", lambda message: found.problems.append(f"{message.type}: {message.text}"))
+        found.page.on("pageerror", lambda error: found.problems.append(str(error)))
+        found.page.goto(path.as_uri())
+        return found
+
+    yield opened
     context.close()
 
 
-def test_a_comparison_answers_without_python(compared: Opened) -> None:
+def test_a_memory_timeline_tells_the_bytes_of_each_purpose(page_at: Callable[[Path], Opened], tmp_path: Path) -> None:
+    recorded = Recorded(record_shapes=True, profile_memory=True, with_stack=True)
+    blocks = [(1_000, 8, 16), (2_000, 64, 32), (3_000, -8, 16), (9_000, -64, 32)]
+    rows = [{"time_ns": at, "nbytes": nbytes, "address": address, "event": 0} for at, nbytes, address in blocks]
+    Recording(make_trace([event("aten::mm", 0, 10_000)], rows, recorded=recorded)).export_memory_timeline(
+        tmp_path / "memory.html"
+    )
+    opened = page_at(tmp_path / "memory.html")
+    body = opened.page.get_by_role("tabpanel")
+    body.locator(".mtprof-legend").wait_for()
+    box = body.locator("canvas.mtprof-canvas").bounding_box()
+    opened.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+    expect(body.get_by_role("tooltip")).to_contain_text("64 B, at")
+    assert opened.problems == []
+
+
+def test_a_comparison_answers_without_python(page_at: Callable[[Path], Opened], tmp_path: Path) -> None:
+    compare(training_run(4_000), training_run(2_000), names=("before", "after")).export_html(tmp_path / "page.html")
+    compared = page_at(tmp_path / "page.html")
     body = compared.tab("Differences")
     expect(compared.page.locator(".mtprof-title")).to_have_text("after against before")
     expect(body.locator(".mtprof-row .mtprof-label").first).to_have_text("median step")
