@@ -28,7 +28,17 @@ def test_the_largest_phase_and_the_dearest_line_are_named() -> None:
 def test_a_line_with_less_than_a_fifth_is_not_named() -> None:
     trace = make_trace([event("aten::mm", 10 * at, 10 * at + 10, line=("f.py", at)) for at in range(10)])
 
-    assert where_time_went(trace) == "100 % of this recording is the forward pass."
+    assert where_time_went(trace) == "100 % of this recording is spent in ops."
+
+
+def test_a_program_that_trains_nothing_has_ops_and_no_passes() -> None:
+    rows = [event("aten::mm", 0, 60, phase="forward", line=(CELL, 5)), event("aten::sort", 60, 80, phase="other")]
+
+    sentence = where_time_went(make_trace(rows, ended_ns=100, cells={CELL: "Cell [3]"}))
+    assert sentence == "80 % of this cell is spent in ops; Cell [3]:5 causes 60 % of the whole."
+    # Without the time outside ops, all of the time that is known is spent in ops.
+    assert where_time_went(make_trace(rows, dropped=1)) == f"{CELL}:5 causes 75 % of the time in ops of this recording."
+    assert where_time_went(make_trace(rows[1:], dropped=1)) == ""
 
 
 def test_time_outside_ops_counts_and_belongs_to_its_line() -> None:

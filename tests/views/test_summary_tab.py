@@ -22,7 +22,7 @@ def test_the_overview_tells_the_largest_part_and_the_dearest_lines_and_ops() -> 
 
     first = SummaryTab(Scene(trace)).first()
 
-    assert first["sentence"] == "80 % of this recording is the forward pass; f.py:2 causes 60 % of the whole."
+    assert first["sentence"] == "80 % of this recording is spent in ops; f.py:2 causes 60 % of the whole."
     assert [(line["location"], line["share"]) for line in first["lines"]] == [
         ("f.py:2", "60.0 %"),
         ("f.py:3", "20.0 %"),

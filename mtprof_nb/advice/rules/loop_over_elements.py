@@ -62,7 +62,8 @@ def _loop_ns(trace: Trace, loop: _Loop) -> tuple[int, int]:
     ends = trace.start_ns[loop.last] + passed // (loop.elements - 1)
     inside = covered(trace.start_ns[loop.first], ends, trace.start_ns)
     backward = (trace.phase == BACKWARD) & (trace.forward >= 0) & inside[trace.forward] & ~inside
-    return covered_length(trace.start_ns[loop.first], ends), spent_ns(trace, backward)
+    loop_ns = min(covered_length(trace.start_ns[loop.first], ends), recorded_ns(trace))
+    return loop_ns, spent_ns(trace, backward)
 
 
 def _loops(trace: Trace) -> list[_Loop]:

@@ -18,6 +18,7 @@ _PARTS = {
     "backward": "is the backward pass",
     "optimizer": "is the optimizer",
     "other": "is in ops of no pass",
+    "ops": "is spent in ops",
     "outside": "passed outside ops",
 }
 #: A line is named in the sentence from this share of the whole on.
@@ -61,17 +62,23 @@ def _parts(trace: Trace) -> str:
     of, whole, outside_ns = summary(trace), whole_ns(trace), _outside_ns(trace)
     if not whole or not of.ops:
         return ""
-    parts = {**of.phases_ns, "outside": outside_ns or 0}
-    part = max(parts, key=lambda name: parts[name])
     what = "cell" if trace.cells else "recording"
     within = f"this {what}" if outside_ns is not None else f"the time in ops of this {what}"
     line, ns = max(line_times(trace).items(), key=lambda pair: pair[1], default=(None, 0))
-    cause = (
-        f"; {_named(trace, line)} causes {ns / whole * 100:.0f} % of the whole"
-        if whole >= ns >= _NAMED_LINE * whole
-        else ""
-    )
-    return f"{parts[part] / whole * 100:.0f} % of {within} {_PARTS[part]}{cause}."
+    is_named = whole >= ns >= _NAMED_LINE * whole
+    cause = f"{_named(trace, line)} causes {ns / whole * 100:.0f} % of" if is_named else ""
+    parts = {**_passes(of.phases_ns), "outside": outside_ns or 0}
+    if outside_ns is None and "ops" in parts:
+        return f"{cause} {within}." if cause else ""
+    part = max(parts, key=lambda name: parts[name])
+    return f"{parts[part] / whole * 100:.0f} % of {within} {_PARTS[part]}{f'; {cause} the whole' if cause else ''}."
+
+
+def _passes(phases_ns: dict[str, int]) -> dict[str, int]:
+    """The time of each phase; of a program that trains nothing, which has no passes, the time of all ops."""
+    if phases_ns["backward"] or phases_ns["optimizer"]:
+        return phases_ns
+    return {"ops": sum(phases_ns.values())}
 
 
 def _named(trace: Trace, line: SourceLine | None) -> str:
