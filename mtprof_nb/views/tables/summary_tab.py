@@ -20,7 +20,7 @@ from mtprof_nb.views.scene import Answer, Question, Tab
 _MOST = 3
 NOTHING_FOUND = "No rule is sure of anything above 5 % of the time or of the peak memory."
 _LACKS_FACTS = "More can be found with shapes, stacks and memory: add --record-shapes --with-stack --profile-memory."
-_OF_ONE_RANK = "Findings are about one rank: choose it in the list beside the tabs, or call advice(rank=0)."
+_OF_ONE_RANK = "Findings are about one rank: choose it beside the tabs in a notebook, or call advice(rank=0)."
 _QUIET, _CODE = "opacity:0.7", "font-family:monospace;white-space:pre-wrap;margin:2px 0 2px 16px"
 
 
