@@ -113,6 +113,9 @@ class _Typed:
     def batches(self, text: bytes, rows: Int64 | None = None) -> list[Batch]:
         """The events; `rows` has their positions where these are not all."""
         events = self._decoder.decode(text)
+        if len(kinds := set(map(type, events))) == 1:
+            all_rows = np.arange(len(events)) if rows is None else rows
+            return [self._batch(self._number_of[kinds.pop()], all_rows, events)]
         number = np.fromiter(map(self._number_of.__getitem__, map(type, events)), np.int16, len(events))
         found = []
         for one in np.flatnonzero(np.bincount(number)).tolist():
