@@ -190,6 +190,8 @@ def test_the_page_is_dark_where_the_system_is(opened: Callable[..., Opened]) -> 
 
 def test_in_print_all_tabs_stand_below_one_another_on_white(opened: Callable[..., Opened], tmp_path: Path) -> None:
     page = opened(training_run(3_000), color_scheme="dark").page
+    # The page prepares one tab after the other, this one last.
+    page.locator(".mtprof-memory .mtprof-tools").wait_for(state="attached")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
 
     expect(page.get_by_role("tabpanel")).to_have_count(page.get_by_role("tab").count())

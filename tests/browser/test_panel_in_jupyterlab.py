@@ -32,7 +32,7 @@ def test_tabs_are_reached_by_arrow_keys(run: Shown) -> None:
     panel = run.panel()
     run.open("Operators")
     panel.get_by_role("tab", name="Operators").focus()
-    for key, title in (("ArrowRight", "Lines"), ("ArrowRight", "Timeline"), ("End", "Memory"), ("Home", "Overview")):
+    for key, title in (("ArrowRight", "Lines"), ("ArrowRight", "Steps"), ("End", "Memory"), ("Home", "Overview")):
         run.page.tab.keyboard.press(key)
         tab = panel.get_by_role("tab", name=title)
         expect(tab).to_be_focused()
