@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.functions.awake_time import split_time
-from mtprof_nb.analysis.groups import sums
+from mtprof_nb.analysis.groups import numbered_alike, sums
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.intervals import by_thread, covered, covered_until, merged
 from mtprof_nb.model.trace import Bool, Int32, Int64, Samples, Trace
@@ -73,12 +73,11 @@ def _recorded_ops(trace: Trace) -> StackTime:
     chosen = np.flatnonzero(counted_ops(trace) & ~trace.on_device)
     stack = np.full(len(trace), -1, np.int32) if trace.stack is None else trace.stack
     self_ns = op_costs(trace).self_ns[chosen]
-    pairs, position = np.unique(
-        np.stack([stack[chosen].astype(np.int64), trace.track[chosen].astype(np.int64)]), axis=1, return_inverse=True
-    )
-    time_ns = sums(position.reshape(-1), self_ns, pairs.shape[1])
-    nothing = np.zeros(pairs.shape[1], np.int64)
-    return _rows(pairs[0], pairs[1], time_ns, nothing, nothing, np.arange(pairs.shape[1]), is_estimate=False)
+    number, first, size = numbered_alike([stack[chosen], trace.track[chosen]])
+    stacks, tracks = stack[chosen[first]], trace.track[chosen[first]]
+    order = np.lexsort((tracks, stacks))
+    time_ns, nothing = sums(number, self_ns, size)[order], np.zeros(size, np.int64)
+    return _rows(stacks[order], tracks[order], time_ns, nothing, nothing, np.arange(size), is_estimate=False)
 
 
 def _threads(trace: Trace, samples: Samples) -> list[_Thread]:
