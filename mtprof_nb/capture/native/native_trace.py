@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mtprof_nb.building.allocator_records import held_around
 from mtprof_nb.building.autograd_nodes import NodeLinks, link
 from mtprof_nb.building.closures import with_closures
 from mtprof_nb.building.host_events import HostEvents
@@ -36,6 +35,7 @@ _TYPES: dict[str, npt.DTypeLike] = {
     **dict.fromkeys(("name", "form", "values", "stack", "forward_thread", "addresses", "extra", "thread"), np.int32),
     **dict.fromkeys(("scope", "flags", "device_type", "device_index"), np.int8),
     **dict.fromkeys(("block_time", "block_address", "block_nbytes", "block_total"), np.int64),
+    **dict.fromkeys(("held_before", "held_after"), np.int64),
     **dict.fromkeys(("block_event", "block_thread"), np.int32),
     **NODE_TYPES,
 }
@@ -202,5 +202,7 @@ def _with_memory(trace: Trace, columns: Columns, offset_ns: int) -> Trace:
         device=np.zeros(count, np.int8),
         device_index=np.zeros(count, np.int8),
     )
-    before, after = held_around(trace, records, trace.kind == OP)
+    # Of ops on other devices no memory is noted: they hold nothing.
+    held = [np.where(trace.device == 0, columns[name], 0) for name in ("held_before", "held_after")]
+    before, after = (np.where(trace.kind == OP, one, -1) for one in held)
     return replace(trace, allocations=records, memory_before=before, memory_after=after)

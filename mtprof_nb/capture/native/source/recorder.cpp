@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "held_memory.h"
 #include "live.h"
 #include "living_objects.h"
 #include "memory.h"
@@ -116,6 +117,7 @@ Owned read_out(Recording& recording, std::vector<TakenThread>& taken, int64_t en
   read_rows(rows, inputs, found);
   read_ids(taken, recording.options.with_ids ? rows.size() : 0, found);
   read_blocks(blocks, found);
+  read_held(rows, blocks, recording.options.with_memory, found);
   read_stacks(recording.stacks, found);
   read_texts(recording.names, found, "names", [](const std::string& text) { return text_object(text); });
   read_texts(inputs.forms, found, "forms", [](const std::string& text) { return forms_object(text); });
