@@ -202,7 +202,7 @@ def _with_memory(trace: Trace, columns: Columns, offset_ns: int) -> Trace:
         device=np.zeros(count, np.int8),
         device_index=np.zeros(count, np.int8),
     )
-    # Of ops on other devices no memory is noted: they hold nothing.
-    held = [np.where(trace.device == 0, columns[name], 0) for name in ("held_before", "held_after")]
-    before, after = (np.where(trace.kind == OP, one, -1) for one in held)
+    before, after = columns["held_before"], columns["held_after"]
+    if trace.device.any():  # of ops on other devices no memory is noted: they hold nothing
+        before, after = (np.where(trace.device == 0, held, 0) for held in (before, after))
     return replace(trace, allocations=records, memory_before=before, memory_after=after)

@@ -5,44 +5,42 @@
 
 namespace mtprof {
 
-// Times of blocks, in order, and the sums of their bytes before each and after all of them.
+// Blocks in order of time, whose `total` is what was held after each.
 class HeldBytes {
  public:
-  explicit HeldBytes(const std::vector<PlacedBlock>& blocks) {
-    times_.reserve(blocks.size());
-    totals_.reserve(blocks.size() + 1);
-    totals_.push_back(0);
-    for (const PlacedBlock& placed : blocks) {
-      times_.push_back(placed.block.time);
-      totals_.push_back(totals_.back() + placed.block.nbytes);
-    }
-  }
+  explicit HeldBytes(const std::vector<PlacedBlock>& blocks) : blocks_(blocks) {}
 
   // The bytes held before `moment`, which must not be earlier than in the call before.
   int64_t before(int64_t moment) {
-    while (at_ < times_.size() && times_[at_] < moment) {
+    while (at_ < blocks_.size() && blocks_[at_].block.time < moment) {
       ++at_;
     }
-    return totals_[at_];
+    return after_first(at_);
   }
 
   // The bytes held at `moment`, which must not be earlier than that of the last call of `before`. Most ops end soon.
   int64_t at(int64_t moment) const {
     size_t first = at_, step = 1;
-    while (first + step <= times_.size() && times_[first + step - 1] <= moment) {
+    while (first + step <= blocks_.size() && blocks_[first + step - 1].block.time <= moment) {
       first += step;
       step *= 2;
     }
-    const auto begin = times_.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto end = times_.begin() + static_cast<std::ptrdiff_t>(std::min(first + step, times_.size()));
-    return totals_[static_cast<size_t>(std::upper_bound(begin, end, moment) - times_.begin())];
+    const auto begin = blocks_.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = blocks_.begin() + static_cast<std::ptrdiff_t>(std::min(first + step, blocks_.size()));
+    const auto later = [](int64_t time, const PlacedBlock& placed) { return time < placed.block.time; };
+    return after_first(static_cast<size_t>(std::upper_bound(begin, end, moment, later) - blocks_.begin()));
   }
 
  private:
-  std::vector<int64_t> times_, totals_;
+  int64_t after_first(size_t count) const {
+    return count == 0 ? 0 : blocks_[count - 1].total;
+  }
+
+  const std::vector<PlacedBlock>& blocks_;
   size_t at_ = 0;
 };
 
+// A scope has -1: it holds nothing itself.
 inline void read_held(
     const std::vector<PlacedRow>& rows, const std::vector<PlacedBlock>& blocks, bool is_noted, const Owned& found) {
   const size_t count = is_noted ? rows.size() : 0;
@@ -50,8 +48,10 @@ inline void read_held(
   HeldBytes held(blocks);
   for (size_t position = 0; position < count; ++position) {
     const Row& row = *rows[position].row;
-    before[position] = held.before(row.start);
-    after[position] = held.at(row.end);
+    const int64_t at_start = held.before(row.start);
+    const bool is_scope = row.scope == static_cast<uint8_t>(at::RecordScope::USER_SCOPE);
+    before[position] = is_scope ? -1 : at_start;
+    after[position] = is_scope ? -1 : held.at(row.end);
   }
   before.into(found, "held_before");
   after.into(found, "held_after");

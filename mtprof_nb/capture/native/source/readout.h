@@ -168,6 +168,7 @@ inline void read_ids(std::vector<TakenThread>& threads, size_t count, const Owne
 struct PlacedBlock {
   Block block{};
   int32_t thread = 0;
+  int64_t total = 0;  // the bytes that are held then
 };
 
 // Sizes of the blocks that are held, by address: a table without a chain or an allocation per block.
@@ -255,6 +256,7 @@ inline std::vector<PlacedBlock> own_blocks(std::vector<TakenThread>& threads, in
   }
   HeldBlocks held;
   size_t kept = 0;
+  int64_t total = 0;
   for (PlacedBlock& placed : found) {
     Block& block = placed.block;
     if (block.time >= until) {
@@ -266,6 +268,7 @@ inline std::vector<PlacedBlock> own_blocks(std::vector<TakenThread>& threads, in
       block.nbytes = -held.take(block.address);
     }
     if (block.nbytes != 0) {
+      placed.total = total += block.nbytes;
       found[kept++] = placed;
     }
   }
@@ -284,14 +287,12 @@ inline void read_blocks(const std::vector<PlacedBlock>& blocks, const Owned& fou
   const size_t count = blocks.size();
   Column<int64_t> time(count), address(count), nbytes(count), total(count);
   Column<int32_t> event(count), thread(count);
-  int64_t sum = 0;
   for (size_t position = 0; position < count; ++position) {
     const Block& block = blocks[position].block;
-    sum += block.nbytes;
     time[position] = block.time;
     address[position] = static_cast<int64_t>(block.address);
     nbytes[position] = block.nbytes;
-    total[position] = sum;
+    total[position] = blocks[position].total;
     event[position] = position_of(block.row);
     thread[position] = blocks[position].thread;
   }
