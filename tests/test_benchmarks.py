@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 from traces import event, make_trace
 
+import mtprof_nb as mtp
+from mtprof_nb.model.trace import KINDS
+
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 try:
-    from benchmarks import child, report, sampling, verdict_tables
+    from benchmarks import child, foreign, report, sampling, verdict_tables
     from benchmarks.__main__ import GROUPS, measured
     from benchmarks.figure import Figure, Spread, at_least, at_most
     from benchmarks.programs import FLAGS, PROGRAMS, Program
@@ -236,6 +239,23 @@ def test_a_group_can_be_measured_at_the_smallest_scale(group: str) -> None:
 
     assert figures
     assert all(figure.rounds == 1 for figure in figures)
+
+
+def test_a_made_up_trace_has_ops_that_launch_kernels(tmp_path: Path) -> None:
+    foreign.write(tmp_path / "made_up.json.gz", 10_000)
+
+    trace = mtp.load(tmp_path / "made_up.json.gz").trace
+
+    kinds = {kind: int((trace.kind == number).sum()) for number, kind in enumerate(KINDS)}
+    assert {kind: count for kind, count in kinds.items() if count} == {
+        "op": 2_000,
+        "runtime": 2_000,
+        "kernel": 2_000,
+        "scope": 2,
+    }
+    launched = trace.launch[trace.kind == KINDS.index("kernel")]
+    assert (launched >= 0).all()
+    assert trace.notes == ()
 
 
 def _turn(parts: int, is_beside: bool) -> dict[str, Any]:
