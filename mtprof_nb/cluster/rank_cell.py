@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -60,7 +60,7 @@ class RankCell:
             failure = self._execute(text)
             patience_s = None if self._result_is_there() and failure is None else PATIENCE_S
             answers = engines.ask(packed, patience_s=patience_s)
-        found = gathered(answers, offsets, self._label, text, self._endings())
+        found = gathered(answers, offsets, self._label, text, self._endings(answers.given))
         if found is None:
             reasons = "; ".join(f"engine {engine}: {why}" for engine, why in answers.missing.items())
             tell(f"no engine recorded anything ({reasons})")
@@ -85,13 +85,13 @@ class RankCell:
         result = self._px.last_result
         return result is not None and bool(result.ready())
 
-    def _endings(self) -> list[str]:
-        """A sentence for each engine on which the cell failed."""
+    def _endings(self, recorded: Container[int]) -> list[str]:
+        """A sentence for each engine that recorded the cell, and on which it failed."""
         result, found = self._px.last_result, []
         with suppress(Exception):
             result.wait(1)
             for one in result.metadata:
-                if one.status == "error" and one.error is not None:
+                if one.status == "error" and one.error is not None and one.engine_id in recorded:
                     name = getattr(one.error, "ename", type(one.error).__name__)
                     how = "was interrupted" if name == "KeyboardInterrupt" else f"failed with {name}"
                     found.append(f"Engine {one.engine_id} {how}: recorded until then.")

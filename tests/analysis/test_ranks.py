@@ -122,6 +122,14 @@ def test_calls_that_were_never_under_way_at_one_time_are_not_one() -> None:
     assert (calls.is_meeting.tolist(), calls.last.tolist()) == ([False, True], [-1, 1])
 
 
+def test_a_busy_host_may_end_a_long_call_later() -> None:
+    first = of_rank(0, [gloo(0, 90), gloo(91, 92)])
+    second = of_rank(1, [gloo(59, 60), gloo(91, 92)])
+    assert matched_calls(merge([first, second])).is_meeting.tolist() == [True, True]
+    second = of_rank(1, [gloo(30, 40), gloo(91, 92)])
+    assert matched_calls(merge([first, second])).is_meeting.tolist() == [False, True]
+
+
 def test_messages_between_two_ranks_are_no_collectives() -> None:
     assert len(matched_calls(merge([of_rank(0, [gloo(0, 9, "send")]), of_rank(1, [gloo(0, 9, "recv")])]))) == 0
 

@@ -18,7 +18,7 @@ _LARGEST_LAG = 16
 _LEAST_COMMON = 2
 #: By how much the clocks of two processes may differ.
 _CLOCK_ERROR_NS = 100_000
-#: A busy host may run the last lines of a collective so much later.
+#: A busy host may run the end of a collective so much later, or later by half of the longest call.
 _LATEST_END_NS = 20_000_000
 _MOST = 1 << 62
 
@@ -92,7 +92,8 @@ def _at_one_time(start: Int64, lasted: Int64, is_there: Bool) -> Bool:
     came = np.where(is_there, start, -_MOST).max(axis=1, initial=-_MOST)
     first_end = np.where(is_there, end, _MOST).min(axis=1, initial=_MOST)
     last_end = np.where(is_there, end, -_MOST).max(axis=1, initial=-_MOST)
-    together = (came <= first_end + _CLOCK_ERROR_NS) & (last_end - first_end <= _LATEST_END_NS)
+    latest_end = np.maximum(np.where(is_there, lasted, 0).max(axis=1, initial=0) // 2, _LATEST_END_NS)
+    together = (came <= first_end + _CLOCK_ERROR_NS) & (last_end - first_end <= latest_end)
     found: Bool = together & (is_there.sum(axis=1) > 1)
     return found
 
