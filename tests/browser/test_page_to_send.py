@@ -192,9 +192,10 @@ def test_in_print_all_tabs_stand_below_one_another_on_white(opened: Callable[...
     page = opened(training_run(3_000), color_scheme="dark").page
     # The page prepares one tab after the other, this one last.
     page.locator(".mtprof-memory .mtprof-tools").wait_for(state="attached")
+    tabs = page.get_by_role("tab").count()
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
 
-    expect(page.get_by_role("tabpanel")).to_have_count(page.get_by_role("tab").count())
+    expect(page.get_by_role("tabpanel")).to_have_count(tabs)
     expect(page.locator(".mtprof-operators .mtprof-row")).to_have_count(27)
     expect(page.locator(".mtprof")).to_have_css("background-color", "rgb(255, 255, 255)")
     assert len(drawn.bars(page.locator(".mtprof-timeline"))) > 500
