@@ -35,7 +35,8 @@ def the_row(page: Page) -> Any:
 
 
 def the_filter(page: Page) -> Any:
-    return opened(page, "Operators").get_by_role("searchbox")
+    opened(page, "Operators")
+    return page.panel().get_by_role("searchbox")
 
 
 def the_timeline(page: Page) -> Any:

@@ -90,7 +90,7 @@ def test_at_500_pixels_nothing_is_cut_off(run: Shown) -> None:
         assert run.panel().bounding_box()["width"] <= 520
         for title in TITLES:
             body = run.open(title)
-            body.locator(".mtprof-tools, .mtprof-summary-scroll").wait_for()
+            body.locator(".mtprof-tools, .mtprof-summary-scroll, .mtprof-steps-scroll").wait_for()
             inside = ".mtprof-tools > :not([hidden]), .mtprof-figure, .mtprof-summary-entry, .mtprof-finding"
             cut = body.locator(inside).evaluate_all(
                 """(elements) => elements.filter((element) => {
