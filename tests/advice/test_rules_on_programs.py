@@ -27,7 +27,10 @@ def _recorded(program: Program, folder: Path) -> mtp.profile:
 def test_a_rule_names_the_line_of_a_flaw(rule: str, tmp_path: Path) -> None:
     program, line = FLAWED[rule]
 
-    found = {finding.rule: finding for finding in _recorded(program, tmp_path).advice()}
+    for _ in range(4):  # a busy machine may take the processor away during most of a recording
+        found = {finding.rule: finding for finding in _recorded(program, tmp_path).advice()}
+        if rule in found:
+            break
 
     assert rule in found
     assert found[rule].where == (f"recorded.py:{line}" if line else "")
