@@ -130,8 +130,8 @@ def test_a_system_clock_that_is_set_during_a_recording_leaves_order_and_duration
         assert all(0.5 * inside < duration < 1.5 * around for duration, (inside, around) in bounds), seen
     if hook == "dispatch":
         assert seen["steps"] == list(range(6))
-        assert len(seen["warnings"]) == 1
-        assert "CPU memory may be attributed to a neighbouring op" in seen["warnings"][0]
+        (warned,) = (one for one in seen["warnings"] if "clock was set" in one)
+        assert "CPU memory may be attributed to a neighbouring op" in warned
     elif jump == "+1h":
         assert any("clock was set by +3,600.0 s meanwhile: times were put right" in one for one in seen["warnings"])
 
