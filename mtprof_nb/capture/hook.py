@@ -23,7 +23,7 @@ class Request:
     #: torch's filters: kinds of event to collect of an activity.
     activity_filters: Mapping[str, frozenset[str]] = field(default_factory=dict)
     recorded: Recorded = field(default_factory=Recorded)
-    #: What a hook records instead that records everything at little cost; None for the same.
+    #: Default for hooks that record everything at little cost; None: as for other hooks.
     recorded_if_cheap: Recorded | None = None
     max_events: int = 5_000_000
     clock: Clock = field(default_factory=Clock)

@@ -45,7 +45,7 @@ class RanksRecording(Recording):
         self._engines = engines
         self._options = {"name": "ranks", **options}
         super().__init__(empty_trace(label=self._options["name"]))
-        #: What the function returned on each engine, by the engine's id; without engines on which it failed.
+        #: Results of the function by the engine's id; without engines on which it failed.
         self.values: dict[int, Any] = {}
         self._failures: dict[int, str] = {}
 

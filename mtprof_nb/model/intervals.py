@@ -32,7 +32,7 @@ def number_until(moments: Int64, times: Int64) -> Int64:
     """How many of the sorted `moments` are not later than each of `times`."""
     if 2 * len(moments) > len(times) or np.any(times[1:] < times[:-1]):
         return np.searchsorted(moments, times, side="right")
-    # It is faster to look for the few among the many, if these are sorted too.
+    # Looking for the few among the many is faster, if the few are sorted too.
     first = np.searchsorted(times, moments, side="left")
     return np.cumsum(np.bincount(first, minlength=len(times) + 1)[:-1])
 

@@ -32,7 +32,7 @@ class StepRow:
     #: Time in no op.
     outside_ns: int
     ops: int
-    #: What took longer than usual, in words; "" for a step that is not slow.
+    #: Names of what took longer than usual; "" for a step that is not slow.
     differs: str
 
 

@@ -109,7 +109,7 @@ def test_two_timelines_zoom_together_and_show_other_steps(page: Page) -> None:
 
     page.drag(stages.nth(0), 0.3, 0.6)
     expect(body.locator(".mtprof-count")).not_to_have_text("1.00 ms of both")
-    # What is in the first fifth of the lower step is not in view any more.
+    # Blocks in the first fifth of the lower step are not in view any more.
     drawn.wait_for(stages.nth(1), "shapes.every(({ label }) => label !== 'aten::mm')")
     body.get_by_label("Step", exact=True).select_option(label="step 4")
     expect(body.locator(".mtprof-count")).to_have_text("1.00 ms of both")

@@ -4,9 +4,9 @@ import gzip
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
+from memory_traces import ALL, NOON, memory_trace, taken
 from traces import event, make_trace
 
 from mtprof_nb.analysis.devices.recorded_devices import Device
@@ -14,28 +14,10 @@ from mtprof_nb.analysis.memory.memory_categories import Category
 from mtprof_nb.export import memory_timeline
 from mtprof_nb.model.trace import Recorded, Trace
 
-ALL = Recorded(record_shapes=True, profile_memory=True, with_stack=True)
-NOON = 1_794_790_055_432_501_123
-
-
-def _taken(microsecond: int, nbytes: int, address: int, event: int = -1, **facts: Any) -> dict[str, Any]:
-    return {"time_ns": NOON + microsecond * 1000, "nbytes": nbytes, "address": address, "event": event, **facts}
-
 
 @pytest.fixture
 def trace() -> Trace:
-    """300 bytes were held before; an op takes a temporary and an activation, and 100 of the old bytes go."""
-    rows = [
-        event("aten::mm", NOON, NOON + 10_000),
-        event("MmBackward0", NOON + 50_000, NOON + 60_000, phase="backward", forward=0),
-    ]
-    allocations = [
-        _taken(1, 8, 16, 0, total=308),
-        _taken(2, 64, 32, 0, total=372),
-        _taken(3, -8, 16, 0, total=364),
-        _taken(3, -100, 48, 0, total=264),
-    ]
-    return make_trace(rows, allocations, recorded=ALL, label="<b>mine</b>")
+    return memory_trace()
 
 
 def _sizes(**held: int) -> list[int]:
@@ -83,8 +65,8 @@ def test_the_sizes_add_up_to_the_allocators_own_count(trace: Trace) -> None:
 
 
 def test_a_peak_shorter_than_a_microsecond_is_told() -> None:
-    rows = [{**_taken(1, nbytes, address), "time_ns": NOON + ns} for nbytes, address, ns in ((64, 8, 0), (8, 16, 900))]
-    rows += [_taken(2, 32, 24), _taken(2, -64, 8), _taken(2, -8, 16), _taken(3, -32, 24)]
+    rows = [{**taken(1, nbytes, address), "time_ns": NOON + ns} for nbytes, address, ns in ((64, 8, 0), (8, 16, 900))]
+    rows += [taken(2, 32, 24), taken(2, -64, 8), taken(2, -8, 16), taken(3, -32, 24)]
     timeline = memory_timeline.memory_timeline(make_trace([event("a", NOON, NOON + 1)], rows), Device("CPU", 0))
     moments, held = timeline.sizes()
 
@@ -93,9 +75,9 @@ def test_a_peak_shorter_than_a_microsecond_is_told() -> None:
 
 
 def test_what_a_window_leaves_is_gone_when_the_next_begins() -> None:
-    first = [_taken(1, 64, 8, 0, total=64), _taken(2, 8, 16, 0, total=72), _taken(3, -8, 16, 0, total=64)]
-    second = [_taken(51, 16, 8, total=16), _taken(52, 4, 0, total=20)]
-    third = [_taken(91, 2, 8, total=2)]
+    first = [taken(1, 64, 8, 0, total=64), taken(2, 8, 16, 0, total=72), taken(3, -8, 16, 0, total=64)]
+    second = [taken(51, 16, 8, total=16), taken(52, 4, 0, total=20)]
+    third = [taken(91, 2, 8, total=2)]
     rows = [
         event("aten::mm", NOON, NOON + 10_000),
         event("MmBackward0", NOON + 60_000, NOON + 61_000, phase="backward", forward=0),
@@ -139,10 +121,10 @@ def test_the_device_is_the_one_named_and_by_default_the_first_that_is_not_the_cp
 ) -> None:
     rows = [event("a", 0, 10), event("b", 20, 30, device="CUDA")]
     allocations = [
-        _taken(1, 10, 8, total=10),
-        _taken(2, 512, 8, device="CUDA", total=512),
-        _taken(3, 1024, 8, device="CUDA", device_index=1, total=1024),
-        _taken(4, -1024, 8, device="CUDA", device_index=1, total=0),
+        taken(1, 10, 8, total=10),
+        taken(2, 512, 8, device="CUDA", total=512),
+        taken(3, 1024, 8, device="CUDA", device_index=1, total=1024),
+        taken(4, -1024, 8, device="CUDA", device_index=1, total=0),
     ]
     trace = make_trace(rows, allocations, recorded=ALL)
     timeline = memory_timeline.write(trace, tmp_path / "memory.json", wanted)
@@ -151,7 +133,7 @@ def test_the_device_is_the_one_named_and_by_default_the_first_that_is_not_the_cp
 
 
 def test_torchs_name_of_a_private_device_is_ours(tmp_path: Path) -> None:
-    trace = make_trace([event("a", 0, 10, device="NPU")], [_taken(1, 10, 8, device="NPU")], recorded=ALL)
+    trace = make_trace([event("a", 0, 10, device="NPU")], [taken(1, 10, 8, device="NPU")], recorded=ALL)
     for name in ("npu", "npu:0", "privateuseone:0", "privateuse1"):
         assert str(memory_timeline.write(trace, tmp_path / "memory.json", name).device) == "npu:0"
 

@@ -1,37 +1,19 @@
 """The page of a memory timeline: bytes by purpose over time, in a page that fetches nothing."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
+from memory_traces import ALL, memory_trace, taken
 from page_elements import Elements
 from traces import event, make_trace
 
-from mtprof_nb.model.trace import Recorded, Trace
+from mtprof_nb.model.trace import Trace
 from mtprof_nb.results.loaded_recording import Recording
-
-ALL = Recorded(record_shapes=True, profile_memory=True, with_stack=True)
-NOON = 1_794_790_055_432_501_123
-
-
-def _taken(microsecond: int, nbytes: int, address: int, event: int = -1, **facts: Any) -> dict[str, Any]:
-    return {"time_ns": NOON + microsecond * 1000, "nbytes": nbytes, "address": address, "event": event, **facts}
 
 
 @pytest.fixture
 def trace() -> Trace:
-    """300 bytes were held before; an op takes a temporary and an activation, and 100 of the old bytes go."""
-    rows = [
-        event("aten::mm", NOON, NOON + 10_000),
-        event("MmBackward0", NOON + 50_000, NOON + 60_000, phase="backward", forward=0),
-    ]
-    allocations = [
-        _taken(1, 8, 16, 0, total=308),
-        _taken(2, 64, 32, 0, total=372),
-        _taken(3, -8, 16, 0, total=364),
-        _taken(3, -100, 48, 0, total=264),
-    ]
-    return make_trace(rows, allocations, recorded=ALL, label="<b>mine</b>")
+    return memory_trace()
 
 
 def _page(trace: Trace, folder: Path) -> Elements:
@@ -72,7 +54,7 @@ def test_without_scripts_the_page_has_the_bytes_at_the_peak(trace: Trace, tmp_pa
 
 def test_the_page_takes_any_text_as_a_label(tmp_path: Path) -> None:
     label = "</script><script>alert(1)</script>\ud800\x00" + "x" * 1_000_000
-    trace = make_trace([event(label, 0, 1)], [_taken(1, 8, 8, 0)], recorded=ALL, label=label)
+    trace = make_trace([event(label, 0, 1)], [taken(1, 8, 8, 0)], recorded=ALL, label=label)
     _page(trace, tmp_path)
     text = (tmp_path / "memory.html").read_text("utf-8")
 

@@ -20,7 +20,7 @@ from mtprof_nb.model.trace import SourceLine, Trace
 _LEAST_SHARE = 0.05
 #: The others wait for it at least so many times as long as for any other rank.
 _LEAST_LEAD = 2.0
-#: It comes last at least so many times as often as if chance decided; among few ranks, in half of the calls.
+#: A straggler comes last at least so many times as often as if chance decided; among few ranks, in half of the calls.
 _LEAST_OFTEN = 2.0
 #: A line is named if it explains this share of the waiting, and takes so many times as long as elsewhere.
 _LEAST_EXPLAINED = 0.2

@@ -1,4 +1,4 @@
-// What a recording has cost so far, by op and by stack, read while it goes on.
+// Costs of a recording so far, by op and by stack, read while it goes on.
 #pragma once
 
 #include <algorithm>

@@ -118,7 +118,7 @@ class DifferencesView {
   }
 }
 
-/** What changed for certain, as a list. @param {DifferencesFirst} first */
+/** A list of the changes that are certain. @param {DifferencesFirst} first */
 function changeList({ changes, more_changes, labels }) {
   const head = h(
     "tr",

@@ -111,7 +111,7 @@ class PurposesView {
       plane.write(nbytes(count), plane.left - 8, this.#y(plane, count), plane.theme.quiet, "right");
   }
 
-  /** What was held at a moment. @param {Plane} plane @param {number} x @param {number} y @returns {Shape | null} */
+  /** Names the bytes held at a moment. @param {Plane} plane @param {number} x @param {number} y @returns {Shape | null} */
   #held(plane, x, y) {
     const { time_ns, purposes } = this.#first;
     const at = lastBefore(time_ns, plane.ns(x));

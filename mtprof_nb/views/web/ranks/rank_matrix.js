@@ -64,6 +64,7 @@ export class RankMatrix {
 
   destroy() {
     this.#surface.destroy();
+    this.#tooltip.element.remove();
   }
 
   /** The step that stands out most, in words. */

@@ -51,7 +51,7 @@ export interface PurposesFirst {
   /** From the bottom to the top. */
   purposes: Purpose[];
   peak: number;
-  /** What was left out. */
+  /** Says how many moments were left out. */
   note: string;
 }
 

@@ -163,7 +163,7 @@ export interface OperatorsTable {
   rows: OperatorRows;
   found: number;
   total: number;
-  /** What shares are shares of, by the column whose shares they are. */
+  /** The whole of each column that has shares. */
   wholes: Record<string, number>;
 }
 

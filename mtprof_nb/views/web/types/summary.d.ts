@@ -8,7 +8,7 @@ export interface SummaryFirst {
   functions: DearFunction[];
   waits: { title: string; ns: number; share: string }[];
   findings: ShownFinding[];
-  /** What is said where there is no finding. */
+  /** Shown where there is no finding. */
   nothing: string;
 }
 
