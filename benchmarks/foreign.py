@@ -21,6 +21,8 @@ from benchmarks.sampling import Rounds, Sample, Scale, in_turns, wall_clock
 
 #: Recordings of `FOLDER` that HolisticTraceAnalysis can read, the larger ones.
 NAMES = ("a100_before", "v100_after", "rtx2080ti_resnet", "a100_ddp_rank0", "h100_timesformer")
+#: The one that is also loaded in a new process, with the imports.
+_FIRST_LOADED = "h100_timesformer"
 FOLDER = Path(os.environ.get("MTPROF_TRACES") or child.ROOT.parent / "shared" / "traces")
 _OURS, _PARSE, _WHOLE = "mtprof_nb", "HTA parse_trace_file", "HTA TraceAnalysis"
 _MILLION = 1_000_000
@@ -35,6 +37,7 @@ def figures(group: str, scale: Scale) -> list[Figure]:
         for name in NAMES if scale.seconds else ():
             path = FOLDER / f"{name}.json.gz"
             found += _beside(group, name, path, scale, (_OURS, _PARSE, _WHOLE)) if path.is_file() else []
+            found += [_first(group, name, path, scale)] if path.is_file() and name == _FIRST_LOADED else []
     with tempfile.TemporaryDirectory() as folder:
         return found + _made_up(group, Path(folder, "made_up.json.gz"), scale)
 
@@ -49,6 +52,12 @@ def _beside(group: str, name: str, path: Path, scale: Scale, ways: tuple[str, ..
         peaks = partial(rounds.figure, group, f"{title}peak memory", _OURS, _PARSE, "peak", bound=at_most(0.25))
         found.append(peaks(behind=behind))
     return found
+
+
+def _first(group: str, name: str, path: Path, scale: Scale) -> Figure:
+    ways = {way: partial(_in_process, way, path, "measure_first") for way in (_OURS, _PARSE)}
+    title = f"{name}: import and first load in a new process"
+    return in_turns(ways, scale, scale.share(0.02)).figure(group, title, _OURS, _PARSE, "s", is_speedup=True)
 
 
 def _made_up(group: str, path: Path, scale: Scale) -> list[Figure]:
@@ -69,9 +78,17 @@ def _seconds(group: str, title: str, rounds: Rounds, events: int) -> Figure:
     return Figure(group, title, "", spread, len(rounds), unit="s", bound=bound, behind=behind)
 
 
-def _in_process(way: str, path: Path) -> Sample:
-    found: Sample = child.call("benchmarks.foreign:measure", way, str(path))
+def _in_process(way: str, path: Path, function: str = "measure") -> Sample:
+    found: Sample = child.call(f"benchmarks.foreign:{function}", way, str(path))
     return found
+
+
+def measure_first(way: str, path: str) -> Sample:
+    """Seconds of the first load in this process, with all imports that it needs."""
+    logging.disable(logging.CRITICAL)
+    began = wall_clock()
+    _WAYS[way]()(path)
+    return {"s": wall_clock() - began}
 
 
 def measure(way: str, path: str) -> Sample:

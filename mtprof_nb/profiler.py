@@ -249,6 +249,7 @@ class profile(TraceMetadata, Results):
     def start_trace(self) -> None:
         """Record in the prepared window; `AssertionError` before `prepare_trace`."""
         session = self._prepared_session("starting")
+        self._note_threads()
         self._observe("start")
         try:
             session.start()
@@ -327,7 +328,9 @@ class profile(TraceMetadata, Results):
             )
 
     def _keep_window(self, session: Session) -> None:
-        trace = finish(*session.stop(), label=self.name, metadata=self._metadata, annotate=self.annotate)
+        stopped = session.stop()
+        self._add_metadata_of_end()
+        trace = finish(*stopped, label=self.name, metadata=self._metadata, annotate=self.annotate)
         if self.acc_events and self._trace is not None:
             trace = merge([self._trace, trace])
         self._trace = trace

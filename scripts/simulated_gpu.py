@@ -68,7 +68,7 @@ class SimulatedGpu:
         number = self._op
         with self._span("user_annotation", name, **{"External id": number}):
             yield
-        inside = [one for one in self.events[first:] if one["cat"] in ("kernel", "gpu_memcpy", "gpu_memset")]
+        inside = [one for one in self.events[first:] if one["cat"] in ("kernel", "gpu_memcpy")]
         for stream in sorted({one["tid"] for one in inside}):
             mine = [one for one in inside if one["tid"] == stream]
             start, end = mine[0]["ts"], max(one["ts"] + one["dur"] for one in mine)
@@ -120,12 +120,6 @@ class SimulatedGpu:
             end = self._queue("gpu_memcpy", name, 1.2 + nbytes / speed, COMPUTE, correlation, facts)
             if waits:
                 self.now = max(self.now, end + 3)
-
-    def memset(self, nbytes: int) -> None:
-        """Fill memory with a value."""
-        with self._call("cudaMemsetAsync", _LAUNCH_US) as correlation:
-            pass
-        self._queue("gpu_memset", "Memset (Device)", 1.5, COMPUTE, correlation, {"bytes": nbytes})
 
     def synchronize(self, stream: int = COMPUTE) -> None:
         """Let the host wait for a stream."""

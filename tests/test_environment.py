@@ -14,7 +14,7 @@ SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = SETTINGS["project"]
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
 #: Packages that conda-forge has under another name than PyPI.
-PYPI_NAME = {"pytorch-cpu": "torch", "playwright-python": "playwright"}
+PYPI_NAME = {"pytorch-cpu": "torch", "playwright-python": "playwright", "python-isal": "isal"}
 #: What a conda environment holds of itself.
 CONDA_ALONE = {"pip"}
 

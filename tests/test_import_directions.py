@@ -17,9 +17,9 @@ OF_CAPTURE = {
     f"capture.{name}"
     for name in ("activities", "clock", "distributed", "hook", "interrupts", "registry", "torch_scope")
 }
-#: The imports of a hook's folder. Every folder of `capture` is a hook's, but for these two.
-HOOKS = {*BASE, "building", *OF_CAPTURE, "capture.shared"}
-NO_HOOKS = {"capture.shared", "capture.marks"}
+#: The imports of a hook's folder. Every folder of `capture` is a hook's, but for these three.
+HOOKS = {*BASE, "building", *OF_CAPTURE, "capture.machine", "capture.shared"}
+NO_HOOKS = {"capture.machine", "capture.shared", "capture.marks"}
 ANALYSIS = {
     "analysis",
     "analysis.causes",
@@ -74,6 +74,7 @@ def _may_import(package: Path) -> dict[str, set[str]]:
         **{module: {*BASE, *OF_CAPTURE} for module in OF_CAPTURE},
         # It names the hooks, and imports one when it is made.
         "capture.registry": {*BASE, "capture.shared", *hooks},
+        "capture.machine": BASE,
         "capture.shared": {*BASE, "building", *OF_CAPTURE},
         **dict.fromkeys(hooks, HOOKS),
         # It follows threads that Kineto does not.

@@ -127,7 +127,7 @@ def test_an_unknown_sort_key_lists_the_known_ones(trace: Trace) -> None:
 
 
 def test_where_no_lines_were_recorded_the_note_says_how_to_get_them(trace: Trace) -> None:
-    note = "no lines were recorded: profile with_stack=True, or in a notebook with %%mtprofile"
+    note = "no lines were recorded: use profile(with_stack=True), or %%mtprofile in a notebook"
 
     assert Lines(make_trace([event("mm", 0, 5)])).note == note
     assert repr(Lines(make_trace([event("mm", 0, 5)]))).endswith(f"Note: {note}\n")

@@ -5,9 +5,12 @@ One exception follows torch: with stacks, `key_averages()` and `events()` omit P
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Any
 
 import pytest
+from recording import EVERY_FLAG, NATIVE
 from traces import event, make_trace
 
 import mtprof_nb as mtp
@@ -18,6 +21,7 @@ from mtprof_nb.model.trace import OP, Trace
 from mtprof_nb.results.averages import key_averages
 from mtprof_nb.results.events import Events
 from mtprof_nb.results.line_table import Lines
+from mtprof_nb.results.recording_results import Results
 from mtprof_nb.views.strip import strip_of
 
 CELL = "<ipython-input-1-0>"
@@ -137,6 +141,47 @@ def test_a_recording_has_one_count_of_ops_and_one_time_in_ops(flags: dict[str, b
     assert counted_ops(trace).sum() < (trace.kind == OP).sum()
     assert set(counts(trace).values()) == {int(counted_ops(trace).sum())}
     assert list(times(trace).values()) == pytest.approx([in_ops_ns(trace) / 1e3] * 5)
+
+
+def _rows(recording: Results) -> dict[str, Any]:
+    """Lines, averages and steps of a recording, and its key figures, without those of samples, which Chrome lacks."""
+    of = recording.summary()
+    figures = ("wall_ns", "in_ops_ns", "phases_ns", "ops", "steps", "threads", "peak_bytes")
+    columns = ("forward_ns", "backward_ns", "optimizer_ns", "other_ns", "count", "memory_bytes", "allocated_bytes")
+    sums = ("count", "self_cpu_time_total", "cpu_time_total", "self_cpu_memory_usage", "flops")
+    return {
+        "figures": [getattr(of, name) for name in figures],
+        "lines": {
+            (row.file, row.line): [getattr(row, name) for name in columns] for row in recording.lines() if row.count
+        },
+        # Times in whole nanoseconds, which microseconds are not.
+        "averages": {row.key: [round(getattr(row, name) * 1e3) for name in sums] for row in recording.key_averages()},
+        "steps": list(recording.steps()),
+    }
+
+
+@pytest.mark.parametrize("hook", [NATIVE])
+def test_threads_steps_and_copies_of_a_recording_tell_the_same_numbers(hook: str, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    with ThreadPoolExecutor(2) as pool, mtp.profile(hook=hook, **EVERY_FLAG) as prof:
+        others = [pool.submit(lambda: [torch.ones(9).exp() for _ in range(100)]) for _ in range(4)]
+        _train(torch, prof)
+        wait(others)
+    trace, of = prof.trace, prof.summary()
+    prof.save(tmp_path / "run.mtp")
+    prof.export_chrome_trace(tmp_path / "run.json")
+
+    assert set(counts(trace).values()) == {of.ops} == {sum(row.ops for row in prof.steps())}
+    assert list(times(trace).values()) == pytest.approx([of.in_ops_ns / 1e3] * 5)
+    phases = ("forward_ns", "backward_ns", "optimizer_ns", "other_ns")
+    assert sum(getattr(row, phase) for row in prof.steps() for phase in phases) == of.in_ops_ns
+    assert sum(row.ops_ns for row in prof.functions()) == of.in_ops_ns
+    assert sum(row.memory_bytes or 0 for row in prof.lines()) == sum(
+        event.self_cpu_memory_usage for event in prof.events() if event.kind == "op"
+    )
+    assert sum(event.get("flops", 0) for event in prof.events()) == sum(row.flops for row in prof.key_averages())
+    for copy in ("run.mtp", "run.json"):
+        assert _rows(mtp.load(tmp_path / copy)) == _rows(prof)
 
 
 @pytest.mark.parametrize("with_stack", [False, True])

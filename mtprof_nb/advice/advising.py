@@ -17,7 +17,8 @@ from mtprof_nb.model.trace import Trace
 RULE_MODULES = (
     *("double_precision", "to_and_fro", "waiting_for_input", "gradients_for_nothing", "one_by_one"),
     *("loop_over_elements", "growing_cat", "python_bound", "dear_backward", "pointwise_chains", "needless_contiguous"),
-    *("kept_tensors", "activations_at_peak", "slow_first_step"),
+    *("kept_tensors", "activations_at_peak", "slow_first_step", "garbage_collections"),
+    *("too_few_threads", "too_many_threads"),
     *("devices.device_idle", "devices.waits_for_values", "devices.pageable_copies", "devices.made_on_host"),
     *("devices.device_allocations", "devices.layout_kernels", "devices.full_precision"),
     *("devices.exposed_communication", "slowest_rank"),
@@ -48,9 +49,11 @@ def advise(trace: Trace) -> tuple[Finding, ...]:
 
 def _placed(trace: Trace, name: str, finding: Finding) -> Finding:
     whole = recorded_ns(trace) if finding.at_most_ns else peak_bytes(trace)
-    part = finding.at_most_ns or finding.at_most_bytes
+    # Sums over threads, and over the host and its devices, can be longer than the recording.
+    at_most_ns = min(finding.at_most_ns, recorded_ns(trace))
+    part = at_most_ns or finding.at_most_bytes
     where = f"{file_label(trace, finding.line.file)}:{finding.line.line}" if finding.line else ""
-    return replace(finding, rule=name, where=where, share=part / whole if whole else 0.0)
+    return replace(finding, rule=name, where=where, at_most_ns=at_most_ns, share=part / whole if whole else 0.0)
 
 
 def _is_worth_a_word(finding: Finding) -> bool:

@@ -33,7 +33,7 @@ class CheckedFix:
 
     def __str__(self) -> str:
         gone = {True: "not found any more", False: "still found", None: "not known whether still found"}[self.is_gone]
-        parts = [f"{self.finding.title}: {gone}", f"the program is {self.verdict}"]
+        parts = [f"{self.finding.title}: {gone}", f"time: {self.verdict}"]
         if self.before_bytes is not None and self.after_bytes is not None:
             parts.append(f"peak of memory {units.nbytes(self.before_bytes)} -> {units.nbytes(self.after_bytes)}")
         return "; ".join(parts)

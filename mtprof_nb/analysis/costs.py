@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from mtprof_nb.analysis.memory.missing_memory import lacks_memory
 from mtprof_nb.analysis.nesting import Nesting, nest, nesting
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.bookkeeping import is_bookkeeping
+from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.trace import DEVICE_SCOPE, OP, PYTHON, RUNTIME, STEP_PREFIX, Allocations, Bool, Int32, Int64, Trace
 
 
@@ -122,19 +124,39 @@ def in_ops_ns(trace: Trace) -> int:
 
 
 def loose_allocations(trace: Trace) -> Int64:
-    """Positions of the allocations outside all counted events of the host."""
+    """Positions of the allocations that no counted event has: outside the ops of their thread, and all scopes."""
     records = trace.allocations
     if records is None:
         return np.empty(0, np.int64)
-    counted, end_ns = ~is_bookkeeping(trace) & ~trace.on_device, trace.end_ns
     loose = np.ones(len(records), np.bool_)
-    for events, rows in zip(trace.by_process(trace.track), trace.by_process(records.track), strict=True):
-        if (chosen := counted[events]).any():
+    for events, rows in _seen_by(trace, records):
+        events = events[~is_bookkeeping(trace)[events] & ~trace.on_device[events]]
+        if len(events):
             times = records.time_ns[rows]
-            reached = np.maximum.accumulate(end_ns[events][chosen])
-            last = np.searchsorted(trace.start_ns[events][chosen], times, side="right") - 1
-            loose[rows] = (last < 0) | (reached[np.maximum(last, 0)] < times)
+            reached = np.maximum.accumulate(trace.end_ns[events])
+            last = np.searchsorted(trace.start_ns[events], times, side="right") - 1
+            loose[rows] &= (last < 0) | (reached[np.maximum(last, 0)] < times)
     return np.flatnonzero(loose)
+
+
+def _seen_by(trace: Trace, records: Allocations) -> Iterator[tuple[Int64, Int64]]:
+    """Events, and the records that happen to them: to ops those of their own thread, to others those of the process.
+
+    Ops of several threads run at once, and each allocates for itself.
+    """
+    everything, all_records = np.arange(len(trace)), np.arange(len(records))
+    for events, rows in zip(trace.by_process(trace.track), trace.by_process(records.track), strict=True):
+        threads = {int(records.track[one[0]]): one for one in _by_track(records.track, all_records[rows])}
+        is_apart = (trace.kind[events] == OP) & (len(threads) > 1)
+        yield everything[events][~is_apart], all_records[rows]
+        for ops in _by_track(trace.track, everything[events][is_apart]):
+            own = threads.get(int(trace.track[ops[0]]))
+            if own is not None:
+                yield ops, own
+
+
+def _by_track(track: Int32, rows: Int64) -> list[Int64]:
+    return [rows[run] for run in runs_of_equal(track[rows])]
 
 
 def _keepers(trace: Trace, nested: Nesting) -> Int32:
@@ -226,13 +248,13 @@ def _with_gaps_filled(change: Int64, known: Bool, nested: Nesting) -> Int64:
 
 
 def _allocated_during(trace: Trace, records: Allocations, chosen: Bool) -> Int64:
-    """Bytes of the chosen records from each host event's first moment to its last, of any thread of its process."""
-    found, end_ns = np.zeros(len(trace), np.int64), trace.end_ns
-    for events, rows in zip(trace.by_process(trace.track), trace.by_process(records.track), strict=True):
-        times = records.time_ns[rows][chosen[rows]]
-        if len(times):
-            running = np.concatenate(([0], np.cumsum(records.nbytes[rows][chosen[rows]])))
-            first = np.searchsorted(times, trace.start_ns[events], side="left")
-            last = np.searchsorted(times, end_ns[events], side="right")
+    """Bytes of the chosen records from each host event's first moment to its last."""
+    found = np.zeros(len(trace), np.int64)
+    for events, every in _seen_by(trace, records):
+        rows = every[chosen[every]]
+        if len(rows):
+            running = np.concatenate(([0], np.cumsum(records.nbytes[rows])))
+            first = np.searchsorted(records.time_ns[rows], trace.start_ns[events], side="left")
+            last = np.searchsorted(records.time_ns[rows], trace.end_ns[events], side="right")
             found[events] = np.where(trace.on_device[events], 0, running[last] - running[first])
     return found

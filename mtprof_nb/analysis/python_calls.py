@@ -9,7 +9,7 @@ import numpy as np
 
 from mtprof_nb.analysis.nesting import nest
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.model.trace import PYTHON, Bool, Int32, Trace
+from mtprof_nb.model.trace import PYTHON, Int32, Trace
 
 _CALL_OF_MODULE = re.compile(r"nn\.Module: .+_(\d+)")
 
@@ -28,11 +28,8 @@ class PythonNumbers:
 
 @once_a_trace
 def python_numbers(trace: Trace) -> PythonNumbers:
-    return numbers_among(trace, trace.kind == PYTHON)
-
-
-def numbers_among(trace: Trace, calls: Bool) -> PythonNumbers:
-    """The numbers of the events in the mask `calls`, as if only these had been recorded."""
+    """The numbers of all Python calls."""
+    calls = trace.kind == PYTHON
     own = np.where(calls, np.cumsum(calls), -1).astype(np.int32)
     parent = nest(trace, calls).parent
     matches = map(_CALL_OF_MODULE.fullmatch, trace.names)

@@ -42,7 +42,7 @@ def stack_totals(trace: Trace, metric: str = METRICS[0]) -> tuple[StackTree, Int
     if metric == PYTHON_METRIC:
         return _with_python(trace)
     if trace.stacks is None or trace.stack is None:
-        msg = "no stacks were recorded: profile with with_stack=True"
+        msg = "no stacks were recorded: use profile(with_stack=True)"
         raise ValueError(msg)
     self_ns = _self_ns(trace, _DEVICE_OF_METRIC[metric])
     rows = np.flatnonzero((trace.stack >= 0) & (self_ns != 0))
@@ -52,7 +52,7 @@ def stack_totals(trace: Trace, metric: str = METRICS[0]) -> tuple[StackTree, Int
 def _with_python(trace: Trace) -> tuple[StackTree, Int64]:
     time = stack_time(trace)
     if time is None or trace.stacks is None:
-        msg = "Python's time was not recorded: profile with with_python=True"
+        msg = "Python's time was not recorded: use profile(with_python=True)"
         raise ValueError(msg)
     known = time.stack >= 0
     spent_ns = (time.ops_ns + time.python_ns + time.waiting_ns)[known]

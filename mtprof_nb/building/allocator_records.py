@@ -64,10 +64,11 @@ def _starts_of_outermost_ops(trace: Trace, records: Allocations, rows: Int64) ->
 
 
 def _running_totals(records: Allocations) -> Int64:
-    """The sum of each device's records so far."""
+    """The sum of each device's records so far. A sum below zero shows that memory from before was released."""
     total = np.zeros(len(records), np.int64)
     for here in runs_of_equal(records.device.astype(np.int32) * 256 + records.device_index):
-        total[here] = np.cumsum(records.nbytes[here])
+        held = np.cumsum(records.nbytes[here])
+        total[here] = held - np.minimum(np.minimum.accumulate(held), 0)
     return total
 
 

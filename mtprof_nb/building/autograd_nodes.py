@@ -17,6 +17,8 @@ from mtprof_nb.model.trace import ENGINE_PREFIX, Bool, Int8, Int32, Int64
 _MODULE_PREFIX = "nn.Module: "
 #: The node that `backward` makes above several roots, and the node of a function in C++, which need not be an op.
 _GRAPH_ROOT, _IN_CPP = "torch::autograd::GraphRoot", "torch::autograd::CppNode"
+#: Inside a function of TorchScript, the ops that autograd sees as one.
+_OF_SCRIPT = "<forward op>"
 #: For rows of nodes, the `number` of the thread on which each was made.
 ForwardThreads = Callable[[Int64], Int64]
 
@@ -48,6 +50,7 @@ def link(
     - The forward op of a node is the last-starting op with the node's number that is no node itself.
     - An op that makes several nodes, such as a write into a view, carries the number of the first. No op carries the
       numbers of the others: the forward op of each is the op with the largest number below.
+    - The node of ops that a function of TorchScript runs is made before them: the ops have the number that follows.
     - A node that is older than the recording has a smaller number than all ops of its thread, and no forward op.
     - Ops of a backward pass have numbers only where they make nodes: in a checkpoint, which runs its function again,
       and for gradients of gradients.
@@ -122,17 +125,18 @@ def _is_node_of(columns: HostEvents, kind: str) -> Bool:
 
 def _forward_of_nodes(columns: HostEvents, is_engine: Bool, forward_threads: ForwardThreads) -> Int32:
     forward = np.full(len(columns) + 1, -1, np.int32)
-    nodes = np.flatnonzero(is_engine & (columns.sequence_nr >= 0))
-    makers = np.flatnonzero(~is_engine & (columns.sequence_nr >= 0) & ~columns.is_scope & ~columns.is_python)
+    numbers = _numbers(columns, is_engine)
+    nodes = np.flatnonzero(is_engine & (numbers >= 0))
+    makers = np.flatnonzero(~is_engine & (numbers >= 0) & ~columns.is_scope & ~columns.is_python)
     if not len(nodes) or not len(makers):
         return forward
     kineto_threads = np.array([thread.number for thread in columns.threads])
     forward_thread = forward_threads(nodes)
-    width = int(columns.sequence_nr.max()) + 1
-    maker_key = kineto_threads[columns.thread[makers]] * width + columns.sequence_nr[makers]
+    width = int(numbers.max()) + 1
+    maker_key = kineto_threads[columns.thread[makers]] * width + numbers[makers]
     order = np.lexsort((columns.start_ns[makers], maker_key))
     makers, maker_key = makers[order], maker_key[order]
-    node_key = forward_thread * width + columns.sequence_nr[nodes]
+    node_key = forward_thread * width + numbers[nodes]
     last = np.maximum(np.searchsorted(maker_key, node_key, side="right") - 1, 0)
     found = maker_key[last] == node_key
     below = (maker_key[last] < node_key) & (maker_key[last] // width == forward_thread)
@@ -140,3 +144,16 @@ def _forward_of_nodes(columns: HostEvents, is_engine: Bool, forward_threads: For
     found &= ~_is_node_of(columns, _GRAPH_ROOT)[nodes]
     forward[nodes[found]] = makers[last[found]]
     return forward
+
+
+def _numbers(columns: HostEvents, is_engine: Bool) -> Int64:
+    """The number of each event; of the ops of a script, that of their node, which is made just before the last op."""
+    is_script = columns.where_name(_OF_SCRIPT.__eq__)
+    if not is_script.any():
+        return columns.sequence_nr
+    numbers = columns.sequence_nr.copy()
+    for rows in columns.intervals.by_thread(~is_engine & ((numbers >= 0) | is_script)):
+        before = np.append(-1, numbers[rows[:-1]])
+        scripts = is_script[rows] & (before > 0)
+        numbers[rows[scripts]] = before[scripts] - 1
+    return numbers

@@ -12,6 +12,9 @@ from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.schema import Bool, Int32, Int64
 from mtprof_nb.model.trace import STEP_PREFIX, Track
 
+#: How the names of the scopes of collectives begin.
+_OF_COLLECTIVES = ("nccl:", "gloo:", "hccl:")
+
 
 @dataclass(frozen=True, kw_only=True)
 class HostEvents:
@@ -47,6 +50,12 @@ class HostEvents:
         return accepted[self.name] if len(accepted) else np.zeros(len(self), np.bool_)
 
     def crossing_scopes(self) -> Bool:
-        """Scopes of one thread that cross, such as those of interleaved generators."""
+        """Scopes of one thread that cross, such as those of interleaved generators.
+
+        The scope of a collective ends with it, on a thread that waits for it: what only such a scope crosses is nested.
+        """
         is_step = self.where_name(lambda name: name.startswith(STEP_PREFIX))
-        return self.intervals.crossing(self.is_scope & ~self.is_async & ~is_step)
+        scopes = self.is_scope & ~self.is_async & ~is_step
+        found = self.intervals.crossing(scopes)
+        of_collectives = found & self.where_name(lambda name: name.startswith(_OF_COLLECTIVES))
+        return of_collectives | self.intervals.crossing(scopes & ~of_collectives) if of_collectives.any() else found

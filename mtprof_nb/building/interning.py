@@ -10,6 +10,8 @@ import numpy as np
 from mtprof_nb.model.trace import Bool, Int32, Int64
 
 T = TypeVar("T")
+#: Numbers that have no more gaps than this are looked up in a table of all of them.
+_DENSE = 4
 
 
 def intern(values: Sequence[Any]) -> tuple[Int32, tuple[Any, ...]]:
@@ -56,9 +58,19 @@ def describe(raw: Sequence[Any], read: Callable[[Any], Any]) -> tuple[Int32, tup
 def first_with_number(numbers: Int64, among: Int64, wanted: Int64, has_one: Bool) -> Int32:
     """For each row that has a number it wants, the first of the rows `among` with that number, or -1."""
     found = np.full(len(numbers), -1, np.int32)
-    among = among[np.argsort(numbers[among], kind="stable")]
-    if len(among):
-        slot = np.minimum(np.searchsorted(numbers[among], wanted), len(among) - 1)
-        there = has_one & (numbers[among[slot]] == wanted)
-        found[there] = among[slot[there]]
+    if not len(among):
+        return found
+    own, asking = numbers[among], np.flatnonzero(has_one)
+    first, last = int(own.min()), int(own.max())
+    if last - first < _DENSE * len(numbers):
+        row_of = np.full(last - first + 1, -1, np.int32)
+        # Of several rows with one number, the first is written last.
+        row_of[own[::-1] - first] = among[::-1]
+        asking = asking[(wanted[asking] >= first) & (wanted[asking] <= last)]
+        found[asking] = row_of[wanted[asking] - first]
+        return found
+    among = among[np.argsort(own, kind="stable")]
+    slot = np.minimum(np.searchsorted(numbers[among], wanted[asking]), len(among) - 1)
+    there = numbers[among[slot]] == wanted[asking]
+    found[asking[there]] = among[slot[there]]
     return found

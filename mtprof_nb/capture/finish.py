@@ -10,18 +10,17 @@ import numpy.typing as npt
 
 from mtprof_nb.building.allocator_records import of_recording
 from mtprof_nb.capture.async_scopes import OpenScope, mark_interleaved
+from mtprof_nb.capture.collector_watch import WatchedCollections, with_collections
 from mtprof_nb.capture.hook import EventTimes, Request
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, HookKind, default_hooks
 from mtprof_nb.capture.shared.sampled_stacks import SampledStacks, with_samples
 from mtprof_nb.capture.source_texts import sources
 from mtprof_nb.errors import warn
+from mtprof_nb.model.bookkeeping import PYTHON_CALL_NS
 from mtprof_nb.model.intervals import order_of
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import PYTHON, SCOPE, Columns, Int32, Int64, Trace, taken
 from mtprof_nb.model.tracks import with_metadata
-
-#: An estimate of the time that recording a Python call adds, which only Kineto records, in nanoseconds.
-_PYTHON_CALL_NS = 150
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,7 @@ class StoppedWindow:
     event_times: Callable[[npt.ArrayLike], Int64]
     #: Samples of Python stacks, None where none were asked for.
     samples: SampledStacks | None = None
+    collections: WatchedCollections | None = None
 
 
 def finish(
@@ -86,6 +86,8 @@ def finish(
     event_times: EventTimes = lambda ns: window.event_times(ns + offset_ns)  # noqa: E731
     if window.samples is not None:
         trace = with_samples(trace, window.samples, event_times)
+    if window.collections is not None:
+        trace = with_collections(trace, window.collections, event_times)
     lines = {} if annotate is None else annotate(trace, event_times)
     return replace(trace, **lines | sources(vars(trace) | lines))
 
@@ -129,4 +131,4 @@ def _steps(start_ns: Int64, window: StoppedWindow, steps: Sequence[tuple[int, in
 def _cost_ns(hook: HookKind, trace: Trace) -> int:
     """An estimate of the time that recording `trace` took."""
     calls = int(np.count_nonzero(trace.kind == PYTHON))
-    return (len(trace) - calls) * hook.cost_ns(trace.recorded) + calls * _PYTHON_CALL_NS
+    return (len(trace) - calls) * hook.cost_ns(trace.recorded) + calls * PYTHON_CALL_NS

@@ -25,31 +25,35 @@ def run_all(*steps: Callable[[], Any] | None) -> None:
         raise failure
 
 
+#: Signals whose handlers raise in programs: an interrupt, and the alarms of time limits.
+_RAISING = ("SIGINT", "SIGALRM", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGVTALRM", "SIGPROF")
+_HELD = tuple(getattr(signal, name) for name in _RAISING if hasattr(signal, name))
+
+
 @contextmanager
 def interrupts_held_back() -> Iterator[None]:
-    """Delay SIGINT to the end of the block, where its handler is called as usual.
+    """Delay SIGINT, alarms and the like to the end of the block, where their handlers are called as usual.
 
     Outside the main thread this does nothing, because Python delivers no signals there.
     """
-    handler = signal.getsignal(signal.SIGINT)
     # `current_thread` would add a dummy to the process for good where the thread is not Python's own.
-    if threading.get_ident() != threading.main_thread().ident or not callable(handler):
-        yield
-        return
-    held: list[tuple[int, FrameType | None]] = []
+    is_main = threading.get_ident() == threading.main_thread().ident
+    handlers = {number: handler for number in _HELD if is_main and callable(handler := signal.getsignal(number))}
+    held: dict[int, FrameType | None] = {}
 
     def hold(number: int, frame: FrameType | None) -> None:
-        held.append((number, frame))
+        held.setdefault(number, frame)
 
-    signal.signal(signal.SIGINT, hold)
     try:
+        for number in handlers:
+            signal.signal(number, hold)
         yield
     finally:
-        # A handler that was installed inside the block is the user's.
-        if signal.getsignal(signal.SIGINT) is hold:
-            signal.signal(signal.SIGINT, handler)
-        if held:
-            handler(*held[0])
+        for number, handler in handlers.items():
+            # A handler that was installed inside the block is the user's.
+            if signal.getsignal(number) is hold:
+                signal.signal(number, handler)
+        run_all(*(partial(handlers[number], number, frame) for number, frame in held.items()))
 
 
 class GuardedExit:

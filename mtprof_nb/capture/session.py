@@ -108,8 +108,8 @@ def activate(session: Session) -> None:
     with _lock:
         if _active is not None and _active is not session:
             msg = (
-                f"profiler {_active.options.name!r} is already active: stop it before another one is started, "
-                "with mtprof_nb.active().stop() where no variable of yours has it"
+                f"profiler {_active.options.name!r} is already active: stop it before another one is started; "
+                "mtprof_nb.active().stop() does so"
             )
             raise SessionError(msg)
         if _active is None:

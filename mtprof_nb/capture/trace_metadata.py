@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mtprof_nb.capture.distributed import distributed_info
+from mtprof_nb.capture.machine.thread_counts import counts_text, thread_counts
 from mtprof_nb.errors import check_metadata
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.model.tracks import with_metadata
+from mtprof_nb.model.tracks import THREADS, with_metadata
 
 
 class TraceMetadata:
@@ -20,6 +21,7 @@ class TraceMetadata:
         self.custom_trace_id_callback = custom_trace_id_callback
         self.preset_metadata: dict[str, str] = {}
         self._metadata: dict[str, str] = {}
+        self._threads_at_start: dict[str, float] | None = None
         self._trace_id = ""
         self._trace: Trace | None = None
 
@@ -59,3 +61,12 @@ class TraceMetadata:
         self._metadata |= self.preset_metadata
         if info := distributed_info():
             self._metadata["distributedInfo"] = info
+
+    def _note_threads(self) -> None:
+        self._threads_at_start = thread_counts()
+
+    def _add_metadata_of_end(self) -> None:
+        """Add the numbers of threads and processors, if they were the same throughout."""
+        self._metadata.pop(THREADS, None)
+        if (text := counts_text(self._threads_at_start)) is not None:
+            self._metadata[THREADS] = text

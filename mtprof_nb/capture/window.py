@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.capture.clock import WallClock
+from mtprof_nb.capture.collector_watch import CollectorWatch, WatchedCollections
 from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all
@@ -41,6 +42,8 @@ class Window:
         self._start_ns = 0
         self._sampler: Sampler | None = None
         self._samples: SampledStacks | None = None
+        self._watch = CollectorWatch()
+        self._collections: WatchedCollections | None = None
 
     def _make(self, kind: HookKind) -> Hook:
         recorded = (self.request.recorded_if_cheap if kind.is_cheap else None) or self.request.recorded
@@ -69,6 +72,7 @@ class Window:
             if self.request.recorded.with_python:
                 with interrupts_held_back():
                     self._sampler = started_sampler()
+            self._watch.start()
         except BaseException:
             with suppress(Exception):  # why it could not start is what the user needs to know
                 self._stop_hooks()
@@ -131,10 +135,12 @@ class Window:
             is_partial=self._is_partial,
             event_times=self.event_times,
             samples=self._samples,
+            collections=self._collections,
         )
 
     def abandon(self) -> None:
         """Uninstall the hooks in a forked child; it is not recorded."""
+        self._watch.stop()
         if self._sampler is not None:
             self._sampler.abandon()
         for hook in self.hooks.values():
@@ -151,8 +157,13 @@ class Window:
         beside = [name for name, hook in self.hooks.items() if hook is self._beside]
         order = [*(name for name in reversed(self.hooks) if name not in beside), *beside]
         remove_beside = self._beside.remove if self._beside is not None else None
-        run_all(self._stop_sampler, remove_beside, *(partial(stop, name) for name in order))
+        # The watch comes last, and leaves out what is late: Kineto may record Python code that runs here.
+        hooks = (partial(stop, name) for name in order)
+        run_all(self._stop_sampler, remove_beside, *hooks, self._stop_watch)
         return {name: traces[name] for name in self.hooks}
+
+    def _stop_watch(self) -> None:
+        self._collections = self._watch.stop()
 
     def _stop_sampler(self) -> None:
         sampler = self._sampler

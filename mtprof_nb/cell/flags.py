@@ -164,7 +164,10 @@ class Defaults:
     def read(self, line: str) -> tuple[Flags, str]:
         """The flags of a magic's line, and the statement after them."""
         given, statement = PARSER.read(line)
-        return Flags(**{**self._given, **given}), statement
+        flags = Flags(**{**self._given, **given})
+        if flags.targets is not None and not flags.ranks:
+            PARSER.error("--targets names engines for --ranks: add --ranks, or leave --targets out")
+        return flags, statement
 
     def marks_functions(self, line: str) -> bool:
         """Whether a cell with these flags needs marks inside functions. Flags that are wrong are reported later."""

@@ -26,7 +26,8 @@ def _require(is_valid: bool, problem: str) -> None:
         raise argparse.ArgumentTypeError(problem)
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """A whole number from 1 up."""
     _require(text.isdecimal() and int(text) > 0, f"{text!r} is not a count: give a whole number from 1 up")
     return int(text)
 
@@ -87,7 +88,8 @@ def _page_file(text: str) -> Path:
 
 def trace_file(text: str) -> Path:
     """The path of a file that a recording can be written to, by its suffix."""
-    _require(text.endswith(SUFFIXES), f"{text!r} has no known suffix: end it in {', '.join(SUFFIXES)}")
+    page = "; -H writes a page, and mtprof report that of a recording" if text.endswith((".html", ".htm")) else ""
+    _require(text.endswith(SUFFIXES), f"{text!r} has no known suffix: end it in {', '.join(SUFFIXES)}{page}")
     return _new_file(text)
 
 
@@ -146,13 +148,13 @@ OPTIONS = (
     Option(
         ("--schedule",), "schedule", "steps to record, such as wait=1,warmup=1,active=3,repeat=1", _schedule, "STEPS"
     ),
-    Option(("--max-events",), "max_events", "stop recording after N events", _positive, "N"),
+    Option(("--max-events",), "max_events", "stop recording after N events", positive, "N"),
     Option(("--name",), "name", "title of the profile; default: Cell [n]", str, "LABEL", can_default=False),
     Option(("-o", "--out"), "out", "store the profile in this variable", _variable, "NAME", can_default=False),
     Option(("-r", "--return"), "returns", "make the profile the value of the cell", can_default=False),
     Option(("-q", "--quiet"), "quiet", "show nothing", negatable=True),
     Option(("-s", "--sort"), "sort", "sort the table by this column", _sort_key, "KEY", values=SORT_KEYS),
-    Option(("-l", "--limit"), "limit", "show at most N rows", _positive, "N"),
+    Option(("-l", "--limit"), "limit", "show at most N rows", positive, "N"),
     Option(
         ("-D", "--dump"),
         "dump",

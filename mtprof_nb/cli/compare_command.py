@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from mtprof_nb.cell.options import positive
+from mtprof_nb.errors import MtprofError
 
 if TYPE_CHECKING:
     from mtprof_nb.comparison.comparison_result import Comparison
@@ -23,7 +27,7 @@ _HELP = (
 def add(subparsers: Any) -> None:
     """Add the subcommand to the parser."""
     text = "tell what changed between two recordings, as tables in Markdown"
-    after = f"Exit status: 0, or {OVER_LIMIT} if a limit of --fail-over is exceeded."
+    after = f"Exit status: 0, or {OVER_LIMIT} if a limit of --fail-over is exceeded, or 1 if one cannot be checked."
     parser = subparsers.add_parser("compare", help=text, description=text, epilog=after)
     parser.add_argument("before", metavar="BEFORE", help="a file, a folder or a pattern")
     parser.add_argument("after", metavar="AFTER", help="the same for the recording that is compared with it")
@@ -34,7 +38,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--matters", type=_share, default=0.05, metavar="5%", help="the least change of time that matters"
     )
-    parser.add_argument("-l", "--limit", type=int, metavar="N", help="show at most N rows of each kind")
+    parser.add_argument("-l", "--limit", type=positive, metavar="N", help="show at most N rows of each kind")
     parser.add_argument("-H", "--html", metavar="PAGE", type=Path, help="also write the comparison as one HTML file")
     parser.set_defaults(command=_compare, parser=parser)
 
@@ -56,17 +60,37 @@ def _compare(given: argparse.Namespace) -> int:
 
 
 def over_limits(found: Comparison, limits: dict[str, float]) -> list[str]:
-    """A line for each limit that is exceeded: of the time, if the verdict is "slower", or of a figure."""
+    """A line for each limit that is exceeded: of the time, if the verdict is "slower", or of a figure.
+
+    `MtprofError` if a figure with a limit is not known on both sides.
+    """
+    from mtprof_nb.comparison.exact_changes import known_figures
+
+    known = known_figures(found.findings.sides)
+    if unknown := [name for name in limits if name in _FIGURES and _FIGURES[name] not in known]:
+        msg = (
+            f"the limit of {' and of '.join(unknown)} cannot be checked, because a recording lacks it: "
+            "record both sides with the same hook, and with --profile-memory for bytes"
+        )
+        raise MtprofError(msg)
     changes = {change.name: (change.a, change.b) for change in found.changes if change.kind == "figure"}
     values = {name: changes[title] for name, title in _FIGURES.items() if title in changes}
-    ratios = {name: b / a for name, (a, b) in values.items() if isinstance(a, float) and isinstance(b, float) and a}
+    ratios = {
+        name: b / a if a else math.inf
+        for name, (a, b) in values.items()
+        if isinstance(a, float) and isinstance(b, float)
+    }
     if found.verdict.answer == "slower" and found.verdict.ratio is not None:
         ratios["time"] = found.verdict.ratio
     return [
-        f"{name} grew by {100 * (ratios[name] - 1):.1f} %, which is over the limit of {100 * limit:g} %"
+        f"{name} grew {_growth(ratios[name])}, which is over the limit of {100 * limit:g} %"
         for name, limit in limits.items()
         if name in ratios and ratios[name] > 1 + limit
     ]
+
+
+def _growth(ratio: float) -> str:
+    return "from nothing" if math.isinf(ratio) else f"by {100 * (ratio - 1):.1f} %"
 
 
 def _limit(text: str) -> tuple[str, float]:

@@ -52,14 +52,12 @@ def stop_and_pack() -> bytes:
     return packed()
 
 
-def call(
-    options: Mapping[str, Any], function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]
-) -> Any:
+def call(options: Mapping[str, Any], function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
     """The value of a call, recorded. The recording is left for `packed`, also if the call fails."""
     prof = _profile(options)
     running_shell().user_ns[RECORDING] = prof
     with prof:
-        return function(*arguments, **keywords)
+        return function(*arguments)
 
 
 def packed() -> bytes:

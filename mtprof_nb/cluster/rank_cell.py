@@ -111,15 +111,21 @@ def _parallel_magics(ip: InteractiveShell) -> Any:
 def _targets(px: Any, targets: str | None) -> Iterator[None]:
     """Let `%%px` run on other engines for a while, spelled as its own flag `--targets` is."""
     before = px.view.targets
+    px.view.targets = before if targets is None else _engines_named(px, targets)
     try:
-        if targets is not None:
-            px.view.targets = px._eval_target_str(targets)
         yield
+    finally:
+        px.view.targets = before
+
+
+def _engines_named(px: Any, targets: str) -> Any:
+    """The engines that the flag `--targets` names; `UsageError` if it names none."""
+    try:
+        found = px._eval_target_str(targets)
+        return found if isinstance(found, int | str) else list(found)
     except (NameError, SyntaxError, TypeError) as error:
         msg = f"{targets!r} names no engines ({error}): write --targets 0:2, [0,1] or all"
         raise UsageError(msg) from None
-    finally:
-        px.view.targets = before
 
 
 def _spelled(flags: Flags, label: str) -> str:

@@ -64,7 +64,7 @@ class RanksRecording(Recording):
         self._engines.ask_all(prepare)
         self._offsets = clock_offsets(self._engines)
         try:
-            answers = self._engines.ask(call, self._options, function, args, {})
+            answers = self._engines.ask(call, self._options, function, args)
         except KeyboardInterrupt:
             self._engines.interrupt()
             self._gather(self._engines.ask(packed, patience_s=PATIENCE_S))

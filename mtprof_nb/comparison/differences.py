@@ -14,6 +14,7 @@ from mtprof_nb.analysis.step_times import step_times
 from mtprof_nb.analysis.summary import has_steps, summary
 from mtprof_nb.comparison.joined_rows import Difference, Item, Items, joined, of_runs, verdict_on
 from mtprof_nb.comparison.sides import Side, Sides, has_bytes, has_device_work
+from mtprof_nb.comparison.steady_time import told_by_most_calls
 from mtprof_nb.comparison.verdicts import Parts
 from mtprof_nb.model.trace import DEVICE_WORK, PHASES, Bool, Int64, Trace
 
@@ -21,7 +22,7 @@ from mtprof_nb.model.trace import DEVICE_WORK, PHASES, Bool, Int64, Trace
 def whole_difference(sides: Sides) -> Difference:
     """The wall time, without the profiler's own start and line marks."""
     a, b = (np.array([wall_ns(run) / sides.divisor(run) for run in side.runs]) for side in sides.both)
-    verdict = verdict_on(sides, a, b, *_steps(sides))
+    verdict = told_by_most_calls(sides, verdict_on(sides, a, b, *_steps(sides)), float(a[0]), float(b[0]))
     return Difference("whole", "wall time", a_ns=float(np.median(a)), b_ns=float(np.median(b)), verdict=verdict)
 
 

@@ -69,9 +69,15 @@ _FIGURES = (
 )
 
 
+def known_figures(sides: Sides) -> set[str]:
+    """Names of the figures that can be compared: no run lacks them."""
+    return {figure.name for figure in _FIGURES if sides.is_complete and sides.have(figure.has)}
+
+
 def _figures(sides: Sides) -> Iterator[Change]:
+    known = known_figures(sides)
     for figure in _FIGURES:
-        if not sides.have(figure.has):
+        if figure.name not in known:
             continue
         a, b = (
             np.array([(figure.value(run) or 0) / (sides.divisor(run) if figure.is_sum else 1) for run in side.runs])

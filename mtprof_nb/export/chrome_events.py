@@ -34,12 +34,10 @@ class EventLines:
         self._opening, self._openings = _openings(trace)
         self._tracks = tracks
         # Viewers drop an event that crosses another one on its track. So crossing scopes get tracks of their own, and
-        # Python calls that cross the other scopes are left out.
-        self._own_track = trace.is_async | crossing_scopes(trace)
-        self._on_track = ~self._own_track & ~crossing_calls(trace, (trace.kind == SCOPE) & ~self._own_track)
-        self._facts = Facts(trace, self._own_track | self._on_track)
-        #: The number of events that are written.
-        self.count = int((self._own_track | self._on_track).sum())
+        # so do Python calls that cross the other scopes.
+        own_track = trace.is_async | crossing_scopes(trace)
+        self._own_track = own_track | crossing_calls(trace, (trace.kind == SCOPE) & ~own_track)
+        self._facts = Facts(trace)
         # Names and stacks may be of any length.
         longest = max(map(len, self._openings), default=0) + self._facts.longest
         self._chunk_rows = min(_CHUNK_ROWS, max(1, _CHUNK_BYTES // max(1, longest)))
@@ -47,7 +45,7 @@ class EventLines:
     def events(self) -> Iterator[bytes]:
         """An `X` event for each event: first the ops, then all others."""
         is_op = self._trace.kind == OP
-        for rows in (np.flatnonzero(is_op & self._on_track), np.flatnonzero(~is_op & self._on_track)):
+        for rows in (np.flatnonzero(is_op & ~self._own_track), np.flatnonzero(~is_op & ~self._own_track)):
             for first in range(0, len(rows), self._chunk_rows):
                 yield self._events(rows[first : first + self._chunk_rows])
 

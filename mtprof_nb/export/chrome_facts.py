@@ -9,7 +9,7 @@ from mtprof_nb.export.chrome_inputs import extra_text, shape_text, values_text
 from mtprof_nb.export.chrome_joins import Joins, optional
 from mtprof_nb.export.chrome_text import RowTexts, Texts, quoted, table
 from mtprof_nb.export.fixed_width import Words, choice, constant, digits, signed_digits
-from mtprof_nb.model.trace import OP, PHASES, PYTHON, Bool, Int32, Int64, StackTree, Trace
+from mtprof_nb.model.trace import OP, PHASES, PYTHON, Int32, Int64, StackTree, Trace
 
 
 class Facts:
@@ -18,9 +18,9 @@ class Facts:
     Numbers come first, as text of fixed width; texts of any length follow.
     """
 
-    def __init__(self, trace: Trace, written: Bool) -> None:
+    def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._joins = Joins(trace, written)
+        self._joins = Joins(trace)
         self._device_and_phase = table(
             f',"device_type":{quoted(device)},"phase":"{phase}"' for phase in PHASES for device in trace.devices
         )

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.analysis.python_calls import numbers_among
+from mtprof_nb.analysis.python_calls import python_numbers
 from mtprof_nb.export.chrome_text import RowTexts
 from mtprof_nb.export.fixed_width import Words, choice, constant, digits
 from mtprof_nb.model.trace import ENGINE_PREFIX, OP, PYTHON, RUNTIME, SCOPE, Bool, Int64, Trace
 
 
 class Joins:
-    """Columns of such numbers under Kineto's keys; `written` are the events that the file holds."""
+    """Columns of such numbers under Kineto's keys."""
 
-    def __init__(self, trace: Trace, written: Bool) -> None:
+    def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._external = _external_ids(trace)
-        self._launch = _launch_numbers(trace)
+        self._launch = _launch_numbers(trace, int(self._external.max(initial=0)))
         native = [thread.native_id for thread in trace.tracks]
         self._runtimes = [f',"runtime_name":"dispatch_kernel","runtime_tid":{tid}' for tid in native]
         self._native = np.array(native or [0], np.int64)
         self._forward_thread = _forward_threads(trace)
-        calls = written & (trace.kind == PYTHON)
-        self._python = numbers_among(trace, calls) if calls.any() else None
+        self._python = python_numbers(trace) if (trace.kind == PYTHON).any() else None
 
     def columns(self, rows: Int64) -> list[Words]:
         """The numbers of `rows`; blank in rows without one."""
@@ -85,20 +84,23 @@ def optional(key: str, values: Int64, absent: Bool) -> list[Words]:
 
 
 def _external_ids(trace: Trace) -> Int64:
-    """The number of an op, of the op that launched a device event, and higher ones for scopes."""
+    """The number of an op, and higher ones for scopes; an event on a device has that of its op or scope."""
     ids = trace.correlation_id.copy()
-    if trace.launcher is not None:
-        launched = (ids == 0) & (trace.launcher >= 0)
-        ids[launched] = trace.correlation_id[trace.launcher[launched]]
     scopes = trace.kind == SCOPE
     ids[scopes] = int(ids.max(initial=0)) + np.arange(1, int(scopes.sum()) + 1)
+    if trace.launcher is not None:
+        launched = (ids == 0) & (trace.launcher >= 0)
+        ids[launched] = ids[trace.launcher[launched]]
     return ids
 
 
-def _launch_numbers(trace: Trace) -> Int64:
-    """A number for each runtime call and the device events that it launched; 0 for all other events."""
+def _launch_numbers(trace: Trace, above: int) -> Int64:
+    """A number for each runtime call and the device events that it launched; 0 for all other events.
+
+    No op has one of them: older recordings repeat the number of a launch in place of the op's.
+    """
     is_call = trace.kind == RUNTIME
-    numbers: Int64 = np.cumsum(is_call) * is_call
+    numbers: Int64 = (np.cumsum(is_call) + above) * is_call
     return numbers if trace.launch is None else np.where(trace.launch >= 0, numbers[trace.launch], numbers)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from mtprof_nb.errors import warn
 from mtprof_nb.export.atomic import replacing
 from mtprof_nb.export.chrome_allocations import allocation_lines
+from mtprof_nb.export.chrome_collections import collection_lines
 from mtprof_nb.export.chrome_events import EventLines
 from mtprof_nb.export.chrome_text import base_ns, json_text, microseconds_text, quoted
 from mtprof_nb.export.chrome_tracks import ChromeTracks, naming_line
@@ -69,6 +70,7 @@ def _document(trace: Trace, path: str) -> Iterator[bytes]:
     yield from lines.events()
     yield from lines.async_events()
     yield from allocation_lines(trace, tracks, base)
+    yield from collection_lines(trace, tracks, base)
     yield from lines.flows()
     naming = "".join(tracks.naming_lines(began)) + "".join(
         naming_line(key, began, str(pid), 0, f'"value":{text}')
@@ -77,7 +79,7 @@ def _document(trace: Trace, path: str) -> Iterator[bytes]:
         if not _LINES_OF_VIEWERS.fullmatch(key)
     )
     yield naming.encode("ascii")
-    yield _span(trace, began, lines.count).encode("ascii")
+    yield _span(trace, began).encode("ascii")
     yield f'{{"ph":"i","s":"g","name":"Record Window End","pid":"","tid":"","ts":{ended}}}\n'.encode("ascii")
     yield f'],\n"traceName":{quoted(path)}\n}}\n'.encode("ascii")
 
@@ -109,9 +111,9 @@ def _window(trace: Trace) -> tuple[int, int]:
     return int(trace.start_ns.min()), int(trace.end_ns.max())
 
 
-def _span(trace: Trace, began: str, count: int) -> str:
+def _span(trace: Trace, began: str) -> str:
     first, last = _window(trace)
-    args = f'{{"Op count":{count},"label":{quoted(trace.label)}}}'
+    args = f'{{"Op count":{len(trace)},"label":{quoted(trace.label)}}}'
     # Readers of Kineto's traces find the recording itself by these names, fourth and second from the end.
     return (
         '{"ph":"X","cat":"Trace","name":"PyTorch Profiler (0)","pid":"Spans","tid":"PyTorch Profiler",'

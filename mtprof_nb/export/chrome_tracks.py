@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,8 @@ from mtprof_nb.model.trace import Int32, Int64, Process, Trace, Track
 
 #: Kineto sorts devices behind all processes.
 _FIRST_DEVICE = 5_000_000
+#: Kineto adds this to the number of a stream for the track of its waits.
+_ABOVE_STREAMS = 1_000_000
 
 
 class ChromeTrack(NamedTuple):
@@ -29,7 +31,7 @@ class ChromeTracks:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self.pids = _pids(trace.processes)
-        self._tracks = [self._written(track) for track in trace.tracks]
+        self._tracks = _told_apart(self._written(track) for track in trace.tracks)
         self._fields = [f',"pid":{track.pid},"tid":{track.tid},"ts":' for track in self._tracks]
 
     def _written(self, track: Track) -> ChromeTrack:
@@ -73,6 +75,17 @@ class ChromeTracks:
     def _label(self, process: Process, device: str) -> str:
         is_told = process.rank >= 0 or len(self._trace.processes) > 1
         return f"{process.title} {device}" if is_told else device
+
+
+def _told_apart(tracks: Iterable[ChromeTrack]) -> list[ChromeTrack]:
+    """The tracks, with higher numbers for those whose numbers others have: waits of a stream, planes of collectives."""
+    found: dict[tuple[str, int], ChromeTrack] = {}
+    for track in tracks:
+        tid = track.tid
+        while (track.pid, tid) in found:
+            tid += _ABOVE_STREAMS
+        found[track.pid, tid] = track._replace(tid=tid)
+    return list(found.values())
 
 
 def _pids(processes: Sequence[Process]) -> list[int]:

@@ -8,8 +8,8 @@ from mtprof_nb.model.trace import PYTHON, SCOPE, Bool, Int64, Trace
 
 
 def crossing_scopes(trace: Trace) -> Bool:
-    """Scopes that cross another scope of their thread, as those of interleaved coroutines do."""
-    scopes = trace.kind == SCOPE
+    """Scopes that cross another scope on the track of their thread, as those of interleaved coroutines do."""
+    scopes = (trace.kind == SCOPE) & ~trace.is_async
     return _crossed_by_scopes(trace, scopes, scopes)
 
 

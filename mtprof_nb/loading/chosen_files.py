@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import gzip
+import json
 import os
 import re
 import zlib
@@ -16,7 +17,7 @@ SUFFIXES = (".mtp", ".json", ".json.gz")
 #: Ascend's folders have other JSON files, and parts of the same trace, beside this one.
 _ASCEND = "trace_view.json"
 #: One of these is in the beginning of every Chrome trace, and of hardly another JSON file.
-_SIGNS = (b'"traceEvents"', b'"schemaVersion"', b'"ph"')
+_SIGNS = ('"traceEvents"', '"schemaVersion"', '"ph"')
 _BEGINNING = 1 << 16
 
 PathLike = str | os.PathLike[str]
@@ -95,7 +96,8 @@ def _is_chrome_trace(file: Path) -> bool:
     except (OSError, EOFError, zlib.error):
         # Whoever reads it says why it cannot be read.
         return True
-    return any(sign in beginning for sign in _SIGNS)
+    text = beginning.decode(json.detect_encoding(beginning), "replace")
+    return any(sign in text for sign in _SIGNS)
 
 
 def _in_order(files: Iterable[Path]) -> list[Path]:

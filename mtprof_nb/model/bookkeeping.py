@@ -1,4 +1,4 @@
-"""Ops that runtimes and profilers run for themselves: recorded, and counted nowhere, as in torch's own tables."""
+"""Traces of the recording itself: ops that are counted nowhere, as in torch's own tables, and time."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ BOOKKEEPING = frozenset(
         "aten::_version",
     }
 )
+#: An estimate of the time that recording a Python call adds, which only Kineto records, in nanoseconds.
+PYTHON_CALL_NS = 150
 
 
 def is_bookkeeping(trace: Trace) -> Bool:

@@ -13,7 +13,7 @@ def moved_clock(trace: Trace, offset_ns: int) -> Trace:
     """The trace with all of its times later by `offset_ns`."""
     if not offset_ns:
         return trace
-    records, samples = trace.allocations, trace.samples
+    records, samples, collected = trace.allocations, trace.samples, trace.collections
     return replace(
         trace,
         start_ns=trace.start_ns + offset_ns,
@@ -21,6 +21,7 @@ def moved_clock(trace: Trace, offset_ns: int) -> Trace:
         samples=None
         if samples is None
         else replace(samples, time_ns=samples.time_ns + offset_ns, taken_ns=samples.taken_ns + offset_ns),
+        collections=None if collected is None else replace(collected, start_ns=collected.start_ns + offset_ns),
         began_ns=trace.began_ns + offset_ns,
         ended_ns=trace.ended_ns + offset_ns,
         windows=_moved(trace.windows, offset_ns),

@@ -26,16 +26,15 @@ _MOST = 2**58
 _FACTS = frozenset(
     {"Collective name", "Process Group Name", "Group size", "dtype", "In msg nelems", "Out msg nelems", "bytes"}
 )
-_ANY_FACT = re.compile('"(?:Collective name|bytes)"')
+_ANY_FACT = re.compile('"(Collective name|bytes)"')
+_BYTES = re.compile(r'(?<!\\)"bytes": "(\d{1,15})"')
 #: How the names of kernels begin in which processes exchange data.
 _KERNELS_OF_COLLECTIVES = ("nccl", "rccl", "hccl", "hcom", "oneccl")
 
 
 def device_facts(fields: Columns) -> Columns:
     """`moved_bytes`, `collective` and `kind` with that of collectives, from the `extras` and names of `fields`."""
-    # The values of an entry are JSON texts themselves.
-    entries = (json.loads(text) if _ANY_FACT.search(text) else {} for text in fields.get("extras", ()))
-    said = [{key: _parsed(value) for key, value in one.items() if key in _FACTS} for one in entries]
+    said = [_said(text) for text in fields.get("extras", ())]
     facts = [collective_of(one) for one in said]
     number = {fact: place for place, fact in enumerate(dict.fromkeys(fact for fact in facts if fact is not None))}
     collectives = tuple(number)
@@ -76,6 +75,15 @@ def moved_bytes(metadata: Mapping[str, Any]) -> int:
     elements = max(collective.in_elements, collective.out_elements)
     size = ELEMENT_BYTES.get(collective.dtype.lower())
     return -1 if size is None or elements < 0 else elements * size
+
+
+def _said(text: str) -> dict[str, Any]:
+    """The facts of an entry, a JSON object whose values are JSON texts themselves."""
+    found = set(_ANY_FACT.findall(text))
+    # Most entries with a fact are of copies.
+    if found == {"bytes"} and (match := _BYTES.search(text)):
+        return {"bytes": int(match[1])}
+    return {key: _parsed(value) for key, value in json.loads(text).items() if key in _FACTS} if found else {}
 
 
 def _parsed(text: Any) -> Any:

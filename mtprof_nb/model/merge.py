@@ -13,9 +13,19 @@ from mtprof_nb.model.one_process import facts_of, joined_facts
 from mtprof_nb.model.process_facts import ProcessFacts
 from mtprof_nb.model.schema import Column, Columns, Int32, concatenated, schema_of
 from mtprof_nb.model.stack_tree import StackInterner, StackTree
-from mtprof_nb.model.trace import Allocations, Process, Samples, Trace, Track, correlation_ids, empty_trace, taken
+from mtprof_nb.model.trace import (
+    Allocations,
+    Collections,
+    Process,
+    Samples,
+    Trace,
+    Track,
+    correlation_ids,
+    empty_trace,
+    taken,
+)
 
-Moved = TypeVar("Moved", Allocations, Samples)
+Moved = TypeVar("Moved", Allocations, Samples, Collections)
 
 
 def merge(traces: Sequence[Trace]) -> Trace:
@@ -51,6 +61,8 @@ class _Merger:
             made["allocations"] = Allocations.joined(moved)
         if sampled := self._moved_records("samples", Samples):
             made["samples"] = Samples.joined(sampled)
+        if collected := self._moved_records("collections", Collections):
+            made["collections"] = Collections.joined(collected)
         order = order_of(made["start_ns"], made["duration_ns"])
         if order is not None:
             made |= taken(made, order)

@@ -26,8 +26,8 @@ def of_process(trace: Trace, number: int) -> Trace:
     chosen = trace.take(np.flatnonzero(moved[trace.track] >= 0))
     records = {
         name: _followed(record, moved)
-        for name, record in (("allocations", chosen.allocations), ("samples", chosen.samples))
-        if record is not None
+        for name in ("allocations", "samples", "collections")
+        if (record := getattr(chosen, name)) is not None
     }
     return replace(
         chosen,
@@ -41,7 +41,7 @@ def of_process(trace: Trace, number: int) -> Trace:
 
 
 def _followed(record: Any, moved: Int32) -> Any:
-    """The rows of allocations or samples on tracks that stay, with the new positions of these."""
+    """The rows of a record on tracks that stay, with the new positions of these."""
     rows = record.take(np.flatnonzero(moved[record.track] >= 0))
     return replace(rows, track=moved[rows.track])
 

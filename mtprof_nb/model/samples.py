@@ -1,4 +1,4 @@
-"""`Samples`: which Python code the threads were running, looked at every few milliseconds."""
+"""Samples of the code that threads were running, and garbage collections of Python."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 
-from mtprof_nb.model.schema import TIMES, Absent, Bool, Int32, Int64, PointsInto, Record, concatenated
+from mtprof_nb.model.schema import TIMES, Absent, Bool, Int8, Int32, Int64, PointsInto, Record, Within, concatenated
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,3 +41,30 @@ class Samples(Record):
         """The samples of all parts in order of time; of one moment, those of the earlier part first."""
         whole = cls(**concatenated(cls, [vars(part) for part in parts]))
         return whole.take(np.argsort(whole.time_ns, kind="stable"))
+
+
+@dataclass(frozen=True, eq=False)
+class Collections(Record):
+    """Runs of Python's garbage collector, in order of time. Ops, scopes and lines contain their time as before."""
+
+    #: Unix nanoseconds.
+    start_ns: Annotated[Int64, TIMES]
+    duration_ns: Annotated[Int64, Within(0, TIMES.limit)]
+    #: The oldest generation of objects that was looked at: 2 for all objects.
+    generation: Annotated[Int8, Within(0, 3)]
+    #: The thread that ran it, -1 if it has no other events.
+    track: Annotated[Int32, PointsInto("tracks")]
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    def take(self, rows: npt.ArrayLike) -> Collections:
+        """The collections at positions `rows`, or where it is true."""
+        chosen = np.asarray(rows)
+        return replace(self, **{name: column[chosen] for name, column in self.columns.items()})
+
+    @classmethod
+    def joined(cls, parts: Iterable[Collections]) -> Collections:
+        """The collections of all parts in order of time."""
+        whole = cls(**concatenated(cls, [vars(part) for part in parts]))
+        return whole.take(np.argsort(whole.start_ns, kind="stable"))

@@ -21,6 +21,7 @@ from mtprof_nb.model.outside_ops import summed
 from mtprof_nb.model.process_facts import ProcessFacts as ProcessFacts
 from mtprof_nb.model.process_facts import Recorded as Recorded
 from mtprof_nb.model.process_facts import flags_of_any
+from mtprof_nb.model.samples import Collections as Collections
 from mtprof_nb.model.samples import Samples as Samples
 from mtprof_nb.model.schema import (
     POINTS_TO_EVENT,
@@ -229,6 +230,8 @@ class Trace(Record):
     allocations: Allocations | None = None
     #: Samples of the threads' Python stacks. None without `with_python`.
     samples: Samples | None = None
+    #: Garbage collections. None if they are not known.
+    collections: Collections | None = None
     #: For each marked line that ran, the time during which no op ran. None if no line was marked, or ops are missing.
     outside: Annotated[Mapping[SourceLine, OutsideOps] | None, Joined(summed)] = None
     #: Source text of notebook cells and of the user's files when the recording ended, by file name.

@@ -8,6 +8,9 @@ from typing import Annotated, NamedTuple
 
 from mtprof_nb.model.schema import CheckedBy, PointsInto
 
+#: The key of the metadata of a process with its numbers of threads and processors: a JSON object.
+THREADS = "mtprof_threads"
+
 
 class Process(NamedTuple):
     """One recorded process. Two are the same where all but `metadata` is."""
@@ -17,7 +20,7 @@ class Process(NamedTuple):
     rank: int = -1
     host: str = ""
     label: str = ""
-    #: The user's: pairs of key and JSON text.
+    #: The user's, and facts of the process such as `THREADS`: pairs of key and JSON text.
     metadata: tuple[tuple[str, str], ...] = ()
 
     @property

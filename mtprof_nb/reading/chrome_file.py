@@ -14,6 +14,7 @@ from mtprof_nb.reading.collected.span_facts import FactReader, how_of
 from mtprof_nb.reading.text.careful_scan import Damage, DamageError
 from mtprof_nb.reading.text.event_records import Decoder
 from mtprof_nb.reading.text.json_stream import EventStream, NoTraceError, best_decoder
+from mtprof_nb.reading.text.other_files import other_file, other_json
 from mtprof_nb.reading.text.text_source import Progress, TextSource
 
 
@@ -33,8 +34,9 @@ def read(
     try:
         collector.run()
     except NoTraceError as error:
-        msg = f"{path}: the file is JSON, but has no list `traceEvents`: load a trace that a profiler exported"
-        raise LoadError(msg) from error
+        what, remedy = other_json(error.members)
+        msg = f"{path}: the file is {what}: {remedy}"
+        raise LoadError(msg) from None
     except DamageError as error:
         raise LoadError(_message(path, error.damage, source, collector.count + error.events_before)) from None
     if not collector.has_events and (collector.count or stream.no_events):
@@ -45,11 +47,13 @@ def read(
 
 def _message(path: Path, damage: Damage, source: TextSource, count: int) -> str:
     why = source.broken_end or damage.reason
+    if not count and (known := other_file(source.beginning)):
+        return f"{path}: the file is no trace: it is {known[0]}. {known[1][0].upper()}{known[1][1:]}"
     if damage.byte == 0:
         return f"{path}: the file is no trace ({why}): name a file that save() wrote, or that a profiler exported"
     return (
-        f"{path}: the text is damaged at byte {damage.byte:,} ({why}). {_count(count, 'event')} before it can be read: "
-        "load it with partial=True to get what is readable, or export it again"
+        f"{path}: the text is damaged at byte {damage.byte:,}{source.counted_in} ({why}). {_count(count, 'event')} "
+        "before it can be read: load it with partial=True to get what is readable, or export it again"
     )
 
 
@@ -60,8 +64,8 @@ def _notes(stream: EventStream, source: TextSource) -> list[str]:
         skipped = sum(damage.skipped for damage in stream.damages)
         why = source.broken_end or first.reason
         notes.append(
-            f"The file is damaged in {_count(len(stream.damages), 'place')}, first at byte {first.byte:,} ({why}): "
-            f"{_count(skipped, 'byte')} skipped."
+            f"The file is damaged in {_count(len(stream.damages), 'place')}, first at byte {first.byte:,}"
+            f"{source.counted_in} ({why}): {_count(skipped, 'byte')} skipped."
         )
     elif stream.is_bare_list and not stream.is_closed:
         notes.append("The list of events has no end: the file may be cut.")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mtprof_nb.analysis.devices.kernel_groups import collective_groups, copy_groups, kernel_groups
 from mtprof_nb.analysis.devices.kernel_keys import collective_of_event, direction_of, launch_shape, op_of_kernel
 from mtprof_nb.analysis.devices.recorded_devices import device_numbers, device_work
 from mtprof_nb.analysis.groups import Groups
 from mtprof_nb.model.trace import KINDS, Trace
+from mtprof_nb.results.row_list import RowList
 from mtprof_nb.results.text_table import aligned, data_frame, format_memory, format_share, format_time
 
 if TYPE_CHECKING:
@@ -77,25 +78,12 @@ class CollectiveRow(DeviceRow):
     dtype: str
 
 
-class DeviceRows(Sequence[R], Generic[R]):
+class DeviceRows(RowList[R]):
     """Rows of one kind, those with the most time first."""
 
     def __init__(self, kind: type[R], rows: list[R]) -> None:
         self._kind = kind
-        self._rows = sorted(rows, key=lambda row: -row.time_ns)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, index: int) -> R: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[R]: ...
-    def __getitem__(self, index: int | slice) -> R | list[R]:
-        return self._rows[index]
-
-    def __iter__(self) -> Iterator[R]:
-        return iter(self._rows)
+        super().__init__(sorted(rows, key=lambda row: -row.time_ns))
 
     def __repr__(self) -> str:
         return self.table(row_limit=30)

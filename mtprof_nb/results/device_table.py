@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from mtprof_nb.analysis.devices.device_figures import DeviceFigures, device_figures
 from mtprof_nb.analysis.devices.who_waits import who_waits
@@ -18,6 +17,7 @@ from mtprof_nb.results.device_rows import (
     copy_rows,
     kernel_rows,
 )
+from mtprof_nb.results.row_list import RowList
 from mtprof_nb.results.text_table import aligned, data_frame, format_memory, format_share, format_time
 
 if TYPE_CHECKING:
@@ -26,25 +26,12 @@ if TYPE_CHECKING:
 _NOTHING = "no device was recorded: no kernel ran, or the runtime reports none"
 
 
-class Devices(Sequence[DeviceFigures]):
+class Devices(RowList[DeviceFigures]):
     """The devices of a trace that ran kernels, copies, sets or collectives; empty without one."""
 
     def __init__(self, trace: Trace) -> None:
+        super().__init__(device_figures(trace))
         self._trace = trace
-        self._rows = device_figures(trace)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, index: int) -> DeviceFigures: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[DeviceFigures, ...]: ...
-    def __getitem__(self, index: int | slice) -> DeviceFigures | tuple[DeviceFigures, ...]:
-        return self._rows[index]
-
-    def __iter__(self) -> Iterator[DeviceFigures]:
-        return iter(self._rows)
 
     def __repr__(self) -> str:
         return self.table()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 UNKNOWN = "(unknown)"
-_NOTHING = "Python's time was not recorded: profile with_python=True, or in a notebook with %%mtprofile --python"
+_NOTHING = "Python's time was not recorded: use profile(with_python=True), or %%mtprofile --python in a notebook"
 
 
 @dataclass(frozen=True)

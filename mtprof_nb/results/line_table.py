@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 UNATTRIBUTED = "(unattributed)"
 _SOURCE_WIDTH = 60
 _NO_TIME = OutsideOps(0, 0)
-_NOTHING_RECORDED = "no lines were recorded: profile with_stack=True, or in a notebook with %%mtprofile"
+_NOTHING_RECORDED = "no lines were recorded: use profile(with_stack=True), or %%mtprofile in a notebook"
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from mtprof_nb.analysis.ranks.call_groups import CollectiveCalls, collective_calls
 from mtprof_nb.analysis.ranks.rank_figures import RankFigures, rank_figures
@@ -12,31 +11,19 @@ from mtprof_nb.analysis.ranks.ranked_processes import titles
 from mtprof_nb.analysis.ranks.step_matrix import step_matrix
 from mtprof_nb.analysis.ranks.stragglers import Straggler, straggler
 from mtprof_nb.model.trace import Trace
+from mtprof_nb.results.row_list import RowList
 from mtprof_nb.results.text_table import aligned, data_frame, format_memory, format_share, format_time
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Ranks(Sequence[RankFigures]):
+class Ranks(RowList[RankFigures]):
     """The processes of a recording by rank. A recording of one process has one row."""
 
     def __init__(self, trace: Trace) -> None:
+        super().__init__(rank_figures(trace))
         self._trace = trace
-        self._rows = rank_figures(trace)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, index: int) -> RankFigures: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[RankFigures, ...]: ...
-    def __getitem__(self, index: int | slice) -> RankFigures | tuple[RankFigures, ...]:
-        return self._rows[index]
-
-    def __iter__(self) -> Iterator[RankFigures]:
-        return iter(self._rows)
 
     def __repr__(self) -> str:
         return self.table()
@@ -110,24 +97,11 @@ def _cells(row: RankFigures) -> list[str]:
     ]
 
 
-class RankCollectives(Sequence[CollectiveCalls]):
+class RankCollectives(RowList[CollectiveCalls]):
     """Collectives by name, group and size, those with the longest exchange and waits first."""
 
     def __init__(self, trace: Trace) -> None:
-        self._rows = collective_calls(trace)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, index: int) -> CollectiveCalls: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[CollectiveCalls, ...]: ...
-    def __getitem__(self, index: int | slice) -> CollectiveCalls | tuple[CollectiveCalls, ...]:
-        return self._rows[index]
-
-    def __iter__(self) -> Iterator[CollectiveCalls]:
-        return iter(self._rows)
+        super().__init__(collective_calls(trace))
 
     def __repr__(self) -> str:
         return self.table()

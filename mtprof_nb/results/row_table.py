@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import ClassVar, Protocol, TypeVar, overload
+from collections.abc import Sequence
+from typing import ClassVar, Protocol, TypeVar
 
+from mtprof_nb.results.row_list import RowList
 from mtprof_nb.results.text_table import aligned
 
 
@@ -20,7 +21,7 @@ class SourceRow(Protocol):
 Row = TypeVar("Row", bound=SourceRow)
 
 
-class RowTable(Sequence[Row]):
+class RowTable(RowList[Row]):
     """A list of rows, with the keys that they can be sorted by."""
 
     #: Keys that are sorted from the smallest on; all others, costs, from the largest on.
@@ -30,20 +31,7 @@ class RowTable(Sequence[Row]):
     _tie_key: ClassVar[str]
 
     def __init__(self, rows: list[Row]) -> None:
-        self._rows = self.sorted_rows(rows, self._cost_keys[0])
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | list[Row]:
-        return self._rows[index]
-
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self._rows)
+        super().__init__(self.sorted_rows(rows, self._cost_keys[0]))
 
     @classmethod
     def sorted_rows(cls, rows: list[Row], key: str) -> list[Row]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.steps.step_figures import Difference, StepFigures, step_figures
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import PHASES, Trace
+from mtprof_nb.results.row_list import RowList
 from mtprof_nb.results.text_table import data_frame
 
 if TYPE_CHECKING:
@@ -36,25 +36,12 @@ class StepRow:
     differs: str
 
 
-class Steps(Sequence[StepRow]):
+class Steps(RowList[StepRow]):
     """The marked steps of a recording, in their order. Empty if there are none, and for several processes."""
 
     def __init__(self, trace: Trace) -> None:
         self._figures = step_figures(trace)
-        self._rows = [] if self._figures is None else _rows(trace, self._figures)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, index: int) -> StepRow: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[StepRow]: ...
-    def __getitem__(self, index: int | slice) -> StepRow | list[StepRow]:
-        return self._rows[index]
-
-    def __iter__(self) -> Iterator[StepRow]:
-        return iter(self._rows)
+        super().__init__([] if self._figures is None else _rows(trace, self._figures))
 
     @property
     def median_ns(self) -> int | None:

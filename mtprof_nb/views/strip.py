@@ -114,7 +114,9 @@ def _figures(trace: Trace) -> tuple[Figure, ...]:
     if of.overhead_ns is not None:
         figures.append(Figure("profiler", f"≈ {units.duration(of.overhead_ns)}", _PROFILER_MEANS))
     if trace.hooks:
-        figures.append(Figure("hook", ", ".join(trace.hooks), "how ops were recorded"))
+        # Scopes are recorded without a runtime until the program imports one.
+        hooks = [hook for hook in trace.hooks if hook != "scopes"] or trace.hooks
+        figures.append(Figure("hook", ", ".join(hooks), "how ops were recorded"))
     return tuple(figures)
 
 
@@ -142,9 +144,10 @@ def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
         notes.append(why_empty(trace))
     of = summary(trace)
     outside_ns, whole_ns = of.outside_ns or 0, of.wall_ns
-    if len(trace) and outside_ns >= max(whole_ns * _NOTED_SHARE, _NOTED_NS):
-        where = "the lines tell where" if outside_by_line(trace) else "the times of ops and lines are without it"
-        cost_ns = min(trace.between_ops_ns, outside_ns)
+    cost_ns, by_line = min(trace.between_ops_ns, outside_ns), bool(outside_by_line(trace))
+    # Where lines have this time, the overview tells it.
+    if len(trace) and (cost_ns or not by_line) and outside_ns >= max(whole_ns * _NOTED_SHARE, _NOTED_NS):
+        where = "the lines tell where" if by_line else "the times of ops and lines are without it"
         recording = f"recording itself (≈ {units.duration(cost_ns)}), " if cost_ns else ""
         notes.append(
             f"{units.duration(outside_ns)} of {units.duration(whole_ns)} passed outside ops, in {recording}"
@@ -154,7 +157,7 @@ def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
         notes.append(f"{units.plural(more, 'more device')}: devices() has the figures of all.")
     if lacks_memory(trace).any():
         notes.append(_MEMORY_IN_PART if has_memory(trace) else NO_MEMORY)
-    if trace.dropped:
+    if trace.dropped and "max_events" not in (status or ""):
         exactly = "" if trace.dropped_exactly else "At least "
         dropped = units.plural(trace.dropped, "event")
         notes.append(f"{exactly}{dropped} dropped: the recording was full. Raise max_events to keep them.")

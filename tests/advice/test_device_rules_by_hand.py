@@ -128,11 +128,54 @@ def test_tensors_are_made_on_the_host_if_a_copy_to_the_device_follows_at_once() 
     finding = _only(_moved(4, "aten::randn"))
 
     assert finding.rule == "made_on_host"
-    assert finding.at_most_ns == 4 * (2 + 2) * MS
+    assert finding.at_most_ns == 4 * 3 * MS
     assert finding.line == SourceLine(*LINE)
     assert advise(_moved(3, "aten::randn")) == ()
     assert advise(_moved(4, "aten::stack")) == ()
     assert advise(_moved(4, "aten::randn", kernel=True)) == ()
+
+
+def _launched(rows: list[Row], *events: int, start: int) -> list[Row]:
+    """A kernel of two milliseconds for each of `events` of `rows`, one after the other."""
+    on_device: dict[str, Any] = {"kind": "kernel", "device": "CUDA", "thread": 7}
+    return [
+        event("copy", (start + 2 * at) * MS, (start + 2 * at + 2) * MS, launcher=number, **on_device)
+        for at, number in enumerate(events)
+    ]
+
+
+def test_conversions_count_with_the_kernels_that_they_launch_and_what_runs_at_once_counts_once() -> None:
+    types = ("float", "double")
+    rows = [
+        event(
+            "aten::copy_",
+            at * MS,
+            (at + 1) * MS,
+            shapes=((100,), (100,)),
+            dtypes=types[:: 1 - 2 * (at % 2)],
+            line=LINE,
+        )
+        for at in range(4)
+    ]
+    # From 3 ms on, kernels run: for one millisecond beside the last conversion of the host, then alone.
+    trace = make_trace([*rows, *_launched(rows, 0, 1, 2, 3, start=3), event("aten::mm", 11 * MS, 40 * MS)])
+
+    finding = _only(trace)
+
+    assert finding.rule == "converted_to_and_fro"
+    assert finding.at_most_ns == 11 * MS
+
+
+def test_an_optimizer_counts_with_the_kernels_that_its_steps_launch() -> None:
+    step = event("Optimizer.step#Adam.step", 0, 10 * MS, kind="scope", phase="optimizer")
+    ops = [event("aten::add_", at * MS // 5, at * MS // 5 + 1_000, phase="optimizer", line=LINE) for at in range(1, 41)]
+    rows = [step, *ops]
+    trace = make_trace([*rows, *_launched(rows, 1, 2, 3, start=9), event("aten::mm", 20 * MS, 40 * MS)])
+
+    finding = _only(trace)
+
+    assert finding.rule == "parameters_one_by_one"
+    assert finding.at_most_ns == 15 * MS
 
 
 def _allocations(name: str, first: int) -> Trace:
@@ -165,6 +208,15 @@ def test_kernels_that_convert_layouts_or_do_without_tensor_cores_are_known_by_na
 
     assert {name: _only(_two_kernels(name)).rule for name in found} == found
     assert _only(_two_kernels("ampere_sgemm_128x64_nn")).at_most_ns == 10 * MS
+
+
+def test_products_in_full_float32_are_no_finding_beside_products_in_tf32() -> None:
+    kernels = (event(name, at * MS, (at + 9) * MS, kind="kernel", device="CUDA", thread=7) for at, name in _PRODUCTS)
+
+    assert advise(make_trace(list(kernels))) == ()
+
+
+_PRODUCTS = ((0, "ampere_sgemm_128x64_nn"), (10, "void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_64x64>"))
 
 
 def test_kernels_with_tensor_cores_and_those_of_older_devices_are_no_finding() -> None:

@@ -53,6 +53,14 @@ def test_nothing_below_five_percent_of_the_time_or_of_the_peak_is_given(rules: d
     assert [finding.rule for finding in advise(_trace())] == ["b", "d"]
 
 
+def test_no_fix_can_save_more_than_the_recorded_time(rules: dict[str, Any]) -> None:
+    rules["a"] = lambda _: _finding(ns=150 * MS)
+
+    (finding,) = advise(_trace())
+
+    assert (finding.at_most_ns, finding.share) == (100 * MS, 1.0)
+
+
 def test_the_best_comes_first_and_five_are_enough(rules: dict[str, Any]) -> None:
     rules["memory"] = lambda _: _finding(nbytes=90 << 20, certainty=CERTAIN)
     rules["likely"] = lambda _: _finding(ns=50 * MS)
@@ -113,7 +121,7 @@ def test_a_fix_is_checked_by_a_comparison_and_by_looking_for_the_finding_again()
     assert (finding.rule, fixed.is_gone, same.is_gone) == ("float64_in_float32", True, False)
     assert fixed.comparison.labels == ("before", "after")
     assert fixed.verdict.answer == "cannot tell"
-    assert str(fixed).startswith("float32 becomes float64 here: not found any more; the program is cannot tell: ")
+    assert str(fixed).startswith("float32 becomes float64 here: not found any more; time: cannot tell: ")
     assert str(fixed).endswith("; peak of memory 0 B -> 0 B")
 
 

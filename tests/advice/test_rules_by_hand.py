@@ -1,5 +1,7 @@
 """The numbers of findings, on hand-made traces."""
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,7 +9,7 @@ from traces import Row, event, make_trace
 
 from mtprof_nb.advice.advising import advise
 from mtprof_nb.advice.finding import Finding
-from mtprof_nb.model.trace import SourceLine, Trace
+from mtprof_nb.model.trace import Collections, Frame, Samples, SourceLine, StackInterner, Trace
 
 MS = 1_000_000
 LINE = ("cell.py", 2)
@@ -51,7 +53,7 @@ def test_float64_everywhere_needs_a_source_that_does_not_ask_for_it() -> None:
 
     assert advise(make_trace(trace)) == ()
     assert advise(make_trace(trace, sources={"cell.py": "x = torch.zeros(3, dtype=torch.float64)"})) == ()
-    assert _only(make_trace(trace, sources={"cell.py": "y = x @ x"})).rule == "float64_everywhere"
+    assert _only(make_trace(trace, sources={"cell.py": "y = x @ x  # float64?"})).rule == "float64_everywhere"
 
 
 def _conversions(*directions: tuple[Any, Any]) -> Trace:
@@ -72,6 +74,18 @@ def test_conversions_in_one_direction_or_of_mixed_precision_are_no_finding() -> 
 
     assert advise(_conversions(*[(((100,), "long int"), FLOAT)] * 4)) == ()
     assert advise(_conversions(*[(FLOAT, half), (half, FLOAT)] * 2)) == ()
+
+
+def test_conversions_that_copy_between_devices_are_no_finding() -> None:
+    rows = [
+        _op("aten::copy_", 10 * at, 10 * at + 9, *pair)
+        for at, pair in enumerate([(FLOAT, DOUBLE), (DOUBLE, FLOAT)] * 2)
+    ]
+    calls = [
+        event("cudaMemcpyAsync", (10 * at + 1) * MS, (10 * at + 8) * MS, kind="runtime", launcher=at) for at in range(4)
+    ]
+
+    assert "converted_to_and_fro" not in [one.rule for one in advise(make_trace([*rows, *calls, _op("x", 100, 200)]))]
 
 
 def _ops_with_gaps(count: int, op_ns: int, gap_ns: int, **scalars: Any) -> Trace:
@@ -141,6 +155,28 @@ def test_the_loop_counts_as_a_whole_and_so_does_its_backward_pass() -> None:
 
     assert finding.at_most_ns == 90 * MS
     assert finding.evidence.endswith("the loop takes 80.0 ms of 90.0 ms; its backward pass takes 10.0 ms.")
+
+
+def _iteration(source: str) -> Trace:
+    """Tensor.__iter__ takes all elements in one unbind; then the loop passes through them."""
+    rows = [_op("aten::unbind", 0, 50, ((40, 8), "float"))]
+    rows += [
+        _op("aten::select", at, at + 1, ((40, 8), "float"), values=((None, 0, at), {}), sequence_nr=at)
+        for at in range(40)
+    ]
+    rows += [event("aten::mul", (50 + 10 * at) * MS, (60 + 10 * at) * MS, line=("cell.py", 3)) for at in range(40)]
+    rows += [event("aten::exp", 450 * MS, 500 * MS, line=("cell.py", 4))]
+    return make_trace(rows, sources={"cell.py": source})
+
+
+def test_a_loop_over_a_tensor_counts_with_the_lines_in_it() -> None:
+    finding = _only(_iteration("%%mtprofile\nfor row in x:\n    y = row * 2\nz = exp(y)\n"))
+
+    assert (finding.rule, finding.at_most_ns) == ("loop_over_elements", 450 * MS)
+    assert finding.evidence.endswith("the loop takes 450 ms of 500 ms.")
+    # Elements that no loop takes are none of its business.
+    assert advise(_iteration("%%mtprofile\nrows = x.unbind()\ny = rows[0] * 2\nz = exp(y)\n")) == ()
+    assert _only(_iteration("\ny = [f(row) for row in x]\n# f\n")).at_most_ns == 50 * MS
 
 
 LARGE, SMALL = ((2_000, 1_000), "float"), ((1_000, 1_000), "float")
@@ -218,3 +254,61 @@ def test_a_first_step_is_slow_from_three_times_the_median_on() -> None:
     assert advise(_steps(29, 10, 9, 11)) == ()
     assert advise(_steps(30, 10, 10)) == ()
     assert advise(_steps(10, 30, 10, 10)) == ()
+
+
+def _collections(*lengths: int, source: str = "", **scalars: Any) -> Trace:
+    """Collections of all objects every twenty milliseconds, the last one of few, within a hundred, with samples."""
+    count = len(lengths)
+    found = Collections(
+        start_ns=[20 * at * MS for at in range(count)],
+        duration_ns=[length * MS for length in lengths],
+        generation=[2] * (count - 1) + [0],
+        track=[0] * count,
+    )
+    stacks = StackInterner()
+    nodes = [stacks.stack([Frame("cell.py", line, "f"), Frame(json.__file__, 5, "g")]) for line in (2, 7)]
+    times = [*found.start_ns.tolist(), 99 * MS]
+    samples = Samples(
+        time_ns=times,
+        taken_ns=times,
+        track=[0] * (count + 1),
+        stack=[nodes[0]] * (count - 1) + [nodes[1]] * 2,
+        is_waiting=[False] * (count + 1),
+    )
+    facts = {"collections": found, "samples": samples, "stacks": stacks.tree(), "sources": {"cell.py": source}}
+    return make_trace([event("aten::mm", 0, 100 * MS)], **facts, **scalars)
+
+
+def test_garbage_collections_count_as_a_whole() -> None:
+    finding = _only(_collections(4, 4, 1, 4, 3))
+
+    assert finding.rule == "garbage_collections"
+    assert finding.line == SourceLine(*LINE)
+    assert finding.at_most_ns == 16 * MS
+    assert finding.evidence == (
+        "5 garbage collections, 4 of them of all objects, take 16.0 ms of 100 ms, the longest 4.00 ms; "
+        "at least half of it on this line."
+    )
+    assert "gc.freeze()" in finding.fix
+    assert advise(_collections(4, 4, 1, 4, 3, between_ops_ns=1)) == ()
+
+
+def test_one_long_collection_and_those_of_one_half_are_chance() -> None:
+    assert advise(_collections(9)) == ()
+    assert advise(_collections(9, 1, 1, 9, 3)) == ()
+    assert advise(_collections(9, 9, 9, 9, 2)) == ()
+    assert advise(_collections(9, 9, 9)) == ()
+
+
+def test_without_samples_no_line_of_collections_is_known() -> None:
+    finding = _only(replace(_collections(4, 4, 1, 4, 3), samples=None))
+
+    assert finding.line is None
+    assert finding.evidence.endswith("the longest 4.00 ms.")
+
+
+def test_collections_that_a_line_asks_for_are_told_apart() -> None:
+    finding = _only(_collections(4, 4, 1, 4, 3, source="\ngc.collect()\n"))
+
+    assert finding.title == "gc.collect() is called here"
+    assert "freeze" not in finding.fix

@@ -132,6 +132,42 @@ def test_allocations_count_for_every_event_that_was_running_and_as_self_for_the_
     assert memory.device.tolist() == memory.self_device.tolist() == [0, 0]
 
 
+def test_an_op_has_the_bytes_of_its_own_thread_and_a_scope_those_of_all():
+    trace = make_trace(
+        [
+            event("step", 0, 100, kind="scope", thread=1),
+            event("mm", 10, 50, thread=1),
+            event("addmm", 20, 40, thread=2),
+            event("add", 60, 70, thread=3),
+        ],
+        [
+            {"time_ns": 25, "nbytes": 7, "event": 2, "thread": 2},
+            {"time_ns": 30, "nbytes": 100, "event": 1, "thread": 1},
+            {"time_ns": 35, "nbytes": -7, "event": 2, "thread": 2},
+            {"time_ns": 39, "nbytes": 9, "event": 2, "thread": 2},
+        ],
+    )
+
+    memory = averaged_costs(trace).memory
+
+    assert memory.cpu.tolist() == [109, 100, 9, 0]
+    assert memory.self_cpu.tolist() == [9, 100, 9, 0]
+
+
+def test_what_a_thread_releases_outside_its_ops_is_loose_whatever_other_threads_run():
+    trace = make_trace(
+        [event("mm", 0, 100, thread=1), event("free", 10, 20, thread=2), event("step", 60, 70, kind="scope", thread=1)],
+        [
+            allocation(15, 8, event=1, thread=2),
+            allocation(50, -8, thread=2),
+            allocation(65, 4, thread=2),
+            allocation(90, 2, event=0, thread=1),
+        ],
+    )
+
+    assert loose_allocations(trace).tolist() == [1]
+
+
 def test_memory_of_devices_is_counted_apart_from_the_hosts():
     trace = make_trace(
         [event("a", 0, 100), event("k", 0, 100, kind="kernel", device="CUDA")],

@@ -245,7 +245,7 @@ def test_the_spread_of_a_cost_over_ranks() -> None:
     assert found["aten::mm"] == (40 * MS, 40 * MS, 40 * MS, 3)
     assert found["aten::sort"] == (0, 0, 30 * MS, 2)
     assert found["gloo:all_reduce"] == (0, 0, 0, -1)
-    assert spread_of_lines(trace)[SourceLine("train.py", 4)] == (0, 0, 30 * MS, 2)
+    assert spread_of_lines(trace)[SourceLine("train.py", 4)] == (0, 30 * MS, 2)
 
 
 def test_a_rank_that_is_not_there_is_an_error_that_lists_those_that_are() -> None:

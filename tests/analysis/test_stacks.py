@@ -61,7 +61,7 @@ def test_an_unknown_metric_is_refused_with_the_list_of_those_there_are(trace: Tr
 
 
 def test_without_stacks_the_missing_flag_is_named() -> None:
-    with pytest.raises(ValueError, match="no stacks were recorded: profile with with_stack=True"):
+    with pytest.raises(ValueError, match=r"no stacks were recorded: use profile\(with_stack=True\)"):
         stack_totals(make_trace([event("a", 0, 1)]))
 
 

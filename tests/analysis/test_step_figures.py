@@ -1,16 +1,18 @@
 """Steps: their time by phase, the median, and in what slow ones differ."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.model.trace import Trace
+from mtprof_nb.model.trace import Collections, Trace
 from mtprof_nb.results.loaded_recording import Recording
 from mtprof_nb.results.step_table import NO_STEPS, Steps
 from mtprof_nb.views.charts.steps_tab import MOST_BARS, StepsTab
 from mtprof_nb.views.panel.tabs import tabs_of
 from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.static.static_page import html, text
 
 MS = 1_000_000
 
@@ -40,6 +42,30 @@ def test_a_slow_step_tells_what_takes_longer_than_in_the_median_step() -> None:
         (3, "outside ops takes 24.0 ms instead of 4.00 ms"),
     ]
     assert repr(steps).splitlines()[0] == "4 steps; median 20.0 ms, 80 % of them from 10.0 ms to 30.0 ms"
+
+
+def test_collections_in_a_slow_step_are_told_apart_from_other_time_outside_ops() -> None:
+    collections = Collections(start_ns=[5 * MS, 22 * MS], duration_ns=[MS, 15 * MS], generation=[0, 2], track=[0, 0])
+    steps = Steps(replace(_steps((1, 9), (1, 9), (1, 25), (1, 9)), collections=collections))
+
+    assert [(row.number, row.differs) for row in steps.slow] == [
+        (2, "garbage collection takes 15.0 ms instead of 500 µs")
+    ]
+
+
+def test_the_text_and_the_page_without_scripts_have_the_median_the_spread_and_the_slow_steps() -> None:
+    scene = Scene(_steps((6, 4), (6, 4), (26, 4), (6, 4), line=("<b>.py", 3)))
+    told = [
+        "4 steps; median 10.0 ms, 80 % of them from 10.0 ms to 30.0 ms",
+        "step 2: 30.0 ms; <b>.py:3 takes 26.0 ms instead of 6.00 ms",
+    ]
+
+    lines = text(scene).splitlines()
+    assert lines[lines.index(told[0]) :][:2] == told
+    assert "".join(f"<div>{line.replace('<b>', '&lt;b&gt;')}</div>" for line in told) in html(scene)
+    bare = Scene(make_trace([event("aten::mm", 0, MS)]))
+    assert "step" not in text(bare)
+    assert "Steps" not in html(bare)
 
 
 def test_without_lines_ops_differ_and_equal_steps_do_not() -> None:

@@ -1,7 +1,9 @@
 """The sentence on where the time went, and what a program waited for."""
 
+import numpy as np
 from traces import event, make_trace
 
+from mtprof_nb.analysis.causes.module_times import module_times
 from mtprof_nb.analysis.causes.where_time_went import Waiting, waiting, where_time_went
 from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
 
@@ -31,6 +33,31 @@ def test_a_line_with_less_than_a_fifth_is_not_named() -> None:
     assert where_time_went(trace) == "100 % of this recording is spent in ops."
 
 
+def test_of_a_line_that_causes_nearly_all_the_module_is_named_too() -> None:
+    parts = {"Net.layers.0.mlp": 30, "Net.layers.1.mlp": 20, "Net.other.0": 31, "Net.head": 19}
+
+    def recorded(*last_line: object) -> Trace:
+        ends = np.cumsum(list(parts.values())).tolist()
+        lines = [(CELL, 1)] * 3 + [last_line or (CELL, 1)]
+        rows = zip(parts.items(), ends, lines, strict=True)
+        ops = [event("mm", end - ns, end, module=path, line=line) for (path, ns), end, line in rows]
+        return make_trace(ops, cells={CELL: "Cell [3]"})
+
+    spent = "100 % of this cell is spent in ops; "
+    assert where_time_went(recorded()) == (
+        f"{spent}Cell [3]:1 causes 100 % of the whole, and Net.layers.*.mlp takes 50 %."
+    )
+    assert where_time_went(recorded(CELL, 2)).endswith("81 % of the whole, and Net.layers.*.mlp takes 50 %.")
+    parts["Net.head"] = 29  # of 110: the other line causes less than four fifths
+    assert where_time_went(recorded(CELL, 2)) == f"{spent}Cell [3]:1 causes 74 % of the whole."
+
+
+def test_parts_of_a_sequence_stay_apart() -> None:
+    rows = [event("mm", 0, 60, module="Sequential.0", line=(CELL, 1)), event("mm", 60, 100, module="Sequential.1")]
+
+    assert module_times(make_trace(rows)) == {"Sequential.0": 60, "Sequential.1": 40}
+
+
 def test_a_program_that_trains_nothing_has_ops_and_no_passes() -> None:
     rows = [event("aten::mm", 0, 60, phase="forward", line=(CELL, 5)), event("aten::sort", 60, 80, phase="other")]
 
@@ -45,8 +72,20 @@ def test_time_outside_ops_counts_and_belongs_to_its_line() -> None:
     outside = {SourceLine(CELL, 1): OutsideOps(150, 150)}
     trace = _step(20, 20, cells={CELL: "Cell [3]"}, outside=outside, began_ns=0, ended_ns=200)
 
-    assert where_time_went(trace) == "75 % of this cell passed outside ops; Cell [3]:1 causes 75 % of the whole."
-    assert waiting(trace) == [Waiting("outside ops", 150)]
+    assert where_time_went(trace) == (
+        "75 % of this cell passed outside ops, in Python code or waiting; Cell [3]:1 causes 75 % of the whole."
+    )
+    assert waiting(trace) == []
+
+
+def test_of_a_recording_that_lacks_events_the_lines_tell_the_time_outside_ops() -> None:
+    outside = {SourceLine(CELL, 4): OutsideOps(250, 250)}
+    trace = _step(20, 20, cells={CELL: "Cell [3]"}, outside=outside, dropped=1)
+
+    assert where_time_went(trace) == (
+        "83 % of the recorded time of this cell passed outside ops, in Python code or waiting; "
+        "Cell [3]:4 causes 90 % of the whole."
+    )
 
 
 def test_without_the_wall_time_the_shares_are_of_the_time_in_ops() -> None:
@@ -59,12 +98,8 @@ def test_a_recording_without_ops_has_no_sentence() -> None:
     assert where_time_went(make_trace([event("load", 0, 10, kind="scope")])) == ""
 
 
-def test_the_next_of_a_data_loader_and_the_profiler_are_waited_for() -> None:
+def test_the_next_of_a_data_loader_is_waited_for() -> None:
     name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
     trace = make_trace([event(name, 0, 60, kind="scope"), event("aten::mm", 60, 90)], own_ns=10, ended_ns=100)
 
-    assert waiting(trace) == [
-        Waiting("outside ops", 60),
-        Waiting("DataLoader's next", 60),
-        Waiting("profiler, outside ops", 10),
-    ]
+    assert waiting(trace) == [Waiting("DataLoader's next", 60)]

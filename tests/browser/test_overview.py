@@ -46,11 +46,11 @@ def test_a_panel_opens_with_the_sentence_the_findings_and_the_dearest_lines_and_
     expect(finding).to_have_count(1)
     expect(finding).to_contain_text("float32 becomes float64 here")
     expect(finding).to_contain_text("y = x * scale")
-    expect(finding).to_contain_text("Upper bound of the gain: at most 30.0 ms (30 % of the time). How sure: certain.")
-    assert body.get_by_role("list", name="Dearest lines").get_by_role("button").all_inner_texts() == [
+    expect(finding).to_contain_text("A fix can save at most 30.0 ms (30 % of the time), an upper bound. How sure: certain.")
+    assert body.get_by_role("list", name="Hottest lines").get_by_role("button").all_inner_texts() == [
         *("train.py:3", "train.py:1", "train.py:2")
     ]
-    assert body.get_by_role("list", name="Dearest ops").get_by_role("button").all_inner_texts() == [
+    assert body.get_by_role("list", name="Hottest ops").get_by_role("button").all_inner_texts() == [
         *("aten::mm", "aten::mul", HOSTILE)
     ]
     assert page.evaluate("window.harmed") is None

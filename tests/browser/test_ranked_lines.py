@@ -1,4 +1,4 @@
-"""Lines ranked by a column, and at 700 pixels, on an exported page in a real browser."""
+"""Lines ranked by a column, and in narrow places, on an exported page in a real browser."""
 
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,6 @@ def test_a_click_on_a_column_ranks_the_lines_and_one_on_source_brings_back_its_o
     expect(page.get_by_role("columnheader", name="Self")).to_have_attribute("aria-sort", "descending")
     expect(page.locator(".mtprof-line-file")).to_have_count(0)
 
-    page.set_viewport_size({"width": 1200, "height": 800})
     page.get_by_role("button", name="Ops", exact=True).click()
     assert _numbers(page) == ["4", "1", "2"]
     page.get_by_role("button", name="Allocated").click()
@@ -59,8 +58,25 @@ def test_a_line_can_be_opened_in_a_ranked_list(page: Any) -> None:
     expect(page.locator(".mtprof-line-cost").first).to_have_attribute("aria-selected", "true")
 
 
-def test_at_700_pixels_the_source_has_most_of_the_room(page: Any) -> None:
+@pytest.mark.parametrize("width", [700, 820, 1_000])
+def test_the_source_has_half_of_the_room_and_stays_while_the_numbers_scroll(page: Any, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
     listing = page.locator(".mtprof-listing")
-    assert listing.evaluate("one => one.scrollWidth <= one.clientWidth")
-    source = page.locator(".mtprof-line-cost .mtprof-line-text").first.bounding_box()
-    assert source["width"] > 0.55 * listing.bounding_box()["width"]
+    source = page.locator(".mtprof-line-cost .mtprof-line-text").first
+    before = source.bounding_box()
+    assert before["width"] > 0.49 * listing.bounding_box()["width"]
+
+    listing.evaluate("one => (one.scrollLeft = one.scrollWidth)")
+    assert source.bounding_box() == before
+    expect(page.get_by_role("columnheader", name="Allocated")).to_be_in_viewport(ratio=0.9)
+
+
+def test_a_file_has_its_name_and_on_hover_its_folder(page: Any) -> None:
+    title = page.locator(".mtprof-line-file b")
+    expect(title).to_have_text("train.py")
+    expect(title).to_have_attribute("title", FILE)
+
+    page.get_by_role("tab", name="Memory").click()
+    largest = page.get_by_role("grid", name="Largest allocations").locator(".mtprof-row .mtprof-in-name")
+    expect(largest).to_have_text("aten::addtrain.py:1")
+    expect(largest).to_have_attribute("title", f"aten::add\n{FILE}:1")

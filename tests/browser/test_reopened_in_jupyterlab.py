@@ -127,6 +127,24 @@ def test_without_widget_state_the_panel_is_drawn_by_the_page_and_no_error_shows(
     assert [problem for problem in page.problems if "widget" not in problem.lower()] == []
 
 
+LOOKS = "e => ['font', 'margin', 'padding', 'background', 'whiteSpace'].map((name) => getComputedStyle(e)[name])"
+
+
+def test_the_overview_of_the_page_looks_as_that_of_the_panel(
+    live: Page, without_state: str, reopened: Callable[[str], Page]
+) -> None:
+    page = reopened(without_state)
+    expect(page.tab.get_by_text("Error displaying widget")).to_have_count(PANELS, timeout=30_000)
+
+    for shown in (
+        ".mtprof-summary-sentence",
+        ".mtprof-summary-head",
+        ".mtprof-summary-quiet",
+        ".mtprof-summary-name code",
+    ):
+        assert page.panel().locator(shown).first.evaluate(LOOKS) == live.panel().locator(shown).first.evaluate(LOOKS)
+
+
 def test_a_cell_that_runs_again_has_its_panel_back(without_state: str, reopened: Callable[[str], Page]) -> None:
     page = reopened(without_state)
     expect(page.tab.get_by_text("Error displaying widget")).to_have_count(PANELS, timeout=30_000)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mtprof_nb.capture.shared.available_memory import available_bytes
+from mtprof_nb.capture.machine.available_memory import available_bytes
 
 MIB = 1 << 20
 

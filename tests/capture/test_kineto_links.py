@@ -96,3 +96,20 @@ def test_a_function_written_in_cpp_that_is_an_op_has_its_forward_op() -> None:
     found = forward_of(op("mine::roll", 0, 10, 5), node("torch::autograd::CppNode<Roll>", 20, 30, 5))
 
     assert found == {"torch::autograd::CppNode<Roll>": "mine::roll"}
+
+
+def test_the_node_of_a_script_is_of_the_ops_that_it_runs_as_one() -> None:
+    node_of_script = "torch::jit::(anonymous namespace)::DifferentiableGraphBackward"
+    found = forward_of(
+        op("aten::exp", 0, 10, 5),
+        op("scripted", 20, 60, -1),
+        op("aten::detach", 22, 24, 7),
+        op("<forward op>", 25, 50, -1),
+        op("aten::mul", 30, 35, 7),
+        op("aten::sum", 70, 80, 7),
+        node("SumBackward0", 100, 110, 7),
+        node(node_of_script, 110, 120, 6),
+        node("ExpBackward0", 120, 130, 5),
+    )
+
+    assert found == {"SumBackward0": "aten::sum", node_of_script: "<forward op>", "ExpBackward0": "aten::exp"}

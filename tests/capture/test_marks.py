@@ -6,20 +6,15 @@ import math
 import textwrap
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from types import CodeType
 from typing import Any
 
-import numpy as np
 import pytest
 from marked_cells import Run, Shell, new_shell
 from marked_programs import FAILURES, PROGRAMS
-from traces import event, make_trace
 
 from mtprof_nb.capture.marks import mark_buffers
-from mtprof_nb.capture.marks.mark_buffers import MarkBuffers
-from mtprof_nb.capture.marks.mark_replay import marked_lines
-from mtprof_nb.capture.marks.mark_transform import ENTER, LEAVE, LINE, MARK, Function, Place, Places
+from mtprof_nb.capture.marks.mark_transform import MARK
 
 
 @pytest.fixture(scope="module")
@@ -345,74 +340,3 @@ def test_a_mark_keeps_no_object_of_the_user_alive(shell: Shell) -> None:
     gc.collect()
 
     assert run.result.result is None
-
-
-def test_time_outside_ops_belongs_to_the_innermost_line_that_was_running() -> None:
-    places, buffers = Places(), MarkBuffers(print)
-    module, called = (places.add_scope(Function(name, 1)) for name in ("<module>", "f"))
-    one, two = (places.number(Place(0, line, module, LINE)) for line in (1, 2))
-    enter, inside, leave = (places.number(Place(0, 7, called, kind)) for kind in (ENTER, LINE, LEAVE))
-    marks = [(1_000, one), (2_000, two), (3_000, enter), (3_100, inside), (3_600, leave), (5_000, one), (9_000, two)]
-    buffers._buffers[0].items.extend(number for mark in marks for number in mark)
-    buffers.ended_ns = 20_000
-    here = buffers.cell_thread
-    trace = make_trace(
-        [
-            event("early", 1_200, 1_500, thread=here),
-            event("outer", 3_200, 3_500, thread=here),
-            event("inner", 3_300, 3_400, thread=here),
-            # Of another thread: while it runs, the cell's own waits in ops as well.
-            event("elsewhere", 3_450, 4_000, thread=here + 1),
-            event("late", 9_500, 10_000, thread=here),
-            event("frame", 9_100, 9_900, kind="python", thread=here),
-            event("awaited", 10_500, 11_500, is_async=True, thread=here),
-        ],
-        began_ns=1_100,
-        ended_ns=12_000,
-    )
-    one_ns = (2_000 - 1_100 - 300) + (9_000 - 5_000)
-    two_ns = (3_000 - 2_000) + (5_000 - 4_000) + (12_000 - 9_000 - 500)
-    expected = {("cell", 1): (one_ns, one_ns), ("cell", 2): (two_ns, two_ns + 200), ("cell", 7): (200, 200)}
-    found = marked_lines(trace, buffers, places, ["cell"], np.asarray)["outside"]
-
-    assert found == expected
-    assert sum(own_ns for own_ns, _ in expected.values()) == (12_000 - 1_100) - 300 - 800 - 500
-    buffers.ended_ns = 9_700
-    given_up = marked_lines(trace, buffers, places, ["cell"], np.asarray)["outside"]
-    assert given_up == {**expected, ("cell", 2): (two_ns - 2_000, two_ns - 2_000 + 200)}
-
-
-@pytest.mark.parametrize("missing", [{"dropped": 3}, {"dropped_exactly": False}, {"is_partial": True}])
-def test_where_ops_are_missing_nobody_knows_the_time_outside_ops(missing: dict[str, Any]) -> None:
-    places, buffers = Places(), MarkBuffers(print)
-    number = places.number(Place(0, 4, places.add_scope(Function("<module>", 1)), LINE))
-    buffers._buffers[0].items.extend([5, number])
-    trace = make_trace([event("a", 10, 20)], ended_ns=10**9)
-
-    assert marked_lines(trace, buffers, places, ["cell"], np.asarray)["outside"] is not None
-    assert marked_lines(replace(trace, **missing), buffers, places, ["cell"], np.asarray)["outside"] is None
-
-
-def test_time_while_no_marked_line_ran_belongs_to_none() -> None:
-    places, buffers = Places(), MarkBuffers(print)
-    called = places.add_scope(Function("f", 1))
-    enter, leave = (places.number(Place(0, 7, called, kind)) for kind in (ENTER, LEAVE))
-    buffers._buffers[0].items.extend([1_000, enter, 1_300, leave])
-    buffers.ended_ns = 9_000
-    trace = make_trace([event("a", 5_000, 5_001)], began_ns=0, ended_ns=9_000)
-
-    assert marked_lines(trace, buffers, places, ["cell"], np.asarray)["outside"] == {("cell", 7): (300, 300)}
-
-
-def test_a_backward_op_on_a_thread_of_the_engine_has_the_line_that_waits_for_it() -> None:
-    places, buffers = Places(), MarkBuffers(print)
-    number = places.number(Place(0, 4, places.add_scope(Function("<module>", 1)), LINE))
-    buffers._buffers[0].items.extend([5, number])
-    trace = make_trace(
-        [
-            event("a", 10, 20, thread=1, phase="backward"),
-            event("b", 20, 30, thread=1),
-        ]
-    )
-
-    assert marked_lines(trace, buffers, places, ["cell"], np.asarray)["line"].tolist() == [0, -1]

@@ -3,7 +3,9 @@
 import threading
 
 import numpy as np
+import pytest
 
+from mtprof_nb.capture.shared.python_stacks import is_user_thread
 from mtprof_nb.capture.shared.sampled_stacks import SampledStacks, with_samples
 from mtprof_nb.model.trace import Frame, StackInterner, Trace, empty_trace
 
@@ -51,3 +53,10 @@ def test_a_thread_of_the_user_that_waits_is_kept_unless_it_was_there_all_the_tim
     trace = with_threads(*sorted(main + started + asleep))
 
     assert threads_of(trace) == {MAIN, MAIN + 1}
+
+
+def test_a_thread_of_the_sockets_of_a_notebook_is_not_the_users() -> None:
+    garbage = pytest.importorskip("zmq.utils.garbage")
+
+    assert is_user_thread(garbage.GarbageCollectorThread.run.__code__, None) is False
+    assert is_user_thread(with_threads.__code__, None) is True

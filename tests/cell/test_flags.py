@@ -154,6 +154,7 @@ def test_a_backslash_is_part_of_a_file_name() -> None:
         ("-T .", "'.' is a directory", "name a file in it"),
         ("-H page.txt", "'page.txt' is no page", "end it in .html"),
         ("--name 'open", "no closing quotation", "-h lists every flag"),
+        ("--targets 0:2", "--targets names engines for --ranks", "add --ranks"),
     ],
 )
 def test_a_bad_flag_is_a_usage_error_with_its_remedy(line: str, problem: str, remedy: str) -> None:

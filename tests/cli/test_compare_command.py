@@ -66,11 +66,37 @@ def test_a_faster_program_does_not_fail(tmp_path: Path) -> None:
     assert main(["compare", before, after, "--fail-over", "10%"]) == 0
 
 
-@pytest.mark.parametrize(("limit", "status"), [("ops=60%", 0), ("ops=49%", 3), ("time=1%", 0), ("peak=0%", 0)])
+@pytest.mark.parametrize(("limit", "status"), [("ops=60%", 0), ("ops=49%", 3), ("time=1%", 0)])
 def test_figures_have_limits_too(tmp_path: Path, limit: str, status: int) -> None:
     before, after = _saved(tmp_path, "before", _run(1000)), _saved(tmp_path, "after", _run(1000, adds=2))
 
     assert main(["compare", before, after, "--fail-over", "5%", "--fail-over", limit]) == status
+
+
+def test_a_limit_of_a_figure_that_was_not_recorded_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = _saved(tmp_path, "run", _run(1000))
+
+    assert main(["compare", run, run, "--fail-over", "peak=0%"]) == 1
+    assert "the limit of peak cannot be checked, because a recording lacks it: record" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("nbytes", "told"), [((0, 64), "from nothing"), ((64, 96), "by 50.0 %")])
+def test_memory_that_grew_is_over_its_limit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], nbytes: tuple[int, int], told: str
+) -> None:
+    made = [
+        make_trace(
+            [event("aten::empty", 0, 10, memory=(0, size))],
+            [{"time_ns": 5, "nbytes": size, "address": 1, "event": 0}] if size else [],
+        )
+        for size in nbytes
+    ]
+    before, after = (_saved(tmp_path, name, trace) for name, trace in zip("ab", made, strict=True))
+
+    assert main(["compare", before, after, "--fail-over", "allocated=10%"]) == 3
+    assert f"allocated grew {told}, which is over the limit of 10 %" in capsys.readouterr().err
 
 
 def test_files_of_a_folder_are_runs_if_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,6 +109,13 @@ def test_files_of_a_folder_are_runs_if_asked(tmp_path: Path, capsys: pytest.Capt
     assert main([*arguments, "--fail-over", "10%"]) == 3
     assert main([*arguments, "--fail-over", "25%"]) == 0
     assert "4 and 4 runs" in capsys.readouterr().out
+
+
+def test_a_number_of_rows_that_means_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["compare", "a.mtp", "b.mtp", "--limit", "0"])
+
+    assert "give a whole number from 1 up" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["10", "ten%", "speed=10%", "-3%", "nan%"])

@@ -111,6 +111,7 @@ def test_a_recording_that_cannot_be_loaded_is_one_line_and_status_1(
     ("command", "message"),
     [
         (["convert", "run.mtp", "out.xyz"], "'out.xyz' has no known suffix: end it in .mtp, .json, .json.gz"),
+        (["convert", "run.mtp", "out.html"], "-H writes a page, and mtprof report that of a recording"),
         (["convert", "run.mtp"], "the following arguments are required: OUT"),
         (["show"], "the following arguments are required: FILE"),
         (["show", "--sort", "colour", "run.mtp"], "no column 'colour'"),

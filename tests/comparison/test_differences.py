@@ -198,6 +198,26 @@ def test_whole_recordings_without_steps_give_no_verdict() -> None:
     assert (found.answer, found.ratio) == ("cannot tell", 0.01)
 
 
+def test_a_loop_of_many_ops_that_became_one_is_faster_without_steps() -> None:
+    loop, one = run(*[("aten::add", 10)] * 100), run(("aten::sum", 80))
+
+    assert [_whole(loop, one), _whole(one, loop)] == ["faster", "slower"]
+    # 90 calls are compared: the ten longest may be first calls, or wait for the machine.
+    assert _whole(loop, run(("aten::sum", 91))) == "cannot tell"
+    assert _whole(run(*[("aten::add", 1)] * 99, ("aten::add", 9_000)), one) == "cannot tell"
+
+
+def test_ops_that_ran_at_once_are_no_measure_of_the_wall_time() -> None:
+    both = [event("aten::add", 10 * at, 10 * at + 10, thread=thread) for at in range(60) for thread in (1, 2)]
+
+    assert _whole(make_trace(both), run(("aten::sum", 50))) == "cannot tell"
+
+
+def _whole(a: Trace, b: Trace) -> str:
+    verdict = whole_difference(sides(a, b)).verdict
+    return verdict.answer if verdict else ""
+
+
 def _cell(number: int, text: str, *lines: tuple[int, int]) -> object:
     """A recording of a cell: for each (line, nanoseconds) one op."""
     file, now, rows = f"<ipython-input-{number}>", 0, []

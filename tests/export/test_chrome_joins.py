@@ -12,10 +12,11 @@ from mtprof_nb.model.trace import Trace
 
 
 def _args(trace: Trace, folder: Path) -> dict[str, dict[str, Any]]:
-    """The `args` of each event by its name."""
+    """The `args` of each event by its name; with a track of its own, of its begin and end."""
     chrome_trace.write(trace, folder / "trace.json")
     document = json.loads((folder / "trace.json").read_text("ascii"))
-    return {one["name"]: one["args"] for one in document["traceEvents"] if one["ph"] == "X"}
+    endings = {"X": "", "b": " b", "e": " e"}
+    return {one["name"] + endings[one["ph"]]: one["args"] for one in document["traceEvents"] if one["ph"] in endings}
 
 
 def test_a_node_of_the_backward_pass_names_the_thread_of_its_forward_op(tmp_path: Path) -> None:
@@ -68,7 +69,7 @@ def test_a_python_call_knows_the_call_around_it_whatever_stands_between(tmp_path
     }
 
 
-def test_a_call_that_the_file_leaves_out_is_nobodys_parent(tmp_path: Path) -> None:
+def test_a_call_that_crosses_a_scope_has_a_track_of_its_own_and_is_a_parent(tmp_path: Path) -> None:
     rows = [
         event("train.py(3): train", 0, 90, kind="python"),
         event("profiler.py(9): __enter__", 10, 30, kind="python"),
@@ -77,8 +78,23 @@ def test_a_call_that_the_file_leaves_out_is_nobodys_parent(tmp_path: Path) -> No
     ]
     args = _args(make_trace(rows), tmp_path)
 
-    assert "profiler.py(9): __enter__" not in args
-    assert args["called.py(1): called"]["Python parent id"] == args["train.py(3): train"]["Python id"]
+    crossing = args.pop("profiler.py(9): __enter__ b")
+    assert crossing == args.pop("profiler.py(9): __enter__ e")
+    assert crossing["Python parent id"] == args["train.py(3): train"]["Python id"] == 1
+    assert args["called.py(1): called"]["Python parent id"] == crossing["Python id"] == 2
+
+
+def test_what_a_scope_launched_has_its_number_and_launches_have_numbers_of_their_own(tmp_path: Path) -> None:
+    rows = [
+        event("mine", 0, 90, kind="scope"),
+        event("aten::mm", 1, 20),
+        event("cudaLaunchKernel", 30, 35, kind="runtime", launcher=0),
+        event("gemm", 40, 50, kind="kernel", device="CUDA", thread=7, launcher=0, launch=2),
+    ]
+    args = _args(make_trace(rows), tmp_path)
+
+    assert [args[name]["External id"] for name in ("aten::mm", "mine", "cudaLaunchKernel", "gemm")] == [1, 2, 2, 2]
+    assert [args[name]["correlation"] for name in ("cudaLaunchKernel", "gemm")] == [3, 3]
 
 
 def test_the_number_of_a_call_in_an_execution_trace_is_written(tmp_path: Path) -> None:

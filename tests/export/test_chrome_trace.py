@@ -9,25 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from chrome_documents import events_of, written
 from traces import event, make_trace
 
 from mtprof_nb.export import chrome_events, chrome_trace
-from mtprof_nb.model.trace import Trace, empty_trace
+from mtprof_nb.model.trace import empty_trace
 from mtprof_nb.results.events import Events
 
 #: Some day, to the nanosecond; Kineto counts from the start of a three-month interval.
 NOON = 1_794_790_055_432_501_123
 BASE = NOON // (7_889_238 * 10**9) * (7_889_238 * 10**9)
-
-
-def _written(trace: Trace, path: Path) -> dict[str, Any]:
-    chrome_trace.write(trace, path)
-    found: dict[str, Any] = json.loads(path.read_text("ascii"))
-    return found
-
-
-def _events(document: dict[str, Any], **facts: Any) -> list[dict[str, Any]]:
-    return [one for one in document["traceEvents"] if all(one.get(key) == value for key, value in facts.items())]
 
 
 @pytest.fixture
@@ -55,11 +46,11 @@ def document(tmp_path: Path) -> dict[str, Any]:
     allocations = [{"time_ns": NOON + 5_000, "nbytes": 64, "address": 4096, "event": 1, "total": 164}]
     allocations += [{"time_ns": NOON + 6_000, "nbytes": -64, "address": 4096, "event": 1, "total": 100}]
     trace = make_trace(rows, allocations, pid=77, trace_id="abc", label="Cell [3]", metadata={"k": '{"a":1}'})
-    return _written(trace, tmp_path / "trace.json")
+    return written(trace, tmp_path / "trace.json")
 
 
 def test_an_op_is_an_x_event_with_all_that_was_recorded_of_it(document: dict[str, Any]) -> None:
-    assert _events(document, ph="X", cat="cpu_op") == [
+    assert events_of(document, ph="X", cat="cpu_op") == [
         {
             "ph": "X",
             "cat": "cpu_op",
@@ -98,7 +89,7 @@ def test_an_op_is_an_x_event_with_all_that_was_recorded_of_it(document: dict[str
 
 
 def test_a_scope_is_a_user_annotation_without_the_facts_of_ops(document: dict[str, Any]) -> None:
-    (scope,) = _events(document, cat="user_annotation")
+    (scope,) = events_of(document, cat="user_annotation")
 
     assert (scope["name"], scope["dur"]) == ("step", 900.0)
     assert scope["args"] == {
@@ -124,7 +115,7 @@ def test_an_op_without_inputs_has_an_empty_list_of_shapes_as_in_events(tmp_path:
     )
     args = {
         one["name"]: one["args"]
-        for one in _events(_written(trace, tmp_path / "trace.json"), ph="X")
+        for one in events_of(written(trace, tmp_path / "trace.json"), ph="X")
         if one["cat"] != "Trace"
     }
 
@@ -137,17 +128,17 @@ def test_an_op_without_inputs_has_an_empty_list_of_shapes_as_in_events(tmp_path:
 
 def test_shapes_are_written_where_element_types_are_not_known(tmp_path: Path) -> None:
     trace = replace(make_trace([event("aten::mm", 1, 2, shapes=((2, 3),))]), dtypes=())
-    (op,) = _events(_written(trace, tmp_path / "trace.json"), cat="cpu_op")
+    (op,) = events_of(written(trace, tmp_path / "trace.json"), cat="cpu_op")
 
     assert (op["args"]["Input Dims"], op["args"]["Input type"]) == ([[2, 3]], [])
 
 
 def test_no_other_event_repeats_an_op(document: dict[str, Any]) -> None:
-    assert Counter(one["cat"] for one in _events(document, ph="X")) == {"cpu_op": 1, "user_annotation": 1, "Trace": 1}
+    assert Counter(one["cat"] for one in events_of(document, ph="X")) == {"cpu_op": 1, "user_annotation": 1, "Trace": 1}
 
 
 def test_allocations_and_releases_are_instants(document: dict[str, Any]) -> None:
-    first, second = _events(document, name="[memory]")
+    first, second = events_of(document, name="[memory]")
 
     assert first == {
         "ph": "i",
@@ -175,7 +166,7 @@ def test_an_allocation_of_an_unknown_thread_is_shown_by_the_process(tmp_path: Pa
     trace = make_trace([event("a", 0, 1)], [{"time_ns": 5_000, "nbytes": 8}], pid=9)
     assert trace.allocations is not None
     elsewhere = replace(trace, allocations=replace(trace.allocations, track=np.array([-1])))
-    (memory,) = _events(_written(elsewhere, tmp_path / "trace.json"), name="[memory]")
+    (memory,) = events_of(written(elsewhere, tmp_path / "trace.json"), name="[memory]")
 
     assert (memory["pid"], memory["tid"], memory["ts"]) == (9, 0, 5.0)
 
@@ -204,7 +195,7 @@ def test_the_first_event_is_an_x_event(document: dict[str, Any]) -> None:
 
 
 def test_processes_and_threads_are_named_and_sorted(document: dict[str, Any]) -> None:
-    named = {(one["name"], one["pid"], one["tid"]): one["args"] for one in _events(document, ph="M")}
+    named = {(one["name"], one["pid"], one["tid"]): one["args"] for one in events_of(document, ph="M")}
 
     assert named["process_name", 77, 0] == {"name": "python"}
     assert named["process_labels", 77, 0] == {"labels": "CPU"}
@@ -215,16 +206,16 @@ def test_processes_and_threads_are_named_and_sorted(document: dict[str, Any]) ->
 
 
 def test_the_window_of_the_recording_is_a_span(document: dict[str, Any]) -> None:
-    (span,) = _events(document, cat="Trace")
+    (span,) = events_of(document, cat="Trace")
 
     assert (span["ts"], span["dur"]) == ((NOON - BASE) / 1000, 900.0)
     assert span["args"] == {"Op count": 2, "label": "Cell [3]"}
 
 
 def test_what_was_not_recorded_is_not_in_the_file(tmp_path: Path) -> None:
-    document = _written(make_trace([event("aten::add", 1_000, 2_000)]), tmp_path / "trace.json")
+    document = written(make_trace([event("aten::add", 1_000, 2_000)]), tmp_path / "trace.json")
 
-    (op,) = _events(document, cat="cpu_op")
+    (op,) = events_of(document, cat="cpu_op")
     assert op["args"] == {
         "step": 0,
         "Ev Idx": 0,
@@ -236,121 +227,23 @@ def test_what_was_not_recorded_is_not_in_the_file(tmp_path: Path) -> None:
         "device_type": "CPU",
         "phase": "forward",
     }
-    assert _events(document, name="[memory]") == []
-    assert _events(document, cat="fwdbwd") == []
+    assert events_of(document, name="[memory]") == []
+    assert events_of(document, cat="fwdbwd") == []
     assert "with_stack" not in document
 
 
 def test_an_empty_recording_is_a_valid_file(tmp_path: Path) -> None:
-    document = _written(empty_trace(began_ns=NOON, ended_ns=NOON + 5_000), tmp_path / "trace.json")
+    document = written(empty_trace(began_ns=NOON, ended_ns=NOON + 5_000), tmp_path / "trace.json")
 
-    assert _events(document, cat="cpu_op") == []
-    assert _events(document, cat="Trace")[0]["dur"] == 5.0
-
-
-def test_arrows_lead_from_a_forward_op_to_each_backward_node_that_it_made(tmp_path: Path) -> None:
-    engine = "autograd::engine::evaluate_function: MulBackward0"
-    rows = [
-        event("aten::mul", 1_000, 2_000, sequence_nr=1),
-        event(engine, 4_000, 9_000, phase="backward", forward=0, thread=2),
-        event("MulBackward0", 5_000, 8_000, phase="backward", forward=0, thread=2),
-        event("aten::mul", 6_500, 7_500, phase="backward", forward=0, thread=2),
-        event("aten::sum", 8_500, 8_700, phase="backward", forward=0, thread=2),
-        event("MulBackward0", 12_000, 13_000, phase="backward", forward=0, thread=2),
-    ]
-    document = _written(make_trace(rows, pid=7), tmp_path / "trace.json")
-
-    places = {(one["ph"], one["id"]): (one["tid"], one["ts"]) for one in _events(document, cat="fwdbwd")}
-    assert places == {("s", 1): (1, 1.0), ("f", 1): (2, 5.0), ("s", 2): (1, 1.0), ("f", 2): (2, 12.0)}
-    assert {one["bp"] for one in _events(document, ph="f")} == {"e"}
-
-
-def test_what_runs_on_a_device_is_on_the_track_of_its_stream_and_leads_back_to_its_op(tmp_path: Path) -> None:
-    rows = [
-        event("aten::mm", 1_000, 9_000),
-        event("cudaLaunchKernel", 2_000, 3_000, kind="runtime", launcher=0),
-        event("cudaLaunchKernel", 3_000, 4_000, kind="runtime", launcher=0),
-        event("gemm", 20_000, 25_000, kind="kernel", device="CUDA", device_index=1, thread=7, launcher=0, launch=2),
-        event("reduce", 25_000, 26_000, kind="kernel", device="CUDA", device_index=1, thread=7, launcher=0, launch=1),
-        event("Memcpy HtoD", 30_000, 31_000, kind="copy", device="CUDA", device_index=1, thread=7),
-    ]
-    document = _written(make_trace(rows, pid=99), tmp_path / "trace.json")
-
-    kernel, other = _events(document, cat="kernel")
-    assert (kernel["pid"], kernel["tid"], kernel["ts"]) == (1, 7, 20.0)
-    assert kernel["args"]["device"] == 1
-    assert kernel["args"]["stream"] == 7
-    assert kernel["args"]["External id"] == other["args"]["External id"] == 1
-    launches = _events(document, cat="cuda_runtime")
-    assert [launch["args"]["correlation"] for launch in launches] == [1, 2]
-    assert (kernel["args"]["correlation"], other["args"]["correlation"]) == (2, 1)
-    assert all((launch["pid"], "stream" in launch["args"]) == (99, False) for launch in launches)
-    (copy,) = _events(document, cat="gpu_memcpy")
-    assert "correlation" not in copy["args"]
-    assert [(one["ph"], one["ts"], one["pid"]) for one in _events(document, cat="ac2g")] == [
-        ("s", 3.0, 99),
-        ("s", 2.0, 99),
-        ("f", 20.0, 1),
-        ("f", 25.0, 1),
-    ]
-    labels = {one["pid"]: one["args"]["labels"] for one in _events(document, name="process_labels")}
-    assert labels == {99: "CPU", 1: "CUDA 1"}
-
-
-def test_an_event_that_ends_on_another_thread_has_a_track_of_its_own(tmp_path: Path) -> None:
-    rows = [
-        event("aten::mm", 1_000, 9_000),
-        event("await", 2_000, 20_000, kind="scope", is_async=True),
-    ]
-    document = _written(make_trace(rows), tmp_path / "trace.json")
-
-    assert [one["name"] for one in _events(document, ph="X", pid=0)] == ["aten::mm"]
-    begun, ended = _events(document, name="await")
-    assert [(one["ph"], one["ts"], one["cat"]) for one in (begun, ended)] == [
-        ("b", 2.0, "user_annotation"),
-        ("e", 20.0, "user_annotation"),
-    ]
-    assert begun["id"] == ended["id"]
-
-
-def test_scopes_that_cross_each_other_have_tracks_of_their_own(tmp_path: Path) -> None:
-    rows = [
-        event("around", 0, 90_000, kind="scope"),
-        event("one task", 1_000, 20_000, kind="scope"),
-        event("another task", 10_000, 30_000, kind="scope"),
-        event("inside", 12_000, 15_000, kind="scope"),
-    ]
-    document = _written(make_trace(rows), tmp_path / "trace.json")
-
-    scopes = _events(document, cat="user_annotation")
-    assert [one["name"] for one in scopes if one["ph"] == "X"] == ["around", "inside"]
-    assert [one["name"] for one in scopes if one["ph"] == "b"] == ["one task", "another task"]
-    assert [one["ts"] for one in scopes if one["ph"] == "e"] == [20.0, 30.0]
-
-
-def test_the_calls_that_open_and_close_a_scope_make_room_for_it(tmp_path: Path) -> None:
-    rows = [
-        event("train.py(3): train", 0, 90_000, kind="python"),
-        event("profiler.py(9): __enter__", 1_000, 3_000, kind="python"),
-        event("mine", 2_000, 20_000, kind="scope"),
-        event("net.py(5): forward", 5_000, 9_000, kind="python"),
-        event("profiler.py(19): __exit__", 19_000, 21_000, kind="python"),
-        event("elsewhere", 1_500, 2_500, kind="python", thread=2),
-    ]
-    document = _written(make_trace(rows), tmp_path / "trace.json")
-
-    calls = [one["name"] for one in _events(document, cat="python_function")]
-    assert calls == ["train.py(3): train", "elsewhere", "net.py(5): forward"]
-    assert [one["name"] for one in _events(document, cat="user_annotation", ph="X")] == ["mine"]
-    (span,) = _events(document, cat="Trace")
-    assert span["args"]["Op count"] == 4, "as many as are in the file"
+    assert events_of(document, cat="cpu_op") == []
+    assert events_of(document, cat="Trace")[0]["dur"] == 5.0
 
 
 def test_more_events_than_fit_in_a_chunk_are_all_there_in_order(tmp_path: Path) -> None:
     count = chrome_events._CHUNK_ROWS * 2 + 3
     rows = [event(f"op{number % 3}", NOON + number * 1_000, NOON + number * 1_000 + 999) for number in range(count)]
     trace = make_trace(rows)
-    ops = _events(_written(trace, tmp_path / "trace.json"), cat="cpu_op")
+    ops = events_of(written(trace, tmp_path / "trace.json"), cat="cpu_op")
 
     assert [op["args"]["Ev Idx"] for op in ops] == list(range(count))
     assert [op["args"]["correlation_id"] for op in ops] == trace.correlation_id.tolist()
@@ -376,7 +269,7 @@ def test_a_huge_trace_of_huge_names_is_made_in_small_pieces(tmp_path: Path) -> N
 
 
 def test_dropped_events_are_told(tmp_path: Path) -> None:
-    assert _written(make_trace([event("a", 1, 2)], dropped=9), tmp_path / "t.json")["dropped_events"] == 9
+    assert written(make_trace([event("a", 1, 2)], dropped=9), tmp_path / "t.json")["dropped_events"] == 9
 
 
 def test_a_path_that_ends_in_gz_is_compressed(tmp_path: Path) -> None:
@@ -406,7 +299,7 @@ def test_a_path_that_ends_in_gz_is_compressed(tmp_path: Path) -> None:
     ],
 )
 def test_metadata_is_json_if_it_is_json_and_else_a_string(tmp_path: Path, text: str, meaning: object) -> None:
-    document = _written(make_trace([event("a", 1, 2)], metadata={"key": text}), tmp_path / "trace.json")
+    document = written(make_trace([event("a", 1, 2)], metadata={"key": text}), tmp_path / "trace.json")
 
     assert document["key"] == meaning
 
@@ -414,21 +307,12 @@ def test_metadata_is_json_if_it_is_json_and_else_a_string(tmp_path: Path, text: 
 @pytest.mark.parametrize("key", ["traceEvents", "baseTimeNanoseconds", "schemaVersion", "process_name", "thread_name"])
 def test_metadata_cannot_take_the_place_of_the_trace_itself(tmp_path: Path, key: str) -> None:
     trace = make_trace([event("a", NOON, NOON + 1)], pid=5, metadata={key: '"mine"'})
-    document = _written(trace, tmp_path / "trace.json")
+    document = written(trace, tmp_path / "trace.json")
 
     assert document["baseTimeNanoseconds"] == BASE
     assert document["schemaVersion"] == 1
-    (op,) = _events(document, cat="cpu_op")
+    (op,) = events_of(document, cat="cpu_op")
     assert op["name"] == "a"
-    kept = [document.get(key)] + [one["args"].get("value") for one in _events(document, ph="M", name=key)]
+    kept = [document.get(key)] + [one["args"].get("value") for one in events_of(document, ph="M", name=key)]
     assert "mine" in kept
-    assert [one["args"] for one in _events(document, name="process_name", pid=5)] == [{"name": "python"}]
-
-
-def test_every_event_of_a_thread_lies_on_its_track(tmp_path: Path) -> None:
-    rows = [event("a", number, number + 1, thread=100 + number % 7) for number in range(50)]
-    trace = make_trace(rows)
-    ops = _events(_written(trace, tmp_path / "trace.json"), cat="cpu_op")
-
-    native = np.array([thread.native_id for thread in trace.tracks])
-    assert [op["tid"] for op in ops] == native[trace.track].tolist()
+    assert [one["args"] for one in events_of(document, name="process_name", pid=5)] == [{"name": "python"}]

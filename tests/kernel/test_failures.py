@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from conftest import Kernel, Ran, is_panel
+from conftest import TIMEOUT_S, Kernel, Ran, is_panel
 
 OPS = "y = torch.ones(2, 2).mm(torch.ones(2, 2))"
 SLEEP = "print('sleeping', flush=True)\nimport time\ntime.sleep(60)"
@@ -263,3 +263,19 @@ def test_a_cell_whose_end_is_never_told_leaves_nothing_behind(kernel: Kernel) ->
     assert lost.status == later.status == "ok"
     assert later.result == "2"
     assert [kind for kind, _ in later.messages if kind == "display_data"] == []
+
+
+def test_a_kernel_that_is_restarted_while_it_records_profiles_as_a_new_one(new_kernel: Kernel) -> None:
+    imports = "%load_ext mtprof_nb\nimport torch"
+    assert new_kernel.run(imports).status == "ok"
+    endless = "%%mtprofile\nprint('begun')\nwhile True:\n    torch.ones(4).neg()"
+    new_kernel.run_until(endless, "begun")
+    new_kernel.manager.shutdown_wait_time = 1.0
+    new_kernel.manager.restart_kernel()
+    new_kernel.client.wait_for_ready(timeout=TIMEOUT_S)
+
+    assert new_kernel.run(imports).status == "ok"
+    ran = new_kernel.run("%%mtprofile\nx = torch.ones(4).neg()")
+
+    assert (ran.status, ran.stderr, len(ran.panels)) == ("ok", "", 1)
+    assert new_kernel.last("[event.name for event in prof.events()].count('aten::neg')") == 1

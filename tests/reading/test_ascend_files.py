@@ -54,11 +54,14 @@ EVENTS = [
         data_type="FP32",
         count=1000,
     ),
+    _span("PROFILING_DISABLE", "1736405443863980.000", 0.02, DEVICE, tid=4),
     _span("Computing", "1736405443863800.001", 50, OVERLAP, tid=0),
     _flow("s", "async_npu", 1, "1736405443863674.400", PROGRAM, 5),
     _flow("f", "async_npu", 1, "1736405443863800.001", DEVICE, 2),
     _flow("s", "HostToDevice", "9", "1736405443863705.000", RUNTIME, 6),
     _flow("f", "HostToDevice", "9", "1736405443863800.001", DEVICE, 2),
+    _flow("s", "HostToDevice", "10", "1736405443863706.000", RUNTIME, 6),
+    _flow("f", "HostToDevice", "10", "1736405443863900.000", DEVICE, 2),
     {"ph": "C", "name": "AI Core Freq", "ts": "1736405443756311.100", "pid": 9, "tid": 0, "args": {"MHz": 1800.0}},
 ]
 
@@ -85,6 +88,7 @@ def test_processes_say_what_a_span_is(tmp_path: Path) -> None:
         ("EVENT_WAIT", "sync", "NPU", 1, "stream 2"),
         ("hcom_allReduce__868_0_1", "collective", "NPU", 30, "Group 0 Communication"),
         ("Notify Wait", "device_scope", "NPU", 1, "stream 4"),
+        ("PROFILING_DISABLE", "sync", "NPU", 1, "stream 4"),
     ]
     assert [process.pid for process in trace.processes] == [PROGRAM]
     assert trace.notes == (
@@ -108,7 +112,8 @@ def test_a_kernel_knows_its_op_by_one_flow_and_its_launch_by_another(tmp_path: P
     found = {name: (launch, launcher) for name, launch, launcher in facts(trace, "launch", "launcher")}
     assert found["aclnnMm_MatMul"] == (3, 0)
     assert found["AscendCL@aclrtLaunchKernel"] == (-1, 0)
-    assert found["MEMCPY_ASYNC"] == (-1, -1)
+    assert found["MEMCPY_ASYNC"] == (3, 0), "no flow leads to it from an op, but one from a call of an op"
+    assert found["EVENT_WAIT"] == (-1, -1)
 
 
 def test_inputs_stacks_and_collectives_are_read(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import pickle
 import random
 import re
 import zlib
@@ -113,6 +114,17 @@ def test_a_bare_list_may_lack_its_end(tmp_path: Path) -> None:
     assert read(path).notes == ("The list of events has no end: the file may be cut.",)
 
 
+@pytest.fixture(params=["isal", "zlib"])
+def decompressor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Decompress by isal, or by the standard library, as where isal is not installed."""
+    if request.param == "isal":
+        pytest.importorskip("isal")
+    else:
+        monkeypatch.setattr(text_source, "find_spec", lambda _: None)
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("decompressor")
 def test_a_compressed_file_that_is_cut_gives_what_is_before(tmp_path: Path) -> None:
     events = [span(f"aten::op{number}", number, 1) for number in range(20_000)]
     whole = gzip.compress(json.dumps({"traceEvents": events}).encode())
@@ -123,6 +135,7 @@ def test_a_compressed_file_that_is_cut_gives_what_is_before(tmp_path: Path) -> N
     assert 5_000 < len(read(path, partial=True)) < 15_000
 
 
+@pytest.mark.usefixtures("decompressor")
 def test_damaged_compressed_data_are_an_error(tmp_path: Path) -> None:
     whole = bytearray(gzip.compress(_text().encode()))
     whole[len(whole) // 2] ^= 0xFF
@@ -134,11 +147,18 @@ def test_damaged_compressed_data_are_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "the file is no trace"),
+        ("", "it is empty. Export it again"),
         ("   \n", "damaged at byte"),
         ("hello", "the file is no trace"),
-        ("{}", "no list `traceEvents`"),
-        ('{"a": [1, 2]}', "no list `traceEvents`"),
+        ("{}", "no list `traceEvents`: load"),
+        ('{"a": [1, 2]}', "no list `traceEvents`, only 'a': load"),
+        ('{"schema": "1.1.0", "pid": 7, "nodes": []}', "an execution trace, which has no times: load the Chrome trace"),
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:7", "Git LFS, not the file itself. Fetch"),
+        ("<!DOCTYPE html>\n<html>", "a web page. Download the file itself"),
+        ("BZh91AY&SY", "compressed with bzip2. Decompress it"),
+        ("SQLite format 3\0\x10", "a database, as Nsight Systems"),
+        ("\n\x80\x01\x08\0\x12", "perhaps a trace of Perfetto. Convert it"),
+        ("trace.json" + "\0" * 247 + "ustar", "a tar archive. Unpack it"),
         ('{"traceEvents": 5}', "no list `traceEvents`"),
         ("5", "neither an object nor a list"),
         ("\x89PNG\r\n", "the file is no trace"),
@@ -149,6 +169,37 @@ def test_damaged_compressed_data_are_an_error(tmp_path: Path) -> None:
 def test_a_file_that_is_no_trace_is_an_error(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(LoadError, match=re.escape(says)):
         read(_damaged(tmp_path, text))
+
+
+def test_a_snapshot_of_memory_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        LoadError, match=re.escape("a Python pickle, as torch writes snapshots of device memory. Open a")
+    ):
+        read(_damaged(tmp_path, pickle.dumps({"segments": []})))
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"])
+def test_a_file_may_be_in_another_encoding_of_unicode(tmp_path: Path, encoding: str, is_compressed: bool) -> None:
+    text = json.dumps({"traceEvents": [span("größer 𝔹", 1, 2), span("b", 5, 9)]}, ensure_ascii=False)
+    content = text.encode(encoding)
+
+    trace = read(_damaged(tmp_path, gzip.compress(content) if is_compressed else content))
+    assert (facts(trace, "duration_ns"), trace.notes) == ([("größer 𝔹", 2_000), ("b", 9_000)], ())
+
+    says = f"byte {len(text.encode()) - 4:,} of its text in UTF-8, which is {encoding.upper()} in the file"
+    with pytest.raises(LoadError, match=says):
+        read(_damaged(tmp_path, text[:-4].encode(encoding)))
+
+
+def test_sizes_that_are_none_and_times_beyond_all_numbers_are_left_out(tmp_path: Path) -> None:
+    events = [span("a", 1, 2, Input_Dims=[1, [2, [3]], [4]]), span("b", "1e999999999", 2), span("c", "-1e-9999999", 2)]
+
+    trace = read(_damaged(tmp_path, json.dumps({"traceEvents": events})))
+
+    assert facts(trace, "start_ns") == [("c", 0), ("a", 1_000)]
+    assert trace.shapes[trace.shape[1]] == ((), (2, (3,)), (4,))
+    assert [row.input_shapes for row in key_averages(trace, group_by_input_shape=True)]
 
 
 def test_what_stands_around_the_events_may_be_anywhere(tmp_path: Path) -> None:
@@ -172,6 +223,7 @@ def test_events_whose_args_look_like_events_are_not_cut(tmp_path: Path, monkeypa
     assert [name for (name,) in facts(trace)] == [f"aten::op{number}" for number in range(50)]
 
 
+@pytest.mark.usefixtures("decompressor")
 def test_a_file_that_expands_beyond_all_measure_is_refused(tmp_path: Path) -> None:
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     parts = [packer.compress(b'{"traceEvents":[')] + [packer.compress(b" " * 1_000_000) for _ in range(80)]

@@ -77,6 +77,9 @@ def test_events_without_a_category_are_ops_or_kernels_of_the_older_exporter(tmp_
         ("xpu_runtime", "urEnqueueKernelLaunch", "XPU"),
         ("privateuse1_runtime", "launch", "NPU"),
         ("mtia_runtime", "run", "MTIA"),
+        ("mlu_driver", "cnInvokeKernel", "MLU"),
+        ("gcu_runtime", "topsLaunchKernel", "GCU"),
+        ("musa_runtime", "musaLaunchKernel", "MUSA"),
     ],
 )
 def test_devices_are_named_after_their_runtime(tmp_path: Path, category: str, runtime: str, device: str) -> None:
@@ -111,6 +114,27 @@ def test_tasks_of_mtia_devices_are_kernels_copies_and_waits(tmp_path: Path) -> N
         ("synchronize", "sync", "stream 3772"),
     ]
     assert [process.pid for process in trace.processes] == [HOST]
+
+
+def test_the_first_process_of_a_container_is_no_device(tmp_path: Path) -> None:
+    events = [
+        span("aten::mm", 0, 9, pid=1, External_id=1),
+        span("hipLaunchKernel", 1, 2, "cuda_runtime", pid=1, correlation=5),
+        span("train", 0, 20, "user_annotation", pid=1),
+        span("gemm", 4, 3, "kernel", pid=1, tid=0, correlation=5, device=1, stream=0),
+        named("process_labels", "CPU", 1),
+        named("process_labels", "GPU 1", 1),
+    ]
+
+    trace = read(written(tmp_path, events))
+
+    assert facts(trace, "kind", "launch") == [
+        ("train", "scope", -1),
+        ("aten::mm", "op", -1),
+        ("hipLaunchKernel", "runtime", -1),
+        ("gemm", "kernel", 2),
+    ]
+    assert [process.pid for process in trace.processes] == [1]
 
 
 def test_waits_of_a_stream_have_a_track_of_their_own_since_2026(tmp_path: Path) -> None:
@@ -210,6 +234,21 @@ def test_stacks_and_modules_come_from_python_calls(tmp_path: Path) -> None:
     assert trace.notes == ("Lines in stacks are those of `def`: the file has no others.",)
 
 
+def test_of_equal_times_a_python_call_is_around_its_op(tmp_path: Path) -> None:
+    events = [
+        span("aten::mm", 5, 7),
+        span("cudaLaunchKernel", 5, 7, "cuda_runtime"),
+        span("<built-in method mm>", 5, 7, "python_function", Python_id=2, Python_parent_id=1),
+        span("train.py(3): train", 5, 7, "python_function", Python_id=1),
+    ]
+
+    trace = read(written(tmp_path, events))
+
+    assert [name for (name,) in facts(trace)] == [
+        *("<built-in method mm>", "train.py(3): train", "aten::mm", "cudaLaunchKernel")
+    ]
+
+
 def test_stacks_in_one_text_are_read(tmp_path: Path) -> None:
     stack = "model.py(12): forward;train.py(3): main"
     trace = read(written(tmp_path, [span("aten::mm", 1, 5, Call_stack=stack), span("aten::add", 9, 5, Call_stack="")]))
@@ -262,6 +301,21 @@ def test_memory_events_belong_to_the_op_that_was_running(tmp_path: Path) -> None
     assert (trace.memory_before.tolist(), trace.memory_after.tolist()) == ([0], [64])
 
 
+def test_memory_events_of_2021_have_no_category_no_address_and_no_total(tmp_path: Path) -> None:
+    def record(ts: float, nbytes: int) -> dict[str, Any]:
+        members = {"Device Type": 1, "Device Id": 0, "Bytes": nbytes}
+        return {"ph": "i", "s": "t", "name": "[memory]", "pid": HOST, "tid": 1, "ts": ts, "args": members}
+
+    events = [span("aten::empty", 1, 5, "Operator"), record(2, 64), record(7, -300), record(8, 100), record(9, -40)]
+
+    records = read(written(tmp_path, events)).allocations
+
+    assert records is not None
+    assert (records.nbytes.tolist(), records.event.tolist()) == ([64, -300, 100, -40], [0, -1, -1, -1])
+    # Of 300 released bytes, 236 were allocated before the recording.
+    assert records.total.tolist() == [64, 0, 100, 60]
+
+
 def test_values_of_inputs_are_read_as_pytorch_prints_them(tmp_path: Path) -> None:
     inputs = ["", "0", "1.5", "True", "[1, 2]", "inf", "cpu", "-3"]
     trace = read(written(tmp_path, [span("aten::mm", 1, 5, Concrete_Inputs=inputs, Input_Dims=[[2]] + [[]] * 7)]))
@@ -300,6 +354,22 @@ def test_collectives_know_their_name_group_and_bytes(tmp_path: Path) -> None:
     assert of == [full, None, None, full, ("all_to_all", "", -1, "", -1, -1)]
     assert trace.moved_bytes.tolist() == [400, -1, -1, 400, -1]
     assert kinds(trace)["ncclKernel_SendRecv"] == "collective"
+
+
+def test_of_crossing_scopes_that_of_a_collective_is_asynchronous(tmp_path: Path) -> None:
+    events = [
+        span("## exchange ##", 0, 20, "user_annotation"),
+        span("nccl:all_to_all", 10, 90, "user_annotation"),
+        span("one", 200, 20, "user_annotation"),
+        span("other", 210, 90, "user_annotation"),
+    ]
+
+    assert facts(read(written(tmp_path, events)), "is_async") == [
+        ("## exchange ##", False),
+        ("nccl:all_to_all", True),
+        ("one", True),
+        ("other", True),
+    ]
 
 
 def test_forward_ops_are_found_by_sequence_number_where_there_are_no_flows(tmp_path: Path) -> None:

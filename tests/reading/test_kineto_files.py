@@ -74,6 +74,33 @@ def test_a_call_with_its_own_number_for_that_of_the_op_belongs_to_the_op_around_
     assert trace.launcher.tolist() == [-1, -1, 1, 1]
 
 
+def test_without_numbers_of_launches_the_flows_link_kernels_to_calls_or_ops(tmp_path: Path) -> None:
+    events = [
+        span("aten::mm", 0, 20),
+        span("cudaLaunchKernel", 2, 3, "cuda_runtime"),
+        flow("s", 9, 2, "ac2g"),
+        span("gemm", 30, 5, "kernel", pid=0, tid=7),
+        flow("f", 9, 30, "ac2g", tid=7, pid=0),
+        span("aten::add", 22, 4),
+        flow("s", 10, 22, "cpu_to_cuda"),
+        span("add_kernel", 40, 5, "kernel", pid=0, tid=7),
+        flow("f", 10, 40, "cpu_to_cuda", tid=7, pid=0),
+        span("lonely", 50, 5, "kernel", pid=0, tid=7),
+        flow("f", 11, 50, "ac2g", tid=7, pid=0),
+    ]
+
+    trace = read(written(tmp_path, events))
+
+    assert facts(trace, "launch", "launcher") == [
+        ("aten::mm", -1, -1),
+        ("cudaLaunchKernel", -1, 0),
+        ("aten::add", -1, -1),
+        ("gemm", 1, 0),
+        ("add_kernel", -1, 2),
+        ("lonely", -1, -1),
+    ]
+
+
 def test_forward_ops_are_those_of_the_flows(tmp_path: Path) -> None:
     engine = "autograd::engine::evaluate_function: MmBackward0"
     events = [

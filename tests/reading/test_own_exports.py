@@ -1,9 +1,10 @@
 """Chrome traces that this package wrote come back as far as the format can carry them."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from traces import event, make_trace
 
@@ -92,12 +93,13 @@ def test_everything_that_a_chrome_trace_can_carry_comes_back(tmp_path: Path) -> 
 
 def test_several_processes_with_devices_come_back(tmp_path: Path) -> None:
     def process(rank: int) -> Trace:
+        # The first one begins last.
         rows = [
-            event("aten::mm", 1_000 + rank, 5_000, thread=10 + rank),
-            event("cudaLaunchKernel", 2_000 + rank, 2_500, kind="runtime", launcher=0, thread=10 + rank),
+            event("aten::mm", 1_000 - rank, 5_000, thread=10 + rank),
+            event("cudaLaunchKernel", 2_000 - rank, 2_500, kind="runtime", launcher=0, thread=10 + rank),
             event(
                 "gemm",
-                3_000 + rank,
+                3_000 - rank,
                 8_000,
                 kind="kernel",
                 device="CUDA",
@@ -115,6 +117,47 @@ def test_several_processes_with_devices_come_back(tmp_path: Path) -> None:
     loaded = again(trace, tmp_path)
 
     assert differences(trace, loaded) == ["windows"]
+
+
+def test_events_that_cross_others_and_what_scopes_launched_come_back(tmp_path: Path) -> None:
+    rows = [
+        event("train.py(3): train", 0, 90_000, kind="python", phase="other"),
+        event("profiler.py(9): step", 1_000, 30_000, kind="python", phase="other"),
+        event("ProfilerStep#4", 20_000, 80_000, kind="scope", phase="other", step=4, sequence_nr=-1),
+        event("cudaMemcpyAsync", 40_000, 41_000, kind="runtime", launcher=2, phase="other", step=4),
+        event(
+            *("Memcpy HtoD", 50_000, 51_000),
+            kind="copy",
+            device="CUDA",
+            thread=7,
+            launcher=2,
+            launch=3,
+            phase="other",
+            step=4,
+        ),
+        event("await", 60_000, 85_000, kind="scope", is_async=True, phase="other", step=4),
+    ]
+    trace = make_trace(rows)
+
+    loaded = again(trace, tmp_path)
+
+    for name in ("name", "kind", "start_ns", "duration_ns", "is_async", "launch", "launcher"):
+        assert column(loaded, name) == column(trace, name), name
+
+
+def test_tracks_of_one_number_stay_apart(tmp_path: Path) -> None:
+    device = {"device": "CUDA", "thread": 7, "phase": "forward"}
+    rows = [
+        event("gemm", 1_000, 5_000, kind="kernel", launcher=-1, **device),
+        event("Stream Wait", 2_000, 6_000, kind="sync", **device),
+        event("Reduce_Inline", 3_000, 7_000, kind="device_scope", **device),
+    ]
+    trace = make_trace(rows)
+    names = ("stream 7", "stream 7, syncs", "Plane 1")
+    tracks = tuple(trace.tracks[0]._replace(name=name) for name in names)
+    trace = replace(trace, track=np.arange(3, dtype=np.int32), tracks=tracks)
+
+    assert column(again(trace, tmp_path), "track") == [(name, "stream", 0, "CUDA:0") for name in names]
 
 
 @pytest.mark.parametrize("hook", ["kineto", "dispatch"])
@@ -137,7 +180,8 @@ def test_a_recording_of_torch_comes_back(tmp_path: Path, hook: str) -> None:
     prof.export_chrome_trace(tmp_path / "trace.json.gz")
     loaded = read(tmp_path / "trace.json.gz")
 
-    # Viewers cannot show a Python call that crosses a scope: the export leaves it out.
+    # A Chrome trace has stacks of ops and scopes; of a Python call it has the caller.
+    assert differences(prof.trace, loaded) == (["stack"] if hook == "kineto" else [])
     own, other = (trace.take(trace.kind != PYTHON) for trace in (prof.trace, loaded))
     assert differences(own, other) == []
     assert (own.allocations is None, len(own.allocations or ())) == (

@@ -147,7 +147,7 @@ def test_what_stands_behind_the_trace_is_told(tmp_path: Path) -> None:
     text = json.dumps({"traceEvents": [span("aten::mm", 1, 5)]})
     path = tmp_path / "trace.json"
 
-    path.write_bytes(gzip.compress(text.encode()) + b"more")
+    path.write_bytes(gzip.compress(text.encode()) + b"more than a header of gzip")
     (note,) = read(path).notes
     assert note.startswith("Behind the end of the trace, compressed byte ")
     path.write_text(text[:-1] + ', "traceEvents": [1]}')

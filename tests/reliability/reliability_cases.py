@@ -56,6 +56,9 @@ class InterruptBeforeLine:
     `parts` of the package are all that is looked at where some are named.
     """
 
+    #: The signal that is sent.
+    number = signal.SIGINT
+
     def __init__(self, line: int, *parts: str) -> None:
         self.line = line
         self.seen = 0
@@ -77,5 +80,5 @@ class InterruptBeforeLine:
         if event == "line":
             self.seen += 1
             if self.seen == self.line:
-                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(self.number)
         return self._step

@@ -7,10 +7,12 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
+from recording import EVERY_FLAG, NATIVE
 from reliability_cases import (
     IDS,
     RECORDINGS,
@@ -87,6 +89,42 @@ def test_an_interrupt_before_any_line_of_start_and_stop_arrives_and_leaves_nothi
     assert_next_profile_is_complete(**recording)
     assert interrupted > moments * 0.95
     print(f"{interrupted} of {lines} lines")
+
+
+class Late(Exception):
+    """Raised by the handler of an alarm, as time limits do."""
+
+
+@contextmanager
+def alarms() -> Iterator[None]:
+    """SIGALRM raises `Late`."""
+
+    def raise_late(*_: Any) -> None:
+        raise Late
+
+    before = signal.signal(signal.SIGALRM, raise_late)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="this system has no alarms")
+@pytest.mark.parametrize("hook", [NATIVE])
+def test_an_alarm_before_any_line_that_starts_or_stops_the_recorder_leaves_nothing(
+    hook: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(InterruptBeforeLine, "number", signal.SIGALRM)
+    parts = [f"capture/{name}.py" for name in ("native/native_hook", "native/native_sampler", "sampling", "window")]
+    line, seen = 0, 1
+    with alarms():
+        while line < seen:
+            interrupt = InterruptBeforeLine(line, *parts)
+            with nothing_left(), suppress(Late), interrupt, mtp.profile(hook=hook, **EVERY_FLAG):
+                work()
+            assert_next_profile_is_complete(hook=hook, with_python=True)
+            line, seen = line + 1, max(seen, interrupt.seen)
+    assert seen > 50
 
 
 STEPS: list[tuple[str, Any, str]] = [

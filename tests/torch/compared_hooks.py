@@ -6,6 +6,8 @@ import inspect
 import json
 import textwrap
 from collections.abc import Callable
+from functools import cache
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -28,9 +30,15 @@ def recorded(program: Callable[[], Any], hook: str, **options: Any) -> mtp.profi
     return prof
 
 
+@cache
+def _compiled(text: str) -> CodeType:
+    """The code of a cell, kept alive: Kineto reads the names of functions when the recording has ended."""
+    return compile(text, "<program>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
 def run_text(text: str, **names: Any) -> None:
     """Run a cell, with `await` outside functions too."""
-    code = compile(text, "<program>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    code = _compiled(text)
     if code.co_flags & inspect.CO_COROUTINE:
         asyncio.run(eval(code, names))
     else:

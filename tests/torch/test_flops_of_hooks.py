@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from recording import NATIVE
 
 import mtprof_nb as mtp
 
@@ -21,6 +22,7 @@ def sums_and_scalings() -> None:
     row + x
     x * 2
     one * x
+    one + one
     torch.add(x, x, alpha=2)
     torch.mul(x, x, out=torch.empty(5, 3))
     torch.arange(4) + 1
@@ -56,12 +58,13 @@ def test_both_hooks_count_the_same_operations(program: Callable[[], None]) -> No
     assert {inner.get(name, name): flops for name, flops in counted["kineto"].items()} == counted["dispatch"]
 
 
-def test_additions_and_multiplications_are_counted_as_by_torchs_own_profiler() -> None:
+@pytest.mark.parametrize("hook", ["dispatch", NATIVE])
+def test_additions_and_multiplications_are_counted_as_by_torchs_own_profiler(hook: str) -> None:
     with torch.profiler.profile(with_flops=True) as theirs:
         sums_and_scalings()
-    with mtp.profile(hook="dispatch", with_flops=True) as ours:
+    with mtp.profile(hook=hook, with_flops=True) as ours:
         sums_and_scalings()
-    expected = {"aten::add": 15 + 3 + 15 + 4, "aten::mul": 15 + 1 + 15}
+    expected = {"aten::add": 15 + 3 + 1 + 15 + 4, "aten::mul": 15 + 1 + 15}
 
     assert by_name(theirs.key_averages()) == expected
     assert by_name(ours.key_averages()) == expected

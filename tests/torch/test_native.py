@@ -138,6 +138,24 @@ def test_memory_and_stacks_of_all_threads_are_recorded_together(hook: str) -> No
     assert trace.memory_after[exp] - trace.memory_before[exp] == 4000
 
 
+def test_bytes_of_threads_are_the_same_in_lines_events_and_averages(hook: str) -> None:
+    def work() -> None:
+        kept = [torch.ones(4, 4).mm(torch.ones(4, 4)) for _ in range(50)]
+        del kept
+
+    with mtp.profile(hook=hook, with_stack=True, profile_memory=True) as prof:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        work()
+        for thread in threads:
+            thread.join()
+
+    of_ops = sum(event.self_cpu_memory_usage for event in prof.events())
+    assert of_ops == sum(row.memory_bytes or 0 for row in prof.lines()) == 5 * 50 * 3 * 64
+    assert sum(row.self_cpu_memory_usage for row in prof.key_averages()) == prof.trace.allocations.total[-1] == 0
+
+
 def test_a_backward_pass_on_another_thread_is_linked_to_its_forward_pass(hook: str) -> None:
     def train() -> None:
         torch.ones(3, requires_grad=True).exp().sum().backward()

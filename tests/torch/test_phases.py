@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from recording import NATIVE
 
 import mtprof_nb as mtp
 
@@ -181,3 +182,24 @@ def test_a_closures_pass_inside_a_step_inside_the_backward_pass_is_backward(hook
     assert found["aten::sinh"] == {"forward"}
     assert found["aten::exp"] == found["aten::cosh"] == {"backward"}
     assert "optimizer" in found["aten::add_"]
+
+
+@pytest.mark.parametrize("hook", ["kineto", NATIVE])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_ops_of_a_script_are_of_the_forward_pass_and_its_gradient_is_of_the_script(hook: str) -> None:
+    def twice(x):  # type: ignore[no-untyped-def]
+        return (x * 2 + 1).relu()
+
+    script, w = torch.jit.script(twice), torch.ones(3, requires_grad=True)
+    for _ in range(3):  # then it is compiled
+        script(w).sum().backward()
+    with mtp.profile(hook=hook) as prof:
+        script(w.exp()).sum().backward()
+
+    trace = prof.trace
+    names = [trace.names[name] for name in trace.name]
+    gradients = [row for row, name in enumerate(names) if name.endswith("DifferentiableGraphBackward")]
+    assert {event.phase for event in prof.events() if event.name == "aten::mul" and event.phase != "backward"} == {
+        "forward"
+    }
+    assert [names[forward] for forward in trace.forward[gradients]] == ["<forward op>"] * 2

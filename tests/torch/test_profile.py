@@ -1,6 +1,7 @@
 """`profile` on PyTorch: its life, its scopes and threads, and what it refuses."""
 
 import asyncio
+import json
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ import mtprof_nb as mtp
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.capture.kineto.torch_profiler import asks_for_all_threads
 from mtprof_nb.model.trace import KINDS
+from mtprof_nb.model.tracks import THREADS
 
 torch = pytest.importorskip("torch")
 
@@ -163,7 +165,9 @@ def test_metadata_is_kept_as_json_text_and_refuses_what_torch_refuses():
         with pytest.raises(AttributeError):
             prof.add_metadata("number", 3)
     prof.add_metadata("late", "kept")
-    assert dict(prof.trace.metadata) == {
+    metadata = dict(prof.trace.metadata)
+    assert json.loads(metadata.pop(THREADS))["threads"] == torch.get_num_threads()
+    assert metadata == {
         "before": "[1, 2]",
         "text": '"say \\"hi\\""',
         "json": '{"a": 1}',
@@ -176,6 +180,14 @@ def test_a_trace_has_the_id_that_the_callback_gives():
         pass
     assert prof.get_trace_id() == "mine"
     assert prof.trace.trace_id == "mine"
+
+
+def test_the_callback_of_ids_can_be_replaced():
+    prof = mtp.profile(custom_trace_id_callback=lambda: "first")
+    prof.set_custom_trace_id_callback(lambda: "second")
+    with prof:
+        pass
+    assert prof.trace.trace_id == "second"
 
 
 def test_ops_of_a_disabled_activity_are_left_out_until_it_is_enabled_again():

@@ -88,10 +88,15 @@ def test_tasks_of_asyncio_and_generators(sampler: str, module: Callable[[str], M
 def test_a_slow_collate_function(sampler: str, module: Callable[[str], ModuleType]) -> None:
     one = module("one")
 
+    spent = []
+
     def collate(rows: list[Any]) -> Any:
+        began = time.perf_counter()
         one.asleep_one(0.02)
         one.busy_one(0.02)
-        return torch.stack(rows)
+        batch = torch.stack(rows)
+        spent.append(time.perf_counter() - began)
+        return batch
 
     loader = torch.utils.data.DataLoader(list(torch.eye(8)), batch_size=2, collate_fn=collate)
     with mtp.profile(with_python=True, with_stack=True) as prof:
@@ -100,7 +105,7 @@ def test_a_slow_collate_function(sampler: str, module: Callable[[str], ModuleTyp
 
     check(prof, one)
     total_ns = next(row.total_ns for row in prof.functions() if row.function == "collate")
-    assert total_ns / 1e9 == pytest.approx(sum(one.spent.values()), rel=0.1, abs=0.03)
+    assert total_ns / 1e9 == pytest.approx(sum(spent), rel=0.1, abs=0.03)
 
 
 def slow(rows: list[Any]) -> Any:
@@ -142,6 +147,34 @@ def test_samples_are_taken_only_where_they_are_asked_for(sampler: str) -> None:
     assert prof.trace.samples is None
     assert prof.trace.stacks is None
     assert len(prof.functions()) == 0
+
+
+def test_a_thread_that_sleeps_throughout_has_no_time(sampler: str) -> None:
+    sleeps, wake = threading.Event(), threading.Event()
+
+    def sleeps_throughout() -> None:
+        sleeps.set()
+        wake.wait()
+
+    sleeper = threading.Thread(target=sleeps_throughout)
+    sleeper.start()
+    sleeps.wait()
+    time.sleep(0.02)  # until it waits
+    recordings: list[set[str]] = []
+    try:
+        while sum(map(bool, recordings)) < 5 and len(recordings) < 200:  # a busy machine may leave no time for a sample
+            with mtp.profile(with_python=True) as prof:
+                end = time.perf_counter() + 0.01
+                while time.perf_counter() < end:
+                    pass
+            recordings.append({row.function for row in prof.functions()})
+    finally:
+        wake.set()
+        sleeper.join()
+
+    found = set.union(*recordings)
+    assert "test_a_thread_that_sleeps_throughout_has_no_time" in found
+    assert "sleeps_throughout" not in found
 
 
 def test_samples_keep_no_local_alive(sampler: str) -> None:

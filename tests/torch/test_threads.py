@@ -5,6 +5,7 @@ import io
 import json
 import queue
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -159,6 +160,7 @@ def test_threads_that_only_wait_are_no_reason_to_warn(options: dict[str, Any]) -
     ending = threading.Event()
     before = threading.Thread(target=ending.wait)
     before.start()
+    time.sleep(0.1)  # until it waits: what it runs to get there may take longer than a thread that wakes up
 
     def program() -> None:
         run(2)

@@ -122,4 +122,6 @@ def test_html_has_the_tables_and_no_scripts() -> None:
 
 def test_numbers_are_short() -> None:
     assert [ratio_text(ratio) for ratio in (0.5, 1.234, 12.34, 1234.0)] == ["0.50", "1.23", "12.3", "1,230"]
+    assert [ratio_text(ratio) for ratio in (0.0, 0.0002, 0.0128)] == ["0.00", "<0.001", "0.013"]
     assert [percent_text(share) for share in (-0.334, 0.052, 1.5)] == ["−33 %", "+5.2 %", "+150 %"]
+    assert [percent_text(share) for share in (-0.9996, -0.992, -1.0)] == ["−99.9 %", "−99.2 %", "−100 %"]

@@ -210,6 +210,8 @@ def test_a_metric_that_was_not_recorded_says_how_to_record_it(nested: Trace) -> 
         sunburst(nested, metric="memory")
     with pytest.raises(ValueError, match="no stacks by 'speed': use one of self, count"):
         icicle(nested, metric="speed")
+    with pytest.raises(ValueError, match="the recording has no stacks, for it has no events"):
+        sunburst(empty_trace())
 
 
 def test_small_slices_are_folded_into_one_that_says_how_many() -> None:

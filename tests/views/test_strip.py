@@ -51,6 +51,17 @@ def test_kernels_have_a_figure_and_are_no_thread() -> None:
     assert figures["threads"] == "1"
 
 
+def test_the_hook_that_waits_for_a_runtime_is_not_named_beside_one() -> None:
+    def hook(*hooks: str) -> str:
+        return strip_of(make_trace([event("mm", 0, 1)], hooks=hooks)).figures[-1].text
+
+    assert [hook("scopes", "native"), hook("native", "candle"), hook("scopes")] == [
+        "native",
+        "native, candle",
+        "scopes",
+    ]
+
+
 def test_dropped_events_and_a_bad_end_are_said_in_a_line_each() -> None:
     exactly = make_trace([event("mm", 0, 1)], dropped=1_200)
     at_least = make_trace([event("mm", 0, 1)], dropped=1, dropped_exactly=False)
@@ -60,6 +71,9 @@ def test_dropped_events_and_a_bad_end_are_said_in_a_line_each() -> None:
         "1,200 events dropped: the recording was full. Raise max_events to keep them.",
     )
     assert strip_of(at_least).notes[0].startswith("At least 1 event dropped")
+    # The warning of the hook has told it.
+    warned = "recording stopped at max_events=9: 1,200 events are missing; raise max_events"
+    assert strip_of(exactly, status=warned).notes == (warned,)
 
 
 def test_notes_of_a_file_are_said_in_a_line_each_and_are_joined_without_repeats() -> None:
@@ -134,7 +148,7 @@ def test_what_ran_between_the_windows_of_a_schedule_is_not_told() -> None:
     assert (phases(trace), strip_of(trace).notes) == ([("forward", 30, "100.0 %")], ())
 
 
-def test_a_note_says_when_much_passed_outside_ops() -> None:
+def test_a_note_says_when_much_passed_outside_ops_unless_lines_have_it() -> None:
     def notes(in_ops_ms: int, wall_ms: int, **facts: Any) -> tuple[str, ...]:
         ops = [event("mm", 0, in_ops_ms * 1_000_000)]
         return strip_of(make_trace(ops, began_ns=0, ended_ns=wall_ms * 1_000_000, **facts)).notes
@@ -144,7 +158,8 @@ def test_a_note_says_when_much_passed_outside_ops() -> None:
         "without it.",
     )
     outside = {SourceLine("cell", 1): OutsideOps(190_000_000, 190_000_000)}
-    assert notes(29, 223, outside=outside)[0].endswith("waiting or input: the lines tell where.")
+    assert notes(29, 223, outside=outside) == ()
+    assert notes(29, 223, outside=outside, between_ops_ns=9)[0].endswith("waiting or input: the lines tell where.")
     assert len(notes(29, 223, dropped=1)) == 1
     assert "outside" not in notes(29, 223, dropped=1)[0]
     assert notes(29, 223, is_partial=True) == ()

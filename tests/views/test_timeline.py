@@ -69,8 +69,8 @@ def test_a_block_tells_facts_of_its_event(trace: Trace) -> None:
 def test_lanes_stand_below_one_another_with_room_for_phases(trace: Trace) -> None:
     main, other = arranged(trace).lane_rows()
 
-    assert main == {"title": "thread 1", "top": 0.0, "rows_top": 0.85, "bottom": 3.85, "first_row": 0, "rows": 3}
-    assert (other["first_row"], other["rows"]) == (3, 1)
+    assert main == {"title": "thread 1", "top": 0.0, "rows_top": 0.85, "bottom": 3.85, "rows": 3}
+    assert other["rows"] == 1
     assert [other["top"], other["rows_top"], other["bottom"]] == pytest.approx([4.55, 5.4, 6.4])
 
 

@@ -7,7 +7,7 @@ import { Plane } from "#panel/drawing/plane.js";
 
 const MARGIN = { left: 0, right: 0, top: 0, bottom: 0 };
 const MEANING = { families: [{ title: "matrix product", colour: "#111111" }, { title: "view" }], has_steps: false };
-const ROWS = new LaneRows([{ title: "main", top: 0, bottom: 2, first_row: 0, rows: 2, rows_top: 0 }]);
+const ROWS = new LaneRows([{ title: "main", top: 0, bottom: 2, rows: 2, rows_top: 0 }]);
 const on = (window) =>
   new Plane({}, { width: 1_000, height: 100, margin: MARGIN, window, scroll: 0 }, { font: "sans" });
 

@@ -11,8 +11,8 @@ const CAUSES = [
   { title: "idle: kernel to kernel", colour: "#00ff00" },
 ];
 const ROWS = new LaneRows([
-  { title: "main", top: 0, bottom: 2, first_row: 0, rows: 2, rows_top: 0 },
-  { title: "stream 7", top: 3, bottom: 5, first_row: 2, rows: 1, rows_top: 4 },
+  { title: "main", top: 0, bottom: 2, rows: 2, rows_top: 0 },
+  { title: "stream 7", top: 3, bottom: 5, rows: 1, rows_top: 4 },
 ]);
 
 /** A plane that notes what is drawn on it. */

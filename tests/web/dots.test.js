@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./canvas.js";
 
-const { median, placesOf, scaleOf } = await import("#panel/comparison/dots.js");
+const { placesOf, scaleOf } = await import("#panel/comparison/dots.js");
+const { median } = await import("#panel/median.js");
 
 test("the median is in the middle, or between the two in the middle", () => {
   assert.equal(median([5, 1, 3]), 3);

@@ -42,6 +42,10 @@ test("memory that is never released is held to the end", () => {
   assert.deepEqual([writers.held(Number.POSITIVE_INFINITY), writers.held(3e6)], ["to the end", "3.00 ms"]);
 });
 
+test("a small ratio has more decimals", () => {
+  assert.deepEqual([0.0002, 0.0128, 0.5, 12.34].map(writers.ratio), ["<0.001", "0.013", "0.50", "12.3"]);
+});
+
 test("a line of CSV quotes what must be quoted, and disarms formulas", () => {
   assert.equal(csvLine(["aten::mm", 12, "a,b", 'say "x"']), 'aten::mm,12,"a,b","say ""x"""');
   assert.equal(csvLine(["=1+1", "@x", -5, "-5"]), "'=1+1,'@x,-5,'-5");

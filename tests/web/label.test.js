@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./canvas.js";
-import { fitted, fittedMiddle, plainName, shortName, textWidth } from "#panel/label.js";
+import { fitted, fittedMiddle, plainName, shortLocation, shortName, textWidth } from "#panel/label.js";
 
 const FONT = "11px sans-serif";
 
@@ -12,6 +12,18 @@ test("a short name has no namespace, and no prefix of autograd's engine", () => 
   assert.equal(shortName("Memcpy HtoD (Pageable -> Device)"), "Memcpy HtoD (Pageable -> Device)");
   assert.equal(shortName("void at::native::(anonymous namespace)::index<float, -2>(at::Info<float>, int)"), "index");
   assert.equal(shortName("autograd::engine::evaluate_function: AddmmBackward0"), "AddmmBackward0");
+});
+
+test("a short location has the file's name without its folders, and keeps what is before it", () => {
+  assert.equal(shortLocation("/home/me/model.py:12"), "model.py:12");
+  assert.equal(shortLocation("C:\\my code\\model.py:12"), "model.py:12");
+  assert.equal(shortLocation("torch/nn/functional.py"), "functional.py");
+  assert.equal(
+    shortLocation("in aten::linear, activation, /home/me/model.py:12"),
+    "in aten::linear, activation, model.py:12",
+  );
+  assert.equal(shortLocation("Cell [3]:4"), "Cell [3]:4");
+  assert.equal(shortLocation("[2, 3] float, 4"), "[2, 3] float, 4");
 });
 
 test("a text that fits stays whole", () => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import "./canvas.js";
 import { lineColumns, ranked } from "#panel/tables/listing_rows.js";
 
 const LINES = [
@@ -17,9 +18,14 @@ test("lines are ranked by a column, without those that have nothing there; equal
   assert.deepEqual(numbers("bytes"), [3]);
 });
 
-test("every column can be ranked by, and a narrow panel keeps time, share and device", () => {
+/** Columns of the lines tab whose only file has one line with these costs. */
+const titles = (line, facts) =>
+  lineColumns({ whole_ns: 1, files: [{ lines: [null, line] }], rest: [], ...facts }).map(({ title }) => title);
+
+test("every column can be ranked by", () => {
   const memory = { title: "Allocated", meaning: "bytes" };
-  const columns = lineColumns({ outside: "outside ops", whole_ns: 1, largest_device_ns: 1, memory });
+  const line = { time_ns: 1, outside_ns: 1, total_ns: 1, count: 1, device_ns: 1, bytes: 1 };
+  const columns = lineColumns({ outside: "outside ops", whole_ns: 1, memory, files: [{ lines: [line] }], rest: [] });
 
   assert.deepEqual(
     columns.map(({ title, rank }) => `${title} ${rank}`),
@@ -33,8 +39,16 @@ test("every column can be ranked by, and a narrow panel keeps time, share and de
       "Allocated bytes",
     ],
   );
-  assert.deepEqual(
-    columns.filter(({ isMinor }) => !isMinor).map(({ title }) => title),
-    ["Time", "Share", "Device"],
-  );
+});
+
+test("a column without a number on any line is left out", () => {
+  const memory = { title: "Memory", meaning: "bytes" };
+  const outside = "outside ops";
+  const line = { time_ns: 5, outside_ns: 0, total_ns: 5, count: 1, device_ns: null, bytes: 0 };
+
+  assert.deepEqual(titles(line, { outside, memory }), ["Time", "Share", "Total", "Ops"]);
+  assert.deepEqual(titles({ ...line, bytes: -8 }, { outside, memory }), ["Time", "Share", "Total", "Ops", "Memory"]);
+  assert.deepEqual(titles({ ...line, outside_ns: 2, bytes: null }, { outside, memory }), [
+    ...["Time", "Share", "Outside", "Total", "Ops"],
+  ]);
 });

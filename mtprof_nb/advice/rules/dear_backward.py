@@ -11,7 +11,7 @@ from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.recorded_time import recorded_ns
 from mtprof_nb.analysis.causes.spent_time import spent_ns
-from mtprof_nb.analysis.costs import op_costs
+from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.lines.line_costs import line_costs
 from mtprof_nb.model.trace import BACKWARD, OPTIMIZER, SourceLine, Trace
@@ -65,7 +65,8 @@ def dear_backward(trace: Trace) -> Finding | None:
 
 
 def _finding(trace: Trace, line: SourceLine, forward_ns: int, backward_ns: int, cause: _Cause) -> Finding:
-    update_ns = spent_ns(trace, trace.phase == OPTIMIZER) if cause.saves_optimizer else 0
+    of_update = counted_ops(trace) & (trace.phase == OPTIMIZER)
+    update_ns = spent_ns(trace, of_update) if cause.saves_optimizer else 0
     return Finding(
         "The backward pass of this line is far dearer than its forward pass",
         f"Backward {units.duration(backward_ns)}, forward {units.duration(forward_ns)}, of "

@@ -11,6 +11,7 @@ from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.pointwise import is_pointwise
 from mtprof_nb.analysis.causes.recorded_time import dearest_line, recorded_ns
+from mtprof_nb.analysis.causes.source_words import code_has
 from mtprof_nb.analysis.causes.spent_time import spent_ns
 from mtprof_nb.analysis.causes.tensor_inputs import TensorInput, with_inputs
 from mtprof_nb.analysis.costs import counted_ops
@@ -72,8 +73,7 @@ def _is_chosen(trace: Trace, is_double: Bool) -> bool:
     """Whether a file whose lines ran ops on float64 names that type."""
     caused = attribution(trace)
     lines = set(caused.line[is_double].tolist()) - {-1}
-    files = {caused.lines[line].file for line in lines}
-    return any(_CHOICE.search(trace.sources.get(file, "")) for file in files)
+    return code_has(trace, {caused.lines[line].file for line in lines}, _CHOICE)
 
 
 def _with_double(trace: Trace) -> Bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
-from mtprof_nb.advice.finding import CERTAIN, Finding
+from mtprof_nb.advice.finding import CERTAIN, LIKELY, Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
+from mtprof_nb.analysis.causes.source_words import code_has
 from mtprof_nb.analysis.causes.spent_time import with_nested
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
@@ -15,14 +18,16 @@ from mtprof_nb.analysis.summary import peak_bytes
 from mtprof_nb.model.trace import BACKWARD, FORWARD, Bool, Int64, SourceLine, Trace
 
 _LEAST_NODES = 4
+_EVALUATES = re.compile(r"\.eval\(\)")
 _FIX = "with torch.inference_mode():  # or torch.no_grad()\n    output = model(x)"
 
 
 @rule
 def missing_no_grad(trace: Trace) -> Finding | None:
-    """Find autograd graphs that were built and dropped without a backward pass; needs memory.
+    """Find autograd graphs that were built without a backward pass; needs memory.
 
-    A graph that is still held at the end may have its backward pass later: then the rule is silent.
+    A graph that is still held at the end may have its backward pass later. The rule is then silent, unless the file of
+    the line calls `.eval()`: after an evaluation, a kept score holds the graph.
     """
     records, at_peak = trace.allocations, held_at_peak(trace)
     made = makes_node(trace)
@@ -31,17 +36,20 @@ def missing_no_grad(trace: Trace) -> Finding | None:
     of_graph = with_nested(trace, made)
     rows = at_peak.rows[of_graph[records.event[at_peak.rows]] & (records.event[at_peak.rows] >= 0)]
     kept, dropped = int(records.nbytes[rows].sum()), int(records.nbytes[rows[at_peak.is_released(rows)]].sum())
-    if not kept or dropped < kept / 2:
+    line, is_dropped = _common_line(trace, np.flatnonzero(made)), dropped >= kept / 2
+    if not kept or not (is_dropped or (line and code_has(trace, [line.file], _EVALUATES))):
         return None
-    peak = peak_bytes(trace) or 0
+    peak, held = peak_bytes(trace) or 0, "" if is_dropped else ", some of it held to the end"
     return Finding(
-        "Gradients are recorded here and never used",
+        "Gradients are recorded here and never used"
+        if is_dropped
+        else "Gradients are recorded here for no backward pass",
         f"{units.plural(int(made.sum()), 'op')} kept inputs for a backward pass that did not come: "
-        f"{units.nbytes(kept)} of {units.nbytes(peak)} at the peak.",
+        f"{units.nbytes(kept)} of {units.nbytes(peak)} at the peak{held}.",
         _FIX,
-        _common_line(trace, np.flatnonzero(made)),
+        line,
         at_most_bytes=kept,
-        certainty=CERTAIN,
+        certainty=CERTAIN if is_dropped else LIKELY,
     )
 
 

@@ -12,10 +12,12 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.data_loading import during, loader_calls
-from mtprof_nb.analysis.causes.recorded_time import recorded_ns
+from mtprof_nb.analysis.causes.enclosing_functions import lines_of_loop
+from mtprof_nb.analysis.causes.recorded_time import recorded_ns, time_with_callees
 from mtprof_nb.analysis.causes.spent_time import spent_ns
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.model.intervals import covered, covered_length
 from mtprof_nb.model.trace import BACKWARD, FORWARD, OTHER, Bool, Int64, Trace
 
@@ -39,6 +41,7 @@ class _Loop(NamedTuple):
 def loop_over_elements(trace: Trace) -> Finding | None:
     """Find the longest loop that indexes a tensor with 0, 1, 2, … one after the other; needs shapes."""
     found = [(_loop_ns(trace, loop), loop) for loop in _loops(trace)]
+    found = [(times, loop) for times, loop in found if any(times)]
     if not found:
         return None
     (loop_ns, backward_ns), loop = max(found, key=lambda pair: (sum(pair[0]), pair[1].elements))
@@ -56,8 +59,13 @@ def loop_over_elements(trace: Trace) -> Finding | None:
 def _loop_ns(trace: Trace, loop: _Loop) -> tuple[int, int]:
     """The time of the passes of a loop, and, outside of them, of the backward pass of their ops.
 
-    The time after the last element is that of an average one.
+    The time after the last element is that of an average one. Iteration over a tensor takes all elements before the
+    first pass: then the time is that of the lines of the loop, with the backward pass of their ops.
     """
+    parent = int(nesting(trace).parent[loop.first[0]])
+    if parent >= 0 and trace.names[trace.name[parent]] == "aten::unbind":
+        lines = lines_of_loop(trace, attribution(trace).lines[loop.line])
+        return min(time_with_callees(trace, lines), recorded_ns(trace)), 0
     passed = trace.start_ns[loop.last] - trace.start_ns[loop.first]
     ends = trace.start_ns[loop.last] + passed // (loop.elements - 1)
     inside = covered(trace.start_ns[loop.first], ends, trace.start_ns)

@@ -8,6 +8,7 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.recorded_time import recorded_ns
+from mtprof_nb.analysis.causes.spent_time import spent_ns
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.model.trace import OPTIMIZER, SCOPE, Trace
@@ -30,7 +31,7 @@ def parameters_one_by_one(trace: Trace) -> Finding | None:
         return None
     if np.any(ops & trace.where_name(lambda name: "_foreach" in name or "_fused" in name)):
         return None
-    ns, kind = int(trace.duration_ns[steps].sum()), kinds.pop()
+    ns, kind = spent_ns(trace, np.isin(np.arange(len(trace)), steps)), kinds.pop()
     line, lines = int(attribution(trace).line[steps[0]]), attribution(trace).lines
     return Finding(
         f"{kind} updates one parameter after the other",

@@ -9,12 +9,11 @@ from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.gaps import gaps_before, outermost_ops
 from mtprof_nb.analysis.causes.recorded_time import recorded_ns
+from mtprof_nb.analysis.causes.recording_cost import LONGEST_GAP_NS
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.model.trace import BACKWARD, Int64, SourceLine, Trace
 
-#: A longer gap between two ops is other work than calling the next op.
-_LONGEST_GAP_NS = 100_000
 #: A shorter op may be nothing but the way to its kernel, which larger tensors or `torch.compile` save, too.
 _SMALL_OP_NS = 20_000
 _LEAST_OPS, _LEAST_SHARE = 500, 0.3
@@ -23,13 +22,16 @@ _FIX = "model = torch.compile(model)  # or give each op more: larger batches, fe
 
 @rule
 def bound_by_python(trace: Trace) -> Finding | None:
-    """Find many short gaps between ops of one thread, without a device; the time for recording does not count."""
+    """Find many short gaps between ops of one thread, without a device; the time for recording does not count.
+
+    Where recording took most of the gaps, `recording_notes` says so.
+    """
     rows = _ops_of_busiest_thread(trace)
     if len(rows) < _LEAST_OPS or trace.on_device.any():
         return None
     gaps = gaps_before(trace)[rows]
-    short = np.where(gaps < _LONGEST_GAP_NS, gaps, 0)
-    recording_ns = max(trace.overhead_ns - trace.own_ns, 0)
+    short = np.where(gaps < LONGEST_GAP_NS, gaps, 0)
+    recording_ns = max(trace.overhead_ns - trace.own_ns, 0) + _marks_ns(trace)
     ns = int(short.sum()) - recording_ns
     if ns < max(_LEAST_SHARE * recorded_ns(trace), recording_ns):
         return None
@@ -41,6 +43,11 @@ def bound_by_python(trace: Trace) -> Finding | None:
         _line_of_gaps(trace, rows, short),
         at_most_ns=ns + _small_ops_ns(trace),
     )
+
+
+def _marks_ns(trace: Trace) -> int:
+    """The time of line marks, at least: the profiler's own time that is not that of its start, before all events."""
+    return max(trace.own_ns - (int(trace.start_ns[0]) - trace.began_ns), 0)
 
 
 def _small_ops_ns(trace: Trace) -> int:

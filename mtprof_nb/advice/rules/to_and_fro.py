@@ -10,9 +10,10 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.recorded_time import dearest_line, recorded_ns
+from mtprof_nb.analysis.causes.spent_time import spent_ns
 from mtprof_nb.analysis.causes.tensor_inputs import tensors
 from mtprof_nb.analysis.costs import counted_ops, op_costs
-from mtprof_nb.model.trace import FORWARD, OTHER, Int64, Trace
+from mtprof_nb.model.trace import FORWARD, OTHER, RUNTIME, Bool, Int64, Trace
 
 #: Types of mixed precision, whose conversions are there on purpose.
 _HALF = ("half", "bfloat16", "c10::half", "c10::bfloat16", "float16")
@@ -27,13 +28,13 @@ x = x.to(dtype)"""
 def converted_to_and_fro(trace: Trace) -> Finding | None:
     """Find conversions of tensors of one size from one type to another and back, outside the backward pass."""
     copies = counted_ops(trace) & trace.where_name("aten::copy_".__eq__) & np.isin(trace.phase, (FORWARD, OTHER))
-    conversions = _conversions(trace, np.flatnonzero(copies))
+    conversions = _conversions(trace, np.flatnonzero(copies & ~_moves_memory(trace)))
     counts = Counter(conversions.values())
     undone = [event for event, (old, new, size) in conversions.items() if counts[new, old, size]]
     if len(undone) < _LEAST_CONVERSIONS:
         return None
     chosen = np.isin(np.arange(len(trace)), undone)
-    ns = _with_callers(trace, undone)
+    ns = spent_ns(trace, np.isin(np.arange(len(trace)), _outermost(trace, undone)))
     old, new, _ = conversions[undone[0]]
     return Finding(
         f"Tensors are converted from {old} to {new} and back",
@@ -45,15 +46,28 @@ def converted_to_and_fro(trace: Trace) -> Finding | None:
     )
 
 
-def _with_callers(trace: Trace, copies: list[int]) -> int:
-    """The time of copies, with the ops around each that only convert."""
+def _moves_memory(trace: Trace) -> Bool:
+    """Ops that copy between the host and a device, or wait there: their time is not that of a conversion."""
+    found = np.zeros(len(trace), np.bool_)
+    if trace.launcher is None:
+        return found
+    is_move = (trace.kind == RUNTIME) & trace.where_name(lambda name: "emcpy" in name or "ynchronize" in name)
+    parent, event = op_costs(trace).parent, trace.launcher[is_move]
+    while len(event := np.unique(event[event >= 0])):
+        found[event] = True
+        event = parent[event]
+    return found
+
+
+def _outermost(trace: Trace, copies: list[int]) -> list[int]:
+    """For each copy the outermost op around it that only converts; the copy itself without one."""
     costs, outer = op_costs(trace), set()
     for copy in copies:
         event, above = copy, int(costs.parent[copy])
         while above >= 0 and trace.names[trace.name[above]] in _CONVERTERS:
             event, above = above, int(costs.parent[above])
         outer.add(event)
-    return int(costs.total_ns[list(outer)].sum())
+    return sorted(outer)
 
 
 def _conversions(trace: Trace, copies: Int64) -> dict[int, tuple[str, str, int]]:

@@ -12,10 +12,12 @@ from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.model.trace import Int64, SourceLine, Trace
 
 _ALONE = "_SingleProcess"
-_FIX_ALONE = "loader = DataLoader(dataset, batch_size=…, num_workers=4, persistent_workers=True)"
+_FIX_ALONE = """\
+# less work on this line, or worker processes, as many as there are free cores
+loader = DataLoader(dataset, batch_size=…, num_workers=4, persistent_workers=True)"""
 _FIX_WORKERS = """\
-# more workers, or less work for each item
-loader = DataLoader(dataset, batch_size=…, num_workers=8, prefetch_factor=4)"""
+# less work for each item, or more workers if there are free cores; workers that stay between epochs
+loader = DataLoader(dataset, batch_size=…, num_workers=8, prefetch_factor=4, persistent_workers=True)"""
 
 
 @rule

@@ -1,12 +1,14 @@
-"""Functions of the recorded source, and the lines in them."""
+"""Functions and loops of the recorded source, and the lines in them."""
 
 from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from mtprof_nb.model.trace import SourceLine, Trace
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def lines_of_functions(trace: Trace, lines: Iterable[SourceLine]) -> set[SourceLine]:
@@ -18,16 +20,31 @@ def lines_of_functions(trace: Trace, lines: Iterable[SourceLine]) -> set[SourceL
     return found
 
 
+def lines_of_loop(trace: Trace, line: SourceLine) -> set[SourceLine]:
+    """All lines of the innermost loop whose first line this is, or of the comprehension on it; empty without one."""
+    nodes = list(_nodes(trace.sources.get(line.file, "")))
+    loops = [_lines(node) for node in nodes if isinstance(node, ast.For) and line.line in _lines(node.iter)]
+    loops += [_lines(node) for node in nodes if isinstance(node, _COMPREHENSIONS) and line.line in _lines(node)]
+    return {SourceLine(line.file, number) for number in min(loops, key=len, default=())}
+
+
 def _function_around(source: str, line: int) -> range | None:
     """The lines of the innermost function that contains `line`; None without one."""
+    functions = (node for node in _nodes(source) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return min((body for body in map(_lines, functions) if line in body), key=len, default=None)
+
+
+def _nodes(source: str) -> Iterator[ast.AST]:
+    """The parts of a program; none where it cannot be read."""
     try:
         with warnings.catch_warnings(action="ignore"):
-            tree = ast.parse(_without_magics(source))
+            return ast.walk(ast.parse(_without_magics(source)))
     except (SyntaxError, ValueError):
-        return None
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    bodies = [range(node.lineno, (node.end_lineno or node.lineno) + 1) for node in functions]
-    return min((body for body in bodies if line in body), key=len, default=None)
+        return iter(())
+
+
+def _lines(node: ast.stmt | ast.expr) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
 def _without_magics(source: str) -> str:

@@ -8,6 +8,7 @@ from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.lines.line_costs import line_costs
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.summary import wall_ns
 from mtprof_nb.model.trace import Bool, Int64, SourceLine, Trace
@@ -27,6 +28,13 @@ def line_times(trace: Trace) -> dict[SourceLine, int]:
     for line, outside in (outside_by_line(trace) or {}).items():
         times[line] = times.get(line, 0) + outside.own_ns
     return {line: ns for line, ns in times.items() if ns}
+
+
+def time_with_callees(trace: Trace, lines: set[SourceLine]) -> int:
+    """The time of these lines, of which none calls another, with all that they call: in ops and outside."""
+    costs, outside = line_costs(trace), outside_by_line(trace) or {}
+    in_ops = sum(int(ns) for line, ns in zip(costs.lines, costs.total_ns, strict=False) if line in lines)
+    return in_ops + sum(outside[line].total_ns for line in lines & outside.keys())
 
 
 def time_by_line(trace: Trace, chosen: Bool) -> Int64:

@@ -1,17 +1,25 @@
-"""Time that chosen ops took, on the host and on devices."""
+"""Time in which chosen ops ran, on the host and on devices."""
 
 from __future__ import annotations
 
-from mtprof_nb.analysis.costs import counted_ops, op_costs
+import numpy as np
+
+from mtprof_nb.analysis.devices.kernel_owners import owners
 from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.model.intervals import covered_length
 from mtprof_nb.model.trace import Bool, Trace
 
 
 def spent_ns(trace: Trace, chosen: Bool) -> int:
-    """The self time of the chosen counted ops on the host, and that of their kernels."""
-    costs, rows = op_costs(trace), counted_ops(trace) & chosen
-    on_device = costs.self_device_ns[rows].sum() if costs.self_device_ns is not None else 0
-    return int(costs.self_ns[rows].sum() + on_device)
+    """The time in which one of the chosen events ran on the host, or work on a device that one of them launched.
+
+    Time in which several ran, on threads or on host and device, counts once: without them, the program cannot be
+    shorter by more.
+    """
+    owner = owners(trace)
+    launched = trace.is_device_work & (owner >= 0) & with_nested(trace, chosen)[owner]
+    rows = np.flatnonzero(chosen | launched)
+    return covered_length(trace.start_ns[rows], trace.end_ns[rows])
 
 
 def with_nested(trace: Trace, chosen: Bool) -> Bool:

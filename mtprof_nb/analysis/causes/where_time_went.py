@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from mtprof_nb.analysis.causes.collector_time import collected_ns
 from mtprof_nb.analysis.causes.data_loading import loader_calls
+from mtprof_nb.analysis.causes.module_times import module_times
 from mtprof_nb.analysis.causes.recorded_time import line_times
 from mtprof_nb.analysis.devices.device_figures import device_figures
+from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.ranks.rank_figures import rank_figures
 from mtprof_nb.analysis.ranks.stragglers import straggler
-from mtprof_nb.analysis.summary import summary
+from mtprof_nb.analysis.summary import summary, wall_ns
 from mtprof_nb.model.source_files import file_label
 from mtprof_nb.model.trace import SourceLine, Trace
 
@@ -19,10 +22,14 @@ _PARTS = {
     "optimizer": "is the optimizer",
     "other": "is in ops of no pass",
     "ops": "is spent in ops",
-    "outside": "passed outside ops",
+    "outside": "passed outside ops, in Python code or waiting",
 }
 #: A line is named in the sentence from this share of the whole on.
 _NAMED_LINE = 0.2
+#: A line that causes this share says little, as one that calls a trainer: the module with the most time is named too.
+_SAYS_LITTLE = 0.8
+#: Garbage collections are told from this share of the wall time on: each program has some.
+_LEAST_COLLECTED = 0.05
 
 
 class Waiting(NamedTuple):
@@ -33,10 +40,16 @@ class Waiting(NamedTuple):
 
 
 def whole_ns(trace: Trace) -> int:
-    """The time that shares are of: in ops and, where it is known, outside ops, of all threads and processes."""
-    of = summary(trace)
+    """The time that shares are of: in ops and outside, of all threads and processes, without the profiler's own.
+
+    Where the time outside ops is not known as a whole, that of the lines counts, as in the table of lines.
+    """
     outside_ns = _outside_ns(trace)
-    return of.in_ops_ns + (outside_ns + of.profiler_ns if outside_ns is not None else 0)
+    return summary(trace).in_ops_ns + (_outside_lines_ns(trace) if outside_ns is None else outside_ns)
+
+
+def _outside_lines_ns(trace: Trace) -> int:
+    return sum(one.own_ns for one in (outside_by_line(trace) or {}).values())
 
 
 def _outside_ns(trace: Trace) -> int | None:
@@ -59,19 +72,36 @@ def where_time_went(trace: Trace) -> str:
 
 
 def _parts(trace: Trace) -> str:
-    of, whole, outside_ns = summary(trace), whole_ns(trace), _outside_ns(trace)
+    of, whole = summary(trace), whole_ns(trace)
     if not whole or not of.ops:
         return ""
-    what = "cell" if trace.cells else "recording"
-    within = f"this {what}" if outside_ns is not None else f"the time in ops of this {what}"
+    within, knows_outside = _known_part(trace)
     line, ns = max(line_times(trace).items(), key=lambda pair: pair[1], default=(None, 0))
     is_named = whole >= ns >= _NAMED_LINE * whole
     cause = f"{_named(trace, line)} causes {ns / whole * 100:.0f} % of" if is_named else ""
-    parts = {**_passes(of.phases_ns), "outside": outside_ns or 0}
-    if outside_ns is None and "ops" in parts:
-        return f"{cause} {within}." if cause else ""
+    module = _module(trace, whole) if ns >= _SAYS_LITTLE * whole else ""
+    parts = {**_passes(of.phases_ns), "outside": whole - of.in_ops_ns}
+    if not knows_outside and "ops" in parts:
+        return f"{cause} {within}{module}." if cause else ""
     part = max(parts, key=lambda name: parts[name])
-    return f"{parts[part] / whole * 100:.0f} % of {within} {_PARTS[part]}{f'; {cause} the whole' if cause else ''}."
+    most = f"{parts[part] / whole * 100:.0f} % of {within} {_PARTS[part]}"
+    return f"{most}; {cause} the whole{module}." if cause else f"{most}."
+
+
+def _module(trace: Trace, whole: int) -> str:
+    """As ", and GPT.blocks.*.mlp takes 41 %"; "" where no module has much of the time."""
+    ((path, ns),) = module_times(trace).most_common(1) or [("", 0)]
+    return f", and {path} takes {ns / whole * 100:.0f} %" if whole >= ns >= _NAMED_LINE * whole else ""
+
+
+def _known_part(trace: Trace) -> tuple[str, bool]:
+    """Of which part of the time a sentence can speak, and whether time outside ops is in it."""
+    what = "cell" if trace.cells else "recording"
+    if _outside_ns(trace) is not None:
+        return f"this {what}", True
+    if outside_by_line(trace):
+        return "the recorded time" + (" of this cell" if trace.cells else ""), True
+    return f"the time in ops of this {what}", False
 
 
 def _passes(phases_ns: dict[str, int]) -> dict[str, int]:
@@ -86,16 +116,16 @@ def _named(trace: Trace, line: SourceLine | None) -> str:
 
 
 def waiting(trace: Trace) -> list[Waiting]:
-    """Waits of the program, the longest first: its DataLoader, its devices, and other time outside ops.
+    """Waits of the program, the longest first: for its DataLoader, its devices and garbage collections.
 
-    Time in the DataLoader's next is outside ops only in part, so that the times overlap.
+    Their times may overlap.
     """
     calls = loader_calls(trace)
+    gc_ns = collected_ns(trace)
     device_ns = max((one.host_waiting_ns for one in device_figures(trace)), default=0)
     found = [
-        Waiting("outside ops", _outside_ns(trace) or 0),
         Waiting("DataLoader's next", int(trace.duration_ns[calls].sum())),
         Waiting("synchronisation with the device", device_ns),
-        Waiting("profiler, outside ops", summary(trace).profiler_ns),
+        Waiting("garbage collections", gc_ns if gc_ns >= _LEAST_COLLECTED * wall_ns(trace) else 0),
     ]
     return sorted((one for one in found if one.ns), key=lambda one: -one.ns)

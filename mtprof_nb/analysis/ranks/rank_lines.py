@@ -70,10 +70,10 @@ def _table(trace: Trace, number: Int32, values: Int64, rows: Int64, size: int) -
 
 
 @once_a_trace
-def spread_of_lines(trace: Trace) -> dict[SourceLine, tuple[int, int, int, int]]:
-    """For each line the least, the median and the most of its time on one process, and the process with the most."""
+def spread_of_lines(trace: Trace) -> dict[SourceLine, tuple[int, int, int]]:
+    """For each line the median and the most of its time on one process, and the process with the most."""
     times = line_times_by_process(trace)
-    columns = (times.time_ns.min(axis=1), np.median(times.time_ns, axis=1), times.time_ns.max(axis=1))
+    columns = (np.median(times.time_ns, axis=1), times.time_ns.max(axis=1))
     most = times.time_ns.argmax(axis=1) if len(times.entries) else np.empty(0, np.int64)
     rows = zip(*(column.astype(np.int64).tolist() for column in (*columns, most)), strict=True)
     return dict(zip(times.entries, rows, strict=True))

@@ -23,7 +23,7 @@ _LEAST_SHARE = 0.1
 
 
 class Difference(NamedTuple):
-    """Something that took longer in a step than usual: a line or an op, the DataLoader, or time outside ops."""
+    """Something that took longer in a step than usual: a line, an op, the DataLoader, collections, time outside ops."""
 
     title: str
     line: SourceLine | None
@@ -116,7 +116,7 @@ def _differences(
 def _parts(
     trace: Trace, steps: StepFigures, rows: Int64, position: Int64
 ) -> tuple[list[str], list[SourceLine | None], Int64]:
-    """Titles, lines and time in each step of the parts of a step: lines or else ops, the DataLoader, time outside."""
+    """Titles, lines and time in each step of its parts: lines or else ops, the DataLoader, collections, the rest."""
     caused, own = attribution(trace), op_costs(trace).self_ns[rows]
     by_line = bool((caused.line[rows] >= 0).any())
     table: Int32 = caused.line if by_line else trace.name
@@ -128,8 +128,20 @@ def _parts(
     calls = calls[np.isin(trace.step[calls], steps.number)]
     waits = np.zeros((1, len(steps)), np.int64)
     np.add.at(waits[0], np.searchsorted(steps.number, trace.step[calls]), trace.duration_ns[calls])
-    outside = np.maximum(steps.outside_ns - waits[0], 0)[None]
-    return [*names, "DataLoader's next", "outside ops"], [*lines, None, None], np.concatenate([of_ops, waits, outside])
+    collected = _collected(trace, steps)
+    outside = np.maximum(steps.outside_ns - waits - collected, 0)
+    others = ["DataLoader's next", "garbage collection", "outside ops"]
+    return [*names, *others], [*lines, *[None] * 3], np.concatenate([of_ops, waits, collected, outside])
+
+
+def _collected(trace: Trace, steps: StepFigures) -> Int64:
+    """The time of garbage collections in each step, as a row of a table."""
+    found, times = trace.collections, np.zeros((1, len(steps)), np.int64)
+    if found is not None:
+        at = np.searchsorted(steps.start_ns, found.start_ns, side="right") - 1
+        inside = (at >= 0) & (found.start_ns < (steps.start_ns + steps.duration_ns)[at])
+        np.add.at(times[0], at[inside], found.duration_ns[inside])
+    return times
 
 
 def _table(row: Int32, column: Int64, values: Int64, shape: tuple[int, int]) -> Int64:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mtprof_nb.capture.shared.available_memory import available_bytes
+from mtprof_nb.capture.machine.available_memory import available_bytes
 from mtprof_nb.capture.shared.python_stacks import is_in_folder
 from mtprof_nb.errors import warn
 from mtprof_nb.model.trace import PYTHON, Recorded, Trace

@@ -7,10 +7,10 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
+from mtprof_nb.capture.machine.available_memory import available_bytes
 from mtprof_nb.capture.native import same_python
 from mtprof_nb.capture.native.recorder_build import build_recorder, checked_key
 from mtprof_nb.capture.native.recorder_cache import RecorderFiles, private_folder
-from mtprof_nb.capture.shared.available_memory import available_bytes
 from mtprof_nb.errors import BuildError
 
 #: Four times what the compiler needs: beside it, the notebook must not run out of memory.

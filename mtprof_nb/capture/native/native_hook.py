@@ -11,9 +11,9 @@ from typing import Any
 from mtprof_nb.capture.activities import available
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back
+from mtprof_nb.capture.machine.available_memory import resident_bytes
 from mtprof_nb.capture.native.native_trace import Ended, build_trace
 from mtprof_nb.capture.native.recorder_loading import recorder, why_not
-from mtprof_nb.capture.shared.available_memory import resident_bytes
 from mtprof_nb.capture.shared.garbage_collector import LivingObjects
 from mtprof_nb.capture.shared.python_stacks import running_cell
 from mtprof_nb.capture.shared.switched_off import without_switched_off

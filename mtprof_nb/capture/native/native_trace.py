@@ -20,7 +20,7 @@ from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.native.native_stacks import NODE_TYPES, NativeStacks, read_stacks
 from mtprof_nb.capture.shared.garbage_collector import LivingObjects
 from mtprof_nb.capture.shared.optimizer_parameters import parameter_of, parameter_owners, updated_parameters
-from mtprof_nb.capture.shared.shape_flops import flops_by_inputs
+from mtprof_nb.capture.shared.shape_flops import Inputs, flops_by_inputs
 from mtprof_nb.capture.shared.thread_names import name_of_native_thread
 from mtprof_nb.model.device_facts import device_facts
 from mtprof_nb.model.trace import OP, OPTIMIZER, SCOPE, Allocations, Bool, Columns, Trace, Track, correlation_ids
@@ -142,7 +142,7 @@ def _inputs(made: Columns, columns: Columns, torch: Any, request: Request) -> Co
     shapes, dtypes, strides = zip(*forms, strict=True) if forms else ((), (), ())
     found: Columns = {}
     if request.recorded.with_flops:
-        found["flops"] = flops_by_inputs(torch, made, (form, shapes), (values, texts))
+        found["flops"] = flops_by_inputs(torch, made, Inputs(form, shapes, dtypes), (values, texts))
     if request.recorded.record_shapes:
         # A scope has inputs only where it was given some.
         has_any = (made["kind"] == OP) | np.array([*map(bool, shapes), False])[form]

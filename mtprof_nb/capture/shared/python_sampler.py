@@ -7,6 +7,7 @@ import random
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import CodeType
 
@@ -15,6 +16,7 @@ import numpy as np
 from mtprof_nb.building.interning import distinct
 from mtprof_nb.capture.shared.python_stacks import StackEntry, Stacks, frames_of, is_of_user_thread
 from mtprof_nb.capture.shared.sampled_stacks import PERIOD_NS, SampledStacks
+from mtprof_nb.capture.shared.thread_names import running_threads
 from mtprof_nb.model.trace import StackInterner
 
 #: While samples are taken: a thread that runs Python code keeps others waiting for this long, in seconds.
@@ -38,12 +40,16 @@ class PythonSampler:
         self._intervals: tuple[float, float] | None = None
         #: For each sample: when it was due, when it was taken, native id, stack, and for how long the thread was awake.
         self._rows: list[tuple[int, int, int, StackEntry, int]] = []
+        #: For the first sample of each thread that runs already: when it began, and for how long the thread was awake.
+        self._before: dict[int, tuple[int, int]] = {}
 
     def start(self, outermost: CodeType | None) -> None:  # noqa: ARG002 - stacks end at the code that runs a cell anyway
         """Look at the threads from now on."""
         before = sys.getswitchinterval()
         sys.setswitchinterval(min(before, _SWITCH_INTERVAL))
         self._intervals = before, sys.getswitchinterval()
+        began_ns = time.perf_counter_ns()
+        self._before = {native_id: (began_ns, _awake_ns(native_id)) for native_id in running_threads()}
         self._thread.start()
 
     def stop(self) -> SampledStacks | None:
@@ -95,19 +101,25 @@ class PythonSampler:
             taken_ns=times,
             thread=threads,
             stack=nodes[position],
-            is_waiting=_waited(threads, times, awake_ns),
+            is_waiting=_waited(threads, times, awake_ns, self._before),
             awake_ns=awake_ns,
             is_of_user=of_user[position],
             tree=interner.tree(),
         )
 
 
-def _waited(thread: np.ndarray, taken_ns: np.ndarray, awake_ns: np.ndarray) -> np.ndarray:
-    """Which samples are of threads that hardly ran since the sample before."""
+def _waited(
+    thread: np.ndarray, taken_ns: np.ndarray, awake_ns: np.ndarray, before: Mapping[int, tuple[int, int]]
+) -> np.ndarray:
+    """Which samples are of threads that hardly ran since the sample before, or since `before`."""
     found = np.zeros(len(thread), np.bool_)
-    for native_id in np.unique(thread):
+    for native_id in np.unique(thread).tolist():
         own = np.flatnonzero((thread == native_id) & (awake_ns >= 0))
-        found[own[1:]] = np.diff(awake_ns[own]) < _LEAST_BUSY * np.diff(taken_ns[own])
+        began_ns, awake = before.get(native_id, (0, -1))
+        passed = np.diff(taken_ns[own], prepend=began_ns)
+        ran = np.diff(awake_ns[own], prepend=awake)
+        found[own] = ran < _LEAST_BUSY * passed
+        found[own[:1]] &= awake >= 0
     return found
 
 

@@ -44,8 +44,8 @@ def is_hidden_file(filename: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def _runs_own_threads(filename: str) -> bool:
-    """Whether this is a file of the profiler, or of the packages that run a notebook's cells."""
-    owners = ("mtprof_nb", *_NOTEBOOK)
+    """Whether this is a file of the profiler, or of the packages that run a notebook's cells and talk to its page."""
+    owners = ("mtprof_nb", *_NOTEBOOK, "zmq")
     return filename.endswith(_LAUNCHER) or any(_lies_in(filename, sys.modules.get(name)) for name in owners)
 
 

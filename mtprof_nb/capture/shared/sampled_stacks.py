@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from mtprof_nb.capture.hook import EventTimes
-from mtprof_nb.capture.shared.thread_names import name_of_native_thread, running_threads
+from mtprof_nb.capture.shared.thread_names import ids_of_main_thread, name_of_native_thread, running_threads
 from mtprof_nb.model.source_files import is_user_file
 from mtprof_nb.model.stack_tree import grown
 from mtprof_nb.model.trace import Bool, Columns, Int32, Int64, Samples, StackTree, Trace, Track
@@ -60,7 +59,7 @@ def with_samples(trace: Trace, sampled: SampledStacks, event_times: EventTimes) 
 
 def _is_of_program(sampled: SampledStacks) -> Bool:
     """The samples of the main thread, and those of the user's other threads in which a frame is not hidden."""
-    is_main = sampled.thread == threading.main_thread().native_id
+    is_main = np.isin(sampled.thread, list(ids_of_main_thread()))
     found: Bool = is_main | (sampled.is_of_user & (sampled.stack >= 0))
     return found
 
@@ -71,14 +70,14 @@ def _of_idle_threads(sampled: SampledStacks) -> Bool:
     Those were there from the first sample to the last and slept, or they ran no code of the user and hardly any other:
     libraries have threads that pass on what processes send to each other.
     """
-    found = np.zeros(len(sampled.thread), np.bool_)
+    found, main = np.zeros(len(sampled.thread), np.bool_), ids_of_main_thread()
     of_user = np.append(_stacks_of_user(sampled.tree), False)
     for native_id in np.unique(sampled.thread).tolist():
         own = sampled.thread == native_id
         asleep = sampled.is_waiting[own]
         was_there = sampled.asked_ns[own][[0, -1]] == sampled.asked_ns[[0, -1]]
         is_service = not of_user[sampled.stack[own]].any() and asleep.mean() > _MOSTLY
-        if native_id != threading.main_thread().native_id and (is_service or (was_there.all() and asleep.all())):
+        if native_id not in main and (is_service or (was_there.all() and asleep.all())):
             found |= own
     return found
 

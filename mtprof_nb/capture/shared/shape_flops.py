@@ -18,6 +18,18 @@ Formula = Callable[..., int]
 _AS_KINETO = ("aten::conv2d", "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::add", "aten::mul")
 
 
+#: Types of inputs that are no tensor of its own; "" of one that is undefined, or has no sizes.
+_NO_TENSOR = ("", "Scalar", "ScalarList", "TensorList")
+
+
+class Inputs(NamedTuple):
+    """For each event a position in `shapes` and in `dtypes`, or -1."""
+
+    position: Int32
+    shapes: Sequence[Shapes]
+    dtypes: Sequence[Sequence[str]]
+
+
 class _Shaped(NamedTuple):
     shape: Any
 
@@ -29,26 +41,24 @@ def registered_formulas() -> dict[str, Formula]:
     return {packet._qualified_op_name: registry[packet] for packet in packets}
 
 
-def flops_by_inputs(
-    torch: Any, made: Columns, shapes: tuple[Int32, Sequence[Shapes]], values: tuple[Int32, Sequence[str]]
-) -> Int64:
+def flops_by_inputs(torch: Any, made: Columns, inputs: Inputs, values: tuple[Int32, Sequence[str]]) -> Int64:
     """Operations of each event, -1 where there is no formula for it.
 
-    `shapes` and `values` have positions and their table each. An op inside another one with a formula is counted by
+    `values` are positions and their table. An op inside another one with a formula is counted by
     that one.
     """
     known = registered_formulas()
     names = made["names"]
     is_known = np.array([name in known or name in _AS_KINETO for name in names] or [False], np.bool_)
-    rows = np.flatnonzero(is_known[made["name"]] & (shapes[0] >= 0)) if len(names) else np.empty(0, np.int64)
+    rows = np.flatnonzero(is_known[made["name"]] & (inputs.position >= 0)) if len(names) else np.empty(0, np.int64)
     flops = np.full(len(made["name"]), -1, np.int64)
-    sizes = len(names), len(shapes[1]), len(values[1]) + 1
-    calls = np.ravel_multi_index((made["name"][rows], shapes[0][rows], values[0][rows] + 1), sizes)
+    sizes = len(names), len(inputs.shapes), len(values[1]) + 1
+    calls = np.ravel_multi_index((made["name"][rows], inputs.position[rows], values[0][rows] + 1), sizes)
     distinct, of_call = np.unique(calls, return_inverse=True)
     texts = ("[[],[]]", *values[1])
     counted = [
-        _count(torch, names[name], known, shapes[1][shape], texts[value])
-        for name, shape, value in zip(*(part.tolist() for part in np.unravel_index(distinct, sizes)), strict=True)
+        _count(torch, names[name], known, (inputs.shapes[form], inputs.dtypes[form]), texts[value])
+        for name, form, value in zip(*(part.tolist() for part in np.unravel_index(distinct, sizes)), strict=True)
     ]
     flops[rows] = np.array(counted, np.int64)[of_call]
     intervals = ThreadIntervals(made["start_ns"], made["start_ns"] + made["duration_ns"], made["track"])
@@ -56,13 +66,16 @@ def flops_by_inputs(
     return flops
 
 
-def _count(torch: Any, name: str, known: dict[str, Formula], inputs: Sequence[Any], text: str) -> int:
+def _count(
+    torch: Any, name: str, known: dict[str, Formula], form: tuple[Sequence[Any], Sequence[str]], text: str
+) -> int:
+    shapes, dtypes = form
     scalars = from_text(text)[0]
     if name in known:
-        return count_by_formula(torch, name, known[name], inputs, scalars)
+        return count_by_formula(torch, name, known[name], shapes, scalars)
     if name in ("aten::add", "aten::mul"):
-        return elementwise(_Shaped(inputs[0])) if inputs and inputs[0] else -1
-    arguments = [_Shaped(shape) if shape else scalar for shape, scalar in zip(inputs, scalars, strict=True)]
+        return elementwise(_Shaped(shapes[0])) if shapes and dtypes[0] not in _NO_TENSOR else -1
+    arguments = [_Shaped(shape) if shape else scalar for shape, scalar in zip(shapes, scalars, strict=True)]
     return flops_of(name.removeprefix("aten::"), arguments)
 
 

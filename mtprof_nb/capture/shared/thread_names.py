@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -10,6 +11,12 @@ def running_threads() -> dict[int, str]:
     """The names of Python's threads that run now, by native id."""
     threads = threading.enumerate()
     return {thread.native_id: thread.name for thread in threads if thread.native_id is not None}
+
+
+def ids_of_main_thread() -> set[int]:
+    """The native ids under which the main thread may be known: in a forked child, Python still has its parent's."""
+    noted = threading.main_thread().native_id
+    return {os.getpid(), *([] if noted is None else [noted])}
 
 
 def name_of_native_thread(native_id: int) -> str:

@@ -60,7 +60,10 @@ class Archive:
     def read_manifest(self) -> Any:
         """The JSON of the file."""
         if layout.MANIFEST not in self._members:
-            refuse("it is a zip file without a recording")
+            refuse(
+                "it is a zip file without a recording",
+                "unpack it if it holds traces, and load those; else save it again",
+            )
         self.need(layout.bytes_of_json(self._members[layout.MANIFEST].file_size))
         text = self.read(layout.MANIFEST)
         try:

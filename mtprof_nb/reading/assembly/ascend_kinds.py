@@ -24,7 +24,7 @@ _DEVICE_BITS = 31
 _NAMES = {_HARDWARE, _COMMUNICATION, _RUNTIME, _OVERLAP}
 #: Beginnings of names of tasks that move memory, and of tasks that wait.
 _COPIES, _SETS = ("MEMCPY", "SDMA", "Memcpy"), ("MEMSET", "Memset")
-_WAITS = ("EVENT_", "NOTIFY", "Notify", "Write Value", "CAPTURE_", "MODEL_", "PROFILER_")
+_WAITS = ("EVENT_", "NOTIFY", "Notify", "Write Value", "CAPTURE_", "MODEL_", "PROFILER_", "PROFILING_")
 _TASKS_OF_COLLECTIVES = ("SDMA", "Write Value", "Notify Wait", "RDMASend", "Reduce_Inline", "Memcpy")
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.model.schema import Columns, Int32, Int64
+from mtprof_nb.model.schema import Columns, Int32
 from mtprof_nb.model.trace import OP, RUNTIME
 from mtprof_nb.reading.assembly.chosen_spans import ChosenSpans
-from mtprof_nb.reading.assembly.file_links import flow_pairs, rows_at
+from mtprof_nb.reading.assembly.file_launches import flows_to_devices
+from mtprof_nb.reading.assembly.file_links import rows_at
 
 #: Flows from an op to its tasks on the device, and from the call that sent a task.
 _OF_OPS, _OF_CALLS = ("async_npu",), ("HostToDevice",)
@@ -22,11 +23,11 @@ _TYPES = {"FP32": "float", "FP16": "half", "BFP16": "bfloat16", "BF16": "bfloat1
 def launches(file: ChosenSpans) -> Columns:
     """`launch` and `launcher` of each span."""
     launcher, launch = _empty(file), _empty(file)
-    pairs, ends = _ended(file, _OF_OPS)
+    pairs, ends = flows_to_devices(file, _OF_OPS)
     track = file.host_tracks[pairs["begin_lane"]]
     ops = rows_at(file.tracks.track, file.spans["start_ns"], np.flatnonzero(file.kind == OP), track, pairs["begin_ns"])
     launcher[ends[ends >= 0]] = ops[ends >= 0]
-    pairs, ends = _ended(file, _OF_CALLS)
+    pairs, ends = flows_to_devices(file, _OF_CALLS)
     calls = file.intervals.running(file.kind == RUNTIME, _threads(file, pairs["begin_lane"]), pairs["begin_ns"])
     launch[ends[ends >= 0]] = calls[ends >= 0]
     # A call is of the op whose task it sent, or of the op around it.
@@ -35,21 +36,13 @@ def launches(file: ChosenSpans) -> Columns:
     sent = np.flatnonzero((launch >= 0) & (launcher >= 0))
     lonely = sent[launcher[launch[sent]] < 0]
     launcher[launch[lonely]] = launcher[lonely]
+    # A task without an op of its own is of the op whose call sent it.
+    launcher = np.where((launcher < 0) & (launch >= 0), launcher[launch], launcher)
     return {"launch": launch, "launcher": launcher}
 
 
 def _empty(file: ChosenSpans) -> Int32:
     return np.full(len(file), -1, np.int32)
-
-
-def _ended(file: ChosenSpans, categories: tuple[str, ...]) -> tuple[Columns, Int64]:
-    """Flows of some categories, and the event on a device that each one leads to, or -1."""
-    pairs = flow_pairs(file.collector.flows, list(file.collector.categories), categories)
-    device_tracks = np.full(len(file.collector.lanes) + 1, -1, np.int32)
-    device_tracks[file.spans["lane"][file.on_device]] = file.tracks.track[file.on_device]
-    track = device_tracks[pairs["end_lane"]]
-    rows = np.flatnonzero(file.on_device)
-    return pairs, rows_at(file.tracks.track, file.spans["start_ns"], rows, track, pairs["end_ns"])
 
 
 def _threads(file: ChosenSpans, lanes: Int32) -> Int32:

@@ -15,7 +15,7 @@ import numpy as np
 from mtprof_nb.building.interning import used_entries
 from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
-from mtprof_nb.model.trace import on_device
+from mtprof_nb.model.trace import RUNTIME, on_device
 from mtprof_nb.reading.assembly import ascend_kinds, kineto_kinds
 from mtprof_nb.reading.assembly.file_tracks import FileTracks, file_tracks, is_asleep
 from mtprof_nb.reading.assembly.kineto_kinds import LEFT_OUT, OF_RECORDING
@@ -25,6 +25,7 @@ from mtprof_nb.reading.collected.spans import Spans, whole_spans
 
 #: Autograd's numbers are below this: a file may say otherwise.
 _MOST_NODES = 2**40
+_OF_COLLECTIVES = '"Collective name"'
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,18 @@ class ChosenSpans:
         return found
 
     @cached_property
+    def rest(self) -> Int32:
+        """The further members of `args` of each span: a position in `collector.facts.rests`, or -1."""
+        return self.spans["rest"].astype(np.int32)
+
+    @cached_property
+    def has_extras(self) -> Bool:
+        """Spans whose further members are metadata: those of devices and collectives; of others they are keywords."""
+        of_collective = [_OF_COLLECTIVES in text for text in self.collector.facts.rests]
+        found: Bool = self.on_device | (self.kind == RUNTIME) | np.array([*of_collective, False], np.bool_)[self.rest]
+        return found
+
+    @cached_property
     def intervals(self) -> ThreadIntervals:
         start_ns = self.spans["start_ns"]
         return ThreadIntervals(start_ns, start_ns + self.spans["duration_ns"], self.tracks.track)
@@ -96,7 +109,7 @@ def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) 
     if is_ascend:
         lanes, numbers = ascend_kinds.with_threads_of_program(lanes, said), ascend_kinds.NUMBERS
     else:
-        numbers = kineto_kinds.device_numbers(collector.categories, is_own="phase" in spans)
+        numbers = kineto_kinds.device_numbers(collector.categories, said, is_own="phase" in spans)
     tracks = file_tracks(lanes, spans, kind, said, numbers)
     tally["Threads and streams that share one track, for there are too many"] += tracks.too_many
     return ChosenSpans(

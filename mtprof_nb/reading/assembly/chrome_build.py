@@ -11,11 +11,12 @@ from mtprof_nb.building.allocator_records import with_own_memory
 from mtprof_nb.building.closures import with_closures
 from mtprof_nb.building.interning import intern, used_entries
 from mtprof_nb.model.device_facts import device_facts
-from mtprof_nb.model.schema import Bool, Columns, Int32
+from mtprof_nb.model.schema import Columns, Int32
 from mtprof_nb.model.trace import COLLECTIVE, OP, PYTHON, RUNTIME, SCOPE, StackInterner, Trace, correlation_ids
 from mtprof_nb.reading.assembly import ascend_links, file_launches, own_facts
 from mtprof_nb.reading.assembly.chosen_spans import ChosenSpans
 from mtprof_nb.reading.assembly.collective_scopes import named_by_scopes
+from mtprof_nb.reading.assembly.file_collections import collections
 from mtprof_nb.reading.assembly.file_inputs import shape_columns, value_columns
 from mtprof_nb.reading.assembly.file_memory import allocations
 from mtprof_nb.reading.assembly.file_stacks import PythonRows, text_stacks
@@ -23,8 +24,6 @@ from mtprof_nb.reading.assembly.file_steps import steps
 from mtprof_nb.reading.assembly.forward_flows import phase_columns
 from mtprof_nb.reading.assembly.recording_facts import recording_facts, tally_notes
 from mtprof_nb.reading.collected.descriptions import base_ns
-
-_OF_COLLECTIVES = '"Collective name"'
 
 
 def build(file: ChosenSpans, notes: list[str]) -> Trace:
@@ -44,6 +43,9 @@ def build(file: ChosenSpans, notes: list[str]) -> Trace:
     made["start_ns"] = made["start_ns"] + moved
     if "allocations" in made:
         made["allocations"] = replace(made["allocations"], time_ns=made["allocations"].time_ns + moved)
+    if len(file.collector.collections):
+        track = np.append(file.host_tracks, -1)[file.collector.collections.whole("lane")]
+        made["collections"] = collections(file.collector.collections, track, moved)
     trace = Trace(**made, correlation_id=correlation_ids(made["kind"]))
     return trace if trace.memory_before is not None else with_own_memory(trace)
 
@@ -82,21 +84,8 @@ def _devices(file: ChosenSpans, made: Columns) -> Columns:
     return found | named_by_scopes(file, made | found)
 
 
-def _rests(file: ChosenSpans) -> tuple[Int32, list[str]]:
-    return file.spans["rest"].astype(np.int32), file.collector.facts.rests
-
-
-def _has_extras(file: ChosenSpans) -> Bool:
-    """Events whose further members are metadata: those of devices and of collectives; of others they are keywords."""
-    rest, texts = _rests(file)
-    of_collective: Bool = np.array([*(_OF_COLLECTIVES in text for text in texts), False], np.bool_)[rest]
-    found: Bool = file.on_device | (file.kind == RUNTIME) | of_collective
-    return found
-
-
 def _extras(file: ChosenSpans) -> Columns:
-    rest, texts = _rests(file)
-    rest = np.where(_has_extras(file), rest, -1)
+    rest, texts = np.where(file.has_extras, file.rest, np.int32(-1)), file.collector.facts.rests
     if file.is_ascend:
         rest, texts = _in_words_of_kineto(file, rest, texts)
     used, place = used_entries(rest, len(texts))
@@ -121,12 +110,12 @@ def _inputs(file: ChosenSpans) -> Columns:
     if "shape" in file.spans:
         # An op without inputs has no members for them.
         of_op = np.where(file.kind == OP, len(texts["shape"]), -1)
-        positions = np.where(has_inputs & (file.spans["shape"] >= 0), file.spans["shape"], of_op)
+        shape = file.spans["shape"]
+        positions = np.where(has_inputs & (shape >= 0), shape, of_op)
         found |= shape_columns(positions, [*texts["shape"], (b"", b"", b"")])
-    rest, members = _rests(file)
-    keywords = np.where(has_inputs & ~_has_extras(file), rest, -1)
+    keywords = np.where(has_inputs & ~file.has_extras, file.rest, -1)
     inputs = np.where(has_inputs, file.spans["inputs"], -1)
-    return found | value_columns(inputs, list(texts.get("inputs", ())), keywords, members)
+    return found | value_columns(inputs, list(texts.get("inputs", ())), keywords, file.collector.facts.rests)
 
 
 def _python(file: ChosenSpans, made: Columns) -> Columns:
@@ -141,7 +130,8 @@ def _python(file: ChosenSpans, made: Columns) -> Columns:
         numbers = file.spans["python_id"], file.spans["python_parent"]
         calls = PythonRows.of(is_python, file.intervals, *numbers, file.name)
         outside, inside = calls.stacks(file.names, interner)
-        running = calls.running()
+        running = np.full(len(file), -1, np.int64)
+        running[on_host] = calls.running(np.flatnonzero(on_host))
         stack = np.where(is_python, outside, np.where(on_host & (running >= 0), inside[running], -1))
         began = np.where(running >= 0, made["start_ns"][running], np.iinfo(np.int64).min)
         node_start = np.where(made["node"] >= 0, made["start_ns"][made["node"]], np.iinfo(np.int64).min)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,21 +24,22 @@ _DEEPEST = 4
 def shape_columns(positions: Int32, texts: Iterable[tuple[bytes, bytes, bytes]]) -> Columns:
     """Columns of shapes, and the tables of shapes, element types and strides, from pairs of texts."""
     entries: dict[Any, int] = {}
-    moved = [entries.setdefault(_inputs(*one), len(entries)) for one in texts]
+    sizes_of = cache(_sizes)
+    moved = [entries.setdefault(_inputs(sizes_of, *one), len(entries)) for one in texts]
     shapes, dtypes, strides = zip(*entries, strict=True) if entries else ((), (), ())
     made: Columns = {"shape": np.array([*moved, -1], np.int32)[positions], "shapes": shapes, "dtypes": dtypes}
     return made | ({"strides": strides} if any(strides) else {})
 
 
-def _inputs(dims: bytes, types: bytes, strides: bytes) -> tuple[Any, ...]:
-    sizes = _sizes(dims)
+def _inputs(sizes_of: Callable[[bytes], Any], dims: bytes, types: bytes, strides: bytes) -> tuple[Any, ...]:
+    sizes = sizes_of(dims)
     names = parsed(types)
     if isinstance(names, str):
         names = names.split(_BETWEEN)
     texts = [name if isinstance(name, str) else "" for name in names] if isinstance(names, list) else []
     # There is a type for each input; a file may say otherwise.
     texts = (texts + [""] * len(sizes))[: len(sizes)]
-    return sizes, tuple(texts), _sizes(strides)
+    return sizes, tuple(texts), sizes_of(strides)
 
 
 def _sizes(text: bytes) -> tuple[Any, ...]:
@@ -47,12 +49,13 @@ def _sizes(text: bytes) -> tuple[Any, ...]:
         parts = value.split(_BETWEEN) if value else []
         value = [[int(size) for size in part.split(",") if _WHOLE.fullmatch(size.strip())] for part in parts]
     found = _nested(value, _DEEPEST)
-    return found if isinstance(found, tuple) else ()
+    # An input has a list of sizes; a file may say otherwise.
+    return tuple(one if isinstance(one, tuple) else () for one in found) if isinstance(found, tuple) else ()
 
 
 def _nested(value: Any, deepest: int) -> Any:
     if isinstance(value, list) and deepest:
-        return tuple(_nested(one, deepest - 1) for one in value)
+        return tuple([_nested(one, deepest - 1) for one in value])
     is_size = isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST_SIZE
     return value if is_size else ()
 

@@ -35,7 +35,8 @@ def allocations(records: GrowingColumns, track: Int32, made: Columns) -> Columns
         time_ns=at_ns,
         nbytes=nbytes,
         total=total,
-        address=address,
+        # Recordings of 2021 do not tell addresses.
+        address=np.maximum(address, 0),
         event=owner.astype(np.int32),
         track=track,
         device=device[place],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ import numpy as np
 from mtprof_nb.building.called_modules import CalledModule, paths_by_callers
 from mtprof_nb.building.interning import first_with_number
 from mtprof_nb.building.thread_intervals import ThreadIntervals
+from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.schema import Bool, Int32, Int64
 from mtprof_nb.model.trace import Frame, StackInterner
-from mtprof_nb.reading.collected.tables import Table
 from mtprof_nb.reading.text.small_json import parsed
 
 _CALL = re.compile(r"(.+)\((\d{1,9})\): (.+)", re.DOTALL)
@@ -32,9 +33,14 @@ _HIDDEN = re.compile(
 def frame_of_call(name: str) -> Frame | None:
     """The frame of a Python call by its name `file(line): function`; None for a builtin, a module and hidden code."""
     match = _CALL.fullmatch(name)
-    if match is None or _HIDDEN.fullmatch(match[1]):
+    if match is None or _is_hidden(match[1]):
         return None
     return Frame(match[1], int(match[2]), match[3])
+
+
+@lru_cache(maxsize=4096)
+def _is_hidden(file: str) -> bool:
+    return _HIDDEN.fullmatch(file) is not None
 
 
 def frames_of_text(text: str) -> list[Frame]:
@@ -74,20 +80,15 @@ class PythonRows:
             parent = np.where(lacking, intervals.parents(is_python), parent)
         # A caller begins before its calls do; a file may say otherwise.
         parent = np.where(parent < np.arange(len(parent)), parent, -1)
-        known = Table()
-        chain = [-1] * (len(parent) + 1)
-        columns = (rows, parent[rows], name[rows])
-        for row, above, number in zip(*(column.tolist() for column in columns), strict=True):
-            chain[row] = known[chain[above], number]
-        return cls(is_python, intervals, np.array(chain[:-1], np.int32), list(known))
+        return cls(is_python, intervals, *_chains(rows, parent, name))
 
-    def running(self) -> Int64:
-        """The call that each row began in, or -1."""
-        return self.intervals.running(self.is_python, self.intervals.thread, self.intervals.start)
+    def running(self, rows: Int64) -> Int64:
+        """The call that each of some rows began in, or -1."""
+        return self.intervals.running(self.is_python, self.intervals.thread[rows], self.intervals.start[rows])
 
     def stacks(self, names: Sequence[str], interner: StackInterner) -> tuple[Int32, Int32]:
         """For each row that is a call, the stack of its caller, and its own with its frame on top; -1 for no stack."""
-        frames = [frame_of_call(text) for text in names]
+        frames = {number: frame_of_call(names[number]) for number in {number for _, number in self.chains}}
         outside, inside = [], [-1]
         for caller, number in self.chains:
             base, frame = inside[caller + 1], frames[number]
@@ -110,6 +111,36 @@ class PythonRows:
     def _of_rows(self, of_chains: list[int]) -> Int32:
         found: Int32 = np.array([*of_chains, -1], np.int32)[self.chain]
         return found
+
+
+def _chains(rows: Int64, parent: Int64, name: Int32) -> tuple[Int32, list[tuple[int, int]]]:
+    """The chain of each row, and the chains in order of their first row; rows of one depth are numbered together."""
+    chain, first_of, above_of = np.full(len(parent) + 1, -1, np.int64), [rows[:0]], [rows[:0]]
+    known, width = 0, int(name.max(initial=0)) + 1
+    for run in runs_of_equal(_depths(parent)[rows]):
+        here = rows[run]
+        key = chain[parent[here]] * width + name[here]
+        _, first, position = np.unique(key, return_index=True, return_inverse=True)
+        chain[here] = position + known
+        first_of.append(here[first])
+        above_of.append(chain[parent[here[first]]])
+        known += len(first)
+    firsts, above = np.concatenate(first_of), np.concatenate(above_of)
+    order = np.argsort(firsts)
+    number = np.full(known + 1, -1, np.int64)
+    number[order] = np.arange(known)
+    chains = zip(number[above[order]].tolist(), name[firsts[order]].tolist(), strict=True)
+    return number[chain[:-1]].astype(np.int32), list(chains)
+
+
+def _depths(parent: Int64) -> Int64:
+    """How many rows are above each one."""
+    above = np.append(parent, -1)
+    depth = (above >= 0).astype(np.int64)
+    while (above >= 0).any():
+        depth += depth[above]
+        above = above[above]
+    return depth
 
 
 def text_stacks(texts: Iterable[Any], interner: StackInterner) -> list[int]:

@@ -13,6 +13,7 @@ from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
 from mtprof_nb.model.trace import OP, PYTHON, RUNTIME, SYNC, Process, Track, on_device
 from mtprof_nb.reading.collected.descriptions import Descriptions
 from mtprof_nb.reading.collected.spans import Spans
+from mtprof_nb.reading.collected.tables import Table
 
 #: Process and thread as a file spells them: numbers or texts.
 Lane = tuple[Any, Any]
@@ -27,11 +28,15 @@ _THREAD = re.compile(r"thread (-?\d+)(?: \((.*)\))?", re.IGNORECASE)
 
 
 class DeviceNumbers(NamedTuple):
-    """How a dialect numbers devices: their type, and index and process from the `pid` of an event on a device."""
+    """How a dialect numbers devices: their type, and index and process from the `pid` of an event on a device.
+
+    A process is a position in `hosts`, which has the `pid` of each process.
+    """
 
     device: str
     index_of: Callable[[Int64], Int64] = lambda pid: pid
     process_of: Callable[[Int64], Int64] | None = None
+    hosts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ def file_tracks(
     """A track for each thread, and for each stream of a device of each process."""
     lane, runs_on_device = spans["lane"], on_device(kind)
     on_host = lane[~runs_on_device]
-    process_of = _processes([lanes[number][0] for number in _in_order(on_host)])
+    process_of = _processes([*numbers.hosts, *(lanes[number][0] for number in _in_order(on_host))])
     made = _Tracks()
     track = np.full(len(spans), -1, np.int32)
     of_lane = np.full(len(lanes) + 1, -1, np.int32)
@@ -131,17 +136,15 @@ class _Streams:
     def tracks(self, made: _Tracks, said: Descriptions, processes: int) -> Int32:
         """The track of each span."""
         columns = (self._lane, self.index, self._process, self._is_sync, self._stream)
-        found: dict[tuple[int, ...], int] = {}
-        positions = []
-        for key in zip(*(column.tolist() for column in columns), strict=True):
-            if key not in found:
-                lane, index, process, is_sync, stream = key
-                told = said.thread_names.get(self._lanes[lane], "")
-                name = f"stream {stream}, syncs" if is_sync else _stream_name(told, stream)
-                owner = process if 0 <= process < processes else 0
-                found[key] = made.position(Track(stream, name, "stream", owner, f"{self._device}:{index}"))
-            positions.append(found[key])
-        return np.array(positions, np.int32)
+        known = Table()
+        position = known.positions_of_rows(*(column.tolist() for column in columns))
+        found = []
+        for lane, index, process, is_sync, stream in known:
+            told = said.thread_names.get(self._lanes[lane], "")
+            name = f"stream {stream}, syncs" if is_sync else _stream_name(told, stream)
+            owner = process if 0 <= process < processes else 0
+            found.append(made.position(Track(stream, name, "stream", owner, f"{self._device}:{index}")))
+        return np.array(found, np.int32)[position]
 
 
 def _is_negative(pid: Any) -> bool:

@@ -64,7 +64,8 @@ def _host_events(file: ChosenSpans, rows: Int32) -> HostEvents:
         sequence_nr=file.sequence_nr[rows],
         is_scope=file.kind[rows] == SCOPE,
         is_backward_node=is_node[file.name[rows]] & (file.kind[rows] == OP),
-        is_async=file.spans["is_async"][rows] > 0,
+        # Exports of this package have Python calls that cross a scope on tracks of their own.
+        is_async=(file.spans["is_async"][rows] > 0) & (file.kind[rows] != PYTHON),
         is_python=file.kind[rows] == PYTHON,
     )
 

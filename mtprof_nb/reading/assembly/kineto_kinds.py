@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from mtprof_nb.building.closures import OF_OPTIMIZER
 from mtprof_nb.building.phases import OF_LOADER
-from mtprof_nb.model.schema import Int8, Int64
+from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
 from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, OP, PYTHON, RUNTIME, SCOPE, SET, STEP_PREFIX, SYNC
 from mtprof_nb.reading.assembly.file_tracks import DeviceNumbers
 from mtprof_nb.reading.collected.collector import Collector
@@ -59,12 +59,20 @@ _MOST_TOLD = 12
 #: Tasks of MTIA devices that are no kernels.
 _TASKS_OF_MTIA = {"dma_request": COPY, "event_record": SYNC, "event_wait": SYNC}
 #: A process that is a device, and kinds of events there: calls of the runtime stand for waiting.
-_DEVICE_LABEL = re.compile(r"(GPU|CUDA|MTIA|XPU|NPU|HPU) \d+")
+_DEVICE_LABEL = re.compile(r"(GPU|CUDA|MTIA|XPU|NPU|HPU|MLU|GCU|MUSA) \d+")
 _ON_DEVICE = {RUNTIME: SYNC, SCOPE: DEVICE_SCOPE}
 #: Processes of torch's older exporter, whose events have no category.
 _OLD_PROCESSES = {"CPU functions": OP, "CUDA functions": KERNEL}
 #: Types of devices by the beginnings of categories; all others are CUDA devices, as PyTorch calls those of AMD too.
-_DEVICES = {"xpu_": "XPU", "mtia_": "MTIA", "privateuse1_": "NPU", "hpu_": "HPU"}
+_DEVICES = {
+    "xpu_": "XPU",
+    "mtia_": "MTIA",
+    "privateuse1_": "NPU",
+    "hpu_": "HPU",
+    "mlu_": "MLU",
+    "gcu_": "GCU",
+    "musa_": "MUSA",
+}
 #: In exports of this package with several processes, devices have these numbers: so many a process, from the first on.
 _FIRST_DEVICE, _DEVICES_OF_PROCESS = 5_000_000, 1_000
 #: Names of scopes that older recordings have among the ops.
@@ -97,11 +105,18 @@ def kinds(collector: Collector, spans: Spans, said: Descriptions, tally: Counter
     for name, kind in _TASKS_OF_MTIA.items():
         if name in collector.names:
             found[(found == KERNEL) & (spans["name"] == collector.names[name])] = kind
-    labels = {**said.process_names, **said.labels}
-    named = [_DEVICE_LABEL.fullmatch(labels.get(pid, "")) is not None for pid, _ in collector.lanes]
-    on_device = np.array(named or [False], np.bool_)[spans["lane"]]
+    on_device = _on_devices(collector, spans["lane"], found, {**said.process_names, **said.labels})
     for host, device in _ON_DEVICE.items():
         found[(found == host) & on_device] = device
+    return found
+
+
+def _on_devices(collector: Collector, lane: Int32, kind: Int8, labels: Mapping[Any, str]) -> Bool:
+    """Spans of processes that are devices. The first process of a container has the number of a device, and ops."""
+    lanes = list(collector.lanes)
+    with_ops = {lanes[number][0] for number in np.unique(lane[kind == OP]).tolist()}
+    named = [_DEVICE_LABEL.fullmatch(labels.get(pid, "")) is not None and pid not in with_ops for pid, _ in lanes]
+    found: Bool = np.array(named or [False], np.bool_)[lane]
     return found
 
 
@@ -112,12 +127,19 @@ def _without_category(collector: Collector, lanes: Any) -> Int8:
     return found
 
 
-def device_numbers(categories: Iterable[Any], *, is_own: bool) -> DeviceNumbers:
+def device_numbers(categories: Iterable[Any], said: Descriptions, *, is_own: bool) -> DeviceNumbers:
     """The type of device that the events of a file ran on, and how devices are numbered."""
     names = [str(category).lower() for category in categories]
     found = [device for begin, device in _DEVICES.items() if any(name.startswith(begin) for name in names)]
     device = found[0] if found else "CUDA"
-    return DeviceNumbers(device, _own_index, _own_process) if is_own else DeviceNumbers(device)
+    return DeviceNumbers(device, _own_index, _own_process, _own_hosts(said)) if is_own else DeviceNumbers(device)
+
+
+def _own_hosts(said: Descriptions) -> tuple[int, ...]:
+    """The processes of an export with several, in the order in which their devices are numbered; else none."""
+    named = [pid for pid in said.process_names if isinstance(pid, int)]
+    hosts = tuple(pid for pid in named if pid < _FIRST_DEVICE)
+    return hosts if len(hosts) < len(named) else ()
 
 
 def _own_index(pid: Int64) -> Int64:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mtprof_nb.model.schema import Columns, Int32, Int64
 from mtprof_nb.reading.collected.span_facts import FactReader
-from mtprof_nb.reading.collected.tables import GrowingColumns, Table
+from mtprof_nb.reading.collected.tables import GrowingColumns, Table, numbers
 from mtprof_nb.reading.collected.times import NeedsDigitsError, to_ns
 from mtprof_nb.reading.text.event_records import Batch
 from mtprof_nb.reading.text.json_stream import EventStream, Part
@@ -28,8 +28,10 @@ _SORTS = {
     "M": _DESCRIPTION,
 }
 #: Flows from launches to devices. They are needed only where nothing else links the two.
-_LAUNCHES = frozenset({"ac2g", "async_cpu_to_gpu", "async_gpu", "cpu_to_cuda"})
+LAUNCH_FLOWS = frozenset({"ac2g", "async_cpu_to_gpu", "async_gpu", "cpu_to_cuda"})
 MEMORY = "[memory]"
+#: The category of garbage collections, which this package writes.
+_COLLECTION = "garbage_collection"
 #: Beginnings of names of instants that tell of the recording itself.
 _OF_RECORDING = ("Iteration Start", "Record Window End")
 
@@ -72,6 +74,8 @@ class Collector:
         self.ends = GrowingColumns()
         self.flows = GrowingColumns()
         self.allocations = GrowingColumns()
+        #: Garbage collections.
+        self.collections = GrowingColumns()
         #: Pid, tid, name and `args` of the events that describe the trace.
         self.metadata: list[tuple[Any, Any, Any, Mapping[str, Any]]] = []
         #: How many events were left out, by what they are.
@@ -139,8 +143,18 @@ class Collector:
             }
         columns |= self.facts.columns(batch)
         if "correlation" in columns:
-            self._stream.wanted = self._stream.wanted._replace(counted=_LAUNCHES)
+            self._stream.wanted = self._stream.wanted._replace(counted=LAUNCH_FLOWS)
         self.spans.add(len(batch), columns, batch.category)
+
+    def _add_collections(self, timed: _Timed) -> None:
+        batch, nothing = timed.batch, (-1,) * len(timed.batch)
+        columns: Columns = {
+            "lane": self._lanes(batch),
+            "start_ns": timed.at_ns,
+            "duration_ns": timed.duration_ns,
+            "generation": numbers(batch.args.get("generation", nothing)),
+        }
+        self.collections.add(len(batch), columns)
 
     def _lanes(self, batch: Batch) -> Int32:
         pid, tid = batch.members["pid"], batch.members["tid"]
@@ -161,7 +175,9 @@ class Collector:
 
     def _add_timed(self, timed: _Timed) -> None:
         batch, at_ns = timed.batch, timed.at_ns
-        if timed.sort == _SPAN:
+        if timed.sort == _SPAN and batch.category == _COLLECTION:
+            self._add_collections(timed)
+        elif timed.sort == _SPAN:
             self._add_spans(timed)
         elif timed.sort == _DESCRIPTION:
             found = zip(*(batch.members[key] for key in ("pid", "tid", "name")), strict=True)

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from mtprof_nb.reading.text.event_records import Batch, How, json_text
 #: Categories of the host, whose further members are keywords of the user, and that of the allocator's records.
 _HOST = frozenset({"cpu_op", "Operator", "python_function", "user_annotation"})
 _ALLOCATIONS = "cpu_instant_event"
+#: Events of devices on Ascend, and the allocator's records of 2021, have no category.
+_NO_CATEGORY = (None, "")
 _NUMBERS = {
     "External id": "external",
     "external id": "external",
@@ -110,9 +113,8 @@ class FactReader:
     @cached_property
     def rests(self) -> list[str]:
         """For each number in a column `rest`, the members that are no facts: a JSON object of JSON texts."""
-        keys = list(self._keys)
-        found = (zip(keys[number], values, strict=True) for number, *values in self._rests)
-        return [json.dumps({key: json_text(value) for key, value in members if value != b""}) for members in found]
+        begins = [[f"{json.dumps(key)}: " for key in keys] for keys in self._keys]
+        return [_object_of_texts(begins[number], values) for number, *values in self._rests]
 
     def allocations(self, batch: Batch) -> Columns:
         """Columns of the facts of the allocator's records."""
@@ -147,18 +149,32 @@ class FactReader:
         return self._rests[self._keys[tuple(members)], *values] if any(value != b"" for value in values) else -1
 
 
+def _object_of_texts(begins: Sequence[str], values: Sequence[Any]) -> str:
+    """A JSON object of JSON texts, as `json.dumps` writes it; `begins` has its keys and colons."""
+    found = zip(begins, values, strict=True)
+    members = [begin + encode_basestring_ascii(json_text(value)) for begin, value in found if value != b""]
+    return f"{{{', '.join(members)}}}"
+
+
 def _hashable(value: Any) -> Any:
     return json.dumps(value, default=float).encode() if isinstance(value, list | dict) else value
 
 
 def _numbers_of(category: Any) -> str:
-    """Which members are numbers beside those that always are: of "host", "memory" or "device"."""
+    """Which members are numbers beside those that always are: of "host", "memory", "device", or "any" of them."""
     if category in _HOST:
         return "host"
+    if category in _NO_CATEGORY:
+        return "any"
     return "memory" if category == _ALLOCATIONS else "device"
 
 
-_FURTHER_NUMBERS: dict[str, dict[str, str]] = {"host": {}, "memory": _OF_ALLOCATIONS, "device": _OF_DEVICES}
+_FURTHER_NUMBERS: dict[str, dict[str, str]] = {
+    "host": {},
+    "memory": _OF_ALLOCATIONS,
+    "device": _OF_DEVICES,
+    "any": _OF_DEVICES | _OF_ALLOCATIONS,
+}
 
 
 @lru_cache(maxsize=4096)

@@ -11,53 +11,82 @@ import numpy.typing as npt
 
 from mtprof_nb.model.schema import Columns, Int64
 from mtprof_nb.reading.collected.collector import Collector
+from mtprof_nb.reading.collected.tables import GrowingColumns
 
+_NEEDED_OFTEN = ("name", "category", "lane", "start_ns", "duration_ns")
 _COMPLETE, _NESTED, _ASYNC = range(3)
+_PYTHON_CALLS = ("python_function", "Python")
 
 
 @dataclass(frozen=True)
 class Spans:
     """Columns by name: name, category, lane, start_ns, duration_ns, and the facts that some span has."""
 
+    #: Columns that are needed often, in the order of the spans.
     columns: Columns
+    #: All columns as the file has them, and for each span its row there: a fact is put in order when it is asked for.
+    collected: GrowingColumns
+    rows: Int64
     #: How many spans have no end, or an end that no span has; and how many durations were negative.
     problems: Counter[str]
 
     def __len__(self) -> int:
-        return len(self.columns["start_ns"])
+        return len(self.rows)
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         """A column; -1 in each row where no span has this fact."""
-        found = self.columns.get(name)
-        return np.full(len(self), -1, np.int64) if found is None else found
+        found: npt.NDArray[Any] | None = self.columns.get(name)
+        if found is None:
+            found = self.collected.whole(name)[self.rows] if name in self else np.full(len(self), -1, np.int64)
+        return found
 
     def __contains__(self, name: str) -> bool:
-        return name in self.columns
+        return name in self.columns or name in self.collected.names
 
     def take(self, rows: npt.NDArray[Any]) -> Spans:
         """The spans at `rows`, in that order."""
-        return Spans({name: column[rows] for name, column in self.columns.items()}, self.problems)
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return Spans(columns, self.collected, self.rows[rows], self.problems)
 
 
 def whole_spans(collector: Collector) -> Spans:
-    """All spans of the file, sorted by start, the longer first; of equal ones, the first in the file first."""
-    names = {"place", "name", "category", "lane", "start_ns", "duration_ns"} | collector.spans.names
-    columns: Columns = {name: collector.spans.whole(name) for name in names}
+    """All spans by start, the longer first; of equal ones Python calls first, then by place in the file."""
+    columns: Columns = {name: collector.spans.whole(name) for name in _NEEDED_OFTEN}
     problems: Counter[str] = Counter()
-    if "open" in columns:
-        columns |= _ended(columns, collector, problems)
+    if "open" in collector.spans.names:
+        columns |= _ended(collector, problems)
     negative = columns["duration_ns"] < 0
     if negative.any():
         problems["Durations below zero, taken as 0"] = int(negative.sum())
         columns["duration_ns"] = np.maximum(columns["duration_ns"], 0)
-    order = np.lexsort((columns.pop("place"), -columns["duration_ns"], columns["start_ns"]))
-    return Spans(columns, problems).take(order)
+    order = _order(columns["start_ns"], columns["duration_ns"], _ranked_places(columns, collector))
+    return Spans({name: column[order] for name, column in columns.items()}, collector.spans, order, problems)
 
 
-def _ended(columns: Columns, collector: Collector, problems: Counter[str]) -> Columns:
+def _order(start_ns: Int64, duration_ns: Int64, place: Int64) -> Int64:
+    """Positions by start, the longer first, then by place. Most spans start alone: only the others are compared."""
+    order = np.argsort(start_ns)
+    is_tied = np.diff(start_ns[order]) == 0
+    tied = np.flatnonzero(np.append(is_tied, False) | np.append(False, is_tied)) if len(order) else order
+    rows = order[tied]
+    order[tied] = rows[np.lexsort((place[rows], -duration_ns[rows], start_ns[rows]))]
+    return order
+
+
+def _ranked_places(columns: Columns, collector: Collector) -> Int64:
+    """Places in the file, those of Python calls first: the op that a call runs has the same times in a coarse clock."""
+    is_call = [category in _PYTHON_CALLS for category in collector.categories]
+    place: Int64 = collector.spans.whole("place")
+    return (
+        place - np.array(is_call or [False], np.bool_)[columns["category"]] * collector.count if any(is_call) else place
+    )
+
+
+def _ended(collector: Collector, problems: Counter[str]) -> Columns:
     """Durations of spans whose ends are events of their own."""
+    columns = {name: collector.spans.whole(name) for name in ("lane", "start_ns", "duration_ns", "id", "place", "open")}
     ends: Columns = {name: collector.ends.whole(name) for name in ("lane", "at_ns", "id", "place")}
-    duration_ns = columns["duration_ns"].copy()
+    duration_ns = columns["duration_ns"]
     last_ns = int(max((columns["start_ns"] + duration_ns).max(initial=0), ends["at_ns"].max(initial=0)))
     for kind, key in ((_NESTED, "lane"), (_ASYNC, "id")):
         begins = np.flatnonzero(columns["open"] == kind)

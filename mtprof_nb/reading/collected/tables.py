@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -48,40 +48,36 @@ class GrowingColumns:
 
     def __init__(self) -> None:
         self._groups: dict[Any, list[tuple[int, Columns]]] = {}
+        #: Names of the columns that some part has.
+        self.names: set[str] = set()
 
     def add(self, rows: int, columns: Columns, group: Any = None) -> None:
         """Add `rows` rows to a group; rows of one group mostly have the same columns."""
         self._groups.setdefault(group, []).append((rows, columns))
+        self.names.update(columns)
 
     def __len__(self) -> int:
         return sum(rows for parts in self._groups.values() for rows, _ in parts)
 
-    @property
-    def names(self) -> set[str]:
-        """Names of the columns that some part has."""
-        return {name for parts in self._groups.values() for _, columns in parts for name in columns}
-
     def whole(self, name: str) -> npt.NDArray[Any]:
         """All rows of a column: those of the first group, then those of the next."""
-        groups = list(self._groups.values())
-        found = (columns[name].dtype for parts in groups for _, columns in parts if name in columns)
-        dtype = next(found, np.dtype(np.int64))
-        pieces = [np.empty(0, dtype)]
-        for parts in groups:
-            if any(name in columns for _, columns in parts):
-                pieces += [columns[name] if name in columns else np.full(rows, -1, dtype) for rows, columns in parts]
-            else:
-                pieces.append(np.full(sum(rows for rows, _ in parts), -1, dtype))
-        return np.concatenate(pieces)
+        pieces, end = [], 0
+        for rows, columns in chain.from_iterable(self._groups.values()):
+            if name in columns:
+                pieces.append((end, columns[name]))
+            end += rows
+        found = np.full(end, -1, np.result_type(*{piece.dtype for _, piece in pieces} or {np.int64}))
+        for begin, piece in pieces:
+            found[begin : begin + len(piece)] = piece
+        return found
 
 
 def numbers(values: Sequence[Any]) -> Int64:
     """Integers of `values`; -1 for what is none, or does not fit in 64 bits."""
     try:
-        found = np.array(values, np.int64)
+        return np.fromiter(values, np.int64, len(values))
     except (TypeError, ValueError, OverflowError):
-        found = np.empty((0, 0), np.int64)
-    return found if found.ndim == 1 else np.array([_number(value) for value in values], np.int64)
+        return np.array([_number(value) for value in values], np.int64)
 
 
 def _number(value: Any) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -35,11 +35,11 @@ def to_ns(values: Sequence[Any], *, has_digits: bool) -> tuple[Int64, Bool | Non
         return whole * 1000, None
     if kinds in ({bytes}, {str}) and (exact := _three_decimals(values)) is not None:
         return exact, None
-    if kinds <= {int, float} and np.isfinite(found := _doubles(values)).all():
-        if (np.abs(found) < _EXACT).all():
-            # The fraction is exact: a product with the whole number is not.
+    if kinds <= {int, float} and np.isfinite(largest := np.abs(found := _doubles(values)).max(initial=0)):
+        if largest < _EXACT:
+            # The fraction is exact, and so is a whole number of nanoseconds: their product with the whole time is not.
             fraction, whole = np.modf(found)
-            return whole.astype(np.int64) * 1000 + np.rint(fraction * 1000).astype(np.int64), None
+            return (whole * 1000 + np.rint(fraction * 1000)).astype(np.int64), None
         if not has_digits:
             raise NeedsDigitsError
     each = [_one(value) for value in values]
@@ -50,7 +50,7 @@ def to_ns(values: Sequence[Any], *, has_digits: bool) -> tuple[Int64, Bool | Non
 def _integers(values: Sequence[int]) -> Int64 | None:
     """The values, None if one of them is too large for a time."""
     try:
-        found = np.array(values, np.int64)
+        found = np.fromiter(values, np.int64, len(values))
     except OverflowError:
         return None
     return found if found.min() >= -_LARGEST and found.max() <= _LARGEST else None
@@ -70,7 +70,7 @@ def _three_decimals(values: Sequence[Any]) -> Int64 | None:
 
 def _doubles(values: Sequence[Any]) -> npt.NDArray[np.float64]:
     try:
-        return np.array(values, np.float64)
+        return np.fromiter(values, np.float64, len(values))
     except OverflowError:  # an integer of hundreds of digits
         return np.array([np.nan])
 
@@ -96,5 +96,5 @@ def _unusual(text: bytes) -> int | None:
     try:
         number = Decimal(text.strip(b'" \t\r\n').decode("ascii", "replace"))
         return round(number * 1000) if number.is_finite() and abs(number) <= _LARGEST else None
-    except (InvalidOperation, ValueError):
+    except (ArithmeticError, ValueError):
         return None

@@ -6,6 +6,7 @@ starts without any type. When it meets a category or a member that is new, it le
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from operator import itemgetter
@@ -21,6 +22,8 @@ from mtprof_nb.reading.text.plain_json import MOST_MEMBERS
 
 _NOTHING = msgspec.Raw()
 _MOST_CATEGORIES = 100
+#: The place of an error, which ends its message.
+_PLACE = re.compile(r"at `\$\[(\d+)\][^`]*`$")
 #: Beginnings of JSON texts that are neither numbers nor texts.
 _NESTED = (b"[", b"{")
 #: Members of `args`, how they are decoded, and whether they are numbers or texts.
@@ -49,13 +52,14 @@ class FastDecoder:
 
     def batches(self, text: bytes, how: HowOf, wanted: Wanted) -> list[Batch]:
         """The events of the text of a list. With `digits`, the times `ts` are the bytes that stand there."""
+        known = 0
         if self._members:
             try:
                 return self._types(wanted, has_category=True).batches(text)
-            except msgspec.ValidationError:
-                pass
+            except msgspec.ValidationError as error:
+                known = _events_before(error)
         outlines = self._outlines.decode(text)
-        self._learn(outlines, how)
+        self._learn(outlines[known:], how)
         has_category = np.array([outline.cat is not None for outline in outlines], np.bool_)
         if has_category.all():
             return self._types(wanted, has_category=True).batches(text)
@@ -86,6 +90,8 @@ class FastDecoder:
         for category, texts in args.items():
             known = self._members.setdefault(category, {})
             for members in self._args.decode(b"[%b]" % b",".join(texts)):
+                if known.keys() >= members.keys():
+                    continue
                 known |= {
                     key: (key, how(category, key), bytes(value)[:1] not in _NESTED)
                     for key, value in members.items()
@@ -107,6 +113,9 @@ class _Typed:
             _counted_type(category) if category in wanted.counted else _event_type(category, known, wanted.digits)
             for category, known in self._categories
         ]
+        if len(types) == 1 and None not in members:
+            # Where only one category is known, msgspec takes an event without any for one of it; of two, it does not.
+            types.append(_counted_type(f"{self._categories[0][0]} or another"))
         self._number_of = {one: number for number, one in enumerate(types)}
         self._decoder = msgspec.json.Decoder(list[Union[tuple(types)]])  # type: ignore[misc] # noqa: UP007 - types at runtime
 
@@ -125,6 +134,9 @@ class _Typed:
         return found
 
     def _batch(self, number: int, rows: Int64, events: Sequence[Any]) -> Batch:
+        if number == len(self._categories):
+            msg = "a category that stands for no other"
+            raise ValueError(msg)
         category, known = self._categories[number]
         if category in self._wanted.counted:
             return Batch(category, rows, {}, {})
@@ -133,6 +145,12 @@ class _Typed:
         if self._wanted.digits:
             members["ts"] = tuple(map(bytes, members["ts"]))
         return Batch(category, rows, members, dict(_columns(known, args)))
+
+
+def _events_before(error: msgspec.ValidationError) -> int:
+    """How many events of a list are valid before the first that is not."""
+    found = _PLACE.search(str(error))
+    return int(found[1]) if found else 0
 
 
 def _columns(known: _Members, args: Sequence[Any]) -> Iterator[tuple[str, Sequence[Any]]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -35,7 +35,11 @@ _LENIENT = json.JSONDecoder(strict=False)
 
 
 class NoTraceError(Exception):
-    """The file is JSON, but no trace."""
+    """The file is JSON, but has no events; `members` has the names of what it has."""
+
+    def __init__(self, members: Iterable[str]) -> None:
+        super().__init__()
+        self.members = list(members)
 
 
 def best_decoder() -> Decoder:
@@ -183,14 +187,14 @@ class EventStream:
         """Note why the text before the events is no JSON; `NoTraceError` if there are no events."""
         content = self._buffer.content if first is None else self._buffer.content[: first.end()] + b"]}"
         try:
-            _members(PlainDecoder(), content)
+            found = _members(PlainDecoder(), content)
         except json.JSONDecodeError as error:
             byte = self._buffer.offset + byte_length(decoded(content)[: error.pos])
             damage = Damage(byte, len(content) if first is None else first.end(), error.msg)
         except (ValueError, RecursionError) as error:
             damage = Damage(self._buffer.offset, len(content), str(error))
         else:
-            raise NoTraceError
+            raise NoTraceError(found)
         self._scan.note(damage)
 
     def _close(self) -> None:

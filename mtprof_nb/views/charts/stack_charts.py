@@ -95,6 +95,9 @@ class StackChart(WeakTraceHolder):
     def own(self, metric: str) -> Int64:
         """The sum of `metric` over each node's own events; `ValueError` for a metric that was not recorded."""
         known = available_metrics(self.trace)
+        if not known:
+            msg = "the recording has no stacks, for it has no events: record a program that runs ops"
+            raise ValueError(msg)
         if metric not in known:
             flag = METRICS[metric].flag if metric in METRICS else ""
             remedy = f"record it with {flag}, or " if flag else ""

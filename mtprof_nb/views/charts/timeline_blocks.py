@@ -95,7 +95,6 @@ class Timeline(WeakTraceHolder):
                 "title": shown(lane.title),
                 "top": top,
                 "bottom": self._row_tops[lane.first_row] + lane.rows,
-                "first_row": lane.first_row,
                 "rows": lane.rows,
                 "rows_top": self._row_tops[lane.first_row],
             }

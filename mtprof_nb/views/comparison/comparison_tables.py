@@ -64,8 +64,10 @@ def _times(verdict: Verdict) -> str:
 
 
 def ratio_text(ratio: float) -> str:
-    """A ratio with two decimals, or three significant digits from 10 on."""
-    return f"{ratio:.2f}" if ratio < 10 else units.digits(ratio)
+    """A ratio with two decimals, below 0.1 with three, or three significant digits from 10 on."""
+    if ratio >= 10:
+        return units.digits(ratio)
+    return f"{ratio:.2f}" if ratio >= 0.1 or not ratio else f"{ratio:.3f}" if ratio >= 0.001 else "<0.001"
 
 
 def _measured(findings: Findings) -> list[str]:
@@ -126,9 +128,10 @@ def _kind_text(change: Change) -> str:
 
 
 def percent_text(share: float) -> str:
-    """A signed percentage: `−33 %`."""
+    """A signed percentage: `−33 %`; `−99.9 %` of what is nearly gone."""
     percent = 100 * share
-    digits = f"{abs(percent):.0f}" if abs(percent) >= 9.5 else f"{abs(percent):.1f}"
+    is_rest = -100 < percent < -99
+    digits = f"{abs(percent):.0f}" if abs(percent) >= 9.5 and not is_rest else f"{min(abs(percent), 99.9):.1f}"
     return f"{units.MINUS if percent < 0 else '+'}{digits} %"
 
 

@@ -18,6 +18,7 @@ from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static.lines_html import TABLE, lines_html
 from mtprof_nb.views.static.markdown_page import markdown
 from mtprof_nb.views.static.ranks_html import rank_table, ranks_html, ranks_left_out
+from mtprof_nb.views.static.steps_html import steps_html, steps_text
 from mtprof_nb.views.static.svg import image, stacks_svg, timeline_svg
 from mtprof_nb.views.strip import Strip, strip_of
 from mtprof_nb.views.tables.lines_tab import line_cells, line_titles, phases_of
@@ -50,6 +51,7 @@ def text(scene: Scene) -> str:
         lines.append(", ".join(f"{share.phase} {share.text}" for share in strip.phases))
     lines += [shown(bar.line) for bar in strip.devices]
     lines += summary_text(scene.trace)
+    lines += steps_text(scene.trace)
     lines += _ranks_text(scene.trace)
     lines += _lines_text(scene)
     body = [[fitted(shown(grouped.label[row]), _NAME_WIDTH), *_cells(grouped, row)] for row in order.tolist()]
@@ -102,6 +104,7 @@ def html(scene: Scene, charts: bool = True) -> str:
     parts = [_strip_html(strip_of(trace, scene.name, scene.status))]
     if charts:
         parts.append(summary_html(trace))
+        parts.append(_titled("Steps", steps_html(trace)))
         parts.append(_titled("Ranks", ranks_html(trace)))
         parts.append(_titled("Lines by time", lines_html(trace)))
     if len(trace):

@@ -106,13 +106,13 @@ class LinesTab(Tab):
         return {**_cost(row, self._number(row, numbers), text), **spread}
 
     def _spread(self, row: LineRow) -> Answer:
-        """The time of a line on the ranks with the least, in the middle and with the most; empty for one process."""
+        """The time of a line on the median rank and on the rank with the most; empty for one process."""
         trace = self._scene.trace
         found = spread_of_lines(trace).get(SourceLine(row.file, row.line)) if len(trace.processes) > 1 else None
         if found is None:
             return {}
-        least, median, most, process = found
-        return {"least_ns": least, "median_ns": median, "most_ns": most, "most_on": shown(titles(trace)[process])}
+        median, most, process = found
+        return {"median_ns": median, "most_ns": most, "most_on": shown(titles(trace)[process])}
 
     def _ops(self, lines: Lines, row: LineRow) -> list[Answer]:
         ops = lines.ops(row)

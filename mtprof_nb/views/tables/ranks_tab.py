@@ -21,7 +21,7 @@ from mtprof_nb.views.scene import Answer, Question, Tab
 _MOST_CELLS, _MOST_STEPS = 60_000, 240
 #: The most rows of collectives.
 _MOST_COLLECTIVES = 400
-RANK_COLUMNS = (
+_RANK_COLUMNS = (
     Column("wall_ns", "Wall", "time", "recorded time"),
     Column("in_ops_ns", "In ops", "time", "self time of all ops, summed over threads"),
     Column("computing_ns", "Computing", "time", "a kernel ran; without devices, an op"),
@@ -37,12 +37,14 @@ _HOTTEST = Column("hottest", "Hottest line", "words", "the line with the most ti
 _COLLECTIVE_COLUMNS = (
     Column("calls", "Calls", "count", "how often ranks met in it"),
     Column("processes", "Ranks", "count", "ranks of this recording that took part"),
-    Column("nbytes", "Size", "bytes", "bytes of one rank in one call"),
     Column("exchange_ns", "Exchange", "time", "from the last rank's coming to the end, in all calls"),
-    Column("bytes_per_s", "Bandwidth", "rate", "bytes of one rank in a second of the exchange"),
     Column("wait_ns", "Wait", "time", "time that all ranks together waited for the last to come"),
-    Column("waiter", "Waited most", "words", "the rank that waited the longest"),
+    Column("waiter", "Waited most", "text", "the rank that waited the longest"),
     Column("last", "Most often last", "words", "the rank that came last most often"),
+)
+_SIZE_COLUMNS = (
+    Column("nbytes", "Size", "bytes", "bytes of one rank in one call"),
+    Column("bytes_per_s", "Bandwidth", "rate", "bytes of one rank in a second of the exchange"),
 )
 
 
@@ -52,7 +54,7 @@ class RanksTab(Tab):
     def first(self) -> Answer:
         """The sentence about the straggler, the rows of ranks, the matrix of steps, and the collectives."""
         trace = self._scene.trace
-        rows = rank_figures(trace)
+        rows, calls = rank_figures(trace), collective_calls(trace)[:_MOST_COLLECTIVES]
         sentence = rank_sentence(trace)
         return {
             "sentence": shown(f"{sentence[:1].upper()}{sentence[1:]}."),
@@ -60,8 +62,8 @@ class RanksTab(Tab):
             "rows": _ranks(trace, rows),
             "parts": [list(parts_of(row).values()) for row in rows],
             "steps": _steps(trace, rows),
-            "collective_columns": [column._asdict() for column in _COLLECTIVE_COLUMNS],
-            "collectives": _collectives(collective_calls(trace)[:_MOST_COLLECTIVES]),
+            "collective_columns": [column._asdict() for column in _collective_columns(calls)],
+            "collectives": _collectives(calls),
         }
 
     def answer(self, question: Question) -> Answer:
@@ -74,7 +76,13 @@ def rank_columns(rows: Sequence[RankFigures]) -> list[Column]:
     step = [_STEP] if any(row.step_ns is not None for row in rows) else []
     peak = [_PEAK] if any(row.peak_bytes is not None for row in rows) else []
     hottest = [_HOTTEST] if any(row.hottest_line for row in rows) else []
-    return [*RANK_COLUMNS, *step, *peak, *hottest]
+    return [*_RANK_COLUMNS, *step, *peak, *hottest]
+
+
+def _collective_columns(rows: Sequence[CollectiveCalls]) -> list[Column]:
+    """The columns that these collectives can fill: sizes only if those of any are known."""
+    sizes = _SIZE_COLUMNS if any(row.nbytes is not None for row in rows) else ()
+    return [*_COLLECTIVE_COLUMNS[:2], *sizes, *_COLLECTIVE_COLUMNS[2:]]
 
 
 def parts_of(row: RankFigures) -> dict[str, int]:

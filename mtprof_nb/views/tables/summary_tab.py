@@ -1,14 +1,15 @@
-"""The overview tab: where the time went in a sentence, the dearest lines, ops and functions, and what to change."""
+"""The overview tab: where the time went in a sentence, the hottest lines, ops and functions, and what to change."""
 
 from __future__ import annotations
 
 from mtprof_nb.advice.advising import advise
 from mtprof_nb.advice.finding import Finding
+from mtprof_nb.advice.recording_notes import advice_notes
 from mtprof_nb.analysis import units
+from mtprof_nb.analysis.causes.recorded_time import recorded_ns
 from mtprof_nb.analysis.causes.where_time_went import waiting, where_time_went, whole_ns
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.operator_rows import rows
-from mtprof_nb.analysis.summary import wall_ns
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import SourceLine, Trace
 from mtprof_nb.results.function_table import FunctionRow, Functions
@@ -28,7 +29,7 @@ class SummaryTab(Tab):
     """Asks nothing: all of it is in the first content."""
 
     def first(self) -> Answer:
-        """The sentence, the dearest lines, ops and functions, what the program waited for, and the findings."""
+        """The sentence, the hottest lines, ops and functions, what the program waited for, and the findings."""
         trace, whole = self._scene.trace, whole_ns(self._scene.trace)
         return {
             "sentence": shown(where_time_went(trace)),
@@ -36,11 +37,12 @@ class SummaryTab(Tab):
             "ops": self._ops(whole),
             "functions": [_function(trace, row, whole) for row in dearest_functions(trace)],
             "waits": [
-                {"title": one.title, "ns": one.ns, "share": units.share(one.ns, wall_ns(trace))}
+                {"title": one.title, "ns": one.ns, "share": units.share(one.ns, recorded_ns(trace))}
                 for one in waiting(trace)
             ],
             "findings": [_finding(trace, finding) for finding in advise(trace)],
             "nothing": nothing_found(trace),
+            "notes": list(advice_notes(trace)),
         }
 
     def answer(self, question: Question) -> Answer:
@@ -115,7 +117,7 @@ def _finding(trace: Trace, finding: Finding) -> Answer:
         "title": shown(finding.title),
         "id": _number(trace, finding.line),
         "location": shown(finding.where),
-        "text": shown(next(texts, "").strip(), 200),
+        "text": shown(next(texts, _source(trace, finding.line)).strip(), 200),
         "evidence": shown(finding.evidence),
         "fix": [shown(line) for line in finding.fix.splitlines()],
         "bound": finding.bound,
@@ -123,11 +125,18 @@ def _finding(trace: Trace, finding: Finding) -> Answer:
     }
 
 
+def _source(trace: Trace, line: SourceLine | None) -> str:
+    """The text of a line that the table of lines has not: no op ran there."""
+    texts = trace.sources.get(line.file, "").splitlines() if line else []
+    return texts[line.line - 1] if line and 0 < line.line <= len(texts) else ""
+
+
 def summary_html(trace: Trace) -> str:
-    """The sentence and the findings as HTML that needs no script; "" without events."""
+    """The sentence, the findings and the notes as HTML that needs no script; "" without events."""
     sentence = where_time_went(trace)
     findings = "".join(map(_finding_html, advise(trace)))
-    return f"<section><div><b>{escaped(sentence)}</b></div>{findings}</section>" if sentence else ""
+    notes = "".join(f"<div>{escaped(note)}</div>" for note in advice_notes(trace))
+    return f"<section><div><b>{escaped(sentence)}</b></div>{findings}{notes}</section>" if sentence else ""
 
 
 def _finding_html(finding: Finding) -> str:
@@ -135,13 +144,14 @@ def _finding_html(finding: Finding) -> str:
     fix = "\n".join(map(escaped, finding.fix.splitlines()))
     return (
         f'<div style="margin:4px 0"><b>{escaped(finding.title)}</b>{where}<div>{escaped(finding.evidence)} '
-        f'<span style="{_QUIET}">Upper bound: {escaped(finding.bound)}; {finding.certainty}.</span></div>'
+        f'<span style="{_QUIET}">A fix can save {escaped(finding.bound)}, an upper bound; {finding.certainty}.</span></div>'
         f'<div style="{_CODE}">{fix}</div></div>'
     )
 
 
 def summary_text(trace: Trace) -> list[str]:
-    """The sentence and the findings as lines of text."""
+    """The sentence, the findings and the notes as lines of text."""
     sentence = where_time_went(trace)
     findings = [shown(line) for finding in advise(trace) for line in ("", *str(finding).splitlines())]
-    return [*([shown(sentence)] if sentence else []), *findings]
+    notes = [line for note in advice_notes(trace) for line in ("", note)]
+    return [*([shown(sentence)] if sentence else []), *findings, *notes]

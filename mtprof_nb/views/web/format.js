@@ -52,7 +52,10 @@ const held = (ns) => (Number.isFinite(ns) ? duration(ns) : "to the end");
 /** @param {number} ns */
 const change = (ns) => `${ns > 0 ? "+" : ""}${duration(ns)}`;
 /** @param {number} value */
-const ratio = (value) => (value < 10 ? value.toFixed(2) : digits(value));
+function ratio(value) {
+  if (value >= 10) return digits(value);
+  return value >= 0.1 || !value ? value.toFixed(2) : value >= 0.001 ? value.toFixed(3) : "<0.001";
+}
 
 /** @param {number} place of a rank, -1 for none */
 const rank = (place) => (place < 0 ? "–" : `rank ${place}`);

@@ -32,6 +32,9 @@ export function shortName(name) {
   return (bare || text).split("::").pop() || text;
 }
 
+/** A source location without folders: `model.py:12` for `/home/me/model.py:12`. Other texts may stand before it. @param {string} text */
+export const shortLocation = (text) => text.replace(/(^|, )[^,]*[/\\](?=[^/\\,]+(:\d+)?$)/, "$1");
+
 /** How wide a text is, in pixels. @param {string} text @param {string} font */
 export function textWidth(text, font) {
   const known = widths.get(font) ?? new Map();

@@ -19,7 +19,9 @@ model = torch.compile(model, mode="reduce-overhead")  # fewer launches
 def device_waits_for_host(trace: Trace) -> Finding | None:
     """Find a device that is idle for 30 % of its span because the host launched its kernels too late.
 
-    Fewer launches can save all idle time, and all of the kernels that are shorter than a launch.
+    Fewer launches can save all idle time, and all of the kernels that are shorter than a launch. Short kernels are no
+    finding of their own: a device that is busy with them loses nothing to launches, whether or not larger kernels would
+    do the same work in less time is not in the recording, and one that is not busy is found here.
     """
     # While the host waits for input, more work for each launch does not help.
     input_ns = int(trace.duration_ns[loader_calls(trace)].sum())

@@ -29,7 +29,7 @@ def made_on_host(trace: Trace) -> Finding | None:
         return None
     chosen = np.zeros(len(trace), np.bool_)
     chosen[makers] = chosen[_next_ops(trace)[makers]] = True
-    ns = spent_ns(trace, with_nested(trace, chosen))
+    ns = spent_ns(trace, chosen)
     return Finding(
         "Tensors are made on the host and moved to the device",
         f"{units.plural(len(makers), 'tensor')}: making and moving them takes {units.duration(ns)} of "

@@ -56,7 +56,8 @@ inline std::string collective_facts() {
          "\",\"Group size\":\"" + std::to_string(facts->getWorldSize()) +
          "\",\"Process Group Name\":" + quoted(json_text(facts->getProcessGroupName())) +
          ",\"Process Group Description\":" + quoted(json_text(facts->getProcessGroupDesc())) +
-         ",\"Process Group Ranks\":\"" + ranks + "]\",\"Rank\":\"" + std::to_string(facts->getRank()) + "\"}";
+         ",\"Process Group Ranks\":" + quoted(json_text(ranks + "]")) +
+         ",\"Rank\":\"" + std::to_string(facts->getRank()) + "\"}";
 #else
   return "";
 #endif

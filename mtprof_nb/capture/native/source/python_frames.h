@@ -1,18 +1,27 @@
 // The Python frames of the calling thread, read without the GIL.
 //
-// A thread that is inside an op changes none of its own frames, so it may read them whether it holds the GIL or not.
+// A thread that is inside an op changes none of its own frames, so it may read them whether it holds the GIL or not. In a
+// Python that has no GIL, nothing keeps the frames of other threads as they are: none are read there.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#define MTPROF_READS_FRAMES (PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030E0000)
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030F0000 && !defined(Py_GIL_DISABLED)
+#define MTPROF_READS_FRAMES 1
+#else
+#define MTPROF_READS_FRAMES 0
+#endif
 
 #if MTPROF_READS_FRAMES
 #ifndef Py_BUILD_CORE
 #define Py_BUILD_CORE 1
 #endif
+#if PY_VERSION_HEX >= 0x030E0000
+#include <internal/pycore_interpframe.h>
+#else
 #include <internal/pycore_frame.h>
+#endif
 #endif
 
 #include <cstdint>
@@ -51,10 +60,21 @@ inline _PyInterpreterFrame* innermost_frame(const PyThreadState* state) {
 }
 
 inline PyCodeObject* code_of(_PyInterpreterFrame* frame) {
-#if PY_VERSION_HEX >= 0x030D0000
+#if PY_VERSION_HEX >= 0x030E0000
+  return reinterpret_cast<PyCodeObject*>(PyStackRef_AsPyObjectBorrow(frame->f_executable));
+#elif PY_VERSION_HEX >= 0x030D0000
   return reinterpret_cast<PyCodeObject*>(frame->f_executable);
 #else
   return frame->f_code;
+#endif
+}
+
+// The first argument of the call of a frame.
+inline const void* first_argument(_PyInterpreterFrame* frame) {
+#if PY_VERSION_HEX >= 0x030E0000
+  return PyStackRef_AsPyObjectBorrow(frame->localsplus[0]);
+#else
+  return frame->localsplus[0];
 #endif
 }
 
@@ -66,7 +86,7 @@ inline void walk(const PyThreadState* state, const KnownCode& known, std::vector
       continue;
     }
     PyCodeObject* code = code_of(frame);
-    const void* module = code == known.module_call ? frame->localsplus[0] : nullptr;
+    const void* module = code == known.module_call ? first_argument(frame) : nullptr;
     found.push_back({code, module, static_cast<int32_t>(_PyInterpreterFrame_LASTI(frame) * sizeof(_Py_CODEUNIT))});
     if (code == known.outermost) {
       break;

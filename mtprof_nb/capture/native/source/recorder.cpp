@@ -1,5 +1,6 @@
 // The module `_mtprof_recorder`: records the ops of PyTorch through its public observer interface.
 #include <pthread.h>
+#include <unistd.h>
 
 #include <limits>
 
@@ -64,6 +65,11 @@ bool begin_recording(const Options& options, bool& notes_memory) {
     return false;
   }
   auto made = std::make_unique<Recording>(options);
+  if (process.left != at::INVALID_CALLBACK_HANDLE) {
+    at::removeCallback(process.left);
+    process.left = at::INVALID_CALLBACK_HANDLE;
+  }
+  process.process_id = static_cast<int64_t>(getpid());
   process.handle = at::addGlobalCallback(
       at::RecordFunctionCallback(&enter, &leave).needsInputs(options.with_inputs).needsIds(options.with_ids));
   notes_memory = options.with_memory && NotingAllocator::instance().install();
@@ -156,13 +162,18 @@ PyObject* stop(PyObject*, PyObject*) {
   return found;
 }
 
-// In a forked child: other threads are gone and may have held any lock, so nothing is freed.
+// At the end of the process, and in a forked child: there other threads are gone and may have held any lock, torch's too,
+// so that nothing is freed, and the callback, which does nothing from now on, stays.
 PyObject* abandon(PyObject*, PyObject*) {
   State& process = state();
   process.generation.store(0);
   if (process.recording != nullptr) {
     process.recording = nullptr;
-    at::removeCallback(process.handle);
+    if (process.process_id == static_cast<int64_t>(getpid())) {
+      at::removeCallback(process.handle);
+    } else {
+      process.left = process.handle;
+    }
     NotingAllocator::instance().remove();
     own_records = nullptr;
   }
@@ -244,6 +255,9 @@ PyMODINIT_FUNC PyInit__mtprof_recorder() {
   pthread_atfork(nullptr, nullptr, [] {
     mtprof::state().generation.store(0);
     new (&mtprof::state().mutex) std::mutex();
+    if (mtprof::own_records != nullptr) {  // its ops that are open end here too
+      new (&mtprof::own_records->lock) mtprof::SpinLock();
+    }
   });
   PyObject* module = PyModule_Create(&mtprof::definition);
   if (module != nullptr && PyModule_AddIntConstant(module, "reads_frames", MTPROF_READS_FRAMES) < 0) {

@@ -53,6 +53,9 @@ struct State {
   uint64_t last_generation = 0;
   Recording* recording = nullptr;
   at::CallbackHandle handle = at::INVALID_CALLBACK_HANDLE;
+  // The process that records, and in a child that it forked, the handle of a callback that is still installed there.
+  int64_t process_id = 0;
+  at::CallbackHandle left = at::INVALID_CALLBACK_HANDLE;
 };
 
 inline State& state() {

@@ -153,6 +153,10 @@ class Sampler {
 
   void start() {
     interpreter_ = PyInterpreterState_Get();
+    for (PyThreadState* one = PyInterpreterState_ThreadHead(interpreter_); one != nullptr;
+         one = PyThreadState_Next(one)) {
+      native_ids_.push_back(static_cast<int64_t>(native_id_of(one)));  // for the first sample: who of them sleeps
+    }
     thread_ = std::thread([this] { run(); });
   }
 

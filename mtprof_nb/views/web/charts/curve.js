@@ -1,7 +1,7 @@
 // Curves of bytes over time: a step at each change, with an axis of bytes and the peak.
 
 import { duration, nbytes } from "../format.js";
-import { fitted } from "../label.js";
+import { fitted, shortLocation } from "../label.js";
 
 /**
  * @import { MemoryCurve, MemoryWindow } from "../types/memory"
@@ -149,7 +149,7 @@ function diamond(context, x, y) {
 
 /** @param {Texts} texts @param {number} name @param {number} line */
 function cause({ names, lines }, name, line) {
-  return `${name >= 0 ? ` by ${names[name]}` : ""}${lines[line] ? `, ${lines[line]}` : ""}`;
+  return `${name >= 0 ? ` by ${names[name]}` : ""}${lines[line] ? `, ${shortLocation(lines[line])}` : ""}`;
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { h } from "../dom.js";
 import { duration } from "../format.js";
+import { shortLocation } from "../label.js";
 import { phaseClass, phaseKey } from "../strip.js";
 
 /**
@@ -77,9 +78,10 @@ function slowSteps({ slow, median_ns }, store) {
 
 /** @param {StepDifference} one @param {Store} store */
 function difference({ id, location, ns, usual_ns }, store) {
+  const label = shortLocation(location);
   const onclick = () => {
     store.open("lines");
-    store.select({ grouping: "source", row: id, label: location, detail: "", name: -1 });
+    store.select({ grouping: "source", row: id, label, detail: "", name: -1 });
   };
   const name =
     id < 0
@@ -87,7 +89,7 @@ function difference({ id, location, ns, usual_ns }, store) {
       : h("button", {
           type: "button",
           class: "mtprof-link",
-          text: location,
+          text: label,
           title: `Open ${location} in Lines`,
           onclick,
         });

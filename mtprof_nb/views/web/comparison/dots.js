@@ -3,8 +3,8 @@
 import { h } from "../dom.js";
 import { duration } from "../format.js";
 import { colours } from "../theme.js";
-import { Surface } from "../drawing/surface.js";
-import { Tooltip } from "../drawing/tooltip.js";
+import { CanvasChart } from "../drawing/canvas_chart.js";
+import { median } from "../median.js";
 
 /**
  * @import { Labels, Points } from "../types/comparison"
@@ -21,14 +21,6 @@ const REACH = 8;
 /** Dots above so many medians of their side are drawn at the upper edge. */
 const WITHIN = 2.5;
 
-/** The median of some numbers, 0 of none. @param {number[]} times */
-export function median(times) {
-  const ordered = [...times].sort((one, other) => one - other);
-  const middle = ordered.length >> 1;
-  if (!ordered.length) return 0;
-  return ordered.length % 2 ? ordered[middle] : (ordered[middle - 1] + ordered[middle]) / 2;
-}
-
 /** The lowest and the highest time of the axis, without very long ones. @param {Points} points @returns {[number, number]} */
 export function scaleOf({ a, b }) {
   const sides = [a.flat(), b.flat()].filter((times) => times.length);
@@ -44,43 +36,23 @@ export function placesOf(runs) {
   );
 }
 
-export class Dots {
+export class Dots extends CanvasChart {
   #points;
   #labels;
-  #surface;
-  #tooltip;
 
   /** @param {HTMLElement} holder which tooltips stay within @param {Points} points @param {Labels} labels */
   constructor(holder, points, labels) {
+    const spoken = labels.map((label, side) => `${label} ${duration(median([points.a, points.b][side].flat()))}`);
+    const label = `Times, a dot for each ${points.unit}. Medians: ${spoken.join(", ")}`;
+    super(holder, h("div", { class: "mtprof-dots", role: "img", "aria-label": label }));
     this.#points = points;
     this.#labels = labels;
-    const spoken = labels.map((label, side) => `${label} ${duration(median([points.a, points.b][side].flat()))}`);
-    this.element = h("div", {
-      class: "mtprof-dots",
-      role: "img",
-      "aria-label": `Times, a dot for each ${points.unit}. Medians: ${spoken.join(", ")}`,
-      onpointermove: (event) => this.#point(event),
-      onpointerleave: () => this.#tooltip.hide(),
-    });
-    this.#surface = new Surface(this.element, (context, width, height) => this.#paint(context, width, height));
-    this.#tooltip = new Tooltip(holder);
-  }
-
-  draw() {
-    this.#surface.draw();
-  }
-
-  print() {
-    this.#surface.paint();
-  }
-
-  destroy() {
-    this.#surface.destroy();
-    this.#tooltip.element.remove();
+    this.element.addEventListener("pointermove", (event) => this.#point(event));
+    this.element.addEventListener("pointerleave", () => this.tooltip.hide());
   }
 
   /** @param {CanvasRenderingContext2D} context @param {number} width @param {number} height */
-  #paint(context, width, height) {
+  paint(context, width, height) {
     const theme = colours(this.element);
     const [low, high] = scaleOf(this.#points);
     /** @param {number} ns */
@@ -123,11 +95,11 @@ export class Dots {
   #point(pointer) {
     const place = this.element.getBoundingClientRect();
     const [x, y] = [pointer.clientX - place.left, pointer.clientY - place.top];
-    const near = this.#surface.element.shapes
+    const near = this.surface.element.shapes
       .map((dot) => ({ dot, apart: Math.hypot(dot.x + RADIUS - x, dot.y + RADIUS - y) }))
       .filter(({ apart }) => apart <= REACH)
       .sort((one, other) => one.apart - other.apart)[0];
-    if (near) this.#tooltip.show(near.dot.tell(), pointer);
-    else this.#tooltip.hide();
+    if (near) this.tooltip.show(near.dot.tell(), pointer);
+    else this.tooltip.hide();
   }
 }

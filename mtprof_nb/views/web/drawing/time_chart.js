@@ -3,11 +3,10 @@
 import { h } from "../dom.js";
 import { timeTicks } from "../format.js";
 import { colours } from "../theme.js";
+import { CanvasChart } from "./canvas_chart.js";
 import { listen } from "./gestures.js";
 import { Plane, shapeAt } from "./plane.js";
-import { Surface } from "./surface.js";
 import { moved, within, zoomed } from "./time_window.js";
-import { Tooltip } from "./tooltip.js";
 
 /**
  * @import { Picked } from "../store.js"
@@ -29,10 +28,8 @@ import { Tooltip } from "./tooltip.js";
 
 const TICK_PIXELS = 90;
 
-export class TimeChart {
+export class TimeChart extends CanvasChart {
   #options;
-  #surface;
-  #tooltip;
   /** @type {Plane | null} what was drawn last */
   #plane = null;
   /** @type {TimeWindow | null} the window that the present drag would zoom to */
@@ -41,39 +38,22 @@ export class TimeChart {
   #pointed = null;
   /** @type {PointerEvent | null} */
   #pointer = null;
-  #rest = h("div");
+  #rest;
   /** @type {"zoom" | "pan"} what a drag does */
   dragmode = "zoom";
 
   /** @param {HTMLElement} holder a positioned element around the chart, which tooltips stay within */
   constructor(holder, /** @type {TimeChartOptions} */ options) {
+    const rest = h("div");
+    const shown = { class: "mtprof-stage mtprof-scroll", role: "group", tabindex: "0", "aria-label": options.label };
+    super(holder, h("div", shown, rest));
+    this.#rest = rest;
     this.#options = options;
     /** @type {TimeWindow} */
     this.whole = [0, options.whole];
     this.window = this.whole;
-    this.element = h(
-      "div",
-      { class: "mtprof-stage mtprof-scroll", role: "group", tabindex: "0", "aria-label": options.label },
-      this.#rest,
-    );
-    this.#surface = new Surface(this.element, (context, width, height) => this.#paint(context, width, height));
-    this.#tooltip = new Tooltip(holder);
     listen(this, options.keys ?? {});
     this.element.addEventListener("scroll", () => this.draw());
-  }
-
-  draw() {
-    this.#surface.draw();
-  }
-
-  /** Draws now, and not before the next frame: none comes before a page is printed. */
-  print() {
-    this.#surface.paint();
-  }
-
-  destroy() {
-    this.#surface.destroy();
-    this.#tooltip.element.remove();
   }
 
   /** Pixels that the window is wide. */
@@ -117,8 +97,8 @@ export class TimeChart {
     this.#pointer = pointer;
     const before = this.#pointed;
     this.#pointed = this.#at(pointer);
-    if (pointer && this.#pointed) this.#tooltip.show(this.#pointed.tell(), pointer);
-    else this.#tooltip.hide();
+    if (pointer && this.#pointed) this.tooltip.show(this.#pointed.tell(), pointer);
+    else this.tooltip.hide();
     this.element.classList.toggle("mtprof-on-shape", this.#pointed?.picks !== undefined);
     if (before !== this.#pointed) this.draw();
   }
@@ -138,7 +118,7 @@ export class TimeChart {
   }
 
   /** @param {CanvasRenderingContext2D} context @param {number} width @param {number} height */
-  #paint(context, width, height) {
+  paint(context, width, height) {
     const { margin, layers, frames = [], height: needed } = this.#options;
     this.#rest.style.height = `${Math.max((needed?.() ?? 0) - height, 0)}px`;
     const place = { width, height, margin, window: this.window, scroll: this.element.scrollTop };

@@ -2,8 +2,8 @@
 
 import { h } from "../dom.js";
 import { duration, number } from "../format.js";
-import { Surface } from "../drawing/surface.js";
-import { Tooltip } from "../drawing/tooltip.js";
+import { CanvasChart } from "../drawing/canvas_chart.js";
+import { median } from "../median.js";
 import { colours } from "../theme.js";
 
 /** @import { StepMatrix } from "../types/ranks" */
@@ -18,53 +18,30 @@ const DARKEST = 2;
 const LABELLED = 9;
 
 /** The median of the times that are known, 0 of none. @param {number[]} times */
-export function medianOf(times) {
-  const known = times.filter((ns) => ns >= 0).sort((one, other) => one - other);
-  return known.length ? (known[(known.length - 1) >> 1] + known[known.length >> 1]) / 2 : 0;
+export const medianOfKnown = (times) => median(times.filter((ns) => ns >= 0));
+
+/** How dark a cell is, from 0 to 1. @param {number} ns @param {number} usual the median of its step */
+export function darkness(ns, usual) {
+  if (ns < 0 || !usual) return 0;
+  return Math.min(Math.max((ns / usual - 1) / (DARKEST - 1), 0), 1);
 }
 
-/** How dark a cell is, from 0 to 1. @param {number} ns @param {number} median */
-export function darkness(ns, median) {
-  if (ns < 0 || !median) return 0;
-  return Math.min(Math.max((ns / median - 1) / (DARKEST - 1), 0), 1);
-}
-
-export class RankMatrix {
+export class RankMatrix extends CanvasChart {
   #steps;
   #labels;
+  /** The median of each step over the ranks that recorded it. */
   #medians;
-  #surface;
-  #tooltip;
 
   /** @param {HTMLElement} holder which tooltips stay within @param {StepMatrix} steps @param {string[]} labels of ranks */
   constructor(holder, steps, labels) {
+    const height = Math.min(labels.length * THICKEST, HIGHEST);
+    super(holder, h("div", { class: "mtprof-rank-matrix", role: "img", style: `height:${height}px` }));
     this.#steps = steps;
     this.#labels = labels;
-    this.#medians = steps.numbers.map((_, at) => medianOf(steps.duration_ns.map((row) => row[at])));
-    const height = Math.min(labels.length * THICKEST, HIGHEST);
-    this.element = h("div", {
-      class: "mtprof-rank-matrix",
-      role: "img",
-      style: `height:${height}px`,
-      "aria-label": this.#spoken(),
-      onpointermove: (event) => this.#point(event),
-      onpointerleave: () => this.#tooltip.hide(),
-    });
-    this.#surface = new Surface(this.element, (context, width, high) => this.#paint(context, width, high));
-    this.#tooltip = new Tooltip(holder);
-  }
-
-  draw() {
-    this.#surface.draw();
-  }
-
-  print() {
-    this.#surface.paint();
-  }
-
-  destroy() {
-    this.#surface.destroy();
-    this.#tooltip.element.remove();
+    this.#medians = steps.numbers.map((_, at) => medianOfKnown(steps.duration_ns.map((row) => row[at])));
+    this.element.setAttribute("aria-label", this.#spoken());
+    this.element.addEventListener("pointermove", (event) => this.#point(event));
+    this.element.addEventListener("pointerleave", () => this.tooltip.hide());
   }
 
   /** The step that stands out most, in words. */
@@ -85,13 +62,13 @@ export class RankMatrix {
     const last = numbers[at] + group - 1;
     const steps = group > 1 ? `steps ${number(numbers[at])} to ${number(last)}` : `step ${number(numbers[at])}`;
     if (ns < 0) return [`${this.#labels[rank]}, ${steps}`, "not recorded"];
-    const median = this.#medians[at];
-    const ratio = median ? `, ${(ns / median).toFixed(2)} × the median` : "";
+    const usual = this.#medians[at];
+    const ratio = usual ? `, ${(ns / usual).toFixed(2)} × the median` : "";
     return [`${this.#labels[rank]}, ${steps}`, `${duration(ns)}${ratio}`];
   }
 
   /** @param {CanvasRenderingContext2D} context @param {number} width @param {number} height */
-  #paint(context, width, height) {
+  paint(context, width, height) {
     const { duration_ns, numbers } = this.#steps;
     const { accent, quiet, font } = colours(this.element);
     const [wide, high] = [(width - LEFT) / numbers.length, height / this.#labels.length];
@@ -119,7 +96,7 @@ export class RankMatrix {
     const [x, y] = [event.clientX - left - LEFT, event.clientY - top];
     const at = Math.floor((x / (width - LEFT)) * this.#steps.numbers.length);
     const rank = Math.floor((y / height) * this.#labels.length);
-    if (at < 0 || at >= this.#steps.numbers.length || rank < 0 || rank >= this.#labels.length) this.#tooltip.hide();
-    else this.#tooltip.show(this.#told(rank, at), event);
+    if (at < 0 || at >= this.#steps.numbers.length || rank < 0 || rank >= this.#labels.length) this.tooltip.hide();
+    else this.tooltip.show(this.#told(rank, at), event);
   }
 }

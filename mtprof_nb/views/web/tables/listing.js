@@ -1,6 +1,7 @@
 // The listing of source lines: a cursor, a selected line with its ops below it, and lines lit by a selection.
 
 import { h, latest } from "../dom.js";
+import { shortLocation } from "../label.js";
 import { searched } from "../search.js";
 import { fileRow, gapRow, headRow, isCost, lineColumns, lineRow, opEntry, ranked } from "./listing_rows.js";
 
@@ -44,7 +45,7 @@ export class Listing {
       role: "grid",
       tabindex: "0",
       "aria-label": "Cost of source lines",
-      style: `--mtprof-line-columns:${this.#columns.length};--mtprof-line-major:${this.#columns.filter((one) => !one.isMinor).length}`,
+      style: `--mtprof-line-columns:${this.#columns.length}`,
       onkeydown: (event) => this.#key(event),
       onclick: (event) => this.#click(/** @type {Element} */ (event.target)),
     });
@@ -89,7 +90,9 @@ export class Listing {
 
   /** @param {ListedFile} file */
   #file(file) {
-    const lines = file.lines.map((line) => (line === null ? gapRow() : this.#line(line, "", file.title)));
+    const lines = file.lines.map((line) =>
+      line === null ? gapRow() : this.#line(line, "", shortLocation(file.title)),
+    );
     return [fileRow(file, this.#first.whole_ns), ...lines];
   }
 

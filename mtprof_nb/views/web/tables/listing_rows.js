@@ -2,6 +2,7 @@
 
 import { h } from "../dom.js";
 import { duration, nbytes, number, share } from "../format.js";
+import { shortLocation } from "../label.js";
 import { phaseClass } from "../strip.js";
 
 /**
@@ -9,7 +10,7 @@ import { phaseClass } from "../strip.js";
  * @typedef {CostOfOps & { line: number | "" }} CostLine a line that ran ops, or what belongs to no line
  * @typedef {Times & Partial<CostOfOps>} Cost
  * @typedef {"time_ns" | "outside_ns" | "total_ns" | "count" | "device_ns" | "bytes" | "median_ns" | "most_ns"} RankKey
- * @typedef {{ title: string, rank: RankKey, text: (cost: Cost) => string, meaning?: string, isMinor?: boolean }} LineColumn
+ * @typedef {{ title: string, rank: RankKey, text: (cost: Cost) => string, meaning?: string }} LineColumn
  */
 
 /** @type {LineColumn[]} */
@@ -17,7 +18,6 @@ const RANK_COLUMNS = [
   {
     title: "Median",
     rank: "median_ns",
-    isMinor: true,
     text: ({ median_ns }) => duration(median_ns ?? 0),
     meaning: "on half of the ranks it takes less",
   },
@@ -35,8 +35,16 @@ const RANK_COLUMNS = [
   },
 ];
 
+/** The columns that have a number other than 0 on any line. @param {LinesFirst} first @returns {LineColumn[]} */
+export function lineColumns(first) {
+  const lines = [...first.files.flatMap((file) => file.lines), ...first.rest];
+  return offeredColumns(first).filter(({ rank }) =>
+    lines.some((line) => /** @type {Partial<Cost> | null} */ (line)?.[rank]),
+  );
+}
+
 /** @param {LinesFirst} first @returns {LineColumn[]} */
-export function lineColumns({ outside, whole_ns, largest_device_ns, memory, has_ranks }) {
+function offeredColumns({ outside, whole_ns, memory, has_ranks }) {
   const own = "its own ops, with what they cost backward";
   /** @type {LineColumn[]} */
   const columns = [
@@ -54,7 +62,6 @@ export function lineColumns({ outside, whole_ns, largest_device_ns, memory, has_
     columns.push({
       title: "Outside",
       rank: "outside_ns",
-      isMinor: true,
       text: (cost) => (cost.outside_ns ? duration(cost.outside_ns) : "–"),
       meaning: "time on the line while no op ran: Python code, waiting, input",
     });
@@ -62,30 +69,26 @@ export function lineColumns({ outside, whole_ns, largest_device_ns, memory, has_
     {
       title: "Total",
       rank: "total_ns",
-      isMinor: true,
       text: (cost) => duration(cost.total_ns),
       meaning: "with everything that the line called",
     },
     {
       title: "Ops",
       rank: "count",
-      isMinor: true,
       text: (cost) => (cost.count === undefined ? "–" : number(cost.count)),
     },
-  );
-  if (largest_device_ns)
-    columns.push({
+    {
       title: "Device",
       rank: "device_ns",
       text: ({ id, device_ns }) => (id === undefined ? "–" : duration(device_ns ?? 0)),
       meaning: "time of the kernels that its ops launched, also backward; the lower bar, by phase",
-    });
+    },
+  );
   if (has_ranks) columns.push(...RANK_COLUMNS);
   if (memory)
     columns.push({
       ...memory,
       rank: "bytes",
-      isMinor: true,
       text: ({ bytes }) => (typeof bytes === "number" ? nbytes(bytes) : "–"),
     });
   return columns;
@@ -127,21 +130,18 @@ export function headRow(columns, onrank) {
       const meaning = column.meaning ? `${column.meaning}. ` : "";
       return h(
         "div",
-        { class: numberClass(column), role: "columnheader", "data-title": column.title },
+        { class: "mtprof-line-number", role: "columnheader", "data-title": column.title },
         label(column.title, `${meaning}Click to rank the lines by it`, column),
       );
     }),
   );
 }
 
-/** @param {LineColumn} column */
-const numberClass = ({ isMinor }) => `mtprof-line-number${isMinor ? " mtprof-line-minor" : ""}`;
-
 /** @param {ListedFile} file @param {number} whole_ns */
 export function fileRow({ title, self_ns, outside_ns }, whole_ns) {
   const times = outside_ns ? `${duration(self_ns)} in ops, ${duration(outside_ns)} outside` : duration(self_ns);
   const spent = ` ${times}, ${share(self_ns + outside_ns, whole_ns)}`;
-  const cell = h("span", { role: "gridcell" }, h("b", { text: title }), spent);
+  const cell = h("div", { role: "gridcell" }, h("b", { text: shortLocation(title), title }), spent);
   return h("div", { class: "mtprof-line-file", role: "row" }, cell);
 }
 
@@ -161,7 +161,7 @@ export function lineRow(line, first, columns, kind = "") {
     return h("div", { class: "mtprof-line mtprof-line-free", role: "row" }, at, text);
   const cost = /** @type {Cost} */ (line);
   const numbers = columns.map((column) =>
-    h("div", { class: numberClass(column), role: "gridcell", text: column.text(cost) }),
+    h("div", { class: "mtprof-line-number", role: "gridcell", text: column.text(cost) }),
   );
   return h("div", { class: lineClass(cost, first, kind), role: "row" }, at, text, costBar(cost, first), ...numbers);
 }

@@ -1,7 +1,8 @@
-// The overview tab: a sentence, the dearest lines, ops and functions, what the program waited for, and what to change.
+// The overview tab: a sentence, the hottest lines, ops and functions, what the program waited for, and what to change.
 
 import { h } from "../dom.js";
 import { duration, number } from "../format.js";
+import { shortLocation } from "../label.js";
 
 /**
  * @import { Store } from "../store.js"
@@ -24,12 +25,13 @@ export function mount({ host, first, store }) {
       h("p", { class: "mtprof-summary-sentence", text: first.sentence }),
       h("h4", { class: "mtprof-summary-head", text: "What to change" }),
       ...findings(first, store),
+      ...first.notes.map((note) => h("p", { class: "mtprof-summary-note", text: note })),
       h(
         "div",
         { class: "mtprof-summary-lists" },
-        list("Dearest lines", lines),
-        list("Dearest ops", ops),
-        list("Dearest functions, outside ops", functions),
+        list("Hottest lines", lines),
+        list("Hottest ops", ops),
+        list("Hottest functions, outside ops", functions),
         list("Time waited", waits),
       ),
     ),
@@ -57,7 +59,7 @@ function finding(one, store) {
     h("pre", { class: "mtprof-finding-fix", text: one.fix.join("\n") }),
     h("div", {
       class: "mtprof-summary-quiet",
-      text: `Upper bound of the gain: ${one.bound}. How sure: ${one.certainty}.`,
+      text: `A fix can save ${one.bound}, an upper bound. How sure: ${one.certainty}.`,
     }),
   );
 }
@@ -78,7 +80,12 @@ function entry(name, time, share, detail = "") {
   return h(
     "div",
     { class: "mtprof-summary-entry", role: "listitem" },
-    h("span", { class: "mtprof-summary-name" }, name, detail ? h("code", { text: ` ${detail}`, title: detail }) : null),
+    h(
+      "span",
+      { class: "mtprof-summary-name" },
+      name,
+      detail ? h("code", { text: ` ${shortLocation(detail)}`, title: detail }) : null,
+    ),
     h("span", { class: "mtprof-summary-number", text: time }),
     h("span", { class: "mtprof-summary-number", text: share }),
   );

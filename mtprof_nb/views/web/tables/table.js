@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 import { share, writers } from "../format.js";
-import { fittedMiddle, plainName, textWidth } from "../label.js";
+import { fittedMiddle, plainName, shortLocation, textWidth } from "../label.js";
 import { columnHead, nameCell } from "./table_cells.js";
 
 const ROW_PIXELS = 24;
@@ -202,7 +202,9 @@ export class Table {
     const { nameOf = plainName } = this.options;
     const selected = id[row] === this.#selected;
     const family = this.options.families?.[families?.[row] ?? -1];
-    const beside = detail[row] ? Math.min(textWidth(detail[row], font) + DETAIL_GAP, room * DETAIL_PART) : 0;
+    const beside = detail[row]
+      ? Math.min(textWidth(shortLocation(detail[row]), font) + DETAIL_GAP, room * DETAIL_PART)
+      : 0;
     const fitted = room > 0 ? fittedMiddle(nameOf(label[row], row), room - beside, font) : label[row];
     const numbers = this.#columns.map((column) => this.#cell(column, row, family));
     return h(

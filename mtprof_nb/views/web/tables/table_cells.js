@@ -1,6 +1,7 @@
 // Elements of a table: the head with its sort buttons, and the cell of a name.
 
 import { h } from "../dom.js";
+import { shortLocation } from "../label.js";
 
 /**
  * @import { Family } from "../types/messages"
@@ -39,6 +40,6 @@ export function nameCell(label, fitted, detail, family) {
     { class: "mtprof-cell mtprof-in-name", role: "gridcell", title: detail ? `${label}\n${detail}` : label },
     swatch,
     h("span", { class: "mtprof-label", text: fitted }),
-    detail ? h("span", { class: "mtprof-detail", text: detail }) : null,
+    detail ? h("span", { class: "mtprof-detail", text: shortLocation(detail) }) : null,
   );
 }

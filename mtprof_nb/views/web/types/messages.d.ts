@@ -217,8 +217,7 @@ export interface Times {
   time_ns: number;
   outside_ns: number | null;
   total_ns: number;
-  /** With several ranks, the least, the median and the most time of one, and the one with the most. */
-  least_ns?: number;
+  /** With several ranks, the median and the most time of one, and the one with the most. */
   median_ns?: number;
   most_ns?: number;
   most_on?: string;
@@ -322,7 +321,6 @@ export interface Lane {
   title: string;
   top: number;
   bottom: number;
-  first_row: number;
   rows: number;
   rows_top: number;
 }

@@ -10,6 +10,8 @@ export interface SummaryFirst {
   findings: ShownFinding[];
   /** Shown where there is no finding. */
   nothing: string;
+  /** Sentences about the recording itself. */
+  notes: string[];
 }
 
 /** A line of source. `id` is its number in the lines tab, -1 if it is not listed there with ops. */

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-#: For each version of cgroups: where it is mounted, the files of limit and use, and the line of cache it can give back.
+from mtprof_nb.capture.machine.control_groups import groups_with, text_of
+
+#: For each version of control groups: where it is mounted, the files of limit and use, and the line of cache.
 _CGROUPS = {
     "": ("", "memory.max", "memory.current", "inactive_file"),
     "memory": ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -32,19 +34,13 @@ def _in_machine(root: Path) -> Iterator[int]:
 
 def _in_cgroups(root: Path) -> Iterator[int]:
     """The bytes that each group of this process, and each group around it, leaves."""
-    for line in _text(root / "proc/self/cgroup").splitlines():
-        _, controllers, path = (*line.split(":", 2), "", "")[:3]
-        for controller, (folder, *files) in _CGROUPS.items():
-            if controller in controllers.split(","):
-                mount = root / "sys/fs/cgroup" / folder
-                group = mount / path.strip("/")
-                for place in (group, *group.parents):
-                    if place == mount or mount in place.parents:
-                        yield from _in_group(place, *files)
+    for controller, (folder, *files) in _CGROUPS.items():
+        for group in groups_with(root, controller, folder):
+            yield from _in_group(group, *files)
 
 
 def _in_group(group: Path, limit: str, use: str, cache: str) -> Iterator[int]:
-    limit, use = _text(group / limit).strip(), _text(group / use).strip()
+    limit, use = text_of(group / limit).strip(), text_of(group / use).strip()
     if limit.isdecimal() and use.isdecimal():
         yield int(limit) - int(use) + _fields(group / "memory.stat").get(cache, 0)
 
@@ -63,12 +59,5 @@ def _in_own_limits(root: Path) -> Iterator[int]:
 
 def _fields(path: Path) -> dict[str, int]:
     """The numbers of a file with a name and a whole number on each line, without their units."""
-    rows = (line.split() for line in _text(path).splitlines())
+    rows = (line.split() for line in text_of(path).splitlines())
     return {row[0]: int(row[1]) for row in rows if len(row) > 1 and row[1].isdecimal()}
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")  # the name of a process may be cut within a character
-    except OSError:
-        return ""

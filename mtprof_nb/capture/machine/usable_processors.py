@@ -1,0 +1,48 @@
+"""How many processors this process may use: those it may run on, and the share that its container leaves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from math import ceil
+from pathlib import Path
+
+from mtprof_nb.capture.machine.control_groups import groups_with, text_of
+
+
+def usable_processors(root: Path = Path("/")) -> int:
+    """The number of logical processors; a limit of the container counts as so many whole ones."""
+    limits = [ceil(share) for share in _shares(root) if share > 0]
+    return max(min([len(_allowed()), *limits]), 1)
+
+
+def usable_cores(root: Path = Path("/")) -> int:
+    """The number of cores: two processors of one core, as hyperthreading has them, count once."""
+    return min(_cores(frozenset(_allowed()), root), usable_processors(root))
+
+
+@lru_cache(maxsize=4)
+def _cores(processors: frozenset[int], root: Path) -> int:
+    """The number of cores that have `processors`: of a large machine, a hundred small files are read."""
+    folder = root / "sys/devices/system/cpu"
+    return len({text_of(folder / f"cpu{number}/topology/thread_siblings_list") or str(number) for number in processors})
+
+
+def _allowed() -> set[int]:
+    """The processors that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
+
+
+def _shares(root: Path) -> Iterator[float]:
+    """The limit of each control group in processors."""
+    for group in groups_with(root, "", ""):
+        limit, _, period = text_of(group / "cpu.max").strip().partition(" ")
+        if limit.isdecimal() and period.isdecimal() and int(period):
+            yield int(limit) / int(period)
+    for group in groups_with(root, "cpu", "cpu"):
+        limit, period = (text_of(group / f"cpu.cfs_{part}_us").strip() for part in ("quota", "period"))
+        if limit.isdecimal() and period.isdecimal() and int(period):
+            yield int(limit) / int(period)
