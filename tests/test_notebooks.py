@@ -2,6 +2,8 @@
 
 import json
 import re
+from html import unescape
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -40,20 +42,50 @@ def test_nbval_reads_every_section_of_what_is_not_compared() -> None:
     assert len(plugin.get_sanitize_patterns(text)) == len(re.findall(r"(?m)^\[", text)) > 5
 
 
-def test_a_note_that_only_a_busy_machine_gives_is_not_compared() -> None:
+def _compared(text: str) -> str:
+    """A text as nbval compares it."""
     plugin = pytest.importorskip("nbval.plugin")
+    for regex, replace in plugin.get_sanitize_patterns(SANITIZED.read_text(encoding="utf-8")):
+        text = re.sub(regex, replace, text)
+    return text
+
+
+def test_a_note_that_only_a_busy_machine_gives_is_not_compared() -> None:
     op = event("aten::mm", 0, MS)
     busy, quiet = (Scene(make_trace([op], began_ns=0, ended_ns=end)) for end in (100 * MS, 2 * MS))
-
-    def compared(text: str) -> str:
-        for regex, replace in plugin.get_sanitize_patterns(SANITIZED.read_text(encoding="utf-8")):
-            text = re.sub(regex, replace, text)
-        return text
 
     for made in (static.text, static.html, markdown):
         assert "passed outside ops" in made(busy)
         assert "passed outside ops" not in made(quiet)
-        assert compared(made(busy)) == compared(made(quiet))
+        assert _compared(made(busy)) == _compared(made(quiet))
+
+
+def test_which_steps_are_slow_is_not_compared() -> None:
+    def steps(*lengths: int) -> Scene:
+        ends = list(accumulate(lengths))
+        spans = zip(ends, lengths, strict=True)
+        rows = [
+            event("aten::mm", end - length, end, step=at, line=("a.py", 3)) for at, (end, length) in enumerate(spans)
+        ]
+        return Scene(make_trace(rows))
+
+    busy, quiet = steps(MS, MS, 9 * MS, MS), steps(MS, MS, MS, MS)
+
+    for made in (static.text, static.html):
+        assert "takes 9.00 ms instead of 1.00 ms" in made(busy)
+        assert "instead of" not in made(quiet)
+        assert _compared(made(busy)) == _compared(made(quiet))
+        assert "4_steps" in _compared(made(busy))
+
+
+def test_what_recording_took_is_not_compared() -> None:
+    rows = [event("aten::add", start, start + 5_000) for start in range(0, 25 * MS, 25_000)]
+    dear, cheap = (Scene(make_trace(rows, overhead_ns=cost)) for cost in (24 * MS, 1 * MS))
+
+    for made in (static.text, static.html):
+        assert "the profiler's own" in unescape(made(dear))
+        assert "the profiler's own" not in unescape(made(cheap))
+        assert _compared(made(dear)) == _compared(made(cheap))
 
 
 def test_every_tutorial_has_a_number_of_its_own_and_a_row_in_the_readme() -> None:

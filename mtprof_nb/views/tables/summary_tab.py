@@ -142,9 +142,10 @@ def summary_html(trace: Trace) -> str:
 def _finding_html(finding: Finding) -> str:
     where = f' <span style="{_QUIET}">{escaped(finding.where)}</span>' if finding.where else ""
     fix = "\n".join(map(escaped, finding.fix.splitlines()))
+    gain = f"A fix can save {escaped(finding.bound)}, an upper bound; {finding.certainty}."
     return (
-        f'<div style="margin:4px 0"><b>{escaped(finding.title)}</b>{where}<div>{escaped(finding.evidence)} '
-        f'<span style="{_QUIET}">A fix can save {escaped(finding.bound)}, an upper bound; {finding.certainty}.</span></div>'
+        f'<div style="margin:4px 0"><b>{escaped(finding.title)}</b>{where}'
+        f'<div>{escaped(finding.evidence)} <span style="{_QUIET}">{gain}</span></div>'
         f'<div style="{_CODE}">{fix}</div></div>'
     )
 
