@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from traces import Row, event, make_trace
 
 from mtprof_nb.advice.advising import advise
@@ -312,3 +313,17 @@ def test_collections_that_a_line_asks_for_are_told_apart() -> None:
 
     assert finding.title == "gc.collect() is called here"
     assert "freeze" not in finding.fix
+
+
+@pytest.mark.parametrize("text", ["batch = rollouts.collect(policy, 512)", "loss = step(x)  # no gc.collect() here"])
+def test_another_collect_and_a_comment_ask_for_no_collection(text: str) -> None:
+    finding = _only(_collections(4, 4, 1, 4, 3, source=f"\n{text}\n"))
+
+    assert finding.title == "Python's garbage collector takes a part of the time"
+
+
+def test_three_samples_tell_no_line_of_collections() -> None:
+    trace = _collections(4, 4, 1, 4, 3)
+    assert trace.samples is not None
+
+    assert _only(replace(trace, samples=trace.samples.take(np.arange(3)))).line is None

@@ -22,7 +22,8 @@ def _trace(
     threads: int, cores: int = 8, load: float = 0.5, length: int = 10, source: str = "", **scalars: Any
 ) -> Trace:
     """Five products of so many milliseconds, and 50 ms of other work."""
-    counts = {"threads": threads, "interop_threads": 4, "processors": cores, "cores": cores, "load": load}
+    set_by = scalars.pop("set_by", "")
+    counts = {"threads": threads, "processors": cores, "cores": cores, "load": load, "set_by": set_by}
     rows = [
         event("aten::mm", at * length * MS, (at + 1) * length * MS, line=LINE, thread=1 + at % scalars.get("tracks", 1))
         for at in range(5)
@@ -50,6 +51,30 @@ def test_large_products_with_fewer_threads_than_free_cores() -> None:
         "6 of them free."
     )
     assert finding.fix == "torch.set_num_threads(8)"
+
+
+def test_the_variable_that_sets_the_number_of_threads_is_named() -> None:
+    (finding,) = advise(_trace(2, set_by="OMP_NUM_THREADS"))
+
+    assert finding.evidence.endswith("6 of them free. The environment variable OMP_NUM_THREADS sets their number.")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"load": float("inf")},
+        {"load": float("nan")},
+        {"threads": -7},
+        {"threads": 0},
+        {"cores": 1 << 17},
+        {"cores": "8"},
+    ],
+    ids=str,
+)
+def test_numbers_that_no_machine_has_are_none(wrong: dict[str, Any]) -> None:
+    counts = {"threads": 2, "processors": 8, "cores": 8, "load": 0.5, **wrong}
+
+    assert advise(_trace(2, metadata={THREADS: json.dumps(counts)})) == ()
 
 
 def test_busy_cores_are_not_free() -> None:
@@ -122,3 +147,25 @@ def test_a_program_that_changes_the_number_of_threads_has_none() -> None:
         torch.set_num_threads(before)
 
     assert THREADS not in prof.trace.metadata
+
+
+@pytest.mark.parametrize("when", ["start", "stop"])
+@pytest.mark.parametrize("lacking", ["os.getloadavg", "torch.get_num_threads"])
+def test_a_system_that_does_not_tell_disturbs_no_recording(
+    monkeypatch: pytest.MonkeyPatch, when: str, lacking: str
+) -> None:
+    torch = pytest.importorskip("torch")
+
+    def fail() -> None:
+        raise OSError("not on this system")
+
+    module, _, name = lacking.partition(".")
+    patched = {"os": thread_counts.os, "torch": torch}[module]
+    if when == "start":
+        monkeypatch.setattr(patched, name, fail)
+    with mtp.profile() as prof:
+        torch.ones(2)
+        monkeypatch.setattr(patched, name, fail)
+
+    assert "aten::ones" in [event.name for event in prof.events()]
+    assert (THREADS in prof.trace.metadata) == (when == "stop" and module == "os")

@@ -15,6 +15,7 @@ from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static.static_page import html, text
 
 MS = 1_000_000
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
 
 def _steps(*lengths: tuple[int, int], **line: Any) -> Trace:
@@ -50,6 +51,26 @@ def test_collections_in_a_slow_step_are_told_apart_from_other_time_outside_ops()
 
     assert [(row.number, row.differs) for row in steps.slow] == [
         (2, "garbage collection takes 15.0 ms instead of 500 µs")
+    ]
+
+
+def test_a_collection_inside_an_op_is_time_of_the_op() -> None:
+    collections = Collections(start_ns=[21 * MS], duration_ns=[15 * MS], generation=[2], track=[0])
+    trace = _steps((1, 9), (1, 9), (21, 9), (1, 9), line=("train.py", 3))
+
+    assert [row.differs for row in Steps(replace(trace, collections=collections)).slow] == [
+        "train.py:3 takes 21.0 ms instead of 1.00 ms"
+    ]
+
+
+def test_a_collection_inside_the_dataloader_hides_no_other_time_outside_ops() -> None:
+    collections = Collections(start_ns=[25 * MS], duration_ns=[20 * MS], generation=[2], track=[0])
+    rows = [event("aten::mm", at * MS, (at + 1) * MS, step=step) for step, at in enumerate((0, 10, 20, 80))]
+    call = event(LOADER, 22 * MS, 47 * MS, step=2, kind="scope")
+    trace = make_trace([*rows, call], began_ns=0, ended_ns=90 * MS, collections=collections)
+
+    assert [row.differs for row in Steps(trace).slow] == [
+        "DataLoader's next takes 25.0 ms instead of 0 µs; outside ops takes 34.0 ms instead of 9.00 ms"
     ]
 
 

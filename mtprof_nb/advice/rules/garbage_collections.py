@@ -11,15 +11,16 @@ from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.collector_time import collected_ns, line_of_collections
 from mtprof_nb.analysis.causes.recorded_time import recorded_ns
-from mtprof_nb.model.trace import Collections, SourceLine, Trace
+from mtprof_nb.analysis.causes.source_words import line_has
+from mtprof_nb.model.trace import Collections, Trace
 
 _FIX = """\
 import gc
-gc.collect(); gc.freeze()  # once before the loop: objects that are there already are not looked at again
-gc.disable()  # or switch it off, and call gc.collect() every few hundred steps"""
+gc.freeze()  # once before the loop: objects that are there already are not looked at again
+# if the loop itself makes many objects: gc.disable(), and gc.collect() every few hundred steps"""
 _FIX_CALLED = "# call gc.collect() once after the loop, or every few hundred steps"
 _LEAST_SHARE = 0.05
-_CALL = re.compile(r"\bcollect\(")
+_CALL = re.compile(r"\bgc\.collect\(")
 
 
 @rule
@@ -34,7 +35,7 @@ def garbage_collections(trace: Trace) -> Finding | None:
     if found is None or not ns or trace.between_ops_ns or not _recur(trace, found):
         return None
     line = line_of_collections(trace)
-    is_called = _is_called(trace, line)
+    is_called = line_has(trace, line, _CALL)
     whole = int(np.count_nonzero(found.generation == 2))
     on_line = "; at least half of it on this line" if line else ""
     return Finding(
@@ -55,9 +56,3 @@ def _recur(trace: Trace, found: Collections) -> bool:
     halves = (found.duration_ns[~is_late], found.duration_ns[is_late])
     least_ns = _LEAST_SHARE * recorded_ns(trace) / 2
     return all(half.sum() - half.max(initial=0) >= least_ns for half in halves)
-
-
-def _is_called(trace: Trace, line: SourceLine | None) -> bool:
-    """Whether the text of a line calls the collector."""
-    texts = trace.sources.get(line.file, "").splitlines() if line else []
-    return bool(line and 0 < line.line <= len(texts) and _CALL.search(texts[line.line - 1]))

@@ -16,8 +16,9 @@ from mtprof_nb.model.trace import Trace
 
 #: A shorter product may be too small to be divided.
 _LEAST_NS, _LEAST_SHARE = 1_000_000, 0.5
+_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 #: Words of a program that chooses the number itself.
-_CHOICE = re.compile(r"set_num_threads|OMP_NUM_THREADS|MKL_NUM_THREADS")
+_CHOICE = re.compile("|".join(("set_num_threads", *_VARIABLES)))
 
 
 @rule
@@ -36,11 +37,12 @@ def too_few_threads(trace: Trace) -> Finding | None:
         return None
     if code_has(trace, trace.sources, _CHOICE):
         return None
+    set_by = f" The environment variable {counts.set_by} sets their number." if counts.set_by in _VARIABLES else ""
     return Finding(
         "Large products are computed with fewer threads than there are cores",
         f"{units.plural(int(chosen.sum()), 'product')} of 1 ms or more take {units.duration(ns)} of "
         f"{units.duration(recorded_ns(trace))}, with {units.plural(counts.threads, 'thread')}; the process may use "
-        f"{units.plural(counts.cores, 'core')}, {free} of them free.",
+        f"{units.plural(counts.cores, 'core')}, {free} of them free.{set_by}",
         f"torch.set_num_threads({counts.threads + free})",
         dearest_line(trace, chosen),
         at_most_ns=ns * free // (counts.threads + free),

@@ -10,8 +10,8 @@ from mtprof_nb.model.intervals import covered, covered_length
 from mtprof_nb.model.source_files import is_user_file
 from mtprof_nb.model.trace import SourceLine, Trace
 
-#: A line is told if this share of the samples in collections is of it.
-_MOSTLY = 0.5
+#: A line is told if this share of the samples in collections is of it, and there are so many.
+_MOSTLY, _LEAST_SAMPLES = 0.5, 4
 
 
 def collected_ns(trace: Trace) -> int:
@@ -34,4 +34,4 @@ def line_of_collections(trace: Trace) -> SourceLine | None:
         frames = tree.stack(node) if node >= 0 else ()
         lines[next((SourceLine(*frame[:2]) for frame in frames if is_user_file(frame.file)), None)] += 1
     line, count = next(iter(lines.most_common(1)), (None, 0))
-    return line if count >= _MOSTLY * inside.sum() else None
+    return line if count >= max(_MOSTLY * inside.sum(), _LEAST_SAMPLES) else None

@@ -20,6 +20,10 @@ _PRODUCTS = frozenset(
 )
 
 
+#: No machine has more processors.
+_MOST = 1 << 16
+
+
 class RecordedThreads(NamedTuple):
     """Threads that torch computes with, and the processors and cores that the process may use."""
 
@@ -28,6 +32,8 @@ class RecordedThreads(NamedTuple):
     cores: int
     #: How many processors of the machine were busy on average in the minute before; -1 if unknown.
     load: float
+    #: The variable of the environment that sets the number of threads, or "".
+    set_by: str = ""
 
 
 def recorded_threads(trace: Trace) -> RecordedThreads | None:
@@ -37,8 +43,10 @@ def recorded_threads(trace: Trace) -> RecordedThreads | None:
     except ValueError:
         return None
     match said:
-        case {"threads": int(threads), "processors": int(processors), "cores": int(cores), "load": int() | float()}:
-            return RecordedThreads(threads, processors, cores, float(said["load"]))
+        case {"threads": int(), "processors": int(), "cores": int(), "load": float() | int()}:
+            found = RecordedThreads(**{name: said.get(name, "") for name in RecordedThreads._fields})
+            is_sound = all(0 < count <= _MOST for count in found[:3]) and -1 <= found.load <= _MOST
+            return found if is_sound else None
     return None
 
 

@@ -12,6 +12,7 @@ from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.step_times import step_times
+from mtprof_nb.model.intervals import covered_until
 from mtprof_nb.model.trace import PHASES, Int32, Int64, SourceLine, Trace
 
 #: A step is slow from this many times the median on.
@@ -126,22 +127,36 @@ def _parts(
     of_ops = _table(table[rows][known], position[known], own[known], (len(names), len(steps)))
     calls = loader_calls(trace)
     calls = calls[np.isin(trace.step[calls], steps.number)]
-    waits = np.zeros((1, len(steps)), np.int64)
-    np.add.at(waits[0], np.searchsorted(steps.number, trace.step[calls]), trace.duration_ns[calls])
-    collected = _collected(trace, steps)
-    outside = np.maximum(steps.outside_ns - waits - collected, 0)
+    step_of_call = np.searchsorted(steps.number, trace.step[calls])
+    waits = _row(step_of_call, trace.duration_ns[calls], len(steps))
+    out_of_ops = _apart_from(trace, rows, trace.start_ns[calls], trace.end_ns[calls])
+    collected = _collected(trace, steps, np.union1d(rows, calls))
+    outside = np.maximum(steps.outside_ns - _row(step_of_call, out_of_ops, len(steps)) - collected, 0)
     others = ["DataLoader's next", "garbage collection", "outside ops"]
-    return [*names, *others], [*lines, *[None] * 3], np.concatenate([of_ops, waits, collected, outside])
+    return [*names, *others], [*lines, *[None] * 3], np.stack([*of_ops, waits, collected, outside])
 
 
-def _collected(trace: Trace, steps: StepFigures) -> Int64:
-    """The time of garbage collections in each step, as a row of a table."""
-    found, times = trace.collections, np.zeros((1, len(steps)), np.int64)
-    if found is not None:
-        at = np.searchsorted(steps.start_ns, found.start_ns, side="right") - 1
-        inside = (at >= 0) & (found.start_ns < (steps.start_ns + steps.duration_ns)[at])
-        np.add.at(times[0], at[inside], found.duration_ns[inside])
-    return times
+def _collected(trace: Trace, steps: StepFigures, events: Int64) -> Int64:
+    """The time of garbage collections in each step, apart from those in `events`, to which their time belongs."""
+    found = trace.collections
+    if found is None:
+        return np.zeros(len(steps), np.int64)
+    at = np.searchsorted(steps.start_ns, found.start_ns, side="right") - 1
+    inside = (at >= 0) & (found.start_ns < (steps.start_ns + steps.duration_ns)[at])
+    spent_ns = _apart_from(trace, events, found.start_ns, found.start_ns + found.duration_ns)
+    return _row(at[inside], spent_ns[inside], len(steps))
+
+
+def _apart_from(trace: Trace, events: Int64, start_ns: Int64, end_ns: Int64) -> Int64:
+    """The time of each interval in which none of `events` ran."""
+    starts, ends = trace.start_ns[events], trace.end_ns[events]
+    return end_ns - start_ns - (covered_until(starts, ends, end_ns) - covered_until(starts, ends, start_ns))
+
+
+def _row(column: Int64, values: Int64, columns: int) -> Int64:
+    """The sum of the values of each column."""
+    found: Int64 = _table(np.zeros(len(column), np.int32), column, values, (1, columns))[0]
+    return found
 
 
 def _table(row: Int32, column: Int64, values: Int64, shape: tuple[int, int]) -> Int64:

@@ -7,6 +7,7 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.recording_notes import advice_notes
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.recorded_time import recorded_ns
+from mtprof_nb.analysis.causes.source_words import line_text
 from mtprof_nb.analysis.causes.where_time_went import waiting, where_time_went, whole_ns
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.operator_rows import rows
@@ -117,18 +118,12 @@ def _finding(trace: Trace, finding: Finding) -> Answer:
         "title": shown(finding.title),
         "id": _number(trace, finding.line),
         "location": shown(finding.where),
-        "text": shown(next(texts, _source(trace, finding.line)).strip(), 200),
+        "text": shown(next(texts, line_text(trace, finding.line)).strip(), 200),
         "evidence": shown(finding.evidence),
         "fix": [shown(line) for line in finding.fix.splitlines()],
         "bound": finding.bound,
         "certainty": finding.certainty,
     }
-
-
-def _source(trace: Trace, line: SourceLine | None) -> str:
-    """The text of a line that the table of lines has not: no op ran there."""
-    texts = trace.sources.get(line.file, "").splitlines() if line else []
-    return texts[line.line - 1] if line and 0 < line.line <= len(texts) else ""
 
 
 def summary_html(trace: Trace) -> str:
