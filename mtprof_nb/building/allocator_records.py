@@ -64,7 +64,11 @@ def _starts_of_outermost_ops(trace: Trace, records: Allocations, rows: Int64) ->
 
 
 def _running_totals(records: Allocations) -> Int64:
-    """The sum of each device's records so far. A sum below zero shows that memory from before was released."""
+    """The bytes that each device holds at least, of this recording.
+
+    A sum below zero shows that memory from before the recording was released. Records without addresses do not tell
+    which: all that the recording held is then taken as released.
+    """
     total = np.zeros(len(records), np.int64)
     for here in runs_of_equal(records.device.astype(np.int32) * 256 + records.device_index):
         held = np.cumsum(records.nbytes[here])

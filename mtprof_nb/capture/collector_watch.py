@@ -50,6 +50,7 @@ class CollectorWatch:
         # and getattr(noted, phase, dict) asks an iterator for its next value, which appends one.
         noted = _noted(start=property(partial(next, begun)), stop=property(partial(next, ended)))
         self._callbacks = [partial(setattr, said), partial(getattr, noted)]
+        # Whoever looks at `gc.callbacks` sees whose they are.
         for callback in self._callbacks:
             vars(callback)["__module__"] = __name__
 

@@ -25,14 +25,15 @@ def run_all(*steps: Callable[[], Any] | None) -> None:
         raise failure
 
 
-#: Signals whose handlers raise in programs: an interrupt, and the alarms of time limits.
-_RAISING = ("SIGINT", "SIGALRM", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGVTALRM", "SIGPROF")
+#: Signals whose handlers raise in programs: an interrupt, the alarm of a time limit, and a request to end. Others are
+#: not held back: Python does not tell whether system calls go on after a signal, and so could not put that back.
+_RAISING = ("SIGINT", "SIGALRM", "SIGTERM")
 _HELD = tuple(getattr(signal, name) for name in _RAISING if hasattr(signal, name))
 
 
 @contextmanager
 def interrupts_held_back() -> Iterator[None]:
-    """Delay SIGINT, alarms and the like to the end of the block, where their handlers are called as usual.
+    """Delay SIGINT, SIGALRM and SIGTERM to the end of the block, where their handlers are called as usual.
 
     Outside the main thread this does nothing, because Python delivers no signals there.
     """

@@ -47,7 +47,7 @@ def read(
 
 def _message(path: Path, damage: Damage, source: TextSource, count: int) -> str:
     why = source.broken_end or damage.reason
-    if not count and (known := other_file(source.beginning)):
+    if not count and not source.broken_end and (known := other_file(source.beginning)):
         return f"{path}: the file is no trace: it is {known[0]}. {known[1][0].upper()}{known[1][1:]}"
     if damage.byte == 0:
         return f"{path}: the file is no trace ({why}): name a file that save() wrote, or that a profiler exported"

@@ -4,7 +4,7 @@ import _thread
 import gc
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -60,23 +60,28 @@ def test_callbacks_of_others_stay_and_ours_go() -> None:
     assert len(CollectorWatch().stop().start_ns) == 0
 
 
+class _Finalized:
+    """Garbage that calls a function in the middle of the collection that finds it."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.itself, self.call = self, call
+
+    def __del__(self) -> None:
+        self.call()
+
+
 def test_a_collection_that_runs_at_the_beginning_or_at_the_end_is_left_out() -> None:
     watch = CollectorWatch()
-    started: list[str] = []
+    found: list[WatchedCollections] = []
 
-    def inside(phase: str, _: Any) -> None:
-        if phase == "start" and not started:
-            started.append(phase)
-            watch.start()
-
-    gc.callbacks.append(inside)
-    gc.collect(0)
-    gc.callbacks.remove(inside)
+    _Finalized(watch.start)
+    gc.collect(2)
     gc.collect(1)
+    _Finalized(lambda: found.append(watch.stop()))
+    gc.collect(0)
 
-    found = watch.stop()
-    assert found.generation.tolist()[-1] == 1
-    assert (found.start_ns <= found.end_ns).all()
+    assert [one.generation.tolist() for one in found] == [[1]]
+    assert (found[0].start_ns <= found[0].end_ns).all()
 
 
 class _Interrupts:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mtprof_nb.capture.shared.python_stacks import is_user_thread
-from mtprof_nb.capture.shared.sampled_stacks import SampledStacks, with_samples
+from mtprof_nb.capture.shared.sampled_stacks import SampledStacks, samples_within, with_samples
 from mtprof_nb.model.trace import Frame, StackInterner, Trace, empty_trace
 
 MAIN = threading.main_thread().native_id
@@ -53,6 +53,15 @@ def test_a_thread_of_the_user_that_waits_is_kept_unless_it_was_there_all_the_tim
     trace = with_threads(*sorted(main + started + asleep))
 
     assert threads_of(trace) == {MAIN, MAIN + 1}
+
+
+def test_samples_behind_the_end_of_a_cell_are_left_out() -> None:
+    last, behind = Frame("cell.py", 2, "<module>"), Frame("cell.py", 3, "<module>")
+    trace = with_threads((0, MAIN, last, False), (1, MAIN, behind, False), (2, MAIN, LIBRARY, False))
+
+    assert samples_within(trace, {"cell.py": "%%mtprofile -r\nx = 1\n"})["samples"].time_ns.tolist() == [0, 2]
+    assert samples_within(trace, {})["samples"].time_ns.tolist() == [0, 1, 2]
+    assert samples_within(empty_trace(), {"cell.py": ""}) == {}
 
 
 def test_a_thread_of_the_sockets_of_a_notebook_is_not_the_users() -> None:

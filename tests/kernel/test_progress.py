@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,15 +33,14 @@ def test_a_cell_of_more_than_a_second_says_that_it_is_recorded_and_then_no_more(
     ran = kernel.run("%%mtprofile\nimport time\ntime.sleep(1.3)", **WATCHED)
     number = ran.reply["execution_count"]
 
-    assert _lines(ran) == [
-        f"Cell [{number}]: recording, 1 s",
-        f"Cell [{number}]: reading what was recorded, 1 s",
-        "",
-    ]
+    first, *later, last = _lines(ran)
+    assert first == f"Cell [{number}]: recording, 1 s"
+    # On a slow machine there is one for each second.
+    assert re.fullmatch(rf"Cell \[{number}\]: reading what was recorded, \d+ s", later[-1])
+    assert last == ""
     assert [kind for kind, _ in ran.messages if kind.endswith("display_data")] == [
         "display_data",
-        "update_display_data",
-        "update_display_data",
+        *["update_display_data"] * (len(later) + 1),
         "display_data",
         "display_data",
         "display_data",

@@ -5,6 +5,7 @@ import json
 import pickle
 import random
 import re
+import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,7 @@ def decompressor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     if request.param == "isal":
         pytest.importorskip("isal")
     else:
-        monkeypatch.setattr(text_source, "find_spec", lambda _: None)
+        monkeypatch.setitem(sys.modules, "isal", None)
     return str(request.param)
 
 
@@ -142,6 +143,13 @@ def test_damaged_compressed_data_are_an_error(tmp_path: Path) -> None:
 
     with pytest.raises(LoadError):
         read(_damaged(tmp_path, bytes(whole)))
+
+
+@pytest.mark.usefixtures("decompressor")
+@pytest.mark.parametrize("length", [5, 12])
+def test_compressed_data_that_end_before_any_text_are_not_called_empty(tmp_path: Path, length: int) -> None:
+    with pytest.raises(LoadError, match=r"the file is no trace \(the compressed data end early, at byte"):
+        read(_damaged(tmp_path, gzip.compress(_text().encode())[:length]))
 
 
 @pytest.mark.parametrize(

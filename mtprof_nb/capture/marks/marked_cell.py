@@ -22,6 +22,7 @@ from mtprof_nb.capture.marks.mark_eligibility import reader_of_functions, transp
 from mtprof_nb.capture.marks.mark_hosts import Host, ShellHost
 from mtprof_nb.capture.marks.mark_replay import marked_lines
 from mtprof_nb.capture.marks.mark_transform import MARK, Places, mark_tree
+from mtprof_nb.capture.shared.sampled_stacks import samples_within
 from mtprof_nb.model.trace import Columns, Int64, Trace
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class Marks:
             self._buffers.own.append((self._left_ns, time.perf_counter_ns()))
         lines = marked_lines(trace, self._buffers, self._places, [unit.file for unit in self._units], times_of)
         texts = {unit.file: unit.text for unit in self._units if unit.text}
-        return lines | {"sources": {**trace.sources, **texts}, "lines_note": self.note}
+        return lines | samples_within(trace, texts) | {"sources": {**trace.sources, **texts}, "lines_note": self.note}
 
     def remove(self) -> None:
         """Give the cell's functions their plain code, remove the mark's name, and forget everything."""

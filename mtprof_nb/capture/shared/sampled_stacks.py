@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -57,6 +57,16 @@ def with_samples(trace: Trace, sampled: SampledStacks, event_times: EventTimes) 
     return replace(trace, **made)
 
 
+def samples_within(trace: Trace, texts: Mapping[str, str]) -> Columns:
+    """`samples` of `trace` without those on a line behind the end of its text, where a call ends the recording."""
+    if trace.samples is None or trace.stacks is None:
+        return {}
+    ends = {file: len(text.splitlines()) for file, text in texts.items()}
+    is_behind = [frame.line > ends.get(frame.file, frame.line) for frame in trace.stacks.frames]
+    chosen = ~np.append(_stacks_with(trace.stacks, is_behind), False)[trace.samples.stack]
+    return {"samples": trace.samples.take(chosen)}
+
+
 def _is_of_program(sampled: SampledStacks) -> Bool:
     """The samples of the main thread, and those of the user's other threads in which a frame is not hidden."""
     is_main = np.isin(sampled.thread, list(ids_of_main_thread()))
@@ -71,7 +81,8 @@ def _of_idle_threads(sampled: SampledStacks) -> Bool:
     libraries have threads that pass on what processes send to each other.
     """
     found, main = np.zeros(len(sampled.thread), np.bool_), ids_of_main_thread()
-    of_user = np.append(_stacks_of_user(sampled.tree), False)
+    is_user = [is_user_file(frame.file) for frame in sampled.tree.frames]
+    of_user = np.append(_stacks_with(sampled.tree, is_user), False)
     for native_id in np.unique(sampled.thread).tolist():
         own = sampled.thread == native_id
         asleep = sampled.is_waiting[own]
@@ -82,12 +93,11 @@ def _of_idle_threads(sampled: SampledStacks) -> Bool:
     return found
 
 
-def _stacks_of_user(tree: StackTree) -> Bool:
-    """For each stack whether a frame of it is of a file of the user."""
+def _stacks_with(tree: StackTree, is_chosen: Sequence[bool]) -> Bool:
+    """For each stack whether a frame of it is chosen, of which `is_chosen` tells for each frame of the tree."""
     found: list[bool] = []
-    is_user = [is_user_file(frame.file) for frame in tree.frames]
     for frame, parent in zip(tree.frame.tolist(), tree.parent.tolist(), strict=True):
-        found.append(is_user[frame] or (parent >= 0 and found[parent]))
+        found.append(is_chosen[frame] or (parent >= 0 and found[parent]))
     return np.array(found, np.bool_)
 
 
