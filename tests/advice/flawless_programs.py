@@ -170,11 +170,12 @@ FLAWLESS = {
         import time, torch
         import mtprof_nb as mtp
         x = torch.randn(4, 4)
+        y = x @ x
         """,
         """
         for step in range(6):
             y = x @ x
-            time.sleep(0.2 if step == 3 else 0.002)
+            time.sleep(0.4 if step == 3 else 0.05)
             mtp.step()
         """,
     ),

@@ -30,7 +30,7 @@ def test_a_rule_names_the_line_of_a_flaw(rule: str, tmp_path: Path) -> None:
 
     where = f"recorded.py:{line}" if line else ""
 
-    for _ in range(4):  # a busy machine may take the processor away during most of a recording, or on another line
+    for _ in range(10):  # a busy machine may take the processor away during most of a recording, or on another line
         found = {finding.rule: finding for finding in _recorded(program, tmp_path).advice()}
         if rule in found and found[rule].where == where:
             break
