@@ -330,7 +330,7 @@ class Trace(Record):
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """The user's metadata of all processes: key to JSON text.
+        """The metadata of all processes, the user's and `mtprof_threads`: key to JSON text.
 
         A key for which processes have different texts is there once for each: `rank 0, seed` and `rank 1, seed`.
         """
