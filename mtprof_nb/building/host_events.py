@@ -13,7 +13,7 @@ from mtprof_nb.model.schema import Bool, Int32, Int64
 from mtprof_nb.model.trace import STEP_PREFIX, Track
 
 #: How the names of the scopes of collectives begin.
-_OF_COLLECTIVES = ("nccl:", "gloo:", "hccl:")
+_OF_COLLECTIVES = ("nccl:", "gloo:", "hccl:", "xccl:")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -98,6 +98,8 @@ def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) 
     tally = Counter(collector.left_out) + spans.problems
     is_ascend = ascend_kinds.is_ascend(said)
     kind = (ascend_kinds if is_ascend else kineto_kinds).kinds(collector, spans, said, tally)
+    if not is_ascend:
+        spans = kineto_kinds.on_threads_of_program(collector, spans, kind)
     window, label = _recording(collector, spans)
     lanes = list(collector.lanes)
     asleep = is_asleep(lanes, spans, kind)

@@ -9,7 +9,7 @@ from mtprof_nb.model.trace import COLLECTIVE, SCOPE, Collective
 from mtprof_nb.reading.assembly.chosen_spans import ChosenSpans
 
 #: How the names of the scopes begin in which PyTorch starts a collective.
-_PREFIXES = ("nccl:", "hccl:")
+_PREFIXES = ("nccl:", "hccl:", "xccl:")
 
 
 def named_by_scopes(file: ChosenSpans, made: Columns) -> Columns:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ _KINDS = {
     "operator": OP,
     "hpu_op": KERNEL,
     "user_annotation": SCOPE,
+    "collective_comm": SCOPE,
     "python_function": PYTHON,
     "python": PYTHON,
     "runtime": RUNTIME,
@@ -38,6 +40,8 @@ _KINDS = {
     "memset": SET,
     "gpu_user_annotation": DEVICE_SCOPE,
     "cuda_event": SYNC,
+    # A thread of the host waits, unlike in `cuda_sync`.
+    "xpu_sync": RUNTIME,
     "cuda_profiler_range": DEVICE_SCOPE,
     "mtia_ccp_events": KERNEL,
     "mtia_insight": DEVICE_SCOPE,
@@ -76,7 +80,9 @@ _DEVICES = {
 #: In exports of this package with several processes, devices have these numbers: so many a process, from the first on.
 _FIRST_DEVICE, _DEVICES_OF_PROCESS = 5_000_000, 1_000
 #: Names of scopes that older recordings have among the ops.
-_SCOPES = (STEP_PREFIX, OF_OPTIMIZER, OF_LOADER, "nccl:", "gloo:", "hccl:")
+_SCOPES = (STEP_PREFIX, OF_OPTIMIZER, OF_LOADER, "nccl:", "gloo:", "hccl:", "xccl:")
+#: Waits of the host, which Kineto writes to process -1, and calls that devices of one maker share with the host.
+_WAITS_OF_HOST, _OF_HOST_OR_DEVICE = "xpu_sync", "hpu_op"
 
 
 def kind_of_category(category: Any) -> int | None:
@@ -105,6 +111,9 @@ def kinds(collector: Collector, spans: Spans, said: Descriptions, tally: Counter
     for name, kind in _TASKS_OF_MTIA.items():
         if name in collector.names:
             found[(found == KERNEL) & (spans["name"] == collector.names[name])] = kind
+    if _OF_HOST_OR_DEVICE in collector.categories:
+        shared = spans["category"] == collector.categories[_OF_HOST_OR_DEVICE]
+        found[shared & _in(_processes_with_ops(collector, spans["lane"], found), collector, spans["lane"])] = RUNTIME
     on_device = _on_devices(collector, spans["lane"], found, {**said.process_names, **said.labels})
     for host, device in _ON_DEVICE.items():
         found[(found == host) & on_device] = device
@@ -113,11 +122,40 @@ def kinds(collector: Collector, spans: Spans, said: Descriptions, tally: Counter
 
 def _on_devices(collector: Collector, lane: Int32, kind: Int8, labels: Mapping[Any, str]) -> Bool:
     """Spans of processes that are devices. The first process of a container has the number of a device, and ops."""
+    named = {pid for pid, _ in collector.lanes if _DEVICE_LABEL.fullmatch(labels.get(pid, ""))}
+    return _in(named - _processes_with_ops(collector, lane, kind), collector, lane)
+
+
+def _processes_with_ops(collector: Collector, lane: Int32, kind: Int8) -> set[Any]:
     lanes = list(collector.lanes)
-    with_ops = {lanes[number][0] for number in np.unique(lane[kind == OP]).tolist()}
-    named = [_DEVICE_LABEL.fullmatch(labels.get(pid, "")) is not None and pid not in with_ops for pid, _ in lanes]
-    found: Bool = np.array(named or [False], np.bool_)[lane]
+    return {lanes[number][0] for number in np.unique(lane[kind == OP]).tolist()}
+
+
+def _in(pids: Collection[Any], collector: Collector, lane: Int32) -> Bool:
+    """Which spans are of one of these processes."""
+    found: Bool = np.array([pid in pids for pid, _ in collector.lanes] or [False], np.bool_)[lane]
     return found
+
+
+def on_threads_of_program(collector: Collector, spans: Spans, kind: Int8) -> Spans:
+    """The spans, in which waits of the host stand on the threads that waited: Kineto tells these, and no process."""
+    if _WAITS_OF_HOST not in collector.categories:
+        return spans
+    lanes, lane = list(collector.lanes), spans["lane"].copy()
+    calls = np.bincount(lane[(kind == OP) | (kind == RUNTIME)], minlength=len(lanes)).tolist()
+    of_process: Counter[Any] = Counter()
+    for (pid, _), count in zip(lanes, calls, strict=True):
+        of_process[pid] += 0 if _is_nowhere(pid) else count
+    program = of_process.most_common(1)[0][0]
+    is_wait = spans["category"] == collector.categories[_WAITS_OF_HOST]
+    for number in np.unique(lane[is_wait]).tolist():
+        if _is_nowhere(lanes[number][0]) and not _is_nowhere(program):
+            lane[is_wait & (lane == number)] = collector.lanes[program, lanes[number][1]]
+    return replace(spans, columns=spans.columns | {"lane": lane})
+
+
+def _is_nowhere(pid: Any) -> bool:
+    return isinstance(pid, int) and pid < 0
 
 
 def _without_category(collector: Collector, lanes: Any) -> Int8:

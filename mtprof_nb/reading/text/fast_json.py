@@ -53,7 +53,7 @@ class FastDecoder:
     def batches(self, text: bytes, how: HowOf, wanted: Wanted) -> list[Batch]:
         """The events of the text of a list. With `digits`, the times `ts` are the bytes that stand there."""
         known = 0
-        if self._members:
+        if self._members.keys() - {None}:
             try:
                 return self._types(wanted, has_category=True).batches(text)
             except msgspec.ValidationError as error:
@@ -63,6 +63,8 @@ class FastDecoder:
         has_category = np.array([outline.cat is not None for outline in outlines], np.bool_)
         if has_category.all():
             return self._types(wanted, has_category=True).batches(text)
+        if not has_category.any():
+            return self._types(wanted, has_category=False).batches(text)
         texts = self._texts.decode(text)
         found = []
         for kind in (True, False):
