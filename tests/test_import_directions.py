@@ -68,8 +68,9 @@ def _may_import(package: Path) -> dict[str, set[str]]:
         "model.file": BASE,
         "building": BASE,
         "reading.text": BASE,
-        "reading.collected": {*BASE, "reading.text"},
-        "reading.assembly": {*BASE, "building", "reading.text", "reading.collected"},
+        # Exports carry facts in the form that they have in a saved file.
+        "reading.collected": {*BASE, "model.file", "reading.text"},
+        "reading.assembly": {*BASE, "model.file", "building", "reading.text", "reading.collected"},
         "reading": {*BASE, "building", "reading.text", "reading.collected", "reading.assembly"},
         **{module: {*BASE, *OF_CAPTURE} for module in OF_CAPTURE},
         # It names the hooks, and imports one when it is made.

@@ -7,8 +7,8 @@ from itertools import repeat
 
 import numpy as np
 
-from mtprof_nb.export.chrome_facts import Facts
-from mtprof_nb.export.chrome_text import Texts, joined, quoted
+from mtprof_nb.export.chrome_facts import NOT_ASYNC, Facts
+from mtprof_nb.export.chrome_text import Texts, joined, quoted, table
 from mtprof_nb.export.chrome_tracks import ChromeTracks
 from mtprof_nb.export.crossings import crossing_calls, crossing_scopes
 from mtprof_nb.export.fixed_width import Words, beside, constant, digits, microseconds, row_texts
@@ -23,6 +23,8 @@ _RUNTIME_OF_DEVICE = {
     "MTIA": "mtia_runtime",
     "NPU": "privateuse1_runtime",
 }
+#: Says of an event with a track of its own that it is not asynchronous.
+_NESTED = table([f',"{NOT_ASYNC}":true', ""])
 
 
 class EventLines:
@@ -33,8 +35,8 @@ class EventLines:
         self._base_ns = base_ns
         self._opening, self._openings = _openings(trace)
         self._tracks = tracks
-        # Viewers drop an event that crosses another one on its track. So crossing scopes get tracks of their own, and
-        # so do Python calls that cross the other scopes.
+        # Viewers drop an event that crosses another one on its track. So crossing scopes get tracks of their own, but
+        # for steps, which readers look for here; and so do Python calls that cross the other scopes.
         own_track = trace.is_async | crossing_scopes(trace)
         self._own_track = own_track | crossing_calls(trace, (trace.kind == SCOPE) & ~own_track)
         self._facts = Facts(trace)
@@ -71,6 +73,7 @@ class EventLines:
                 self._openings[self._opening[rows]].tolist(),
                 row_texts(beside(len(rows), *columns)),
                 *self._facts.texts(rows),
+                _NESTED[self._trace.is_async[rows].astype(np.int8)].tolist(),
                 repeat(b"}},\n"),
             )
 
@@ -117,7 +120,9 @@ def _written_names(trace: Trace) -> tuple[Int64, Sequence[str]]:
     size = len(trace.overloads) + 1
     used, named = np.unique(trace.name.astype(np.int64) * size + trace.overload + 1, return_inverse=True)
     endings = ("", *(f".{overload}" for overload in trace.overloads))
-    return named, [trace.names[code // size] + endings[code % size] for code in used.tolist()]
+    pairs = [(trace.names[code // size], endings[code % size]) for code in used.tolist()]
+    # A loaded export has them already.
+    return named, [name.removesuffix(ending) + ending for name, ending in pairs]
 
 
 def _category_names(trace: Trace) -> list[str]:

@@ -69,6 +69,8 @@ class Facts:
         return columns
 
 
+#: Key of an event that crosses others, but is not asynchronous.
+NOT_ASYNC = "Crosses others of its thread"
 _MEMORY = ("before", "after", "delta")
 _LONGEST_DEVICE = 40
 #: Keys that a keyword of the user must not replace.
@@ -78,7 +80,7 @@ _KEYS = frozenset(
         *("Sequence number", "Fwd thread id", "flops", "device_type", "phase"),
         *("Input Dims", "Input type", "input_shapes"),
         *("Input Strides", "Concrete Inputs", "Module Hierarchy", "Source line", "Overload", "Call stack", "stack"),
-        "Call stack is of the forward op",
+        *("Call stack is of the forward op", NOT_ASYNC),
     }
 )
 _KEYS_OF_DEVICES = frozenset({"correlation", "device", "stream"})

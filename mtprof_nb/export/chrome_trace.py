@@ -15,12 +15,13 @@ from mtprof_nb.export.chrome_collections import collection_lines
 from mtprof_nb.export.chrome_events import EventLines
 from mtprof_nb.export.chrome_text import base_ns, json_text, microseconds_text, quoted
 from mtprof_nb.export.chrome_tracks import ChromeTracks, naming_line
+from mtprof_nb.model.file.carried_facts import KEY, carried_text
 from mtprof_nb.model.trace import Process, Trace
 
 #: The stream on which torch puts kernels of CUDA graphs for which no other one is named.
 DEFAULT_STREAM = 7
 #: Keys of the file itself, and names of lines that viewers act upon: the user's metadata must not take them.
-_KEYS_OF_FILE = {"schemaVersion", "traceEvents", "displayTimeUnit", "baseTimeNanoseconds", "traceName"}
+_KEYS_OF_FILE = {"schemaVersion", "traceEvents", "displayTimeUnit", "baseTimeNanoseconds", "traceName", KEY}
 #: The key under which torch describes the process group.
 _GROUP = "distributedInfo"
 _LINES_OF_VIEWERS = re.compile(r"(process|thread)_\w+|num_cpus|trace_buffer_overflowed")
@@ -91,6 +92,8 @@ def _header(trace: Trace, base: int) -> str:
         entries["host_name"] = quoted(hosts.pop())
     if trace.dropped:
         entries["dropped_events"] = str(trace.dropped)
+    if carried := carried_text(trace):
+        entries[KEY] = carried
     # A reader takes these for the whole file's: where processes disagree, only their own lines tell.
     said = [_metadata(process) for process in trace.processes]
     entries |= {

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.model.trace import PYTHON, SCOPE, Bool, Int64, Trace
+from mtprof_nb.model.trace import PYTHON, SCOPE, STEP_PREFIX, Bool, Int64, Trace
 
 
 def crossing_scopes(trace: Trace) -> Bool:
-    """Scopes that cross another scope on the track of their thread, as those of interleaved coroutines do."""
+    """Scopes that cross another scope on the track of their thread, as those of interleaved coroutines do.
+
+    Of a step and a scope that cross, this is the scope alone.
+    """
     scopes = (trace.kind == SCOPE) & ~trace.is_async
-    return _crossed_by_scopes(trace, scopes, scopes)
+    steps = scopes & trace.where_name(lambda name: name.startswith(STEP_PREFIX))
+    return _crossed_by_scopes(trace, scopes & ~steps, scopes) | _crossed_by_scopes(trace, steps, steps)
 
 
 def crossing_calls(trace: Trace, scopes: Bool) -> Bool:

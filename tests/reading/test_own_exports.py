@@ -1,5 +1,6 @@
 """Chrome traces that this package wrote come back as far as the format can carry them."""
 
+import json
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from traces import event, make_trace
 import mtprof_nb as mtp
 from mtprof_nb.export import chrome_trace
 from mtprof_nb.model.merge import merge
+from mtprof_nb.model.outside_ops import OutsideOps, SourceLine
 from mtprof_nb.model.schema import schema_of
 from mtprof_nb.model.trace import PYTHON, Trace
 from mtprof_nb.reading import read
+from tests.reading.chrome_files import span, written
 
 #: Columns that a Chrome trace has no place for.
 LOST = {"parameter", "is_python_backward", "line_stack"}
@@ -39,7 +42,11 @@ def differences(written: Trace, loaded: Trace) -> list[str]:
     """Names of the columns and fields that differ."""
     columns = schema_of(Trace).columns.keys() - LOST
     found = [name for name in columns if column(written, name) != column(loaded, name)]
-    single = ("began_ns", "ended_ns", "windows", "label", "trace_id", "dropped", "processes", "recorded")
+    single = (
+        *("began_ns", "ended_ns", "windows", "label", "trace_id", "dropped", "dropped_exactly", "is_partial", "hooks"),
+        *("processes", "process_facts", "recorded", "notes", "lines_note", "cells", "outside"),
+        *("overhead_ns", "own_ns", "between_ops_ns"),
+    )
     return sorted(found + [name for name in single if getattr(written, name) != getattr(loaded, name)])
 
 
@@ -83,12 +90,24 @@ def test_everything_that_a_chrome_trace_can_carry_comes_back(tmp_path: Path) -> 
     ]
     metadata = {"note": '"mine"', "distributedInfo": '{"rank": 3, "world_size": 4}'}
     scalars = {"pid": 77, "rank": 3, "host": "node7", "metadata": metadata, "label": "run", "trace_id": "AB"}
-    trace = make_trace(rows, windows=((1_000, 12_000),), began_ns=1_000, ended_ns=12_000, **scalars)
+    of_recording = {
+        "overhead_ns": 900,
+        "own_ns": 400,
+        "between_ops_ns": 100,
+        "hooks": ("dispatch",),
+        "notes": ("Instants, left out: 3.",),
+        "lines_note": "lines of one file are missing",
+        "outside": {SourceLine("cell.py", 4): OutsideOps(2_000, 3_000)},
+        "cells": {"cell.py": "Cell [3]"},
+        "windows": ((1_000, 5_000), (6_000, 12_000)),
+        "dropped": 4,
+        "dropped_exactly": False,
+    }
+    trace = make_trace(rows, began_ns=1_000, ended_ns=12_000, **scalars, **of_recording)
 
     loaded = again(trace, tmp_path)
 
     assert differences(trace, loaded) == []
-    assert loaded.notes == ()
 
 
 def test_several_processes_with_devices_come_back(tmp_path: Path) -> None:
@@ -110,13 +129,15 @@ def test_several_processes_with_devices_come_back(tmp_path: Path) -> None:
             ),
         ]
         info = {"distributedInfo": f'{{"rank": {rank}}}'}
-        return make_trace(rows, pid=100 + rank, rank=rank, metadata=info, moved_bytes=None)
+        window = {"began_ns": 900, "ended_ns": 9_000, "windows": ((900, 9_000),), "own_ns": 50 + rank}
+        return make_trace(rows, pid=100 + rank, rank=rank, metadata=info, moved_bytes=None, **window)
 
     trace = merge([process(0), process(1)])
 
     loaded = again(trace, tmp_path)
 
-    assert differences(trace, loaded) == ["windows"]
+    assert trace.process_facts
+    assert differences(trace, loaded) == []
 
 
 def test_events_that_cross_others_and_what_scopes_launched_come_back(tmp_path: Path) -> None:
@@ -143,6 +164,36 @@ def test_events_that_cross_others_and_what_scopes_launched_come_back(tmp_path: P
 
     for name in ("name", "kind", "start_ns", "duration_ns", "is_async", "launch", "launcher"):
         assert column(loaded, name) == column(trace, name), name
+
+
+def test_a_step_and_a_scope_that_cross_come_back_as_they_were(tmp_path: Path) -> None:
+    rows = [
+        event("ProfilerStep#1", 10_000, 50_000, kind="scope", phase="other", step=1),
+        event("epoch", 20_000, 80_000, kind="scope", phase="other", step=1),
+        event("ProfilerStep#2", 50_000, 90_000, kind="scope", phase="other", step=2),
+        event("aten::mm", 55_000, 60_000, step=2, phase="other"),
+    ]
+    trace = make_trace(rows, began_ns=10_000, ended_ns=90_000, windows=((10_000, 90_000),))
+
+    path = tmp_path / "trace.json"
+    loaded = again(trace, tmp_path, path.name)
+
+    assert differences(trace, loaded) == []
+    # Other tools look for steps among complete events.
+    events = json.loads(path.read_text())["traceEvents"]
+    phases = {one["name"]: one["ph"] for one in events if one.get("cat") == "user_annotation"}
+    assert phases == {"ProfilerStep#1": "X", "ProfilerStep#2": "X", "epoch": "e"}
+
+
+@pytest.mark.parametrize("said", [7, {"own_ns": "4"}, {"windows": [[1]]}, {"process_facts": [[], []]}])
+def test_facts_of_a_recording_that_are_malformed_are_told(tmp_path: Path, said: Any) -> None:
+    path = written(tmp_path, [span("aten::mm", 1, 5)], mtprof_nb=said)
+
+    loaded = read(path)
+
+    assert loaded.own_ns == 0
+    assert loaded.windows == ((1_000, 6_000),)
+    assert loaded.notes == ("Facts of the recording that are not as this package writes them, left out: 1.",)
 
 
 def test_tracks_of_one_number_stay_apart(tmp_path: Path) -> None:
@@ -179,7 +230,11 @@ def test_a_recording_of_torch_comes_back(tmp_path: Path, hook: str) -> None:
 
     prof.export_chrome_trace(tmp_path / "trace.json.gz")
     loaded = read(tmp_path / "trace.json.gz")
+    results = mtp.load(tmp_path / "trace.json.gz")
 
+    assert results.summary() == prof.summary()
+    assert results.lines().table() == prof.lines().table()
+    assert results.to_markdown() == prof.to_markdown()
     # A Chrome trace has stacks of ops and scopes; of a Python call it has the caller.
     assert differences(prof.trace, loaded) == (["stack"] if hook == "kineto" else [])
     own, other = (trace.take(trace.kind != PYTHON) for trace in (prof.trace, loaded))

@@ -37,7 +37,8 @@ def build(file: ChosenSpans, notes: list[str]) -> Trace:
         track = np.append(file.host_tracks, -1)[file.collector.allocations.whole("lane")]
         made |= allocations(file.collector.allocations, track, made)
     made |= recording_facts(file, made)
-    made["notes"] = (*notes, *made.pop("stack_notes", ()), *tally_notes(file.tally))
+    told = (*made.get("notes", ()), *notes, *made.pop("stack_notes", ()), *tally_notes(file.tally))
+    made["notes"] = tuple(dict.fromkeys(told))
     del made["node"]
     moved = base_ns(file.document)
     made["start_ns"] = made["start_ns"] + moved

@@ -54,6 +54,8 @@ def _spread(file: ChosenSpans, rows: Int32, positions: Int32) -> Int32:
 def _host_events(file: ChosenSpans, rows: Int32) -> HostEvents:
     names = set(file.names)
     is_node = np.array([ENGINE_PREFIX + name in names for name in file.names] or [False], np.bool_)
+    # In exports of this package, Python calls that cross a scope and scopes that cross a step have their own tracks.
+    crosses = (file.kind[rows] == PYTHON) | (file.spans["is_nested"][rows] > 0)
     return HostEvents(
         name=file.name[rows],
         names=file.names,
@@ -64,8 +66,7 @@ def _host_events(file: ChosenSpans, rows: Int32) -> HostEvents:
         sequence_nr=file.sequence_nr[rows],
         is_scope=file.kind[rows] == SCOPE,
         is_backward_node=is_node[file.name[rows]] & (file.kind[rows] == OP),
-        # Exports of this package have Python calls that cross a scope on tracks of their own.
-        is_async=(file.spans["is_async"][rows] > 0) & (file.kind[rows] != PYTHON),
+        is_async=(file.spans["is_async"][rows] > 0) & ~crosses,
         is_python=file.kind[rows] == PYTHON,
     )
 

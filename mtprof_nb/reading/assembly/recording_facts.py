@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
+from mtprof_nb.model.file.carried_facts import KEY, carried_facts
 from mtprof_nb.model.schema import Columns
 from mtprof_nb.model.trace import OP, PYTHON, Process, Recorded
 from mtprof_nb.reading.assembly.chosen_spans import ChosenSpans
@@ -16,7 +17,7 @@ _MOST_COUNT = 2**62
 
 
 def recording_facts(file: ChosenSpans, made: Columns) -> Columns:
-    """Fields of a `Trace` that are no columns."""
+    """Fields of a `Trace` that are no columns; exports of this package carry some that no other file has."""
     there = Recorded(
         record_shapes="shape" in made,
         profile_memory="allocations" in made or "memory_before" in made,
@@ -26,9 +27,10 @@ def recording_facts(file: ChosenSpans, made: Columns) -> Columns:
     )
     began_ns, ended_ns = _window(file)
     dropped = file.document.get("dropped_events")
+    processes = _processes(file)
     return {
         "recorded": there,
-        "processes": _processes(file),
+        "processes": processes,
         "began_ns": began_ns,
         "ended_ns": ended_ns,
         "windows": ((began_ns, ended_ns),),
@@ -36,7 +38,19 @@ def recording_facts(file: ChosenSpans, made: Columns) -> Columns:
         "trace_id": trace_id if isinstance(trace_id := file.document.get("trace_id"), str) else "",
         "dropped": dropped if isinstance(dropped, int) and 0 < dropped < _MOST_COUNT else 0,
         "is_partial": not bool((file.kind == OP).any()),
+        **_carried(file, len(processes)),
     }
+
+
+def _carried(file: ChosenSpans, processes: int) -> Columns:
+    if KEY not in file.document:
+        return {}
+    found, wrong = carried_facts(file.document[KEY])
+    if len(found.get("process_facts", ())) not in (0, processes):
+        del found["process_facts"]
+        wrong += 1
+    file.tally["Facts of the recording that are not as this package writes them, left out"] += wrong
+    return found
 
 
 def _window(file: ChosenSpans) -> tuple[int, int]:

@@ -36,6 +36,7 @@ _NUMBERS = {
     "step": "step",
     "flops": "flops",
     "Call stack is of the forward op": "is_forward_stack",
+    "Crosses others of its thread": "is_nested",
 }
 _TEXTS = {
     "Call stack": "call_stack",
