@@ -206,7 +206,7 @@ def test_sizes_that_are_none_and_times_beyond_all_numbers_are_left_out(tmp_path:
     trace = read(_damaged(tmp_path, json.dumps({"traceEvents": events})))
 
     assert facts(trace, "start_ns") == [("c", 0), ("a", 1_000)]
-    assert trace.shapes[trace.shape[1]] == ((), (2, (3,)), (4,))
+    assert trace.shapes[trace.shape[1]] == ((), ((), (3,)), (4,))
     assert [row.input_shapes for row in key_averages(trace, group_by_input_shape=True)]
 
 

@@ -114,6 +114,7 @@ def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) 
         numbers = kineto_kinds.device_numbers(collector.categories, said, is_own="phase" in spans)
     tracks = file_tracks(lanes, spans, kind, said, numbers)
     tally["Threads and streams that share one track, for there are too many"] += tracks.too_many
+    tally["Processes that are taken for one, for there are too many"] += tracks.too_many_processes
     return ChosenSpans(
         collector=collector,
         document=document,

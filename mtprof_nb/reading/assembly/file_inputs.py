@@ -18,7 +18,6 @@ from mtprof_nb.reading.text.small_json import parsed
 _BETWEEN = ";\r\n"
 _LARGEST_SIZE = 2**62
 _WHOLE, _REAL = re.compile(r"-?\d{1,19}"), re.compile(r"-?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?|-?inf|nan", re.IGNORECASE)
-_DEEPEST = 4
 
 
 def shape_columns(positions: Int32, texts: Iterable[tuple[bytes, bytes, bytes]]) -> Columns:
@@ -43,21 +42,29 @@ def _inputs(sizes_of: Callable[[bytes], Any], dims: bytes, types: bytes, strides
 
 
 def _sizes(text: bytes) -> tuple[Any, ...]:
-    """Nested tuples of sizes; anything else among them is an empty tuple."""
+    """Sizes of each input."""
     value = parsed(text)
     if isinstance(value, str):
         parts = value.split(_BETWEEN) if value else []
         value = [[int(size) for size in part.split(",") if _WHOLE.fullmatch(size.strip())] for part in parts]
-    found = _nested(value, _DEEPEST)
-    # An input has a list of sizes; a file may say otherwise.
-    return tuple(one if isinstance(one, tuple) else () for one in found) if isinstance(found, tuple) else ()
+    return tuple(map(_sizes_of_input, value)) if isinstance(value, list) else ()
 
 
-def _nested(value: Any, deepest: int) -> Any:
-    if isinstance(value, list) and deepest:
-        return tuple([_nested(one, deepest - 1) for one in value])
-    is_size = isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST_SIZE
-    return value if is_size else ()
+def _sizes_of_input(value: Any) -> tuple[Any, ...]:
+    """The sizes of a tensor, or of each tensor of a list; () for anything else, in the list too."""
+    if not isinstance(value, list):
+        return ()
+    if any(isinstance(one, list) for one in value):
+        return tuple([_sizes_of_tensor(one) for one in value])
+    return _sizes_of_tensor(value)
+
+
+def _sizes_of_tensor(value: Any) -> tuple[int, ...]:
+    return tuple(value) if isinstance(value, list) and all(map(_is_size, value)) else ()
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST_SIZE
 
 
 def value_columns(inputs: Int32, texts: Sequence[bytes], keywords: Int32, members: Sequence[str]) -> Columns:

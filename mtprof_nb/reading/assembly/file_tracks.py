@@ -21,7 +21,7 @@ Lane = tuple[Any, Any]
 SYNC_OFFSET = 1_000_000
 _MOST_INDEX = 127
 #: A file with more threads and streams, or processes, than these has the rest together on one track, in one process.
-_MOST_TRACKS, _MOST_PROCESSES = 10_000, 256
+_MOST_TRACKS, _MOST_PROCESSES = 10_000, 1_024
 #: The track of a process without a number: time that the recorder took.
 _OVERHEAD = "profiler"
 _THREAD = re.compile(r"thread (-?\d+)(?: \((.*)\))?", re.IGNORECASE)
@@ -49,8 +49,10 @@ class FileTracks:
     processes: tuple[Process, ...]
     #: For each process, its number as the file spells it.
     pids: tuple[Any, ...]
-    #: How many threads and streams have no track of their own, because there are too many.
+    #: How many threads and streams have no track of their own, and how many processes are taken for the last one,
+    #: because there are too many.
     too_many: int
+    too_many_processes: int
 
 
 def is_asleep(lanes: Sequence[Lane], spans: Spans, kind: Int8) -> Bool:
@@ -86,7 +88,8 @@ def file_tracks(
         first_of.setdefault(position, pid)
     pids = tuple(first_of.values()) or (0,)
     processes = tuple(Process(_whole(pid, 0), label=pid if isinstance(pid, str) else "") for pid in pids)
-    return FileTracks(track, tuple(made.known), index, processes, pids, made.too_many)
+    joined = len([pid for pid in process_of if not _is_negative(pid)]) - len(pids)
+    return FileTracks(track, tuple(made.known), index, processes, pids, made.too_many, max(joined, 0))
 
 
 def _processes(pids: Sequence[Any]) -> dict[Any, int]:

@@ -208,8 +208,15 @@ class Collector:
         names = batch.members["name"]
         rows = [row for row, name in enumerate(names) if name == MEMORY]
         if rows:
-            records = batch.take(rows)
-            columns = {"lane": self._lanes(records), "at_ns": at_ns[rows], **self.facts.allocations(records)}
-            self.allocations.add(len(records), columns)
+            self._add_allocations(batch.take(rows), at_ns[rows])
         known = sum(1 for name in names if str(name).startswith(_OF_RECORDING))
         self.left_out["Instants, left out"] += len(names) - len(rows) - known
+
+    def _add_allocations(self, records: Batch, at_ns: Int64) -> None:
+        facts = self.facts.allocations(records)
+        is_valid = self.facts.has_size(records, facts)
+        if not is_valid.all():
+            self.left_out["Allocations without a valid size, left out"] += int((~is_valid).sum())
+            records, at_ns = records.take(np.flatnonzero(is_valid).tolist()), at_ns[is_valid]
+            facts = {fact: column[is_valid] for fact, column in facts.items()}
+        self.allocations.add(len(records), {"lane": self._lanes(records), "at_ns": at_ns, **facts})

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.model.schema import Columns, Int32
+from mtprof_nb.model.schema import Bool, Columns, Int32
 from mtprof_nb.reading.collected.tables import Table, numbers
 from mtprof_nb.reading.text.event_records import Batch, How, json_text
 
@@ -120,6 +120,17 @@ class FactReader:
     def allocations(self, batch: Batch) -> Columns:
         """Columns of the facts of the allocator's records."""
         return {fact: numbers(batch.args[key]) for key, fact in _OF_ALLOCATIONS.items() if key in batch.args}
+
+    @staticmethod
+    def has_size(batch: Batch, facts: Columns) -> Bool:
+        """Which of the allocator's records tell how many bytes they are about."""
+        if "nbytes" not in facts:
+            return np.zeros(len(batch), np.bool_)
+        is_valid: Bool = facts["nbytes"] != -1
+        # A release of one byte looks like a size that is none, but tells its device.
+        for row in np.flatnonzero(~is_valid).tolist():
+            is_valid[row] = batch.args["Bytes"][row] == -1 and any(column[row] != -1 for column in facts.values())
+        return is_valid
 
     def _table(self, fact: str) -> Table:
         """The values of a fact that is a text."""

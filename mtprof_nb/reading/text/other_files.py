@@ -6,16 +6,17 @@ from collections.abc import Iterable
 
 #: Enough for every beginning that is known.
 LENGTH = 512
-_DECOMPRESS = "decompress it, and load the result"
+_DECOMPRESS = "decompress it with `{}`, and load the result"
 _BEGINNINGS = (
     (
         b"SQLite format 3\0",
         "a database, as Nsight Systems and Ascend's profiler write",
         "export a Chrome trace from it",
     ),
-    (b"\x28\xb5\x2f\xfd", "compressed with Zstandard", _DECOMPRESS),
-    (b"\xfd7zXZ\0", "compressed with xz", _DECOMPRESS),
-    (b"BZh", "compressed with bzip2", _DECOMPRESS),
+    (b"\x1f\x8b", "compressed twice with gzip", _DECOMPRESS.format("gzip -d")),
+    (b"\x28\xb5\x2f\xfd", "compressed with Zstandard", _DECOMPRESS.format("zstd -d")),
+    (b"\xfd7zXZ\0", "compressed with xz", _DECOMPRESS.format("xz -d")),
+    (b"BZh", "compressed with bzip2", _DECOMPRESS.format("bzip2 -d")),
     (b"version https://git-lfs", "a pointer of Git LFS, not the file itself", "fetch the file with `git lfs pull`"),
     *((begin, "a web page", "download the file itself") for begin in (b"<!DOCTYPE html", b"<!doctype html", b"<html")),
 )
