@@ -16,7 +16,7 @@ from mtprof_nb.building.interning import used_entries
 from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
 from mtprof_nb.model.trace import RUNTIME, on_device
-from mtprof_nb.reading.assembly import ascend_kinds, kineto_kinds
+from mtprof_nb.reading.assembly import ascend_kinds, kineto_kinds, xla_kinds
 from mtprof_nb.reading.assembly.file_tracks import FileTracks, file_tracks, is_asleep
 from mtprof_nb.reading.assembly.kineto_kinds import LEFT_OUT, OF_RECORDING
 from mtprof_nb.reading.collected.collector import Collector
@@ -96,8 +96,11 @@ def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) 
     said = descriptions(collector)
     spans = whole_spans(collector)
     tally = Counter(collector.left_out) + spans.problems
-    is_ascend = ascend_kinds.is_ascend(said)
-    kind = (ascend_kinds if is_ascend else kineto_kinds).kinds(collector, spans, said, tally)
+    is_ascend, is_xla = ascend_kinds.is_ascend(said), xla_kinds.is_xla(said)
+    if is_xla:
+        kind = xla_kinds.kinds(collector, spans, said)
+    else:
+        kind = (ascend_kinds if is_ascend else kineto_kinds).kinds(collector, spans, said, tally)
     if not is_ascend:
         spans = kineto_kinds.on_threads_of_program(collector, spans, kind)
     window, label = _recording(collector, spans)
@@ -110,6 +113,8 @@ def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) 
     name, names = _names(collector, spans["name"])
     if is_ascend:
         lanes, numbers = ascend_kinds.with_threads_of_program(lanes, said), ascend_kinds.NUMBERS
+    elif is_xla:
+        numbers = xla_kinds.device_numbers(said)
     else:
         numbers = kineto_kinds.device_numbers(collector.categories, said, is_own="phase" in spans)
     tracks = file_tracks(lanes, spans, kind, said, numbers)

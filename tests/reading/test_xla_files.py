@@ -1,0 +1,96 @@
+"""Traces of XLA's profiler, as JAX exports them: work of devices is on devices, and counted once."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import mtprof_nb as mtp
+from mtprof_nb.reading import read
+from tests.reading.chrome_files import facts, named
+
+
+def _span(name: str, ts: float, dur: float, pid: int, tid: int, **args: Any) -> dict[str, Any]:
+    members = {"args": args} if args else {}
+    return {"ph": "X", "pid": pid, "tid": tid, "name": name, "ts": ts, "dur": dur, **members}
+
+
+def _written(folder: Path, events: list[dict[str, Any]]) -> Path:
+    path = folder / "host.trace.json"
+    path.write_text(json.dumps({"displayTimeUnit": "ns", "metadata": {"highres-ticks": True}, "traceEvents": events}))
+    return path
+
+
+HOST = [named("process_name", "/host:CPU", 701), named("thread_name", "python", 701, 5)]
+
+
+def test_streams_of_a_gpu_have_its_work_and_other_lanes_repeat_it(tmp_path: Path) -> None:
+    events = [
+        *HOST,
+        named("process_name", "/device:GPU:1", 2),
+        named("thread_name", "Stream #13(Compute)", 2, 13),
+        named("thread_name", "Stream #14(MemcpyH2D)", 2, 14),
+        named("thread_name", "XLA Ops", 2, 40),
+        named("thread_name", "Steps", 2, 41),
+        _span("$train.py:7 step", 1, 90, 701, 5),
+        _span("PjitFunction(step)", 2, 50, 701, 5),
+        _span("MemcpyH2D", 5, 4, 2, 14, memcpy_details="size:64"),
+        _span("loop_add_fusion", 10, 20, 2, 13, hlo_op="fusion", hlo_module="jit_step", correlation_id="3"),
+        _span("ncclDevKernel_AllReduce", 31, 5, 2, 13),
+        _span("fusion", 10, 20, 2, 40),
+        _span("1", 5, 31, 2, 41),
+    ]
+
+    trace = read(_written(tmp_path, events))
+
+    assert facts(trace, "kind", "device", "device_index", "track") == [
+        ("$train.py:7 step", "scope", "CPU", 0, "python"),
+        ("PjitFunction(step)", "scope", "CPU", 0, "python"),
+        ("1", "device_scope", "CUDA", 1, "Steps"),
+        ("MemcpyH2D", "copy", "CUDA", 1, "Stream #14(MemcpyH2D)"),
+        ("loop_add_fusion", "kernel", "CUDA", 1, "Stream #13(Compute)"),
+        ("fusion", "device_scope", "CUDA", 1, "XLA Ops"),
+        ("ncclDevKernel_AllReduce", "collective", "CUDA", 1, "Stream #13(Compute)"),
+    ]
+    assert mtp.load(tmp_path / "host.trace.json").summary().device_ns == 29_000
+    assert [process.pid for process in trace.processes] == [701]
+
+
+def test_a_loop_on_a_tpu_is_counted_by_its_instructions(tmp_path: Path) -> None:
+    events = [
+        *HOST,
+        named("process_name", "/device:TPU:0", 3),
+        named("thread_name", "XLA Modules", 3, 2),
+        named("thread_name", "XLA Ops", 3, 3),
+        _span("jit_step(12)", 10, 60, 3, 2),
+        _span("while.5", 10, 40, 3, 3),
+        _span("dot.1", 10, 15, 3, 3),
+        _span("dot.1", 30, 15, 3, 3),
+        _span("copy.3", 50, 20, 3, 3),
+    ]
+
+    trace = read(_written(tmp_path, events))
+
+    assert facts(trace, "kind", "device") == [
+        ("jit_step(12)", "device_scope", "TPU"),
+        ("while.5", "device_scope", "TPU"),
+        ("dot.1", "kernel", "TPU"),
+        ("dot.1", "kernel", "TPU"),
+        ("copy.3", "kernel", "TPU"),
+    ]
+    assert mtp.load(tmp_path / "host.trace.json").summary().device_ns == 50_000
+
+
+def test_instructions_on_the_host_are_ops(tmp_path: Path) -> None:
+    events = [
+        *HOST,
+        named("thread_name", "tf_XLAEigen/9", 701, 9),
+        _span("TfrtCpuExecutable::Execute", 1, 50, 701, 5),
+        _span("dot.3", 5, 40, 701, 9, hlo_op="dot.3", hlo_module="jit_f"),
+    ]
+
+    trace = read(_written(tmp_path, events))
+
+    assert facts(trace, "kind", "track") == [
+        ("TfrtCpuExecutable::Execute", "scope", "python"),
+        ("dot.3", "op", "tf_XLAEigen/9"),
+    ]
