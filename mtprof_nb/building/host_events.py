@@ -52,10 +52,14 @@ class HostEvents:
     def crossing_scopes(self) -> Bool:
         """Scopes of one thread that cross, such as those of interleaved generators.
 
-        The scope of a collective ends with it, on a thread that waits for it: what only such a scope crosses is nested.
+        The scope of a collective ends with it, on a thread that waits for it, and may cross the op that started it:
+        what only such a scope crosses is nested.
         """
         is_step = self.where_name(lambda name: name.startswith(STEP_PREFIX))
         scopes = self.is_scope & ~self.is_async & ~is_step
-        found = self.intervals.crossing(scopes)
-        of_collectives = found & self.where_name(lambda name: name.startswith(_OF_COLLECTIVES))
-        return of_collectives | self.intervals.crossing(scopes & ~of_collectives) if of_collectives.any() else found
+        of_collectives = scopes & self.where_name(lambda name: name.startswith(_OF_COLLECTIVES))
+        if not of_collectives.any():
+            return self.intervals.crossing(scopes)
+        ops = ~(self.is_scope | self.is_python | self.is_async)
+        outlasting = of_collectives & (self.intervals.crossing(of_collectives | ops) | self.intervals.crossing(scopes))
+        return outlasting | self.intervals.crossing(scopes & ~outlasting)

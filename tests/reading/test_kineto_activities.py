@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import mtprof_nb as mtp
 from mtprof_nb.reading import read
 from tests.reading.chrome_files import HOST, facts, named, span, written
 
@@ -122,3 +123,19 @@ def test_a_category_that_comes_late_is_seen(tmp_path: Path) -> None:
     trace = read(written(tmp_path, events))
 
     assert facts(trace, "kind")[-2:] == [("work", "op"), ("gemm", "kernel")]
+
+
+def test_the_scope_of_a_collective_that_outlasts_its_op_is_asynchronous(tmp_path: Path) -> None:
+    events = [
+        span("evaluate", 0, 100),
+        span("c10d::allreduce_", 60, 30),
+        span("hccl:all_reduce", 70, 25, "user_annotation"),
+        span("step", 0, 90, "user_annotation", tid=2),
+        span("aten::mm", 80, 30, tid=2),
+    ]
+
+    path = written(tmp_path, events)
+
+    assert {name for name, is_async in facts(read(path), "is_async") if is_async} == {"hccl:all_reduce"}
+    own_us = {row.key: row.self_cpu_time_total for row in mtp.load(path).key_averages()}
+    assert (own_us["evaluate"], own_us["c10d::allreduce_"]) == (70, 30)
