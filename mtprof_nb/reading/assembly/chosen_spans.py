@@ -17,14 +17,14 @@ from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
 from mtprof_nb.model.trace import RUNTIME, on_device
 from mtprof_nb.reading.assembly import ascend_kinds, kineto_kinds, xla_kinds
-from mtprof_nb.reading.assembly.file_tracks import FileTracks, file_tracks, is_asleep
+from mtprof_nb.reading.assembly.file_tracks import FileTracks, file_tracks, is_asleep, label_of
 from mtprof_nb.reading.assembly.kineto_kinds import LEFT_OUT, OF_RECORDING
 from mtprof_nb.reading.collected.collector import Collector
 from mtprof_nb.reading.collected.descriptions import Descriptions, descriptions
 from mtprof_nb.reading.collected.spans import Spans, whole_spans
 
-#: Autograd's numbers are below this: a file may say otherwise.
-_MOST_NODES = 2**40
+#: Numbers of calls, threads and autograd's nodes are below this: a file may say otherwise.
+MOST_NUMBERS = 2**40
 _OF_COLLECTIVES = '"Collective name"'
 
 
@@ -60,11 +60,16 @@ class ChosenSpans:
     def process(self) -> Int32:
         return np.array([track.process for track in self.tracks.tracks] or [0], np.int32)[self.tracks.track]
 
+    def within_processes(self, numbers: Int64) -> Int64:
+        """Numbers that differ between processes, which count for themselves; -1 for those that cannot be right."""
+        known = (numbers >= 0) & (numbers < MOST_NUMBERS)
+        return np.where(known, numbers + self.process.astype(np.int64) * MOST_NUMBERS, -1)
+
     @cached_property
     def sequence_nr(self) -> Int64:
         """Autograd's numbers, -1 where there is none, or none that can be right."""
         number = self.spans["sequence_nr"]
-        return np.where((number >= 0) & (number < _MOST_NODES), number, -1)
+        return np.where((number >= 0) & (number < MOST_NUMBERS), number, -1)
 
     @cached_property
     def host_tracks(self) -> Int32:
@@ -72,6 +77,13 @@ class ChosenSpans:
         found = np.full(len(self.collector.lanes) + 1, -1, np.int32)
         found[self.spans["lane"][~self.on_device]] = self.tracks.track[~self.on_device]
         return found
+
+    @cached_property
+    def labels(self) -> Int32:
+        """For each lane a number of the label of its process; all are 0 in a file that no tool has merged."""
+        known: dict[str, int] = {"": 0}
+        found = [known.setdefault(label_of(pid), len(known)) for pid, _ in self.collector.lanes]
+        return np.array([*found, 0], np.int32)
 
     @cached_property
     def rest(self) -> Int32:

@@ -128,8 +128,8 @@ def _python(file: ChosenSpans, made: Columns) -> Columns:
     on_host = ~file.on_device & ~is_python
     of_forward = np.zeros(len(file), np.bool_)
     if is_python.any():
-        numbers = file.spans["python_id"], file.spans["python_parent"]
-        calls = PythonRows.of(is_python, file.intervals, *numbers, file.name)
+        own, caller = (file.within_processes(file.spans[fact]) for fact in ("python_id", "python_parent"))
+        calls = PythonRows.of(is_python, file.intervals, own, caller, file.name)
         outside, inside = calls.stacks(file.names, interner)
         running = np.full(len(file), -1, np.int64)
         running[on_host] = calls.running(np.flatnonzero(on_host))

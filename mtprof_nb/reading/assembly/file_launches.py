@@ -5,21 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from mtprof_nb.building.interning import first_with_number
-from mtprof_nb.model.schema import Columns, Int32, Int64
+from mtprof_nb.model.schema import Columns, Int64
 from mtprof_nb.model.trace import OP, RUNTIME, SCOPE
 from mtprof_nb.reading.assembly.chosen_spans import ChosenSpans
 from mtprof_nb.reading.assembly.file_links import flow_pairs, rows_at
 from mtprof_nb.reading.collected.collector import LAUNCH_FLOWS
 
-#: Numbers of calls are below this: a file may say otherwise.
-_MOST = 2**40
-
 
 def launches(file: ChosenSpans) -> Columns:
     """`launch` and `launcher` of each span."""
     kind, on_device = file.kind, file.on_device
-    correlation = _numbers_of(file.spans["correlation"], file.process)
-    external = _numbers_of(file.spans["external"], file.process)
+    correlation = file.within_processes(file.spans["correlation"])
+    external = file.within_processes(file.spans["external"])
     is_call = kind == RUNTIME
     launch = first_with_number(correlation, np.flatnonzero(is_call), correlation, on_device & (correlation > 0))
     by_flow = _by_flows(file)
@@ -49,15 +46,9 @@ def _by_flows(file: ChosenSpans) -> Columns:
 
 def flows_to_devices(file: ChosenSpans, categories: tuple[str, ...]) -> tuple[Columns, Int64]:
     """Flows of some categories, and the event on a device that each one leads to, or -1."""
-    pairs = flow_pairs(file.collector.flows, list(file.collector.categories), categories)
+    pairs = flow_pairs(file.collector.flows, list(file.collector.categories), categories, file.labels)
     device_tracks = np.full(len(file.collector.lanes) + 1, -1, np.int32)
     device_tracks[file.spans["lane"][file.on_device]] = file.tracks.track[file.on_device]
     track = device_tracks[pairs["end_lane"]]
     rows = np.flatnonzero(file.on_device)
     return pairs, rows_at(file.tracks.track, file.spans["start_ns"], rows, track, pairs["end_ns"])
-
-
-def _numbers_of(numbers: Int64, process: Int32) -> Int64:
-    """Numbers that differ between processes; -1 for those that cannot be right."""
-    known = (numbers >= 0) & (numbers < _MOST)
-    return np.where(known, numbers + process.astype(np.int64) * _MOST, -1)

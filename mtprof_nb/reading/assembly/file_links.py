@@ -57,8 +57,11 @@ def tracks_of_numbers(events: HostEvents, forward_thread: Int64, flows: Int32) -
     return found
 
 
-def flow_pairs(flows: GrowingColumns, categories: Sequence[object], wanted: Sequence[str]) -> Columns:
-    """Lanes and times of the first begin and of each end of the flows of some categories: `begin_lane`, `end_ns`, …"""
+def flow_pairs(flows: GrowingColumns, categories: Sequence[object], wanted: Sequence[str], labels: Int32) -> Columns:
+    """Lanes and times of the first begin and of each end of the flows of some categories: `begin_lane`, `end_ns`, …
+
+    `labels` has a number for each lane: processes with different ones may use the same numbers for their flows.
+    """
     chosen = np.array([category in wanted for category in categories] or [False], np.bool_)
     columns = {name: flows.whole(name) for name in ("category", "lane", "id", "at_ns", "is_end")}
     rows = np.flatnonzero(chosen[columns["category"]])
@@ -66,6 +69,7 @@ def flow_pairs(flows: GrowingColumns, categories: Sequence[object], wanted: Sequ
     begins, ends = rows[~is_end], rows[is_end]
     # A number may be used again: a flow ends at the next end with its number.
     key, moment = columns["id"].astype(np.int64), columns["at_ns"]
+    key = key * (int(labels.max(initial=0)) + 1) + labels[columns["lane"]]
     begins = begins[np.lexsort((moment[begins], key[begins]))]
     if not len(begins):
         ends = ends[:0]

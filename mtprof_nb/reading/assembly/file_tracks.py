@@ -24,6 +24,8 @@ _MOST_INDEX = 127
 _MOST_TRACKS, _MOST_PROCESSES = 10_000, 1_024
 #: The track of a process without a number: time that the recorder took.
 _OVERHEAD = "profiler"
+#: A process of a file that a tool merged: the label of its rank, and its number there.
+_LABELLED = re.compile(r"\[([^\[\]]{1,100})\] (-?\d{1,18})")
 _THREAD = re.compile(r"thread (-?\d+)(?: \((.*)\))?", re.IGNORECASE)
 
 
@@ -57,7 +59,8 @@ class FileTracks:
 
 def is_asleep(lanes: Sequence[Lane], spans: Spans, kind: Int8) -> Bool:
     """Python calls of threads that slept throughout: Kineto writes them to process 0 and thread 0."""
-    nowhere: Bool = np.array([lane == (0, 0) for lane in lanes] or [False], np.bool_)[spans["lane"]]
+    is_nowhere = [tid == 0 and (pid == 0 or _number(pid) == 0) for pid, tid in lanes]
+    nowhere: Bool = np.array(is_nowhere or [False], np.bool_)[spans["lane"]]
     has_ops = (nowhere & (kind == OP)).any()
     asleep: Bool = nowhere & (kind == PYTHON) & ~has_ops
     return asleep
@@ -81,13 +84,16 @@ def file_tracks(
     if len(rows):
         calls = np.bincount(lane[kind == RUNTIME], minlength=len(lanes))
         calls_of_process = np.bincount([process_of.get(pid, 0) for pid, _ in lanes], calls)
-        streams = _Streams(lanes, spans, rows, kind, numbers, int(calls_of_process.argmax()))
+        owners = _owners(lanes, process_of, int(calls_of_process.argmax()))
+        streams = _Streams(lanes, spans, rows, kind, numbers, owners)
         track[rows], index[rows] = streams.tracks(made, said, len(set(process_of.values())) or 1), streams.index
     first_of: dict[int, Any] = {}
     for pid, position in process_of.items():
         first_of.setdefault(position, pid)
     pids = tuple(first_of.values()) or (0,)
-    processes = tuple(Process(_whole(pid, 0), label=pid if isinstance(pid, str) else "") for pid in pids)
+    processes = tuple(
+        Process(_whole(pid, 0), label=label_of(pid) or pid if isinstance(pid, str) else "") for pid in pids
+    )
     joined = len([pid for pid in process_of if not _is_negative(pid)]) - len(pids)
     return FileTracks(track, tuple(made.known), index, processes, pids, made.too_many, max(joined, 0))
 
@@ -96,7 +102,32 @@ def _processes(pids: Sequence[Any]) -> dict[Any, int]:
     """The position of each process, in order of appearance. A negative number, of the recorder's overhead, is none."""
     known = [pid for pid in dict.fromkeys(pids) if not _is_negative(pid)] or list(dict.fromkeys(pids))
     found = {pid: min(place, _MOST_PROCESSES - 1) for place, pid in enumerate(known)}
-    return found | {pid: 0 for pid in pids if pid not in found}
+    of_label = _first_of_labels(found)
+    return found | {pid: of_label.get(label_of(pid), 0) for pid in pids if pid not in found}
+
+
+def label_of(pid: Any) -> str:
+    """The label of a process of a merged file, such as "TP00"; "" for a process of another file."""
+    match = _LABELLED.fullmatch(pid) if isinstance(pid, str) else None
+    return match[1] if match else ""
+
+
+def _number(pid: Any) -> int | None:
+    match = _LABELLED.fullmatch(pid) if isinstance(pid, str) else None
+    return int(match[2]) if match else None
+
+
+def _first_of_labels(process_of: dict[Any, int]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for pid, position in process_of.items():
+        found.setdefault(label_of(pid), position)
+    return found
+
+
+def _owners(lanes: Sequence[Lane], process_of: dict[Any, int], otherwise: int) -> Int64:
+    """For each lane of a device the process that it belongs to: the one with its label, or `otherwise`."""
+    of_label = _first_of_labels(process_of) | {"": otherwise}
+    return np.array([of_label.get(label_of(pid), otherwise) for pid, _ in lanes], np.int64)
 
 
 class _Tracks:
@@ -121,17 +152,17 @@ def _thread(lane: Lane, number: int, process_of: dict[Any, int], said: Descripti
 
 
 class _Streams:
-    """Devices and streams of the spans at `rows`; `process` is the process of devices that do not tell theirs."""
+    """Devices and streams of the spans at `rows`; `owners` has the process of each lane, where no number tells it."""
 
     def __init__(
-        self, lanes: Sequence[Lane], spans: Spans, rows: Int64, kind: Int8, numbers: DeviceNumbers, process: int
+        self, lanes: Sequence[Lane], spans: Spans, rows: Int64, kind: Int8, numbers: DeviceNumbers, owners: Int64
     ) -> None:
         self._lanes, self._lane, self._device = lanes, spans["lane"][rows], numbers.device
         pid, tid = (np.array([_whole(one[part], 0) for one in lanes] or [0], np.int64)[self._lane] for part in range(2))
         device, stream = spans["device"][rows], spans["stream"][rows]
         index = np.where(device >= 0, device, numbers.index_of(pid))
         self.index: Int8 = np.where((index >= 0) & (index <= _MOST_INDEX), index, 0).astype(np.int8)
-        self._process = np.full(len(rows), process, np.int64) if numbers.process_of is None else numbers.process_of(pid)
+        self._process = owners[self._lane] if numbers.process_of is None else numbers.process_of(pid)
         self._is_sync = (kind[rows] == SYNC) & (tid >= SYNC_OFFSET)
         # Not every span has a stream in its `args`, and -1 there is also the stream of a whole device.
         self._stream = np.where(stream >= 0, stream, np.where(self._is_sync, tid - SYNC_OFFSET, tid))
@@ -151,7 +182,8 @@ class _Streams:
 
 
 def _is_negative(pid: Any) -> bool:
-    return isinstance(pid, int) and pid < 0
+    number = pid if isinstance(pid, int) else _number(pid)
+    return number is not None and number < 0
 
 
 def _in_order(lanes: Int32) -> list[int]:
@@ -161,7 +193,9 @@ def _in_order(lanes: Int32) -> list[int]:
 
 
 def _whole(value: Any, default: int) -> int:
-    """A number of 63 bits, of text the first digits in it; `default` for all else."""
+    """A number of 63 bits, of text that behind a label or the first digits in it; `default` for all else."""
+    if (number := _number(value)) is not None:
+        return number
     if isinstance(value, str):
         match = re.search(r"\d{1,18}", value)
         return int(match[0]) if match else default

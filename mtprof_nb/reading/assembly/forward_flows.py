@@ -9,7 +9,7 @@ import numpy as np
 from mtprof_nb.building.host_events import HostEvents
 from mtprof_nb.model.schema import Bool, Columns, Int32, Int64
 from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, FORWARD, OP, OPTIMIZER, OTHER, PYTHON, SCOPE, Track
-from mtprof_nb.reading.assembly.chosen_spans import ChosenSpans
+from mtprof_nb.reading.assembly.chosen_spans import MOST_NUMBERS, ChosenSpans
 from mtprof_nb.reading.assembly.file_links import FORWARD_FLOWS, flow_pairs, node_links, rows_at, tracks_of_numbers
 
 
@@ -18,7 +18,8 @@ def phase_columns(file: ChosenSpans) -> Columns:
     rows = np.flatnonzero(~file.on_device).astype(np.int32)
     events = _host_events(file, rows)
     flows = _flows(file, rows, events)
-    forward_thread = file.spans["forward_thread"][rows]
+    forward_thread = file.spans["forward_thread"]
+    forward_thread = np.where(forward_thread > 0, file.within_processes(forward_thread), forward_thread)[rows]
     numbers = tracks_of_numbers(events, forward_thread, flows)
     links = node_links(events, forward_thread, flows, numbers)
     # Nodes that no engine ran: those of runtimes in which a backward op is a node itself.
@@ -39,7 +40,7 @@ def phase_columns(file: ChosenSpans) -> Columns:
 
 def _numbered(tracks: tuple[Track, ...], numbers: Mapping[int, int]) -> tuple[Track, ...]:
     """The tracks with the runtime's own numbers, where a file has them."""
-    number_of = {track: number for number, track in numbers.items()}
+    number_of = {track: number % MOST_NUMBERS for number, track in numbers.items()}
     return tuple(track._replace(number=number_of.get(place, -1)) for place, track in enumerate(tracks))
 
 
@@ -74,7 +75,7 @@ def _host_events(file: ChosenSpans, rows: Int32) -> HostEvents:
 def _flows(file: ChosenSpans, rows: Int32, events: HostEvents) -> Int32:
     """For each host event that a flow from a forward op leads to, that op; -1 for all others."""
     found = np.full(len(rows), -1, np.int32)
-    pairs = flow_pairs(file.collector.flows, list(file.collector.categories), FORWARD_FLOWS)
+    pairs = flow_pairs(file.collector.flows, list(file.collector.categories), FORWARD_FLOWS, file.labels)
     if not len(pairs["end_ns"]):
         return found
     is_op = file.kind[rows] == OP

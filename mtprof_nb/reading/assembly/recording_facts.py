@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import Any
 
@@ -14,6 +15,8 @@ from mtprof_nb.reading.collected.descriptions import base_ns, metadata_of
 from mtprof_nb.reading.collected.file_rank import rank_of
 
 _MOST_COUNT = 2**62
+_GROUP = "distributedInfo"
+_LABEL_OF_RANK = re.compile(r"(?:TP|DP|PP|EP|rank)[ _-]?(\d{1,6})", re.IGNORECASE)
 
 
 def recording_facts(file: ChosenSpans, made: Columns) -> Columns:
@@ -72,15 +75,18 @@ def _processes(file: ChosenSpans) -> tuple[Process, ...]:
     found = []
     for pid, process in zip(file.tracks.pids, file.tracks.processes, strict=True):
         own = file.said.metadata.get(pid, {})
-        rank = _rank(own) if several else rank_of(file.document, file.path, is_ascend=file.is_ascend)
+        rank = _rank(own, process.label) if several else rank_of(file.document, file.path, is_ascend=file.is_ascend)
         metadata = tuple({**({} if several and own else shared), **own}.items())
         found.append(process._replace(rank=rank, host=host if isinstance(host, str) else "", metadata=metadata))
     return tuple(found)
 
 
-def _rank(metadata: dict[str, str]) -> int:
+def _rank(metadata: dict[str, str], label: str) -> int:
+    """The rank that the metadata of a process tell, else its label in a merged file, if that has one number; or -1."""
+    if (match := _LABEL_OF_RANK.fullmatch(label)) and _GROUP not in metadata:
+        return int(match[1])
     try:
-        info: Any = json.loads(metadata.get("distributedInfo", "null"))
+        info: Any = json.loads(metadata.get(_GROUP, "null"))
     except ValueError:
         return -1
     rank = info.get("rank") if isinstance(info, dict) else None
