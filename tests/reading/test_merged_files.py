@@ -54,6 +54,31 @@ def test_kernels_stacks_and_links_stay_within_a_rank(tmp_path: Path) -> None:
     assert stacks == [["TP00.py", "train.py"], ["TP01.py", "train.py"]]
 
 
+def _launch(pid: int, device: int, at: float, correlation: int) -> list[dict[str, Any]]:
+    return [
+        span("cudaLaunchKernel", at, 2, "cuda_runtime", pid=pid, correlation=correlation),
+        span("gemm", at + 6, 20, "kernel", pid=device, tid=7, correlation=correlation, stream=7),
+    ]
+
+
+@pytest.mark.parametrize("later_us", [0, 100_000])
+def test_a_device_belongs_to_the_process_that_launches_its_kernels(tmp_path: Path, later_us: int) -> None:
+    # Processes of one host, in a file without labels. In the second case, they use the same numbers for their calls.
+    events = [*_launch(11, 0, 0, 5), *_launch(11, 0, 50, 6), *_launch(22, 1, later_us, 5), *_launch(22, 1, 70, 8)]
+    events += _launch(22, 1, 200_000, 9)
+
+    trace = read(written(tmp_path, events))
+
+    assert trace.launch is not None
+    kernels = [row for row, (name, kind) in enumerate(facts(trace, "kind")) if kind == "kernel"]
+    process = trace.processes_of(trace.track)
+    assert {(trace.tracks[trace.track[row]].device, int(process[row])) for row in kernels} == {
+        ("CUDA:0", 0),
+        ("CUDA:1", 1),
+    }
+    assert all(process[trace.launch[row]] == process[row] for row in kernels)
+
+
 @pytest.mark.parametrize(
     ("label", "rank"), [("TP03", 3), ("Rank 12", 12), ("rank-7", 7), ("TP00-DP01", -1), ("node", -1)]
 )

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
-from mtprof_nb.model.trace import OP, PYTHON, RUNTIME, SYNC, Process, Track, on_device
+from mtprof_nb.model.trace import OP, PYTHON, SYNC, Process, Track, on_device
+from mtprof_nb.reading.assembly.device_owners import owners
 from mtprof_nb.reading.collected.descriptions import Descriptions
 from mtprof_nb.reading.collected.spans import Spans
 from mtprof_nb.reading.collected.tables import Table
@@ -82,10 +83,8 @@ def file_tracks(
     rows = np.flatnonzero(runs_on_device)
     index = np.zeros(len(spans), np.int8)
     if len(rows):
-        calls = np.bincount(lane[kind == RUNTIME], minlength=len(lanes))
-        calls_of_process = np.bincount([process_of.get(pid, 0) for pid, _ in lanes], calls)
-        owners = _owners(lanes, process_of, int(calls_of_process.argmax()))
-        streams = _Streams(lanes, spans, rows, kind, numbers, owners)
+        launched_by = owners(lanes, spans, kind, runs_on_device, process_of)
+        streams = _Streams(lanes, spans, rows, kind, numbers, _with_labels(launched_by, lanes, process_of))
         track[rows], index[rows] = streams.tracks(made, said, len(set(process_of.values())) or 1), streams.index
     first_of: dict[int, Any] = {}
     for pid, position in process_of.items():
@@ -124,10 +123,12 @@ def _first_of_labels(process_of: dict[Any, int]) -> dict[str, int]:
     return found
 
 
-def _owners(lanes: Sequence[Lane], process_of: dict[Any, int], otherwise: int) -> Int64:
-    """For each lane of a device the process that it belongs to: the one with its label, or `otherwise`."""
-    of_label = _first_of_labels(process_of) | {"": otherwise}
-    return np.array([of_label.get(label_of(pid), otherwise) for pid, _ in lanes], np.int64)
+def _with_labels(launched_by: Int64, lanes: Sequence[Lane], process_of: dict[Any, int]) -> Int64:
+    """For each lane of a device the process that it belongs to: the one with its label, if it has one."""
+    of_label = _first_of_labels(process_of)
+    labels = [label_of(pid) for pid, _ in lanes]
+    found = [of_label.get(label, own) if label else own for label, own in zip(labels, launched_by, strict=True)]
+    return np.array(found, np.int64)
 
 
 class _Tracks:
@@ -152,17 +153,17 @@ def _thread(lane: Lane, number: int, process_of: dict[Any, int], said: Descripti
 
 
 class _Streams:
-    """Devices and streams of the spans at `rows`; `owners` has the process of each lane, where no number tells it."""
+    """Devices and streams of the spans at `rows`; `owner` has the process of each lane, where no number tells it."""
 
     def __init__(
-        self, lanes: Sequence[Lane], spans: Spans, rows: Int64, kind: Int8, numbers: DeviceNumbers, owners: Int64
+        self, lanes: Sequence[Lane], spans: Spans, rows: Int64, kind: Int8, numbers: DeviceNumbers, owner: Int64
     ) -> None:
         self._lanes, self._lane, self._device = lanes, spans["lane"][rows], numbers.device
         pid, tid = (np.array([_whole(one[part], 0) for one in lanes] or [0], np.int64)[self._lane] for part in range(2))
         device, stream = spans["device"][rows], spans["stream"][rows]
         index = np.where(device >= 0, device, numbers.index_of(pid))
         self.index: Int8 = np.where((index >= 0) & (index <= _MOST_INDEX), index, 0).astype(np.int8)
-        self._process = owners[self._lane] if numbers.process_of is None else numbers.process_of(pid)
+        self._process = owner[self._lane] if numbers.process_of is None else numbers.process_of(pid)
         self._is_sync = (kind[rows] == SYNC) & (tid >= SYNC_OFFSET)
         # Not every span has a stream in its `args`, and -1 there is also the stream of a whole device.
         self._stream = np.where(stream >= 0, stream, np.where(self._is_sync, tid - SYNC_OFFSET, tid))
