@@ -130,9 +130,10 @@ def test_several_processes_with_devices_come_back(tmp_path: Path) -> None:
         ]
         info = {"distributedInfo": f'{{"rank": {rank}}}'}
         window = {"began_ns": 900, "ended_ns": 9_000, "windows": ((900, 9_000),), "own_ns": 50 + rank}
-        return make_trace(rows, pid=100 + rank, rank=rank, metadata=info, moved_bytes=None, **window)
+        return make_trace(rows, pid=100, rank=rank, host=f"node{rank}", metadata=info, moved_bytes=None, **window)
 
     trace = merge([process(0), process(1)])
+    trace = replace(trace, processes=tuple(one._replace(label=f"TP{one.rank}") for one in trace.processes))
 
     loaded = again(trace, tmp_path)
 
@@ -185,7 +186,9 @@ def test_a_step_and_a_scope_that_cross_come_back_as_they_were(tmp_path: Path) ->
     assert phases == {"ProfilerStep#1": "X", "ProfilerStep#2": "X", "epoch": "e"}
 
 
-@pytest.mark.parametrize("said", [7, {"own_ns": "4"}, {"windows": [[1]]}, {"process_facts": [[], []]}])
+@pytest.mark.parametrize(
+    "said", [7, {"own_ns": "4"}, {"windows": [[1]]}, {"process_facts": [[], []]}, {"processes": [[1], [2]]}]
+)
 def test_facts_of_a_recording_that_are_malformed_are_told(tmp_path: Path, said: Any) -> None:
     path = written(tmp_path, [span("aten::mm", 1, 5)], mtprof_nb=said)
 

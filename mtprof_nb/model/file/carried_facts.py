@@ -22,12 +22,15 @@ _CARRIED = (
 
 def carried_text(trace: Trace) -> str:
     """A JSON object with the facts that `trace` tells; "" if it tells none."""
-    members = {}
+    members: dict[str, Any] = {}
     for field in fields(Trace):
         value = getattr(trace, field.name)
         if field.name in _CARRIED and value != _default(field):
             # An object of JSON could have no keys but texts.
             members[field.name] = list(value.items()) if isinstance(value, Mapping) else value
+    if len(trace.processes) > 1:
+        # Lines of the file have their metadata, and numbers that differ.
+        members["processes"] = [process._replace(metadata=()) for process in trace.processes]
     return json.dumps(members, default=plain) if members else ""
 
 
@@ -36,7 +39,7 @@ def carried_facts(said: Any) -> tuple[Columns, int]:
     if not isinstance(said, dict):
         return {}, 1
     hints, found, wrong = schema_of(Trace).hints, {}, 0
-    for name in said.keys() & set(_CARRIED):
+    for name in said.keys() & {*_CARRIED, "processes"}:
         try:
             found[name] = reader(hints[name])(said[name])
         except (MalformedError, RecursionError):

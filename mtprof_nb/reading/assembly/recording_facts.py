@@ -41,17 +41,21 @@ def recording_facts(file: ChosenSpans, made: Columns) -> Columns:
         "trace_id": trace_id if isinstance(trace_id := file.document.get("trace_id"), str) else "",
         "dropped": dropped if isinstance(dropped, int) and 0 < dropped < _MOST_COUNT else 0,
         "is_partial": not bool((file.kind == OP).any()),
-        **_carried(file, len(processes)),
+        **_carried(file, processes),
     }
 
 
-def _carried(file: ChosenSpans, processes: int) -> Columns:
+def _carried(file: ChosenSpans, processes: tuple[Process, ...]) -> Columns:
     if KEY not in file.document:
         return {}
     found, wrong = carried_facts(file.document[KEY])
-    if len(found.get("process_facts", ())) not in (0, processes):
-        del found["process_facts"]
-        wrong += 1
+    for name in ("process_facts", "processes"):
+        if len(found.get(name, ())) not in (0, len(processes)):
+            del found[name]
+            wrong += 1
+    if "processes" in found:
+        pairs = zip(found["processes"], processes, strict=True)
+        found["processes"] = tuple(own._replace(metadata=read.metadata) for own, read in pairs)
     file.tally["Facts of the recording that are not as this package writes them, left out"] += wrong
     return found
 

@@ -191,8 +191,8 @@ class Collector:
             self.ends.add(len(batch), columns | {"place": batch.rows + self.count})
         else:
             phase = timed.sort.removeprefix(_NO_PHASE)
-            what = "Samples of counters" if phase == "C" else f"Events of the unknown phase {phase[:8]!r}"
-            self.left_out[f"{what}, left out"] += len(batch)
+            unknown = f"Events of the unknown phase {phase[:8]!r}" if phase else "Events without a phase"
+            self.left_out[f"{'Samples of counters' if phase == 'C' else unknown}, left out"] += len(batch)
 
     def _add_flows(self, batch: Batch, at_ns: Int64) -> None:
         columns = {
