@@ -100,9 +100,17 @@ def test_kernels_of_ascend_equal_the_vendors_table(name: str) -> None:
     ("name", "sentence"),
     [
         ("h100_bert_small", "the GPU is idle 92 % of the time, waiting for the host"),
-        ("h100_timesformer", "the GPU is busy 99 % of the time, and the host waits for it"),
+        (
+            "h100_timesformer",
+            "the GPU is busy 99 % of the 160 ms from the first kernel to the last, and the host waits for it; "
+            "the recording takes 383 ms",
+        ),
         ("mi300_bert_small", "the GPU is idle 89 % of the time, waiting for the host"),
-        ("mi300_timesformer", "the GPU is busy 99 % of the time, and the host waits for it"),
+        (
+            "mi300_timesformer",
+            "the GPU is busy 99 % of the 121 ms from the first kernel to the last, and the host waits for it; "
+            "the recording takes 391 ms",
+        ),
         ("a100_ddp_rank0", "the GPU is idle 76 % of the time, waiting for the host"),
         ("cpu_only", ""),
     ],

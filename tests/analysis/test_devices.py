@@ -1,5 +1,6 @@
 """Figures of devices on hand-made recordings: busy, idle and why, launches, copies, collectives."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -285,6 +286,16 @@ def test_a_sentence_says_which_side_waits_for_which() -> None:
         == "the GPU is busy 99 % of the time, and the host waits for it"
     )
     assert who_waits(idle_for(1, 99)) == "the GPU is busy 99 % of the time"
+
+
+def test_a_recording_that_is_much_longer_than_the_work_of_devices_is_told() -> None:
+    trace = idle_for(1, 99)
+    half, most = (replace(trace, ended_ns=end, windows=((0, end),)) for end in (150_000, 142_000))
+
+    assert who_waits(half) == (
+        "the GPU is busy 99 % of the 100 µs from the first kernel to the last; the recording takes 150 µs"
+    )
+    assert who_waits(most) == "the GPU is busy 99 % of the time"
 
 
 def test_there_is_no_sentence_where_it_is_not_clear() -> None:

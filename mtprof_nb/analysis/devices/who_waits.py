@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.devices.device_figures import DeviceFigures, device_figures
+from mtprof_nb.analysis.devices.recorded_devices import device_work
 from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.analysis.summary import wall_ns
 from mtprof_nb.model.trace import Trace
 
 #: A device is said to be idle from this share of its span on, and to be busy up to that one.
 _IDLE, _BUSY = 0.3, 0.1
+#: Time before and after the work of devices is told from this share of the recording on.
+_OUTSIDE = 0.3
 #: The host is said to wait for a device from this share of the device's span on.
 _WAITS = 0.05
 _NAMES = {"CUDA": "GPU", "HIP": "GPU"}
@@ -19,35 +26,49 @@ _NAMES = {"CUDA": "GPU", "HIP": "GPU"}
 def who_waits(trace: Trace) -> str:
     """Which side waits for which, as "the GPU is idle 92 % of the time, waiting for the host"; "" if it is not clear.
 
-    The time is that from the first kernel of a device to its last. Several devices are taken together.
+    The time is that from the first kernel of a device to its last; where the recording is much longer, the sentence
+    tells both. Several devices are taken together.
     """
     figures = device_figures(trace)
     span_ns = sum(one.span_ns for one in figures)
     if not span_ns:
         return ""
     idle_ns = sum(one.idle_ns for one in figures)
+    time, more = _lengths(trace)
     if idle_ns >= _IDLE * span_ns:
-        return _of_idle(figures, idle_ns, span_ns)
-    if idle_ns <= _BUSY * span_ns:
-        return _of_busy(figures, span_ns - idle_ns, span_ns)
-    return ""
+        found = _of_idle(figures, f"{idle_ns / span_ns * 100:.0f} % of {time}", idle_ns)
+    elif idle_ns <= _BUSY * span_ns:
+        found = _of_busy(figures, f"{(span_ns - idle_ns) / span_ns * 100:.0f} % of {time}", span_ns)
+    else:
+        found = ""
+    return found and found + more
 
 
-def _of_idle(figures: Sequence[DeviceFigures], idle_ns: int, span_ns: int) -> str:
+def _lengths(trace: Trace) -> tuple[str, str]:
+    """How the time of the devices is called, and what is said of a recording that is much longer."""
+    rows = np.concatenate(list(device_work(trace).values()))
+    span_ns, whole_ns = int(trace.end_ns[rows].max() - trace.start_ns[rows].min()), wall_ns(trace)
+    if whole_ns - span_ns < _OUTSIDE * whole_ns:
+        return "the time", ""
+    first_to_last = f"the {units.duration(span_ns)} from the first kernel to the last"
+    return first_to_last, f"; the recording takes {units.duration(whole_ns)}"
+
+
+def _of_idle(figures: Sequence[DeviceFigures], share: str, idle_ns: int) -> str:
     late_ns = sum(one.idle_host_ns for one in figures)
     synchronised_ns = sum(one.idle_synchronisation_ns for one in figures)
     if late_ns + synchronised_ns < idle_ns / 2:
         return ""
     reason = "after the host waited for {them}" if synchronised_ns > late_ns else "waiting for the host"
     are, them = ("is", "it") if len(figures) == 1 else ("are", "them")
-    return f"{_named(figures)} {are} idle {idle_ns / span_ns * 100:.0f} % of the time, {reason.format(them=them)}"
+    return f"{_named(figures)} {are} idle {share}, {reason.format(them=them)}"
 
 
-def _of_busy(figures: Sequence[DeviceFigures], busy_ns: int, span_ns: int) -> str:
+def _of_busy(figures: Sequence[DeviceFigures], share: str, span_ns: int) -> str:
     are, them = ("is", "it") if len(figures) == 1 else ("are", "them")
     waits = sum(one.host_waiting_ns for one in figures) >= _WAITS * span_ns
     end = f", and the host waits for {them}" if waits else ""
-    return f"{_named(figures)} {are} busy {busy_ns / span_ns * 100:.0f} % of the time{end}"
+    return f"{_named(figures)} {are} busy {share}{end}"
 
 
 def _named(figures: Sequence[DeviceFigures]) -> str:
