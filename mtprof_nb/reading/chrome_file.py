@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from mtprof_nb.building.paused_collector import collector_paused
 from mtprof_nb.errors import LoadError
 from mtprof_nb.model.trace import Trace
@@ -17,6 +19,9 @@ from mtprof_nb.reading.text.json_stream import EventStream, NoTraceError, best_d
 from mtprof_nb.reading.text.other_files import other_file, other_json
 from mtprof_nb.reading.text.text_source import Progress, TextSource
 
+#: Bytes of an array that is freed at once.
+_KEPT = 8 << 20
+
 
 @collector_paused()
 def read(
@@ -28,6 +33,7 @@ def read(
     With `partial`, the events that can be read are returned, with a note of the damage. `progress` is called with the
     fraction of the file that was read.
     """
+    _keep_freed_memory()
     source = TextSource(path, progress)
     stream = EventStream(source.blocks(), decoder or best_decoder(), how_of, skips_damage=partial)
     collector = Collector(stream, FactReader())
@@ -43,6 +49,14 @@ def read(
         msg = f"{path}: the file is a list, but not of events: load a trace that a profiler exported"
         raise LoadError(msg)
     return build(chosen_spans(collector, stream.document, path), _notes(stream, source))
+
+
+def _keep_freed_memory() -> None:
+    """Let the C library keep the memory of freed arrays for the next ones, as it does once a large one was freed.
+
+    Else it gives each back to the system, and the next one takes new pages, which cost more than most work on them.
+    """
+    np.empty(_KEPT, np.uint8)
 
 
 def _message(path: Path, damage: Damage, source: TextSource, count: int) -> str:

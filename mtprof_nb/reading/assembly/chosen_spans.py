@@ -119,9 +119,9 @@ def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) 
     lanes = list(collector.lanes)
     asleep = is_asleep(lanes, spans, kind)
     tally["Python calls of threads that slept throughout, left out"] += int(asleep.sum())
-    is_kept = (kind != LEFT_OUT) & ~asleep
-    if not is_kept.all():
-        spans, kind = spans.take(is_kept), kind[is_kept]
+    kept = np.flatnonzero((kind != LEFT_OUT) & ~asleep)
+    if len(kept) < len(spans):
+        spans, kind = spans.take(kept), kind.take(kept)
     name, names = _names(collector, spans["name"])
     if is_ascend:
         lanes, numbers = ascend_kinds.with_threads_of_program(lanes, said), ascend_kinds.NUMBERS
@@ -162,7 +162,7 @@ def _names(collector: Collector, name: Int32) -> tuple[Int32, tuple[str, ...]]:
 def legible(name: Any) -> str:
     """A name as text that can be written as UTF-8."""
     text = name if isinstance(name, str) else "" if name is None else str(name)
-    return text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _recording(collector: Collector, spans: Spans) -> tuple[tuple[int, int], str]:

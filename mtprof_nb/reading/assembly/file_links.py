@@ -92,7 +92,7 @@ def rows_at(track: Int32, start_ns: Int64, among: Int64, tracks: Int32, moments_
         return found
     order = np.lexsort((among, start_ns[among], track[among]))
     among = among[order]
-    moments = np.sort(np.concatenate((start_ns[among], moments_ns)))
+    moments = np.sort(np.concatenate((start_ns[among], moments_ns)), kind="stable")
     width = len(moments) + 1
     key = track[among].astype(np.int64) * width + np.searchsorted(moments, start_ns[among])
     wanted = tracks.astype(np.int64) * width + np.searchsorted(moments, moments_ns)

@@ -15,11 +15,11 @@ from mtprof_nb.reading.assembly.file_links import FORWARD_FLOWS, flow_pairs, nod
 
 def phase_columns(file: ChosenSpans) -> Columns:
     """Columns `phase`, `forward`, `node` (the autograd node that an event ran in), `is_async`, and the tracks."""
-    rows = np.flatnonzero(~file.on_device).astype(np.int32)
+    rows = np.flatnonzero(~file.on_device)
     events = _host_events(file, rows)
     flows = _flows(file, rows, events)
     forward_thread = file.spans["forward_thread"]
-    forward_thread = np.where(forward_thread > 0, file.within_processes(forward_thread), forward_thread)[rows]
+    forward_thread = np.where(forward_thread > 0, file.within_processes(forward_thread), forward_thread).take(rows)
     numbers = tracks_of_numbers(events, forward_thread, flows)
     links = node_links(events, forward_thread, flows, numbers)
     # Nodes that no engine ran: those of runtimes in which a backward op is a node itself.
@@ -44,7 +44,7 @@ def _numbered(tracks: tuple[Track, ...], numbers: Mapping[int, int]) -> tuple[Tr
     return tuple(track._replace(number=number_of.get(place, -1)) for place, track in enumerate(tracks))
 
 
-def _spread(file: ChosenSpans, rows: Int32, positions: Int32) -> Int32:
+def _spread(file: ChosenSpans, rows: Int64, positions: Int32) -> Int32:
     """Positions among the host's events as rows of the file."""
     found = np.full(len(file), -1, np.int32)
     if len(rows):
@@ -52,27 +52,28 @@ def _spread(file: ChosenSpans, rows: Int32, positions: Int32) -> Int32:
     return found
 
 
-def _host_events(file: ChosenSpans, rows: Int32) -> HostEvents:
+def _host_events(file: ChosenSpans, rows: Int64) -> HostEvents:
     names = set(file.names)
     is_node = np.array([ENGINE_PREFIX + name in names for name in file.names] or [False], np.bool_)
+    name, kind = file.name.take(rows), file.kind.take(rows)
     # In exports of this package, Python calls that cross a scope and scopes that cross a step have their own tracks.
-    crosses = (file.kind[rows] == PYTHON) | (file.spans["is_nested"][rows] > 0)
+    crosses = (kind == PYTHON) | (file.spans["is_nested"].take(rows) > 0)
     return HostEvents(
-        name=file.name[rows],
+        name=name,
         names=file.names,
-        start_ns=file.spans["start_ns"][rows],
-        duration_ns=file.spans["duration_ns"][rows],
-        thread=file.tracks.track[rows],
+        start_ns=file.spans["start_ns"].take(rows),
+        duration_ns=file.spans["duration_ns"].take(rows),
+        thread=file.tracks.track.take(rows),
         threads=tuple(track._replace(number=number) for number, track in enumerate(file.tracks.tracks)),
-        sequence_nr=file.sequence_nr[rows],
-        is_scope=file.kind[rows] == SCOPE,
-        is_backward_node=is_node[file.name[rows]] & (file.kind[rows] == OP),
-        is_async=(file.spans["is_async"][rows] > 0) & ~crosses,
-        is_python=file.kind[rows] == PYTHON,
+        sequence_nr=file.sequence_nr.take(rows),
+        is_scope=kind == SCOPE,
+        is_backward_node=is_node.take(name) & (kind == OP),
+        is_async=(file.spans["is_async"].take(rows) > 0) & ~crosses,
+        is_python=kind == PYTHON,
     )
 
 
-def _flows(file: ChosenSpans, rows: Int32, events: HostEvents) -> Int32:
+def _flows(file: ChosenSpans, rows: Int64, events: HostEvents) -> Int32:
     """For each host event that a flow from a forward op leads to, that op; -1 for all others."""
     found = np.full(len(rows), -1, np.int32)
     pairs = flow_pairs(file.collector.flows, list(file.collector.categories), FORWARD_FLOWS, file.labels)

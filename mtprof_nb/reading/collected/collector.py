@@ -11,13 +11,16 @@ import numpy as np
 from mtprof_nb.model.schema import Columns, Int32, Int64
 from mtprof_nb.reading.collected.span_facts import FactReader
 from mtprof_nb.reading.collected.tables import GrowingColumns, Table, numbers
-from mtprof_nb.reading.collected.times import NeedsDigitsError, to_ns
+from mtprof_nb.reading.collected.times import NeedsDigitsError, exact_ns, to_ns
 from mtprof_nb.reading.text.event_records import Batch
 from mtprof_nb.reading.text.json_stream import EventStream, Part
 
 _SPAN, _END, _FLOW, _INSTANT, _DESCRIPTION = "span", "end", "flow", "instant", "description"
+#: Spans of a batch that has nothing else, and all of which are complete, as nearly all are.
+_COMPLETE = "complete span"
 _NO_PHASE = "phase "
-_HAVE_TIMES = (_SPAN, _END, _FLOW, _INSTANT)
+_SPANS = (_COMPLETE, _SPAN)
+_HAVE_TIMES = (*_SPANS, _END, _FLOW, _INSTANT)
 #: Spans that are complete, and beginnings of spans whose end is an event of its own.
 _OPEN_KINDS = ("X", "B", "b")
 _SORTS = {
@@ -50,11 +53,15 @@ class _Timed(NamedTuple):
 def _with_times(sort: str, batch: Batch, has_digits: bool) -> _Timed:
     if sort not in _HAVE_TIMES:
         return _Timed(sort, batch, batch.rows, batch.rows)
-    at_ns, valid = to_ns(batch.members["ts"], has_digits=has_digits)
-    count = len(batch)
+    ts, dur, count = batch.members["ts"], batch.members["dur"], len(batch)
+    if sort in _SPANS and isinstance(ts, np.ndarray) and isinstance(dur, np.ndarray):
+        exact = exact_ns(np.concatenate((ts, dur)))
+        if exact is not None:
+            return _Timed(sort, batch, exact[:count], exact[count:])
+    at_ns, valid = to_ns(ts, has_digits=has_digits)
     if valid is not None:
         batch, at_ns = batch.take(np.flatnonzero(valid).tolist()), at_ns[valid]
-    if sort != _SPAN or not len(batch):
+    if sort not in _SPANS or not len(batch):
         return _Timed(sort, batch, at_ns, at_ns, count - len(batch))
     duration_ns, valid = to_ns(batch.members["dur"], has_digits=True)
     is_endless = [] if valid is None else [batch.members["ph"][row] == "X" for row in np.flatnonzero(~valid).tolist()]
@@ -117,7 +124,7 @@ class Collector:
             return
         phases = batch.members["ph"]
         if phases[0] == "X" and phases.count("X") == len(phases):
-            yield _SPAN, batch
+            yield _COMPLETE, batch
             return
         positions: dict[str, list[int]] = {}
         for position, phase in enumerate(phases):
@@ -127,7 +134,7 @@ class Collector:
             yield sort, batch.take(chosen)
 
     def _add_spans(self, timed: _Timed) -> None:
-        batch, phases = timed.batch, timed.batch.members["ph"]
+        batch = timed.batch
         columns: Columns = {
             "place": batch.rows + self.count,
             "name": self.names.positions(batch.members["name"]),
@@ -136,29 +143,32 @@ class Collector:
             "start_ns": timed.at_ns,
             "duration_ns": timed.duration_ns,
         }
-        if phases.count("X") < len(phases):
+        if timed.sort == _SPAN and (phases := batch.members["ph"]).count("X") < len(phases):
             columns |= {
                 "open": np.array([_OPEN_KINDS.index(phase) for phase in phases], np.int8),
                 "id": self._keys(batch, "b"),
             }
         columns |= self.facts.columns(batch)
-        if "correlation" in columns:
+        if "correlation" in columns and not self._stream.wanted.counted:
             self._stream.wanted = self._stream.wanted._replace(counted=LAUNCH_FLOWS)
         self.spans.add(len(batch), columns, batch.category)
 
     def _add_collections(self, timed: _Timed) -> None:
-        batch, nothing = timed.batch, (-1,) * len(timed.batch)
+        batch, generation = timed.batch, timed.batch.column("generation")
         columns: Columns = {
             "lane": self._lanes(batch),
             "start_ns": timed.at_ns,
             "duration_ns": timed.duration_ns,
-            "generation": numbers(batch.args.get("generation", nothing)),
+            "generation": numbers((-1,) * len(batch) if generation is None else generation),
         }
         self.collections.add(len(batch), columns)
 
     def _lanes(self, batch: Batch) -> Int32:
         pid, tid = batch.members["pid"], batch.members["tid"]
         try:
+            # Counting is faster than looking up, and most events come in long runs of one thread.
+            if pid and pid.count(pid[0]) == len(pid) and tid.count(tid[0]) == len(tid):
+                return np.full(len(pid), self.lanes[pid[0], tid[0]], np.int32)
             return self.lanes.positions_of_rows(pid, tid)
         except TypeError:  # a number that is a list or an object
             return self.lanes.positions(list(zip(pid, tid, strict=True)))
@@ -175,9 +185,9 @@ class Collector:
 
     def _add_timed(self, timed: _Timed) -> None:
         batch, at_ns = timed.batch, timed.at_ns
-        if timed.sort == _SPAN and batch.category == _COLLECTION:
+        if timed.sort in _SPANS and batch.category == _COLLECTION:
             self._add_collections(timed)
-        elif timed.sort == _SPAN:
+        elif timed.sort in _SPANS:
             self._add_spans(timed)
         elif timed.sort == _DESCRIPTION:
             found = zip(*(batch.members[key] for key in ("pid", "tid", "name")), strict=True)

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import count
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
@@ -86,20 +87,18 @@ class FactReader:
     def __init__(self) -> None:
         #: For each fact that is a text, its values; `shape` has triples of dims, types and strides.
         self.texts: dict[str, Table] = {}
-        self._rests = Table()
-        self._keys = Table()
+        #: For each tuple of keys the tuples of their values. One count numbers the values of all.
+        self._rests: dict[tuple[str, ...], Table] = {}
+        self._count = count()
 
     def columns(self, batch: Batch) -> Columns:
         """Columns of the facts of the spans of a batch, and `rest`."""
         found: Columns = {}
         inputs: dict[str, Sequence[bytes]] = {}
-        rest: dict[str, Sequence[Any]] = {}
         numbers_of = _numbers_of(batch.category)
         for key, column in batch.args.items():
             how, fact = _meaning(numbers_of, key)
-            if fact is None:
-                rest[key] = column
-            elif fact in _INPUTS:
+            if fact in _INPUTS:
                 inputs[fact] = column
             elif how is How.NUMBER:
                 found[fact] = np.maximum(found[fact], numbers(column)) if fact in found else numbers(column)
@@ -107,29 +106,34 @@ class FactReader:
                 found[fact] = self._table(fact).positions(column, absent=how.empty)
         if "dims" in inputs:
             found["shape"] = self._shapes(inputs, len(batch))
-        if rest or batch.others:
-            found["rest"] = self._rest(rest, batch.others)
+        if batch.plain or batch.others:
+            found["rest"] = self._rest(batch)
         return found
 
     @cached_property
     def rests(self) -> list[str]:
         """For each number in a column `rest`, the members that are no facts: a JSON object of JSON texts."""
-        begins = [[f"{json.dumps(key)}: " for key in keys] for keys in self._keys]
-        return [_object_of_texts(begins[number], values) for number, *values in self._rests]
+        found: dict[int, str] = {}
+        for keys, rows in self._rests.items():
+            begins = [f"{json.dumps(key)}: " for key in keys]
+            found |= {number: _object_of_texts(begins, values) for values, number in rows.items()}
+        return [found[number] for number in range(len(found))]
 
     def allocations(self, batch: Batch) -> Columns:
         """Columns of the facts of the allocator's records."""
-        return {fact: numbers(batch.args[key]) for key, fact in _OF_ALLOCATIONS.items() if key in batch.args}
+        columns = {fact: batch.column(key) for key, fact in _OF_ALLOCATIONS.items()}
+        return {fact: numbers(column) for fact, column in columns.items() if column is not None}
 
     @staticmethod
     def has_size(batch: Batch, facts: Columns) -> Bool:
         """Which of the allocator's records tell how many bytes they are about."""
-        if "nbytes" not in facts:
+        sizes = batch.column("Bytes")
+        if sizes is None:
             return np.zeros(len(batch), np.bool_)
         is_valid: Bool = facts["nbytes"] != -1
         # A release of one byte looks like a size that is none, but tells its device.
         for row in np.flatnonzero(~is_valid).tolist():
-            is_valid[row] = batch.args["Bytes"][row] == -1 and any(column[row] != -1 for column in facts.values())
+            is_valid[row] = sizes[row] == -1 and any(column[row] != -1 for column in facts.values())
         return is_valid
 
     def _table(self, fact: str) -> Table:
@@ -142,23 +146,26 @@ class FactReader:
         found[[not dims for dims in inputs["dims"]]] = -1
         return found
 
-    def _rest(self, columns: Mapping[str, Sequence[Any]], others: Sequence[Mapping[str, Any]]) -> Int32:
-        if others:
-            rows = zip(*columns.values(), strict=True) if columns else ((),) * len(others)
-            each = ({**dict(zip(columns, row, strict=True)), **more} for row, more in zip(rows, others, strict=True))
+    def _rest(self, batch: Batch) -> Int32:
+        keys = batch.plain_keys
+        if batch.others:
+            rows = batch.plain or ((),) * len(batch.others)
+            each = ({**dict(zip(keys, row, strict=True)), **more} for row, more in zip(rows, batch.others, strict=True))
             return np.array([self._rest_of(members) for members in each], np.int32)
-        number = self._keys[tuple(columns)]
-        count = len(next(iter(columns.values())))
+        table = self._values_of(keys)
         try:
-            found = self._rests.positions_of_rows((number,) * count, *columns.values())
+            found = np.fromiter(map(table.__getitem__, batch.plain), np.int32, len(batch.plain))
         except TypeError:  # a list or an object, where there was a plain value before
-            found = self._rests.positions_of_rows((number,) * count, *(map(_hashable, one) for one in columns.values()))
-        nothing = self._rests.get((number, *(b"" for _ in columns)))
+            found = np.array([table[tuple(map(_hashable, row))] for row in batch.plain], np.int32)
+        nothing = table.get((b"",) * len(keys))
         return found if nothing is None else np.where(found == nothing, np.int32(-1), found)
 
     def _rest_of(self, members: Mapping[str, Any]) -> int:
         values = tuple(map(_hashable, members.values()))
-        return self._rests[self._keys[tuple(members)], *values] if any(value != b"" for value in values) else -1
+        return self._values_of(tuple(members))[values] if any(value != b"" for value in values) else -1
+
+    def _values_of(self, keys: tuple[str, ...]) -> Table:
+        return self._rests.setdefault(keys, Table(self._count))
 
 
 def _object_of_texts(begins: Sequence[str], values: Sequence[Any]) -> str:
@@ -190,14 +197,14 @@ _FURTHER_NUMBERS: dict[str, dict[str, str]] = {
 
 
 @lru_cache(maxsize=4096)
-def _meaning(numbers_of: str, key: str) -> tuple[How, str | None]:
-    """How a member is decoded, and the fact that it is; None for one that is no fact."""
+def _meaning(numbers_of: str, key: str) -> tuple[How, str]:
+    """How a member is decoded, and the fact that it is; "" for one that is no fact."""
     if fact := _NUMBERS.get(key) or _FURTHER_NUMBERS[numbers_of].get(key):
         return How.NUMBER, fact
     if key in _TEXTS:
         return How.TEXT, _TEXTS[key]
     if key in _SKIPPED:
-        return How.SKIPPED, None
+        return How.SKIPPED, ""
     if memory := _MEMORY.fullmatch(key):
         return (How.SKIPPED if memory[1] == "delta" else How.NUMBER), f"memory_{memory[1]}"
-    return (How.RAW, _RAW[key]) if key in _RAW else (How.PLAIN, None)
+    return (How.RAW, _RAW[key]) if key in _RAW else (How.PLAIN, "")

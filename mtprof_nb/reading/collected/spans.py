@@ -37,16 +37,16 @@ class Spans:
         """A column; -1 in each row where no span has this fact."""
         found: npt.NDArray[Any] | None = self.columns.get(name)
         if found is None:
-            found = self.collected.whole(name)[self.rows] if name in self else np.full(len(self), -1, np.int64)
+            found = self.collected.whole(name).take(self.rows) if name in self else np.full(len(self), -1, np.int64)
         return found
 
     def __contains__(self, name: str) -> bool:
         return name in self.columns or name in self.collected.names
 
-    def take(self, rows: npt.NDArray[Any]) -> Spans:
+    def take(self, rows: Int64) -> Spans:
         """The spans at `rows`, in that order."""
-        columns = {name: column[rows] for name, column in self.columns.items()}
-        return Spans(columns, self.collected, self.rows[rows], self.problems)
+        columns = {name: column.take(rows) for name, column in self.columns.items()}
+        return Spans(columns, self.collected, self.rows.take(rows), self.problems)
 
 
 def whole_spans(collector: Collector) -> Spans:
@@ -60,12 +60,13 @@ def whole_spans(collector: Collector) -> Spans:
         problems["Durations below zero, taken as 0"] = int(negative.sum())
         columns["duration_ns"] = np.maximum(columns["duration_ns"], 0)
     order = _order(columns["start_ns"], columns["duration_ns"], _ranked_places(columns, collector))
-    return Spans({name: column[order] for name, column in columns.items()}, collector.spans, order, problems)
+    return Spans({name: column.take(order) for name, column in columns.items()}, collector.spans, order, problems)
 
 
 def _order(start_ns: Int64, duration_ns: Int64, place: Int64) -> Int64:
     """Positions by start, the longer first, then by place. Most spans start alone: only the others are compared."""
-    order = np.argsort(start_ns)
+    # Files have long runs of spans in this order, which a stable sort only merges.
+    order = np.argsort(start_ns, kind="stable")
     is_tied = np.diff(start_ns[order]) == 0
     tied = np.flatnonzero(np.append(is_tied, False) | np.append(False, is_tied)) if len(order) else order
     rows = order[tied]

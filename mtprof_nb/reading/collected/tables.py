@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain, count
 from typing import Any
 
@@ -23,10 +24,10 @@ def _hashable(value: Any) -> Any:
 
 
 class Table(defaultdict[Any, int]):
-    """Distinct values, numbered in the order in which they come."""
+    """Distinct values, numbered in the order in which they come; tables with one `counter` have no number in common."""
 
-    def __init__(self) -> None:
-        super().__init__(count().__next__)
+    def __init__(self, counter: Iterator[int] | None = None) -> None:
+        super().__init__((counter or count()).__next__)
 
     def positions(self, values: Sequence[Any], *, absent: Any = _NEVER) -> Int32:
         """The position of each value, -1 for `absent`; a value that cannot be a key is taken by its text."""
@@ -74,6 +75,10 @@ class GrowingColumns:
 
 def numbers(values: Sequence[Any]) -> Int64:
     """Integers of `values`; -1 for what is none, or does not fit in 64 bits."""
+    try:
+        return np.frombuffer(struct.pack(f"{len(values)}q", *values), np.int64)
+    except struct.error:  # another number than an integer, or a text
+        pass
     try:
         return np.fromiter(values, np.int64, len(values))
     except (TypeError, ValueError, OverflowError):

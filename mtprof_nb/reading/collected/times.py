@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -25,33 +26,44 @@ class NeedsDigitsError(Exception):
     """Times were decoded as doubles that are too large for nanoseconds: the digits in the file are needed."""
 
 
-def to_ns(values: Sequence[Any], *, has_digits: bool) -> tuple[Int64, Bool | None]:
+def to_ns(values: Sequence[Any] | npt.NDArray[np.float64], *, has_digits: bool) -> tuple[Int64, Bool | None]:
     """Nanoseconds of each time, and which of them are valid; None if all are.
 
     `NeedsDigitsError` where the digits would tell more, unless the caller says that there are no more.
     """
-    kinds = set(map(type, values))
-    if kinds == {int} and (whole := _integers(values)) is not None:
-        return whole * 1000, None
-    if kinds in ({bytes}, {str}) and (exact := _three_decimals(values)) is not None:
-        return exact, None
-    if kinds <= {int, float} and np.isfinite(largest := np.abs(found := _doubles(values)).max(initial=0)):
-        if largest < _EXACT:
-            # The fraction is exact, and so is a whole number of nanoseconds: their product with the whole time is not.
-            fraction, whole = np.modf(found)
-            return (whole * 1000 + np.rint(fraction * 1000)).astype(np.int64), None
-        if not has_digits:
+    kinds: set[type] = set()
+    if not isinstance(values, np.ndarray):
+        kinds = set(map(type, values))
+        if kinds == {int} and (whole := _integers(values)) is not None:
+            return whole * 1000, None
+        if kinds in ({bytes}, {str}) and (exact := _three_decimals(values)) is not None:
+            return exact, None
+    if kinds <= {int, float}:
+        found = _doubles(values)
+        if (small := exact_ns(found)) is not None:
+            return small, None
+        if not has_digits and np.isfinite(found).all():
             raise NeedsDigitsError
     each = [_one(value) for value in values]
     valid = np.array([ns is not None for ns in each], np.bool_)
     return np.array([ns or 0 for ns in each], np.int64), None if valid.all() else valid
 
 
+def exact_ns(times: npt.NDArray[np.float64]) -> Int64 | None:
+    """Nanoseconds of times that are small enough to tell them; None if one is larger, or is no number."""
+    if not (times.min(initial=0) > -_EXACT and times.max(initial=0) < _EXACT):
+        return None
+    # The fraction is exact, and so is a whole number of nanoseconds: their product with the whole time is not.
+    fraction, whole = np.modf(times)
+    found: Int64 = (whole * 1000 + np.rint(fraction * 1000)).astype(np.int64)
+    return found
+
+
 def _integers(values: Sequence[int]) -> Int64 | None:
     """The values, None if one of them is too large for a time."""
     try:
-        found = np.fromiter(values, np.int64, len(values))
-    except OverflowError:
+        found = np.frombuffer(struct.pack(f"{len(values)}q", *values), np.int64)
+    except struct.error:  # a larger number
         return None
     return found if found.min() >= -_LARGEST and found.max() <= _LARGEST else None
 
@@ -68,7 +80,9 @@ def _three_decimals(values: Sequence[Any]) -> Int64 | None:
     return found if found.max() <= _LARGEST * 1000 else None
 
 
-def _doubles(values: Sequence[Any]) -> npt.NDArray[np.float64]:
+def _doubles(values: Sequence[Any] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    if isinstance(values, np.ndarray):
+        return values
     try:
         return np.fromiter(values, np.float64, len(values))
     except OverflowError:  # an integer of hundreds of digits

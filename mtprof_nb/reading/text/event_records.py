@@ -10,6 +10,8 @@ from math import isfinite
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from mtprof_nb.model.schema import Int64
 
 #: Members of an event that are read, with their values where they are missing. `cat` and `args` are read beside them.
@@ -54,11 +56,14 @@ class Batch:
     category: Any
     #: Their positions among all events that were decoded together.
     rows: Int64
-    #: A column for each of `MEMBERS`; none where events are only counted.
-    members: Mapping[str, Sequence[Any]]
-    #: A column for each member of `args` that some event has, except skipped ones.
+    #: A column for each of `MEMBERS`, an array where all its values are doubles; none where events are only counted.
+    members: Mapping[str, Any]
+    #: A column for each member of `args` that some event has, except plain and skipped ones.
     args: Mapping[str, Sequence[Any]]
-    #: For each event further members of `args`, as plain values, where there are too many for columns.
+    #: Keys of members of `args` that are plain values, and for each event a tuple of these values.
+    plain_keys: tuple[str, ...] = ()
+    plain: Sequence[tuple[Any, ...]] = ()
+    #: For each event further members of `args`, as plain values, where there are too many keys.
     others: Sequence[Mapping[str, Any]] = ()
     #: How many events have `args` that are no object.
     bad: int = 0
@@ -71,13 +76,28 @@ class Batch:
         if not chosen:
             return Batch(self.category, self.rows[:0], dict.fromkeys(self.members, ()), {})
         pick = itemgetter(*chosen) if len(chosen) > 1 else lambda column: (column[chosen[0]],)
-        members = {key: pick(column) for key, column in self.members.items()}
+        members = {
+            key: column[list(chosen)] if isinstance(column, np.ndarray) else pick(column)
+            for key, column in self.members.items()
+        }
         args = {key: pick(column) for key, column in self.args.items()}
-        return Batch(self.category, self.rows[list(chosen)], members, args, pick(self.others) if self.others else ())
+        plain, others = (pick(rows) if rows else () for rows in (self.plain, self.others))
+        return Batch(self.category, self.rows[list(chosen)], members, args, self.plain_keys, plain, others)
+
+    def column(self, key: str) -> Sequence[Any] | None:
+        """The values of a member of `args`; None if no event has it."""
+        if key not in self.plain_keys:
+            return self.args.get(key)
+        place = self.plain_keys.index(key)
+        values = [row[place] for row in self.plain]
+        return values if any(value != b"" for value in values) else None
 
     def args_of(self, position: int) -> dict[str, Any]:
         """The members of `args` of one event that are plain values or JSON texts."""
         found = {key: column[position] for key, column in self.args.items() if column[position] != b""}
+        if self.plain:
+            plain = zip(self.plain_keys, self.plain[position], strict=True)
+            found |= {key: value for key, value in plain if value != b""}
         return found | dict(self.others[position]) if self.others else found
 
 

@@ -26,6 +26,11 @@ _MOST_CATEGORIES = 100
 _PLACE = re.compile(r"at `\$\[(\d+)\][^`]*`$")
 #: Beginnings of JSON texts that are neither numbers nor texts.
 _NESTED = (b"[", b"{")
+#: Members that are no facts: their places are behind those of facts.
+_LAST = (How.PLAIN, How.SKIPPED)
+#: A double in msgpack.
+_DOUBLE, _IS_DOUBLE = np.dtype([("type", np.uint8), ("value", ">f8")]), 0xCB
+_TO_MSGPACK = msgspec.msgpack.Encoder()
 #: Members of `args`, how they are decoded, and whether they are numbers or texts.
 _Members = tuple[tuple[str, How, bool], ...]
 
@@ -109,44 +114,95 @@ class _Typed:
     """Decodes events of known categories with known members."""
 
     def __init__(self, members: dict[str | None, _Members], wanted: Wanted) -> None:
-        self._wanted = wanted
-        self._categories = list(members.items())
-        types = [
-            _counted_type(category) if category in wanted.counted else _event_type(category, known, wanted.digits)
-            for category, known in self._categories
+        self._categories = [
+            _Counted(category) if category in wanted.counted else _Whole(category, known, wanted.digits)
+            for category, known in members.items()
         ]
+        types = [one.type for one in self._categories]
         if len(types) == 1 and None not in members:
             # Where only one category is known, msgspec takes an event without any for one of it; of two, it does not.
-            types.append(_counted_type(f"{self._categories[0][0]} or another"))
+            types.append(_counted_type(f"{self._categories[0].category} or another"))
         self._number_of = {one: number for number, one in enumerate(types)}
         self._decoder = msgspec.json.Decoder(list[Union[tuple(types)]])  # type: ignore[misc] # noqa: UP007 - types at runtime
 
     def batches(self, text: bytes, rows: Int64 | None = None) -> list[Batch]:
         """The events; `rows` has their positions where these are not all."""
         events = self._decoder.decode(text)
-        if len(kinds := set(map(type, events))) == 1:
+        types = list(map(type, events))
+        if len(kinds := set(types)) == 1:
             all_rows = np.arange(len(events)) if rows is None else rows
             return [self._batch(self._number_of[kinds.pop()], all_rows, events)]
-        number = np.fromiter(map(self._number_of.__getitem__, map(type, events)), np.int16, len(events))
-        found = []
-        for one in np.flatnonzero(np.bincount(number)).tolist():
-            here = np.flatnonzero(number == one)
-            chosen = itemgetter(*here.tolist())(events) if len(here) > 1 else (events[here[0]],)
-            found.append(self._batch(one, here if rows is None else rows[here], chosen))
+        number = np.fromiter(map(self._number_of.__getitem__, types), np.int16, len(events))
+        order = np.argsort(number, kind="stable")
+        events = itemgetter(*order.tolist())(events)
+        order = order if rows is None else rows[order]
+        found, end = [], 0
+        for one, count in enumerate(np.bincount(number).tolist()):
+            begin, end = end, end + count
+            if count:
+                found.append(self._batch(one, order[begin:end], events[begin:end]))
         return found
 
     def _batch(self, number: int, rows: Int64, events: Sequence[Any]) -> Batch:
         if number == len(self._categories):
             msg = "a category that stands for no other"
             raise ValueError(msg)
-        category, known = self._categories[number]
-        if category in self._wanted.counted:
-            return Batch(category, rows, {}, {})
+        return self._categories[number].batch(rows, events)
+
+
+class _Counted:
+    """Makes batches of events that are only counted."""
+
+    def __init__(self, category: str | None) -> None:
+        self.category = category
+        self.type = _counted_type(category)
+
+    def batch(self, rows: Int64, _events: Sequence[Any]) -> Batch:
+        return Batch(self.category, rows, {}, {})
+
+
+class _Whole:
+    """Makes batches of the events of a category. Facts have the first places in `args`, plain values the next."""
+
+    def __init__(self, category: str | None, known: _Members, digits: bool) -> None:
+        known = tuple(sorted(known, key=_order))
+        self.category = category
+        self.type = _event_type(category, known, digits)
+        self._digits = digits
+        facts = [(key, _is_raw(how, is_plain), how.empty) for key, how, is_plain in known if how not in _LAST]
+        self._facts = [(key, is_raw, _NOTHING if is_raw else empty) for key, is_raw, empty in facts]
+        self._plain_keys = tuple(key for key, how, _ in known if how is How.PLAIN)
+        self._are_raw = [_is_raw(how, is_plain) for _, how, is_plain in known if how is How.PLAIN]
+        self._plain_of = itemgetter(slice(len(self._facts), len(self._facts) + len(self._plain_keys)))
+
+    def batch(self, rows: Int64, events: Sequence[Any]) -> Batch:
         *columns, args = zip(*map(astuple, events), strict=True)
         members = dict(zip(MEMBERS, columns, strict=True))
-        if self._wanted.digits:
+        if self._digits:
             members["ts"] = tuple(map(bytes, members["ts"]))
-        return Batch(category, rows, members, dict(_columns(known, args)))
+        else:
+            members["ts"], members["dur"] = _doubles(members["ts"]), _doubles(members["dur"])
+        if not self._facts and not self._plain_keys:
+            return Batch(self.category, rows, members, {})
+        values = list(map(astuple, args))
+        value_columns = zip(*values, strict=True)
+        facts = dict(self._columns(value_columns))
+        return Batch(self.category, rows, members, facts, self._plain_keys, self._plain(values, value_columns))
+
+    def _columns(self, columns: Iterator[tuple[Any, ...]]) -> Iterator[tuple[str, Sequence[Any]]]:
+        """The columns of facts that some event has: takes those of all facts."""
+        for (key, is_raw, empty), column in zip(self._facts, columns, strict=False):
+            if column[0] != empty or column.count(empty) < len(column):
+                yield key, list(map(bytes, column)) if is_raw else column
+
+    def _plain(self, rows: Sequence[Any], columns: Iterator[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
+        """For each event its plain values, from `rows`, or where some are JSON texts from the next `columns`."""
+        if not self._plain_keys:
+            return ()
+        if True not in self._are_raw:
+            return list(map(self._plain_of, rows))
+        pairs = zip(self._are_raw, columns, strict=False)
+        return list(zip(*(map(bytes, column) if is_raw else column for is_raw, column in pairs), strict=True))
 
 
 def _events_before(error: msgspec.ValidationError) -> int:
@@ -155,16 +211,23 @@ def _events_before(error: msgspec.ValidationError) -> int:
     return int(found[1]) if found else 0
 
 
-def _columns(known: _Members, args: Sequence[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
-    """The columns of members that some event has."""
-    if not known:
-        return
-    for (key, how, is_plain), column in zip(known, zip(*map(astuple, args), strict=True), strict=True):
-        is_raw = _is_raw(how, is_plain)
-        empty = _NOTHING if is_raw else how.empty
-        if how is How.SKIPPED or (column[0] == empty and column.count(empty) == len(column)):
-            continue
-        yield key, list(map(bytes, column)) if is_raw else column
+def _doubles(values: Sequence[Any]) -> Any:
+    """An array of the values if all of them are doubles; else the values."""
+    count = len(values)
+    if type(values[0]) is not float:
+        return values
+    try:
+        # In msgpack, each double has nine bytes. The first of them says that it is one, and so where the next begins.
+        header = 1 if count < 1 << 4 else 3 if count < 1 << 16 else 5
+        found = np.frombuffer(_TO_MSGPACK.encode(values), _DOUBLE, count, header)
+    except (OverflowError, ValueError):
+        return values
+    return found["value"].astype(np.float64) if (found["type"] == _IS_DOUBLE).all() else values
+
+
+def _order(member: tuple[str, How, bool]) -> int:
+    """Facts come first, then plain values, then what is skipped."""
+    return _LAST.index(member[1]) if member[1] in _LAST else -1
 
 
 def _is_raw(how: How, is_plain: bool) -> bool:

@@ -53,9 +53,11 @@ def _batch(category: Any, rows: list[int], events: Sequence[Mapping[str, Any]], 
         for key in keys[:MOST_MEMBERS]
         if ways[key] is not How.SKIPPED
     }
+    plain = {key: columns.pop(key) for key in keys[:MOST_MEMBERS] if ways[key] is How.PLAIN}
     further = set(keys[MOST_MEMBERS:])
     others = [{key: _value(one[key], How.PLAIN) for key in one if key in further} for one in args] if further else ()
-    return Batch(category, np.array(rows, np.int64), members, columns, others, bad)
+    values = list(zip(*plain.values(), strict=True))
+    return Batch(category, np.array(rows, np.int64), members, columns, tuple(plain), values, others, bad)
 
 
 def _value(value: Any, how: How) -> Any:
