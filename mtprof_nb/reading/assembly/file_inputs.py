@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -23,22 +23,28 @@ _WHOLE, _REAL = re.compile(r"-?\d{1,19}"), re.compile(r"-?(\d+\.?\d*|\.\d+)(e[+-
 def shape_columns(positions: Int32, texts: Iterable[tuple[bytes, bytes, bytes]]) -> Columns:
     """Columns of shapes, and the tables of shapes, element types and strides, from pairs of texts."""
     entries: dict[Any, int] = {}
-    sizes_of = cache(_sizes)
-    moved = [entries.setdefault(_inputs(sizes_of, *one), len(entries)) for one in texts]
+    sizes_of, names_of = cache(_sizes), cache(_type_names)
+    moved = [
+        entries.setdefault(_inputs(sizes_of(dims), names_of(types), sizes_of(strides)), len(entries))
+        for dims, types, strides in texts
+    ]
     shapes, dtypes, strides = zip(*entries, strict=True) if entries else ((), (), ())
     made: Columns = {"shape": np.array([*moved, -1], np.int32)[positions], "shapes": shapes, "dtypes": dtypes}
     return made | ({"strides": strides} if any(strides) else {})
 
 
-def _inputs(sizes_of: Callable[[bytes], Any], dims: bytes, types: bytes, strides: bytes) -> tuple[Any, ...]:
-    sizes = sizes_of(dims)
-    names = parsed(types)
+def _inputs(sizes: tuple[Any, ...], names: tuple[str, ...], strides: tuple[Any, ...]) -> tuple[Any, ...]:
+    # There is a type for each input; a file may say otherwise.
+    names = names if len(names) == len(sizes) else (*names, *("",) * len(sizes))[: len(sizes)]
+    return sizes, names, strides
+
+
+def _type_names(text: bytes) -> tuple[str, ...]:
+    """Names of element types, "" for anything else among them."""
+    names = parsed(text)
     if isinstance(names, str):
         names = names.split(_BETWEEN)
-    texts = [name if isinstance(name, str) else "" for name in names] if isinstance(names, list) else []
-    # There is a type for each input; a file may say otherwise.
-    texts = (texts + [""] * len(sizes))[: len(sizes)]
-    return sizes, tuple(texts), sizes_of(strides)
+    return tuple(name if isinstance(name, str) else "" for name in names) if isinstance(names, list) else ()
 
 
 def _sizes(text: bytes) -> tuple[Any, ...]:

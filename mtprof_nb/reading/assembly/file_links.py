@@ -88,11 +88,14 @@ def flow_pairs(flows: GrowingColumns, categories: Sequence[object], wanted: Sequ
 def rows_at(track: Int32, start_ns: Int64, among: Int64, tracks: Int32, moments_ns: Int64) -> Int64:
     """For each moment on a track the last of the rows `among` that starts there and then, or -1."""
     found = np.full(len(tracks), -1, np.int64)
-    if not len(among) or not len(tracks):
+    if not len(tracks):
         return found
-    order = np.lexsort((among, start_ns[among], track[among]))
-    among = among[order]
-    moments = np.sort(np.concatenate((start_ns[among], moments_ns)), kind="stable")
+    moments, starts = np.sort(moments_ns), start_ns[among]
+    # Most rows start at no such moment.
+    among = among[moments.take(np.searchsorted(moments, starts), mode="clip") == starts]
+    if not len(among):
+        return found
+    among = among[np.lexsort((among, start_ns[among], track[among]))]
     width = len(moments) + 1
     key = track[among].astype(np.int64) * width + np.searchsorted(moments, start_ns[among])
     wanted = tracks.astype(np.int64) * width + np.searchsorted(moments, moments_ns)

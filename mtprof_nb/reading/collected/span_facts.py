@@ -32,7 +32,6 @@ _NUMBERS = {
     "Fwd thread id": "forward_thread",
     "Python id": "python_id",
     "Python parent id": "python_parent",
-    "Python module id": "python_module",
     # Members of this package's exports.
     "step": "step",
     "flops": "flops",
@@ -69,7 +68,7 @@ _OF_ALLOCATIONS = {
 _SKIPPED = frozenset(
     {
         *("Ev Idx", "Profiler Event Index", "Trace name", "Trace iteration", "finished"),
-        *("correlation_id", "runtime_name", "runtime_tid", "input_shapes"),
+        *("correlation_id", "runtime_name", "runtime_tid", "input_shapes", "Python module id"),
     }
 )
 _MEMORY = re.compile(r"\w+_memory_allocated_(before|after|delta)")
