@@ -138,7 +138,7 @@ class Collector:
         columns: Columns = {
             "place": batch.rows + self.count,
             "name": self.names.positions(batch.members["name"]),
-            "category": np.full(len(batch), self.categories[batch.category], np.int32),
+            "category": np.array([self.categories[batch.category]], np.int32),
             "lane": self._lanes(batch),
             "start_ns": timed.at_ns,
             "duration_ns": timed.duration_ns,
@@ -164,11 +164,12 @@ class Collector:
         self.collections.add(len(batch), columns)
 
     def _lanes(self, batch: Batch) -> Int32:
+        """Positions of process and thread in `lanes`: one for each event, or one for all."""
         pid, tid = batch.members["pid"], batch.members["tid"]
         try:
             # Counting is faster than looking up, and most events come in long runs of one thread.
             if pid and pid.count(pid[0]) == len(pid) and tid.count(tid[0]) == len(tid):
-                return np.full(len(pid), self.lanes[pid[0], tid[0]], np.int32)
+                return np.array([self.lanes[pid[0], tid[0]]], np.int32)
             return self.lanes.positions_of_rows(pid, tid)
         except TypeError:  # a number that is a list or an object
             return self.lanes.positions(list(zip(pid, tid, strict=True)))
@@ -206,7 +207,7 @@ class Collector:
 
     def _add_flows(self, batch: Batch, at_ns: Int64) -> None:
         columns = {
-            "category": np.full(len(batch), self.categories[batch.category], np.int32),
+            "category": np.array([self.categories[batch.category]], np.int32),
             "lane": self._lanes(batch),
             "id": self.ids.positions(batch.members["id"]),
             "at_ns": at_ns,

@@ -53,7 +53,7 @@ class GrowingColumns:
         self.names: set[str] = set()
 
     def add(self, rows: int, columns: Columns, group: Any = None) -> None:
-        """Add `rows` rows to a group; rows of one group mostly have the same columns."""
+        """Add `rows` rows to a group, which mostly have the same columns. A column may be one value for all rows."""
         self._groups.setdefault(group, []).append((rows, columns))
         self.names.update(columns)
 
@@ -65,11 +65,11 @@ class GrowingColumns:
         pieces, end = [], 0
         for rows, columns in chain.from_iterable(self._groups.values()):
             if name in columns:
-                pieces.append((end, columns[name]))
+                pieces.append((slice(end, end + rows), columns[name]))
             end += rows
         found = np.full(end, -1, np.result_type(*{piece.dtype for _, piece in pieces} or {np.int64}))
-        for begin, piece in pieces:
-            found[begin : begin + len(piece)] = piece
+        for place, piece in pieces:
+            found[place] = piece
         return found
 
 
