@@ -68,6 +68,14 @@ def test_a_program_that_trains_nothing_has_ops_and_no_passes() -> None:
     assert where_time_went(make_trace(rows[1:], dropped=1)) == ""
 
 
+def test_ops_of_no_phase_are_told_apart() -> None:
+    rows = [event("aten::sort", 0, 80, phase="other"), event("MmBackward0", 80, 100, phase="backward")]
+
+    assert where_time_went(make_trace(rows)) == (
+        "80 % of this recording is in ops of neither forward pass, backward pass nor optimizer."
+    )
+
+
 def test_time_outside_ops_counts_and_belongs_to_its_line() -> None:
     outside = {SourceLine(CELL, 1): OutsideOps(150, 150)}
     trace = _step(20, 20, cells={CELL: "Cell [3]"}, outside=outside, began_ns=0, ended_ns=200)
@@ -94,8 +102,14 @@ def test_without_the_wall_time_the_shares_are_of_the_time_in_ops() -> None:
     assert where_time_went(trace).startswith("70 % of the time in ops of this recording is the backward pass")
 
 
-def test_a_recording_without_ops_has_no_sentence() -> None:
-    assert where_time_went(make_trace([event("load", 0, 10, kind="scope")])) == ""
+def test_of_a_recording_without_ops_the_dearest_line_is_told_if_one_is_known() -> None:
+    rows = [event("load", 0, 10, kind="scope")]
+    outside = {SourceLine(CELL, 4): OutsideOps(80, 80)}
+
+    assert where_time_went(make_trace(rows)) == ""
+    assert where_time_went(make_trace(rows, outside=outside, cells={CELL: "Cell [3]"}, ended_ns=100)) == (
+        "Cell [3]:4 causes 80 % of this cell."
+    )
 
 
 def test_the_next_of_a_data_loader_is_waited_for() -> None:

@@ -5,7 +5,7 @@ from traces import event, make_trace
 from mtprof_nb.model.trace import OutsideOps, SourceLine
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.tables.lines_tab import LinesTab
-from mtprof_nb.views.tables.summary_tab import SummaryTab
+from mtprof_nb.views.tables.summary_tab import SummaryTab, summary_html, summary_text
 
 MS = 1_000_000
 
@@ -74,3 +74,12 @@ def test_waits_are_shares_of_the_recorded_time_even_where_ops_are_short() -> Non
     assert SummaryTab(Scene(trace)).first()["waits"] == [
         {"title": "synchronisation with the device", "ns": 49 * MS, "share": "49.0 %"}
     ]
+
+
+def test_text_and_static_page_tell_what_the_program_waited_for() -> None:
+    name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    rows = [event(name, 0, 2_000_000, kind="scope"), event("aten::mm", 2_000_000, 90_000_000)]
+
+    assert "Waited for: DataLoader's next 2.00 ms." in summary_text(make_trace(rows))
+    assert "<div>Waited for: DataLoader&#x27;s next 2.00 ms.</div>" in summary_html(make_trace(rows))
+    assert "Waited" not in summary_html(make_trace(rows[1:]))

@@ -9,7 +9,7 @@ import numpy as np
 from mtprof_nb.advice.finding import CERTAIN, Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.causes.collector_time import collected_ns, line_of_collections
+from mtprof_nb.analysis.causes.collector_time import collected_ns, collections_outside_imports, line_of_collections
 from mtprof_nb.analysis.causes.recorded_time import recorded_ns
 from mtprof_nb.analysis.causes.source_words import line_has
 from mtprof_nb.model.trace import Collections, Trace
@@ -28,13 +28,14 @@ def garbage_collections(trace: Trace) -> Finding | None:
     """Find collections of Python's garbage collector; each looks at many objects again, whether or not one is garbage.
 
     They have to recur: 5 % of each half of the recording, without the longest one there. Each process has a long one
-    now and then, and imports have many. A hook written in Python makes objects itself, which start collections: there
-    the rule is silent.
+    now and then. Imports have many, which do not count. A hook written in Python makes objects itself, which start
+    collections: there the rule is silent.
     """
-    found, ns = trace.collections, collected_ns(trace)
+    found = collections_outside_imports(trace)
+    ns = collected_ns(found)
     if found is None or not ns or trace.between_ops_ns or not _recur(trace, found):
         return None
-    line = line_of_collections(trace)
+    line = line_of_collections(trace, found)
     is_called = line_has(trace, line, _CALL)
     whole = int(np.count_nonzero(found.generation == 2))
     on_line = "; at least half of it on this line" if line else ""

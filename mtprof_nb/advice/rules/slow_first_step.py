@@ -7,10 +7,14 @@ from statistics import median
 from mtprof_nb.advice.finding import CERTAIN, Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
+from mtprof_nb.analysis.causes.preparations import preparation_ns
+from mtprof_nb.analysis.causes.recorded_time import recorded_ns
 from mtprof_nb.analysis.step_times import step_times
 from mtprof_nb.model.trace import Trace
 
 _LEAST_STEPS, _TIMES_SLOWER = 4, 3
+#: The preparation is named if it takes at least this share of the first step.
+_MOSTLY = 0.5
 _FIX = """\
 train_step()  # once before the recording; or leave it out of the recording:
 %%mtprofile --schedule wait=1,warmup=1,active=3"""
@@ -28,8 +32,15 @@ def slow_first_step(trace: Trace) -> Finding | None:
     return Finding(
         "The first step is much slower than the others",
         f"Step 0 takes {units.duration(first.duration_ns)}, the median of the {len(others)} others is "
-        f"{units.duration(usual)}: this is preparation, and all other figures contain it.",
+        f"{units.duration(usual)}: this is {_preparation(trace, first.duration_ns)}, and all other figures contain it.",
         _FIX,
         at_most_ns=first.duration_ns - usual,
         certainty=CERTAIN,
     )
+
+
+def _preparation(trace: Trace, first_ns: int) -> str:
+    """As "mostly imports"; "preparation" if samples do not prove that one kind took half of the first step."""
+    title, ns = max(preparation_ns(trace).items(), key=lambda pair: pair[1], default=("", 0))
+    in_first_ns = ns - (recorded_ns(trace) - first_ns)
+    return f"mostly {title}" if in_first_ns >= _MOSTLY * first_ns else "preparation"

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 
-from mtprof_nb.model.intervals import covered, covered_length
-from mtprof_nb.model.source_files import is_user_file
-from mtprof_nb.model.trace import SourceLine, Trace
+from mtprof_nb.analysis.causes.preparations import is_import
+from mtprof_nb.analysis.causes.sampled_lines_during import sampled_lines_during
+from mtprof_nb.model.intervals import covered_length
+from mtprof_nb.model.trace import Collections, SourceLine, Trace
 
 #: A line is told if this share of the samples in collections is of it, and there are so many.
 _MOSTLY, _LEAST_SAMPLES = 0.5, 4
 
 
-def collected_ns(trace: Trace) -> int:
+def collected_ns(found: Collections | None) -> int:
     """The time in which a garbage collection ran; 0 where collections are not known."""
-    found = trace.collections
     return 0 if found is None else covered_length(found.start_ns, found.start_ns + found.duration_ns)
 
 
-def line_of_collections(trace: Trace) -> SourceLine | None:
+def line_of_collections(trace: Trace, found: Collections) -> SourceLine | None:
     """The user's line on which at least half of the time of collections fell; None if samples do not tell one."""
-    found, samples, tree = trace.collections, trace.samples, trace.stacks
-    if found is None or samples is None or tree is None:
-        return None
-    inside = np.zeros(len(samples), np.bool_)
-    for track in set(samples.track.tolist()):
-        own, rows = found.take(found.track == track), np.flatnonzero(samples.track == track)
-        inside[rows] = covered(own.start_ns, own.start_ns + own.duration_ns, samples.time_ns[rows])
-    lines: Counter[SourceLine | None] = Counter()
-    for node in samples.stack[inside].tolist():
-        frames = tree.stack(node) if node >= 0 else ()
-        lines[next((SourceLine(*frame[:2]) for frame in frames if is_user_file(frame.file)), None)] += 1
+    lines = sampled_lines_during(trace, found.start_ns, found.start_ns + found.duration_ns, found.track)
     line, count = next(iter(lines.most_common(1)), (None, 0))
-    return line if count >= max(_MOSTLY * inside.sum(), _LEAST_SAMPLES) else None
+    return line if count >= max(_MOSTLY * lines.total(), _LEAST_SAMPLES) else None
+
+
+def collections_outside_imports(trace: Trace) -> Collections | None:
+    """The collections for which neither the last sample of their thread nor the next one is of an import.
+
+    Imports make many objects, and run once.
+    """
+    found, samples = trace.collections, trace.samples
+    if found is None or samples is None or trace.stacks is None:
+        return found
+    imports = np.append(is_import(trace), np.False_)[samples.stack]
+    during = np.zeros(len(found), np.bool_)
+    for track in set(found.track.tolist()):
+        own, rows = np.flatnonzero(found.track == track), np.flatnonzero(samples.track == track)
+        if len(rows):
+            after = np.searchsorted(samples.time_ns[rows], found.start_ns[own])
+            beside = rows[np.maximum(after - 1, 0)], rows[np.minimum(after, len(rows) - 1)]
+            during[own] = imports[beside[0]] | imports[beside[1]]
+    return found.take(~during)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from mtprof_nb.analysis.causes.collector_time import collected_ns
 from mtprof_nb.analysis.causes.data_loading import loader_calls
 from mtprof_nb.analysis.causes.module_times import module_times
+from mtprof_nb.analysis.causes.preparations import preparation_ns
 from mtprof_nb.analysis.causes.recorded_time import line_times
 from mtprof_nb.analysis.devices.device_figures import device_figures
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
@@ -20,7 +21,7 @@ _PARTS = {
     "forward": "is the forward pass",
     "backward": "is the backward pass",
     "optimizer": "is the optimizer",
-    "other": "is in ops of no pass",
+    "other": "is in ops of neither forward pass, backward pass nor optimizer",
     "ops": "is spent in ops",
     "outside": "passed outside ops, in Python code or waiting",
 }
@@ -28,8 +29,8 @@ _PARTS = {
 _NAMED_LINE = 0.2
 #: A line that causes this share says little, as one that calls a trainer: the module with the most time is named too.
 _SAYS_LITTLE = 0.8
-#: Garbage collections are told from this share of the wall time on: each program has some.
-_LEAST_COLLECTED = 0.05
+#: Garbage collections and preparations are told from this share of the wall time on: each program has some.
+_LEAST_SHARE = 0.05
 
 
 class Waiting(NamedTuple):
@@ -63,7 +64,7 @@ def _outside_ns(trace: Trace) -> int | None:
 
 
 def where_time_went(trace: Trace) -> str:
-    """As "73 % of this cell is the backward pass; Cell [3]:4 causes 58 % of the whole"; "" without ops.
+    """As "73 % of this cell is the backward pass; Cell [3]:4 causes 58 % of the whole"; without ops the line alone.
 
     Of several ranks, the one that the others waited for comes first, with the evidence.
     """
@@ -73,7 +74,7 @@ def where_time_went(trace: Trace) -> str:
 
 def _parts(trace: Trace) -> str:
     of, whole = summary(trace), whole_ns(trace)
-    if not whole or not of.ops:
+    if not whole:
         return ""
     within, knows_outside = _known_part(trace)
     line, ns = max(line_times(trace).items(), key=lambda pair: pair[1], default=(None, 0))
@@ -81,7 +82,7 @@ def _parts(trace: Trace) -> str:
     cause = f"{_named(trace, line)} causes {ns / whole * 100:.0f} % of" if is_named else ""
     module = _module(trace, whole) if ns >= _SAYS_LITTLE * whole else ""
     parts = {**_passes(of.phases_ns), "outside": whole - of.in_ops_ns}
-    if not knows_outside and "ops" in parts:
+    if not of.ops or (not knows_outside and "ops" in parts):
         return f"{cause} {within}{module}." if cause else ""
     part = max(parts, key=lambda name: parts[name])
     most = f"{parts[part] / whole * 100:.0f} % of {within} {_PARTS[part]}"
@@ -116,16 +117,17 @@ def _named(trace: Trace, line: SourceLine | None) -> str:
 
 
 def waiting(trace: Trace) -> list[Waiting]:
-    """Waits of the program, the longest first: for its DataLoader, its devices and garbage collections.
+    """Waits of the program, the longest first: for its DataLoader, its devices, garbage collections and preparations.
 
     Their times may overlap.
     """
     calls = loader_calls(trace)
-    gc_ns = collected_ns(trace)
     device_ns = max((one.host_waiting_ns for one in device_figures(trace)), default=0)
     found = [
         Waiting("DataLoader's next", int(trace.duration_ns[calls].sum())),
         Waiting("synchronisation with the device", device_ns),
-        Waiting("garbage collections", gc_ns if gc_ns >= _LEAST_COLLECTED * wall_ns(trace) else 0),
     ]
+    now_and_then = {"garbage collections": collected_ns(trace.collections), **preparation_ns(trace)}
+    least_ns = _LEAST_SHARE * wall_ns(trace)
+    found += [Waiting(title, ns) for title, ns in now_and_then.items() if ns >= least_ns]
     return sorted((one for one in found if one.ns), key=lambda one: -one.ns)

@@ -126,12 +126,19 @@ def _finding(trace: Trace, finding: Finding) -> Answer:
     }
 
 
+def _waits(trace: Trace) -> str:
+    """As "Waited for: DataLoader's next 12.0 ms, garbage collections 3.00 ms."; "" if it waited for nothing."""
+    waits = ", ".join(f"{one.title} {units.duration(one.ns)}" for one in waiting(trace))
+    return f"Waited for: {waits}." if waits else ""
+
+
 def summary_html(trace: Trace) -> str:
-    """The sentence, the findings and the notes as HTML that needs no script; "" without events."""
-    sentence = where_time_went(trace)
+    """The sentence, the waits, the findings and the notes as HTML that needs no script; "" without events."""
+    sentence, waits = where_time_went(trace), _waits(trace)
+    waited = f"<div>{escaped(waits)}</div>" if waits else ""
     findings = "".join(map(_finding_html, advise(trace)))
     notes = "".join(f"<div>{escaped(note)}</div>" for note in advice_notes(trace))
-    return f"<section><div><b>{escaped(sentence)}</b></div>{findings}{notes}</section>" if sentence else ""
+    return f"<section><div><b>{escaped(sentence)}</b></div>{waited}{findings}{notes}</section>" if sentence else ""
 
 
 def _finding_html(finding: Finding) -> str:
@@ -146,8 +153,8 @@ def _finding_html(finding: Finding) -> str:
 
 
 def summary_text(trace: Trace) -> list[str]:
-    """The sentence, the findings and the notes as lines of text."""
-    sentence = where_time_went(trace)
+    """The sentence, the waits, the findings and the notes as lines of text."""
+    first = [shown(line) for line in (where_time_went(trace), _waits(trace)) if line]
     findings = [shown(line) for finding in advise(trace) for line in ("", *str(finding).splitlines())]
     notes = [line for note in advice_notes(trace) for line in ("", note)]
-    return [*([shown(sentence)] if sentence else []), *findings, *notes]
+    return [*first, *findings, *notes]
