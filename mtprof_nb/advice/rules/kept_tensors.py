@@ -18,7 +18,7 @@ from mtprof_nb.model.trace import SCOPE, Int64, Trace
 _LEAST_STEPS = 4
 _STEP = "Optimizer.step#"
 _FIX = """\
-losses.append(loss.item())  # keep numbers, or x.detach(), not tensors with their graphs
+losses.append(loss.item())  # keep numbers, not tensors with their graphs; x.detach() keeps x alone
 state = state.detach()  # between steps of a recurrent model"""
 
 

@@ -11,8 +11,9 @@ from mtprof_nb.analysis.causes.gaps import outermost_ops
 from mtprof_nb.analysis.causes.pointwise import is_pointwise, largest_inputs
 from mtprof_nb.analysis.causes.recorded_time import dearest_line, recorded_ns
 from mtprof_nb.analysis.causes.spent_time import spent_ns, with_backward
+from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.model.intervals import runs_of_equal
-from mtprof_nb.model.trace import FORWARD, OTHER, Bool, Trace
+from mtprof_nb.model.trace import FORWARD, OTHER, Bool, Int64, Trace
 
 #: Smaller tensors stay in the caches of a processor, so that reading them again costs little.
 _LARGE = 1 << 20
@@ -25,7 +26,10 @@ def f(x): ...
 
 @rule
 def pointwise_chain(trace: Trace) -> Finding | None:
-    """Find chains of three or more pointwise ops on tensors of one shape and over a million elements; needs shapes."""
+    """Find chains of three or more pointwise ops on tensors of one shape and over a million elements; needs shapes.
+
+    A loop that repeats one or two ops makes no chain: they may have the same inputs each time, as in a benchmark.
+    """
     chosen = _in_chains(trace)
     if not chosen.any():
         return None
@@ -54,6 +58,14 @@ def _in_chains(trace: Trace) -> Bool:
         rows = outer[run]
         key = np.where(is_link[rows], shape[rows], -1)
         chain = np.cumsum(np.diff(key, prepend=key[:1]) != 0)
-        long = np.bincount(chain)[chain] >= _LEAST_OPS
-        found[rows[long & (key >= 0)]] = True
+        long = (np.bincount(chain)[chain] >= _LEAST_OPS) & (key >= 0)
+        for links in np.split(rows[long], np.flatnonzero(np.diff(chain[long])) + 1):
+            found[links] = not _is_repetition(trace, links)
     return found
+
+
+def _is_repetition(trace: Trace, links: Int64) -> bool:
+    """Whether these ops are one or two ops of the same lines again and again."""
+    ops = np.stack([trace.name[links], attribution(trace).line[links]])
+    sizes = (size for size in range(1, _LEAST_OPS) if 2 * size <= len(links))
+    return any(np.array_equal(ops[:, size:], ops[:, :-size]) for size in sizes)
