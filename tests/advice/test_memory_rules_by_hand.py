@@ -65,3 +65,38 @@ def test_activations_are_half_of_a_large_peak() -> None:
     assert finding.line == SourceLine(*LINE)
     assert advise(_training(255, 1)) == ()
     assert advise(_training(256, 0)) == ()
+
+
+def _evaluation(lines: dict[int, int], trained: int, links: bool = True) -> Trace:
+    """Four forward ops from each of `lines`, which hold MiB until the next one; line `trained` has a backward pass."""
+    rows: list[Row] = []
+    held: list[Row] = []
+    for number, (line, mib) in enumerate(lines.items()):
+        for at in range(10 * number, 10 * number + 5):
+            rows += [
+                event("aten::relu", at * MS, (at + 1) * MS, line=("cell.py", line), phase="forward", sequence_nr=at)
+            ]
+        start = 10 * number * MS
+        held += [{"time_ns": start + 1, "nbytes": mib * MIB, "address": number + 1, "event": 5 * number}]
+        held += [{"time_ns": start + 9 * MS, "nbytes": -mib * MIB, "address": number + 1, "event": -1}]
+    first = 5 * list(lines).index(trained)
+    for at in range(5):
+        link = {"sequence_nr": int(rows[first + at]["sequence_nr"]), "forward": first + at if links else -1}
+        rows += [event("ReluBackward0", (40 + at) * MS, (41 + at) * MS, phase="backward", **link)]
+    return make_trace(rows, held)
+
+
+def test_gradients_are_for_nothing_on_a_line_from_which_no_graph_has_a_backward_pass() -> None:
+    finding = _only(_evaluation({2: 1, 3: 8}, trained=2))
+
+    assert (finding.rule, finding.line) == ("missing_no_grad", SourceLine("cell.py", 3))
+    assert finding.at_most_bytes == 8 * MIB
+    assert (
+        finding.evidence == "4 ops kept inputs for a backward pass that did not come: 8.00 MiB of 8.00 MiB at the peak."
+    )
+
+
+def test_gradients_are_not_for_nothing_if_the_graph_has_a_backward_pass_or_this_is_not_known() -> None:
+    assert advise(_evaluation({3: 8}, trained=3)) == ()
+    assert advise(_evaluation({2: 8, 3: 1}, trained=2)) == ()
+    assert advise(_evaluation({2: 1, 3: 8}, trained=2, links=False)) == ()

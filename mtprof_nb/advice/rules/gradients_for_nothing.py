@@ -1,4 +1,4 @@
-"""Forward passes that record gradients, and no backward pass."""
+"""Forward passes that record gradients and have no backward pass."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from mtprof_nb.model.trace import BACKWARD, FORWARD, Bool, Int64, SourceLine, Tr
 
 _LEAST_NODES = 4
 _EVALUATES = re.compile(r"\.eval\(\)")
+_Callers = tuple[int, ...]
 _FIX = "with torch.inference_mode():  # or torch.no_grad()\n    output = model(x)"
 
 
@@ -26,12 +27,13 @@ _FIX = "with torch.inference_mode():  # or torch.no_grad()\n    output = model(x
 def missing_no_grad(trace: Trace) -> Finding | None:
     """Find autograd graphs that were built without a backward pass; needs memory.
 
-    A graph that is still held at the end may have its backward pass later. The rule is then silent, unless the file of
+    Where others have one, as in a cell that trains and evaluates, the line has to be one from which no graph has. A
+    graph that is still held at the end may have its backward pass later. The rule is then silent, unless the file of
     the line calls `.eval()`: after an evaluation, a kept score holds the graph.
     """
     records, at_peak = trace.allocations, held_at_peak(trace)
-    made = makes_node(trace)
-    if records is None or at_peak is None or int(made.sum()) < _LEAST_NODES or np.any(trace.phase == BACKWARD):
+    made = _made_for_nothing(trace)
+    if records is None or at_peak is None or int(made.sum()) < _LEAST_NODES:
         return None
     of_graph = with_nested(trace, made)
     rows = at_peak.rows[of_graph[records.event[at_peak.rows]] & (records.event[at_peak.rows] >= 0)]
@@ -51,6 +53,37 @@ def missing_no_grad(trace: Trace) -> Finding | None:
         at_most_bytes=kept,
         certainty=CERTAIN if is_dropped else LIKELY,
     )
+
+
+def _made_for_nothing(trace: Trace) -> Bool:
+    """The ops that made an autograd node without a backward pass: all, or where there is one those of one line.
+
+    The line is the outermost from which nodes were made and none was used; of several, that with the most nodes.
+    """
+    made, is_backward = makes_node(trace), trace.phase == BACKWARD
+    if not is_backward.any():
+        return made
+    nothing = np.zeros(len(trace), np.bool_)
+    if np.any(is_backward & (trace.sequence_nr >= 0) & (trace.forward < 0)):
+        return nothing  # it is not known which nodes these used
+    used = nothing.copy()
+    used[trace.forward[is_backward & (trace.forward >= 0)]] = True
+    chain = attribution(trace).chain
+    with_used = {caller for node in set(chain[used].tolist()) for caller in _callers(trace, node)}
+    numbers, counts = np.unique(chain[made & ~used & (chain >= 0)], return_counts=True)
+    unused: dict[_Callers, list[int]] = {}
+    for node in numbers.tolist():
+        if caller := next((caller for caller in _callers(trace, node) if caller not in with_used), None):
+            unused.setdefault(caller, []).append(node)
+    nodes = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
+    most = max(unused.values(), key=lambda chains: sum(nodes[one] for one in chains), default=[])
+    return made & ~used & np.isin(chain, most)
+
+
+def _callers(trace: Trace, chain: int) -> list[_Callers]:
+    """The lines from the outermost on as far as each line of a chain."""
+    lines = attribution(trace).chains.innermost_first(chain)[::-1]
+    return [tuple(lines[: count + 1]) for count in range(len(lines))]
 
 
 def makes_node(trace: Trace) -> Bool:
