@@ -16,7 +16,8 @@ from mtprof_nb.model.trace import Trace
 #: Modules of the rules.
 RULE_MODULES = (
     *("double_precision", "to_and_fro", "waiting_for_input", "gradients_for_nothing", "one_by_one"),
-    *("loop_over_elements", "growing_cat", "python_bound", "dear_backward", "pointwise_chains", "needless_contiguous"),
+    *("loop_over_elements", "tensors_of_numbers", "growing_cat", "python_bound", "dear_backward"),
+    *("pointwise_chains", "needless_contiguous"),
     *("kept_tensors", "activations_at_peak", "slow_first_step", "garbage_collections"),
     *("too_few_threads", "too_many_threads"),
     *("devices.device_idle", "devices.waits_for_values", "devices.pageable_copies", "devices.made_on_host"),

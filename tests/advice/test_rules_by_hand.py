@@ -108,6 +108,44 @@ def test_long_gaps_and_those_of_the_profiler_are_not_of_python() -> None:
     assert advise(_ops_with_gaps(1_000, 60_000, 20_000)) == ()
 
 
+def test_what_recording_takes_inside_of_ops_is_not_between_them() -> None:
+    rows = []
+    for at in range(0, 25_000 * 1_000, 25_000):
+        rows += [event("aten::linear", at, at + 5_000, line=LINE)]
+        rows += [event("aten::t", at + inner, at + inner + 1_000, line=LINE) for inner in (0, 1_000, 2_000, 3_000)]
+
+    finding = _only(make_trace(rows, overhead_ns=20 * MS))  # 4 µs for each event, so at most 7.6 µs for each gap
+
+    assert finding.rule == "bound_by_python"
+    assert finding.at_most_ns == 999 * 20_000 - 1_000 * 7_600 + 1_000 * 5_000
+
+
+def _tensors(calls: int, *, middle: str = "aten::to", fill_us: int = 4) -> Trace:
+    """Calls of `torch.tensor`, one each 20 µs, the first at 10 µs."""
+    rows = []
+    for at in range(10, 20 * calls + 10, 20):
+        made = [
+            ("aten::empty", 0, 1),
+            (middle, 1 + fill_us, 2 + fill_us),
+            ("aten::lift_fresh", 2 + fill_us, 3 + fill_us),
+        ]
+        rows += [event(name, (at + one) * 1_000, (at + end) * 1_000, line=LINE) for name, one, end in made]
+    return make_trace([event("aten::mm", 0, 5_000), *rows, event("aten::mm", 20 * MS, 21 * MS)])
+
+
+def test_tensors_of_numbers_count_with_the_time_before_each_call() -> None:
+    finding = _only(_tensors(1_000))
+
+    assert (finding.rule, finding.line) == ("tensors_of_numbers", SourceLine(*LINE))
+    assert finding.at_most_ns == 1_000 * 7_000 + 5_000 + 999 * 13_000
+    assert finding.evidence == (
+        "1,000 calls of torch.tensor or the like on this line take 7.00 ms of 21.0 ms, and looking at the numbers "
+        "before at most 13.0 ms."
+    )
+    assert advise(_tensors(31)) == ()
+    assert {one.rule for one in advise(_tensors(1_000, middle="aten::fill_"))} == {"bound_by_python"}
+
+
 def _embedding(forward_ms: int, backward_ms: int) -> Trace:
     end = forward_ms + backward_ms
     return make_trace(
@@ -124,60 +162,6 @@ def test_a_dear_backward_is_one_of_more_than_four_times_the_forward() -> None:
     assert finding.rule == "dear_backward"
     assert finding.at_most_ns == 12 * MS
     assert advise(_embedding(3, 10)) == ()
-
-
-def _loop(indices: list[int]) -> Trace:
-    rows = [
-        _op("aten::select", at, at + 1, ((64, 8), "float"), ((), "Scalar"), values=((None, 0, index), {}))
-        for at, index in enumerate(indices)
-    ]
-    return make_trace(rows)
-
-
-def test_a_loop_over_elements_takes_one_index_after_the_other() -> None:
-    finding = _only(_loop(list(range(40))))
-
-    assert finding.rule == "loop_over_elements"
-    assert finding.at_most_ns == 40 * MS
-    assert "takes 40 elements of a tensor [64, 8]" in finding.evidence
-    assert advise(_loop(list(range(31)))) == ()
-    assert advise(_loop([0] * 40)) == ()
-    assert advise(_loop([7 * at % 64 for at in range(40)])) == ()
-
-
-def test_the_loop_counts_as_a_whole_and_so_does_its_backward_pass() -> None:
-    rows = [
-        _op("aten::select", 2 * at, 2 * at + 1, ((64, 8), "float"), values=((None, 0, at), {}), sequence_nr=at)
-        for at in range(40)
-    ]
-    rows += [event("SelectBackward0", 80 * MS, 90 * MS, phase="backward", sequence_nr=39, forward=39)]
-
-    finding = _only(make_trace(rows))
-
-    assert finding.at_most_ns == 90 * MS
-    assert finding.evidence.endswith("the loop takes 80.0 ms of 90.0 ms; its backward pass takes 10.0 ms.")
-
-
-def _iteration(source: str) -> Trace:
-    """Tensor.__iter__ takes all elements in one unbind; then the loop passes through them."""
-    rows = [_op("aten::unbind", 0, 50, ((40, 8), "float"))]
-    rows += [
-        _op("aten::select", at, at + 1, ((40, 8), "float"), values=((None, 0, at), {}), sequence_nr=at)
-        for at in range(40)
-    ]
-    rows += [event("aten::mul", (50 + 10 * at) * MS, (60 + 10 * at) * MS, line=("cell.py", 3)) for at in range(40)]
-    rows += [event("aten::exp", 450 * MS, 500 * MS, line=("cell.py", 4))]
-    return make_trace(rows, sources={"cell.py": source})
-
-
-def test_a_loop_over_a_tensor_counts_with_the_lines_in_it() -> None:
-    finding = _only(_iteration("%%mtprofile\nfor row in x:\n    y = row * 2\nz = exp(y)\n"))
-
-    assert (finding.rule, finding.at_most_ns) == ("loop_over_elements", 450 * MS)
-    assert finding.evidence.endswith("the loop takes 450 ms of 500 ms.")
-    # Elements that no loop takes are none of its business.
-    assert advise(_iteration("%%mtprofile\nrows = x.unbind()\ny = rows[0] * 2\nz = exp(y)\n")) == ()
-    assert _only(_iteration("\ny = [f(row) for row in x]\n# f\n")).at_most_ns == 50 * MS
 
 
 LARGE, SMALL = ((2_000, 1_000), "float"), ((1_000, 1_000), "float")
@@ -197,6 +181,16 @@ def test_a_chain_is_three_pointwise_ops_in_a_row_on_one_large_shape() -> None:
     assert finding.at_most_ns == 3 * MS
     assert advise(_chain(*((name, SMALL) for name in ops))) == ()
     assert advise(_chain(*((name, LARGE) for name in ["aten::mul", "aten::sum", "aten::exp", "aten::add"]))) == ()
+
+
+def test_one_or_two_ops_again_and_again_are_no_chain() -> None:
+    def times(count: int, *names: str) -> Trace:
+        return _chain(*((f"aten::{name}", LARGE) for name in names * count))
+
+    assert advise(times(5, "add")) == ()
+    assert advise(times(3, "add", "mul")) == ()
+    assert _only(times(2, "add", "mul", "exp")).at_most_ns == 6 * MS
+    assert _only(_chain(*((f"aten::{name}", LARGE) for name in ("add", "mul", "add")))).at_most_ns == 3 * MS
 
 
 def _contiguous(after: str, later: str = "aten::mul") -> Trace:

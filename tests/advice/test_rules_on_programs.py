@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from flawless_programs import FLAWLESS
+from more_programs import FLAWED_TOO, FLAWLESS_TOO
 from programs import FLAWED, Program
 
 import mtprof_nb as mtp
@@ -24,14 +25,11 @@ def _recorded(program: Program, folder: Path) -> mtp.profile:
     return prof
 
 
-@pytest.mark.parametrize("rule", FLAWED)
-def test_a_rule_names_the_line_of_a_flaw(rule: str, tmp_path: Path) -> None:
-    program, line = FLAWED[rule]
-
+def _assert_found(program: Program, rule: str, line: int | None, folder: Path) -> None:
     where = f"recorded.py:{line}" if line else ""
 
     for _ in range(10):  # a busy machine may take the processor away during most of a recording, or on another line
-        found = {finding.rule: finding for finding in _recorded(program, tmp_path).advice()}
+        found = {finding.rule: finding for finding in _recorded(program, folder).advice()}
         if rule in found and found[rule].where == where:
             break
 
@@ -40,11 +38,30 @@ def test_a_rule_names_the_line_of_a_flaw(rule: str, tmp_path: Path) -> None:
     assert found[rule].share >= 0.05
 
 
+@pytest.mark.parametrize("rule", FLAWED)
+def test_a_rule_names_the_line_of_a_flaw(rule: str, tmp_path: Path) -> None:
+    program, line = FLAWED[rule]
+
+    _assert_found(program, rule, line, tmp_path)
+
+
+@pytest.mark.parametrize("flaw", FLAWED_TOO)
+def test_a_rule_names_the_line_of_a_further_flaw(flaw: str, tmp_path: Path) -> None:
+    _assert_found(*FLAWED_TOO[flaw], tmp_path)
+
+
 @pytest.mark.parametrize("rule", FLAWLESS)
 def test_a_rule_is_silent_where_a_program_only_looks_alike(rule: str, tmp_path: Path) -> None:
     found = _recorded(FLAWLESS[rule], tmp_path).advice()
 
     assert rule not in {finding.rule for finding in found}
+
+
+@pytest.mark.parametrize("name", FLAWLESS_TOO)
+def test_a_rule_is_silent_in_further_programs_without_a_flaw(name: str, tmp_path: Path) -> None:
+    program, rule = FLAWLESS_TOO[name]
+
+    assert rule not in {finding.rule for finding in _recorded(program, tmp_path).advice()}
 
 
 def test_a_score_that_holds_the_graph_of_an_evaluation_is_found(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.gaps import gaps_before, outermost_ops
+from mtprof_nb.analysis.causes.number_conversions import is_for_numbers
 from mtprof_nb.analysis.causes.recorded_time import recorded_ns
-from mtprof_nb.analysis.causes.recording_cost import LONGEST_GAP_NS
+from mtprof_nb.analysis.causes.recording_cost import LONGEST_GAP_NS, most_between_ops_ns
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.model.trace import BACKWARD, Int64, SourceLine, Trace
@@ -22,16 +23,17 @@ _FIX = "model = torch.compile(model)  # or give each op more: larger batches, fe
 
 @rule
 def bound_by_python(trace: Trace) -> Finding | None:
-    """Find many short gaps between ops of one thread, without a device; the time for recording does not count.
+    """Find many short gaps between ops of one thread, without a device.
 
+    The time for recording does not count, nor does that for tensors of Python numbers, which have a rule of their own.
     Where recording took most of the gaps, `recording_notes` says so.
     """
     rows = _ops_of_busiest_thread(trace)
     if len(rows) < _LEAST_OPS or trace.on_device.any():
         return None
     gaps = gaps_before(trace)[rows]
-    short = np.where(gaps < LONGEST_GAP_NS, gaps, 0)
-    recording_ns = max(trace.overhead_ns - trace.own_ns, 0) + _marks_ns(trace)
+    short = np.where((gaps < LONGEST_GAP_NS) & ~is_for_numbers(trace)[rows], gaps, 0)
+    recording_ns = most_between_ops_ns(trace, rows) + _marks_ns(trace)
     ns = int(short.sum()) - recording_ns
     if ns < max(_LEAST_SHARE * recorded_ns(trace), recording_ns):
         return None

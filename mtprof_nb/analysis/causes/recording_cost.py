@@ -13,9 +13,10 @@ from mtprof_nb.model.trace import PYTHON, Int64, Trace
 
 #: A longer gap between two ops is other work than calling the next op.
 LONGEST_GAP_NS = 100_000
-#: Estimates are the same for all machines and programs. Measured on small ops, with few flags and many, an op took at
-#: least this share of the estimate: of hooks in Python 0.6 to 1.1, of the others 0.45 to 1.9.
+#: Estimates are the same for all machines and programs. Measured on small ops, with few flags and many, an op took
+#: these shares of the estimate: of hooks in Python 0.6 to 1.1, of the others 0.45 to 1.9.
 _AT_LEAST_IN_PYTHON, _AT_LEAST = 0.6, 0.45
+_AT_MOST = 1.9
 #: Recording an op takes no longer than the gaps that this share of the ops does not exceed.
 _SHORTEST = 0.25
 
@@ -40,6 +41,17 @@ def between_ops(trace: Trace) -> BetweenOps:
     of_op = min(int(share * _of_event(trace)), int(np.quantile(short, _SHORTEST)))
     recording = of_op + PYTHON_CALL_NS * _calls_between(trace, rows, short)
     return BetweenOps(int(short.sum()), int(np.minimum(recording, short).sum()))
+
+
+def most_between_ops_ns(trace: Trace, rows: Int64) -> int:
+    """The time for recording in the gaps before `rows`, outermost ops, at most: 0 where it is not known.
+
+    Recording what ops call takes time inside of them, and not between them.
+    """
+    if trace.overhead_ns < 0:
+        return 0
+    calls = _calls_between(trace, rows, gaps_before(trace)[rows])
+    return int(_AT_MOST * (_of_event(trace) * len(rows) + PYTHON_CALL_NS * int(calls.sum())))
 
 
 def _of_event(trace: Trace) -> int:
