@@ -139,6 +139,7 @@ def test_the_timeline(scene: Scene) -> None:
     assert set(window["phases"]) == fields("Phases")
     assert set(window["gaps"]) == fields("Gaps")
     assert set(tab.first()["causes"][0]) == fields("Cause")
+    assert set(tab.first()["collections"]) == fields("Collections")
     assert set(tab.answer({"ask": "launches", "event": 0})) == fields("Launches")
     assert set(tab.carried()) == fields("CarriedTimeline")
     assert set(tab.carried()["launches"]) == fields("CarriedLaunches")

@@ -8,7 +8,7 @@ from synthetic import training_run
 from traces import event, make_trace
 
 from mtprof_nb.analysis.lod import LIMIT
-from mtprof_nb.model.trace import Trace, empty_trace
+from mtprof_nb.model.trace import Collections, Trace, empty_trace
 from mtprof_nb.views.charts.timeline_blocks import arranged
 from mtprof_nb.views.charts.timeline_figure import timeline
 from mtprof_nb.views.charts.timeline_tab import TimelineTab, busy_shares
@@ -203,6 +203,27 @@ def test_steps_are_marked_where_they_begin(trace: Trace) -> None:
     layout = timeline(trace).layout
     assert [note.text for note in layout.annotations] == ["step 0", "step 1"]
     assert list(layout.yaxis.ticktext) == ["thread 1", "thread 2"]
+
+
+def test_the_longest_garbage_collections_are_marked_in_the_lanes_of_their_threads() -> None:
+    found = Collections(
+        start_ns=np.arange(1_000, 501_000, 1_000),
+        duration_ns=[9, *[5] * 498, 7],
+        generation=[2, *[0] * 498, 1],
+        track=[1, -1, *[0] * 498],
+    )
+    rows = [event("aten::mm", 500, 600, thread=1), event("aten::mm", 700, 800, thread=2)]
+
+    first = TimelineTab(Scene(make_trace(rows, collections=found))).first()["collections"]
+
+    assert {key: column[:3] for key, column in first.items()} == {
+        "lane": [1, 0, 0],
+        "start_ns": [500, 2_500, 3_500],
+        "length_ns": [9, 5, 5],
+        "generation": [2, 0, 0],
+    }
+    assert (len(first["lane"]), first["length_ns"][-1]) == (400, 7)
+    assert TimelineTab(Scene(make_trace(rows))).first()["collections"]["lane"] == []
 
 
 def test_a_long_trace_is_drawn_in_at_most_two_thousand_bars_that_hold_every_event() -> None:

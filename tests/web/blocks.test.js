@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./canvas.js";
-import { barsOf } from "#panel/charts/blocks.js";
+import { barsOf, paintCollections } from "#panel/charts/blocks.js";
 import { LaneRows } from "#panel/drawing/lanes.js";
 import { Plane } from "#panel/drawing/plane.js";
 
@@ -99,4 +99,25 @@ test("a few rows are drawn taller, and many rows keep a height that can be read"
   assert.equal(ROWS.rowPixels, 30);
   ROWS.fit(10);
   assert.deepEqual([ROWS.rowPixels, ROWS.height], [18, 36]);
+});
+
+test("a garbage collection is marked over the height of its lane, a pixel wide at least", () => {
+  ROWS.fit(36);
+  const plane = on([0, 1_000_000]);
+  const painted = [];
+  Object.assign(plane.context, { save() {}, restore() {}, fillRect: (...box) => painted.push(box) });
+  const collections = { lane: [0, 0, 0], start_ns: [1_000, 500_000, 2_000_000], length_ns: [10, 12_300, 5] };
+  paintCollections(plane, ROWS, { ...collections, generation: [0, 2, 1] });
+
+  assert.deepEqual(
+    painted.map(([x, y, width, height]) => [x, y, width.toFixed(1), height]),
+    [
+      [1, 0, "1.0", 36],
+      [500, 0, "12.3", 36],
+    ],
+  );
+  assert.deepEqual(
+    plane.shapes.map(({ tell }) => tell()),
+    [["garbage collection, generation 0, 0.010 µs"], ["garbage collection, generation 2, 12.3 µs"]],
+  );
 });

@@ -1,4 +1,4 @@
-"""Ribbons above the lanes of a timeline: the phases of each thread, and why each device was idle."""
+"""Ribbons above the lanes of a timeline, phases and idle time of devices, and garbage collections behind them."""
 
 from __future__ import annotations
 
@@ -77,3 +77,20 @@ class IdleRibbon:
             "count": parts.count.tolist(),
             "time_ns": parts.time_ns.tolist(),
         }
+
+
+def drawn_collections(trace: Trace, arranged: Lanes, origin_ns: int, most: int) -> Answer:
+    """Columns of the `most` longest garbage collections of threads with a lane, in order of time since `origin_ns`."""
+    found = trace.collections
+    lane_of = {lane.thread: index for index, lane in enumerate(arranged.lanes) if lane.thread >= 0}
+    rows = [] if found is None else [row for row, track in enumerate(found.track.tolist()) if track in lane_of]
+    if found is None or not rows:
+        return {"lane": [], "start_ns": [], "length_ns": [], "generation": []}
+    kept = found.take(rows)
+    kept = kept.take(np.sort(np.argsort(-kept.duration_ns, kind="stable")[:most]))
+    return {
+        "lane": [lane_of[track] for track in kept.track.tolist()],
+        "start_ns": (kept.start_ns - origin_ns).tolist(),
+        "length_ns": kept.duration_ns.tolist(),
+        "generation": kept.generation.tolist(),
+    }

@@ -11,7 +11,7 @@ from mtprof_nb.analysis.summary import has_steps
 from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.views.charts.launches import carried_launches, launches_of, with_launches
-from mtprof_nb.views.charts.ribbon import outermost_ops
+from mtprof_nb.views.charts.ribbon import drawn_collections, outermost_ops
 from mtprof_nb.views.charts.timeline_blocks import Timeline, arranged
 from mtprof_nb.views.device_bars import IDLE_KINDS, TimeKind
 from mtprof_nb.views.scene import Answer, Question, Tab
@@ -22,6 +22,8 @@ _BEYOND = 0.25
 _OVERVIEW_BINS = 240
 #: The most bars of the first picture, which a notebook saves; a live panel asks for more at once.
 _FIRST_BARS = 800
+#: The most garbage collections that are marked: the longest ones.
+_MOST_COLLECTIONS = 400
 #: The most bars, steps, gaps and launches that a page carries.
 _CARRIED_BARS, _CARRIED_STEPS, _CARRIED_GAPS, _CARRIED_LAUNCHES = 100_000, 10_000, 20_000, 50_000
 
@@ -70,6 +72,7 @@ class TimelineTab(Tab):
             "families": [family._asdict() for family in FAMILIES],
             "legend": sorted(set(self._chart.family.tolist())),
             "causes": [{"title": kind.title, "colour": kind.colour} for kind in self._causes()],
+            "collections": drawn_collections(self._scene.trace, self._chart.lanes, begin, _MOST_COLLECTIONS),
         }
 
     def answer(self, question: Question) -> Answer:

@@ -5,7 +5,7 @@ import { fitted, shortName } from "../label.js";
 import { PHASES, fillPhase } from "../drawing/hatches.js";
 
 /**
- * @import { Family, TimelineWindow } from "../types/messages"
+ * @import { Collections, Family, TimelineWindow } from "../types/messages"
  * @import { LaneRows } from "../drawing/lanes.js"
  * @import { Plane, Shape } from "../drawing/plane.js"
  * @typedef {{ families: Family[], has_steps: boolean }} Meaning what the numbers of a window mean
@@ -21,6 +21,8 @@ const TICK_PIXELS = 11;
 /** Single events that are wider have a gap of a pixel to the next one. */
 const GAP_FROM = 4;
 const PHASE_NAME_PIXELS = 64;
+/** How garbage collections look: a light grey on any background. */
+export const COLLECTION = { title: "garbage collection", colour: "rgba(128, 128, 128, 0.2)" };
 const STEP_PIXELS = 72;
 
 /**
@@ -143,6 +145,28 @@ export function paintPhases(plane, rows, { phases }) {
       plane.write(phase, (left + right) / 2, y + height / 2, plane.theme.text, "center");
     plane.shapes.push({ x, y, width, height, label: phase, tell: () => [phase, duration(phases.length_ns[at])] });
   }
+}
+
+/**
+ * Garbage collections, over the whole height of their lane and behind all else.
+ * @param {Plane} plane
+ * @param {LaneRows} rows
+ * @param {Collections} collections
+ */
+export function paintCollections(plane, rows, { lane, start_ns, length_ns, generation }) {
+  const { context } = plane;
+  context.save();
+  context.fillStyle = COLLECTION.colour;
+  for (const [at, number] of lane.entries()) {
+    const { top, bottom } = rows.lanes[number];
+    const [x, width] = [plane.x(start_ns[at]), Math.max(length_ns[at] * plane.scale, 1)];
+    const [y, height] = [rows.top(plane, number), (bottom - top) * rows.rowPixels];
+    if (x > plane.right || x + width < plane.left || !plane.shows(y, height)) continue;
+    context.fillRect(x, y, width, height);
+    const text = `${COLLECTION.title}, generation ${generation[at]}, ${duration(length_ns[at])}`;
+    plane.shapes.push({ x, y, width, height, label: COLLECTION.title, tell: () => [text] });
+  }
+  context.restore();
 }
 
 /** Dotted lines where steps begin, and their numbers above. @param {Plane} plane @param {TimelineWindow} drawn */

@@ -2,7 +2,7 @@
 
 import { button, h, latest, legend, settled, word } from "../dom.js";
 import { duration, number } from "../format.js";
-import { barsOf, isFinest, paintBars, paintPhases, paintSteps } from "./blocks.js";
+import { barsOf, COLLECTION, isFinest, paintBars, paintCollections, paintPhases, paintSteps } from "./blocks.js";
 import { paintArrows, paintGaps } from "./device_marks.js";
 import { LaneRows } from "../drawing/lanes.js";
 import { Overview } from "./overview.js";
@@ -57,7 +57,8 @@ class TimelineView {
     this.#chart = this.#makeChart(host);
     this.#overview = new Overview(first.busy, first.whole_ns, (window) => this.#chart.go(window));
     const families = first.legend.map((code) => first.families[code]);
-    host.append(this.#tools(), this.#chart.element, legend([...families, ...first.causes]));
+    const marks = first.collections.lane.length ? [COLLECTION] : [];
+    host.append(this.#tools(), this.#chart.element, legend([...families, ...first.causes, ...marks]));
     this.#report();
     this.#observer.observe(this.#chart.element);
     store.onseek(() => this.#chart.draw());
@@ -181,6 +182,7 @@ class TimelineView {
   #paint(plane) {
     this.#rows.fit(plane.bottom - plane.top);
     this.#rows.paintLines(plane);
+    paintCollections(plane, this.#rows, this.#first.collections);
     paintPhases(plane, this.#rows, this.#drawn);
     paintGaps(plane, this.#rows, this.#drawn, this.#first.causes);
     const { holds } = searched(this.#store.search);

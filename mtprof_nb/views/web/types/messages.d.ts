@@ -335,6 +335,15 @@ export interface TimelineFirst extends TimelineWindow {
   legend: number[];
   /** Causes of idle time, in the order of their codes; none without a device. */
   causes: Cause[];
+  collections: Collections;
+}
+
+/** The longest garbage collections: `drawn_collections`. */
+export interface Collections {
+  lane: number[];
+  start_ns: number[];
+  length_ns: number[];
+  generation: number[];
 }
 
 // The stacks tab: stack_charts.py.
