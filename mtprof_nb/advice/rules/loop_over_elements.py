@@ -54,7 +54,8 @@ def loop_over_elements(trace: Trace) -> Finding | None:
     if not found:
         return None
     (loop_ns, backward_ns), loop = max(found, key=lambda pair: (sum(pair[0]), pair[1].elements.max()))
-    backward = f"; its backward pass takes {units.duration(backward_ns)}" if backward_ns else ""
+    # The time after the last element may have ops of other lines, and a backward pass of these.
+    backward = f"; its backward pass takes {units.duration(backward_ns)}" if 20 * backward_ns >= loop_ns else ""
     return Finding(
         "A Python loop goes through a tensor element by element",
         f"The line takes {units.number(int(loop.elements.max()))} elements of a tensor {list(loop.shape)} one after "
