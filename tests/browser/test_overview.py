@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 from traces import event, make_trace
 
+from mtprof_nb.model.trace import OutsideOps, SourceLine
 from mtprof_nb.results.loaded_recording import Recording
 
 MS = 1_000_000
@@ -62,6 +63,26 @@ def test_a_click_on_the_line_of_a_finding_opens_lines_with_it_selected(page: Any
 
     expect(page.get_by_role("tab", name="Lines")).to_have_attribute("aria-selected", "true")
     expect(page.get_by_role("tabpanel").get_by_role("row", selected=True)).to_contain_text("y = x * scale")
+
+
+def test_a_click_on_a_line_without_ops_opens_lines_and_brings_it_into_view(browser: Any, tmp_path: Path) -> None:
+    text = "".join(f"pass  # {number}\n" for number in range(1, 100)) + "time.sleep(1)\n" + "pass\n" * 100 + "mm()\n"
+    outside = {SourceLine(FILE, 100): OutsideOps(60 * MS, 60 * MS)}
+    rows = [event("aten::mm", 0, 40 * MS, line=(FILE, 201))]
+    Recording(make_trace(rows, outside=outside, ended_ns=100 * MS, sources={FILE: text})).export_html(
+        tmp_path / "report.html"
+    )
+    page = browser.new_page(viewport={"width": 700, "height": 500})
+    page.goto((tmp_path / "report.html").as_uri())
+
+    page.get_by_role("list", name="Hottest lines").get_by_role("button", name="train.py:100").click()
+
+    pointed = page.get_by_role("tabpanel").locator(".mtprof-line-lit")
+    expect(pointed).to_contain_text("time.sleep(1)")
+    expect(pointed).to_be_in_viewport()
+    page.get_by_role("tabpanel").get_by_role("row").filter(has_text="mm()").click()
+    expect(pointed).to_have_count(0)
+    page.close()
 
 
 def test_a_click_on_an_op_opens_operators_with_it_selected(page: Any) -> None:

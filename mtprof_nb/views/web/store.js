@@ -24,6 +24,10 @@ export class Store {
   #seekListeners = [];
   /** @type {Search} what the search field holds; an empty text searches nothing */
   search = { text: "", regex: false };
+  /** @type {(() => void)[]} */
+  #pointListeners = [];
+  /** The source line without ops that was pointed at last, such as `Cell [3]:4`; "" where something was selected since. */
+  pointed = "";
   /** The event that was clicked last; -1 where nothing was, or something else was selected since. */
   picked = -1;
 
@@ -46,6 +50,18 @@ export class Store {
   seek(search) {
     this.search = search;
     for (const listener of this.#seekListeners) listener();
+  }
+
+  /** @param {() => void} listener */
+  onpoint(listener) {
+    this.#pointListeners.push(listener);
+  }
+
+  /** Points at a source line that ran no ops, which cannot be selected. @param {string} location */
+  point(location) {
+    this.select(null);
+    this.pointed = location;
+    for (const listener of this.#pointListeners) listener();
   }
 
   /** @param {(tab: TabName) => void} listener */
@@ -82,6 +98,7 @@ export class Store {
    * @param {number} picked the event of it that was clicked, -1 where a row or line was
    */
   select(selection, picked = -1) {
+    this.pointed = "";
     if (selection === null && this.selection === null) return;
     this.selection = selection;
     this.picked = picked;

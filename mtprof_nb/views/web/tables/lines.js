@@ -17,13 +17,17 @@ export function mount({ host, first, wire, store }) {
   host.append(h("div", { class: "mtprof-stage" }, listing.element));
   store.onselect((selection) => listing.show(selection));
   store.onseek(() => listing.seek());
+  store.onpoint(() => listing.pointAt(store.pointed));
   store.onpick(async ({ event }) => {
     if (!wire.live || event < 0) return;
     const { id } = await wire.ask({ tab: "lines", ask: "line_of", event });
     listing.point(id);
   });
   // The tab has its height only once it is on the page.
-  requestAnimationFrame(() => (store.selection ? listing.show(store.selection) : listing.revealHottest()));
+  requestAnimationFrame(() => {
+    if (store.selection) listing.show(store.selection);
+    else if (!listing.pointAt(store.pointed)) listing.revealHottest();
+  });
   return { shown: () => listing.reveal() };
 }
 

@@ -102,6 +102,7 @@ export class Listing {
     /** @type {HTMLElement | null} */
     const text = element.querySelector(".mtprof-line-text");
     if (text && file) text.dataset.file = file;
+    if (file) element.dataset.location = `${file}:${line.line}`;
     if (isCost(line)) element.setAttribute("aria-selected", "false");
     this.#lines.push({ line, element });
     return element;
@@ -114,8 +115,8 @@ export class Listing {
   async show(selection) {
     const id = selection?.grouping === "source" ? selection.row : null;
     const position = id === null ? -1 : this.#positionOf(id);
+    for (const { element } of this.#lines) element.classList.remove("mtprof-line-lit");
     for (const [row, { element }] of this.#rows.entries()) {
-      element.classList.remove("mtprof-line-lit");
       element.classList.toggle("mtprof-selected", row === position);
       element.setAttribute("aria-selected", String(row === position));
     }
@@ -178,6 +179,14 @@ export class Listing {
     if (position >= 0) this.#move(position);
   }
 
+  /** Lights a line that ran no ops and brings it into view; false if it is not listed. @param {string} location */
+  pointAt(location) {
+    const found = this.#lines.find(({ element }) => location !== "" && element.dataset.location === location);
+    found?.element.classList.add("mtprof-line-lit");
+    if (found) this.#reveal(found.element);
+    return found !== undefined;
+  }
+
   revealHottest() {
     const hot = this.element.querySelector(".mtprof-line-hot");
     const position = this.#rows.findIndex(({ element }) => element === hot);
@@ -202,7 +211,11 @@ export class Listing {
   /** Scrolls the list, and nothing around it, so that the line of the cursor is in view. */
   reveal() {
     const element = this.#rows[this.#cursor]?.element;
-    if (!element) return;
+    if (element) this.#reveal(element);
+  }
+
+  /** @param {HTMLElement} element */
+  #reveal(element) {
     const [list, row] = [this.element.getBoundingClientRect(), element.getBoundingClientRect()];
     if (row.top >= list.top + this.#head.offsetHeight && row.bottom <= list.bottom) return;
     this.element.scrollTop += row.top - list.top - (list.height - row.height) / 2;

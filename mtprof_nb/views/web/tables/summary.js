@@ -91,12 +91,16 @@ function entry(name, time, share, detail = "") {
   );
 }
 
-/** The location of a line; a click selects the line in the lines tab. @param {LineLink} line @param {Store} store */
+/**
+ * The location of a line; a click selects the line in the lines tab, or points at it there if it ran no ops.
+ * @param {LineLink} line
+ * @param {Store} store
+ */
 function lineLink({ id, location, text }, store) {
-  if (id < 0) return h("span", { text: location });
   return link(location, `Open ${location} in Lines`, () => {
     store.open("lines");
-    store.select({ grouping: "source", row: id, label: location, detail: text, name: -1 });
+    if (id < 0) store.point(location);
+    else store.select({ grouping: "source", row: id, label: location, detail: text, name: -1 });
   });
 }
 

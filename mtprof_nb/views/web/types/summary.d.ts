@@ -14,7 +14,7 @@ export interface SummaryFirst {
   notes: string[];
 }
 
-/** A line of source. `id` is its number in the lines tab, -1 if it is not listed there with ops. */
+/** A line of source. `id` is its number in the lines tab, -1 if it ran no ops. */
 export interface LineLink {
   id: number;
   location: string;
