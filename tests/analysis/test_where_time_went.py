@@ -117,3 +117,15 @@ def test_the_next_of_a_data_loader_is_waited_for() -> None:
     trace = make_trace([event(name, 0, 60, kind="scope"), event("aten::mm", 60, 90)], own_ns=10, ended_ns=100)
 
     assert waiting(trace) == [Waiting("DataLoader's next", 60)]
+
+
+def test_a_wait_of_most_of_the_time_outside_ops_is_in_the_sentence() -> None:
+    def recorded(next_ns: int, collated_ns: int) -> Trace:
+        name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+        rows = [event(name, 0, next_ns, kind="scope"), event("aten::stack", 0, collated_ns)]
+        return make_trace([*rows, event("aten::mm", 90, 100)])
+
+    passed = "% of this recording passed outside ops, "
+    assert where_time_went(recorded(60, 10)) == f"80 {passed}mostly in DataLoader's next."
+    assert where_time_went(recorded(40, 0)) == f"90 {passed}in Python code or waiting."
+    assert where_time_went(recorded(60, 30)) == f"60 {passed}in Python code or waiting."

@@ -9,7 +9,7 @@ from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.source_files import is_user_file
 from mtprof_nb.model.trace import Bool, Frame, Int8, Trace
 
-IMPORTING, COMPILING, STARTING_WORKERS = "imports", "compiling by torch.compile", "starting the DataLoader's workers"
+IMPORTING, COMPILING, STARTING_WORKERS = "imports", "compiling", "starting workers"
 _KINDS = (IMPORTING, COMPILING, STARTING_WORKERS)
 _DYNAMO, _INDUCTOR = "torch/_dynamo/convert_frame.py", "torch/_inductor/compile_fx.py"
 _LOADER = "torch/utils/data/dataloader.py"

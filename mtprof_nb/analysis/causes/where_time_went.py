@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mtprof_nb.analysis.causes.collector_time import collected_ns
-from mtprof_nb.analysis.causes.data_loading import loader_calls
+from mtprof_nb.analysis.causes.data_loading import during, loader_calls
 from mtprof_nb.analysis.causes.module_times import module_times
 from mtprof_nb.analysis.causes.preparations import preparation_ns
 from mtprof_nb.analysis.causes.recorded_time import line_times
+from mtprof_nb.analysis.causes.spent_time import spent_ns
+from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.devices.device_figures import device_figures
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.ranks.rank_figures import rank_figures
@@ -23,7 +25,7 @@ _PARTS = {
     "optimizer": "is the optimizer",
     "other": "is in ops of neither forward pass, backward pass nor optimizer",
     "ops": "is spent in ops",
-    "outside": "passed outside ops, in Python code or waiting",
+    "outside": "passed outside ops",
 }
 #: A line is named in the sentence from this share of the whole on.
 _NAMED_LINE = 0.2
@@ -31,6 +33,9 @@ _NAMED_LINE = 0.2
 _SAYS_LITTLE = 0.8
 #: Garbage collections and preparations are told from this share of the wall time on: each program has some.
 _LEAST_SHARE = 0.05
+#: A wait is named in the sentence from this share of the time outside ops on.
+_MOSTLY = 0.5
+_NEXT = "DataLoader's next"
 
 
 class Waiting(NamedTuple):
@@ -85,8 +90,18 @@ def _parts(trace: Trace) -> str:
     if not of.ops or (not knows_outside and "ops" in parts):
         return f"{cause} {within}{module}." if cause else ""
     part = max(parts, key=lambda name: parts[name])
-    most = f"{parts[part] / whole * 100:.0f} % of {within} {_PARTS[part]}"
+    outside = _mostly(trace, parts[part]) if part == "outside" else ""
+    most = f"{parts[part] / whole * 100:.0f} % of {within} {_PARTS[part]}{outside}"
     return f"{most}; {cause} the whole{module}." if cause else f"{most}."
+
+
+def _mostly(trace: Trace, outside_ns: int) -> str:
+    """As ", mostly in imports", if a wait takes more than half of the time outside ops."""
+    calls = loader_calls(trace)
+    in_ops_ns = spent_ns(trace, counted_ops(trace) & during(trace, calls)) if len(calls) else 0
+    waits = {one.title: one.ns - in_ops_ns * (one.title == _NEXT) for one in waiting(trace)}
+    title, ns = max(waits.items(), key=lambda pair: pair[1], default=("", 0))
+    return f", mostly in {title}" if ns > _MOSTLY * outside_ns else ", in Python code or waiting"
 
 
 def _module(trace: Trace, whole: int) -> str:
@@ -124,7 +139,7 @@ def waiting(trace: Trace) -> list[Waiting]:
     calls = loader_calls(trace)
     device_ns = max((one.host_waiting_ns for one in device_figures(trace)), default=0)
     found = [
-        Waiting("DataLoader's next", int(trace.duration_ns[calls].sum())),
+        Waiting(_NEXT, int(trace.duration_ns[calls].sum())),
         Waiting("synchronisation with the device", device_ns),
     ]
     now_and_then = {"garbage collections": collected_ns(trace.collections), **preparation_ns(trace)}
