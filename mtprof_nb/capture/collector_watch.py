@@ -83,7 +83,7 @@ def _noted(**properties: property) -> Any:
 
 
 def with_collections(trace: Trace, watched: WatchedCollections, event_times: EventTimes) -> Trace:
-    """`trace` with the collections that ran in its window."""
+    """`trace` with the collections that ran in its window, after the profiler had started."""
     start_ns, end_ns = event_times(watched.start_ns), event_times(watched.end_ns)
     tracks = {track.native_id: number for number, track in enumerate(trace.tracks) if track.kind == "thread"}
     made = Collections(
@@ -92,4 +92,5 @@ def with_collections(trace: Trace, watched: WatchedCollections, event_times: Eve
         generation=watched.generation.clip(0, 2),
         track=np.array([tracks.get(thread, -1) for thread in watched.thread.tolist()], np.int32),
     )
-    return replace(trace, collections=made.take((start_ns >= trace.began_ns) & (end_ns <= trace.ended_ns)))
+    is_own = start_ns < trace.began_ns + trace.own_ns
+    return replace(trace, collections=made.take(~is_own & (end_ns <= trace.ended_ns)))

@@ -5,6 +5,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,9 @@ def test_a_trace_has_the_collections_of_its_window() -> None:
     assert found.duration_ns.tolist() == [10, 50, 30]
     assert found.generation.tolist() == [0, 2, 1]
     assert found.track.tolist() == [0, 0, -1]
+    started = with_collections(replace(trace, own_ns=101), watched, lambda ns: ns).collections
+    assert started is not None
+    assert started.start_ns.tolist() == [300]
 
 
 def _fails() -> None:

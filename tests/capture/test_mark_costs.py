@@ -17,7 +17,7 @@ from mtprof_nb.capture.marks.mark_costs import MarkCosts
 from mtprof_nb.capture.marks.mark_replay import marked_lines
 from mtprof_nb.capture.marks.mark_transform import LINE, MARK, Function, Place, Places, mark_tree
 from mtprof_nb.model.merge import merge
-from mtprof_nb.model.trace import Trace
+from mtprof_nb.model.trace import Collections, Trace
 
 READING = 200
 
@@ -91,7 +91,13 @@ def test_packing_and_measuring_are_the_profilers(clock: FakeClock, monkeypatch: 
     assert unmarked_ns(trace) == READING + READING // 2
 
 
-def recording(marks: list[tuple[int, int]], own: list[tuple[int, int]], costs: MarkCosts, **window: int) -> Trace:
+def recording(
+    marks: list[tuple[int, int]],
+    own: list[tuple[int, int]],
+    costs: MarkCosts,
+    collections: Collections | None = None,
+    **window: int,
+) -> Trace:
     """Marks of a cell's lines by hand: a time and a line each."""
     places, buffers = Places(), MarkBuffers(callable)
     module = places.add_scope(Function("<module>", 1))
@@ -99,7 +105,7 @@ def recording(marks: list[tuple[int, int]], own: list[tuple[int, int]], costs: M
     buffers._buffers[0].items.extend(part for time_ns, line in marks for part in (time_ns, numbers[line]))
     buffers.ended_ns, buffers.own, buffers.costs = 99_000, own, costs
     ops = [event("a", 5_100, 5_900, thread=buffers.cell_thread)]
-    trace = make_trace(ops, **window)
+    trace = make_trace(ops, collections=collections, **window)
     return replace(trace, **marked_lines(trace, buffers, places, ["cell"], np.asarray))
 
 
@@ -138,6 +144,16 @@ def test_a_mark_costs_what_it_adds_to_a_pass_of_a_loop(clock: FakeClock, monkeyp
     costs.measure(lambda: MarkBuffers(callable))
 
     assert (costs.cell_ns, costs.function_ns) == (READING, READING)
+
+
+def test_a_garbage_collection_in_the_profilers_own_work_is_none_of_the_program() -> None:
+    found = Collections(start_ns=[3_000, 7_500, 7_900], duration_ns=[9] * 3, generation=[0] * 3, track=[0] * 3)
+    window = {"began_ns": 2_000, "ended_ns": 9_000}
+
+    trace = recording([(2_000, 1)], [(2_900, 3_100), (7_000, 7_900)], MarkCosts(), found, **window)
+
+    assert trace.collections is not None
+    assert trace.collections.start_ns.tolist() == [7_900]
 
 
 def test_a_window_that_begins_in_the_middle_of_a_line_takes_its_start_from_that_line() -> None:

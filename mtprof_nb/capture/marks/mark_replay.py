@@ -12,9 +12,9 @@ from mtprof_nb.capture.hook import EventTimes
 from mtprof_nb.capture.marks.mark_buffers import MarkBuffers, ThreadMarks
 from mtprof_nb.capture.marks.mark_transform import ENTER, LEAVE, Place, Places
 from mtprof_nb.model.bookkeeping import is_bookkeeping
-from mtprof_nb.model.intervals import covered_until
+from mtprof_nb.model.intervals import covered, covered_until
 from mtprof_nb.model.schema import Bool, Columns, Int32, Int64
-from mtprof_nb.model.trace import BACKWARD, OP, Frame, OutsideOps, SourceLine, StackInterner, Trace
+from mtprof_nb.model.trace import BACKWARD, OP, Collections, Frame, OutsideOps, SourceLine, StackInterner, Trace
 
 #: How many marks are replayed, and how many gaps between marks are summed, at a time.
 _PART = 1 << 16
@@ -124,7 +124,7 @@ def own_places(numbers: Int32 | Int64, places: Places) -> tuple[Int32, Bool]:
 def marked_lines(
     trace: Trace, buffers: MarkBuffers, places: Places, files: Sequence[str], times_of: EventTimes
 ) -> Columns:
-    """The lines of a trace, and the time of marks: each event takes the last mark of its thread before it began.
+    """The lines of a trace, the time of marks, and collections: an event takes the last mark of its thread before it.
 
     An event of the backward pass on a thread of autograd's engine takes the line of the cell's thread, which waits.
     """
@@ -152,7 +152,17 @@ def marked_lines(
     if buffers.note:
         node[trace.start_ns > ended_ns] = -1
     overhead_ns = trace.overhead_ns if trace.overhead_ns < 0 else trace.overhead_ns + own_ns - trace.own_ns
-    return replay.lines(node, outside_ns) | {"own_ns": own_ns, "overhead_ns": overhead_ns}
+    collections = _of_program(trace, times_of, buffers.own)
+    return replay.lines(node, outside_ns) | {"own_ns": own_ns, "overhead_ns": overhead_ns, "collections": collections}
+
+
+def _of_program(trace: Trace, times_of: EventTimes, own: list[tuple[int, int]]) -> Collections | None:
+    """The garbage collections that did not begin in the profiler's own work between marks."""
+    found = trace.collections
+    if found is None or not own:
+        return found
+    starts, ends = times_of(np.array(own, np.int64)).T
+    return found.take(~covered(starts, ends, found.start_ns))
 
 
 def _outside_ops(
