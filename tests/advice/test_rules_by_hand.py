@@ -139,8 +139,8 @@ def test_tensors_of_numbers_count_with_the_time_before_each_call() -> None:
     assert (finding.rule, finding.line) == ("tensors_of_numbers", SourceLine(*LINE))
     assert finding.at_most_ns == 1_000 * 7_000 + 5_000 + 999 * 13_000
     assert finding.evidence == (
-        "1,000 calls of torch.tensor or the like on this line take 7.00 ms of 21.0 ms, and looking at the numbers "
-        "before at most 13.0 ms."
+        "1,000 calls of torch.tensor or the like on this line take 7.00 ms of 21.0 ms; before that, Python looks "
+        "at each number, for at most 13.0 ms."
     )
     assert advise(_tensors(31)) == ()
     assert {one.rule for one in advise(_tensors(1_000, middle="aten::fill_"))} == {"bound_by_python"}

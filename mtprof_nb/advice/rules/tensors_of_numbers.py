@@ -38,8 +38,8 @@ def tensors_of_numbers(trace: Trace) -> Finding | None:
     return Finding(
         "Tensors are made of Python numbers again and again",
         f"{units.plural(calls, 'call')} of torch.tensor or the like on this line take "
-        f"{units.duration(int(inside_ns[number]))} of {units.duration(recorded_ns(trace))}, and looking at the numbers "
-        f"before at most {units.duration(int(made.before_ns[on_line].sum()))}.",
+        f"{units.duration(int(inside_ns[number]))} of {units.duration(recorded_ns(trace))}; before that, Python looks "
+        f"at each number, for at most {units.duration(int(made.before_ns[on_line].sum()))}.",
         _FIX,
         caused.lines[number],
         at_most_ns=int((made.inside_ns + made.before_ns)[on_line].sum()),
