@@ -86,6 +86,26 @@ FLAWED_TOO = {
         "missing_no_grad",
         6,
     ),
+    "validation by a function that training calls too": (
+        program(
+            _TRAINED,
+            """
+            def loss_of(x, y):
+                return nn.functional.cross_entropy(model(x), y)
+
+            def evaluate():
+                return loss_of(more, labels).item()
+
+            for epoch in range(4):
+                optimizer.zero_grad()
+                loss_of(x, y).backward()
+                optimizer.step()
+                evaluate()
+            """,
+        ),
+        "missing_no_grad",
+        5,
+    ),
 }
 
 #: By a sentence: the program, and the rule that must be silent.
@@ -164,6 +184,40 @@ leaf = torch.randn(2_000, 256, requires_grad=True)
             """,
         ),
         "missing_no_grad",
+    ),
+    "a score of one op that is kept": (
+        program(
+            _TRAINED,
+            """
+            for epoch in range(6):
+                optimizer.zero_grad()
+                scores = model(more)
+                nn.functional.cross_entropy(scores, labels).backward()
+                optimizer.step()
+                chances = scores.softmax(1)
+            """,
+        ),
+        "missing_no_grad",
+    ),
+    "two optimizers, which make their state in their first steps": (
+        program(
+            _TRAINED
+            + """
+other = nn.Sequential(nn.Linear(64, 1_024), nn.ReLU(), nn.Linear(1_024, 256))
+first = torch.optim.Adam(model.parameters())
+second = torch.optim.Adam(other.parameters())
+""",
+            """
+            for _ in range(6):
+                first.zero_grad()
+                model(x).square().mean().backward()
+                first.step()
+                second.zero_grad()
+                other(x).square().mean().backward()
+                second.step()
+            """,
+        ),
+        "grows_each_step",
     ),
     "a step that ends before its backward pass": (
         program(

@@ -41,6 +41,7 @@ def test_memory_grows_if_every_step_keeps_some() -> None:
 def test_memory_of_the_first_or_of_few_steps_does_not_grow() -> None:
     assert advise(_steps([8, 0, 0, 0, 0, 2])) == ()
     assert advise(_steps([8, 2, 0, 2, 0, 2])) == ()
+    assert advise(_steps([8, 2, 0, 0, 0, 2])) == ()
     assert advise(_steps([2, 2, 2])) == ()
     assert advise(_steps([8, 2, 2, 2, 2, 2], "other scope")) == ()
 
@@ -100,3 +101,4 @@ def test_gradients_are_not_for_nothing_if_the_graph_has_a_backward_pass_or_this_
     assert advise(_evaluation({3: 8}, trained=3)) == ()
     assert advise(_evaluation({2: 8, 3: 1}, trained=2)) == ()
     assert advise(_evaluation({2: 1, 3: 8}, trained=2, links=False)) == ()
+    assert advise(make_trace([event("aten::mm", 0, MS, phase="backward")], [])) == ()

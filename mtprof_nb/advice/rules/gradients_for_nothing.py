@@ -15,7 +15,7 @@ from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.memory_at_peak import held_at_peak
 from mtprof_nb.analysis.summary import peak_bytes
-from mtprof_nb.model.trace import BACKWARD, FORWARD, Bool, Int64, SourceLine, Trace
+from mtprof_nb.model.trace import BACKWARD, FORWARD, Bool, SourceLine, Trace
 
 _LEAST_NODES = 4
 _EVALUATES = re.compile(r"\.eval\(\)")
@@ -38,7 +38,7 @@ def missing_no_grad(trace: Trace) -> Finding | None:
     of_graph = with_nested(trace, made)
     rows = at_peak.rows[of_graph[records.event[at_peak.rows]] & (records.event[at_peak.rows] >= 0)]
     kept, dropped = int(records.nbytes[rows].sum()), int(records.nbytes[rows[at_peak.is_released(rows)]].sum())
-    line, is_dropped = _common_line(trace, np.flatnonzero(made)), dropped >= kept / 2
+    line, is_dropped = _common_line(trace, made), dropped >= kept / 2
     if not kept or not (is_dropped or (line and code_has(trace, [line.file], _EVALUATES))):
         return None
     peak, held = peak_bytes(trace) or 0, "" if is_dropped else ", some of it held to the end"
@@ -58,7 +58,8 @@ def missing_no_grad(trace: Trace) -> Finding | None:
 def _made_for_nothing(trace: Trace) -> Bool:
     """The ops that made an autograd node without a backward pass: all, or where there is one those of one line.
 
-    The line is the outermost from which nodes were made and none was used; of several, that with the most nodes.
+    The line is the outermost from which nodes were made and none was used; of several, that with the most nodes. Four
+    have to follow each other: a single op keeps nothing but its result.
     """
     made, is_backward = makes_node(trace), trace.phase == BACKWARD
     if not is_backward.any():
@@ -66,9 +67,7 @@ def _made_for_nothing(trace: Trace) -> Bool:
     nothing = np.zeros(len(trace), np.bool_)
     if np.any(is_backward & (trace.sequence_nr >= 0) & (trace.forward < 0)):
         return nothing  # it is not known which nodes these used
-    used = nothing.copy()
-    used[trace.forward[is_backward & (trace.forward >= 0)]] = True
-    chain = attribution(trace).chain
+    used, chain = _used(trace), attribution(trace).chain
     with_used = {caller for node in set(chain[used].tolist()) for caller in _callers(trace, node)}
     numbers, counts = np.unique(chain[made & ~used & (chain >= 0)], return_counts=True)
     unused: dict[_Callers, list[int]] = {}
@@ -76,8 +75,19 @@ def _made_for_nothing(trace: Trace) -> Bool:
         if caller := next((caller for caller in _callers(trace, node) if caller not in with_used), None):
             unused.setdefault(caller, []).append(node)
     nodes = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
-    most = max(unused.values(), key=lambda chains: sum(nodes[one] for one in chains), default=[])
-    return made & ~used & np.isin(chain, most)
+    if not unused:
+        return nothing
+    most = max(unused.values(), key=lambda chains: sum(nodes[one] for one in chains))
+    found = made & ~used & np.isin(chain, most)
+    in_a_row = np.convolve(found[made | used], np.ones(_LEAST_NODES, np.int64))
+    return found if in_a_row.max() >= _LEAST_NODES else nothing
+
+
+def _used(trace: Trace) -> Bool:
+    """The ops whose autograd node had a backward pass."""
+    used = np.zeros(len(trace), np.bool_)
+    used[trace.forward[(trace.phase == BACKWARD) & (trace.forward >= 0)]] = True
+    return used
 
 
 def _callers(trace: Trace, chain: int) -> list[_Callers]:
@@ -96,12 +106,14 @@ def makes_node(trace: Trace) -> Bool:
     return made
 
 
-def _common_line(trace: Trace, rows: Int64) -> SourceLine | None:
-    """The innermost line from which all these events were called; the outermost line of the first if there is none."""
+def _common_line(trace: Trace, made: Bool) -> SourceLine | None:
+    """The innermost line from which all these nodes were made and none with a backward pass; else their outermost."""
     caused = attribution(trace)
-    known = sorted({chain for chain in caused.chain[rows].tolist() if chain >= 0})
+    known = sorted({chain for chain in caused.chain[made].tolist() if chain >= 0})
     if not known:
         return None
     chains = [caused.chains.innermost_first(chain)[::-1] for chain in known]
+    used = set(caused.chain[_used(trace)].tolist())
+    trained = {line for chain in used for line in caused.chains.innermost_first(chain)}
     common = [level[0] for level in zip(*chains, strict=False) if len(set(level)) == 1]
-    return caused.lines[common[-1] if common else chains[0][0]]
+    return caused.lines[next((line for line in common[::-1] if line not in trained), chains[0][0])]

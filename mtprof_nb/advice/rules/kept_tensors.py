@@ -36,7 +36,7 @@ def grows_each_step(trace: Trace) -> Finding | None:
     rows, step = rows[(step > 0) & (step < len(ends) - 1)], step[(step > 0) & (step < len(ends) - 1)]
     by_step = sums(step, records.nbytes[rows], len(ends))[1:-1]
     kept = int(by_step.sum())
-    if not kept or int(by_step.min()) < np.median(by_step) / 2:
+    if not by_step.min() or by_step.min() < np.median(by_step) / 2:
         return None
     return Finding(
         "Memory grows from step to step",
