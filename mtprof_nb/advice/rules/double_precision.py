@@ -54,6 +54,9 @@ def float64_everywhere(trace: Trace) -> Finding | None:
     # Unlike values of a choice, those of an accident come from numpy, and the text that says so is recorded.
     if not trace.sources or _is_chosen(trace, is_double) or spent_ns(trace, is_float) > double_ns / 20:
         return None
+    # Parameters of modules are float32, unless the program asks for another type.
+    if trace.module is not None and np.any(is_double & (trace.module >= 0)):
+        return None
     return Finding(
         "All of this is computed in float64",
         f"Ops on float64 tensors take {_of_time(trace, double_ns)}, and the recorded source asks for it nowhere; "
