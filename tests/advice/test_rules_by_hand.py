@@ -182,6 +182,8 @@ def test_a_chain_is_three_pointwise_ops_in_a_row_on_one_large_shape() -> None:
     assert finding.rule == "pointwise_chain"
     assert finding.at_most_ns == 3 * MS
     assert advise(_chain(*((name, SMALL) for name in ops))) == ()
+    impossible = ((2**62, 2**62), "float")
+    assert _only(_chain(*((name, impossible) for name in ops))).at_most_ns == 3 * MS
     assert advise(_chain(*((name, LARGE) for name in ["aten::mul", "aten::sum", "aten::exp", "aten::add"]))) == ()
 
 

@@ -21,6 +21,9 @@ _NAMES = frozenset(
     )
 )
 
+#: A file may tell shapes that no tensor has.
+_MOST_ELEMENTS = 2**62
+
 
 def is_pointwise(trace: Trace) -> Bool:
     """The ops that compute each element from the elements at its place, in place or not."""
@@ -35,6 +38,7 @@ def largest_inputs(trace: Trace) -> tuple[Int64, Int64]:
     found = []
     for shapes, dtypes in zip(trace.shapes, trace.dtypes or [("?",) * len(one) for one in trace.shapes], strict=True):
         largest = max((one.shape for one in tensors(shapes, dtypes)), key=prod, default=())
-        found.append((numbers.setdefault(largest, len(numbers)), prod(largest)) if largest else (-1, 0))
+        elements = min(prod(largest), _MOST_ELEMENTS)
+        found.append((numbers.setdefault(largest, len(numbers)), elements) if largest else (-1, 0))
     table = np.array([*found, (-1, 0)], np.int64)
     return table[trace.shape, 0], table[trace.shape, 1]
