@@ -2,7 +2,7 @@
 
 from traces import event, make_trace
 
-from mtprof_nb.model.trace import OutsideOps, SourceLine
+from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.tables.lines_tab import LinesTab
 from mtprof_nb.views.tables.summary_tab import SummaryTab, summary_html, summary_text
@@ -31,6 +31,7 @@ def test_the_overview_tells_the_largest_part_and_the_dearest_lines_and_ops() -> 
     ]
     assert [(op["label"], op["share"]) for op in first["ops"]] == [("aten::mm", "60.0 %"), ("aten::add", "20.0 %")]
     assert first["waits"] == []
+    assert first["on"] == ""
 
 
 def test_shares_of_threads_that_run_at_once_are_those_of_the_table_of_lines() -> None:
@@ -83,3 +84,42 @@ def test_text_and_static_page_tell_what_the_program_waited_for() -> None:
     assert "Waited for: DataLoader's next 2.00 ms." in summary_text(make_trace(rows))
     assert "<div>Waited for: DataLoader&#x27;s next 2.00 ms.</div>" in summary_html(make_trace(rows))
     assert "Waited" not in summary_html(make_trace(rows[1:]))
+
+
+def _waiting_for_the_gpu(phase: str = "forward") -> Trace:
+    """An op whose kernel takes 80 ms, one whose kernel takes 20, and a copy on the host that waits for both."""
+    gpu = {"kind": "kernel", "device": "CUDA", "thread": 7}
+    return make_trace(
+        [
+            event("aten::mm", 0, 2 * MS, line=("f.py", 2), phase=phase),
+            event("cudaLaunchKernel", MS, MS + 1_000, kind="runtime"),
+            event("gemm", 2 * MS, 82 * MS, launch=1, launcher=0, **gpu),
+            event("aten::add", 3 * MS, 5 * MS, line=("f.py", 3), phase="forward"),
+            event("cudaLaunchKernel", 4 * MS, 4 * MS + 1_000, kind="runtime"),
+            event("aten::copy_", 6 * MS, 102 * MS, line=("f.py", 4)),
+            event("cudaStreamSynchronize", 7 * MS, 102 * MS, kind="runtime"),
+            event("sum", 82 * MS, 102 * MS, launch=4, launcher=3, **gpu),
+        ],
+        sources={"f.py": "import torch\ny = x @ x\nz = y + y\nz.cpu()\n"},
+    )
+
+
+def test_where_the_host_waits_for_devices_the_overview_is_about_the_time_on_these() -> None:
+    first = SummaryTab(Scene(_waiting_for_the_gpu())).first()
+
+    assert first["sentence"] == "f.py:2 causes 80 % of the time on the GPU."
+    assert first["on"] == " on the GPU"
+    assert [(line["location"], line["time_ns"], line["share"]) for line in first["lines"]] == [
+        ("f.py:2", 80 * MS, "80.0 %"),
+        ("f.py:3", 20 * MS, "20.0 %"),
+    ]
+    assert [(op["label"], op["time_ns"], op["share"]) for op in first["ops"]] == [
+        ("aten::mm", 80 * MS, "80.0 %"),
+        ("aten::add", 20 * MS, "20.0 %"),
+    ]
+
+
+def test_the_largest_phase_on_devices_is_told_where_a_model_is_trained() -> None:
+    sentence = SummaryTab(Scene(_waiting_for_the_gpu("backward"))).first()["sentence"]
+
+    assert sentence == "80 % of the time on the GPU is the backward pass; f.py:2 causes 80 % of it."

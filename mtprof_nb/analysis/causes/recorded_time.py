@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
+from mtprof_nb.analysis.devices.kernel_owners import owners
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.lines.line_costs import line_costs
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.summary import wall_ns
-from mtprof_nb.model.trace import Bool, Int64, SourceLine, Trace
+from mtprof_nb.model.trace import PHASES, Bool, Int64, SourceLine, Trace
 
 
 def recorded_ns(trace: Trace) -> int:
@@ -28,6 +29,20 @@ def line_times(trace: Trace) -> dict[SourceLine, int]:
     for line, outside in (outside_by_line(trace) or {}).items():
         times[line] = times.get(line, 0) + outside.own_ns
     return {line: ns for line, ns in times.items() if ns}
+
+
+def line_device_times(trace: Trace) -> dict[SourceLine, int]:
+    """The time on devices of the work of each line."""
+    costs = line_costs(trace)
+    times = () if costs.device_ns is None else costs.device_ns.tolist()
+    return {line: ns for line, ns in zip(costs.lines, times, strict=False) if ns}
+
+
+def device_phases_ns(trace: Trace) -> dict[str, int]:
+    """The time of all work on devices in each phase: that of the op which launched it."""
+    rows, owner = np.flatnonzero(trace.is_device_work), owners(trace)
+    phase = trace.phase[np.where(owner[rows] >= 0, owner[rows], rows)]
+    return dict(zip(PHASES, sums(phase, trace.duration_ns[rows], len(PHASES)).tolist(), strict=True))
 
 
 def time_with_callees(trace: Trace, lines: set[SourceLine]) -> int:

@@ -8,10 +8,11 @@ from mtprof_nb.analysis.causes.collector_time import collected_ns
 from mtprof_nb.analysis.causes.data_loading import during, loader_calls
 from mtprof_nb.analysis.causes.module_times import module_times
 from mtprof_nb.analysis.causes.preparations import preparation_ns
-from mtprof_nb.analysis.causes.recorded_time import line_times
+from mtprof_nb.analysis.causes.recorded_time import device_phases_ns, line_device_times, line_times
 from mtprof_nb.analysis.causes.spent_time import spent_ns
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.devices.device_figures import device_figures
+from mtprof_nb.analysis.devices.who_waits import devices_title, waits_for_devices
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.ranks.rank_figures import rank_figures
 from mtprof_nb.analysis.ranks.stragglers import straggler
@@ -71,10 +72,25 @@ def _outside_ns(trace: Trace) -> int | None:
 def where_time_went(trace: Trace) -> str:
     """As "73 % of this cell is the backward pass; Cell [3]:4 causes 58 % of the whole"; without ops the line alone.
 
+    Where the host waits for devices, the sentence is about the time on these: the host's ops only wait.
     Of several ranks, the one that the others waited for comes first, with the evidence.
     """
     named = straggler(trace)
-    return " ".join(filter(None, (f"{str(named)[0].upper()}{str(named)[1:]}." if named else "", _parts(trace))))
+    parts = (waits_for_devices(trace) and _on_devices(trace)) or _parts(trace)
+    return " ".join(filter(None, (f"{str(named)[0].upper()}{str(named)[1:]}." if named else "", parts)))
+
+
+def _on_devices(trace: Trace) -> str:
+    """As "61 % of the time on the GPU is the backward pass; train.py:8 causes 42 % of it"; "" if neither is known."""
+    whole, within = summary(trace).device_ns or 0, f"the time on {devices_title(trace)}"
+    line, ns = max(line_device_times(trace).items(), key=lambda pair: pair[1], default=(None, 0))
+    cause = f"{_named(trace, line)} causes {ns / whole * 100:.0f} % of" if ns >= _NAMED_LINE * whole else ""
+    parts = _passes(device_phases_ns(trace))
+    if "ops" in parts:
+        return f"{cause} {within}." if cause else ""
+    part = max(parts, key=lambda name: parts[name])
+    most = f"{parts[part] / whole * 100:.0f} % of {within} {_PARTS[part]}"
+    return f"{most}; {cause} it." if cause else f"{most}."
 
 
 def _parts(trace: Trace) -> str:

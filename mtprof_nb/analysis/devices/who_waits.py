@@ -44,6 +44,20 @@ def who_waits(trace: Trace) -> str:
     return found and found + more
 
 
+@once_a_trace
+def waits_for_devices(trace: Trace) -> bool:
+    """Whether devices are busy throughout and the host waits for them: then their time counts, and not the host's."""
+    figures = device_figures(trace)
+    span_ns = sum(one.span_ns for one in figures)
+    is_busy = sum(one.idle_ns for one in figures) <= _BUSY * span_ns
+    return bool(span_ns) and is_busy and _has_waiting_host(figures, span_ns)
+
+
+def devices_title(trace: Trace) -> str:
+    """As "the GPU", or "the 2 GPUs"."""
+    return _named(device_figures(trace))
+
+
 def _lengths(trace: Trace) -> tuple[str, str]:
     """How the time of the devices is called, and what is said of a recording that is much longer."""
     rows = np.concatenate(list(device_work(trace).values()))
@@ -66,9 +80,12 @@ def _of_idle(figures: Sequence[DeviceFigures], share: str, idle_ns: int) -> str:
 
 def _of_busy(figures: Sequence[DeviceFigures], share: str, span_ns: int) -> str:
     are, them = ("is", "it") if len(figures) == 1 else ("are", "them")
-    waits = sum(one.host_waiting_ns for one in figures) >= _WAITS * span_ns
-    end = f", and the host waits for {them}" if waits else ""
+    end = f", and the host waits for {them}" if _has_waiting_host(figures, span_ns) else ""
     return f"{_named(figures)} {are} busy {share}{end}"
+
+
+def _has_waiting_host(figures: Sequence[DeviceFigures], span_ns: int) -> bool:
+    return sum(one.host_waiting_ns for one in figures) >= _WAITS * span_ns
 
 
 def _named(figures: Sequence[DeviceFigures]) -> str:

@@ -9,8 +9,10 @@ from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.recorded_time import recorded_ns
 from mtprof_nb.analysis.causes.source_words import line_text
 from mtprof_nb.analysis.causes.where_time_went import waiting, where_time_went, whole_ns
+from mtprof_nb.analysis.devices.who_waits import devices_title, waits_for_devices
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.operator_rows import rows
+from mtprof_nb.analysis.summary import summary
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import SourceLine, Trace
 from mtprof_nb.results.function_table import FunctionRow, Functions
@@ -32,10 +34,15 @@ class SummaryTab(Tab):
     def first(self) -> Answer:
         """The sentence, the hottest lines, ops and functions, what the program waited for, and the findings."""
         trace, whole = self._scene.trace, whole_ns(self._scene.trace)
+        if is_on_devices := waits_for_devices(trace):
+            lines, ops = _device_lines(trace), self._ops("self_device_ns", summary(trace).device_ns or 0)
+        else:
+            lines, ops = [_line(trace, row, whole) for row in dearest_lines(trace)], self._ops("self_ns", whole)
         return {
             "sentence": shown(where_time_went(trace)),
-            "lines": [_line(trace, row, whole) for row in dearest_lines(trace)],
-            "ops": self._ops(whole),
+            "on": f" on {devices_title(trace)}" if is_on_devices else "",
+            "lines": lines,
+            "ops": ops,
             "functions": [_function(trace, row, whole) for row in dearest_functions(trace)],
             "waits": [
                 {"title": one.title, "ns": one.ns, "share": units.share(one.ns, recorded_ns(trace))}
@@ -50,19 +57,21 @@ class SummaryTab(Tab):
         """Nothing is asked."""
         raise NotImplementedError(question["ask"])
 
-    def _ops(self, whole: int) -> list[Answer]:
+    def _ops(self, time: str, whole: int) -> list[Answer]:
+        """The ops with the most of a column of time; kernels, which have rows too, have no time on the host."""
         grouped = rows(self._scene.trace, "op", self._scene.show_all)
+        took = (grouped.value["self_ns"] > 0) & (grouped.value[time] > 0)
+        dearest = [row for row in grouped.order(time).tolist() if took[row]][:_MOST]
         return [
             {
                 "id": row,
                 "label": shown(grouped.label[row]),
                 "name": int(grouped.name[row]),
                 "count": int(grouped.value["count"][row]),
-                "self_ns": int(grouped.value["self_ns"][row]),
-                "share": units.share(int(grouped.value["self_ns"][row]), whole),
+                "time_ns": int(grouped.value[time][row]),
+                "share": units.share(int(grouped.value[time][row]), whole),
             }
-            for row in grouped.order("self_ns")[:_MOST].tolist()
-            if grouped.value["self_ns"][row]
+            for row in dearest
         ]
 
 
@@ -101,13 +110,21 @@ def _number(trace: Trace, line: SourceLine | None) -> int:
     return lines.index(line) if line in lines else -1
 
 
-def _line(trace: Trace, row: LineRow, whole: int) -> Answer:
+def _device_lines(trace: Trace) -> list[Answer]:
+    """The lines whose work on devices took longest."""
+    rows = [row for row in Lines(trace) if row.file and row.device_ns]
+    dearest = sorted(rows, key=lambda row: -(row.device_ns or 0))[:_MOST]
+    return [_line(trace, row, summary(trace).device_ns or 0, row.device_ns) for row in dearest]
+
+
+def _line(trace: Trace, row: LineRow, whole: int, time_ns: int | None = None) -> Answer:
+    time_ns = row.time_ns if time_ns is None else time_ns
     return {
         "id": _number(trace, SourceLine(row.file, row.line)) if row.has_ops else -1,
         "location": shown(f"{row.where}:{row.line}"),
         "text": shown(row.source.strip(), 200),
-        "time_ns": row.time_ns,
-        "share": units.share(row.time_ns, whole),
+        "time_ns": time_ns,
+        "share": units.share(time_ns, whole),
     }
 
 

@@ -10,14 +10,17 @@ import { shortLocation } from "../label.js";
  * @import { TabContext, TabView } from "../types/surroundings"
  */
 
+/** Characters of a location that are shown at most. */
+const LONGEST = 19;
+
 /** @param {TabContext<SummaryFirst>} context @returns {TabView} */
 export function mount({ host, first, store }) {
   const lines = first.lines.map((line) => entry(lineLink(line, store), duration(line.time_ns), line.share, line.text));
-  const ops = first.ops.map((op) => entry(opLink(op, store), duration(op.self_ns), op.share, calls(op.count)));
+  const ops = first.ops.map((op) => entry(opLink(op, store), duration(op.time_ns), op.share, calls(op.count)));
   const functions = first.functions.map(({ label, location, outside_ns, share }) =>
     entry(h("span", { text: label }), duration(outside_ns), share, location),
   );
-  const waits = first.waits.map(({ title, ns, share }) => entry(h("span", { text: title }), duration(ns), share));
+  const waits = first.waits.map(({ title, ns, share }) => entry(h("span", { text: title, title }), duration(ns), share));
   host.append(
     h(
       "div",
@@ -29,8 +32,8 @@ export function mount({ host, first, store }) {
       h(
         "div",
         { class: "mtprof-summary-lists" },
-        list("Hottest lines", lines),
-        list("Hottest ops", ops),
+        list(`Hottest lines${first.on}`, lines),
+        list(`Hottest ops${first.on}`, ops),
         list("Hottest functions, outside ops", functions),
         list("Time waited", waits),
       ),
@@ -97,7 +100,7 @@ function entry(name, time, share, detail = "") {
  * @param {Store} store
  */
 function lineLink({ id, location, text }, store) {
-  return link(location, `Open ${location} in Lines`, () => {
+  return link(shortened(location), `Open ${location} in Lines`, () => {
     store.open("lines");
     if (id < 0) store.point(location);
     else store.select({ grouping: "source", row: id, label: location, detail: text, name: -1 });
@@ -115,6 +118,16 @@ function opLink({ id, label, name }, store) {
 /** @param {string} text @param {string} title @param {() => void} onclick */
 function link(text, title, onclick) {
   return h("button", { type: "button", class: "mtprof-link", text, title, onclick });
+}
+
+/**
+ * A location whose name is cut in the middle where it is long: the number of the line and the end of the name stay.
+ * @param {string} location
+ */
+function shortened(location) {
+  const cut = location.length - LONGEST + 1;
+  const begin = Math.ceil((location.length - cut) / 3);
+  return cut > 1 ? `${location.slice(0, begin)}…${location.slice(begin + cut)}` : location;
 }
 
 /** @param {number} count */

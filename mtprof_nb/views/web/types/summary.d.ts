@@ -3,6 +3,8 @@
 /** `SummaryTab.first`. */
 export interface SummaryFirst {
   sentence: string;
+  /** Where the lines and ops took this time, as " on the GPU"; "" for the host. */
+  on: string;
   lines: DearLine[];
   ops: DearOp[];
   functions: DearFunction[];
@@ -34,7 +36,7 @@ export interface DearOp {
   label: string;
   name: number;
   count: number;
-  self_ns: number;
+  time_ns: number;
   share: string;
 }
 
