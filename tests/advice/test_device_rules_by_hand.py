@@ -178,6 +178,24 @@ def test_an_optimizer_counts_with_the_kernels_that_its_steps_launch() -> None:
     assert finding.at_most_ns == 15 * MS
 
 
+def test_the_passes_of_a_closure_inside_a_step_of_an_optimizer_do_not_count() -> None:
+    step = event("Optimizer.step#Adam.step", 0, 50 * MS, kind="scope", phase="optimizer")
+    passes = [
+        event("aten::mm", 2 * MS, 10 * MS, phase="forward"),
+        event("MmBackward0", 12 * MS, 40 * MS, phase="backward", thread=2),
+    ]
+    ops = [
+        event("aten::add_", 40 * MS + at * MS // 5, 40 * MS + at * MS // 5 + 1_000, phase="optimizer")
+        for at in range(40)
+    ]
+
+    finding = _only(make_trace([step, *passes, *ops]))
+
+    assert finding.rule == "parameters_one_by_one"
+    assert finding.evidence == "1 step of the optimizer ran 40 ops, in 12.0 ms of 50.0 ms."
+    assert finding.at_most_ns == 12 * MS
+
+
 def _allocations(name: str, first: int) -> Trace:
     calls = [event(name, (first + 5 * at) * MS, (first + 5 * at + 2) * MS, kind="runtime") for at in range(4)]
     return make_trace([event("gemm", 0, 100 * MS, kind="kernel", device="CUDA", thread=7), *calls])
