@@ -17,6 +17,7 @@ CELL = Frame("cell.py", 1, "<module>")
 LOADER, DYNAMO = "lib/torch/utils/data/dataloader.py", "lib/torch/_dynamo/convert_frame.py"
 INDUCTOR = "lib/torch/_inductor/compile_fx.py"
 LIBRARY = json.__file__
+START = Frame("lib/multiprocessing/process.py", 8, "start")
 ALONE = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 WORKERS = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 
@@ -52,7 +53,10 @@ def _only(trace: Trace) -> Finding:
         ([Frame("lib/torch/_dynamo/eval_frame.py", 3, "compile_wrapper")], None),
         ([Frame(INDUCTOR, 3, "_compile_fx_inner")], COMPILING),
         ([Frame(INDUCTOR, 3, "run")], None),
-        ([Frame(LOADER, 3, "__iter__"), Frame(LOADER, 5, "__init__")], STARTING_WORKERS),
+        ([Frame("<string>", 3, "<module>")], None),
+        ([Frame(LOADER, 3, "__iter__"), Frame(LOADER, 5, "__init__"), START], STARTING_WORKERS),
+        ([Frame(LOADER, 3, "__iter__"), Frame(LOADER, 5, "__init__"), Frame("own.py", 7, "__iter__")], None),
+        ([START], None),
         ([Frame(LOADER, 3, "__next__")], None),
     ],
 )
@@ -60,6 +64,13 @@ def test_a_preparation_is_known_by_the_function_that_leads_into_it(inner: list[F
     trace = _sampled([], [CELL], [CELL, *inner], [CELL], [CELL])
 
     assert preparation_ns(trace) == ({title: 25 * MS} if title else {})
+
+
+def test_the_module_that_a_program_begins_with_is_not_imported() -> None:
+    stack = [Frame(LIBRARY, 3, "<module>"), Frame(LIBRARY, 9, "main"), CELL]
+
+    assert preparation_ns(_sampled([], stack)) == {}
+    assert preparation_ns(_sampled([], [*stack, Frame(LIBRARY, 4, "<module>")])) == {IMPORTING: 100 * MS}
 
 
 def test_the_program_waits_for_preparations_of_five_percent() -> None:
@@ -113,7 +124,7 @@ def test_a_stack_that_was_read_after_next_is_not_of_next() -> None:
 
 
 def test_starting_workers_counts_for_the_input() -> None:
-    starting = [CELL, Frame(LOADER, 3, "__iter__"), Frame(LOADER, 5, "__init__")]
+    starting = [CELL, Frame(LOADER, 3, "__iter__"), START]
     waits = [CELL, Frame(LOADER, 3, "__next__")]
     often = _only(_loading(WORKERS, *[waits] * 8, starting, starting))
     seldom = _only(_loading(WORKERS, *[waits] * 9, starting))

@@ -20,7 +20,9 @@ export function mount({ host, first, store }) {
   const functions = first.functions.map(({ label, location, outside_ns, share }) =>
     entry(h("span", { text: label }), duration(outside_ns), share, location),
   );
-  const waits = first.waits.map(({ title, ns, share }) => entry(h("span", { text: title, title }), duration(ns), share));
+  const waits = first.waits.map(({ title, ns, share }) =>
+    entry(h("span", { text: title, title }), duration(ns), share),
+  );
   host.append(
     h(
       "div",
