@@ -298,6 +298,12 @@ def test_a_recording_that_is_much_longer_than_the_work_of_devices_is_told() -> N
     assert who_waits(most) == "the GPU is busy 99 % of the time"
 
 
+def test_devices_that_work_at_different_times_have_no_time_in_common() -> None:
+    trace = make_trace([on_gpu("a", 0, 100), on_gpu("b", 900, 1_000, device_index=1)], ended_ns=2_000)
+
+    assert who_waits(trace) == "the 2 GPUs are busy 100 % of their time"
+
+
 def test_there_is_no_sentence_where_it_is_not_clear() -> None:
     assert who_waits(idle_for(20, 80)) == ""
     unknown = make_trace([on_gpu("a", 0, 10_000), on_gpu("b", 90_000, 100_000)])

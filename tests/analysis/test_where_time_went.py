@@ -119,6 +119,17 @@ def test_the_next_of_a_data_loader_is_waited_for() -> None:
     assert waiting(trace) == [Waiting("DataLoader's next", 60)]
 
 
+def test_waiting_for_a_device_inside_an_op_is_not_time_outside_ops() -> None:
+    rows = [
+        event("aten::item", 0, 1_000),
+        event("cudaStreamSynchronize", 0, 1_000, kind="runtime"),
+        event("gemm", 0, 100, kind="kernel", device="CUDA", thread=7),
+    ]
+    trace = make_trace(rows, ended_ns=2_500)
+
+    assert where_time_went(trace).startswith("60 % of this recording passed outside ops, in Python code or waiting")
+
+
 def test_a_wait_of_most_of_the_time_outside_ops_is_in_the_sentence() -> None:
     def recorded(next_ns: int, collated_ns: int) -> Trace:
         name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"

@@ -123,3 +123,29 @@ def test_the_largest_phase_on_devices_is_told_where_a_model_is_trained() -> None
     sentence = SummaryTab(Scene(_waiting_for_the_gpu("backward"))).first()["sentence"]
 
     assert sentence == "80 % of the time on the GPU is the backward pass; f.py:2 causes 80 % of it."
+
+
+def test_a_host_that_works_for_longer_than_it_waits_is_not_left_out() -> None:
+    rows = [
+        event("aten::sort", 0, 900 * MS, line=("f.py", 1)),
+        event("cudaLaunchKernel", 901 * MS, 901 * MS + 1_000, kind="runtime"),
+        event("gemm", 902 * MS, 912 * MS, kind="kernel", device="CUDA", thread=7, launch=1),
+        event("aten::copy_", 903 * MS, 912 * MS, line=("f.py", 2)),
+        event("cudaStreamSynchronize", 903 * MS, 912 * MS, kind="runtime"),
+    ]
+    first = SummaryTab(Scene(make_trace(rows))).first()
+
+    assert (first["on"], [line["location"] for line in first["lines"]]) == ("", ["f.py:1", "f.py:2"])
+    assert "on the GPU" not in first["sentence"]
+
+
+def test_kernels_that_no_op_launched_leave_the_overview_to_the_host() -> None:
+    rows = [
+        event("aten::mm", 0, MS, line=("f.py", 2)),
+        event("cudaGraphLaunch", MS, MS + 1_000, kind="runtime"),
+        event("gemm", 2 * MS, 100 * MS, kind="kernel", device="CUDA", thread=7, launch=1),
+        event("cudaStreamSynchronize", 2 * MS, 100 * MS, kind="runtime"),
+    ]
+    first = SummaryTab(Scene(make_trace(rows))).first()
+
+    assert (first["on"], [op["label"] for op in first["ops"]]) == ("", ["aten::mm"])

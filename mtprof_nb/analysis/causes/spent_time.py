@@ -6,8 +6,8 @@ import numpy as np
 
 from mtprof_nb.analysis.devices.kernel_owners import owners
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.model.intervals import covered_length
-from mtprof_nb.model.trace import Bool, Trace
+from mtprof_nb.model.intervals import covered_length, covered_until
+from mtprof_nb.model.trace import Bool, Int64, Trace
 
 
 def spent_ns(trace: Trace, chosen: Bool) -> int:
@@ -20,6 +20,12 @@ def spent_ns(trace: Trace, chosen: Bool) -> int:
     launched = trace.is_device_work & (owner >= 0) & with_nested(trace, chosen)[owner]
     rows = np.flatnonzero(chosen | launched)
     return covered_length(trace.start_ns[rows], trace.end_ns[rows])
+
+
+def apart_from(trace: Trace, events: Int64, start_ns: Int64, end_ns: Int64) -> Int64:
+    """The time of each interval in which none of `events`, which are sorted, ran."""
+    starts, ends = trace.start_ns[events], trace.end_ns[events]
+    return end_ns - start_ns - (covered_until(starts, ends, end_ns) - covered_until(starts, ends, start_ns))
 
 
 def with_nested(trace: Trace, chosen: Bool) -> Bool:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from mtprof_nb.analysis.causes.collector_time import collected_ns
-from mtprof_nb.analysis.causes.data_loading import during, loader_calls
+from mtprof_nb.analysis.causes.data_loading import loader_calls
 from mtprof_nb.analysis.causes.module_times import module_times
 from mtprof_nb.analysis.causes.preparations import preparation_ns
 from mtprof_nb.analysis.causes.recorded_time import device_phases_ns, line_device_times, line_times
-from mtprof_nb.analysis.causes.spent_time import spent_ns
+from mtprof_nb.analysis.causes.spent_time import apart_from
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.devices.device_figures import device_figures
-from mtprof_nb.analysis.devices.who_waits import devices_title, waits_for_devices
+from mtprof_nb.analysis.devices.who_waits import are_busy, devices_title, work_throughout
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.ranks.rank_figures import rank_figures
 from mtprof_nb.analysis.ranks.stragglers import straggler
 from mtprof_nb.analysis.summary import summary, wall_ns
@@ -36,7 +39,7 @@ _SAYS_LITTLE = 0.8
 _LEAST_SHARE = 0.05
 #: A wait is named in the sentence from this share of the time outside ops on.
 _MOSTLY = 0.5
-_NEXT = "DataLoader's next"
+_NEXT, _COLLECTIONS = "DataLoader's next", "garbage collections"
 
 
 class Waiting(NamedTuple):
@@ -76,12 +79,22 @@ def where_time_went(trace: Trace) -> str:
     Of several ranks, the one that the others waited for comes first, with the evidence.
     """
     named = straggler(trace)
-    parts = (waits_for_devices(trace) and _on_devices(trace)) or _parts(trace)
+    parts = where_device_time_went(trace) or _parts(trace)
     return " ".join(filter(None, (f"{str(named)[0].upper()}{str(named)[1:]}." if named else "", parts)))
 
 
-def _on_devices(trace: Trace) -> str:
-    """As "61 % of the time on the GPU is the backward pass; train.py:8 causes 42 % of it"; "" if neither is known."""
+@once_a_trace
+def where_device_time_went(trace: Trace) -> str:
+    """As "61 % of the time on the GPU is the backward pass; train.py:8 causes 42 % of it"; "" if neither is known.
+
+    It is "" as well unless devices of one process are busy, throughout the recording or while the host waits for them
+    most of the time that is known: then the host's own time does not count.
+    """
+    if len(trace.processes) > 1 or not are_busy(trace):
+        return ""
+    waiting_ns = max(one.host_waiting_ns for one in device_figures(trace))
+    if not work_throughout(trace) and waiting_ns < _MOSTLY * whole_ns(trace):
+        return ""
     whole, within = summary(trace).device_ns or 0, f"the time on {devices_title(trace)}"
     line, ns = max(line_device_times(trace).items(), key=lambda pair: pair[1], default=(None, 0))
     cause = f"{_named(trace, line)} causes {ns / whole * 100:.0f} % of" if ns >= _NAMED_LINE * whole else ""
@@ -112,11 +125,17 @@ def _parts(trace: Trace) -> str:
 
 
 def _mostly(trace: Trace, outside_ns: int) -> str:
-    """As ", mostly in imports", if a wait takes more than half of the time outside ops."""
-    calls = loader_calls(trace)
-    in_ops_ns = spent_ns(trace, counted_ops(trace) & during(trace, calls)) if len(calls) else 0
-    waits = {one.title: one.ns - in_ops_ns * (one.title == _NEXT) for one in waiting(trace)}
-    title, ns = max(waits.items(), key=lambda pair: pair[1], default=("", 0))
+    """As ", mostly in imports", if a wait takes more than half of the time outside ops.
+
+    Waits for devices are not asked: calls that wait are mostly inside ops.
+    """
+    ops, calls, collections = np.flatnonzero(counted_ops(trace)), loader_calls(trace), trace.collections
+    waits = {_NEXT: apart_from(trace, ops, trace.start_ns[calls], trace.end_ns[calls]).sum()}
+    if collections is not None:
+        ends = collections.start_ns + collections.duration_ns
+        waits[_COLLECTIONS] = apart_from(trace, ops, collections.start_ns, ends).sum()
+    waits |= preparation_ns(trace, with_ops=False)
+    title, ns = max(waits.items(), key=lambda pair: pair[1])
     return f", mostly in {title}" if ns > _MOSTLY * outside_ns else ", in Python code or waiting"
 
 
@@ -158,7 +177,7 @@ def waiting(trace: Trace) -> list[Waiting]:
         Waiting(_NEXT, int(trace.duration_ns[calls].sum())),
         Waiting("synchronisation with the device", device_ns),
     ]
-    now_and_then = {"garbage collections": collected_ns(trace.collections), **preparation_ns(trace)}
+    now_and_then = {_COLLECTIONS: collected_ns(trace.collections), **preparation_ns(trace)}
     least_ns = _LEAST_SHARE * wall_ns(trace)
     found += [Waiting(title, ns) for title, ns in now_and_then.items() if ns >= least_ns]
     return sorted((one for one in found if one.ns), key=lambda one: -one.ns)

@@ -17,8 +17,12 @@ from mtprof_nb.model.trace import Trace
 _IDLE, _BUSY = 0.3, 0.1
 #: Time before and after the work of devices is told from this share of the recording on.
 _OUTSIDE = 0.3
+#: Several devices work together if their spans are on average this share of the time from the first kernel to the last.
+_TOGETHER = 0.7
 #: The host is said to wait for a device from this share of the device's span on.
 _WAITS = 0.05
+#: How the time of devices is called that work throughout the recording.
+_THROUGHOUT = "the time"
 _NAMES = {"CUDA": "GPU", "HIP": "GPU"}
 
 
@@ -44,13 +48,16 @@ def who_waits(trace: Trace) -> str:
     return found and found + more
 
 
-@once_a_trace
-def waits_for_devices(trace: Trace) -> bool:
-    """Whether devices are busy throughout and the host waits for them: then their time counts, and not the host's."""
+def work_throughout(trace: Trace) -> bool:
+    """Whether the time from the first kernel of all devices to the last is most of the recording."""
+    return _lengths(trace)[0] == _THROUGHOUT
+
+
+def are_busy(trace: Trace) -> bool:
+    """Whether there are devices, and they work nearly all the time from the first kernel to the last."""
     figures = device_figures(trace)
     span_ns = sum(one.span_ns for one in figures)
-    is_busy = sum(one.idle_ns for one in figures) <= _BUSY * span_ns
-    return bool(span_ns) and is_busy and _has_waiting_host(figures, span_ns)
+    return bool(span_ns) and sum(one.idle_ns for one in figures) <= _BUSY * span_ns
 
 
 def devices_title(trace: Trace) -> str:
@@ -59,11 +66,16 @@ def devices_title(trace: Trace) -> str:
 
 
 def _lengths(trace: Trace) -> tuple[str, str]:
-    """How the time of the devices is called, and what is said of a recording that is much longer."""
-    rows = np.concatenate(list(device_work(trace).values()))
+    """How the time of the devices is called, and what is said of a recording that is much longer.
+
+    Devices that work at different times have no time in common.
+    """
+    figures, rows = device_figures(trace), np.concatenate(list(device_work(trace).values()))
     span_ns, whole_ns = int(trace.end_ns[rows].max() - trace.start_ns[rows].min()), wall_ns(trace)
+    if sum(one.span_ns for one in figures) < _TOGETHER * len(figures) * span_ns:
+        return "their time", ""
     if whole_ns - span_ns < _OUTSIDE * whole_ns:
-        return "the time", ""
+        return _THROUGHOUT, ""
     first_to_last = f"the {units.duration(span_ns)} from the first kernel to the last"
     return first_to_last, f"; the recording takes {units.duration(whole_ns)}"
 
@@ -80,12 +92,9 @@ def _of_idle(figures: Sequence[DeviceFigures], share: str, idle_ns: int) -> str:
 
 def _of_busy(figures: Sequence[DeviceFigures], share: str, span_ns: int) -> str:
     are, them = ("is", "it") if len(figures) == 1 else ("are", "them")
-    end = f", and the host waits for {them}" if _has_waiting_host(figures, span_ns) else ""
+    waits = sum(one.host_waiting_ns for one in figures) >= _WAITS * span_ns
+    end = f", and the host waits for {them}" if waits else ""
     return f"{_named(figures)} {are} busy {share}{end}"
-
-
-def _has_waiting_host(figures: Sequence[DeviceFigures], span_ns: int) -> bool:
-    return sum(one.host_waiting_ns for one in figures) >= _WAITS * span_ns
 
 
 def _named(figures: Sequence[DeviceFigures]) -> str:

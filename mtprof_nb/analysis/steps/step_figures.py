@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from mtprof_nb.analysis.causes.data_loading import loader_calls
+from mtprof_nb.analysis.causes.spent_time import apart_from
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.step_times import step_times
-from mtprof_nb.model.intervals import covered_until
 from mtprof_nb.model.trace import PHASES, Int32, Int64, SourceLine, Trace
 
 #: A step is slow from this many times the median on.
@@ -129,7 +129,7 @@ def _parts(
     calls = calls[np.isin(trace.step[calls], steps.number)]
     step_of_call = np.searchsorted(steps.number, trace.step[calls])
     waits = _row(step_of_call, trace.duration_ns[calls], len(steps))
-    out_of_ops = _apart_from(trace, rows, trace.start_ns[calls], trace.end_ns[calls])
+    out_of_ops = apart_from(trace, rows, trace.start_ns[calls], trace.end_ns[calls])
     collected = _collected(trace, steps, np.union1d(rows, calls))
     outside = np.maximum(steps.outside_ns - _row(step_of_call, out_of_ops, len(steps)) - collected, 0)
     others = ["DataLoader's next", "garbage collection", "outside ops"]
@@ -143,14 +143,8 @@ def _collected(trace: Trace, steps: StepFigures, events: Int64) -> Int64:
         return np.zeros(len(steps), np.int64)
     at = np.searchsorted(steps.start_ns, found.start_ns, side="right") - 1
     inside = (at >= 0) & (found.start_ns < (steps.start_ns + steps.duration_ns)[at])
-    spent_ns = _apart_from(trace, events, found.start_ns, found.start_ns + found.duration_ns)
+    spent_ns = apart_from(trace, events, found.start_ns, found.start_ns + found.duration_ns)
     return _row(at[inside], spent_ns[inside], len(steps))
-
-
-def _apart_from(trace: Trace, events: Int64, start_ns: Int64, end_ns: Int64) -> Int64:
-    """The time of each interval in which none of `events` ran."""
-    starts, ends = trace.start_ns[events], trace.end_ns[events]
-    return end_ns - start_ns - (covered_until(starts, ends, end_ns) - covered_until(starts, ends, start_ns))
 
 
 def _row(column: Int64, values: Int64, columns: int) -> Int64:

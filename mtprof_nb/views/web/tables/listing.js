@@ -182,9 +182,10 @@ export class Listing {
   /** Lights a line that ran no ops and brings it into view; false if it is not listed. @param {string} location */
   pointAt(location) {
     const found = this.#lines.find(({ element }) => location !== "" && element.dataset.location === location);
-    found?.element.classList.add("mtprof-line-lit");
-    if (found) this.#reveal(found.element);
-    return found !== undefined;
+    if (!found) return false;
+    for (const { element } of this.#lines) element.classList.toggle("mtprof-line-lit", element === found.element);
+    this.#reveal(found.element);
+    return true;
   }
 
   revealHottest() {
