@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -67,7 +67,7 @@ def _document(trace: Trace, path: str) -> Iterator[bytes]:
     # Calls that are open at the end of the window end a moment later; readers add start and length inexactly.
     last_ns = max(ended_ns, int(trace.end_ns.max(initial=-1_000)) + 1_000)
     began, ended = microseconds_text(began_ns - base), microseconds_text(last_ns - base)
-    yield _header(trace, base).encode("ascii")
+    yield _header(trace, base, tracks.pids).encode("ascii")
     yield from lines.events()
     yield from lines.async_events()
     yield from allocation_lines(trace, tracks, base)
@@ -85,14 +85,14 @@ def _document(trace: Trace, path: str) -> Iterator[bytes]:
     yield f'],\n"traceName":{quoted(path)}\n}}\n'.encode("ascii")
 
 
-def _header(trace: Trace, base: int) -> str:
+def _header(trace: Trace, base: int, pids: Sequence[int]) -> str:
     flags = {part.name: "1" for part in fields(trace.recorded) if getattr(trace.recorded, part.name)}
     entries = {"schemaVersion": "1", "deviceProperties": "[]", "trace_id": quoted(trace.trace_id), **flags}
     if len(hosts := {process.host for process in trace.processes}) == 1 and all(hosts):
         entries["host_name"] = quoted(hosts.pop())
     if trace.dropped:
         entries["dropped_events"] = str(trace.dropped)
-    if carried := carried_text(trace):
+    if carried := carried_text(trace, pids):
         entries[KEY] = carried
     # A reader takes these for the whole file's: where processes disagree, only their own lines tell.
     said = [_metadata(process) for process in trace.processes]

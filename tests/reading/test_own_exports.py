@@ -141,6 +141,47 @@ def test_several_processes_with_devices_come_back(tmp_path: Path) -> None:
     assert differences(trace, loaded) == []
 
 
+def _ranks(pids: tuple[int, int]) -> Trace:
+    """Two ranks without devices, of which the later one begins first."""
+
+    def process(rank: int) -> Trace:
+        began_ns = 5_000_000 - 4_000_000 * rank
+        window = {"began_ns": began_ns, "ended_ns": began_ns + 900, "windows": ((began_ns, began_ns + 900),)}
+        rows = [event(f"op of rank {rank}", began_ns, began_ns + 500)]
+        metadata = {"distributedInfo": f'{{"rank": {rank}}}'}
+        who = {"pid": pids[rank], "rank": rank, "host": f"node{rank}", "metadata": metadata}
+        return make_trace(rows, **who, **window, own_ns=50 + rank)
+
+    return merge([process(0), process(1)])
+
+
+def _who(trace: Trace) -> dict[str, tuple[Any, ...]]:
+    """For each event the rank, the host and the number of its process, the rank in its metadata and its own time."""
+    found: dict[str, tuple[Any, ...]] = {}
+    for name, process in zip(trace.name.tolist(), trace.processes_of(trace.track).tolist(), strict=True):
+        pid, rank, host, _, metadata = trace.processes[process]
+        told = json.loads(dict(metadata)["distributedInfo"])["rank"]
+        found[trace.names[name]] = (rank, host, pid, told, trace.process_facts[process].own_ns)
+    return found
+
+
+@pytest.mark.parametrize("pids", [(100, 101), (101, 100), (100, 100)])
+def test_a_rank_that_begins_before_an_earlier_one_keeps_its_name(tmp_path: Path, pids: tuple[int, int]) -> None:
+    trace = _ranks(pids)
+
+    loaded = again(trace, tmp_path)
+
+    assert differences(trace, loaded) == []
+    expected = {f"op of rank {rank}": (rank, f"node{rank}", pids[rank], rank, 50 + rank) for rank in (0, 1)}
+    assert _who(loaded) == expected
+    # Another tool may write the lines that name processes in another order.
+    path = tmp_path / "trace.json"
+    document = json.loads(path.read_text())
+    document["traceEvents"].reverse()
+    path.write_text(json.dumps(document))
+    assert _who(read(path)) == expected
+
+
 def test_events_that_cross_others_and_what_scopes_launched_come_back(tmp_path: Path) -> None:
     rows = [
         event("train.py(3): train", 0, 90_000, kind="python", phase="other"),

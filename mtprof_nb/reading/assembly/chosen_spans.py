@@ -128,7 +128,8 @@ def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) 
     elif is_xla:
         numbers = xla_kinds.device_numbers(said)
     else:
-        numbers = kineto_kinds.device_numbers(collector.categories, said, is_own="phase" in spans)
+        is_own, has_devices = "phase" in spans, bool(on_device(kind).any())
+        numbers = kineto_kinds.device_numbers(collector.categories, said, is_own=is_own, has_devices=has_devices)
     tracks = file_tracks(lanes, spans, kind, said, numbers)
     tally["Threads and streams that share one track, for there are too many"] += tracks.too_many
     tally["Processes that are taken for one, for there are too many"] += tracks.too_many_processes

@@ -165,19 +165,23 @@ def _without_category(collector: Collector, lanes: Any) -> Int8:
     return found
 
 
-def device_numbers(categories: Iterable[Any], said: Descriptions, *, is_own: bool) -> DeviceNumbers:
+def device_numbers(categories: Iterable[Any], said: Descriptions, *, is_own: bool, has_devices: bool) -> DeviceNumbers:
     """The type of device that the events of a file ran on, and how devices are numbered."""
     names = [str(category).lower() for category in categories]
     found = [device for begin, device in _DEVICES.items() if any(name.startswith(begin) for name in names)]
     device = found[0] if found else "CUDA"
-    return DeviceNumbers(device, _own_index, _own_process, _own_hosts(said)) if is_own else DeviceNumbers(device)
+    hosts = _own_hosts(said, has_devices=has_devices)
+    return DeviceNumbers(device, _own_index, _own_process, hosts) if is_own else DeviceNumbers(device)
 
 
-def _own_hosts(said: Descriptions) -> tuple[int, ...]:
-    """The processes of an export with several, in the order in which their devices are numbered; else none."""
+def _own_hosts(said: Descriptions, *, has_devices: bool) -> tuple[int, ...]:
+    """The processes of an export in the order of the recording; none if a device may be among them.
+
+    Numbers of devices tell themselves where an export has several processes.
+    """
     named = [pid for pid in said.process_names if isinstance(pid, int)]
     hosts = tuple(pid for pid in named if pid < _FIRST_DEVICE)
-    return hosts if len(hosts) < len(named) else ()
+    return hosts if len(hosts) < len(named) or not has_devices else ()
 
 
 def _own_index(pid: Int64) -> Int64:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from mtprof_nb.model.file.carried_facts import KEY, carried_facts
@@ -49,15 +50,24 @@ def _carried(file: ChosenSpans, processes: tuple[Process, ...]) -> Columns:
     if KEY not in file.document:
         return {}
     found, wrong = carried_facts(file.document[KEY])
-    for name in ("process_facts", "processes"):
-        if len(found.get(name, ())) not in (0, len(processes)):
-            del found[name]
-            wrong += 1
-    if "processes" in found:
-        pairs = zip(found["processes"], processes, strict=True)
-        found["processes"] = tuple(own._replace(metadata=read.metadata) for own, read in pairs)
+    of_processes: Columns = {name: found.pop(name) for name in ("processes", "process_facts") if name in found}
+    if matched := _in_order_of_file(of_processes, file.tracks.pids):
+        own = zip(matched["processes"], processes, strict=True)
+        matched["processes"] = tuple(process._replace(metadata=read.metadata) for process, read in own)
+    found |= matched
+    wrong += len(of_processes) - len(matched)
     file.tally["Facts of the recording that are not as this package writes them, left out"] += wrong
     return found
+
+
+def _in_order_of_file(carried: Columns, pids: Sequence[Any]) -> Columns:
+    """Processes and the facts of each in the order of `pids`, their numbers in the file; none where these differ."""
+    position = {pid: place for place, (pid, _) in enumerate(carried.get("processes", ()))}
+    told = {name: values for name, values in carried.items() if len(values) == len(pids)}
+    if "processes" not in told or position.keys() != set(pids):
+        return {}
+    told["processes"] = [process for _, process in told["processes"]]
+    return {name: tuple(values[position[pid]] for pid in pids) for name, values in told.items()}
 
 
 def _window(file: ChosenSpans) -> tuple[int, int]:
