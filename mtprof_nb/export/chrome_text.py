@@ -39,11 +39,16 @@ def joined(*columns: RowTexts) -> bytes:
     return b"".join(chain.from_iterable(zip(*columns, strict=False)))
 
 
+def has_window(trace: Trace) -> bool:
+    """Whether start and end of the recording are known; a file may count its times from 0."""
+    return trace.began_ns > 0 or trace.ended_ns > trace.began_ns
+
+
 def base_ns(trace: Trace) -> int:
     """The moment from which a file counts its microseconds."""
     times = [trace.start_ns] if trace.allocations is None else [trace.start_ns, trace.allocations.time_ns]
     moments = [int(column.min()) for column in times if len(column)]
-    if trace.began_ns > 0 or not moments:
+    if has_window(trace) or not moments:
         moments.append(trace.began_ns)
     return min(moments) // _BASE_INTERVAL_NS * _BASE_INTERVAL_NS
 

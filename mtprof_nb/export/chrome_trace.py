@@ -13,7 +13,7 @@ from mtprof_nb.export.atomic import replacing
 from mtprof_nb.export.chrome_allocations import allocation_lines
 from mtprof_nb.export.chrome_collections import collection_lines
 from mtprof_nb.export.chrome_events import EventLines
-from mtprof_nb.export.chrome_text import base_ns, json_text, microseconds_text, quoted
+from mtprof_nb.export.chrome_text import base_ns, has_window, json_text, microseconds_text, quoted
 from mtprof_nb.export.chrome_tracks import ChromeTracks, naming_line
 from mtprof_nb.model.file.carried_facts import KEY, carried_text
 from mtprof_nb.model.trace import Process, Trace
@@ -109,7 +109,7 @@ def _header(trace: Trace, base: int, pids: Sequence[int]) -> str:
 
 def _window(trace: Trace) -> tuple[int, int]:
     """The recording's own window; that of its events where it is not known."""
-    if trace.began_ns > 0 or not len(trace):
+    if has_window(trace) or not len(trace):
         return trace.began_ns, max(trace.ended_ns, trace.began_ns)
     return int(trace.start_ns.min()), int(trace.end_ns.max())
 

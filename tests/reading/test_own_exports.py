@@ -227,6 +227,16 @@ def test_a_step_and_a_scope_that_cross_come_back_as_they_were(tmp_path: Path) ->
     assert phases == {"ProfilerStep#1": "X", "ProfilerStep#2": "X", "epoch": "e"}
 
 
+def test_a_window_from_zero_comes_back(tmp_path: Path) -> None:
+    window = span("PyTorch Profiler (0)", 0, 100, "Trace", "PyTorch Profiler", "Spans")
+    trace = read(written(tmp_path, [window, span("aten::mm", 5, 10)], "first.json"))
+
+    loaded = again(trace, tmp_path)
+
+    assert (loaded.began_ns, loaded.ended_ns, loaded.windows) == (0, 100_000, ((0, 100_000),))
+    assert loaded.notes == ()
+
+
 @pytest.mark.parametrize(
     "said", [7, {"own_ns": "4"}, {"windows": [[1]]}, {"process_facts": [[], []]}, {"processes": [[1], [2]]}]
 )
