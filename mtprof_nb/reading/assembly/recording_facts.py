@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mtprof_nb.model.file.carried_facts import KEY, carried_facts
+from mtprof_nb.model.file.possible_facts import Window, possible_facts
 from mtprof_nb.model.schema import Columns
 from mtprof_nb.model.trace import OP, PYTHON, Process, Recorded
 from mtprof_nb.reading.assembly.chosen_spans import ChosenSpans
@@ -42,20 +43,21 @@ def recording_facts(file: ChosenSpans, made: Columns) -> Columns:
         "trace_id": trace_id if isinstance(trace_id := file.document.get("trace_id"), str) else "",
         "dropped": dropped if isinstance(dropped, int) and 0 < dropped < _MOST_COUNT else 0,
         "is_partial": not bool((file.kind == OP).any()),
-        **_carried(file, processes),
+        **_carried(file, processes, Window(began_ns, ended_ns, len(processes))),
     }
 
 
-def _carried(file: ChosenSpans, processes: tuple[Process, ...]) -> Columns:
+def _carried(file: ChosenSpans, processes: tuple[Process, ...], window: Window) -> Columns:
     if KEY not in file.document:
         return {}
-    found, wrong = carried_facts(file.document[KEY])
+    said, wrong = carried_facts(file.document[KEY])
+    found = possible_facts(said, window)
     of_processes: Columns = {name: found.pop(name) for name in ("processes", "process_facts") if name in found}
     if matched := _in_order_of_file(of_processes, file.tracks.pids):
         own = zip(matched["processes"], processes, strict=True)
         matched["processes"] = tuple(process._replace(metadata=read.metadata) for process, read in own)
     found |= matched
-    wrong += len(of_processes) - len(matched)
+    wrong += len(said) - len(found)
     file.tally["Facts of the recording that are not as this package writes them, left out"] += wrong
     return found
 
