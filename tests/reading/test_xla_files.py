@@ -80,6 +80,31 @@ def test_a_loop_on_a_tpu_is_counted_by_its_instructions(tmp_path: Path) -> None:
     assert mtp.load(tmp_path / "host.trace.json").summary().device_ns == 50_000
 
 
+def test_instructions_that_follow_each_other_are_work_though_rounding_makes_them_overlap(tmp_path: Path) -> None:
+    events = [
+        *HOST,
+        named("process_name", "/device:TPU:0", 3),
+        named("thread_name", "XLA Ops", 3, 3),
+        # Each ends at the picosecond at which the next one begins.
+        _span("fusion.1", 10.0006, 1.0006, 3, 3),
+        _span("fusion.2", 11.0012, 2.0006, 3, 3),
+        _span("fusion.3", 13.0018, 0.0006, 3, 3),
+        # A loop that seems to end before its last instruction.
+        _span("while.5", 20.0004, 4.0004, 3, 3),
+        _span("dot.1", 20.0006, 4.0002, 3, 3),
+    ]
+
+    trace = read(_written(tmp_path, events))
+
+    assert facts(trace, "kind", "start_ns", "end_ns") == [
+        ("fusion.1", "kernel", 10_001, 11_002),
+        ("fusion.2", "kernel", 11_001, 13_002),
+        ("fusion.3", "kernel", 13_002, 13_003),
+        ("while.5", "device_scope", 20_000, 24_000),
+        ("dot.1", "kernel", 20_001, 24_001),
+    ]
+
+
 def test_instructions_on_the_host_are_ops(tmp_path: Path) -> None:
     events = [
         *HOST,

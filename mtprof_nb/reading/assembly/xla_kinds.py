@@ -23,6 +23,8 @@ _TYPES = {"GPU": "CUDA", "TPU": "TPU"}
 _WORK = {"memcpy": COPY, "memset": SET}
 #: The member of a span that runs an instruction of a program.
 _INSTRUCTION = '"hlo_op"'
+#: Starts and lengths are in picoseconds: rounded each by itself, instructions that follow each other overlap by this.
+_ROUNDING_NS = 1
 
 
 def is_xla(said: Descriptions) -> bool:
@@ -66,7 +68,10 @@ def _is_around_another(lane: Int32, start_ns: Int64, duration_ns: Int64, among: 
     rows = np.flatnonzero(among)
     rows = rows[np.argsort(lane[rows], kind="stable")]
     following = rows[1:]
-    inside = (lane[rows[:-1]] == lane[following]) & (start_ns[following] < (start_ns + duration_ns)[rows[:-1]])
+    end_ns = start_ns + duration_ns
+    until = end_ns[rows[:-1]]
+    begins_inside = start_ns[following] < until - _ROUNDING_NS
+    inside = (lane[rows[:-1]] == lane[following]) & begins_inside & (end_ns[following] <= until + _ROUNDING_NS)
     found[rows[:-1][inside]] = True
     return found
 
