@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from mtprof_nb.model.trace import Trace
 from mtprof_nb.reading import read
 from tests.reading.chrome_files import facts, flow, named, span, written
 
@@ -77,6 +78,58 @@ def test_a_device_belongs_to_the_process_that_launches_its_kernels(tmp_path: Pat
         ("CUDA:1", 1),
     }
     assert all(process[trace.launch[row]] == process[row] for row in kernels)
+
+
+UNCLEAR = "Devices that several processes may have used, shown as used by one of them: {}."
+
+
+def _users(trace: Trace) -> dict[str, set[tuple[int, int]]]:
+    """For each device the numbers of the processes that its kernels belong to, and of those that launched them."""
+    assert trace.launch is not None
+    pids = [trace.processes[one].pid for one in trace.processes_of(trace.track).tolist()]
+    found: dict[str, set[tuple[int, int]]] = {}
+    for row in trace.on_device.nonzero()[0].tolist():
+        found.setdefault(trace.tracks[trace.track[row]].device, set()).add((pids[row], pids[trace.launch[row]]))
+    return found
+
+
+@pytest.mark.parametrize("first_at", [0, 2])
+def test_processes_with_equal_numbers_and_times_have_a_device_each(tmp_path: Path, first_at: int) -> None:
+    # All kernels of both devices begin after the launches of both processes, whichever begins first.
+    events = [one for i in range(5) for one in _launch(11, 0, first_at + 100 * i, i + 1)]
+    events += [one for i in range(5) for one in _launch(22, 1, 1 + 100 * i, i + 1)]
+
+    trace = read(written(tmp_path, events))
+
+    assert _users(trace) == {"CUDA:0": {(11, 11)}, "CUDA:1": {(22, 22)}}
+    assert trace.notes == (UNCLEAR.format(2),)
+
+
+def test_a_device_goes_to_the_process_that_has_none_yet(tmp_path: Path) -> None:
+    # The second device has a kernel of the second process alone; that of the first one can be of both.
+    events = [*_launch(22, 1, 0, 5), *_launch(22, 1, 50, 6), *_launch(11, 0, 1, 5)]
+
+    trace = read(written(tmp_path, events))
+
+    assert _users(trace) == {"CUDA:0": {(11, 11)}, "CUDA:1": {(22, 22)}}
+    assert trace.notes == (UNCLEAR.format(1),)
+
+
+def test_a_device_more_than_processes_stays_with_the_first(tmp_path: Path) -> None:
+    events = [*_launch(11, 0, 0, 5), *_launch(22, 1, 1, 5)]
+    events.append(span("gemm", 9, 20, "kernel", pid=2, tid=7, correlation=5, stream=7))
+
+    trace = read(written(tmp_path, events))
+
+    assert _users(trace) == {"CUDA:0": {(11, 11)}, "CUDA:1": {(22, 22)}, "CUDA:2": {(11, 11)}}
+    assert trace.notes == (UNCLEAR.format(3),)
+
+
+def test_labels_tell_the_processes_of_devices_with_equal_numbers_and_times(tmp_path: Path) -> None:
+    trace = read(written(tmp_path, [*_of_rank("TP00", 10, 0, 0), *_of_rank("TP01", 20, 1, 1)]))
+
+    assert _users(trace) == {"CUDA:0": {(10, 10)}, "CUDA:1": {(20, 20)}}
+    assert UNCLEAR.format(2) not in trace.notes
 
 
 @pytest.mark.parametrize(

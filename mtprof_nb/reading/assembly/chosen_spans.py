@@ -133,6 +133,7 @@ def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) 
     tracks = file_tracks(lanes, spans, kind, said, numbers)
     tally["Threads and streams that share one track, for there are too many"] += tracks.too_many
     tally["Processes that are taken for one, for there are too many"] += tracks.too_many_processes
+    tally["Devices that several processes may have used, shown as used by one of them"] += tracks.unclear_devices
     return ChosenSpans(
         collector=collector,
         document=document,

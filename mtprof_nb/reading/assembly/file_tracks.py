@@ -56,6 +56,8 @@ class FileTracks:
     #: because there are too many.
     too_many: int
     too_many_processes: int
+    #: How many devices several processes may have used.
+    unclear_devices: int
 
 
 def is_asleep(lanes: Sequence[Lane], spans: Spans, kind: Int8) -> Bool:
@@ -82,8 +84,11 @@ def file_tracks(
     track[~runs_on_device] = of_lane[on_host]
     rows = np.flatnonzero(runs_on_device)
     index = np.zeros(len(spans), np.int8)
+    unclear: set[Any] = set()
     if len(rows):
-        launched_by = owners(lanes, spans, kind, runs_on_device, process_of)
+        launched_by, is_tied = owners(lanes, spans, kind, runs_on_device, process_of)
+        if numbers.process_of is None:
+            unclear = {pid for (pid, _), one in zip(lanes, is_tied, strict=True) if one and not label_of(pid)}
         streams = _Streams(lanes, spans, rows, kind, numbers, _with_labels(launched_by, lanes, process_of))
         track[rows], index[rows] = streams.tracks(made, said, len(set(process_of.values())) or 1), streams.index
     first_of: dict[int, Any] = {}
@@ -94,7 +99,8 @@ def file_tracks(
         Process(_whole(pid, 0), label=label_of(pid) or pid if isinstance(pid, str) else "") for pid in pids
     )
     joined = len([pid for pid in process_of if not _is_negative(pid)]) - len(pids)
-    return FileTracks(track, tuple(made.known), index, processes, pids, made.too_many, max(joined, 0))
+    tracks = tuple(made.known)
+    return FileTracks(track, tracks, index, processes, pids, made.too_many, max(joined, 0), len(unclear))
 
 
 def _processes(pids: Sequence[Any]) -> dict[Any, int]:
