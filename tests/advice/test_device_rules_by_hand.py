@@ -2,19 +2,11 @@
 
 from typing import Any
 
+from rows_by_hand import LINE, MS, only
 from traces import Row, event, make_trace
 
 from mtprof_nb.advice.advising import advise
-from mtprof_nb.advice.finding import Finding
 from mtprof_nb.model.trace import SourceLine, Trace
-
-MS = 1_000_000
-LINE = ("cell.py", 2)
-
-
-def _only(trace: Trace) -> Finding:
-    (finding,) = advise(trace)
-    return finding
 
 
 def _kernels(count: int, length: int, gap: int, kind: str = "kernel", name: str = "gemm") -> list[Row]:
@@ -30,7 +22,7 @@ def _kernels(count: int, length: int, gap: int, kind: str = "kernel", name: str 
 
 
 def test_a_device_waits_for_the_host_from_thirty_percent_of_its_span_on() -> None:
-    finding = _only(make_trace(_kernels(51, 1, 1)))
+    finding = only(make_trace(_kernels(51, 1, 1)))
 
     assert finding.rule == "device_waits_for_host"
     assert finding.at_most_ns == 50 * MS
@@ -41,7 +33,7 @@ def test_a_device_waits_for_the_host_from_thirty_percent_of_its_span_on() -> Non
 def test_a_device_that_waits_for_input_does_not_wait_for_launches() -> None:
     waits = event("enumerate(DataLoader)#_SingleProcess", 0, 40 * MS, kind="scope", thread=2)
 
-    assert _only(make_trace([*_kernels(51, 1, 1), waits])).rule == "waits_for_input"
+    assert only(make_trace([*_kernels(51, 1, 1), waits])).rule == "waits_for_input"
 
 
 def test_copies_count_that_come_from_pageable_memory() -> None:
@@ -49,7 +41,7 @@ def test_copies_count_that_come_from_pageable_memory() -> None:
     pageable = _kernels(2, 10, 0, "copy", "Memcpy HtoD (Pageable -> Device)")
     pinned = _kernels(2, 10, 0, "copy", "Memcpy HtoD (Pinned -> Device)")
 
-    finding = _only(make_trace([*pageable, *rows]))
+    finding = only(make_trace([*pageable, *rows]))
 
     assert finding.rule == "pageable_copies"
     assert finding.at_most_ns == 20 * MS + 500
@@ -61,7 +53,7 @@ def test_communication_counts_while_nothing_is_computed() -> None:
     alone = event("gemm", 0, 60 * MS, kind="kernel", device="CUDA", thread=7)
     beside = event("gemm", 0, 100 * MS, kind="kernel", device="CUDA", thread=7)
 
-    finding = _only(make_trace([alone, reduce]))
+    finding = only(make_trace([alone, reduce]))
 
     assert finding.rule == "exposed_communication"
     assert finding.at_most_ns == 10 * MS
@@ -85,7 +77,7 @@ def _fetches(count: int, names: tuple[str, ...], copy: str = "Memcpy DtoH (Devic
 
 
 def test_the_host_waits_for_values_that_it_fetches_again_and_again() -> None:
-    finding = _only(_fetches(8, ("aten::item", "aten::_local_scalar_dense")))
+    finding = only(_fetches(8, ("aten::item", "aten::_local_scalar_dense")))
 
     assert finding.rule == "waits_for_values"
     assert finding.at_most_ns == 8 * 4 * MS + 8
@@ -94,8 +86,8 @@ def test_the_host_waits_for_values_that_it_fetches_again_and_again() -> None:
         "8 times the host waits in .item(), float(), if or print of a tensor: 48.0 ms of 80.0 ms; "
         "the device is busy for 48.0 ms."
     )
-    assert "boolean mask" in _only(_fetches(8, ("aten::index", "aten::nonzero"))).evidence
-    assert ".cpu()" in _only(_fetches(8, ("aten::to", "aten::copy_"))).evidence
+    assert "boolean mask" in only(_fetches(8, ("aten::index", "aten::nonzero"))).evidence
+    assert ".cpu()" in only(_fetches(8, ("aten::to", "aten::copy_"))).evidence
 
 
 def test_few_fetches_and_a_device_that_is_busy_throughout_are_no_finding() -> None:
@@ -125,7 +117,7 @@ def _moved(count: int, maker: str, *, kernel: bool = False) -> Trace:
 
 
 def test_tensors_are_made_on_the_host_if_a_copy_to_the_device_follows_at_once() -> None:
-    finding = _only(_moved(4, "aten::randn"))
+    finding = only(_moved(4, "aten::randn"))
 
     assert finding.rule == "made_on_host"
     assert finding.at_most_ns == 4 * 3 * MS
@@ -160,7 +152,7 @@ def test_conversions_count_with_the_kernels_that_they_launch_and_what_runs_at_on
     # From 3 ms on, kernels run: for one millisecond beside the last conversion of the host, then alone.
     trace = make_trace([*rows, *_launched(rows, 0, 1, 2, 3, start=3), event("aten::mm", 11 * MS, 40 * MS)])
 
-    finding = _only(trace)
+    finding = only(trace)
 
     assert finding.rule == "converted_to_and_fro"
     assert finding.at_most_ns == 11 * MS
@@ -172,7 +164,7 @@ def test_an_optimizer_counts_with_the_kernels_that_its_steps_launch() -> None:
     rows = [step, *ops]
     trace = make_trace([*rows, *_launched(rows, 1, 2, 3, start=9), event("aten::mm", 20 * MS, 40 * MS)])
 
-    finding = _only(trace)
+    finding = only(trace)
 
     assert finding.rule == "parameters_one_by_one"
     assert finding.at_most_ns == 15 * MS
@@ -189,7 +181,7 @@ def test_the_passes_of_a_closure_inside_a_step_of_an_optimizer_do_not_count() ->
         for at in range(40)
     ]
 
-    finding = _only(make_trace([step, *passes, *ops]))
+    finding = only(make_trace([step, *passes, *ops]))
 
     assert finding.rule == "parameters_one_by_one"
     assert finding.evidence == "1 step of the optimizer ran 40 ops, in 12.0 ms of 50.0 ms."
@@ -202,11 +194,11 @@ def _allocations(name: str, first: int) -> Trace:
 
 
 def test_memory_of_a_device_is_allocated_anew_in_the_second_half() -> None:
-    finding = _only(_allocations("cudaMalloc", 60))
+    finding = only(_allocations("cudaMalloc", 60))
 
     assert finding.rule == "device_allocations"
     assert finding.at_most_ns == 8 * MS
-    assert _only(_allocations("hipFree", 60)).rule == "device_allocations"
+    assert only(_allocations("hipFree", 60)).rule == "device_allocations"
     assert advise(_allocations("cudaMalloc", 10)) == ()
     assert advise(_allocations("cudaMallocAsync", 60)) == ()
 
@@ -224,8 +216,8 @@ def test_kernels_that_convert_layouts_or_do_without_tensor_cores_are_known_by_na
         "void cutlass::Kernel<cutlass_80_simt_sgemm_128x64>": "full_precision_products",
     }
 
-    assert {name: _only(_two_kernels(name)).rule for name in found} == found
-    assert _only(_two_kernels("ampere_sgemm_128x64_nn")).at_most_ns == 10 * MS
+    assert {name: only(_two_kernels(name)).rule for name in found} == found
+    assert only(_two_kernels("ampere_sgemm_128x64_nn")).at_most_ns == 10 * MS
 
 
 def test_products_in_full_float32_are_no_finding_beside_products_in_tf32() -> None:

@@ -2,36 +2,23 @@
 
 from typing import Any
 
-from traces import Row, event, make_trace
+from rows_by_hand import LINE, MS, only, op
+from traces import event, make_trace
 
 from mtprof_nb.advice.advising import advise
-from mtprof_nb.advice.finding import Finding
 from mtprof_nb.model.trace import SourceLine, Trace
-
-MS = 1_000_000
-LINE = ("cell.py", 2)
-
-
-def _only(trace: Trace) -> Finding:
-    (finding,) = advise(trace)
-    return finding
-
-
-def _op(name: str, start: int, end: int, *inputs: tuple[tuple[int, ...], str], **facts: Any) -> Row:
-    shapes, dtypes = tuple(shape for shape, _ in inputs), tuple(dtype for _, dtype in inputs)
-    return event(name, start * MS, end * MS, shapes=shapes, dtypes=dtypes, line=LINE, **facts)
 
 
 def _loop(indices: list[int]) -> Trace:
     rows = [
-        _op("aten::select", at, at + 1, ((64, 8), "float"), ((), "Scalar"), values=((None, 0, index), {}))
+        op("aten::select", at, at + 1, ((64, 8), "float"), ((), "Scalar"), values=((None, 0, index), {}))
         for at, index in enumerate(indices)
     ]
     return make_trace(rows)
 
 
 def test_a_loop_over_elements_takes_one_index_after_the_other() -> None:
-    finding = _only(_loop(list(range(40))))
+    finding = only(_loop(list(range(40))))
 
     assert finding.rule == "loop_over_elements"
     assert finding.at_most_ns == 40 * MS
@@ -42,26 +29,26 @@ def test_a_loop_over_elements_takes_one_index_after_the_other() -> None:
 
 
 def test_an_index_may_come_again_and_passes_may_differ_in_length() -> None:
-    outer = _only(_loop([at // 3 for at in range(120)]))
+    outer = only(_loop([at // 3 for at in range(120)]))
 
     assert outer.at_most_ns == 120 * MS
     assert outer.evidence.startswith("The line takes 40 elements of a tensor [64, 8] one after the other; ")
     # The second pass takes two elements, and the time after its last one is that of one more.
-    assert _only(_loop([*range(40), 62, 63])).at_most_ns == 42 * MS
+    assert only(_loop([*range(40), 62, 63])).at_most_ns == 42 * MS
     assert advise(_loop([*range(31), 62, 63])) == ()
 
 
 def _loop_with(name: str, op_us: int, **facts: Any) -> Trace:
     rows = []
     for at in range(40):
-        rows += [_op("aten::select", at, at, ((64, 8), "float"), values=((None, 0, at), {}))]
+        rows += [op("aten::select", at, at, ((64, 8), "float"), values=((None, 0, at), {}))]
         rows += [event(name, at * MS, at * MS + op_us * 1_000, line=LINE, **facts)]
     return make_trace(rows)
 
 
 def test_a_loop_over_batches_is_none_over_elements() -> None:
-    assert _only(_loop_with("aten::mm", 100)).rule == "loop_over_elements"
-    assert _only(_loop_with("aten::mm", 400)).rule == "loop_over_elements"
+    assert only(_loop_with("aten::mm", 100)).rule == "loop_over_elements"
+    assert only(_loop_with("aten::mm", 400)).rule == "loop_over_elements"
     assert advise(_loop_with("aten::mm", 600)) == ()
     assert advise(_loop_with("aten::add_", 100, phase="optimizer")) == ()
 
@@ -79,7 +66,7 @@ def test_a_loop_in_a_custom_backward_has_a_line_of_its_own() -> None:
         ]
         return make_trace(rows)
 
-    finding = _only(recorded(LINE))
+    finding = only(recorded(LINE))
 
     assert (finding.rule, finding.at_most_ns, finding.line) == ("loop_over_elements", 40 * MS, SourceLine(*LINE))
     assert advise(recorded(("cell.py", 9))) == ()
@@ -87,12 +74,12 @@ def test_a_loop_in_a_custom_backward_has_a_line_of_its_own() -> None:
 
 def test_the_loop_counts_as_a_whole_and_so_does_its_backward_pass() -> None:
     rows = [
-        _op("aten::select", 2 * at, 2 * at + 1, ((64, 8), "float"), values=((None, 0, at), {}), sequence_nr=at)
+        op("aten::select", 2 * at, 2 * at + 1, ((64, 8), "float"), values=((None, 0, at), {}), sequence_nr=at)
         for at in range(40)
     ]
     rows += [event("SelectBackward0", 80 * MS, 90 * MS, phase="backward", sequence_nr=39, forward=39)]
 
-    finding = _only(make_trace(rows))
+    finding = only(make_trace(rows))
 
     assert finding.at_most_ns == 90 * MS
     assert finding.evidence.endswith("the loop takes 80.0 ms of 90.0 ms; its backward pass takes 10.0 ms.")
@@ -100,9 +87,9 @@ def test_the_loop_counts_as_a_whole_and_so_does_its_backward_pass() -> None:
 
 def _iteration(source: str) -> Trace:
     """Tensor.__iter__ takes all elements in one unbind; then the loop passes through them."""
-    rows = [_op("aten::unbind", 0, 50, ((40, 8), "float"))]
+    rows = [op("aten::unbind", 0, 50, ((40, 8), "float"))]
     rows += [
-        _op("aten::select", at, at + 1, ((40, 8), "float"), values=((None, 0, at), {}), sequence_nr=at)
+        op("aten::select", at, at + 1, ((40, 8), "float"), values=((None, 0, at), {}), sequence_nr=at)
         for at in range(40)
     ]
     rows += [event("aten::mul", (50 + 10 * at) * MS, (60 + 10 * at) * MS, line=("cell.py", 3)) for at in range(40)]
@@ -111,10 +98,10 @@ def _iteration(source: str) -> Trace:
 
 
 def test_a_loop_over_a_tensor_counts_with_the_lines_in_it() -> None:
-    finding = _only(_iteration("%%mtprofile\nfor row in x:\n    y = row * 2\nz = exp(y)\n"))
+    finding = only(_iteration("%%mtprofile\nfor row in x:\n    y = row * 2\nz = exp(y)\n"))
 
     assert (finding.rule, finding.at_most_ns) == ("loop_over_elements", 450 * MS)
     assert finding.evidence.endswith("the loop takes 450 ms of 500 ms.")
     # Elements that no loop takes are none of its business.
     assert advise(_iteration("%%mtprofile\nrows = x.unbind()\ny = rows[0] * 2\nz = exp(y)\n")) == ()
-    assert _only(_iteration("\ny = [f(row) for row in x]\n# f\n")).at_most_ns == 50 * MS
+    assert only(_iteration("\ny = [f(row) for row in x]\n# f\n")).at_most_ns == 50 * MS

@@ -1,18 +1,12 @@
 """The numbers of findings about memory, on hand-made traces."""
 
+from rows_by_hand import LINE, MS, only
 from traces import Row, event, make_trace
 
 from mtprof_nb.advice.advising import advise
-from mtprof_nb.advice.finding import Finding
 from mtprof_nb.model.trace import SourceLine, Trace
 
-MS, MIB = 1_000_000, 1 << 20
-LINE = ("cell.py", 2)
-
-
-def _only(trace: Trace) -> Finding:
-    (finding,) = advise(trace)
-    return finding
+MIB = 1 << 20
 
 
 def _steps(kept: list[int], scope: str = "Optimizer.step#SGD.step") -> Trace:
@@ -28,7 +22,7 @@ def _steps(kept: list[int], scope: str = "Optimizer.step#SGD.step") -> Trace:
 
 
 def test_memory_grows_if_every_step_keeps_some() -> None:
-    finding = _only(_steps([8, 2, 2, 2, 2, 2]))
+    finding = only(_steps([8, 2, 2, 2, 2, 2]))
 
     assert finding.rule == "grows_each_step"
     assert finding.at_most_bytes == 4 * 2 * MIB
@@ -59,7 +53,7 @@ def _training(mib: int, sequence_nr: int) -> Trace:
 
 
 def test_activations_are_half_of_a_large_peak() -> None:
-    finding = _only(_training(256, 1))
+    finding = only(_training(256, 1))
 
     assert finding.rule == "activations_at_peak"
     assert finding.at_most_bytes == 256 * MIB
@@ -88,7 +82,7 @@ def _evaluation(lines: dict[int, int], trained: int, links: bool = True) -> Trac
 
 
 def test_gradients_are_for_nothing_on_a_line_from_which_no_graph_has_a_backward_pass() -> None:
-    finding = _only(_evaluation({2: 1, 3: 8}, trained=2))
+    finding = only(_evaluation({2: 1, 3: 8}, trained=2))
 
     assert (finding.rule, finding.line) == ("missing_no_grad", SourceLine("cell.py", 3))
     assert finding.at_most_bytes == 8 * MIB

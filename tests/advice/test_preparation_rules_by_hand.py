@@ -4,15 +4,14 @@ import json
 from typing import Any
 
 import pytest
+from rows_by_hand import MS, only
 from traces import Row, event, make_trace
 
 from mtprof_nb.advice.advising import advise
-from mtprof_nb.advice.finding import Finding
 from mtprof_nb.analysis.causes.preparations import COMPILING, IMPORTING, STARTING_WORKERS, preparation_ns
 from mtprof_nb.analysis.causes.where_time_went import Waiting, waiting
 from mtprof_nb.model.trace import Collections, Frame, Samples, SourceLine, StackInterner, Trace
 
-MS = 1_000_000
 CELL = Frame("cell.py", 1, "<module>")
 LOADER, DYNAMO = "lib/torch/utils/data/dataloader.py", "lib/torch/_dynamo/convert_frame.py"
 INDUCTOR = "lib/torch/_inductor/compile_fx.py"
@@ -36,11 +35,6 @@ def _sampled(rows: list[Row], *stacks: list[Frame], late_ms: int = 0, **facts: A
     )
     whole = {"samples": samples, "stacks": tree.tree(), "began_ns": 0, "ended_ns": 100 * MS}
     return make_trace(rows, **whole, **facts)
-
-
-def _only(trace: Trace) -> Finding:
-    (finding,) = advise(trace)
-    return finding
 
 
 @pytest.mark.parametrize(
@@ -90,8 +84,8 @@ def _steps(*stacks: list[Frame]) -> Trace:
 def test_a_slow_first_step_names_its_preparation_if_the_others_cannot_contain_it() -> None:
     compiling = [CELL, Frame(DYNAMO, 3, "__call__")]
 
-    assert ": this is mostly compiling, and " in _only(_steps(*[compiling] * 9, [CELL])).evidence
-    assert ": this is preparation, and " in _only(_steps(*[compiling] * 5, *[[CELL]] * 5)).evidence
+    assert ": this is mostly compiling, and " in only(_steps(*[compiling] * 9, [CELL])).evidence
+    assert ": this is preparation, and " in only(_steps(*[compiling] * 5, *[[CELL]] * 5)).evidence
 
 
 def _loading(name: str, *stacks: list[Frame], **facts: Any) -> Trace:
@@ -110,7 +104,7 @@ def test_the_line_that_input_waits_for_may_run_no_op() -> None:
     slow = [*get_item, Frame("cell.py", 5, "jitter")]
     stacks = [slow, slow, get_item, [CELL], [CELL], slow, slow, slow, [CELL], [CELL]]
 
-    finding = _only(_loading(ALONE, *stacks))
+    finding = only(_loading(ALONE, *stacks))
 
     assert (finding.rule, finding.line) == ("waits_for_input", SourceLine("cell.py", 5))
     assert finding.at_most_ns == 60 * MS
@@ -120,14 +114,14 @@ def test_a_stack_that_was_read_after_next_is_not_of_next() -> None:
     step = [CELL, Frame("cell.py", 2, "step")]
     stacks = [[CELL], [CELL], step, [CELL], [CELL], [CELL], [CELL], step, [CELL], [CELL]]
 
-    assert _only(_loading(ALONE, *stacks, late_ms=6)).line == SourceLine("cell.py", 9)
+    assert only(_loading(ALONE, *stacks, late_ms=6)).line == SourceLine("cell.py", 9)
 
 
 def test_starting_workers_counts_for_the_input() -> None:
     starting = [CELL, Frame(LOADER, 3, "__iter__"), START]
     waits = [CELL, Frame(LOADER, 3, "__next__")]
-    often = _only(_loading(WORKERS, *[waits] * 8, starting, starting))
-    seldom = _only(_loading(WORKERS, *[waits] * 9, starting))
+    often = only(_loading(WORKERS, *[waits] * 8, starting, starting))
+    seldom = only(_loading(WORKERS, *[waits] * 9, starting))
 
     assert (often.at_most_ns, seldom.at_most_ns) == (80 * MS, 70 * MS)
     assert often.evidence.endswith(", take 60.0 ms of 100 ms; starting its workers takes 20.0 ms.")
@@ -141,5 +135,5 @@ def test_collections_during_imports_do_not_count() -> None:
     importing = [CELL, Frame(LIBRARY, 3, "<module>")]
     op = [event("aten::mm", 99 * MS, 100 * MS)]
 
-    assert _only(_sampled(op, *[[CELL]] * 20, collections=found)).at_most_ns == 20 * MS
+    assert only(_sampled(op, *[[CELL]] * 20, collections=found)).at_most_ns == 20 * MS
     assert advise(_sampled(op, *[importing] * 10, *[[CELL]] * 10, collections=found)) == ()

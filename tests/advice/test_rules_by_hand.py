@@ -6,33 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from traces import Row, event, make_trace
+from rows_by_hand import LINE, MS, only, op
+from traces import event, make_trace
 
 from mtprof_nb.advice.advising import advise
-from mtprof_nb.advice.finding import Finding
 from mtprof_nb.model.trace import Collections, Frame, Samples, SourceLine, StackInterner, Trace
-
-MS = 1_000_000
-LINE = ("cell.py", 2)
-
-
-def _only(trace: Trace) -> Finding:
-    (finding,) = advise(trace)
-    return finding
-
-
-def _op(name: str, start: int, end: int, *inputs: tuple[tuple[int, ...], str], **facts: Any) -> Row:
-    shapes, dtypes = tuple(shape for shape, _ in inputs), tuple(dtype for _, dtype in inputs)
-    return event(name, start * MS, end * MS, shapes=shapes, dtypes=dtypes, line=LINE, **facts)
-
 
 FLOAT, DOUBLE = ((100,), "float"), ((100,), "double")
 
 
 def test_float64_in_float32_counts_all_ops_on_float64() -> None:
-    trace = make_trace([_op("aten::mul", 0, 10, FLOAT, DOUBLE), _op("aten::exp", 10, 30, DOUBLE), _op("x", 30, 100)])
+    trace = make_trace([op("aten::mul", 0, 10, FLOAT, DOUBLE), op("aten::exp", 10, 30, DOUBLE), op("x", 30, 100)])
 
-    finding = _only(trace)
+    finding = only(trace)
 
     assert finding.rule == "float64_in_float32"
     assert finding.line == SourceLine(*LINE)
@@ -44,28 +30,28 @@ def test_float64_in_float32_counts_all_ops_on_float64() -> None:
 
 
 def test_a_float64_scalar_does_not_make_float64() -> None:
-    trace = make_trace([_op("aten::mul", 0, 10, FLOAT, ((), "double")), _op("x", 10, 100)])
+    trace = make_trace([op("aten::mul", 0, 10, FLOAT, ((), "double")), op("x", 10, 100)])
 
     assert advise(trace) == ()
 
 
 def test_float64_everywhere_needs_a_source_that_does_not_ask_for_it() -> None:
-    trace = [_op("aten::mm", 0, 100, DOUBLE, DOUBLE)]
+    trace = [op("aten::mm", 0, 100, DOUBLE, DOUBLE)]
 
     assert advise(make_trace(trace)) == ()
     assert advise(make_trace(trace, sources={"cell.py": "x = torch.zeros(3, dtype=torch.float64)"})) == ()
-    assert _only(make_trace(trace, sources={"cell.py": "y = x @ x  # float64?"})).rule == "float64_everywhere"
-    in_module = [_op("aten::mm", 0, 100, DOUBLE, DOUBLE, module="Net.layer")]
+    assert only(make_trace(trace, sources={"cell.py": "y = x @ x  # float64?"})).rule == "float64_everywhere"
+    in_module = [op("aten::mm", 0, 100, DOUBLE, DOUBLE, module="Net.layer")]
     assert advise(make_trace(in_module, sources={"cell.py": "y = layer(x)"})) == ()
 
 
 def _conversions(*directions: tuple[Any, Any]) -> Trace:
-    rows = [_op("aten::copy_", 10 * at, 10 * at + 5, new, old) for at, (old, new) in enumerate(directions)]
-    return make_trace([*rows, _op("x", 100, 200)])
+    rows = [op("aten::copy_", 10 * at, 10 * at + 5, new, old) for at, (old, new) in enumerate(directions)]
+    return make_trace([*rows, op("x", 100, 200)])
 
 
 def test_conversions_count_in_both_directions() -> None:
-    finding = _only(_conversions((FLOAT, DOUBLE), (DOUBLE, FLOAT), (FLOAT, DOUBLE), (DOUBLE, FLOAT)))
+    finding = only(_conversions((FLOAT, DOUBLE), (DOUBLE, FLOAT), (FLOAT, DOUBLE), (DOUBLE, FLOAT)))
 
     assert finding.rule == "converted_to_and_fro"
     assert finding.at_most_ns == 20 * MS
@@ -81,14 +67,13 @@ def test_conversions_in_one_direction_or_of_mixed_precision_are_no_finding() -> 
 
 def test_conversions_that_copy_between_devices_are_no_finding() -> None:
     rows = [
-        _op("aten::copy_", 10 * at, 10 * at + 9, *pair)
-        for at, pair in enumerate([(FLOAT, DOUBLE), (DOUBLE, FLOAT)] * 2)
+        op("aten::copy_", 10 * at, 10 * at + 9, *pair) for at, pair in enumerate([(FLOAT, DOUBLE), (DOUBLE, FLOAT)] * 2)
     ]
     calls = [
         event("cudaMemcpyAsync", (10 * at + 1) * MS, (10 * at + 8) * MS, kind="runtime", launcher=at) for at in range(4)
     ]
 
-    assert "converted_to_and_fro" not in [one.rule for one in advise(make_trace([*rows, *calls, _op("x", 100, 200)]))]
+    assert "converted_to_and_fro" not in [one.rule for one in advise(make_trace([*rows, *calls, op("x", 100, 200)]))]
 
 
 def _ops_with_gaps(count: int, op_ns: int, gap_ns: int, **scalars: Any) -> Trace:
@@ -97,7 +82,7 @@ def _ops_with_gaps(count: int, op_ns: int, gap_ns: int, **scalars: Any) -> Trace
 
 
 def test_bound_by_python_counts_short_gaps_between_ops() -> None:
-    finding = _only(_ops_with_gaps(1_000, 5_000, 20_000))
+    finding = only(_ops_with_gaps(1_000, 5_000, 20_000))
 
     assert finding.rule == "bound_by_python"
     assert finding.at_most_ns == 999 * 20_000 + 1_000 * 5_000
@@ -116,7 +101,7 @@ def test_what_recording_takes_inside_of_ops_is_not_between_them() -> None:
         rows += [event("aten::linear", at, at + 5_000, line=LINE)]
         rows += [event("aten::t", at + inner, at + inner + 1_000, line=LINE) for inner in (0, 1_000, 2_000, 3_000)]
 
-    finding = _only(make_trace(rows, overhead_ns=20 * MS))  # 4 µs for each event, so at most 7.6 µs for each gap
+    finding = only(make_trace(rows, overhead_ns=20 * MS))  # 4 µs for each event, so at most 7.6 µs for each gap
 
     assert finding.rule == "bound_by_python"
     assert finding.at_most_ns == 999 * 20_000 - 1_000 * 7_600 + 1_000 * 5_000
@@ -136,7 +121,7 @@ def _tensors(calls: int, *, middle: str = "aten::to", fill_us: int = 4) -> Trace
 
 
 def test_tensors_of_numbers_count_with_the_time_before_each_call() -> None:
-    finding = _only(_tensors(1_000))
+    finding = only(_tensors(1_000))
 
     assert (finding.rule, finding.line) == ("tensors_of_numbers", SourceLine(*LINE))
     assert finding.at_most_ns == 1_000 * 7_000 + 5_000 + 999 * 13_000
@@ -152,14 +137,14 @@ def _embedding(forward_ms: int, backward_ms: int) -> Trace:
     end = forward_ms + backward_ms
     return make_trace(
         [
-            _op("aten::embedding", 0, forward_ms, FLOAT, phase="forward", sequence_nr=1),
+            op("aten::embedding", 0, forward_ms, FLOAT, phase="forward", sequence_nr=1),
             event("EmbeddingBackward0", forward_ms * MS, end * MS, phase="backward", sequence_nr=1, forward=0),
         ]
     )
 
 
 def test_a_dear_backward_is_one_of_more_than_four_times_the_forward() -> None:
-    finding = _only(_embedding(2, 10))
+    finding = only(_embedding(2, 10))
 
     assert finding.rule == "dear_backward"
     assert finding.at_most_ns == 12 * MS
@@ -170,20 +155,20 @@ LARGE, SMALL = ((2_000, 1_000), "float"), ((1_000, 1_000), "float")
 
 
 def _chain(*inputs: Any) -> Trace:
-    rows = [_op(name, at, at + 1, one) for at, (name, one) in enumerate(inputs)]
-    return make_trace([*rows, _op("aten::mm", len(rows), 10, LARGE)])
+    rows = [op(name, at, at + 1, one) for at, (name, one) in enumerate(inputs)]
+    return make_trace([*rows, op("aten::mm", len(rows), 10, LARGE)])
 
 
 def test_a_chain_is_three_pointwise_ops_in_a_row_on_one_large_shape() -> None:
     ops = ["aten::mul", "aten::add_", "aten::exp"]
 
-    finding = _only(_chain(*((name, LARGE) for name in ops)))
+    finding = only(_chain(*((name, LARGE) for name in ops)))
 
     assert finding.rule == "pointwise_chain"
     assert finding.at_most_ns == 3 * MS
     assert advise(_chain(*((name, SMALL) for name in ops))) == ()
     impossible = ((2**62, 2**62), "float")
-    assert _only(_chain(*((name, impossible) for name in ops))).at_most_ns == 3 * MS
+    assert only(_chain(*((name, impossible) for name in ops))).at_most_ns == 3 * MS
     assert advise(_chain(*((name, LARGE) for name in ["aten::mul", "aten::sum", "aten::exp", "aten::add"]))) == ()
 
 
@@ -193,24 +178,24 @@ def test_one_or_two_ops_again_and_again_are_no_chain() -> None:
 
     assert advise(times(5, "add")) == ()
     assert advise(times(3, "add", "mul")) == ()
-    assert _only(times(2, "add", "mul", "exp")).at_most_ns == 6 * MS
-    assert _only(_chain(*((f"aten::{name}", LARGE) for name in ("add", "mul", "add")))).at_most_ns == 3 * MS
+    assert only(times(2, "add", "mul", "exp")).at_most_ns == 6 * MS
+    assert only(_chain(*((f"aten::{name}", LARGE) for name in ("add", "mul", "add")))).at_most_ns == 3 * MS
 
 
 def _contiguous(after: str, later: str = "aten::mul") -> Trace:
     rows = []
     for at in range(0, 40, 10):
         rows += [
-            _op("aten::contiguous", at, at + 4, LARGE),
-            _op("aten::clone", at, at + 3, LARGE),
-            _op(after, at + 4, at + 6, LARGE),
-            _op(later, at + 6, at + 8, LARGE),
+            op("aten::contiguous", at, at + 4, LARGE),
+            op("aten::clone", at, at + 3, LARGE),
+            op(after, at + 4, at + 6, LARGE),
+            op(later, at + 6, at + 8, LARGE),
         ]
     return make_trace(rows)
 
 
 def test_contiguous_is_needless_before_an_op_that_takes_any_layout() -> None:
-    finding = _only(_contiguous("aten::sum"))
+    finding = only(_contiguous("aten::sum"))
 
     assert finding.rule == "needless_contiguous"
     assert finding.at_most_ns == 16 * MS
@@ -228,11 +213,11 @@ def _cats(sizes: list[int]) -> Trace:
 
 
 def test_a_tensor_grows_by_cat_if_each_call_begins_with_the_result_of_an_earlier_one() -> None:
-    finding = _only(_cats(list(range(1, 19))))
+    finding = only(_cats(list(range(1, 19))))
 
     assert finding.rule == "grows_by_cat"
     assert finding.at_most_ns == 17 * MS
-    assert _only(_cats([size for size in range(1, 19) for _ in "kv"])).at_most_ns == 34 * MS
+    assert only(_cats([size for size in range(1, 19) for _ in "kv"])).at_most_ns == 34 * MS
     assert advise(_cats([17] * 18)) == ()
     assert advise(_cats(list(range(1, 10)))) == ()
 
@@ -247,7 +232,7 @@ def _steps(*lengths: int) -> Trace:
 
 
 def test_a_first_step_is_slow_from_three_times_the_median_on() -> None:
-    finding = _only(_steps(30, 10, 9, 11))
+    finding = only(_steps(30, 10, 9, 11))
 
     assert finding.rule == "slow_first_step"
     assert finding.at_most_ns == 20 * MS
@@ -280,7 +265,7 @@ def _collections(*lengths: int, source: str = "", **scalars: Any) -> Trace:
 
 
 def test_garbage_collections_count_as_a_whole() -> None:
-    finding = _only(_collections(4, 4, 1, 4, 3))
+    finding = only(_collections(4, 4, 1, 4, 3))
 
     assert finding.rule == "garbage_collections"
     assert finding.line == SourceLine(*LINE)
@@ -301,14 +286,14 @@ def test_one_long_collection_and_those_of_one_half_are_chance() -> None:
 
 
 def test_without_samples_no_line_of_collections_is_known() -> None:
-    finding = _only(replace(_collections(4, 4, 1, 4, 3), samples=None))
+    finding = only(replace(_collections(4, 4, 1, 4, 3), samples=None))
 
     assert finding.line is None
     assert finding.evidence.endswith("the longest 4.00 ms.")
 
 
 def test_collections_that_a_line_asks_for_are_told_apart() -> None:
-    finding = _only(_collections(4, 4, 1, 4, 3, source="\ngc.collect()\n"))
+    finding = only(_collections(4, 4, 1, 4, 3, source="\ngc.collect()\n"))
 
     assert finding.title == "gc.collect() is called here"
     assert "freeze" not in finding.fix
@@ -316,7 +301,7 @@ def test_collections_that_a_line_asks_for_are_told_apart() -> None:
 
 @pytest.mark.parametrize("text", ["batch = rollouts.collect(policy, 512)", "loss = step(x)  # no gc.collect() here"])
 def test_another_collect_and_a_comment_ask_for_no_collection(text: str) -> None:
-    finding = _only(_collections(4, 4, 1, 4, 3, source=f"\n{text}\n"))
+    finding = only(_collections(4, 4, 1, 4, 3, source=f"\n{text}\n"))
 
     assert finding.title == "Python's garbage collector takes a part of the time"
 
@@ -325,4 +310,4 @@ def test_three_samples_tell_no_line_of_collections() -> None:
     trace = _collections(4, 4, 1, 4, 3)
     assert trace.samples is not None
 
-    assert _only(replace(trace, samples=trace.samples.take(np.arange(3)))).line is None
+    assert only(replace(trace, samples=trace.samples.take(np.arange(3)))).line is None
