@@ -8,16 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.advice.finding import CERTAIN, Finding
+from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.recorded_time import line_of_longest, recorded_ns
 from mtprof_nb.analysis.causes.spent_time import spent_ns, with_backward
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
-from mtprof_nb.model.trace import FORWARD, OTHER, Trace
+from mtprof_nb.model.trace import FORWARD, OTHER, Bool, Int64, Trace
 
 _LEAST_CALLS = 16
+#: So many tensors grow in turns at most, as two in each layer of a model.
+_LONGEST_PERIOD = 256
+#: A file may tell shapes that no tensor has.
+_MOST_ELEMENTS = 2**60
 _FIX = """\
 parts.append(row)  # in the loop, instead of whole = torch.cat([whole, row])
 whole = torch.cat(parts)  # once, after the loop
@@ -26,44 +30,67 @@ whole = torch.cat(parts)  # once, after the loop
 
 @rule
 def grows_by_cat(trace: Trace) -> Finding | None:
-    """Find calls of `cat` on one line, each of which begins with the result of an earlier one; needs shapes."""
+    """Find calls of `cat` on one line, each with a first tensor as large as an earlier result; needs shapes."""
     growing = _growing(trace)
-    if len(growing) < _LEAST_CALLS:
+    if not growing:
         return None
     chosen = np.zeros(len(trace), np.bool_)
     chosen[growing] = True
     ns = spent_ns(trace, with_backward(trace, chosen))
     return Finding(
         "A tensor grows by cat, which copies the whole of it each time",
-        f"{units.plural(len(growing), 'call')} of cat, each with the result of an earlier one, take "
+        f"{units.plural(len(growing), 'call')} of cat, each with a tensor as large as an earlier result, take "
         f"{units.duration(ns)} of {units.duration(recorded_ns(trace))}, backward passes included.",
         _FIX,
         line_of_longest(trace, np.array(growing, np.int64)),
         at_most_ns=ns,
-        certainty=CERTAIN,
     )
 
 
 def _growing(trace: Trace) -> list[int]:
-    """The calls of `cat` whose first tensor is as large as the result of an earlier call on the same line.
-
-    A line may let several tensors grow in turns, as the keys and the values of a cache.
-    """
+    """The calls of `cat` that let a tensor grow, of all lines."""
     if trace.shape is None:
         return []
     cats = counted_ops(trace) & trace.where_name("aten::cat".__eq__) & np.isin(trace.phase, (FORWARD, OTHER))
-    results: dict[int, set[int]] = defaultdict(set)
-    growing = []
-    for event in np.flatnonzero(cats & (trace.shape >= 0)).tolist():
-        line = int(attribution(trace).line[event])
-        sizes = _sizes(trace.shapes[trace.shape[event]])
-        if len(sizes) > 1 and sizes[0] in results[line] and sizes[0] > sum(sizes[1:]):
-            growing.append(event)
-        results[line].add(sum(sizes))
-    return growing
+    rows = np.flatnonzero(cats & (trace.shape >= 0))
+    of_line: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
+    sizes_of = {shape: _sizes(trace.shapes[shape]) for shape in set(trace.shape[rows].tolist())}
+    columns = rows, attribution(trace).line[rows], trace.track[rows], trace.shape[rows]
+    for event, line, track, shape in zip(*(column.tolist() for column in columns), strict=True):
+        of_line[line, track].append((event, *sizes_of[shape]))
+    return sorted(event for calls in of_line.values() for event in _growing_in_turns(np.array(calls)))
 
 
-def _sizes(shapes: Any) -> list[int]:
-    """The elements of each tensor in the list that is the first input."""
+def _growing_in_turns(calls: Int64) -> list[int]:
+    """The calls whose first tensor is as large as the result of the call `period` calls before, 16 times or more.
+
+    A line may let several tensors grow in turns, as the keys and the values of a cache; one period serves all of them.
+    """
+    event, first, added = calls.T
+    is_growth = (added > 0) & (first > added)
+    for period in range(1, min(len(calls) // _LEAST_CALLS, _LONGEST_PERIOD) + 1):
+        follows = is_growth[period:] & (first[period:] == (first + added)[:-period])
+        if np.count_nonzero(follows) >= _LEAST_CALLS:
+            found = period + np.flatnonzero(_long_runs(follows, period))
+            if len(found):
+                return [int(one) for one in event[found]]
+    return []
+
+
+def _long_runs(follows: Bool, period: int) -> Bool:
+    """Where `follows` is true 16 times or more in a row, from one period to the next."""
+    turns = np.zeros((len(follows) // period + 2, period), np.bool_)
+    turns.reshape(-1)[period : period + len(follows)] = follows
+    in_turn = turns.T.ravel()  # one tensor after the other, with a false value before each
+    run = np.cumsum(~in_turn)
+    long: Bool = in_turn & (np.bincount(run)[run] > _LEAST_CALLS)
+    return long.reshape(period, -1).T.ravel()[period : period + len(follows)]
+
+
+def _sizes(shapes: Any) -> tuple[int, int]:
+    """The elements of the first tensor in the list that is the first input, and of the others; 0 if not known."""
     parts = shapes[0] if shapes else ()
-    return [prod(part) for part in parts] if all(isinstance(part, tuple) for part in parts) else []
+    if not parts or not all(isinstance(part, tuple) for part in parts):
+        return 0, 0
+    first, *others = (min(prod(part), _MOST_ELEMENTS) for part in parts)
+    return first, min(sum(others), _MOST_ELEMENTS)
