@@ -10,7 +10,7 @@ from rows_by_hand import LINE, MS, only, op
 from traces import event, make_trace
 
 from mtprof_nb.advice.advising import advise
-from mtprof_nb.model.trace import Collections, Frame, Samples, SourceLine, StackInterner, Trace
+from mtprof_nb.model.trace import Collections, Frame, OutsideOps, Samples, SourceLine, StackInterner, Trace
 
 FLOAT, DOUBLE = ((100,), "float"), ((100,), "double")
 
@@ -131,6 +131,34 @@ def test_tensors_of_numbers_count_with_the_time_before_each_call() -> None:
     )
     assert advise(_tensors(31)) == ()
     assert {one.rule for one in advise(_tensors(1_000, middle="aten::fill_"))} == {"bound_by_python"}
+
+
+def _tensors_of_threads(*threads: int, every_ms: int, **facts: Any) -> Trace:
+    """Of each thread 40 calls of `torch.tensor`, of 1 ms each."""
+    made = [("aten::empty", 0, 100), ("aten::to", 800, 900), ("aten::lift_fresh", 900, 1_000)]
+    rows = [
+        event(name, at * every_ms * MS + start * 1_000, at * every_ms * MS + end * 1_000, thread=thread, line=LINE)
+        for thread in threads
+        for at in range(1, 41)
+        for name, start, end in made
+    ]
+    return make_trace([event("aten::mm", 0, MS, thread=thread) for thread in threads] + rows, **facts)
+
+
+def test_tensors_of_numbers_that_threads_make_at_once_count_once() -> None:
+    finding = only(_tensors_of_threads(1, 2, 3, every_ms=1))
+
+    assert (finding.at_most_ns, finding.share) == (40 * MS, 40 / 41)
+    assert finding.evidence.startswith("120 calls of torch.tensor or the like on this line take 40.0 ms of 41.0 ms; ")
+
+
+def test_other_work_before_tensors_of_numbers_is_no_look_at_these() -> None:
+    finding = only(_tensors_of_threads(1, every_ms=10))
+
+    assert finding.at_most_ns == 40 * MS + 40 * 3 * MS
+    assert finding.evidence.endswith(" at each number, for at most 120 ms.")
+    marked = {SourceLine(*LINE): OutsideOps(own_ns=50 * MS, total_ns=300 * MS)}
+    assert only(_tensors_of_threads(1, every_ms=10, outside=marked)).at_most_ns == 40 * MS + 50 * MS
 
 
 def _embedding(forward_ms: int, backward_ms: int) -> Trace:
