@@ -38,6 +38,28 @@ def test_an_index_may_come_again_and_passes_may_differ_in_length() -> None:
     assert advise(_loop([*range(31), 62, 63])) == ()
 
 
+def _decoding(read: str, written: tuple[int, ...], behind: int, line: int = 2) -> Trace:
+    """Passes of 4 ms: an element is read, or all up to it; an op; and one is written, on this line or another."""
+    rows = []
+    for at in range(40):
+        taken = (None, 0, at) if read == "select" else (None, 0, 0, at + 1, 1)
+        rows += [op(f"aten::{read}", 4 * at, 4 * at + 1, ((64, 8), "float"), values=(taken, {}))]
+        rows += [op("aten::tanh", 4 * at + 1, 4 * at + 2, ((8,), "float"))]
+        target = op("aten::select", 4 * at + 2, 4 * at + 3, ((64, 8), "float"), values=((None, 0, at + behind), {}))
+        write = op("aten::copy_", 4 * at + 3, 4 * at + 4, (written, "float"))
+        rows += [{**row, "line": ("cell.py", line)} for row in (target, write)]
+    return make_trace(rows)
+
+
+def test_a_loop_whose_elements_are_computed_from_the_ones_before_is_no_finding() -> None:
+    assert only(_decoding("select", (8,), behind=0)).at_most_ns == 160 * MS
+    assert advise(_decoding("select", (8,), behind=1)) == ()
+    assert advise(_decoding("select", (8,), behind=1, line=3)) == ()
+    assert advise(_decoding("slice", (8,), behind=1)) == ()
+    # Copied into another tensor, the element is read.
+    assert only(_decoding("select", (5,), behind=1)).at_most_ns == 160 * MS
+
+
 def _loop_with(name: str, op_us: int, **facts: Any) -> Trace:
     rows = []
     for at in range(40):

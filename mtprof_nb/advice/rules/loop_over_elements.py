@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,22 +9,21 @@ import numpy as np
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.causes.data_loading import during, loader_calls
 from mtprof_nb.analysis.causes.enclosing_functions import lines_of_loop
 from mtprof_nb.analysis.causes.gaps import outermost_ops
 from mtprof_nb.analysis.causes.recorded_time import recorded_ns, time_with_callees
 from mtprof_nb.analysis.causes.spent_time import spent_ns
-from mtprof_nb.analysis.costs import counted_ops
+from mtprof_nb.analysis.causes.taken_elements import SELECT, taken_elements
+from mtprof_nb.analysis.groups import numbered_alike
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.model.intervals import covered, covered_length
-from mtprof_nb.model.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, Bool, Int64, Trace
+from mtprof_nb.model.intervals import covered, covered_length, runs_of_equal
+from mtprof_nb.model.trace import BACKWARD, OPTIMIZER, Bool, Int64, Trace
 
 _LEAST_ELEMENTS = 32
 #: Of an op that takes longer, one call on the whole tensor saves little. A loop of such ops is one over batches.
 _LARGE_OP_NS = 200_000
 _MOST_LARGE = 0.5
-_TAKES = "aten::select"
 _FIX = """\
 # if an element does not need the result of the one before: one op on the whole tensor
 y = f(x)  # instead of: for i in range(len(x)): y[i] = f(x[i])
@@ -90,7 +87,7 @@ def _loop_ns(trace: Trace, loop: _Loop) -> tuple[int, int]:
 def _large_ops_ns(trace: Trace, inside: Bool) -> int:
     """The time of these events in ops of a name that is mostly large, without the backward pass."""
     outer, is_large = outermost_ops(trace), np.zeros(len(trace), np.bool_)
-    outer = outer[inside[outer] & (trace.phase[outer] != BACKWARD) & ~trace.where_name(_TAKES.__eq__)[outer]]
+    outer = outer[inside[outer] & (trace.phase[outer] != BACKWARD) & ~trace.where_name(SELECT.__eq__)[outer]]
     for name in set(trace.name[outer].tolist()):
         rows = outer[trace.name[outer] == name]
         is_large[rows] = np.median(trace.duration_ns[rows]) >= _LARGE_OP_NS  # a busy machine delays some small ones
@@ -98,34 +95,24 @@ def _large_ops_ns(trace: Trace, inside: Bool) -> int:
 
 
 def _loops(trace: Trace) -> list[_Loop]:
-    """The loops that take consecutive elements of a tensor, by line, dimension and shape."""
-    if trace.values is None or trace.shape is None:
+    """The loops that take consecutive elements of a tensor, by line, thread, dimension and shape.
+
+    Silent where an element is computed from the one before, as in autoregressive decoding.
+    """
+    taken = taken_elements(trace)
+    if taken is None or trace.shape is None:
         return []
-    line, parent = attribution(trace).line, nesting(trace).parent
-    # A `backward` that the user wrote runs lines of its own.
-    is_python = np.isin(trace.phase, (FORWARD, OTHER)) | ((parent >= 0) & (line != line[parent]))
-    chosen = counted_ops(trace) & trace.where_name(_TAKES.__eq__) & is_python
-    chosen &= ~during(trace, loader_calls(trace)) & (line >= 0)
-    taken: dict[tuple[int, int, tuple[Any, ...]], list[tuple[int, int]]] = defaultdict(list)
-    rows = np.flatnonzero(chosen)
-    index_of = {values: _index(trace, values) for values in set(trace.values[rows].tolist())}
-    columns = rows, line[rows], trace.values[rows], trace.shape[rows]
-    for event, number, values, shape in zip(*(column.tolist() for column in columns), strict=True):
-        index, inputs = index_of[values], trace.shapes[shape] if shape >= 0 else ()
-        if index is not None and inputs:
-            taken[number, index[0], tuple(inputs[0])].append((index[1], event))
-    found = [_loop(number, shape, np.array(pairs)) for (number, _, shape), pairs in taken.items()]
-    return [loop for loop in found if loop is not None]
-
-
-def _index(trace: Trace, values: int) -> tuple[int, int] | None:
-    """The dimension and the index that `select` was given with these values."""
-    if values < 0:
-        return None
-    match json.loads(trace.value_texts[values]):
-        case [[_, int(dimension), int(index)], _]:
-            return dimension, index
-    return None
+    fed = np.bincount(taken.tensor[taken.is_fed], minlength=len(taken.event))
+    line, found = attribution(trace).line[taken.event], []
+    selected = np.flatnonzero(~taken.is_slice)
+    for run in runs_of_equal(numbered_alike([line[selected], taken.tensor[selected]])[0]):
+        rows = selected[run]
+        first = rows[0]
+        shape = trace.shapes[trace.shape[taken.event[first]]][0]
+        loop = _loop(int(line[first]), shape, np.stack([taken.index[rows], taken.event[rows]], axis=1))
+        if loop is not None and 2 * fed[taken.tensor[first]] < loop.elements.max():
+            found.append(loop)
+    return found
 
 
 def _loop(line: int, shape: tuple[Any, ...], pairs: Int64) -> _Loop | None:
