@@ -107,23 +107,48 @@ def test_the_loop_counts_as_a_whole_and_so_does_its_backward_pass() -> None:
     assert finding.evidence.endswith("the loop takes 80.0 ms of 90.0 ms; its backward pass takes 10.0 ms.")
 
 
-def _iteration(source: str) -> Trace:
-    """Tensor.__iter__ takes all elements in one unbind; then the loop passes through them."""
-    rows = [op("aten::unbind", 0, 50, ((40, 8), "float"))]
+def _iteration(source: str, op_us: int = 100, **facts: Any) -> Trace:
+    """Tensor.__iter__ takes all elements in one unbind of 4 ms; then each pass of the loop runs an op."""
+    tensor = {"shapes": ((40, 8),), "dtypes": ("float",), "line": LINE}
+    rows = [event("aten::unbind", 0, 4 * MS, **tensor)]
     rows += [
-        op("aten::select", at, at + 1, ((40, 8), "float"), values=((None, 0, at), {}), sequence_nr=at)
+        event("aten::select", at * 100_000, (at + 1) * 100_000, values=((None, 0, at), {}), **tensor)
         for at in range(40)
     ]
-    rows += [event("aten::mul", (50 + 10 * at) * MS, (60 + 10 * at) * MS, line=("cell.py", 3)) for at in range(40)]
-    rows += [event("aten::exp", 450 * MS, 500 * MS, line=("cell.py", 4))]
+    starts = [4 * MS + op_us * 1_000 * at for at in range(41)]
+    rows += [event("aten::mul", start, start + op_us * 1_000, line=("cell.py", 3), **facts) for start in starts[:40]]
+    rows += [event("aten::exp", starts[40], starts[40] + 2 * MS, line=("cell.py", 4))]
     return make_trace(rows, sources={"cell.py": source})
 
 
-def test_a_loop_over_a_tensor_counts_with_the_lines_in_it() -> None:
-    finding = only(_iteration("%%mtprofile\nfor row in x:\n    y = row * 2\nz = exp(y)\n"))
+ITERATION = "%%mtprofile\nfor row in x:\n    y = row * 2\nz = exp(y)\n"
 
-    assert (finding.rule, finding.at_most_ns) == ("loop_over_elements", 450 * MS)
-    assert finding.evidence.endswith("the loop takes 450 ms of 500 ms.")
+
+def test_a_loop_over_a_tensor_counts_with_the_lines_in_it() -> None:
+    finding = only(_iteration(ITERATION))
+
+    assert (finding.rule, finding.at_most_ns) == ("loop_over_elements", 8 * MS)
+    assert finding.evidence.endswith("the loop takes 8.00 ms of 10.0 ms.")
     # Elements that no loop takes are none of its business.
     assert advise(_iteration("%%mtprofile\nrows = x.unbind()\ny = rows[0] * 2\nz = exp(y)\n")) == ()
-    assert only(_iteration("\ny = [f(row) for row in x]\n# f\n")).at_most_ns == 50 * MS
+    assert only(_iteration("\ny = [f(row) for row in x]\n# f\n")).at_most_ns == 4 * MS
+
+
+def test_a_loop_over_a_tensor_of_batches_is_none_over_elements() -> None:
+    assert advise(_iteration(ITERATION, op_us=300)) == ()
+    assert advise(_iteration(ITERATION, phase="optimizer")) == ()
+
+
+def test_of_many_loops_the_longest_is_told() -> None:
+    """Passes over tensors of 20 shapes on one line; the seventh takes twice as long as each other one."""
+    rows, at = [], 0
+    for size in range(40, 60):
+        length = 2 if size == 46 else 1
+        for index in range(40):
+            select = op("aten::select", at, at + length, ((size, 8), "float"), values=((None, 0, index), {}))
+            rows, at = [*rows, select], at + length
+
+    finding = only(make_trace(rows))
+
+    assert finding.at_most_ns == 80 * MS
+    assert "takes 40 elements of a tensor [46, 8]" in finding.evidence

@@ -52,6 +52,14 @@ def time_with_callees(trace: Trace, lines: set[SourceLine]) -> int:
     return in_ops + sum(outside[line].total_ns for line in lines & outside.keys())
 
 
+def caused_by(trace: Trace, lines: set[SourceLine]) -> Bool:
+    """The events that one of these lines caused, itself or by what it called."""
+    caused = attribution(trace)
+    numbers = {number for number, line in enumerate(caused.lines) if line in lines}
+    chains = [not numbers.isdisjoint(caused.chains.innermost_first(node)) for node in range(len(caused.chains))]
+    return np.array([*chains, False], np.bool_)[caused.chain]
+
+
 def time_by_line(trace: Trace, chosen: Bool) -> Int64:
     """The self time of the chosen events, for each line of the attribution."""
     caused = attribution(trace)
