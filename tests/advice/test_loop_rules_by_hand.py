@@ -3,7 +3,7 @@
 from typing import Any
 
 from rows_by_hand import LINE, MS, only, op
-from traces import event, make_trace
+from traces import Row, event, make_trace
 
 from mtprof_nb.advice.advising import advise
 from mtprof_nb.model.trace import SourceLine, Trace
@@ -73,6 +73,22 @@ def test_a_loop_over_batches_is_none_over_elements() -> None:
     assert only(_loop_with("aten::mm", 400)).rule == "loop_over_elements"
     assert advise(_loop_with("aten::mm", 600)) == ()
     assert advise(_loop_with("aten::add_", 100, phase="optimizer")) == ()
+
+
+def test_ops_that_are_long_on_a_device_make_a_loop_over_batches() -> None:
+    def recorded(kernel_us: int) -> Trace:
+        """Each pass runs a small op on the host, and a kernel."""
+        rows: list[Row] = []
+        for at in range(40):
+            start = at * MS
+            rows += [op("aten::select", at, at, ((64, 8), "float"), values=((None, 0, at), {}))]
+            rows += [event("aten::conv2d", start, start + 30_000, line=LINE)]
+            kernel = {"kind": "kernel", "device": "CUDA", "thread": 7, "launcher": len(rows) - 1}
+            rows += [event("gemm", start + 10_000, start + 10_000 + kernel_us * 1_000, **kernel)]
+        return make_trace(rows, began_ns=0, ended_ns=40 * MS)
+
+    assert {finding.rule for finding in advise(recorded(100))} >= {"loop_over_elements"}
+    assert advise(recorded(900)) == ()
 
 
 def test_a_loop_in_a_custom_backward_has_a_line_of_its_own() -> None:

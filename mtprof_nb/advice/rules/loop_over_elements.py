@@ -15,6 +15,7 @@ from mtprof_nb.analysis.causes.gaps import outermost_ops
 from mtprof_nb.analysis.causes.recorded_time import caused_by, recorded_ns, time_with_callees
 from mtprof_nb.analysis.causes.spent_time import spent_ns
 from mtprof_nb.analysis.causes.taken_elements import SELECT, taken_elements
+from mtprof_nb.analysis.costs import op_costs
 from mtprof_nb.analysis.groups import numbered_alike
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.nesting import nesting
@@ -114,13 +115,15 @@ def _backward_ns(trace: Trace, loop: _Loop, loop_ns: int) -> int | None:
 
 
 def _large_ops_ns(trace: Trace, inside: Bool) -> int:
-    """The time of these events in ops of a name that is mostly large, without the backward pass."""
+    """The time of these events in ops of a name that is mostly large, on the host or a device, without backward."""
     outer, is_large = outermost_ops(trace), np.zeros(len(trace), np.bool_)
     is_take = trace.where_name((SELECT, _ITERATES).__contains__)
     outer = outer[inside[outer] & (trace.phase[outer] != BACKWARD) & ~is_take[outer]]
+    device_ns = op_costs(trace).device_ns
+    length = trace.duration_ns if device_ns is None else np.maximum(trace.duration_ns, device_ns)
     for run in runs_of_equal(trace.name[outer]):
         rows = outer[run]
-        is_large[rows] = np.median(trace.duration_ns[rows]) >= _LARGE_OP_NS  # a busy machine delays some small ones
+        is_large[rows] = np.median(length[rows]) >= _LARGE_OP_NS  # a busy machine delays some small ones
     return spent_ns(trace, is_large) if is_large.any() else 0
 
 
