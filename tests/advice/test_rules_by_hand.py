@@ -210,6 +210,33 @@ def test_one_or_two_ops_again_and_again_are_no_chain() -> None:
     assert only(_chain(*((f"aten::{name}", LARGE) for name in ("add", "mul", "add")))).at_most_ns == 3 * MS
 
 
+@pytest.mark.parametrize(
+    ("text", "is_chain"),
+    [
+        ("r = a * b * c * d", True),
+        ("return f(-x[i + 0], (a * b) * (c * d * e))", False),
+        ("print((a * b * c * d).sum())", True),
+        ("r = a * b", False),
+        ("r = a * b * c", False),
+        ("a * b; b * c; c * d", False),
+        ("r = a * b, n * m * k * 2", False),
+        ("r[n * m * k * 2] = a * b", False),
+        ("r = a * f(n * m * k * 2)", False),
+        ("r = a * b @ c @ d", False),
+        ("r = a *", False),
+        ("if (a * b * c * d).any(): pass", False),
+    ],
+)
+def test_one_op_again_and_again_is_a_chain_if_the_source_has_nested_operators(text: str, is_chain: bool) -> None:
+    def recorded(*inputs: Any) -> Trace:
+        rows = [op("aten::mul", at, at + 1, *inputs) for at in range(6)]
+        return make_trace(rows, sources={"cell.py": f"def f():\n    {text}\n"})
+
+    assert [one.at_most_ns for one in advise(recorded(LARGE, LARGE))] == [6 * MS] * is_chain
+    # A number may be computed by these operators, too.
+    assert advise(recorded(LARGE, ((), "Scalar"))) == ()
+
+
 def _contiguous(after: str, later: str = "aten::mul") -> Trace:
     rows = []
     for at in range(0, 40, 10):

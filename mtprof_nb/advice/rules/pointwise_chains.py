@@ -7,10 +7,12 @@ import numpy as np
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
+from mtprof_nb.analysis.causes.enclosing_functions import nested_operators
 from mtprof_nb.analysis.causes.gaps import outermost_ops
 from mtprof_nb.analysis.causes.pointwise import is_pointwise, largest_inputs
 from mtprof_nb.analysis.causes.recorded_time import dearest_line, recorded_ns
 from mtprof_nb.analysis.causes.spent_time import spent_ns, with_backward
+from mtprof_nb.analysis.causes.tensor_inputs import TensorInput, with_inputs
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.trace import FORWARD, OTHER, Bool, Int64, Trace
@@ -28,7 +30,8 @@ def f(x): ...
 def pointwise_chain(trace: Trace) -> Finding | None:
     """Find chains of three or more pointwise ops on tensors of one shape and over a million elements; needs shapes.
 
-    A loop that repeats one or two ops makes no chain: they may have the same inputs each time, as in a benchmark.
+    One or two ops again and again make no chain: they may have the same inputs each time, as in a benchmark. They do
+    make one where the source shows that each takes the result of the one before: `a * b * c * d`.
     """
     chosen = _in_chains(trace)
     if not chosen.any():
@@ -54,13 +57,19 @@ def _in_chains(trace: Trace) -> Bool:
     is_link = is_pointwise(trace) & (elements > _LARGE) & np.isin(trace.phase, (FORWARD, OTHER))
     if not is_link.any():
         return found
+    repeated = []
     for run in runs_of_equal(trace.track[outer]):
         rows = outer[run]
         key = np.where(is_link[rows], shape[rows], -1)
         chain = np.cumsum(np.diff(key, prepend=key[:1]) != 0)
         long = (np.bincount(chain)[chain] >= _LEAST_OPS) & (key >= 0)
         for links in np.split(rows[long], np.flatnonzero(np.diff(chain[long])) + 1):
-            found[links] = not _is_repetition(trace, links)
+            found[links] = True
+            if _is_repetition(trace, links):
+                repeated.append(links)
+    are_expressions = _are_expressions(trace, repeated)
+    for links in repeated:
+        found[links] = are_expressions[links].all()
     return found
 
 
@@ -69,3 +78,16 @@ def _is_repetition(trace: Trace, links: Int64) -> bool:
     ops = np.stack([trace.name[links], attribution(trace).line[links]])
     sizes = (size for size in range(1, _LEAST_OPS) if 2 * size <= len(links))
     return any(np.array_equal(ops[:, size:], ops[:, :-size]) for size in sizes)
+
+
+def _are_expressions(trace: Trace, chains: list[Int64]) -> Bool:
+    """The ops between two tensors of lines that are one expression of three nested operators or more."""
+    caused = attribution(trace)
+    lines = {int(number) for links in chains for number in caused.line[links[:_LEAST_OPS]]} - {-1}
+    chosen = [number for number in lines if nested_operators(trace, caused.lines[number]) >= _LEAST_OPS]
+    return np.isin(caused.line, chosen) & with_inputs(trace, _are_alike)
+
+
+def _are_alike(inputs: list[TensorInput]) -> bool:
+    """Whether an op has two tensors, both of one shape."""
+    return len(inputs) == 2 and inputs[0].shape == inputs[1].shape

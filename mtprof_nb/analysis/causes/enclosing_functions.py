@@ -1,4 +1,4 @@
-"""Functions and loops of the recorded source, and the lines in them."""
+"""Functions, loops and expressions of the recorded source."""
 
 from __future__ import annotations
 
@@ -26,6 +26,26 @@ def lines_of_loop(trace: Trace, line: SourceLine) -> set[SourceLine]:
     loops = [_lines(node) for node in nodes if isinstance(node, ast.For) and line.line in _lines(node.iter)]
     loops += [_lines(node) for node in nodes if isinstance(node, _COMPREHENSIONS) and line.line in _lines(node)]
     return {SourceLine(line.file, number) for number in min(loops, key=len, default=())}
+
+
+def nested_operators(trace: Trace, line: SourceLine) -> int:
+    """How many operators of the statement on this line take the result of one another, as three in `a * b * c * d`.
+
+    0 without one statement that can be read there, and if it computes elsewhere, too, or a product of matrices.
+    """
+    nodes = _nodes(trace.sources.get(line.file, ""))
+    statements = [node for node in nodes if isinstance(node, ast.stmt) and not hasattr(node, "body")]
+    on_line = [one for one in statements if line.line in _lines(one)]
+    found = [node for node in ast.walk(on_line[0]) if isinstance(node, ast.BinOp)] if len(on_line) == 1 else []
+    operands = {id(operand) for node in found for operand in (node.left, node.right)}
+    outermost = [node for node in found if id(node) not in operands]
+    if len(outermost) != 1 or any(isinstance(node.op, ast.MatMult) for node in found):
+        return 0
+    return _depth(outermost[0])
+
+
+def _depth(node: ast.expr) -> int:
+    return 1 + max(_depth(node.left), _depth(node.right)) if isinstance(node, ast.BinOp) else 0
 
 
 def _function_around(source: str, line: int) -> range | None:
