@@ -127,11 +127,11 @@ FLAWED = {
         program(
             """
             import torch
-            table = torch.nn.Embedding(200_000, 32)
+            table = torch.nn.Embedding(400_000, 32)
             rows = torch.arange(8)
             """,
             """
-            for _ in range(20):
+            for _ in range(40):
                 used = table(rows)
                 used.sum().backward()
             """,
@@ -145,7 +145,7 @@ FLAWED = {
             h, w = torch.zeros(4), torch.randn(4)
             """,
             """
-            for step in range(4_000):
+            for step in range(8_000):
                 total = sum(number * 3 + 1 for number in range(200))
                 h = h + w
             """,
@@ -172,7 +172,7 @@ FLAWED = {
             x = torch.randn(1_500, 1_000)
             """,
             """
-            for _ in range(3):
+            for _ in range(20):
                 y = x * 0.5
                 y = y + 1
                 y = y.sqrt() + y * y

@@ -28,7 +28,7 @@ def _recorded(program: Program, folder: Path) -> mtp.profile:
 def _assert_found(program: Program, rule: str, line: int | None, folder: Path) -> None:
     where = f"recorded.py:{line}" if line else ""
 
-    for _ in range(10):  # a busy machine may take the processor away during most of a recording, or on another line
+    for _ in range(3):  # a busy machine may take the processor away during most of a recording, or on another line
         found = {finding.rule: finding for finding in _recorded(program, folder).advice()}
         if rule in found and found[rule].where == where:
             break
