@@ -71,6 +71,20 @@ FLAWED_TOO = {
         "tensors_of_numbers",
         2,
     ),
+    "a product of several tensors": (
+        program(
+            """
+            import torch
+            factors = [torch.randn(1_500, 1_000) for _ in range(5)]
+            """,
+            """
+            for _ in range(8):
+                y = factors[0] * factors[1] * factors[2] * factors[3] * factors[4]
+            """,
+        ),
+        "pointwise_chain",
+        2,
+    ),
     "validation in a cell that trains": (
         program(
             _TRAINED,
@@ -134,6 +148,47 @@ FLAWLESS_TOO = {
             """,
         ),
         "loop_over_elements",
+    ),
+    "an iteration over batches that trains": (
+        program(
+            _TRAINED + "batches = more[:2_560].reshape(40, 64, 64)",
+            """
+            for batch in batches:
+                optimizer.zero_grad()
+                model(batch).square().mean().backward()
+                optimizer.step()
+            """,
+        ),
+        "loop_over_elements",
+    ),
+    "decoding that reads the tokens that it wrote": (
+        program(
+            """
+            import torch
+            table, weight = torch.randn(1_000, 64), torch.randn(64, 1_000)
+            tokens = torch.zeros(128, dtype=torch.long)
+            """,
+            """
+            for t in range(127):
+                tokens[t + 1] = (table[tokens[t]] @ weight).argmax()
+            """,
+        ),
+        "loop_over_elements",
+    ),
+    "sentences of many lengths, each with an end": (
+        program(
+            """
+            import random, torch
+            random.seed(0)
+            words, end = torch.randn(64, 1_024), torch.randn(1, 1_024)
+            sentences = [words[: random.randint(20, 60)] for _ in range(300)]
+            """,
+            """
+            for sentence in sentences:
+                y = torch.cat([sentence, end]).mean(0)
+            """,
+        ),
+        "grows_by_cat",
     ),
     "arrays become tensors one by one": (
         program(
