@@ -15,6 +15,7 @@ from mtprof_nb.analysis.causes.recorded_time import line_of_longest, recorded_ns
 from mtprof_nb.analysis.causes.spent_time import spent_ns, with_backward
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.memory.allocation_pairs import releases_of
 from mtprof_nb.model.trace import FORWARD, OTHER, Bool, Int64, Trace
 
 _LEAST_CALLS = 16
@@ -53,11 +54,12 @@ def _growing(trace: Trace) -> list[int]:
         return []
     cats = counted_ops(trace) & trace.where_name("aten::cat".__eq__) & np.isin(trace.phase, (FORWARD, OTHER))
     rows = np.flatnonzero(cats & (trace.shape >= 0))
-    of_line: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
+    of_line: dict[tuple[int, int], list[tuple[int, ...]]] = defaultdict(list)
     sizes_of = {shape: _sizes(trace.shapes[shape]) for shape in set(trace.shape[rows].tolist())}
-    columns = rows, attribution(trace).line[rows], trace.track[rows], trace.shape[rows]
-    for event, line, track, shape in zip(*(column.tolist() for column in columns), strict=True):
-        of_line[line, track].append((event, *sizes_of[shape]))
+    times = trace.start_ns[rows], _released_ns(trace)[rows]
+    columns = attribution(trace).line[rows], trace.track[rows], trace.shape[rows], rows, *times
+    for line, track, shape, *call in zip(*(column.tolist() for column in columns), strict=True):
+        of_line[line, track].append((*call, *sizes_of[shape]))
     return sorted(event for calls in of_line.values() for event in _growing_in_turns(np.array(calls)))
 
 
@@ -65,11 +67,13 @@ def _growing_in_turns(calls: Int64) -> list[int]:
     """The calls whose first tensor is as large as the result of the call `period` calls before, 16 times or more.
 
     A line may let several tensors grow in turns, as the keys and the values of a cache; one period serves all of them.
+    A result that was released before is not the first tensor.
     """
-    event, first, added = calls.T
+    event, start_ns, released_ns, first, added = calls.T
     is_growth = (added > 0) & (first > added)
     for period in range(1, min(len(calls) // _LEAST_CALLS, _LONGEST_PERIOD) + 1):
         follows = is_growth[period:] & (first[period:] == (first + added)[:-period])
+        follows &= start_ns[period:] < released_ns[:-period]
         if np.count_nonzero(follows) >= _LEAST_CALLS:
             found = period + np.flatnonzero(_long_runs(follows, period))
             if len(found):
@@ -85,6 +89,17 @@ def _long_runs(follows: Bool, period: int) -> Bool:
     run = np.cumsum(~in_turn)
     long: Bool = in_turn & (np.bincount(run)[run] > _LEAST_CALLS)
     return long.reshape(period, -1).T.ravel()[period : period + len(follows)]
+
+
+def _released_ns(trace: Trace) -> Int64:
+    """When the memory that each event allocated was released; the largest integer if it was not, or is not known."""
+    never, found = np.iinfo(np.int64).max, np.full(len(trace), -1, np.int64)
+    if trace.allocations is not None:
+        records, release = trace.allocations, releases_of(trace, trace.allocations)
+        rows = np.flatnonzero((records.nbytes > 0) & (records.event >= 0))
+        ends = np.where(release[rows] >= 0, records.time_ns[release[rows]], never)
+        np.maximum.at(found, records.event[rows], ends)
+    return np.where(found >= 0, found, never)
 
 
 def _sizes(shapes: Any) -> tuple[int, int]:
