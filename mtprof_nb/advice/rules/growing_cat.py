@@ -70,25 +70,26 @@ def _growing_in_turns(calls: Int64) -> list[int]:
     A result that was released before is not the first tensor.
     """
     event, start_ns, released_ns, first, added = calls.T
-    is_growth = (added > 0) & (first > added)
+    is_growth, result = (added > 0) & (first > added), first + added
     for period in range(1, min(len(calls) // _LEAST_CALLS, _LONGEST_PERIOD) + 1):
-        follows = is_growth[period:] & (first[period:] == (first + added)[:-period])
+        follows = is_growth[period:] & (first[period:] == result[:-period])
         follows &= start_ns[period:] < released_ns[:-period]
-        if np.count_nonzero(follows) >= _LEAST_CALLS:
-            found = period + np.flatnonzero(_long_runs(follows, period))
-            if len(found):
-                return [int(one) for one in event[found]]
+        found = period + np.flatnonzero(_long_runs(follows, period))
+        if len(found):
+            return [int(one) for one in event[found]]
     return []
 
 
 def _long_runs(follows: Bool, period: int) -> Bool:
     """Where `follows` is true 16 times or more in a row, from one period to the next."""
-    turns = np.zeros((len(follows) // period + 2, period), np.bool_)
-    turns.reshape(-1)[period : period + len(follows)] = follows
-    in_turn = turns.T.ravel()  # one tensor after the other, with a false value before each
-    run = np.cumsum(~in_turn)
-    long: Bool = in_turn & (np.bincount(run)[run] > _LEAST_CALLS)
-    return long.reshape(period, -1).T.ravel()[period : period + len(follows)]
+    begins, found = follows, np.zeros(len(follows), np.bool_)
+    for calls in (1, 2, 4, 8):  # so many in a row, and as many after them
+        begins = begins[: -calls * period] & begins[calls * period :]
+        if not begins.any():
+            return found
+    for call in range(_LEAST_CALLS):
+        found[call * period : call * period + len(begins)] |= begins
+    return found
 
 
 def _released_ns(trace: Trace) -> Int64:
