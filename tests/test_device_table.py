@@ -99,7 +99,7 @@ def test_the_text_begins_with_the_sentence_and_has_a_column_a_device() -> None:
     )
     lines = repr(Devices(late)).splitlines()
 
-    assert lines[0] == "the 2 GPUs are idle 92 % of the time, waiting for the host"
+    assert lines[0] == "the 2 GPUs are idle 92 % of their time, waiting for the host"
     assert lines[1].split() == ["cuda:0", "cuda:1"]
     parts = {line[:24].rstrip(): line[24:].split() for line in lines[2:]}
     assert parts["idle"] == parts["  host late"] == ["92.000us", "92.00%", "0.000us", "0.00%"]
