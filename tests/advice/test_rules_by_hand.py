@@ -278,6 +278,15 @@ def test_a_first_step_is_slow_from_three_times_the_median_on() -> None:
     assert advise(_steps(10, 30, 10, 10)) == ()
 
 
+def test_a_first_step_that_is_slow_by_a_garbage_collection_alone_is_not_told() -> None:
+    def collected(start: int) -> Trace:
+        one = Collections(start_ns=[start * MS], duration_ns=[2 * MS], generation=[2], track=[0])
+        return replace(_steps(30, 10, 9, 11), collections=one)
+
+    assert advise(collected(5)) == ()
+    assert [finding.rule for finding in advise(collected(31))] == ["slow_first_step"]
+
+
 def _collections(*lengths: int, source: str = "", **scalars: Any) -> Trace:
     """Collections of all objects every twenty milliseconds, the last one of few, within a hundred, with samples."""
     count = len(lengths)
