@@ -1,16 +1,55 @@
-"""The package's errors and warnings. Each message states the problem, then the remedy."""
+"""The package's errors and warnings. Each message states the problem, then the remedy.
+
+Messages quote names of ops, files and threads, which may be any text: `legible` makes it safe for a terminal.
+"""
 
 import contextlib
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+#: Characters that a terminal or a browser obeys, or that have no picture: control characters, ends of lines, marks that
+#: turn the direction of writing, invisible tags, and halves of surrogate pairs.
+_OBEYED = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+#: A longer name, or a longer sentence, is cut in the middle where it is shown: its beginning and its end say most.
+LONGEST, LONGEST_SENTENCE = 400, 2_000
+
+
+def shortened(name: str, longest: int = LONGEST) -> str:
+    """`name`, cut in the middle if it is longer."""
+    if len(name) <= longest:
+        return name
+    return f"{name[: longest - longest // 3 - 1]}…{name[-(longest // 3) :]}"
+
+
+def legible(name: str) -> str:
+    """`name` with U+FFFD for each character that is an instruction, ends of lines included."""
+    return _OBEYED.sub("\ufffd", name)
+
+
+def shown(name: str, longest: int = LONGEST) -> str:
+    """`name`, legible, and cut in the middle if it is very long."""
+    return legible(shortened(name, longest))
+
+
+def legible_lines(text: str) -> str:
+    """A text of several lines, each of which is legible."""
+    return "\n".join(map(legible, text.split("\n")))
+
 
 class MtprofError(Exception):
     """Base of the package's own errors."""
+
+    def __str__(self) -> str:
+        return legible_lines(super().__str__())
 
 
 class HookError(MtprofError, RuntimeError):
@@ -57,6 +96,7 @@ def collected_warnings(messages: list[str]) -> Iterator[None]:
 
 def warn(message: str) -> None:
     """Issue a warning at the line of the user's code that called into this package."""
+    message = legible_lines(message)
     if _collected is not None:
         _collected.append(message)
         return

@@ -18,6 +18,7 @@ PATCHABLE = (
     "torch._C.TensorBase",
     "torch._C._profiler",
     "torch.Tensor",
+    "torch.UntypedStorage",
     "torch.autograd",
     "torch.autograd.Function",
     "torch.autograd.profiler",
@@ -191,8 +192,10 @@ def _active_in_torch() -> Iterator[str]:
     from torch.overrides import _pop_mode as pop_function_mode
     from torch.utils._python_dispatch import _pop_mode as pop_dispatch_mode
 
-    if torch.autograd._profiler_enabled():
-        torch.autograd._disable_profiler()
+    is_active = torch.autograd._profiler_enabled()
+    if is_active or torch.autograd.profiler._is_profiler_enabled:
+        torch.autograd._disable_profiler() if is_active else None
+        torch.autograd.profiler._is_profiler_enabled = False
         yield "torch's profiler is active"
     while depth := torch._C._len_torch_dispatch_stack():
         mode = torch._C._get_dispatch_stack_at(depth - 1)

@@ -114,6 +114,19 @@ def sparse() -> Any:
     return torch.sparse.mm(made, torch.ones(2, 2)).tolist()
 
 
+def values_that_vary() -> Any:
+    """Each op has another number or list than the one before, more often than values are numbered."""
+    rows, found = torch.arange(200.0), []
+    for number in range(200):
+        found.append(float(rows[number]) + float(torch.full((), number * 0.5)) + (2**40 + number))
+        torch.full((2,), 2**40 + number)
+        torch.add(rows, rows, alpha=-number).reshape(-1, 1 + number % 2).squeeze()
+        torch.clamp(rows, min=None if number % 3 else number, max=number + 0.25)
+        torch.full((1,), complex(number, -number))
+    torch.sin(rows[:2])
+    return found
+
+
 #: Each program, and an op that its trace must have (the hook `dispatch` sees what runs below composite ops).
 PROGRAMS: dict[str, tuple[Callable[[], Any], str]] = {
     "one long op": (lambda: torch.mm(torch.ones(600, 600), torch.ones(600, 600)).sum().item(), "aten::mm"),
@@ -141,5 +154,6 @@ PROGRAMS: dict[str, tuple[Callable[[], Any], str]] = {
     "a mode of the user's": (a_custom_dispatch_mode, "aten::sin"),
     "an empty tensor": (lambda: torch.sin(torch.empty(0, 3)).tolist(), "aten::sin"),
     "complex numbers": (lambda: torch.sin(torch.ones(2, dtype=torch.complex64)).tolist(), "aten::sin"),
+    "values that vary": (values_that_vary, "aten::sin"),
     "a million small numbers": (lambda: torch.sin(torch.ones(1_000_000)).sum().item(), "aten::sin"),
 }

@@ -44,6 +44,11 @@ class Request:
             raise ValueError(msg)
 
 
+def full(most: int) -> str:
+    """Why a recording ended early, for `Unrecorded`, where it had as many events as were allowed."""
+    return f"max_events={most:,} was reached; raise max_events, or use a schedule"
+
+
 class SoFar(NamedTuple):
     """Ops and lines with the most self time so far, the dearest first: a name or a line, and nanoseconds."""
 
@@ -51,6 +56,8 @@ class SoFar(NamedTuple):
     lines: tuple[tuple[SourceLine, int], ...]
     #: Memory that the process holds; 0 where the system does not tell.
     resident_bytes: int = 0
+    #: When the recording was full, by `time.perf_counter_ns`; 0 while it goes on.
+    full_ns: int = 0
 
 
 class Hook(Protocol):
@@ -67,7 +74,7 @@ class Hook(Protocol):
         """Uninstall, and return the events. Their column `step` is all 0: the session fills it in."""
 
     def so_far(self) -> SoFar | None:
-        """Return the dearest ops and lines so far; None where the hook cannot tell while it records."""
+        """Return the dearest ops and lines so far, and since when it is full; None where the hook cannot tell any."""
         return None
 
     def abandon(self) -> None:

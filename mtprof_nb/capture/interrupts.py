@@ -57,6 +57,30 @@ def interrupts_held_back() -> Iterator[None]:
         run_all(*(partial(handlers[number], number, frame) for number, frame in held.items()))
 
 
+#: Signals that tell a thread of an error of its own, or that nobody can block.
+_OF_THE_THREAD = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGABRT", "SIGSYS", "SIGKILL", "SIGSTOP")
+
+
+@contextmanager
+def threads_without_signals() -> Iterator[None]:
+    """Threads that start in this block take no signals of the process.
+
+    Where the program blocks a signal in its own threads, to wait for it with `sigwait` or a `signalfd`, the system
+    would give it to ours: there it ends the process, or is lost.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    own = {getattr(signal, name) for name in _OF_THE_THREAD if hasattr(signal, name)}
+    # Asked for alone: a handler that raises runs after the mask was changed.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - own)
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class GuardedExit:
     """An `__exit__` whose work is done even if a signal arrives between the `with` body and its first line.
 

@@ -22,7 +22,9 @@ class HookKind:
     #: The hook's class, as "module:class"; it takes a `capture.hook.Request`.
     factory: str
     #: An estimate of the time that recording adds to an event, in nanoseconds, measured on programs of small ops.
-    event_ns: int
+    event_ns: int = 0
+    #: A function of a trace, as "module:function", that estimates the time of all its events instead.
+    cost: str = ""
     #: The time that each flag of `Recorded` adds to that; None: some flags add half of `event_ns` each.
     flag_ns: Mapping[str, int] | None = None
     #: The device types beside the CPU whose events it can record now, by its runtime's imported module.
@@ -56,11 +58,13 @@ class HookKind:
         """Whether `auto` takes this hook for `request` instead of the default one of its runtime."""
         return bool(self.is_preferred) and self.runtime_is_imported and _named(self.is_preferred)(request)
 
-    def cost_ns(self, recorded: object) -> int:
-        """The estimate for an event with the flags of `recorded`."""
+    def cost_ns(self, trace: Any, count: int) -> int:
+        """The estimate for `count` events of `trace`."""
+        if self.cost:
+            return int(_named(self.cost)(trace))
         usual = dict.fromkeys(("record_shapes", "profile_memory", "with_modules"), self.event_ns // 2)
         flag_ns = usual if self.flag_ns is None else self.flag_ns
-        return self.event_ns + sum(ns for flag, ns in flag_ns.items() if getattr(recorded, flag))
+        return count * (self.event_ns + sum(ns for flag, ns in flag_ns.items() if getattr(trace.recorded, flag)))
 
 
 def _named(name: str) -> Any:
@@ -87,8 +91,7 @@ HOOK_KINDS = {
             "native",
             "torch",
             "mtprof_nb.capture.native.native_hook:NativeHook",
-            event_ns=250,
-            flag_ns={"record_shapes": 150, "profile_memory": 80, "with_stack": 100, "with_modules": 20},
+            cost="mtprof_nb.capture.native.native_cost:cost_ns",
             is_default=False,
             is_preferred="mtprof_nb.capture.native.native_hook:serves",
             is_cheap=True,

@@ -14,8 +14,8 @@ from mtprof_nb.capture.shared.sampled_stacks import SampledStacks
 class Sampler(Protocol):
     """Looks at the stacks of all threads from `start` to `stop`, which leaves nothing installed."""
 
-    def start(self, outermost: CodeType | None) -> None:
-        """Look at the threads from now on; stacks end at a frame of `outermost`."""
+    def start(self, outermost: CodeType | None) -> bool:
+        """Look at the threads from now on; stacks end at a frame of `outermost`. False where the system forbids it."""
 
     def stop(self) -> SampledStacks | None:
         """End it. Returns the samples; None where it was not started."""
@@ -25,7 +25,15 @@ class Sampler(Protocol):
 
 
 def started_sampler() -> Sampler:
-    """A sampler that runs: the native one if it is built, else one in Python."""
-    sampler: Sampler = NativeSampler.if_built() or PythonSampler()
-    sampler.start(running_cell())
-    return sampler
+    """A sampler that runs: the native one if it is built and the system lets it, else one in Python."""
+    found = started_native_sampler()
+    if found is None:
+        found = PythonSampler()
+        found.start(running_cell())
+    return found
+
+
+def started_native_sampler() -> Sampler | None:
+    """The native sampler, which runs; None where it is not built, the system forbids it, or torch is not imported."""
+    found = NativeSampler.if_built()
+    return found if found is not None and found.start(running_cell()) else None

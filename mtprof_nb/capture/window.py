@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
@@ -14,11 +15,12 @@ from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.collector_watch import CollectorWatch, WatchedCollections
 from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Hook, Request, SoFar
-from mtprof_nb.capture.interrupts import interrupts_held_back, run_all
+from mtprof_nb.capture.interrupts import interrupts_held_back, run_all, threads_without_signals
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, HookKind, default_hooks, hooks_for, preferred
-from mtprof_nb.capture.sampling import Sampler, started_sampler
+from mtprof_nb.capture.sampling import Sampler, started_native_sampler, started_sampler
 from mtprof_nb.capture.shared.sampled_stacks import SampledStacks
 from mtprof_nb.capture.torch_scope import Together, torch_scope
+from mtprof_nb.errors import warn
 from mtprof_nb.model.trace import Int64, Trace
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ class Window:
         self._is_partial = "CPU" not in request.activities
         self._start_ns = 0
         self._sampler: Sampler | None = None
+        #: When the sampler began, where that was not at the start.
+        self._sampled_from_ns: int | None = None
         self._samples: SampledStacks | None = None
         self._watch = CollectorWatch()
         self._collections: WatchedCollections | None = None
@@ -60,18 +64,19 @@ class Window:
         self.hooks["dispatch"] = self._beside
 
     def prepare(self) -> None:
-        for hook in self.hooks.values():
-            hook.prepare()
+        with threads_without_signals():
+            for hook in self.hooks.values():
+                hook.prepare()
 
     def start(self) -> None:
         """Start every hook, or none."""
         self._wall.note()
         try:
-            for hook in self.hooks.values():
-                hook.start()
+            with threads_without_signals():
+                for hook in self.hooks.values():
+                    hook.start()
             if self.request.recorded.with_python:
-                with interrupts_held_back():
-                    self._sampler = started_sampler()
+                self._start_sampler(started_sampler)
             self._watch.start()
         except BaseException:
             with suppress(Exception):  # why it could not start is what the user needs to know
@@ -93,7 +98,8 @@ class Window:
                 kind = preferred(default, self.request)
                 self.hooks[kind.name] = hook = self._make(kind)
                 try:
-                    hook.start()
+                    with threads_without_signals():
+                        hook.start()
                 except BaseException:
                     with suppress(Exception):
                         self.hooks.pop(kind.name).stop()
@@ -101,6 +107,20 @@ class Window:
                 if kind.name == "kineto":
                     self._follow_threads()
                     self.hooks["dispatch"].start()
+        self._sample_from_here()
+
+    def _sample_from_here(self) -> None:
+        """Take the samples that could not be taken before: the native sampler needs torch."""
+        if self._sampler is None and self.request.recorded_if_cheap and self.request.recorded_if_cheap.with_python:
+            self._start_sampler(started_native_sampler)
+            self._sampled_from_ns = self.request.clock.now_ns() if self._sampler is not None else None
+
+    def _start_sampler(self, start: Callable[[], Sampler | None]) -> None:
+        with interrupts_held_back(), threads_without_signals():
+            try:
+                self._sampler = start()
+            except (MemoryError, RuntimeError):
+                warn("Python code is not sampled: the system has no thread or no memory left; end some threads")
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
         """A named scope, recorded by the first hook. It reaches other listeners of torch too."""
@@ -135,6 +155,7 @@ class Window:
             is_partial=self._is_partial,
             event_times=self.event_times,
             samples=self._samples,
+            sampled_from_ns=self._sampled_from_ns,
             collections=self._collections,
         )
 

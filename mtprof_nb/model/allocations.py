@@ -29,6 +29,8 @@ class Allocations(Record):
     device_index: Int8
     #: Bytes the allocator had reserved of its device after the event; None where it reserves nothing.
     reserved: Int64 | None = None
+    #: The stack that allocated outside any op, a node of `Trace.stacks`; -1 for all others.
+    stack: Annotated[Int32 | None, PointsInto("stacks")] = None
 
     def __len__(self) -> int:
         return len(self.time_ns)

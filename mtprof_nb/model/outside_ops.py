@@ -21,6 +21,8 @@ class OutsideOps(NamedTuple):
 
     own_ns: int
     total_ns: int
+    #: Time of the line itself that the profiler took for its marks and between them: no part of the other two.
+    profiler_ns: int = 0
 
 
 def summed(parts: list[Mapping[SourceLine, OutsideOps] | None]) -> dict[SourceLine, OutsideOps] | None:
@@ -29,7 +31,6 @@ def summed(parts: list[Mapping[SourceLine, OutsideOps] | None]) -> dict[SourceLi
     for part in parts:
         if part is None:
             return None
-        for line, (own_ns, total_ns) in part.items():
-            known = found.get(line, OutsideOps(0, 0))
-            found[line] = OutsideOps(known.own_ns + own_ns, known.total_ns + total_ns)
+        for line, times in part.items():
+            found[line] = OutsideOps(*map(sum, zip(found.get(line, OutsideOps(0, 0)), times, strict=True)))
     return found

@@ -26,6 +26,18 @@ def flags_of_any(parts: list[Recorded]) -> Recorded:
     return Recorded(*map(any, zip(*map(astuple, parts), strict=True)))
 
 
+#: When each step began, and its number.
+StepStarts = tuple[tuple[Moment, int], ...]
+
+
+class Unrecorded(NamedTuple):
+    """The end of a window in which the program ran on and was not recorded, and why: the cause, then the remedy."""
+
+    began_ns: Moment
+    ended_ns: Moment
+    reason: str
+
+
 class ProcessFacts(NamedTuple):
     """One process's own values of the fields of a `Trace` that have these names."""
 
@@ -33,6 +45,8 @@ class ProcessFacts(NamedTuple):
     began_ns: Moment = 0
     ended_ns: Moment = 0
     windows: tuple[tuple[Moment, Moment], ...] = ()
+    unrecorded: tuple[Unrecorded, ...] = ()
+    step_starts: StepStarts = ()
     label: str = ""
     hooks: tuple[str, ...] = ()
     lines_note: str = ""

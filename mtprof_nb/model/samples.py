@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 from mtprof_nb.model.schema import TIMES, Absent, Bool, Int8, Int32, Int64, PointsInto, Record, Within, concatenated
 
+#: The thread was there; a call began or ended while its stack was read; the stack is that of the next call or loop.
+AT_PLACE, MOVING, LATER = range(3)
+
 
 @dataclass(frozen=True, eq=False)
 class Samples(Record):
@@ -18,7 +21,7 @@ class Samples(Record):
 
     #: The moment that the sample is about, Unix nanoseconds.
     time_ns: Annotated[Int64, TIMES]
-    #: When the stack was read: later, if the thread was inside C code, which a sampler cannot interrupt.
+    #: When the stack was read: later, if the sampler had to wait for the GIL.
     taken_ns: Annotated[Int64, TIMES]
     track: Annotated[Int32, PointsInto("tracks", always=True)]
     #: A node of `Trace.stacks`; -1 for code that stacks leave out.
@@ -27,6 +30,10 @@ class Samples(Record):
     is_waiting: Bool
     #: How long the thread had not been asleep, when the stack was read: from some moment of its own on, -1 if unknown.
     awake_ns: Annotated[Int64 | None, Absent(-1), TIMES] = None
+    #: How long it had computed, without its waits for a processor, in the same way.
+    computed_ns: Annotated[Int64 | None, Absent(-1), TIMES] = None
+    #: How surely the thread was at this stack: `AT_PLACE`, `MOVING` or `LATER`. None: it was.
+    certainty: Annotated[Int8 | None, Absent(0), Within(0, 3)] = None
 
     def __len__(self) -> int:
         return len(self.time_ns)

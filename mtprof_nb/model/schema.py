@@ -132,6 +132,8 @@ class Schema:
 
 
 _SCHEMAS: dict[type, Schema] = {}
+#: A column of so many rows is kept as a single value, if it has only one.
+_LONG = 4096
 
 
 def schema_of(record: type) -> Schema:
@@ -227,8 +229,20 @@ def concatenated(record: type, parts: Sequence[Columns]) -> Columns:
 
 
 def _frozen(array: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    if isinstance(array, np.ndarray) and array.strides == (0,) and array.dtype == dtype:
+        return array
     column = np.ascontiguousarray(array, dtype=dtype)
+    if _is_constant(column):
+        return np.broadcast_to(column[:1].copy(), column.shape)
     if column.flags.writeable:
         column = column.view()
         column.flags.writeable = False
     return column
+
+
+def _is_constant(column: npt.NDArray[Any]) -> bool:
+    """Whether a long column has one value in all rows. Half of the columns of a recording have, and need no memory."""
+    if column.ndim != 1 or len(column) < _LONG:
+        return False
+    some = column[:: len(column) // 16]
+    return bool((some == column[0]).all() and (column == column[0]).all())

@@ -83,4 +83,5 @@ def line_label(trace: Trace, file: str, line: int) -> str:
 
 def source_location(trace: Trace, file: str, line: int) -> str:
     """`Cell [3]:4`; `torch/nn/functional.py:12` of an installed package; any other file with its whole path."""
-    return f"{trace.cells.get(file) or _LIBRARY.sub('', file, count=1)}:{line}"
+    folder = _LIBRARY.match(file)
+    return f"{trace.cells.get(file) or file[folder.end() if folder else 0 :]}:{line}"

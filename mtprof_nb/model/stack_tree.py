@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Generic, NamedTuple, TypeVar
 
@@ -80,6 +81,23 @@ class StackInterner(ChainInterner[Frame]):
     def tree(self) -> StackTree:
         """A tree of the stacks interned so far."""
         return StackTree(np.array(self._item_of, np.int32), np.array(self._parent_of, np.int32), tuple(self._items))
+
+
+def has_above(parents: Sequence[int], items: Sequence[int]) -> list[bool]:
+    """For each node of a tree whether a node above it has the same item: whether a line or function called itself."""
+    below: list[list[int]] = [[] for _ in range(len(parents) + 1)]
+    for node, parent in enumerate(parents):
+        below[parent].append(node)
+    found, on_path, todo = [False] * len(parents), Counter[int](), below[-1]
+    while todo:
+        node = todo.pop()
+        if node < 0:  # all nodes below are done
+            on_path[items[~node]] -= 1
+            continue
+        found[node] = on_path[items[node]] > 0
+        on_path[items[node]] += 1
+        todo += [~node, *below[node]]
+    return found
 
 
 def grown(tree: StackTree, other: StackTree) -> tuple[StackTree, Int32]:

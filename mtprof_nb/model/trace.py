@@ -20,6 +20,8 @@ from mtprof_nb.model.outside_ops import SourceLine as SourceLine
 from mtprof_nb.model.outside_ops import summed
 from mtprof_nb.model.process_facts import ProcessFacts as ProcessFacts
 from mtprof_nb.model.process_facts import Recorded as Recorded
+from mtprof_nb.model.process_facts import StepStarts as StepStarts
+from mtprof_nb.model.process_facts import Unrecorded as Unrecorded
 from mtprof_nb.model.process_facts import flags_of_any
 from mtprof_nb.model.samples import Collections as Collections
 from mtprof_nb.model.samples import Samples as Samples
@@ -244,17 +246,21 @@ class Trace(Record):
     recorded: Annotated[Recorded, Joined(flags_of_any)] = field(default_factory=Recorded)
     #: Start of the recording, Unix nanoseconds.
     began_ns: Annotated[Moment, Joined(min)] = 0
-    #: End of the recording, Unix nanoseconds.
+    #: Until when the recording is complete, Unix nanoseconds: its end, or the moment at which it was full.
     ended_ns: Annotated[Moment, Joined(max)] = 0
     #: Start and end of each recorded window: several if a schedule repeats, or a profile was started again.
     windows: Annotated[tuple[tuple[Moment, Moment], ...], Joined(in_order)] = ()
+    #: For each window that was complete only until its end in `windows`, the time from there to its real end.
+    unrecorded: Annotated[tuple[Unrecorded, ...], Joined(in_order)] = ()
+    #: When each step of the windows began, and its number; () if the program marked none.
+    step_starts: Annotated[StepStarts, Joined(in_order)] = ()
     #: `name` of the profile.
     label: str = ""
     #: Names of the hooks that recorded.
     hooks: Annotated[tuple[str, ...], Joined(of_all)] = ()
     #: Identifier of the recording, as torch writes it into its exports.
     trace_id: str = ""
-    #: Number of events beyond `max_events`, which were not kept.
+    #: Number of events that were not kept, as those beyond `max_events`.
     dropped: Annotated[int, Joined(sum)] = 0
     #: False if `dropped` is only a lower bound.
     dropped_exactly: Annotated[bool, Joined(all)] = True
@@ -278,8 +284,9 @@ class Trace(Record):
 
     @property
     def has_all_ops(self) -> bool:
-        """Whether every op that ran in the window is there, as far as is known."""
-        return not self.dropped and self.dropped_exactly and not self.is_partial
+        """Whether every op that ran in the windows is there, as far as is known."""
+        lost_some = bool(self.dropped) or not self.dropped_exactly
+        return not self.is_partial and (bool(self.unrecorded) or not lost_some)
 
     def __repr__(self) -> str:
         threads = sum(track.kind == "thread" for track in self.tracks)
@@ -309,8 +316,8 @@ class Trace(Record):
         return found
 
     def where_name(self, accepts: Callable[[str], bool]) -> Bool:
-        """The events whose name `accepts`, which is called once for each distinct name."""
-        return np.array([*map(accepts, self.names), False], np.bool_)[self.name]
+        """The events whose name `accepts`: called once for each distinct name, of which it gets 20,000 characters."""
+        return np.array([*(accepts(name[:20_000]) for name in self.names), False], np.bool_)[self.name]
 
     @property
     def is_user_annotation(self) -> Bool:

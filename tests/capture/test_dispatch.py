@@ -284,10 +284,34 @@ def test_recording_stops_at_the_limit_and_counts_what_it_dropped() -> None:
     hook.start()
     for _ in range(5):
         torch.ones(1)
-    with pytest.warns(MtprofWarning, match="2 more events were dropped"):
-        trace = hook.stop()
+    trace = hook.stop()
 
     assert (len(trace), trace.dropped) == (3, 2)
+    ((began_ns, _, reason),) = trace.unrecorded
+    assert began_ns >= trace.end_ns.max()
+    assert reason == "max_events=3 was reached; raise max_events, or use a schedule"
+
+
+@pytest.mark.parametrize("tensors", [(), (torch.ones(1),)], ids=["without", "with a tensor"])
+def test_a_recording_that_lacks_an_op_is_complete_until_that_op_began(tensors: tuple[torch.Tensor, ...]) -> None:
+    hook, inside = new_hook(max_events=1), []
+    hook.start()
+    torch.ones(1)
+    hook._recorder.run(lambda *_: inside.append(hook._request.clock.now_ns()), tensors, {})
+    trace = hook.stop()
+
+    assert len(trace) == 1
+    assert trace.end_ns[0] <= trace.unrecorded[0].began_ns <= inside[0], "not when it ended"
+
+
+def test_an_op_that_runs_when_another_one_is_left_out_is_recorded() -> None:
+    hook, x = new_hook(max_events=1), torch.ones(1)
+    hook.start()
+    hook._recorder.run(lambda inner: inner.neg(), (x,), {})
+    trace = hook.stop()
+
+    assert (len(trace), trace.dropped) == (1, 1)
+    assert trace.start_ns[0] <= trace.unrecorded[0].began_ns <= trace.end_ns[0]
 
 
 def test_ops_of_an_activity_that_is_off_are_not_recorded() -> None:

@@ -17,7 +17,7 @@ from mtprof_nb.capture.marks.mark_costs import MarkCosts
 from mtprof_nb.capture.marks.mark_replay import marked_lines
 from mtprof_nb.capture.marks.mark_transform import LINE, MARK, Function, Place, Places, mark_tree
 from mtprof_nb.model.merge import merge
-from mtprof_nb.model.trace import Collections, Trace
+from mtprof_nb.model.trace import Collections, Samples, Trace, Track
 
 READING = 200
 
@@ -96,6 +96,7 @@ def recording(
     own: list[tuple[int, int]],
     costs: MarkCosts,
     collections: Collections | None = None,
+    samples: Samples | None = None,
     **window: int,
 ) -> Trace:
     """Marks of a cell's lines by hand: a time and a line each."""
@@ -106,6 +107,7 @@ def recording(
     buffers.ended_ns, buffers.own, buffers.costs = 99_000, own, costs
     ops = [event("a", 5_100, 5_900, thread=buffers.cell_thread)]
     trace = make_trace(ops, collections=collections, **window)
+    trace = replace(trace, samples=samples, tracks=(*trace.tracks, Track(1, "other")))
     return replace(trace, **marked_lines(trace, buffers, places, ["cell"], np.asarray))
 
 
@@ -154,6 +156,20 @@ def test_a_garbage_collection_in_the_profilers_own_work_is_none_of_the_program()
 
     assert trace.collections is not None
     assert trace.collections.start_ns.tolist() == [7_900]
+
+
+def test_a_sample_of_the_cells_thread_in_the_profilers_own_work_is_none_of_the_program() -> None:
+    moments, track = [2_500, 3_000, 3_000, 7_500, 7_900], [0, 0, 1, 0, 0]
+    found = Samples(moments, moments, track, [-1] * 5, [False] * 5)
+    window = {"began_ns": 2_000, "ended_ns": 9_000}
+
+    # The first part of a cell begins with the recording, and is noted when it has been compiled.
+    trace = recording([(2_000, 1)], [(7_000, 7_900), (2_900, 3_100)], MarkCosts(), samples=found, **window)
+
+    assert trace.samples is not None
+    assert list(zip(trace.samples.time_ns.tolist(), trace.samples.track.tolist(), strict=True)) == [
+        *((2_500, 0), (3_000, 1), (7_900, 0)),
+    ]
 
 
 def test_a_window_that_begins_in_the_middle_of_a_line_takes_its_start_from_that_line() -> None:

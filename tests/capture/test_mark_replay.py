@@ -10,6 +10,7 @@ from traces import event, make_trace
 from mtprof_nb.capture.marks.mark_buffers import MarkBuffers
 from mtprof_nb.capture.marks.mark_replay import marked_lines
 from mtprof_nb.capture.marks.mark_transform import ENTER, LEAVE, LINE, Function, Place, Places
+from mtprof_nb.model.trace import OutsideOps
 
 
 def test_time_outside_ops_belongs_to_the_innermost_line_that_was_running() -> None:
@@ -37,14 +38,39 @@ def test_time_outside_ops_belongs_to_the_innermost_line_that_was_running() -> No
     )
     one_ns = (2_000 - 1_100 - 300) + (9_000 - 5_000)
     two_ns = (3_000 - 2_000) + (5_000 - 4_000) + (12_000 - 9_000 - 500)
-    expected = {("cell", 1): (one_ns, one_ns), ("cell", 2): (two_ns, two_ns + 200), ("cell", 7): (200, 200)}
+    times = {1: (one_ns, one_ns), 2: (two_ns, two_ns + 200), 7: (200, 200)}
+    expected = {("cell", line): OutsideOps(*spent) for line, spent in times.items()}
     found = marked_lines(trace, buffers, places, ["cell"], np.asarray)["outside"]
 
     assert found == expected
-    assert sum(own_ns for own_ns, _ in expected.values()) == (12_000 - 1_100) - 300 - 800 - 500
+    assert sum(one.own_ns for one in expected.values()) == (12_000 - 1_100) - 300 - 800 - 500
     buffers.ended_ns = 9_700
     given_up = marked_lines(trace, buffers, places, ["cell"], np.asarray)["outside"]
-    assert given_up == {**expected, ("cell", 2): (two_ns - 2_000, two_ns - 2_000 + 200)}
+    assert given_up == {**expected, ("cell", 2): OutsideOps(two_ns - 2_000, two_ns - 2_000 + 200)}
+
+
+def test_what_marks_and_the_profilers_own_work_take_is_told_for_each_line_and_is_no_time_of_the_program() -> None:
+    places, buffers = Places(), MarkBuffers(print)
+    module = places.add_scope(Function("<module>", 1))
+    head, call = (places.number(Place(0, line, module, LINE)) for line in (1, 2))
+    marks = [(1_000, head), (1_100, call), (1_600, head), (1_700, call), (2_500, head)]
+    buffers._buffers[0].items.extend(number for mark in marks for number in mark)
+    buffers.costs._cell.append(60)
+    # A look at the marks meanwhile, and the end of the cell.
+    buffers.own += [(1_800, 2_100), (2_600, 3_000)]
+    buffers.ended_ns = 3_000
+    trace = make_trace([event("a", 1_200, 1_300)], began_ns=900, ended_ns=3_000, own_ns=40)
+
+    found = marked_lines(trace, buffers, places, ["cell"], np.asarray)
+
+    head_ns, call_ns = (100 - 60) + (100 - 60) + (100 - 30), (500 - 100 - 60) + (800 - 300 - 60)
+    assert found["outside"] == {
+        ("cell", 1): OutsideOps(head_ns, head_ns, 60 + 60 + 30 + 400),
+        ("cell", 2): OutsideOps(call_ns, call_ns, 60 + 60 + 300),
+    }
+    # Before the first mark, 40 ns of the start and half of that mark's cost.
+    assert found["own_ns"] == 40 + 30 + 550 + 420
+    assert found["own_ns"] + head_ns + call_ns + (100 - 40 - 30) + 100 == 3_000 - 900
 
 
 @pytest.mark.parametrize("missing", [{"dropped": 3}, {"dropped_exactly": False}, {"is_partial": True}])
@@ -66,7 +92,7 @@ def test_time_while_no_marked_line_ran_belongs_to_none() -> None:
     buffers.ended_ns = 9_000
     trace = make_trace([event("a", 5_000, 5_001)], began_ns=0, ended_ns=9_000)
 
-    assert marked_lines(trace, buffers, places, ["cell"], np.asarray)["outside"] == {("cell", 7): (300, 300)}
+    assert marked_lines(trace, buffers, places, ["cell"], np.asarray)["outside"] == {("cell", 7): OutsideOps(300, 300)}
 
 
 def test_a_backward_op_on_a_thread_of_the_engine_has_the_line_that_waits_for_it() -> None:

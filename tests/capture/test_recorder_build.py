@@ -13,50 +13,19 @@ from pathlib import Path
 
 import pytest
 import torch
-from recorder_workshop import Workshop
+from recorder_workshop import DAY_S, Workshop, entries
 
 import mtprof_nb as mtp
 from mtprof_nb.capture.native import compiler, recorder_build, recorder_cache, recorder_key
 from mtprof_nb.capture.native import recorder_loading as loading
 
 COMMAND = [sys.executable, "-m", "mtprof_nb", "build"]
-DAY_S = 24 * 3600
-
-
-def build_in(cache: Path) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"XDG_CACHE_HOME": str(cache)}
-    return subprocess.run(COMMAND, env=environment, capture_output=True, text=True, check=False)
-
-
-@pytest.fixture(scope="session")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The recorder, really compiled; two workers of a run share it, and the later one waits for the lock."""
-    base = tmp_path_factory.getbasetemp()
-    is_shared = "PYTEST_XDIST_WORKER" in os.environ
-    ran = build_in((base.parent if is_shared else base) / "compiled")
-    if "no C++ compiler" in ran.stderr and os.environ.get("CI") != "true":
-        pytest.skip(ran.stderr)
-    assert ran.returncode == 0, ran.stderr
-    return Path(ran.stdout.strip())
-
-
-@pytest.fixture
-def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("MTPROF_RECORDER", raising=False)
-    monkeypatch.setattr(loading, "_loaded", None)
-    return Workshop(tmp_path, monkeypatch)
-
-
-def entries(workshop: Workshop) -> list[str]:
-    """The suffixes of what stands in the folder, all of one name."""
-    return sorted(path.name.removeprefix(workshop.files.name) for path in workshop.folder.iterdir())
 
 
 def test_the_compiled_recorder_is_private_has_its_log_beside_it_and_can_be_loaded(compiled: Path) -> None:
     assert compiled.parent.parts[-2:] == ("mtprof_nb", "recorder")
     assert [stat.S_IMODE(path.stat().st_mode) for path in (compiled, compiled.parent)] == [0o700, 0o700]
-    assert sorted(path.suffix for path in compiled.parent.iterdir()) == [".lock", ".log", ".so"]
+    assert sorted(path.suffix for path in compiled.parent.iterdir()) == [".lock", ".log", ".sha256", ".so"]
     assert "-DNDEBUG" in compiled.with_suffix(".log").read_text()
     assert torch.__version__ in compiled.name
     assert loading.import_binary(compiled).__name__ == "_mtprof_recorder"
@@ -185,41 +154,6 @@ def test_two_builds_at_once_compile_once(workshop: Workshop, compiled: Path) -> 
     assert workshop.calls == 1
 
 
-def test_a_folder_that_others_may_write_to_is_refused(workshop: Workshop, compiled: Path) -> None:
-    workshop.folder.mkdir(parents=True)
-    shutil.copy(compiled, workshop.files.binary)
-    for path in (workshop.folder, workshop.folder.parent):
-        for mode in (0o720, 0o702, 0o1777):
-            path.chmod(mode)
-            with pytest.raises(mtp.BuildError, match="another user could write"):
-                mtp.build_recorder()
-            assert loading.recorder() is None
-            assert f"another user could write to {str(path)!r}" in (loading.why_not() or "")
-        path.chmod(0o755)
-    assert loading.recorder() is not None
-
-
-def test_a_folder_above_may_be_shared_if_nobody_else_can_rename_what_is_in_it(workshop: Workshop) -> None:
-    workshop.folder.mkdir(parents=True)
-    shared = workshop.folder.parent.parent
-    shared.chmod(0o1777)
-    recorder_cache.check_private(workshop.folder)
-
-    shared.chmod(0o777)
-    with pytest.raises(mtp.BuildError, match="another user could write"):
-        recorder_cache.check_private(workshop.folder)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
-def test_a_folder_of_another_user_is_refused(workshop: Workshop) -> None:
-    workshop.folder.mkdir(parents=True)
-    for path in (workshop.folder, workshop.folder.parent, workshop.folder.parent.parent):
-        os.chown(path, 12_345, -1)
-        with pytest.raises(mtp.BuildError, match="another user could write"):
-            recorder_cache.private_folder()
-        os.chown(path, 0, -1)
-
-
 def test_a_cache_that_cannot_be_made_names_the_variable_that_moves_it(workshop: Workshop) -> None:
     (workshop.root / "cache").write_text("a file")
 
@@ -257,65 +191,9 @@ def test_a_build_cleans_what_was_not_used_for_long(workshop: Workshop, compiled:
 
     kept = {f"{key.family}2222.so", "torch1.0-cpython-311-4444.so", f"{key.name}-running"}
     assert {path.name for path in workshop.folder.iterdir()} - kept == {
-        f"{key.name}{suffix}" for suffix in (".so", ".log", ".lock")
+        f"{key.name}{suffix}" for suffix in (".so", ".sha256", ".log", ".lock")
     }
     assert kept <= {path.name for path in workshop.folder.iterdir()}
-
-
-def test_loading_counts_as_use(workshop: Workshop, compiled: Path) -> None:
-    workshop.folder.mkdir(parents=True, mode=0o700)
-    shutil.copy(compiled, workshop.files.binary)
-    os.utime(workshop.files.binary, (0, 0))
-
-    assert loading.recorder() is not None
-    assert time.time() - workshop.files.binary.stat().st_mtime < DAY_S
-
-
-def test_without_a_recorder_nothing_is_loaded_and_the_reason_is_known(workshop: Workshop) -> None:
-    assert loading.recorder() is None
-    assert loading.why_not() == "it has not been built: mtprof_nb.build_recorder() builds it"
-    assert not workshop.folder.exists()
-
-    workshop.compiler("exit 1")
-    with pytest.raises(mtp.BuildError) as failed:
-        mtp.build_recorder()
-    assert loading.why_not() == str(failed.value)
-
-    with workshop.files.locked():
-        assert loading.why_not() == "it is being built"
-
-
-def test_a_damaged_recorder_is_none_and_one_that_is_built_again_is_loaded(workshop: Workshop, compiled: Path) -> None:
-    workshop.folder.mkdir(parents=True, mode=0o700)
-    workshop.files.binary.write_text("not a library")
-    assert loading.recorder() is None
-    assert "it cannot be loaded" in (loading.why_not() or "")
-
-    workshop.copying(compiled)
-    mtp.build_recorder(force=True)
-    module = loading.recorder()
-    assert module is not None
-    assert loading.recorder() is module
-    assert loading.why_not() is None
-
-
-def test_the_switch_prevents_building_and_loading(workshop: Workshop, compiled: Path) -> None:
-    workshop.folder.mkdir(parents=True, mode=0o700)
-    shutil.copy(compiled, workshop.files.binary)
-    assert loading.recorder() is not None
-
-    workshop.patch.setenv("MTPROF_RECORDER", "off")
-    assert loading.recorder() is None
-    assert loading.why_not() == "the environment variable MTPROF_RECORDER is 'off'"
-    with pytest.raises(mtp.BuildError, match="MTPROF_RECORDER is 'off'"):
-        mtp.build_recorder()
-
-
-def test_where_torch_is_not_imported_nothing_is_loaded(workshop: Workshop) -> None:
-    workshop.patch.delitem(sys.modules, "torch")
-
-    assert loading.recorder() is None
-    assert loading.why_not() == "torch is not imported"
 
 
 def test_the_command_fails_with_one_line_and_succeeds_if_it_may(tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
 """Samples become part of a trace: which threads are kept, on hand-made samples."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from mtprof_nb.capture.shared.python_stacks import is_user_thread
-from mtprof_nb.capture.shared.sampled_stacks import SampledStacks, samples_within, with_samples
+from mtprof_nb.capture.shared.sampled_stacks import SampledStacks, sampled_from, samples_within, with_samples
 from mtprof_nb.model.trace import Frame, StackInterner, Trace, empty_trace
+from mtprof_nb.results.function_table import Functions
 
 MAIN = threading.main_thread().native_id
 MINE, LIBRARY = Frame("train.py", 1, "train"), Frame("/usr/lib/python3.11/multiprocessing/queues.py", 2, "_feed")
@@ -25,7 +27,9 @@ def with_threads(*rows: tuple[int, int, Frame, bool]) -> Trace:
         stack=np.array(nodes, np.int32),
         is_waiting=np.array(asleep),
         awake_ns=np.full(len(rows), -1),
+        computed_ns=np.full(len(rows), -1),
         is_of_user=np.ones(len(rows), np.bool_),
+        certainty=np.zeros(len(rows), np.int8),
         tree=interner.tree(),
     )
     return with_samples(empty_trace(), sampled, lambda moments: np.asarray(moments, np.int64))
@@ -55,6 +59,24 @@ def test_a_thread_of_the_user_that_waits_is_kept_unless_it_was_there_all_the_tim
     assert threads_of(trace) == {MAIN, MAIN + 1}
 
 
+def test_time_before_late_samples_belongs_to_no_function_and_a_note_says_so() -> None:
+    ms = 1_000_000
+    trace = with_threads(*((at * ms, MAIN, MINE, False) for at in range(3_002, 3_012, 2)))
+    late = sampled_from(replace(trace, began_ns=0, ended_ns=3_012 * ms), 3_000 * ms)
+
+    assert late.notes == (
+        "PyTorch was imported 3.0 s after the recording began: Python functions of the time before were not recorded",
+    )
+    assert late.samples is not None
+    assert (late.samples.stack < 0).sum() == 1_002
+    assert late.samples.time_ns[[0, 1_001]].tolist() == [0, 3_000 * ms]
+    mine, unknown = Functions(late)
+    assert (mine.function, mine.own_ns) == ("train", 11 * ms)
+    assert (unknown.function, unknown.own_ns) == ("(unknown)", 3_001 * ms)
+    assert unknown.error_ns is not None
+    assert unknown.error_ns < 9 * ms
+
+
 def test_samples_behind_the_end_of_a_cell_are_left_out() -> None:
     last, behind = Frame("cell.py", 2, "<module>"), Frame("cell.py", 3, "<module>")
     trace = with_threads((0, MAIN, last, False), (1, MAIN, behind, False), (2, MAIN, LIBRARY, False))
@@ -67,5 +89,5 @@ def test_samples_behind_the_end_of_a_cell_are_left_out() -> None:
 def test_a_thread_of_the_sockets_of_a_notebook_is_not_the_users() -> None:
     garbage = pytest.importorskip("zmq.utils.garbage")
 
-    assert is_user_thread(garbage.GarbageCollectorThread.run.__code__, None) is False
-    assert is_user_thread(with_threads.__code__, None) is True
+    assert is_user_thread(garbage.__file__, "run", None) is False
+    assert is_user_thread(__file__, "with_threads", None) is True

@@ -4,8 +4,8 @@ from enum import Enum
 
 import pytest
 
-from mtprof_nb import ProfilerAction, schedule
-from mtprof_nb.capture.schedule import as_action
+from mtprof_nb import ProfilerAction, profiler, schedule
+from mtprof_nb.capture.schedule import RECORDING, as_action
 
 LETTER = {
     ProfilerAction.NONE: ".",
@@ -72,3 +72,18 @@ def test_an_action_equals_torchs_of_the_same_name_and_nothing_else():
     assert {torchs.NONE: 1}[ProfilerAction.NONE] == 1
     assert ProfilerAction.NONE not in (torchs.WARMUP, other.NONE, 0, "NONE")
     assert [schedule(wait=1, active=1)(step) for step in range(2)] == [torchs.NONE, ProfilerAction.RECORD_AND_SAVE]
+
+
+def test_a_step_within_a_window_makes_no_map_of_transitions(monkeypatch):
+    pytest.importorskip("torch")
+    made = []
+    whole = profiler.transitions
+    monkeypatch.setattr(profiler, "transitions", lambda **calls: made.append(1) or whole(**calls))
+    with profiler.profile(hook="dispatch") as prof:
+        made.clear()
+        for _ in range(5):
+            prof.step()
+        assert made == []
+    assert made == [1]
+    nothing = dict.fromkeys(("prepare", "start", "stop", "deliver", "discard"), print)
+    assert [whole(**nothing)[ProfilerAction.RECORD, current] for current in RECORDING] == [[], []]

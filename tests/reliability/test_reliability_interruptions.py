@@ -9,10 +9,11 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
-from recording import EVERY_FLAG, NATIVE
+from recording import EVERY_FLAG, HOOKS, NATIVE
 from reliability_cases import (
     IDS,
     RECORDINGS,
@@ -27,11 +28,12 @@ from mtprof_nb.capture import finish, window
 from mtprof_nb.capture.dispatch import dispatch_hook as dispatch
 from mtprof_nb.capture.dispatch import thread_follower as threads
 from mtprof_nb.capture.dispatch import unfollowed_threads
-from mtprof_nb.capture.interrupts import interrupts_held_back
+from mtprof_nb.capture.interrupts import interrupts_held_back, threads_without_signals
 from mtprof_nb.capture.kineto import event_cap
 from mtprof_nb.capture.kineto import kineto_hook as kineto
 from mtprof_nb.capture.kineto import new_thread_stacks as thread_stacks
 from mtprof_nb.capture.kineto import tensor_operators as operators
+from mtprof_nb.capture.shared.python_sampler import PythonSampler
 
 torch = pytest.importorskip("torch")
 KINETO = torch.autograd.profiler.profile
@@ -342,3 +344,51 @@ def test_a_recording_that_cannot_be_read_out_at_its_limit_spoils_no_op(
     assert (len(calls), len(done)) == (1, 1 if error is RuntimeError else 0)
     monkeypatch.undo()
     assert_next_profile_is_complete()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux tells which signals a thread blocks")
+@HOOKS
+def test_threads_of_the_profiler_take_no_signal_that_the_program_waits_for(hook: str) -> None:
+    tasks = Path("/proc/self/task")
+    before = set(tasks.iterdir())
+    with mtp.profile(hook=hook, with_stack=True, with_python=True):
+        texts = [(task / "status").read_text() for task in set(tasks.iterdir()) - before]
+
+    blocked = [int(text.partition("SigBlk:")[2].split()[0], 16) for text in texts]
+    assert blocked
+    assert all(mask >> (signal.SIGUSR1 - 1) & 1 for mask in blocked)
+    assert signal.SIGUSR1 not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_a_handler_that_raises_leaves_no_signal_blocked() -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    with pytest.raises(KeyboardInterrupt), threads_without_signals():
+        signal.raise_signal(signal.SIGINT)  # comes at the end of the block
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+
+
+def no_thread(*_: Any) -> None:
+    msg = "can't start new thread"
+    raise RuntimeError(msg)
+
+
+@pytest.mark.parametrize("failure", [MemoryError, RuntimeError])
+def test_a_recording_goes_on_where_no_sampler_can_start(
+    failure: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails() -> None:
+        raise failure
+
+    monkeypatch.setattr(window, "started_sampler", fails)
+    with pytest.warns(mtp.MtprofWarning, match="not sampled"), mtp.profile(hook="dispatch", with_python=True) as prof:
+        work()
+    assert "aten::mm" in names(prof)
+    assert prof.trace.samples is None
+
+
+def test_a_sampler_whose_thread_does_not_start_leaves_the_switch_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = sys.getswitchinterval()
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    with pytest.raises(RuntimeError):
+        PythonSampler().start(None)
+    assert sys.getswitchinterval() == before

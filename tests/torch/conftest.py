@@ -28,6 +28,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
     def make(name: str) -> ModuleType:
         (tmp_path / f"work_{name}.py").write_text(MODULE.format(name=name))
         made.append(f"work_{name}")
+        sys.modules.pop(made[-1], None)
         return __import__(f"work_{name}")
 
     yield make

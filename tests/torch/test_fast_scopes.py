@@ -1,4 +1,4 @@
-"""Inputs of torch's `_RecordFunctionFast`: recorded on all threads as torch records them on one."""
+"""Torch's `_RecordFunctionFast`: recorded on all threads, by each hook, as torch records them on one."""
 
 import json
 import threading
@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recording import NATIVE
 from traces import event, make_trace
 
 torch = pytest.importorskip("torch")
 
 import mtprof_nb as mtp  # noqa: E402
-from mtprof_nb.capture.kineto.fast_scopes import FastScope, Input, with_inputs  # noqa: E402
+from mtprof_nb.capture.shared.fast_scopes import FastScope, Input, with_inputs  # noqa: E402
 from mtprof_nb.results.event import Event  # noqa: E402
 
 FACTS = ("kind", "structured_input_shapes", "structured_input_strides", "input_dtypes", "concrete_inputs", "kwinputs")
+NAMES = ("bare", "fast", "mine", "keywords")
 INPUTS = [
     *(torch.ones(2, 3).t(), 3, "x", [1, 2], [torch.ones(2, 3), torch.zeros(1)], None, 1.5, object()),
     *((torch.ones(1),), [], True, {}, torch.nn.Parameter(torch.zeros(4, dtype=torch.int8), requires_grad=False)),
@@ -57,7 +59,7 @@ def program() -> None:
 
 
 def facts(prof: mtp.profile) -> list[tuple[str, dict[str, Any]]]:
-    found = [one for one in prof.events() if one.name in ("bare", "fast", "mine", "keywords")]
+    found = [one for one in prof.events() if one.name in NAMES]
     return [(one.name, {fact: getattr(one, fact) for fact in FACTS}) for one in found]
 
 
@@ -72,12 +74,48 @@ def test_inputs_are_the_ones_that_torch_takes_where_it_records_one_thread() -> N
     assert facts(all_threads) == facts(one_thread)
 
 
-def test_a_chrome_trace_has_the_keywords_of_a_scope_on_another_thread(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore:Unable to infer type")
+@pytest.mark.parametrize("hook", [NATIVE])
+def test_hook_native_records_the_scopes_and_inputs_that_torch_does(hook: str) -> None:
+    with mtp.profile(hook="kineto", record_shapes=True, profile_memory=True) as theirs:
+        program()
+    with mtp.profile(hook=hook, record_shapes=True, profile_memory=True, with_stack=True) as own:
+        program()
+    with mtp.profile(hook=hook) as without_inputs:
+        program()
+
+    assert facts(own) == facts(theirs)
+    assert [(one.name, one.kwinputs) for one in without_inputs.events() if one.name == "mine"] == [("mine", {})]
+    stacks = [one.stack[0].rpartition(":")[2] for one in own.events() if one.name in NAMES]
+    assert stacks == ["program"] * 6
+
+
+@pytest.mark.filterwarnings("ignore:Unable to infer type")
+@pytest.mark.parametrize("hook", [NATIVE])
+def test_a_torch_profiler_inside_sees_each_scope_once_and_so_does_hook_native(hook: str) -> None:
+    with mtp.profile(hook=hook, record_shapes=True) as own:
+        program()
+        with torch.profiler.profile(record_shapes=True) as theirs:
+            program()
+        outer = fast("outer")
+        with outer, torch.profiler.profile():
+            pass
+        program()
+
+    once = facts(own)[:6]
+    assert [name for name, _ in once].count("fast") == 3
+    assert facts(own) == once * 3
+    assert [one.name for one in own.events()].count("outer") == 1
+    assert [one.name for one in theirs.events()].count("fast") == 3
+
+
+@pytest.mark.parametrize("hook", ["kineto", NATIVE])
+def test_a_chrome_trace_has_the_keywords_of_a_scope_on_another_thread(tmp_path: Path, hook: str) -> None:
     def run() -> None:
-        with fast("elsewhere", [torch.ones(3)], {"grid": "(4, 1, 1)"}):
+        with fast("elsewhere", [torch.ones(3)], {"grid": "(4, 1, 1)", "names": ["x", 'y"z']}):
             pass
 
-    with mtp.profile(hook="kineto", record_shapes=True) as prof:
+    with mtp.profile(hook=hook, record_shapes=True) as prof:
         thread = threading.Thread(target=run)
         thread.start()
         thread.join()
@@ -86,11 +124,13 @@ def test_a_chrome_trace_has_the_keywords_of_a_scope_on_another_thread(tmp_path: 
 
     (args,) = [one["args"] for one in written if one["name"] == "elsewhere"]
     assert (args["grid"], args["Input Dims"], args["runtime_tid"]) == ("(4, 1, 1)", [[3]], thread.native_id)
+    assert args["names"] == ["x", 'y"z']
 
 
-def test_torchs_class_is_back_after_the_recording_and_a_scope_made_inside_goes_on() -> None:
+@pytest.mark.parametrize("hook", ["kineto", NATIVE])
+def test_torchs_class_is_back_after_the_recording_and_a_scope_made_inside_goes_on(hook: str) -> None:
     own = torch._C._profiler._RecordFunctionFast
-    with mtp.profile(hook="kineto", record_shapes=True):
+    with mtp.profile(hook=hook, record_shapes=True):
         kept = fast("fast", [torch.ones(2)])
         assert torch._C._profiler._RecordFunctionFast is not own
     assert torch._C._profiler._RecordFunctionFast is own
@@ -107,12 +147,13 @@ def test_without_shapes_torchs_class_stays_in_its_place() -> None:
         assert torch._C._profiler._RecordFunctionFast is own
 
 
-def test_what_is_raised_inside_and_an_input_that_fails_at_every_question_harm_nobody() -> None:
+@pytest.mark.parametrize("hook", ["kineto", NATIVE])
+def test_what_is_raised_inside_and_an_input_that_fails_at_every_question_harm_nobody(hook: str) -> None:
     class Hostile(list[int]):
         def __bool__(self) -> bool:
             raise RuntimeError("not now")
 
-    with mtp.profile(hook="kineto", record_shapes=True) as prof:
+    with mtp.profile(hook=hook, record_shapes=True) as prof:
         with pytest.raises(KeyError, match="user"), fast("raising", [torch.ones(2)]):
             raise KeyError("user")
         with fast("hostile", [Hostile([1])]):

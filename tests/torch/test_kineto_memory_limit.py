@@ -59,8 +59,13 @@ def test_with_stacks_the_recording_ends_and_the_program_goes_on(available: Calla
 
     count = sum(event.name == "aten::add" for event in prof.events())
     assert 0 < count <= done + 1
-    expected = f"recording stopped after {len(prof.trace):,} events: Kineto needs more memory to end a longer "
-    assert messages(caught) == [f"{expected}recording than is available; use fewer flags, or a schedule"]
+    (span,) = prof.trace.unrecorded
+    covered_s, ran_s = ((ended_ns - prof.trace.began_ns) / 1e9 for ended_ns in (span.began_ns, span.ended_ns))
+    reason = "Kineto needs more memory to end a longer recording than is available; use fewer flags, or a schedule"
+    # Ops that were running when it ended may be missing.
+    missing = f", and at least {prof.trace.dropped:,} events are missing" * bool(prof.trace.dropped)
+    assert messages(caught) == [f"recording stopped after {covered_s:.3g} of {ran_s:.3g} s{missing}: {reason}"]
+    assert span.reason == reason
     assert not prof.trace.dropped_exactly
 
 

@@ -105,12 +105,23 @@ def test_as_many_events_as_max_events_are_all_kept(hook: str) -> None:
     assert (len(prof.trace), prof.trace.dropped) == (640, 0)
 
 
-def test_a_storage_from_before_that_is_resized_is_not_counted_and_a_new_one_is(hook: str) -> None:
+def test_options_of_kineto_alone_are_refused_or_named(hook: str) -> None:
+    with pytest.raises(mtp.HookError, match="cannot filter activities: use hook='kineto'"):
+        mtp.profile(hook=hook, activities=[{mtp.ProfilerActivity.CPU: ["cpu_op"]}]).start()
+    config = torch._C._profiler._ExperimentalConfig(capture_overload_names=True)
+    with (
+        pytest.warns(mtp.MtprofWarning, match="experimental_config has no effect with hook 'native'"),
+        mtp.profile(hook=hook, experimental_config=config),
+    ):
+        pass
+
+
+def test_storages_that_are_resized_count_one_from_before_too(hook: str) -> None:
     before = torch.empty(0)
     with mtp.profile(hook=hook, profile_memory=True) as prof:
         before.resize_(1000)
         torch.empty(0).resize_(500)
-    assert prof.trace.allocations.nbytes.tolist() == [2000, -2000]
+    assert prof.trace.allocations.nbytes.tolist() == [4000, 2000, -2000]
 
 
 def test_tensors_that_outlive_the_recording_are_freed_later_and_count_as_held(hook: str) -> None:

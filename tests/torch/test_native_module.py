@@ -1,10 +1,13 @@
 """The compiled module of hook `native`, called directly: its clock, its search for objects, and two of it at once."""
 
+import ctypes
 import gc
 import shutil
+import sys
 import threading
 import time
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -108,3 +111,45 @@ def test_where_memory_cannot_be_recorded_a_warning_says_so(hook: str, monkeypatc
     with pytest.warns(MtprofWarning, match="another CPU allocator is in use"):
         prof.start()
     prof.stop()
+
+
+def _bytes_of(code: CodeType, references: int) -> bytes:
+    """The memory of a code object, with another number of references."""
+    raw = ctypes.string_at(id(code), sys.getsizeof(code))
+    return references.to_bytes(8, sys.byteorder) + raw[8:]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the C library gives the memory that was freed last first")
+def test_memory_of_code_that_is_gone_is_not_counted_as_code(hook: str) -> None:
+    library = ctypes.CDLL(None)
+    library.malloc.restype, library.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    library.free.argtypes = [ctypes.c_void_p]
+    text = "def gone(x):\n" + "    x = x.neg()\n" * 12 + "    return x"
+    x, interval, blocks = torch.ones(2), sys.getswitchinterval(), []
+    recorder().start(**_NO_FLAGS | {"with_stacks": True}, max_events=1_000_000)
+    sys.setswitchinterval(60)  # until this thread sleeps, no other one runs Python
+    try:
+        for _ in range(50):
+            namespace: dict[str, Any] = {}
+            exec(compile(text, "<gone>", "exec"), namespace)
+            gone = namespace.pop("gone")
+            code = gone.__code__
+            address, size, likeness = id(code), sys.getsizeof(code), _bytes_of(code, references=5)
+            kept = (code.co_filename, code.co_name, code.co_linetable)
+            assert 512 < size <= 1024, "the C library's own, and among the memory that it gives again at once"
+            gone(x)
+            del code, gone
+            blocks += [library.malloc(size) for _ in range(20)]
+            if address in blocks:
+                ctypes.memmove(address, likeness, size)
+                time.sleep(0.05)  # the recorder holds what it has met
+                assert ctypes.string_at(address, size) == likeness
+                break
+        else:
+            pytest.skip("the C library gives other memory")
+    finally:
+        sys.setswitchinterval(interval)
+        recorder().stop()
+        for block in blocks:
+            library.free(block)
+    assert kept

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from timed_functions import check, track_of, wall_share
+from timed_functions import check, track_of, undisturbed, wall_share
 
 import mtprof_nb as mtp
 from mtprof_nb.analysis.causes.where_time_went import waiting
@@ -30,6 +30,7 @@ def sampler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return str(request.param)
 
 
+@undisturbed
 def test_nested_functions_of_several_files(sampler: str, module: Callable[[str], ModuleType]) -> None:
     one, other = module("one"), module("other")
 
@@ -50,6 +51,7 @@ def test_nested_functions_of_several_files(sampler: str, module: Callable[[str],
     assert wall_share(prof) == pytest.approx(1, rel=0.02)
 
 
+@undisturbed
 def test_threads(sampler: str, module: Callable[[str], ModuleType]) -> None:
     one, other = module("one"), module("other")
 
@@ -64,6 +66,7 @@ def test_threads(sampler: str, module: Callable[[str], ModuleType]) -> None:
     assert set(own) <= set(prof.trace.samples.track.tolist())
 
 
+@undisturbed
 def test_tasks_of_asyncio_and_generators(sampler: str, module: Callable[[str], ModuleType]) -> None:
     one, other = module("one"), module("other")
 
@@ -85,6 +88,7 @@ def test_tasks_of_asyncio_and_generators(sampler: str, module: Callable[[str], M
     assert {row.function for row in prof.functions()} >= {"task", "batches"}
 
 
+@undisturbed
 def test_a_slow_collate_function(sampler: str, module: Callable[[str], ModuleType]) -> None:
     one = module("one")
 

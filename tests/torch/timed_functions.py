@@ -1,7 +1,11 @@
 """Functions that measure their own time, and how a recording is held against them."""
 
 import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import wraps
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,12 +13,12 @@ import pytest
 import mtprof_nb as mtp
 from mtprof_nb.analysis.functions.thread_time import stack_time
 
-#: A module of the user: its functions note in `spent` how long they took themselves, in seconds.
+#: A module of the user: its functions note in `spent` how many seconds they took themselves.
 MODULE = """
 import time
 from contextlib import contextmanager
 
-spent = {{}}
+spent, slept = {{}}, {{}}
 
 @contextmanager
 def noting(name):
@@ -31,7 +35,21 @@ def busy_{name}(seconds):
 def asleep_{name}(seconds):
     with noting("asleep_{name}"):
         time.sleep(seconds)
+    slept["asleep_{name}"] = slept.get("asleep_{name}", 0) + seconds
 """
+
+
+def undisturbed(test: Callable[..., None]) -> Callable[..., None]:
+    """Let a test record again, twice at most: other programs may take the processors during one recording."""
+
+    @wraps(test)
+    def repeated(*args: Any, **kwargs: Any) -> None:
+        for _ in range(2):
+            with suppress(AssertionError):
+                return test(*args, **kwargs)
+        return test(*args, **kwargs)
+
+    return repeated
 
 
 def check(prof: mtp.profile, *modules: ModuleType) -> None:
@@ -40,14 +58,17 @@ def check(prof: mtp.profile, *modules: ModuleType) -> None:
     On a busy machine the sampler does not run at times: as much as that is not known.
     """
     found = {row.function: row for row in prof.functions()}
-    samples = prof.trace.samples
-    blind = np.sort(np.diff(np.unique(samples.time_ns)))[-3:].sum() / 1e9 - 3 * 0.003
+    gaps = np.diff(np.unique(prof.trace.samples.time_ns)) / 1e9
+    unknown = 0.005 + np.maximum(gaps - 0.003, 0).sum()
     for one in modules:
         for name, seconds in one.spent.items():
-            row = found[name]
-            assert row.total_ns / 1e9 == pytest.approx(seconds, rel=0.05, abs=0.005 + max(blind, 0)), name
+            row = found.get(name)
+            if row is None:
+                assert seconds < unknown, name
+                continue
+            assert row.total_ns / 1e9 == pytest.approx(seconds, rel=0.05, abs=unknown + (row.error_ns or 0) / 1e9), name
             # A thread that could run again, and that the system has not continued yet, is not asleep.
-            assert not name.startswith("asleep") or row.waiting_ns > 0.3 * row.own_ns
+            assert row.waiting_ns / 1e9 > 0.3 * one.slept.get(name, 0) - unknown, name
 
 
 def wall_share(prof: mtp.profile) -> float:

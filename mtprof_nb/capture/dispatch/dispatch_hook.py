@@ -18,7 +18,7 @@ from mtprof_nb.capture.activities import DEVICES, device_type_name
 from mtprof_nb.capture.dispatch.cpu_allocations import KinetoMemory, with_cpu_memory
 from mtprof_nb.capture.dispatch.thread_follower import ThreadFollower
 from mtprof_nb.capture.dispatch.unfollowed_threads import UnfollowedThreads, not_followed
-from mtprof_nb.capture.hook import Hook, Request
+from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.shared.autograd_links import NODE_WITHOUT_NUMBER, NOT_IN_BACKWARD, link_by_sequence_nr
 from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer, fact_fields
@@ -98,6 +98,9 @@ class DispatchHook(Hook):
         if np.isin(trace.track[trace.kind == OP], others).any():
             warn("profile_memory: CPU memory of other threads is not recorded; run their ops on the profiling thread")
         return with_cpu_memory(trace, *allocations)
+
+    def so_far(self) -> SoFar | None:
+        return self._recorder.buffer.so_far()
 
     def abandon(self) -> None:
         self.remove()
@@ -186,15 +189,18 @@ class OpRecorder:
         stack = None if self.buffer.stacks is None else self.buffer.stacks.capture(sys._getframe(1))
         module = None if self._modules is None else self._modules.path(sys._getframe(1))
         before = self._held(device) if recorded.profile_memory else -1
-        result = None
+        buffer, result = self.buffer, None
+        # Before the op, so that one which still runs when another one is left out is recorded.
+        number = buffer.number() if device is not None and self._is_wanted(device) else 0
         start = time.perf_counter_ns()
         try:
             result = op(*args, **kwargs)
         finally:
             end = time.perf_counter_ns()
-            device = facts.device_of_result(result, kwargs) if device is None else device
-            buffer = self.buffer
-            if self._is_wanted(device) and buffer.number() <= buffer.limit:
+            if device is None:
+                device = facts.device_of_result(result, kwargs)
+                number = self._numbered(device, start)
+            if 0 < number <= buffer.limit:
                 values = [op, device, start, end, counter, node, grad]
                 if recorded.profile_memory:
                     values += (before, self._held(device) if before >= 0 else -1)
@@ -207,6 +213,13 @@ class OpRecorder:
                     values.append(module)
                 buffer.local.ops.extend(values)
         return result
+
+    def _numbered(self, device: Any, start: int) -> int:
+        """The number of an op that began at `start`, whose device is known only now; 0 if it is not recorded."""
+        number = self.buffer.number() if self._is_wanted(device) else 0
+        if number > self.buffer.limit:
+            self.buffer.leave_out(start)
+        return number
 
     def _run_scope(self, op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Run torch's op that begins or ends a `record_function`, and record the scope."""

@@ -14,7 +14,7 @@ from mtprof_nb.capture.eager.around_ops import follow_modules, follow_optimizers
 from mtprof_nb.capture.eager.dispatcher_points import Points
 from mtprof_nb.capture.eager.eager_autograd import BackwardPasses
 from mtprof_nb.capture.eager.storage_memory import StorageMemory
-from mtprof_nb.capture.hook import Hook, Request
+from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all
 from mtprof_nb.capture.shared.autograd_links import link_by_node
 from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer, fact_fields
@@ -106,6 +106,9 @@ class EnterExitHook(Hook):
             folder=str(Path(self._package.__file__).parent),
         )
         return freeze(self._buffer, vocabulary)
+
+    def so_far(self) -> SoFar | None:
+        return self._buffer.so_far()
 
     def abandon(self) -> None:
         self._remove()

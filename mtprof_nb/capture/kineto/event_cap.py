@@ -8,13 +8,15 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from mtprof_nb.capture.hook import full
+from mtprof_nb.capture.interrupts import threads_without_signals
 from mtprof_nb.capture.machine.available_memory import available_bytes
+from mtprof_nb.capture.shared.garbage_collector import frames_of_others
 from mtprof_nb.capture.shared.python_stacks import is_in_folder
 from mtprof_nb.errors import warn
 from mtprof_nb.model.trace import PYTHON, Recorded, Trace
@@ -125,7 +127,6 @@ class EventCap:
         self._folder = folder
         self._delays = 0
         self.is_short = False
-        self._pending: Any = None
         self._ended, self._finished, self._answered = (threading.Event() for _ in range(3))
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
@@ -137,7 +138,8 @@ class EventCap:
             return
         watching = (heap, heap().used)
         self._thread = threading.Thread(target=self._watch, args=watching, name="mtprof event cap", daemon=True)
-        self._thread.start()
+        with threads_without_signals():
+            self._thread.start()
 
     def stop(self) -> None:
         """End watching. Raises what `finish` raised."""
@@ -182,15 +184,22 @@ class EventCap:
             _thread.interrupt_main()
 
     def _call_in_main_thread(self) -> bool:
-        """Have the main thread end the recording between two bytecodes; False where its queue of calls is full.
+        """Have the main thread end the recording between two bytecodes; False where it cannot be asked now.
 
         Kineto can only be stopped in the thread in which it was started.
         """
+        # Python 3.11 loops for ever at a function's entry where a call waits while another one runs and is traced.
+        if _is_answering(frames_of_others().get(threading.main_thread().ident or 0)):
+            return False
+        _WAITING.append(self)
+        is_queued = int(ctypes.pythonapi.Py_AddPendingCall(_ANSWER, None)) == 0
+        if not is_queued:  # the queue is full
+            _WAITING.remove(self)
+        return is_queued
 
-        def call(_: int | None) -> int:
-            if self._should_be_delayed():
-                self._answered.set()
-                return 0
+    def answer(self) -> None:
+        """End the recording in the main thread, or put it off."""
+        if not self._should_be_delayed():
             if not self._ended.is_set():
                 try:
                     self._finish()
@@ -198,11 +207,7 @@ class EventCap:
                 except BaseException as error:
                     self._failure = error
             self._finished.set()
-            self._answered.set()
-            return 0
-
-        self._pending = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(call)
-        return int(ctypes.pythonapi.Py_AddPendingCall(self._pending, None)) == 0
+        self._answered.set()
 
     def _should_be_delayed(self) -> bool:
         """Whether Python code of the runtime is running; False after many delays."""
@@ -215,25 +220,39 @@ class EventCap:
         return False
 
 
-def within_limits(trace: Trace, most: int, caps: Sequence[EventCap], *, is_full: bool) -> Trace:
-    """At most `most` events of `trace`. Warns where there were more, and where a limit ended it or divided it."""
-    if len(trace) <= most and not is_full:
-        if any(cap.is_short for cap in caps[:-1]):
-            warn(
-                f"recorded {len(trace):,} events in {len(caps)} parts, because Kineto needs more memory to end it at "
-                "once than is available: links between parts, as from backward to forward, are missing, and a scope "
-                "ends with its part; use fewer flags, or a schedule"
-            )
-        return trace
-    if len(trace) < most:
-        cause, remedy = f"memory use suggests that max_events={most:,} was reached", "raise max_events"
-        if caps and caps[-1].is_short:
-            cause = "Kineto needs more memory to end a longer recording than is available"
-            remedy = "use fewer flags, or a schedule"
-        warn(f"recording stopped after {len(trace):,} events: {cause}; {remedy}")
-        return replace(trace, dropped_exactly=False)
-    dropped = max(len(trace) - most, 0)
-    at_least = "at least " if is_full else ""
-    warn(f"recording stopped at max_events={most:,}: {at_least}{dropped:,} events are missing; raise max_events")
-    kept = trace.take(np.arange(min(len(trace), most)))
-    return replace(kept, dropped=trace.dropped + dropped, dropped_exactly=not is_full)
+#: The caps that wait for the main thread.
+_WAITING: deque[EventCap] = deque()
+
+
+def _answer_next(_: int | None) -> int:
+    _WAITING.popleft().answer()
+    return 0
+
+
+#: Stays: the main thread may be in C for long, and call it when the recording has ended.
+_ANSWER = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(_answer_next)
+
+
+def _is_answering(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code is not _answer_next.__code__:
+        frame = frame.f_back
+    return frame is not None
+
+
+def why_ended(most: int, count: int, cap: EventCap) -> str:
+    """Why a recording ended with `count` events, for `Unrecorded`."""
+    if cap.is_short:
+        return "Kineto needs more memory to end a longer recording than is available; use fewer flags, or a schedule"
+    if count < most:
+        return f"memory use suggests that max_events={most:,} was reached; raise max_events"
+    return full(most)
+
+
+def warn_of_parts(trace: Trace, caps: Sequence[EventCap]) -> None:
+    """Warn where a limit divided the recording, and did not end it."""
+    if any(cap.is_short for cap in caps[:-1]):
+        warn(
+            f"recorded {len(trace):,} events in {len(caps)} parts, because Kineto needs more memory to end it at "
+            "once than is available: links between parts, as from backward to forward, are missing, and a scope "
+            "ends with its part; use fewer flags, or a schedule"
+        )

@@ -19,7 +19,6 @@ from mtprof_nb.capture.distributed import this_process
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto import kineto_tree
 from mtprof_nb.capture.kineto.busy_threads import Unfinished
-from mtprof_nb.capture.kineto.fast_scopes import FastScopes, with_inputs
 from mtprof_nb.capture.kineto.kineto_addresses import addresses_of_inputs, nodes_by_id, nodes_in_steps
 from mtprof_nb.capture.kineto.kineto_devices import read_devices, without_calls
 from mtprof_nb.capture.kineto.kineto_events import KinetoColumns, forward_threads, read_columns
@@ -27,6 +26,7 @@ from mtprof_nb.capture.kineto.kineto_flops import kineto_flops
 from mtprof_nb.capture.kineto.kineto_inputs import read_extras, read_record_functions, read_shapes, read_values
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
 from mtprof_nb.capture.kineto.own_python import own_python
+from mtprof_nb.capture.shared.fast_scopes import FastScopes, with_inputs
 from mtprof_nb.capture.shared.garbage_collector import LivingObjects
 from mtprof_nb.capture.shared.module_names import paths_of_modules
 from mtprof_nb.capture.shared.optimizer_parameters import parameter_of, parameter_owners, updated_parameters

@@ -13,21 +13,21 @@ from typing import Any
 from mtprof_nb.building.allocator_records import with_own_memory
 from mtprof_nb.capture.activities import available
 from mtprof_nb.capture.clock import WallClock
-from mtprof_nb.capture.hook import Hook, Request
+from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all
 from mtprof_nb.capture.kineto import torch_profiler
 from mtprof_nb.capture.kineto.busy_threads import RecordedThreads, let_ops_end, others_are_busy
-from mtprof_nb.capture.kineto.event_cap import EventCap, Room, within_limits
-from mtprof_nb.capture.kineto.fast_scopes import FastScopes
+from mtprof_nb.capture.kineto.event_cap import EventCap, Room, warn_of_parts, why_ended
 from mtprof_nb.capture.kineto.kineto_build import Noted, build_trace
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
 from mtprof_nb.capture.kineto.profile_slot import ProfileSlot
 from mtprof_nb.capture.kineto.tensor_operators import TensorOperators
+from mtprof_nb.capture.shared.fast_scopes import FastScopes
 from mtprof_nb.capture.shared.switched_off import without_switched_off
 from mtprof_nb.capture.shared.thread_names import running_threads
 from mtprof_nb.errors import HookError, SessionError, warn
 from mtprof_nb.model.merge import merge
-from mtprof_nb.model.trace import Trace, empty_trace
+from mtprof_nb.model.trace import Trace, Unrecorded, empty_trace
 
 
 class KinetoHook(Hook):
@@ -56,8 +56,8 @@ class KinetoHook(Hook):
         #: The traces of the parts so far, and the cap of each part.
         self._parts: list[Trace] = []
         self._caps: list[EventCap] = []
-        #: Whether a limit has ended the recording before `stop`.
-        self._is_full = False
+        #: When a limit ended the recording before `stop`, by the clock of the session; 0 if none did.
+        self._full_ns = 0
         #: Whether another torch profiler was started meanwhile, which empties Kineto.
         self._is_emptied = False
         #: Which threads are recorded.
@@ -156,10 +156,18 @@ class KinetoHook(Hook):
             )
         self._warn_of_missing_threads(trace)
         trace = without_switched_off(trace, self._cpu_switched)
-        return within_limits(trace, self._request.max_events, self._caps, is_full=self._is_full)
+        if not self._full_ns:
+            warn_of_parts(trace, self._caps)
+            return trace
+        full_ns = int(self._wall.among_kineto([self._full_ns])[0])
+        reason = why_ended(self._request.max_events, len(trace), self._caps[-1])
+        return replace(trace, unrecorded=(Unrecorded(full_ns, full_ns, reason),), dropped_exactly=False)
 
     def _finish(self) -> None:
         """End the part that reached a limit. Start another one where the memory was the program's own."""
+        if not self._is_recording:  # abandoned, in a child that was forked meanwhile
+            return
+        moment_ns = self._request.clock.now_ns()
         with interrupts_held_back():
             self._uninstall()
         self._read_out()
@@ -169,7 +177,7 @@ class KinetoHook(Hook):
         if can_restart and has_events_left and self.threads.can_go_on() and self._room().for_another_part():
             self.start()
         else:
-            self._is_full = True
+            self._full_ns = moment_ns
 
     def _let_ops_end(self) -> None:
         """Wait for ops that other threads are in: Kineto would write their end into memory that it has freed."""
@@ -229,6 +237,10 @@ class KinetoHook(Hook):
         own = {(scope.native_id, scope.name) for scope in self._open_scopes}
         self.threads.note_unfinished([one for one in noted.unfinished if (one.native_id, one.name) not in own])
         self._open_scopes = set()
+
+    def so_far(self) -> SoFar | None:
+        """When a limit ended the recording; None before."""
+        return SoFar((), (), full_ns=self._full_ns - self._request.clock.offset_ns) if self._full_ns else None
 
     def abandon(self) -> None:
         if self._is_recording:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,11 +15,18 @@ from mtprof_nb.capture.marks.mark_transform import ENTER, LEAVE, Place, Places
 from mtprof_nb.model.bookkeeping import is_bookkeeping
 from mtprof_nb.model.intervals import covered, covered_until
 from mtprof_nb.model.schema import Bool, Columns, Int32, Int64
-from mtprof_nb.model.trace import BACKWARD, OP, Collections, Frame, OutsideOps, SourceLine, StackInterner, Trace
+from mtprof_nb.model.trace import BACKWARD, OP, Frame, OutsideOps, SourceLine, StackInterner, Trace
 
 #: How many marks are replayed, and how many gaps between marks are summed, at a time.
 _PART = 1 << 16
 _GAPS = 1 << 18
+
+
+class _Spent(NamedTuple):
+    """Time outside ops by node: the program's, and that which the profiler took for its marks and between them."""
+
+    program_ns: Int64
+    profiler_ns: Int64
 
 
 class Replay:
@@ -79,7 +87,7 @@ class Replay:
         self._place[node], self._parent[node] = place, parent
         return node
 
-    def lines(self, node: Int32, outside_ns: Int64 | None) -> Columns:
+    def lines(self, node: Int32, spent: _Spent | None) -> Columns:
         """The line columns, by the node of each event, and the time outside ops of each line, by that of each node."""
         tree = self._interner.tree()
         lines: dict[SourceLine, int] = {}
@@ -88,22 +96,24 @@ class Replay:
         line = np.full(len(node), -1, np.int32)
         known = node >= 0
         line[known] = of_node[node[known]]
-        outside = None if outside_ns is None else self._by_line(outside_ns.tolist(), of_node.tolist(), tuple(lines))
+        outside = None if spent is None else self._by_line(spent, of_node.tolist(), tuple(lines))
         return {"line": line, "lines": tuple(lines), "line_stack": node, "line_stacks": tree, "outside": outside}
 
     def _by_line(
-        self, spent_ns: list[int], of_node: list[int], lines: tuple[SourceLine, ...]
+        self, spent: _Spent, of_node: list[int], lines: tuple[SourceLine, ...]
     ) -> dict[SourceLine, OutsideOps]:
-        own, total = [0] * len(lines), [0] * len(lines)
-        for node, time_ns in enumerate(spent_ns):
+        own, total, profiler = ([0] * len(lines) for _ in range(3))
+        columns = spent.program_ns.tolist(), spent.profiler_ns.tolist()
+        for node, (time_ns, profiler_ns) in enumerate(zip(*columns, strict=True)):
             own[of_node[node]] += time_ns
+            profiler[of_node[node]] += profiler_ns
             called_by, above = set(), node
             while above >= 0:
                 called_by.add(of_node[above])
                 above = self._parent[above]
             for line in called_by:
                 total[line] += time_ns
-        return {line: OutsideOps(*times) for line, *times in zip(lines, own, total, strict=True)}
+        return {line: OutsideOps(*times) for line, *times in zip(lines, own, total, profiler, strict=True)}
 
 
 def _own_marks(marks: ThreadMarks, places: Places) -> ThreadMarks:
@@ -135,7 +145,7 @@ def marked_lines(
     unmarked = [index for index, thread in enumerate(trace.tracks) if thread.native_id not in marked]
     in_engine = np.isin(trace.track, unmarked) & (trace.phase == BACKWARD)
     ended_ns = int(times_of(np.array([buffers.ended_ns or time.perf_counter_ns()], np.int64))[0])
-    outside_ns, own_ns = None, trace.own_ns
+    spent, own_ns = None, trace.own_ns
     for marks in threads:
         own = [index for index, thread in enumerate(trace.tracks) if thread.native_id == marks.native_id]
         rows = np.isin(trace.track, own)
@@ -148,21 +158,24 @@ def marked_lines(
         if marks.native_id == buffers.cell_thread and trace.has_all_ops:
             cost_ns = buffers.costs.by_place(places)
             window_ns = trace.began_ns, min(ended_ns, trace.ended_ns)
-            outside_ns, own_ns = _outside_ops(trace, times_of, window_ns, buffers.own, marks, nodes[:-1], cost_ns)
+            spent, own_ns = _outside_ops(trace, times_of, window_ns, buffers.own, marks, nodes[:-1], cost_ns)
     if buffers.note:
         node[trace.start_ns > ended_ns] = -1
     overhead_ns = trace.overhead_ns if trace.overhead_ns < 0 else trace.overhead_ns + own_ns - trace.own_ns
-    collections = _of_program(trace, times_of, buffers.own)
-    return replay.lines(node, outside_ns) | {"own_ns": own_ns, "overhead_ns": overhead_ns, "collections": collections}
+    working = times_of(np.array(sorted(buffers.own), np.int64).reshape(-1, 2))
+    cell = [index for index, thread in enumerate(trace.tracks) if thread.native_id == buffers.cell_thread]
+    times: Columns = {"own_ns": own_ns, "overhead_ns": overhead_ns}
+    return replay.lines(node, spent) | times | _of_program(trace, working[:, 0], working[:, 1], cell)
 
 
-def _of_program(trace: Trace, times_of: EventTimes, own: list[tuple[int, int]]) -> Collections | None:
-    """The garbage collections that did not begin in the profiler's own work between marks."""
-    found = trace.collections
-    if found is None or not own:
-        return found
-    starts, ends = times_of(np.array(own, np.int64)).T
-    return found.take(~covered(starts, ends, found.start_ns))
+def _of_program(trace: Trace, starts: Int64, ends: Int64, cell: list[int]) -> Columns:
+    """The garbage collections and the samples of the cell's thread that are not from the profiler's own work."""
+    found, samples = trace.collections, trace.samples
+    if found is not None:
+        found = found.take(~covered(starts, ends, found.start_ns))
+    if samples is not None:
+        samples = samples.take(~(covered(starts, ends, samples.time_ns) & np.isin(samples.track, cell)))
+    return {"collections": found, "samples": samples}
 
 
 def _outside_ops(
@@ -173,10 +186,10 @@ def _outside_ops(
     marks: ThreadMarks,
     node: Int32,
     cost_ns: Int64,
-) -> tuple[Int64, int]:
+) -> tuple[_Spent, int]:
     """Time outside ops of each node: the gaps after its marks, without ops, the profiler's own work and mark costs.
 
-    The second number is the time of the profiler's own work and of the marks. `cost_ns` is by place.
+    The number is all time of the profiler's own work and of the marks, in lines and elsewhere. `cost_ns` is by place.
     """
     is_op = (trace.kind == OP) & ~trace.is_async & ~is_bookkeeping(trace)
     ops = trace.start_ns[is_op], trace.end_ns[is_op]
@@ -184,7 +197,8 @@ def _outside_ops(
     order = np.argsort(starts, kind="stable")
     excluded = starts[order], ends[order]
     # The last sum is for node -1: time in no line.
-    spent_ns, outside_ns, gaps = np.zeros(int(node.max(initial=-1)) + 2, np.int64), 0, len(node) + 1
+    spent_ns, gaps = np.zeros(int(node.max(initial=-1)) + 2, np.int64), len(node) + 1
+    outside_ns = np.zeros_like(spent_ns)
     # In parts: each step below makes a column.
     for first in range(0, gaps, _GAPS):
         last = min(first + _GAPS, gaps)
@@ -196,11 +210,13 @@ def _outside_ops(
         # A mark's cost lies partly before and partly after its reading of the clock: half goes to each gap.
         costs_ns = np.pad(cost_ns[marks.number[inside]], beyond)
         left_ns -= np.where(left_ns > 0, (costs_ns[:-1] + costs_ns[1:]) // 2, 0)
-        np.add.at(spent_ns, np.pad(node[inside], beyond, constant_values=-1)[:-1], left_ns)
-        outside_ns += int(np.diff(moments - covered_until(*ops, moments)).sum())
+        of_gap = np.pad(node[inside], beyond, constant_values=-1)[:-1]
+        np.add.at(spent_ns, of_gap, left_ns)
+        np.add.at(outside_ns, of_gap, np.diff(moments - covered_until(*ops, moments)))
     # The sums are clipped, not each gap: some marks cost less than the median, and others more.
     spent_ns = spent_ns.clip(0)
-    return spent_ns[:-1], outside_ns - int(spent_ns.sum())
+    profiler_ns = outside_ns - spent_ns
+    return _Spent(spent_ns[:-1], profiler_ns[:-1]), int(profiler_ns.sum())
 
 
 def _own_intervals(

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +146,8 @@ class Marks:
             self._buffers.own.append((self._left_ns, time.perf_counter_ns()))
         lines = marked_lines(trace, self._buffers, self._places, [unit.file for unit in self._units], times_of)
         texts = {unit.file: unit.text for unit in self._units if unit.text}
-        return lines | samples_within(trace, texts) | {"sources": {**trace.sources, **texts}, "lines_note": self.note}
+        lines |= samples_within(replace(trace, samples=lines["samples"]), texts)
+        return lines | {"sources": {**trace.sources, **texts}, "lines_note": self.note}
 
     def remove(self) -> None:
         """Give the cell's functions their plain code, remove the mark's name, and forget everything."""

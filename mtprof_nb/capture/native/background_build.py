@@ -10,7 +10,7 @@ from pathlib import Path
 from mtprof_nb.capture.machine.available_memory import available_bytes
 from mtprof_nb.capture.native import same_python
 from mtprof_nb.capture.native.recorder_build import build_recorder, checked_key
-from mtprof_nb.capture.native.recorder_cache import RecorderFiles, private_folder
+from mtprof_nb.capture.native.recorder_cache import RecorderFiles, SharedFolderError, private_folder
 from mtprof_nb.errors import BuildError
 
 #: Four times what the compiler needs: beside it, the notebook must not run out of memory.
@@ -19,14 +19,19 @@ _LAUNCH_S = 10
 
 
 def start_build() -> str | None:
-    """Start the build, and return torch's version; None if there is nothing to build, or it failed before."""
+    """Start the build, and return torch's version; None if there is nothing to build, or it failed before.
+
+    :raises SharedFolderError: another user could write to the folder of the recorder, so that none is loaded.
+    """
     try:
         key = checked_key()
         files = RecorderFiles(private_folder(), key.name)
-        is_due = not (files.binary.exists() or files.failure.exists() or files.is_being_built())
+        is_due = not (files.is_built() or files.failure.exists() or files.is_being_built())
         if not is_due or (available_bytes() or _NEEDED_BYTES) < _NEEDED_BYTES:
             return None
         _launch(files)
+    except SharedFolderError:
+        raise
     except Exception:
         # `%load_ext` goes on without it.
         return None

@@ -6,19 +6,23 @@ import sys
 import threading
 from collections import Counter
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, ClassVar
 
 from mtprof_nb.capture.activities import available
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.machine.available_memory import resident_bytes
+from mtprof_nb.capture.native.mapped_storages import MappedStorages
 from mtprof_nb.capture.native.native_trace import Ended, build_trace
+from mtprof_nb.capture.native.profiler_flag import ProfilerFlag
 from mtprof_nb.capture.native.recorder_loading import recorder, why_not
+from mtprof_nb.capture.shared.fast_scopes import FastScopes
 from mtprof_nb.capture.shared.garbage_collector import LivingObjects
 from mtprof_nb.capture.shared.python_stacks import running_cell
 from mtprof_nb.capture.shared.switched_off import without_switched_off
 from mtprof_nb.capture.shared.thread_names import running_threads
 from mtprof_nb.errors import HookError, warn
+from mtprof_nb.model.schema import TIMES
 from mtprof_nb.model.source_files import is_user_file
 from mtprof_nb.model.trace import SourceLine, Trace, empty_trace
 
@@ -32,6 +36,9 @@ def serves(request: Request) -> bool:
 class NativeHook(Hook):
     """One recording window of the native recorder. It sees the ops of all threads, with memory, shapes and stacks."""
 
+    #: The hook that was started last. Its end may have failed, as at the limit of recursion: the next start ends it.
+    _started: ClassVar[NativeHook | None] = None
+
     def __init__(self, request: Request) -> None:
         import torch
 
@@ -42,10 +49,18 @@ class NativeHook(Hook):
         if "CPU" not in request.activities:
             msg = f"hook 'native' records CPU ops alone, not {', '.join(sorted(request.activities))}: use hook='kineto'"
             raise HookError(msg)
+        if request.activity_filters:
+            msg = "hook 'native' records every CPU op and cannot filter activities: use hook='kineto'"
+            raise HookError(msg)
+        if request.experimental_config is not None:
+            warn("experimental_config has no effect with hook 'native': use hook='kineto'")
         self._torch = torch
         self._recorder = found
         self._request = request
         self._is_recording = False
+        self._fast_scopes = FastScopes(torch, found, with_inputs=request.recorded.record_shapes)
+        self._mapped = MappedStorages(torch, found)
+        self._flag = ProfilerFlag(torch)
         self._thread_names: dict[int, str] = {}
         #: When recording of CPU ops was switched on or off, and which.
         self._switched: list[tuple[int, bool]] = []
@@ -59,6 +74,9 @@ class NativeHook(Hook):
             warn(f"hook 'native' cannot read the stacks of Python {version}: lines and modules are missing")
         self._thread_names = running_threads()
         with interrupts_held_back():
+            if NativeHook._started is not None and self._recorder.is_recording():
+                NativeHook._started._end()
+            NativeHook._started = self
             notes_memory = self._recorder.start(
                 with_inputs=recorded.record_shapes or recorded.with_flops,
                 with_stacks=needs_stacks,
@@ -69,6 +87,11 @@ class NativeHook(Hook):
                 outermost=running_cell(),
             )
             self._is_recording = True
+            # After the scopes, for which torch looks at the flag.
+            self._fast_scopes.install()
+            if notes_memory:
+                self._mapped.install()
+            self._flag.set()
         if recorded.profile_memory and not notes_memory:
             warn("another CPU allocator is in use than in an earlier recording: hook 'native' records no memory")
 
@@ -78,32 +101,41 @@ class NativeHook(Hook):
             if not self._is_recording:
                 return empty_trace(recorded=self._request.recorded)
             counter = self._torch.autograd._get_sequence_nr()
-            columns = self._recorder.stop()
-            self._is_recording = False
-        ended = Ended(self._thread_names | running_threads(), {threading.get_native_id(): counter})
+            columns = self._end()
+        names = self._thread_names | running_threads()
+        ended = Ended(names, {threading.get_native_id(): counter}, self._fast_scopes.left)
         objects = LivingObjects(self._torch, self._recorder.living)
         trace = build_trace(columns, objects, self._request, ended)
-        if trace.dropped:
-            most = self._request.max_events
-            warn(f"recording stopped at max_events={most:,}: {trace.dropped:,} events are missing; raise max_events")
         return without_switched_off(trace, self._switched)
+
+    def _end(self) -> Any:
+        self._restore_torch()
+        self._is_recording = False  # also where memory does not suffice to read it: then it is lost
+        return self._recorder.stop()
+
+    def _restore_torch(self) -> None:
+        self._flag.restore()
+        self._mapped.remove()
+        self._fast_scopes.remove()
 
     def so_far(self) -> SoFar | None:
         """The dearest ops, and the dearest lines of the user's where stacks are recorded."""
         found = self._recorder.so_far() if self._is_recording else None
         if found is None:
             return None
-        ops, stacks = found
+        ops, stacks, until = found
         lines: Counter[SourceLine] = Counter()
         for frames, ns in stacks:
-            users = (SourceLine(code.co_filename, line) for code, line in frames if is_user_file(code.co_filename))
+            users = (SourceLine(file, line) for file, line in frames if is_user_file(file))
             if (line := next(users, None)) is not None:
                 lines[line] += ns
-        return SoFar(tuple((name, ns) for name, _, ns in ops), tuple(lines.most_common()), resident_bytes())
+        dearest = tuple((name, ns) for name, _, ns in ops)
+        return SoFar(dearest, tuple(lines.most_common()), resident_bytes(), until if until < TIMES.limit else 0)
 
     def abandon(self) -> None:
         if self._is_recording:
             self._is_recording = False
+            self._restore_torch()
             self._recorder.abandon()
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:

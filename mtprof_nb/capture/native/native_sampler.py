@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
@@ -15,11 +16,14 @@ from mtprof_nb.capture.shared.sampled_stacks import PERIOD_NS, SampledStacks
 from mtprof_nb.model.trace import Bool, Columns
 
 _TYPES: dict[str, npt.DTypeLike] = {
-    **dict.fromkeys(("asked", "taken", "thread", "awake"), np.int64),
+    **dict.fromkeys(("asked", "taken", "thread", "awake", "computed"), np.int64),
     "node": np.int32,
     "is_waiting": np.bool_,
+    "certainty": np.int8,
     **NODE_TYPES,
 }
+#: A larger share of lost samples is worth a word.
+_MOST_LOST = 0.05
 
 
 class NativeSampler:
@@ -34,9 +38,10 @@ class NativeSampler:
         found = recorder()
         return cls(found) if found is not None and found.reads_frames else None
 
-    def start(self, outermost: CodeType | None) -> None:
-        """Look at the threads from now on; stacks end at a frame of `outermost`."""
-        self._recorder.start_sampler(PERIOD_NS, outermost)
+    def start(self, outermost: CodeType | None) -> bool:
+        """Look at the threads from now on; stacks end at a frame of `outermost`. False where the system forbids it."""
+        self._recorder.stop_sampler()  # one whose end has failed, as at the limit of recursion
+        return bool(self._recorder.start_sampler(PERIOD_NS, outermost))
 
     def stop(self) -> SampledStacks | None:
         """The samples; None where it was not started."""
@@ -59,9 +64,22 @@ def _read(raw: dict[str, Any]) -> SampledStacks:
         stack=stack[columns["node"]],
         is_waiting=columns["is_waiting"],
         awake_ns=columns["awake"],
+        computed_ns=columns["computed"],
         is_of_user=_of_user(columns, parents)[columns["node"]],
+        certainty=columns["certainty"],
         tree=tree,
+        notes=tuple(_notes(raw)),
     )
+
+
+def _notes(raw: dict[str, Any]) -> Iterator[str]:
+    if raw["cut"]:
+        yield (
+            f"In {raw['cut']:,} samples the Python stack was over 4,000 calls deep: the outermost were left out, and "
+            "their functions lack that time"
+        )
+    if raw["lost"] > _MOST_LOST * len(raw["asked"]) / np.dtype(np.int64).itemsize:
+        yield f"{raw['lost']:,} samples of Python code were lost: memory was short, or a stack could not be read"
 
 
 def _of_user(columns: Columns, parents: list[int]) -> Bool:
@@ -69,5 +87,5 @@ def _of_user(columns: Columns, parents: list[int]) -> Bool:
     codes = columns["codes"]
     found: list[bool | None] = [None] * (len(parents) + 1)
     for node, (parent, code) in enumerate(zip(parents, columns["node_code"].tolist(), strict=True)):
-        found[node] = is_user_thread(codes[code], found[parent])
+        found[node] = is_user_thread(codes[code][0], codes[code][1], found[parent])
     return np.array([each is not False for each in found], np.bool_)

@@ -11,13 +11,11 @@ from mtprof_nb.building.called_modules import CalledModule
 from mtprof_nb.building.interning import intern
 from mtprof_nb.capture.shared.garbage_collector import LivingObjects
 from mtprof_nb.capture.shared.module_names import paths_of_modules
-from mtprof_nb.capture.shared.python_stacks import is_cell_runner, is_hidden_file, line_of
+from mtprof_nb.capture.shared.python_stacks import is_cell_runner, is_hidden_file
 from mtprof_nb.model.trace import Bool, Columns, Frame, Int32, StackInterner, StackTree
 
 #: Columns of the recorder's tree of stacks.
-NODE_TYPES: dict[str, npt.DTypeLike] = dict.fromkeys(
-    ("node_parent", "node_code", "node_line", "node_instruction", "node_module"), np.int32
-)
+NODE_TYPES: dict[str, npt.DTypeLike] = dict.fromkeys(("node_parent", "node_code", "node_line", "node_module"), np.int32)
 
 
 @dataclass(frozen=True)
@@ -50,18 +48,16 @@ def frames_of_nodes(columns: Columns, parents: list[int]) -> tuple[Int32, StackT
     """For each node, and last for none, its node in a tree of visible frames; and that tree."""
     interner = StackInterner()
     codes = columns["codes"]
-    is_hidden = [is_hidden_file(code.co_filename) for code in codes]
-    begins = [is_cell_runner(code) for code in codes]
+    is_hidden = [is_hidden_file(file) for file, _ in codes]
+    begins = [is_cell_runner(file, name) for file, name in codes]
     stack = [-1] * (len(parents) + 1)  # the last entry, at position -1, is for no stack
-    rest = (columns[name].tolist() for name in ("node_code", "node_line", "node_instruction"))
-    for node, (parent, number, line, instruction) in enumerate(zip(parents, *rest, strict=True)):
-        code = codes[number]
+    rest = (columns[name].tolist() for name in ("node_code", "node_line"))
+    for node, (parent, number, line) in enumerate(zip(parents, *rest, strict=True)):
         if is_hidden[number]:
             stack[node] = -1 if begins[number] else stack[parent]
             continue
-        # An instruction without a line has that of the instructions before it.
-        frame = Frame(code.co_filename, line if line > 0 else line_of(code, instruction), code.co_name)
-        stack[node] = interner.child(stack[parent], frame)
+        file, name = codes[number]
+        stack[node] = interner.child(stack[parent], Frame(file, line, name))
     return np.array(stack, np.int32), interner.tree()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,27 +16,42 @@ from mtprof_nb.building.paused_collector import collector_paused
 from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.distributed import this_process
-from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.hook import Request, full
 from mtprof_nb.capture.native.native_stacks import NODE_TYPES, NativeStacks, read_stacks
+from mtprof_nb.capture.shared.fast_scopes import FastScope, with_inputs
 from mtprof_nb.capture.shared.garbage_collector import LivingObjects
 from mtprof_nb.capture.shared.optimizer_parameters import parameter_of, parameter_owners, updated_parameters
 from mtprof_nb.capture.shared.shape_flops import Inputs, flops_by_inputs
 from mtprof_nb.capture.shared.thread_names import name_of_native_thread
 from mtprof_nb.model.device_facts import device_facts
-from mtprof_nb.model.trace import OP, OPTIMIZER, SCOPE, Allocations, Bool, Columns, Trace, Track, correlation_ids
+from mtprof_nb.model.schema import TIMES
+from mtprof_nb.model.trace import (
+    OP,
+    OPTIMIZER,
+    SCOPE,
+    Allocations,
+    Bool,
+    Columns,
+    Int32,
+    Trace,
+    Track,
+    Unrecorded,
+    correlation_ids,
+)
 
 #: Values of torch's `RecordScope`, and the flag of the recorder for a scope that ended on another thread.
 _OP_SCOPE, _BACKWARD_SCOPE, _USER_SCOPE = 0, 1, 7
 _IS_ASYNC = 1
 #: Torch's number of the device type that a backend in Python uses.
 _PRIVATE_USE = 20
+_OUT_OF_MEMORY = "there was not enough memory; free some, or record less (a schedule, fewer flags)"
 _TYPES: dict[str, npt.DTypeLike] = {
     **dict.fromkeys(("start", "duration", "sequence_nr", "handle"), np.int64),
     **dict.fromkeys(("name", "form", "values", "stack", "forward_thread", "addresses", "extra", "thread"), np.int32),
     **dict.fromkeys(("scope", "flags", "device_type", "device_index"), np.int8),
     **dict.fromkeys(("block_time", "block_address", "block_nbytes", "block_total"), np.int64),
     **dict.fromkeys(("held_before", "held_after"), np.int64),
-    **dict.fromkeys(("block_event", "block_thread"), np.int32),
+    **dict.fromkeys(("block_event", "block_thread", "block_stack"), np.int32),
     **NODE_TYPES,
 }
 
@@ -48,6 +63,7 @@ class Ended:
     thread_names: Mapping[int, str]
     #: Autograd's next sequence number, by native thread.
     counters: Mapping[int, int]
+    fast_scopes: Sequence[FastScope] = ()
 
 
 @collector_paused()
@@ -65,6 +81,7 @@ def build_trace(raw: Mapping[str, Any], objects: LivingObjects, request: Request
     if recorded.record_shapes or recorded.with_flops:
         made |= _inputs(made, columns, torch, request)
     if recorded.record_shapes:
+        made |= with_inputs(made, ended.fast_scopes)
         made |= _parameters(made, events, columns, objects) | _devices_of_inputs(made, columns, torch)
     if len(columns["extras"]):
         found: Columns = {"extra": columns["extra"], "extras": tuple(columns["extras"])}
@@ -72,7 +89,10 @@ def build_trace(raw: Mapping[str, Any], objects: LivingObjects, request: Request
     if stacks is not None:
         made |= _python(stacks, links, columns, request)
     trace = Trace(**made, correlation_id=correlation_ids(made["kind"]))
-    return _with_memory(trace, columns, request.clock.offset_ns) if recorded.profile_memory else trace
+    if not recorded.profile_memory:
+        return trace
+    stack = None if stacks is None or not recorded.with_stack else stacks.stack[columns["block_stack"]]
+    return _with_memory(trace, columns, request.clock.offset_ns, stack)
 
 
 def _host_events(columns: Columns, ended: Ended, offset_ns: int) -> HostEvents:
@@ -131,6 +151,10 @@ def _events(events: HostEvents, links: NodeLinks, columns: Columns, request: Req
         "recorded": request.recorded,
         "dropped": columns["dropped"],
     }
+    if columns["until"] < TIMES.limit:
+        until_ns = columns["until"] + request.clock.offset_ns
+        reason = _OUT_OF_MEMORY if columns["is_out_of_memory"] else full(request.max_events)
+        made["unrecorded"] = (Unrecorded(until_ns, until_ns, reason),)
     if request.has_execution_trace:
         made["record_function"] = columns["handle"]
     return made | {"phase": with_closures(made)}
@@ -190,7 +214,7 @@ def _python(stacks: NativeStacks, links: NodeLinks, columns: Columns, request: R
     return made
 
 
-def _with_memory(trace: Trace, columns: Columns, offset_ns: int) -> Trace:
+def _with_memory(trace: Trace, columns: Columns, offset_ns: int, stack: Int32 | None) -> Trace:
     count = len(columns["block_time"])
     records = Allocations(
         time_ns=columns["block_time"] + offset_ns,
@@ -201,6 +225,7 @@ def _with_memory(trace: Trace, columns: Columns, offset_ns: int) -> Trace:
         track=columns["block_thread"],
         device=np.zeros(count, np.int8),
         device_index=np.zeros(count, np.int8),
+        stack=stack,
     )
     before, after = columns["held_before"], columns["held_after"]
     if trace.device.any():  # of ops on other devices no memory is noted: they hold nothing

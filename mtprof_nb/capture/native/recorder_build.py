@@ -9,7 +9,14 @@ from pathlib import Path
 from secrets import token_hex
 
 from mtprof_nb.capture.native.compiler import compile_recorder, find_compiler, include_folders
-from mtprof_nb.capture.native.recorder_cache import SWITCH, RecorderFiles, clean, is_switched_off, private_folder
+from mtprof_nb.capture.native.recorder_cache import (
+    SWITCH,
+    RecorderFiles,
+    clean,
+    digest_of,
+    is_switched_off,
+    private_folder,
+)
 from mtprof_nb.capture.native.recorder_key import RecorderKey, key_of_installed_torch
 from mtprof_nb.errors import BuildError
 
@@ -17,7 +24,7 @@ from mtprof_nb.errors import BuildError
 def build_recorder(force: bool = False) -> Path:
     """Compile the native recorder for the installed torch and Python, and return the path of the binary.
 
-    This takes less than a minute, once: a binary that exists is kept unless `force` is true. It is written to the
+    This takes less than a minute, once: a binary that is whole is kept unless `force` is true. It is written to the
     folder `mtprof_nb/recorder` in the user's cache folder (`$XDG_CACHE_HOME`, or `~/.cache`), with the log beside it.
 
     :raises BuildError: PyTorch, a C++ compiler or headers are missing, or the compiler fails.
@@ -25,7 +32,7 @@ def build_recorder(force: bool = False) -> Path:
     key = checked_key()
     files = _files_of(key)
     with files.locked():
-        if force or not files.binary.exists():
+        if force or not files.is_built():
             _build(key, files)
             clean(files.folder, key)
     return files.binary
@@ -33,7 +40,7 @@ def build_recorder(force: bool = False) -> Path:
 
 def is_built() -> bool:
     """Whether the recorder for this environment exists; `BuildError` if it cannot be built here."""
-    return _files_of(checked_key()).binary.exists()
+    return _files_of(checked_key()).is_built()
 
 
 def earlier_failure() -> str | None:
@@ -70,10 +77,16 @@ def _build(key: RecorderKey, files: RecorderFiles) -> None:
         compiled = workshop / "recorder.so"
         compile_recorder(key, compiled, files.log)
         compiled.chmod(0o700)
-        # On the disk before it gets its name: after a power failure, half a library would crash who loads it.
-        with compiled.open("rb") as file:
-            os.fsync(file.fileno())
+        digest = workshop / "digest"
+        digest.write_text(digest_of(compiled), encoding="ascii")
+        # On the disk before they get their names: after a power failure, half a library would crash who loads it.
+        for path in (compiled, digest):
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        # Who loads meanwhile finds a binary without a digest, and a lock: it is being built.
+        files.digest.unlink(missing_ok=True)
         compiled.replace(files.binary)
+        digest.replace(files.digest)
         files.failure.unlink(missing_ok=True)
     except Exception as error:
         with suppress(OSError):

@@ -12,6 +12,7 @@ from types import ModuleType
 
 from mtprof_nb.capture.native.recorder_cache import SWITCH, RecorderFiles, cache_folder, check_private, is_switched_off
 from mtprof_nb.capture.native.recorder_key import key_of_installed_torch
+from mtprof_nb.errors import warn
 
 _MODULE = "_mtprof_recorder"
 _loaded: ModuleType | None = None
@@ -63,7 +64,11 @@ def _load() -> ModuleType | str:
         if not files.binary.exists():
             return _why_missing(files)
         check_private(files.folder)
-        return _import_once(files.binary)
+        if files.is_built():
+            return _import_once(files.binary)
+        if files.remove_damaged():
+            warn("the native recorder's file was damaged, and is removed: mtprof_nb.build_recorder() builds it again")
+        return _why_missing(files)
     except (OSError, RuntimeError) as error:
         return str(error)
 

@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Any
 
-from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.hook import Request, SoFar
 from mtprof_nb.capture.shared.python_stacks import StackEntry, Stacks
 from mtprof_nb.model.trace import Recorded, Track
 
@@ -71,11 +71,26 @@ class Buffer:
         self.local = _Local(self.threads)
         self.stacks = Stacks() if request.recorded.with_stack else None
         #: The next event's number, from 1; an event whose number is beyond `limit` is not recorded.
-        self.number = itertools.count(1).__next__
         self.limit = request.max_events
+        beyond = map(self._beyond, itertools.count(self.limit + 1))
+        self.number = itertools.chain(range(1, self.limit + 1), beyond).__next__
+        #: When the first event was not recorded; 0 while all are.
+        self.full_ns = 0
         self.is_open = True
         self.began = time.perf_counter_ns()
         self.ended = self.began
+
+    def _beyond(self, number: int) -> int:
+        self.leave_out(time.perf_counter_ns())
+        return number
+
+    def leave_out(self, start: int) -> None:
+        """Note that an event which began at `start` is not recorded."""
+        self.full_ns = min(start, self.full_ns or start)
+
+    def so_far(self) -> SoFar | None:
+        """For a hook's `so_far`: when the buffer was full, None before."""
+        return SoFar((), (), full_ns=self.full_ns) if self.full_ns else None
 
     def scope(self, name: str) -> Scope:
         """A context manager that records a scope; it does nothing once the buffer is closed."""
@@ -85,7 +100,9 @@ class Buffer:
         """Accept no more events; returns how many were dropped because of `max_events`."""
         self.is_open = False
         self.ended = time.perf_counter_ns()
-        return max(self.number() - 1 - self.limit, 0)
+        full_ns, dropped = self.full_ns, max(self.number() - 1 - self.limit, 0)
+        self.full_ns = full_ns
+        return dropped
 
     def discard(self) -> None:
         """Accept no more events, and drop those that there are."""

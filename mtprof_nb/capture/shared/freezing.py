@@ -15,11 +15,11 @@ from mtprof_nb.building.interning import describe, intern
 from mtprof_nb.building.paused_collector import collector_paused
 from mtprof_nb.building.phases import OF_LOADER, phases, settled
 from mtprof_nb.capture.distributed import this_process
+from mtprof_nb.capture.hook import full
 from mtprof_nb.capture.shared import python_stacks as stacks
 from mtprof_nb.capture.shared.autograd_links import Links, no_links
 from mtprof_nb.capture.shared.buffer import Buffer
 from mtprof_nb.capture.shared.buffered_rows import Rows, read_rows
-from mtprof_nb.errors import warn
 from mtprof_nb.model.trace import (
     BACKWARD,
     OP,
@@ -30,6 +30,7 @@ from mtprof_nb.model.trace import (
     Columns,
     Int8,
     Trace,
+    Unrecorded,
     correlation_ids,
 )
 
@@ -53,15 +54,9 @@ class Vocabulary:
 
 
 def freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
-    """Close `buffer` and make a trace of its records. Warns where `max_events` was reached."""
-    dropped = buffer.close()
-    trace = _freeze(buffer, vocabulary, dropped)
+    """Close `buffer` and make a trace of its records."""
+    trace = _freeze(buffer, vocabulary, buffer.close())
     buffer.threads.clear()
-    if dropped:
-        warn(
-            f"recording stopped at max_events={buffer.limit:,}, {dropped:,} more events were dropped: "
-            "profile less, use a schedule, or raise max_events"
-        )
     return trace
 
 
@@ -94,6 +89,8 @@ def _freeze(buffer: Buffer, vocabulary: Vocabulary, dropped: int) -> Trace:
         "trace_id": buffer.request.trace_id,
         "dropped": dropped,
     }
+    if buffer.full_ns:
+        made["unrecorded"] = (Unrecorded(buffer.full_ns + offset, made["ended_ns"], full(buffer.limit)),)
     made["phase"] = with_closures(made)
     trace = Trace(**made | _facts(made, rows, vocabulary, undecided))
     if "before" not in rows.ops:

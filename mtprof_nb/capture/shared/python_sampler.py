@@ -17,12 +17,17 @@ from mtprof_nb.building.interning import distinct
 from mtprof_nb.capture.shared.python_stacks import StackEntry, Stacks, frames_of, is_of_user_thread
 from mtprof_nb.capture.shared.sampled_stacks import PERIOD_NS, SampledStacks
 from mtprof_nb.capture.shared.thread_names import running_threads
+from mtprof_nb.model.samples import LATER
 from mtprof_nb.model.trace import StackInterner
 
 #: While samples are taken: a thread that runs Python code keeps others waiting for this long, in seconds.
 _SWITCH_INTERVAL = 0.001
 #: A thread that computed for a smaller part of the time since its last sample was waiting.
 _LEAST_BUSY = 0.2
+_NOTE = (
+    "Samples of Python code were taken without the native recorder, at the next call or loop after their moment: "
+    "time in arithmetic, indexing and C code may be on a later line and function, and no error is known"
+)
 
 
 class PythonSampler:
@@ -43,14 +48,15 @@ class PythonSampler:
         #: For the first sample of each thread that runs already: when it began, and for how long the thread was awake.
         self._before: dict[int, tuple[int, int]] = {}
 
-    def start(self, outermost: CodeType | None) -> None:  # noqa: ARG002 - stacks end at the code that runs a cell anyway
+    def start(self, outermost: CodeType | None) -> bool:  # noqa: ARG002 - stacks end at the code that runs a cell anyway
         """Look at the threads from now on."""
+        began_ns = time.perf_counter_ns()
+        self._before = {native_id: (began_ns, _awake_ns(native_id)) for native_id in running_threads()}
+        self._thread.start()  # first of all that changes something: the system may start no thread
         before = sys.getswitchinterval()
         sys.setswitchinterval(min(before, _SWITCH_INTERVAL))
         self._intervals = before, sys.getswitchinterval()
-        began_ns = time.perf_counter_ns()
-        self._before = {native_id: (began_ns, _awake_ns(native_id)) for native_id in running_threads()}
-        self._thread.start()
+        return True
 
     def stop(self) -> SampledStacks | None:
         """The samples; None where it was not started."""
@@ -103,8 +109,11 @@ class PythonSampler:
             stack=nodes[position],
             is_waiting=_waited(threads, times, awake_ns, self._before),
             awake_ns=awake_ns,
+            computed_ns=np.full(len(threads), -1, np.int64),
             is_of_user=of_user[position],
+            certainty=np.full(len(threads), LATER, np.int8),
             tree=interner.tree(),
+            notes=(_NOTE,) if self._rows else (),
         )
 
 

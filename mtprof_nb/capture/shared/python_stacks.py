@@ -78,7 +78,7 @@ class StackEntry:
         self.instruction = instruction
         self.inner = inner
         self.callers: dict[int, StackEntry] = {}
-        self.is_outermost = code is not None and is_cell_runner(code)
+        self.is_outermost = code is not None and is_cell_runner(code.co_filename, code.co_name)
 
 
 class Stacks:
@@ -106,28 +106,27 @@ class Stacks:
         return entry
 
 
-def is_cell_runner(code: CodeType) -> bool:
+def is_cell_runner(file: str, name: str) -> bool:
     """Whether this is IPython's function that runs a cell, or ours that runs a statement: no caller is of interest."""
-    is_ipythons = code.co_name == "run_code" and Path(code.co_filename).name == "interactiveshell.py"
-    return is_ipythons or code.co_filename == _STATEMENT_RUNNER
+    is_ipythons = name == "run_code" and Path(file).name == "interactiveshell.py"
+    return is_ipythons or file == _STATEMENT_RUNNER
 
 
 def running_cell() -> CodeType | None:
     """IPython's code that runs a cell, where this thread is running one: stacks end there."""
     frame: FrameType | None = sys._getframe()
-    while frame is not None and not is_cell_runner(frame.f_code):
+    while frame is not None and not is_cell_runner(frame.f_code.co_filename, frame.f_code.co_name):
         frame = frame.f_back
     return None if frame is None else frame.f_code
 
 
-def is_user_thread(code: CodeType, outer: bool | None) -> bool | None:
-    """Whether a thread with a frame of `code` runs the user's code, where the frames around it say `outer`.
+def is_user_thread(file: str, name: str, outer: bool | None) -> bool | None:
+    """Whether a thread with a frame of this function runs the user's code, where the frames around it say `outer`.
 
     The outermost frame that is not the standard library's decides. None: it was not met yet.
     """
-    if is_cell_runner(code):
+    if is_cell_runner(file, name):
         return True
-    file = code.co_filename
     if outer is not None or is_standard_library(file) or file.startswith("<frozen "):
         return outer
     return not _runs_own_threads(file)
@@ -137,7 +136,7 @@ def is_of_user_thread(entry: StackEntry | None) -> bool:
     """Whether this is a stack of a thread that runs the user's code, rather than the profiler's or a notebook's."""
     found: bool | None = None
     for code, _ in _outermost_first(entry):
-        found = is_user_thread(code, found)
+        found = is_user_thread(code.co_filename, code.co_name, found)
     return found is not False
 
 

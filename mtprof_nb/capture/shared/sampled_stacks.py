@@ -11,12 +11,13 @@ from mtprof_nb.capture.hook import EventTimes
 from mtprof_nb.capture.shared.thread_names import ids_of_main_thread, name_of_native_thread, running_threads
 from mtprof_nb.model.source_files import is_user_file
 from mtprof_nb.model.stack_tree import grown
-from mtprof_nb.model.trace import Bool, Columns, Int32, Int64, Samples, StackTree, Trace, Track
+from mtprof_nb.model.trace import Bool, Columns, Int8, Int32, Int64, Samples, StackTree, Trace, Track
 
 #: How far apart samples are, on average. On the path of an op they cost nothing; of Python code, less than one percent.
 PERIOD_NS = 2_000_000
 #: A thread that slept in a larger share of its samples did hardly anything.
 _MOSTLY = 0.8
+_MOST_UNKNOWN = 1_000
 
 
 @dataclass(frozen=True)
@@ -32,15 +33,23 @@ class SampledStacks:
     is_waiting: Bool
     #: How long the thread had not been asleep, from some moment of its own on; -1 if unknown.
     awake_ns: Int64
+    #: How long it had computed, in the same way.
+    computed_ns: Int64
     #: False for stacks of the profiler's and a notebook's own threads, which run no code of the user.
     is_of_user: Bool
+    #: How surely the thread was there, as in `Samples`.
+    certainty: Int8
     tree: StackTree
+    #: Sentences about all of them.
+    notes: tuple[str, ...] = ()
     thread_names: Mapping[int, str] = field(default_factory=running_threads)
 
     def take(self, chosen: Bool) -> SampledStacks:
         """The samples for which `chosen` is true."""
-        names = ("asked_ns", "taken_ns", "thread", "stack", "is_waiting", "awake_ns", "is_of_user")
-        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
+        columns: Columns = {
+            name: column[chosen] for name, column in vars(self).items() if isinstance(column, np.ndarray)
+        }
+        return replace(self, **columns)
 
 
 def with_samples(trace: Trace, sampled: SampledStacks, event_times: EventTimes) -> Trace:
@@ -53,8 +62,27 @@ def with_samples(trace: Trace, sampled: SampledStacks, event_times: EventTimes) 
         stack = np.append(moved, np.int32(-1))[stack]
     track, made["tracks"] = _tracks(trace, kept)
     times = event_times(kept.asked_ns), event_times(kept.taken_ns)
-    made["samples"] = Samples(*times, track, stack, kept.is_waiting, kept.awake_ns)
-    return replace(trace, **made)
+    made["samples"] = Samples(*times, track, stack, kept.is_waiting, kept.awake_ns, kept.computed_ns, kept.certainty)
+    return replace(trace, notes=(*trace.notes, *sampled.notes), **made)
+
+
+def sampled_from(trace: Trace, from_ns: int) -> Trace:
+    """`trace`, whose samples began at `from_ns`: until then, the function that the main thread ran is not known."""
+    main = ids_of_main_thread()
+    tracks = [number for number, track in enumerate(trace.tracks) if track.native_id in main]
+    if trace.samples is None or not tracks:
+        return trace
+    began_ns = min(trace.began_ns + trace.own_ns, from_ns)
+    # As many samples as usual, in which nothing is seen: the time of each is its error.
+    count = min((from_ns - began_ns) // PERIOD_NS, _MOST_UNKNOWN) + 2
+    times = np.linspace(began_ns, from_ns, count).astype(np.int64)
+    track, nothing = np.full(count, tracks[0], np.int32), np.full(count, -1, np.int64)
+    unknown = Samples(times, times, track, nothing.astype(np.int32), np.zeros(count, np.bool_), nothing)
+    note = (
+        f"PyTorch was imported {(from_ns - trace.began_ns) / 1e9:.1f} s after the recording began: "
+        "Python functions of the time before were not recorded"
+    )
+    return replace(trace, samples=Samples.joined([unknown, trace.samples]), notes=(*trace.notes, note))
 
 
 def samples_within(trace: Trace, texts: Mapping[str, str]) -> Columns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from mtprof_nb.capture.hook import Hook, Request
+from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer, fact_fields
 from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
 from mtprof_nb.model.trace import Trace
@@ -23,6 +23,9 @@ class ScopesHook(Hook):
 
     def stop(self) -> Trace:
         return freeze(self._buffer, Vocabulary())
+
+    def so_far(self) -> SoFar | None:
+        return self._buffer.so_far()
 
     def abandon(self) -> None:
         self._buffer.discard()

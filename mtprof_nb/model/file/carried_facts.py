@@ -15,7 +15,7 @@ from mtprof_nb.model.trace import Process, Trace
 #: The member of the file.
 KEY = "mtprof_nb"
 _CARRIED = (
-    *("windows", "hooks", "notes", "lines_note", "dropped_exactly", "is_partial"),
+    *("windows", "unrecorded", "step_starts", "hooks", "notes", "lines_note", "dropped_exactly", "is_partial"),
     *("overhead_ns", "own_ns", "between_ops_ns", "outside", "cells", "process_facts"),
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from mtprof_nb.model.schema import TIMES, Columns
-from mtprof_nb.model.trace import OutsideOps, Process, ProcessFacts, SourceLine
+from mtprof_nb.model.trace import OutsideOps, Process, ProcessFacts, SourceLine, Unrecorded
 
 _MOST_RANK = 2**31
 
@@ -45,11 +45,24 @@ def _are_within(windows: tuple[tuple[int, int], ...], within: Window) -> bool:
     return bool(windows) and list(windows) == sorted(set(windows)) and all(within.has(*one) for one in windows)
 
 
+def _follow(spans: tuple[Unrecorded, ...], within: Window) -> bool:
+    """Whether these follow moments of the window."""
+    return all(within.has(began_ns, began_ns) and began_ns <= ended_ns for began_ns, ended_ns, _ in spans)
+
+
+def _are_starts(starts: tuple[tuple[int, int], ...], within: Window) -> bool:
+    is_within = all(within.has(start_ns, start_ns) and number >= 0 for start_ns, number in starts)
+    return is_within and list(starts) == sorted(starts)
+
+
 def _have_times(
     by_line: Mapping[SourceLine, OutsideOps] | tuple[tuple[SourceLine, OutsideOps], ...] | None, window: Window
 ) -> bool:
     pairs = by_line.items() if isinstance(by_line, Mapping) else by_line or ()
-    return all(0 <= own_ns <= total_ns and window.has_time(total_ns) for _, (own_ns, total_ns) in pairs)
+    return all(
+        0 <= own_ns <= total_ns and window.has_time(total_ns) and window.has_time(profiler_ns)
+        for _, (own_ns, total_ns, profiler_ns) in pairs
+    )
 
 
 def _are_processes(pairs: tuple[tuple[int, Process], ...], _: Window) -> bool:
@@ -76,6 +89,8 @@ _CHECKS: dict[str, Callable[[Any, Window], bool]] = {
     "between_ops_ns": _is_count,
     "dropped": _is_count,
     "windows": _are_within,
+    "unrecorded": _follow,
+    "step_starts": _are_starts,
     "outside": _have_times,
     "processes": _are_processes,
     "process_facts": _are_of_processes,

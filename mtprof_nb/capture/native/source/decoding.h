@@ -4,9 +4,11 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <new>
 #include <stdexcept>
 #include <string>
 
+#include "codes.h"
 #include "inputs.h"
 
 namespace mtprof {
@@ -69,6 +71,30 @@ class Owned {
   PyObject* object_;
 };
 
+// Call `function`, which needs no Python, without the GIL. Its failure is thrown when the GIL is held again.
+template <typename Function>
+void without_gil(Function&& function) {
+  bool has_failed = false;
+  Py_BEGIN_ALLOW_THREADS;
+  try {
+    function();
+  } catch (const std::exception&) {
+    has_failed = true;
+  }
+  Py_END_ALLOW_THREADS;
+  if (has_failed) {
+    throw std::bad_alloc();
+  }
+}
+
+// Python's MemoryError with a remedy, in the place of one that says less; other errors stay. Returns nullptr.
+inline PyObject* out_of_memory(const char* problem) {
+  if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_MemoryError)) {
+    PyErr_SetString(PyExc_MemoryError, problem);
+  }
+  return nullptr;
+}
+
 inline void append_to(const Owned& list, Owned item) {
   if (PyList_Append(list.get(), item.get()) < 0) {
     throw std::bad_alloc();
@@ -77,6 +103,11 @@ inline void append_to(const Owned& list, Owned item) {
 
 inline Owned text_object(const std::string& text) {
   return Owned(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
+inline Owned python_text(const PythonText& text) {
+  const auto length = static_cast<Py_ssize_t>(text.bytes.size() / text.width);
+  return Owned(PyUnicode_FromKindAndData(static_cast<int>(text.width), text.bytes.data(), length));
 }
 
 inline Owned numbers_object(Reader& reader, size_t count) {
@@ -177,6 +208,8 @@ inline std::string json_value(Reader& reader) {
   switch (reader.tag()) {
     case 'i':
       return std::to_string(reader.number<int64_t>());
+    case 'j':
+      return std::to_string(reader.number<int32_t>());
     case 'd':
       return json_number(reader.number<double>());
     case 't':

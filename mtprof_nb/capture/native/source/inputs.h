@@ -8,6 +8,7 @@
 #include <c10/core/ScalarType.h>
 #include <c10/core/ScalarTypeToTypeMeta.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -101,8 +102,15 @@ inline void append_form(Bytes& text, const c10::IValue& value, InputDevice& devi
 inline void append_scalar(Bytes& text, const c10::IValue& value) {
   text.reserve(1 + 2 * sizeof(double));
   if (value.isInt()) {
-    text.put('i');
-    text.put_number(value.toInt());
+    const int64_t number = value.toInt();
+    const auto half = static_cast<int32_t>(number);
+    if (half == number) {  // nearly all, and many values are kept
+      text.put('j');
+      text.put_number(half);
+    } else {
+      text.put('i');
+      text.put_number(number);
+    }
   } else if (value.isDouble()) {
     text.put('d');
     text.put_number(value.toDouble());
@@ -143,25 +151,23 @@ inline void append_value(Bytes& text, const c10::IValue& value) {
   }
 }
 
-// Append the text of values to that of forms: both are looked up at once, and separated when they are read out.
-inline void append_values(Bytes& text, const Bytes& values) {
-  text.reserve(values.size() + sizeof(uint32_t));
-  text.put(values.data(), values.size());
-  text.put_number(static_cast<uint32_t>(values.size()));
+inline bool is_text_list(const c10::IValue& value) {
+  const auto is_text = [](const c10::IValue& item) { return item.isString(); };
+  return value.isList() && !value.toListRef().empty() &&
+         std::all_of(value.toListRef().begin(), value.toListRef().end(), is_text);
 }
 
-// The parts of such a text: forms, and values.
-inline std::pair<std::string, std::string> parts_of_inputs(const std::string& text) {
-  uint32_t size = 0;
-  std::memcpy(&size, text.data() + text.size() - sizeof(size), sizeof(size));
-  const size_t forms = text.size() - sizeof(size) - size;
-  return {text.substr(0, forms), text.substr(forms, size)};
-}
-
-// Append a keyword of a scope: torch keeps texts as well there.
+// Append a keyword of a scope: torch keeps texts as well there, and lists of them.
 inline void append_keyword(Bytes& text, const c10::IValue& value) {
   if (value.isString()) {
     append_text(text, value.toStringRef());
+  } else if (is_text_list(value)) {
+    text.reserve(5);
+    text.put('(');
+    text.put_number(static_cast<uint32_t>(value.toListRef().size()));
+    for (const c10::IValue& item : value.toListRef()) {
+      append_text(text, item.toStringRef());
+    }
   } else {
     append_value(text, value);
   }

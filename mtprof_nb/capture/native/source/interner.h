@@ -6,6 +6,7 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -26,7 +27,9 @@ inline uint64_t hash_of(const char* data, size_t size) {
     hash = folded_product(words[0] ^ hash, words[1] ^ kOther);
   }
   words[0] = words[1] = 0;
-  std::memcpy(words, data, size);
+  if (size > 0) {  // the address of nothing may be none
+    std::memcpy(words, data, size);
+  }
   return folded_product(words[0] ^ hash, words[1] ^ kOther);
 }
 
@@ -36,8 +39,13 @@ class Bytes {
   void clear() {
     size_ = 0;
   }
+  void release() {
+    data_ = std::vector<char>();
+    size_ = 0;
+  }
+  // Never null: even of no bytes, `memcmp` must not get it.
   const char* data() const {
-    return data_.data();
+    return data_.empty() ? "" : data_.data();
   }
   size_t size() const {
     return size_;
@@ -45,15 +53,17 @@ class Bytes {
   // Make room for `more` bytes; the calls of `put` that follow need no more than these.
   void reserve(size_t more) {
     if (size_ + more > data_.size()) {
-      data_.resize((size_ + more) * 2);
+      data_.resize((size_ + more) * 2 + kFirst);
     }
   }
   void put(char letter) {
     data_[size_++] = letter;
   }
   void put(const void* from, size_t count) {
-    std::memcpy(data_.data() + size_, from, count);
-    size_ += count;
+    if (count > 0) {
+      std::memcpy(data_.data() + size_, from, count);
+      size_ += count;
+    }
   }
   template <typename Number>
   void put_number(Number number) {
@@ -61,7 +71,8 @@ class Bytes {
   }
 
  private:
-  std::vector<char> data_ = std::vector<char>(256);
+  static constexpr size_t kFirst = 64;
+  std::vector<char> data_;
   size_t size_ = 0;
 };
 
@@ -75,11 +86,19 @@ class Interner {
 
   Entry entry(const char* data, size_t size) {
     std::lock_guard<std::mutex> held(mutex_);
-    auto [found, is_new] = numbers_.try_emplace(std::string(data, size), static_cast<int32_t>(texts_.size()));
-    if (is_new) {
-      texts_.push_back(&found->first);  // keys of an unordered_map stay where they are
+    const auto found = numbers_.find(std::string_view(data, size));
+    if (found != numbers_.end()) {
+      return {&texts_[static_cast<size_t>(found->second)], found->second};
     }
-    return {&found->first, found->second};
+    const auto number = static_cast<int32_t>(texts_.size());
+    texts_.emplace_back(data, size);
+    try {
+      numbers_.emplace(texts_.back(), number);
+    } catch (...) {  // a text without its number would shift the numbers of all that follow
+      texts_.pop_back();
+      throw;
+    }
+    return {&texts_.back(), number};
   }
 
   size_t size() {
@@ -89,44 +108,63 @@ class Interner {
 
   std::string text(size_t number) {
     std::lock_guard<std::mutex> held(mutex_);
-    return *texts_[number];
+    return texts_[number];
   }
 
  private:
   std::mutex mutex_;
-  std::unordered_map<std::string, int32_t> numbers_;
-  std::deque<const std::string*> texts_;
+  std::deque<std::string> texts_;
+  std::unordered_map<std::string_view, int32_t> numbers_;
 };
 
-// The part of an `Interner` that one thread has met: a look-up in it takes no lock.
+struct Nothing {};
+
+// The part of an `Interner` that one thread has met: a look-up in it takes no lock. `More` is kept beside each text.
+template <typename More = Nothing>
 class InternerCache {
  public:
-  void reset() {
-    slots_.assign(kFirstSize, Slot{});
-    used_ = 0;
-  }
-
-  Interner::Entry entry(Interner& table, const char* data, size_t size) {
-    const uint64_t hash = hash_of(data, size);
-    Slot& slot = slot_of(hash, data, size);
-    if (slot.entry.text == nullptr) {
-      slot = Slot{hash, table.entry(data, size)};
-      const Interner::Entry found = slot.entry;
-      grow_when_full();
-      return found;
-    }
-    return slot.entry;
-  }
-
- private:
-  struct Slot {
+  struct Slot : More {
     uint64_t hash = 0;
     Interner::Entry entry{nullptr, -1};
   };
-  static constexpr size_t kFirstSize = 256;
+
+  void release() {
+    slots_ = std::vector<Slot>();
+    used_ = 0;
+  }
+
+  // The slot of this text, valid until the next call.
+  Slot& slot(Interner& table, const char* data, size_t size) {
+    const uint64_t hash = hash_of(data, size);
+    if (!slots_.empty()) {
+      Slot& found = slot_of(hash, data, size);
+      if (found.entry.text != nullptr) {
+        return found;
+      }
+    }
+    const Interner::Entry entry = table.entry(data, size);
+    make_room();
+    Slot& found = slot_of(hash, data, size);
+    found.hash = hash;
+    found.entry = entry;
+    ++used_;
+    return found;
+  }
+
+  // How many texts it has.
+  size_t count() const {
+    return used_;
+  }
+
+  int32_t number(Interner& table, const char* data, size_t size) {
+    return slot(table, data, size).entry.number;
+  }
+
+ private:
+  static constexpr size_t kFirstSize = 16;
   static constexpr size_t kLargestSize = 1 << 16;
 
-  // The slot of this text, or the free one where it belongs.
+  // The slot of this text, or the free one where it belongs: there is always one.
   Slot& slot_of(uint64_t hash, const char* data, size_t size) {
     const size_t mask = slots_.size() - 1;
     for (size_t at = hash & mask;; at = (at + 1) & mask) {
@@ -138,15 +176,15 @@ class InternerCache {
     }
   }
 
-  void grow_when_full() {
-    if (++used_ * 2 < slots_.size()) {
+  // Keep half of the slots free, and one more can be used.
+  void make_room() {
+    if ((used_ + 1) * 2 <= slots_.size()) {
       return;
     }
     if (slots_.size() >= kLargestSize) {  // texts that hardly repeat: start again, and stay small
-      reset();
-      return;
+      release();
     }
-    std::vector<Slot> before(slots_.size() * 2);
+    std::vector<Slot> before(slots_.empty() ? kFirstSize : slots_.size() * 2);
     before.swap(slots_);
     for (const Slot& slot : before) {
       if (slot.entry.text != nullptr) {
@@ -158,6 +196,15 @@ class InternerCache {
   std::vector<Slot> slots_;
   size_t used_ = 0;
 };
+
+inline bool starts_with(const char* text, const char* prefix) {
+  return std::strncmp(text, prefix, std::strlen(prefix)) == 0;
+}
+
+// Whether this is one of the ops by which torch begins and ends a scope.
+inline bool is_helper(const char* name) {
+  return starts_with(name, "profiler::_record_function");
+}
 
 // Names of ops by their address, for one thread: an op has its name at the same place each time. What is there now is
 // compared, because the memory of a name may be used again for another one.
@@ -172,31 +219,46 @@ class NameCache {
     bool may_have_keywords = false;
   };
 
-  void reset() {
-    texts_.reset();
-    names_.assign(size_t{1} << kBits, Name{});
+  void release() {
+    texts_.release();
+    names_ = std::vector<Name>();
   }
 
+  // Valid until the next call.
   const Name& name(Interner& table, const char* at) {
-    const auto address = reinterpret_cast<uintptr_t>(at);
-    Name& known = names_[((address >> 3) * 0x9E3779B97F4A7C15ull) >> (64 - kBits)];
-    if (known.at != at || std::strcmp(known.text, at) != 0) {
-      const Interner::Entry found = texts_.entry(table, at, std::strlen(at));
-      const std::string& text = *found.text;
-      known = {at, text.c_str(), found.number, starts_with(text, "profiler::_record_function"),
-               starts_with(text, "Optimizer.step#"), text.find("::") == std::string::npos};
+    Name* known = names_.empty() ? nullptr : &names_[place_of(at)];
+    if (known == nullptr || known->at != at || std::strcmp(known->text, at) != 0) {
+      const Interner::Entry found = texts_.slot(table, at, std::strlen(at)).entry;
+      if (known == nullptr || (known->at != nullptr && known->at != at && names_.size() < kLargestSize)) {
+        grow();
+        known = &names_[place_of(at)];
+      }
+      const char* text = found.text->c_str();
+      *known = {at, text, found.number, mtprof::is_helper(text), starts_with(text, "Optimizer.step#"),
+                std::strstr(text, "::") == nullptr};
     }
-    return known;
+    return *known;
   }
 
  private:
-  static constexpr int kBits = 10;
+  static constexpr size_t kFirstSize = 16;
+  static constexpr size_t kLargestSize = 1024;
 
-  static bool starts_with(const std::string& text, const char* prefix) {
-    return text.compare(0, std::strlen(prefix), prefix) == 0;
+  size_t place_of(const char* at) const {
+    return (((reinterpret_cast<uintptr_t>(at) >> 3) * 0x9E3779B97F4A7C15ull) >> 32) & (names_.size() - 1);
   }
 
-  InternerCache texts_;
+  void grow() {
+    std::vector<Name> before(names_.empty() ? kFirstSize : names_.size() * 2);
+    before.swap(names_);
+    for (const Name& name : before) {
+      if (name.at != nullptr) {
+        names_[place_of(name.at)] = name;
+      }
+    }
+  }
+
+  InternerCache<> texts_;
   std::vector<Name> names_;
 };
 

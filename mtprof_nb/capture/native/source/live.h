@@ -12,20 +12,22 @@ namespace mtprof {
 // Self times: a row adds its time to its own name and stack, and takes it from those of the row around it.
 class LiveReader {
  public:
-  // Read the rows that were added or have ended since the last call. The mutex of `State` must be held.
+  // Read the rows that were added or have ended since the last call. The mutex of `State` must be held. After a failure
+  // some rows may be counted in part: another reader has to begin anew.
   void read(Recording& recording) {
     for (ThreadRecords* records : recording.threads) {
       Progress& progress = threads_[records];
       std::vector<Row*> running;
-      records->lock.lock();
-      for (Row* row : progress.running) {
-        note(row, running);
+      {
+        std::lock_guard<SpinLock> held(records->lock);
+        for (Row* row : progress.running) {
+          note(row, running);
+        }
       }
-      records->lock.unlock();
       for (bool is_more = true; is_more;) {
-        records->lock.lock();  // for a moment at a time: the thread may be about to begin an op
+        // For a moment at a time: the thread may be about to begin an op.
+        std::lock_guard<SpinLock> held(records->lock);
         is_more = read_some(*records, progress, running);
-        records->lock.unlock();
       }
       progress.running.swap(running);
     }
@@ -97,7 +99,7 @@ struct LiveOp {
 };
 
 struct LiveFrame {
-  Owned code;
+  PythonText file;
   int line;
 };
 
@@ -106,21 +108,20 @@ struct LiveStack {
   int64_t ns;
 };
 
-// The frames of a node. The GIL must be held, and the recording must not end meanwhile.
+// The frames of a node. The recording must not end meanwhile.
 inline std::vector<LiveFrame> live_frames(StackTree& tree, size_t node) {
   std::lock_guard<std::mutex> held(tree.mutex());
   std::vector<LiveFrame> found;
   for (auto at = static_cast<int32_t>(node); at >= 0; at = tree.nodes()[static_cast<size_t>(at)].parent) {
     const StackNode& one = tree.nodes()[static_cast<size_t>(at)];
-    PyCodeObject* code = tree.codes()[static_cast<size_t>(one.code)];
-    Py_INCREF(code);
-    found.push_back({Owned(reinterpret_cast<PyObject*>(code)), PyCode_Addr2Line(code, one.instruction)});
+    const CodeFacts& code = tree.codes()[one.code];
+    found.push_back({code.file, code.line(one.instruction)});
   }
   return found;
 }
 
-// ([(name, calls, self ns), …], [([(code, line), …], self ns), …]), the dearest first.
-inline Owned live_object(const std::vector<LiveOp>& ops, const std::vector<LiveStack>& stacks) {
+// ([(name, calls, self ns), …], [([(file, line), …], self ns), …], until when it is complete), the dearest first.
+inline Owned live_object(const std::vector<LiveOp>& ops, const std::vector<LiveStack>& stacks, int64_t until) {
   Owned names(PyList_New(0)), lines(PyList_New(0));
   for (const LiveOp& op : ops) {
     Owned row(PyTuple_New(3));
@@ -132,11 +133,12 @@ inline Owned live_object(const std::vector<LiveOp>& ops, const std::vector<LiveS
   for (const LiveStack& stack : stacks) {
     Owned frames(PyList_New(0));
     for (const LiveFrame& frame : stack.frames) {
-      append_to(frames, Owned(Py_BuildValue("(Oi)", frame.code.get(), frame.line)));
+      const Owned file = python_text(frame.file);
+      append_to(frames, Owned(Py_BuildValue("(Oi)", file.get(), frame.line)));
     }
     append_to(lines, Owned(Py_BuildValue("(OL)", frames.get(), static_cast<long long>(stack.ns))));
   }
-  return Owned(PyTuple_Pack(2, names.get(), lines.get()));
+  return Owned(Py_BuildValue("(OOL)", names.get(), lines.get(), static_cast<long long>(until)));
 }
 
 }  // namespace mtprof

@@ -23,7 +23,7 @@ class LivingObjects {
     }
     if (last_[slot].home != nullptr) {
       Py_INCREF(object);
-      last_[slot].home->emplace_back(object);
+      last_[slot].home->push_back(Owned(object));
     }
   }
 
@@ -102,21 +102,21 @@ inline void visit_all(LivingObjects& search) {
 
 // living(*classes): for each class a list of its living instances.
 inline PyObject* living(PyObject*, PyObject* arguments) {
-  std::vector<PyTypeObject*> bases;
-  for (Py_ssize_t position = 0; position < PyTuple_GET_SIZE(arguments); ++position) {
-    PyObject* base = PyTuple_GET_ITEM(arguments, position);
-    if (!PyType_Check(base)) {
-      PyErr_SetString(PyExc_TypeError, "living() takes classes");
-      return nullptr;
-    }
-    bases.push_back(reinterpret_cast<PyTypeObject*>(base));
-  }
   try {
+    std::vector<PyTypeObject*> bases;
+    for (Py_ssize_t position = 0; position < PyTuple_GET_SIZE(arguments); ++position) {
+      PyObject* base = PyTuple_GET_ITEM(arguments, position);
+      if (!PyType_Check(base)) {
+        PyErr_SetString(PyExc_TypeError, "living() takes classes");
+        return nullptr;
+      }
+      bases.push_back(reinterpret_cast<PyTypeObject*>(base));
+    }
     LivingObjects search(bases);
     visit_all(search);
     return search.lists().take();
   } catch (const std::exception&) {
-    return PyErr_Occurred() ? nullptr : PyErr_NoMemory();
+    return out_of_memory("there is not enough memory to list the living objects: free some");
   }
 }
 

@@ -32,10 +32,6 @@ struct OpContext : at::ObserverContext {
   uint64_t generation;
 };
 
-inline std::string quoted(const std::string& json) {
-  return json_text(json);
-}
-
 // The facts of a collective as a JSON object, whose values are JSON texts, as torch's profiler has them; "" for none.
 inline std::string collective_facts() {
 #ifdef MTPROF_HAS_COLLECTIVES
@@ -48,15 +44,15 @@ inline std::string collective_facts() {
   for (const int64_t rank : facts->getGroupRanks()) {
     ranks += (ranks.size() > 1 ? ", " : "") + std::to_string(rank);
   }
-  const std::string name = quoted(json_text(facts->getCollectiveName()));
-  const std::string type = quoted(json_text(c10::toString(facts->getDType())));
+  const std::string name = json_text(json_text(facts->getCollectiveName()));
+  const std::string type = json_text(json_text(c10::toString(facts->getDType())));
   return "{\"Collective name\":" + name + ",\"dtype\":" + type +
          ",\"In msg nelems\":\"" + std::to_string(facts->getInMessageNelems()) +
          "\",\"Out msg nelems\":\"" + std::to_string(facts->getOutMessageNelems()) +
          "\",\"Group size\":\"" + std::to_string(facts->getWorldSize()) +
-         "\",\"Process Group Name\":" + quoted(json_text(facts->getProcessGroupName())) +
-         ",\"Process Group Description\":" + quoted(json_text(facts->getProcessGroupDesc())) +
-         ",\"Process Group Ranks\":" + quoted(json_text(ranks + "]")) +
+         "\",\"Process Group Name\":" + json_text(json_text(facts->getProcessGroupName())) +
+         ",\"Process Group Description\":" + json_text(json_text(facts->getProcessGroupDesc())) +
+         ",\"Process Group Ranks\":" + json_text(json_text(ranks + "]")) +
          ",\"Rank\":\"" + std::to_string(facts->getRank()) + "\"}";
 #else
   return "";
@@ -83,10 +79,35 @@ struct Reading {
   ThreadRecords& records;
 };
 
+// The number of the values in `values_text`. Where ops of this form have other ones again and again, they are kept for
+// the row alone: to look them up would take longer than all the rest.
+inline int32_t number_of_values(ThreadRecords& records, ValuesOfForm& form) {
+  constexpr int32_t kMany = 64;
+  const Bytes& text = records.values_text;
+  if (text.size() == 0) {
+    return -1;
+  }
+  const bool is_last = form.last != nullptr && form.last->size() == text.size() &&
+                       std::memcmp(form.last->data(), text.data(), text.size()) == 0;
+  if (is_last) {
+    return form.number;
+  }
+  if (form.others > kMany) {
+    records.values_of_rows.make_room(text.size());
+    return kOwnValues;
+  }
+  const size_t known = records.values.count();
+  const Interner::Entry found = records.values.slot(records.recording->values, text.data(), text.size()).entry;
+  form.others += records.values.count() != known;
+  form.last = found.text;
+  form.number = found.number;
+  return found.number;
+}
+
 inline void read_readable_inputs(
     const at::RecordFunction& function, const NameCache::Name& name, ThreadRecords& records, Row& row) {
   Recording& recording = *records.recording;
-  Bytes& text = records.inputs_text;
+  Bytes& text = records.forms_text;
   text.clear();
   records.values_text.clear();
   InputDevice device;
@@ -99,15 +120,16 @@ inline void read_readable_inputs(
   }
   row.device_type = device.type;
   row.device_index = device.index;
-  append_values(text, records.values_text);
-  row.inputs = records.inputs.entry(recording.inputs, text.data(), text.size()).number;
+  auto& form = records.forms.slot(recording.forms, text.data(), text.size());
+  row.form = form.entry.number;
+  row.values = number_of_values(records, form);
   if (records.optimizer_steps > 0) {
-    records.addresses_text.clear();
+    Bytes& addresses = records.addresses_text;
+    addresses.clear();
     for (const c10::IValue& value : function.inputs()) {
-      append_addresses(records.addresses_text, value);
+      append_addresses(addresses, value);
     }
-    row.addresses =
-        records.addresses.entry(recording.addresses, records.addresses_text.data(), records.addresses_text.size()).number;
+    row.addresses = records.addresses.number(recording.addresses, addresses.data(), addresses.size());
   }
 }
 
@@ -117,76 +139,43 @@ inline void read_inputs(
   const Reading reading(records);
   try {
     read_readable_inputs(function, name, records, row);
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception&) {
-    row.inputs = row.addresses = -1;
+    row.form = row.values = row.addresses = -1;
   }
 }
 
-// The stack of the calling thread. Gives up the lock where it has to wait for the GIL; false where it was lost then.
-inline bool read_stack(ThreadRecords& records, int32_t& found) {
-  Recording* recording = records.recording;
-  const uint64_t generation = records.generation;
-  bool is_unknown = false;
-  found = records.stack.node(recording->stacks, is_unknown);
-  if (!is_unknown) {
-    return true;
-  }
-  records.open++;  // keeps the object alive
-  records.lock.unlock();
-  bool is_learnt = false;
-  {
-    // The recording lives while its generation does, or while `stop` waits for this mutex.
-    std::unique_lock<std::mutex> held(state().mutex);
-    is_learnt = state().generation.load(std::memory_order_relaxed) == generation;
-    if (is_learnt) {
-      recording->learners++;
-    }
-  }
-  if (is_learnt) {
-    recording->stacks.learn(records.stack.frames());
-    recording->learners--;
-  }
-  records.lock.lock();
-  records.open--;
-  if (records.generation != generation || records.recording == nullptr) {
-    return false;
-  }
-  is_unknown = false;
-  found = records.stack.node(recording->stacks, is_unknown);
-  return true;
-}
-
-inline std::unique_ptr<at::ObserverContext> enter_op(const at::RecordFunction& function) {
-  ThreadRecords* records = locked_records();
-  if (records == nullptr) {
-    return nullptr;
-  }
-  std::unique_lock<SpinLock> held(records->lock, std::adopt_lock);
+// Add the row of an op that begins. Before the first line that changes the records, all memory is there.
+inline std::unique_ptr<at::ObserverContext> add_row(const at::RecordFunction& function, ThreadRecords* records) {
   Recording* recording = records->recording;
   const NameCache::Name& name = records->names.name(recording->names, function.name());
-  if (name.is_helper || !may_add(*records)) {
+  if (name.is_helper) {
     return nullptr;
   }
-  int32_t stack = -1;
-  if (recording->options.with_stacks) {
-    records->stack.read(recording->options.known);
-    if (!read_stack(*records, stack)) {
-      return nullptr;
-    }
-  }
-  Row* row = records->rows.add();
-  *row = Row{0, 0, function.seqNr(), records->running, name.number, -1, stack,
+  const int32_t stack =
+      recording->options.with_stacks ? records->stack.read(recording->stacks, recording->options.known) : -1;
+  Row* row = records->rows.next();
+  *row = Row{0, 0, function.seqNr(), records->running, name.number, -1, -1, stack,
              static_cast<int32_t>(function.forwardThreadId()), -1, -1,
              static_cast<uint8_t>(function.scope()), 0, 0, 0};
   if (recording->options.with_inputs) {
     read_inputs(function, name, *records, *row);
   }
-  if (recording->options.with_ids) {
-    *records->ids.add() = CallId{row, static_cast<uint64_t>(function.handle())};
-  }
   if (function.isNcclMeta()) {
     const std::string facts = collective_facts();
     row->extra = facts.empty() ? -1 : recording->extras.entry(facts.data(), facts.size()).number;
+  }
+  CallId* id = recording->options.with_ids ? records->ids.next() : nullptr;
+  std::unique_ptr<OpContext> context(::new (records->contexts.take(sizeof(OpContext))) OpContext(records, row));
+  records->rows.add();
+  tell(*records);
+  if (row->values == kOwnValues) {
+    records->values_of_rows.add(records->values_text.data(), records->values_text.size());
+  }
+  if (id != nullptr) {
+    *id = CallId{row, static_cast<uint64_t>(function.handle())};
+    records->ids.add();
   }
   if (name.is_optimizer_step && function.scope() == at::RecordScope::USER_SCOPE) {
     row->flags |= kIsOptimizer;
@@ -198,11 +187,28 @@ inline std::unique_ptr<at::ObserverContext> enter_op(const at::RecordFunction& f
     around->sequence_nr = row->sequence_nr;
     around->forward_thread = row->forward_thread;
   }
-  std::unique_ptr<OpContext> context(::new (records->contexts.take(sizeof(OpContext))) OpContext(records, row));
   records->running = row;
   ++records->open;
   row->start = records->clock.now();
   return context;
+}
+
+inline std::unique_ptr<at::ObserverContext> enter_op(const at::RecordFunction& function) {
+  ThreadRecords* records = locked_records(function.name());
+  if (records == nullptr) {
+    return nullptr;
+  }
+  std::unique_lock<SpinLock> held(records->lock, std::adopt_lock);
+  Recording& recording = *records->recording;
+  if (!recording.is_full.load(std::memory_order_relaxed)) {
+    try {
+      return add_row(function, records);
+    } catch (const std::bad_alloc&) {
+      recording.end_for_want_of_memory();
+    }
+  }
+  recording.leave_out(function.name(), records->dropped);
+  return nullptr;
 }
 
 inline void leave_op(const at::RecordFunction& function, OpContext* context) {

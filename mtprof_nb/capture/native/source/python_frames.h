@@ -22,6 +22,11 @@
 #else
 #include <internal/pycore_frame.h>
 #endif
+#if PY_VERSION_HEX < 0x030D0000
+#undef _PyGC_FINALIZED  // Python 3.12 defines a function of this name for its own use
+#undef HAVE_STD_ATOMIC  // C's atomic types are none of C++; the other ones of Python have the same layout
+#include <internal/pycore_interp.h>
+#endif
 #endif
 
 #include <cstdint>
@@ -78,6 +83,21 @@ inline const void* first_argument(_PyInterpreterFrame* frame) {
 #endif
 }
 
+// In a child that C code forked: no thread waits for the GIL there. Python is not told of such a fork. Without this, who
+// releases the GIL waits until the thread that asked for it, which the child does not have, has taken it.
+inline void forget_who_waits_for_gil() {
+  PyThreadState* own = PyGILState_GetThisThreadState();
+  if (own == nullptr) {
+    return;
+  }
+#if PY_VERSION_HEX >= 0x030D0000
+  constexpr uintptr_t kDropRequest = 1;  // `_PY_GIL_DROP_REQUEST_BIT`, in a header that is no C++
+  __atomic_fetch_and(&own->eval_breaker, ~kDropRequest, __ATOMIC_SEQ_CST);
+#else
+  __atomic_store_n(&own->interp->ceval.gil_drop_request._value, 0, __ATOMIC_SEQ_CST);
+#endif
+}
+
 // Fill `found` with the frames of a thread, innermost first: of the calling one, or of any while the GIL is held.
 inline void walk(const PyThreadState* state, const KnownCode& known, std::vector<FramePosition>& found) {
   found.clear();
@@ -96,15 +116,12 @@ inline void walk(const PyThreadState* state, const KnownCode& known, std::vector
 
 #else
 
+inline void forget_who_waits_for_gil() {}
+
 inline void walk(const PyThreadState*, const KnownCode&, std::vector<FramePosition>& found) {
   found.clear();
 }
 
 #endif
-
-// Fill `found` with the frames of the calling thread, innermost first.
-inline void walk(const KnownCode& known, std::vector<FramePosition>& found) {
-  walk(PyGILState_GetThisThreadState(), known, found);
-}
 
 }  // namespace mtprof

@@ -12,9 +12,13 @@ namespace mtprof {
 template <typename Number>
 class Column {
  public:
-  explicit Column(size_t count)
-      : bytes_(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(count * sizeof(Number)))),
-        numbers_(reinterpret_cast<Number*>(PyByteArray_AS_STRING(bytes_.get()))) {}
+  // Python's function that makes a bytearray of a size prints an error of its own where memory does not suffice.
+  explicit Column(size_t count) : bytes_(PyByteArray_FromStringAndSize(nullptr, 0)) {
+    if (PyByteArray_Resize(bytes_.get(), static_cast<Py_ssize_t>(count * sizeof(Number))) < 0) {
+      throw std::bad_alloc();
+    }
+    numbers_ = reinterpret_cast<Number*>(PyByteArray_AS_STRING(bytes_.get()));
+  }
 
   Number& operator[](size_t position) {
     return numbers_[position];
@@ -31,29 +35,18 @@ class Column {
   Number* numbers_;
 };
 
-// The records of one thread, taken out of it.
-struct TakenThread {
-  int64_t native_id;
-  uint64_t torch_id;
-  int64_t dropped;
-  Chunks<Row> rows;
-  Chunks<Block> blocks;
-  Chunks<CallId> ids;
-};
-
-// The inputs of a recording as two tables: forms, and values. For each of the recorder's numbers one in each of them.
-struct SeparatedInputs {
-  explicit SeparatedInputs(Interner& inputs) {
-    for (size_t number = 0; number < inputs.size(); ++number) {
-      const auto [form, value] = parts_of_inputs(inputs.text(number));
-      form_of.push_back(forms.entry(form.data(), form.size()).number);
-      values_of.push_back(value.empty() ? -1 : values.entry(value.data(), value.size()).number);
-    }
+// Number the values that were kept for one row each.
+inline void number_values(std::vector<TakenThread>& threads, Interner& values) {
+  for (TakenThread& thread : threads) {
+    KeptTexts::Cursor texts(thread.values_of_rows);
+    thread.rows.each([&](Row& row) {
+      if (row.values == kOwnValues) {
+        const std::string_view text = texts.next();
+        row.values = values.entry(text.data(), text.size()).number;
+      }
+    });
   }
-
-  Interner forms, values;
-  std::vector<int32_t> form_of, values_of;
-};
+}
 
 struct PlacedRow {
   Row* row;
@@ -74,9 +67,6 @@ inline std::vector<PlacedRow> ordered_rows(std::vector<TakenThread>& threads, in
   for (size_t thread = 0; thread < threads.size(); ++thread) {
     const auto middle = static_cast<std::ptrdiff_t>(found.size());
     threads[thread].rows.each([&](Row& row) {
-      if (row.start == 0) {  // its beginning failed
-        return;
-      }
       row.end = row.end == 0 ? std::max(ended, row.start) : row.end;
       found.push_back({&row, static_cast<int32_t>(thread)});
     });
@@ -88,18 +78,18 @@ inline std::vector<PlacedRow> ordered_rows(std::vector<TakenThread>& threads, in
   return found;
 }
 
-// Keep the first `most` rows, and return how many are left out; `until` is where the first of them begins.
+// Keep the first `most` rows that begin before `until`, and return how many are left out. Where there are more than `most`,
+// `until` becomes the moment at which the first of them begins.
 inline int64_t leave_out(std::vector<PlacedRow>& rows, int64_t most, int64_t& until) {
-  const auto count = static_cast<int64_t>(rows.size());
-  if (count <= most) {
-    return 0;
+  if (static_cast<int64_t>(rows.size()) > most) {
+    until = std::min(until, rows[static_cast<size_t>(most)].row->start);
   }
-  until = rows[static_cast<size_t>(most)].row->start;
-  for (int64_t position = most; position < count; ++position) {
-    rows[static_cast<size_t>(position)].row->start = 0;
-  }
-  rows.resize(static_cast<size_t>(most));
-  return count - most;
+  const auto first = std::partition_point(
+      rows.begin(), rows.end(), [&](const PlacedRow& placed) { return placed.row->start < until; });
+  const int64_t count = rows.end() - first;
+  std::for_each(first, rows.end(), [](const PlacedRow& placed) { placed.row->start = 0; });
+  rows.erase(first, rows.end());
+  return count;
 }
 
 inline int64_t dropped_by(const std::vector<TakenThread>& threads) {
@@ -110,7 +100,7 @@ inline int64_t dropped_by(const std::vector<TakenThread>& threads) {
   return sum;
 }
 
-inline void read_rows(const std::vector<PlacedRow>& rows, const SeparatedInputs& inputs, const Owned& found) {
+inline void read_rows(const std::vector<PlacedRow>& rows, const Owned& found) {
   const size_t count = rows.size();
   Column<int64_t> start(count), duration(count), sequence_nr(count);
   Column<int32_t> name(count), form(count), values(count), stack(count), forward_thread(count), addresses(count);
@@ -122,8 +112,8 @@ inline void read_rows(const std::vector<PlacedRow>& rows, const SeparatedInputs&
     duration[position] = row.end - row.start;
     sequence_nr[position] = row.sequence_nr;
     name[position] = row.name;
-    form[position] = row.inputs < 0 ? -1 : inputs.form_of[static_cast<size_t>(row.inputs)];
-    values[position] = row.inputs < 0 ? -1 : inputs.values_of[static_cast<size_t>(row.inputs)];
+    form[position] = row.form;
+    values[position] = row.values;
     stack[position] = row.stack;
     forward_thread[position] = row.forward_thread;
     addresses[position] = row.addresses;
@@ -157,7 +147,7 @@ inline void read_ids(std::vector<TakenThread>& threads, size_t count, const Owne
   Column<int64_t> handle(count);
   for (TakenThread& thread : threads) {
     thread.ids.each([&](const CallId& id) {
-      if (id.row->start != 0) {  // it was neither left out nor did its beginning fail
+      if (id.row->start != 0) {  // it was not left out
         handle[static_cast<size_t>(id.row->sequence_nr)] = static_cast<int64_t>(id.number);
       }
     });
@@ -286,7 +276,7 @@ inline int32_t position_of(const Row* row) {
 inline void read_blocks(const std::vector<PlacedBlock>& blocks, const Owned& found) {
   const size_t count = blocks.size();
   Column<int64_t> time(count), address(count), nbytes(count), total(count);
-  Column<int32_t> event(count), thread(count);
+  Column<int32_t> event(count), thread(count), stack(count);
   for (size_t position = 0; position < count; ++position) {
     const Block& block = blocks[position].block;
     time[position] = block.time;
@@ -295,6 +285,7 @@ inline void read_blocks(const std::vector<PlacedBlock>& blocks, const Owned& fou
     total[position] = blocks[position].total;
     event[position] = position_of(block.row);
     thread[position] = blocks[position].thread;
+    stack[position] = block.stack;
   }
   time.into(found, "block_time");
   address.into(found, "block_address");
@@ -302,6 +293,7 @@ inline void read_blocks(const std::vector<PlacedBlock>& blocks, const Owned& fou
   total.into(found, "block_total");
   event.into(found, "block_event");
   thread.into(found, "block_thread");
+  stack.into(found, "block_stack");
 }
 
 inline void set_item(const Owned& dictionary, const char* name, Owned value) {
@@ -329,31 +321,30 @@ inline Owned addresses_object(const std::string& text) {
   return as_tuple(inputs);
 }
 
-// The nodes of the stack tree: parent, code, line (-1: none) and module of each; and the codes and modules.
+// The nodes of the stack tree: parent, code, line and module of each; and the codes as (file, name), and the modules.
 inline void read_stacks(StackTree& stacks, const Owned& found) {
   const auto& nodes = stacks.nodes();
-  Column<int32_t> parent(nodes.size()), code(nodes.size()), line(nodes.size()), instruction(nodes.size());
-  Column<int32_t> module(nodes.size());
+  Column<int32_t> parent(nodes.size()), code(nodes.size()), line(nodes.size()), module(nodes.size());
   for (size_t number = 0; number < nodes.size(); ++number) {
     const StackNode& node = nodes[number];
     parent[number] = node.parent;
     code[number] = node.code;
-    instruction[number] = node.instruction;
-    line[number] = PyCode_Addr2Line(stacks.codes()[static_cast<size_t>(node.code)], node.instruction);
+    line[number] = stacks.codes()[node.code].line(node.instruction);
     module[number] = node.module;
   }
   parent.into(found, "node_parent");
   code.into(found, "node_code");
   line.into(found, "node_line");
-  instruction.into(found, "node_instruction");
   module.into(found, "node_module");
   Owned codes(PyList_New(0)), modules(PyList_New(0));
-  for (PyCodeObject* one : stacks.codes()) {
-    Py_INCREF(one);
-    append_to(codes, Owned(reinterpret_cast<PyObject*>(one)));
+  for (size_t number = 0; number < stacks.codes().size(); ++number) {
+    const CodeFacts& one = stacks.codes()[static_cast<int32_t>(number)];
+    const Owned file = python_text(one.file), name = python_text(one.name);
+    append_to(codes, Owned(PyTuple_Pack(2, file.get(), name.get())));
   }
   for (const CalledModule& one : stacks.modules()) {
-    append_to(modules, Owned(Py_BuildValue("(ks)", reinterpret_cast<unsigned long>(one.address), one.type->tp_name)));
+    const Owned type = text_object(one.type);
+    append_to(modules, Owned(Py_BuildValue("(kO)", reinterpret_cast<unsigned long>(one.address), type.get())));
   }
   set_item(found, "codes", std::move(codes));
   set_item(found, "modules", std::move(modules));

@@ -1,4 +1,5 @@
 // The module `_mtprof_recorder`: records the ops of PyTorch through its public observer interface.
+#include <ATen/ops/empty.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -11,20 +12,20 @@
 #include "observer.h"
 #include "readout.h"
 #include "sampler.h"
+#include "scopes.h"
 
 namespace mtprof {
 namespace {
 
-void forget_threads(Recording& recording, std::vector<TakenThread>* taken) {
+// Take the records of all threads. This needs no memory: there is room for them.
+void take_threads(Recording& recording) {
   for (ThreadRecords* records : recording.threads) {
     records->lock.lock();
-    if (taken != nullptr) {
-      taken->push_back({records->native_id, records->torch_id, records->dropped, std::move(records->rows),
-                        std::move(records->blocks), std::move(records->ids)});
-    }
-    records->rows = Chunks<Row>();
-    records->blocks = Chunks<Block>();
-    records->ids = Chunks<CallId>();
+    recording.taken.push_back({records->native_id, records->torch_id, records->dropped, std::move(records->rows),
+                               std::move(records->blocks), std::move(records->ids),
+                               std::move(records->values_of_rows)});
+    records->forget_rows();
+    records->release_caches();
     records->recording = nullptr;
     const bool is_last = is_unused(*records);
     records->lock.unlock();
@@ -35,7 +36,7 @@ void forget_threads(Recording& recording, std::vector<TakenThread>* taken) {
 }
 
 // End the recording and return it, or nullptr where there is none.
-Recording* end_recording(std::vector<TakenThread>* taken) {
+Recording* end_recording() {
   State& process = state();
   Recording* recording = nullptr;
   std::lock_guard<std::mutex> held(process.mutex);
@@ -47,14 +48,8 @@ Recording* end_recording(std::vector<TakenThread>* taken) {
   process.recording = nullptr;
   at::removeCallback(process.handle);
   NotingAllocator::instance().remove();
-  forget_threads(*recording, taken);
+  take_threads(*recording);
   return recording;
-}
-
-void wait_for_learners(const Recording& recording) {
-  while (recording.learners.load() > 0) {
-    std::this_thread::yield();
-  }
 }
 
 // Begin a recording; false where one is active. Sets `notes_memory` where its memory is recorded.
@@ -74,6 +69,9 @@ bool begin_recording(const Options& options, bool& notes_memory) {
       at::RecordFunctionCallback(&enter, &leave).needsInputs(options.with_inputs).needsIds(options.with_ids));
   notes_memory = options.with_memory && NotingAllocator::instance().install();
   process.recording = made.release();
+  if (options.with_stacks) {
+    process.recording->stacks.start_holding(options.known, true);
+  }
   process.generation.store(++process.last_generation);
   return true;
 }
@@ -103,46 +101,50 @@ PyObject* start(PyObject*, PyObject* arguments, PyObject* keywords) {
       return PyBool_FromLong(notes_memory);
     }
     PyErr_SetString(PyExc_RuntimeError, "the recorder is recording already: stop it first");
+  } catch (const std::bad_alloc&) {
+    return out_of_memory("there is not enough memory to start a recording: free some");
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   }
   return nullptr;
 }
 
-Owned read_out(Recording& recording, std::vector<TakenThread>& taken, int64_t ended) {
+Owned read_out(Recording& recording, int64_t ended) {
   Owned found(PyDict_New());
+  std::vector<TakenThread>& taken = recording.taken;
   std::vector<PlacedRow> rows;
   std::vector<PlacedBlock> blocks;
-  int64_t dropped = 0, until = std::numeric_limits<int64_t>::max();
-  Py_BEGIN_ALLOW_THREADS;
-  rows = ordered_rows(taken, ended);
-  dropped = leave_out(rows, recording.options.max_events, until);
-  blocks = own_blocks(taken, until);
-  Py_END_ALLOW_THREADS;
-  SeparatedInputs inputs(recording.inputs);
-  read_rows(rows, inputs, found);
+  int64_t dropped = recording.dropped + dropped_by(taken), until = recording.complete_until.load();
+  without_gil([&] {
+    number_values(taken, recording.values);
+    rows = ordered_rows(taken, ended);
+    dropped += leave_out(rows, recording.options.max_events, until);
+    blocks = own_blocks(taken, until);
+  });
+  read_rows(rows, found);
   read_ids(taken, recording.options.with_ids ? rows.size() : 0, found);
   read_blocks(blocks, found);
   read_held(rows, blocks, recording.options.with_memory, found);
   read_stacks(recording.stacks, found);
   read_texts(recording.names, found, "names", [](const std::string& text) { return text_object(text); });
-  read_texts(inputs.forms, found, "forms", [](const std::string& text) { return forms_object(text); });
-  read_texts(inputs.values, found, "value_texts", [](const std::string& text) { return text_object(values_text(text)); });
+  read_texts(recording.forms, found, "forms", [](const std::string& text) { return forms_object(text); });
+  read_texts(recording.values, found, "value_texts", [](const std::string& text) { return text_object(values_text(text)); });
   read_texts(recording.extras, found, "extras", [](const std::string& text) { return text_object(text); });
   read_texts(recording.addresses, found, "address_lists", [](const std::string& text) { return addresses_object(text); });
   set_item(found, "threads", threads_object(taken));
-  set_item(found, "dropped", Owned(PyLong_FromLongLong(dropped + dropped_by(taken))));
+  set_item(found, "dropped", Owned(PyLong_FromLongLong(dropped)));
+  set_item(found, "until", Owned(PyLong_FromLongLong(until)));
+  set_item(found, "is_out_of_memory", Owned(PyBool_FromLong(recording.is_out_of_memory.load())));
   return found;
 }
 
 PyObject* stop(PyObject*, PyObject*) {
-  std::vector<TakenThread> taken;
   Recording* recording = nullptr;
   const int64_t ended = now_ns();
-  Py_BEGIN_ALLOW_THREADS;  // a thread may be waiting for the GIL inside an op
-  recording = end_recording(&taken);
+  Py_BEGIN_ALLOW_THREADS;  // a thread may be waiting for the GIL; nothing here can fail
+  recording = end_recording();
   if (recording != nullptr) {
-    wait_for_learners(*recording);
+    recording->stacks.stop_holding();
   }
   Py_END_ALLOW_THREADS;
   if (recording == nullptr) {
@@ -151,11 +153,9 @@ PyObject* stop(PyObject*, PyObject*) {
   }
   PyObject* found = nullptr;
   try {
-    found = read_out(*recording, taken, ended).take();
-  } catch (const std::exception& error) {
-    if (!PyErr_Occurred()) {
-      PyErr_SetString(PyExc_MemoryError, "not enough memory to read the recording");
-    }
+    found = read_out(*recording, ended).take();
+  } catch (const std::exception&) {
+    out_of_memory("there is not enough memory to read the recording, which is lost");
   }
   recording->stacks.close();
   delete recording;
@@ -187,10 +187,13 @@ bool read_live(uint64_t& generation) {
   if (process.recording == nullptr) {
     return false;
   }
-  if (process.recording->live == nullptr) {
-    process.recording->live = std::make_shared<LiveReader>();
+  std::shared_ptr<LiveReader> live;
+  live.swap(process.recording->live);  // kept only where the reading succeeds
+  if (live == nullptr) {
+    live = std::make_shared<LiveReader>();
   }
-  process.recording->live->read(*process.recording);
+  live->read(*process.recording);
+  process.recording->live = std::move(live);
   return true;
 }
 
@@ -199,21 +202,21 @@ PyObject* so_far(PyObject*, PyObject*) {
   constexpr size_t kOps = 8, kStacks = 64;
   uint64_t generation = 0;
   bool is_there = false;
-  Py_BEGIN_ALLOW_THREADS;
-  is_there = read_live(generation);
-  Py_END_ALLOW_THREADS;
-  std::vector<LiveOp> ops;
-  std::vector<LiveStack> stacks;
   try {
+    without_gil([&] { is_there = read_live(generation); });
+    std::vector<LiveOp> ops;
+    std::vector<LiveStack> stacks;
+    int64_t until = 0;
     {
       // No Python object is made under the mutex: the garbage collector might run an op, which needs it.
       State& process = state();
       std::lock_guard<std::mutex> held(process.mutex);
-      if (!is_there || process.generation.load() != generation) {
+      if (!is_there || process.generation.load() != generation || process.recording->live == nullptr) {
         Py_RETURN_NONE;
       }
       Recording& recording = *process.recording;
       LiveReader& live = *recording.live;
+      until = recording.complete_until.load();
       for (const auto& [number, ns] : LiveReader::largest(live.name_ns, kOps)) {
         ops.push_back({recording.names.text(number), live.name_calls[number], ns});
       }
@@ -221,9 +224,66 @@ PyObject* so_far(PyObject*, PyObject*) {
         stacks.push_back({live_frames(recording.stacks, node), ns});
       }
     }
-    return live_object(ops, stacks).take();
+    return live_object(ops, stacks, until).take();
   } catch (const std::exception&) {
-    return PyErr_Occurred() ? nullptr : PyErr_NoMemory();
+    return out_of_memory("there is not enough memory to tell what was recorded so far");
+  }
+}
+
+PyObject* note_memory(PyObject*, PyObject* arguments) {
+  unsigned long long number = 0;
+  long long nbytes = 0;
+  if (!PyArg_ParseTuple(arguments, "KL", &number, &nbytes)) {
+    return nullptr;
+  }
+  note_block(reinterpret_cast<void*>(number), nbytes);
+  Py_RETURN_NONE;
+}
+
+// Nanoseconds of one call: of some batches, the shortest.
+template <typename Function>
+double shortest_call(Function&& function) {
+  constexpr int kBatches = 16, kCalls = 64;
+  int64_t shortest = std::numeric_limits<int64_t>::max();
+  for (int batch = 0; batch < kBatches; ++batch) {
+    const int64_t began = now_ns();
+    for (int call = 0; call < kCalls; ++call) {
+      function();
+    }
+    shortest = std::min(shortest, now_ns() - began);
+  }
+  return static_cast<double>(shortest) / kCalls;
+}
+
+// Nanoseconds that recording adds to an op that calls another one, here and now; None where somebody observes ops.
+PyObject* op_cost(PyObject*, PyObject*) {
+  Options options;
+  options.max_events = std::numeric_limits<int64_t>::max();
+  bool notes_memory = false;
+  try {
+    const at::Tensor tensor = at::empty({2});
+    const auto run = [&] { tensor.unsqueeze(0); };
+    const double plain = shortest_call(run);
+    if (at::hasCallbacks() || !begin_recording(options, notes_memory)) {
+      Py_RETURN_NONE;
+    }
+    double recorded = 0;
+    {
+      struct Ending {
+        ~Ending() {
+          delete end_recording();
+        }
+      } const ending;
+      recorded = shortest_call(run);
+    }
+    // The clock of a thread that is new asks the system, which takes longer. Both events read it twice.
+    volatile uint64_t read = 0;
+    const double counter = shortest_call([&] { read = read_counter(); });
+    const double clock =
+        own_records == nullptr ? counter : shortest_call([&] { read = static_cast<uint64_t>(own_records->clock.now()); });
+    return PyFloat_FromDouble(std::max(recorded - plain - 4 * (clock - counter), 0.0));
+  } catch (const std::exception&) {
+    return out_of_memory("there is not enough memory to measure the cost of recording: free some");
   }
 }
 
@@ -238,7 +298,11 @@ PyMethodDef methods[] = {
     {"abandon", abandon, METH_NOARGS, "In a forked child: end the recording there and keep nothing."},
     {"so_far", so_far, METH_NOARGS, "The ops and stacks that have cost most so far."},
     {"living", living, METH_VARARGS, "The living instances of each class, as lists."},
+    {"op_cost", op_cost, METH_NOARGS, "The nanoseconds that recording adds to an op that calls another one."},
     {"is_recording", is_recording, METH_NOARGS, "Whether a recording is active."},
+    {"note_memory", note_memory, METH_VARARGS, "Note a block by an odd number, and its bytes; 0 where it is released."},
+    {"enter_scope", enter_scope, METH_VARARGS, "Open a scope, as torch does while its own profiler records."},
+    {"leave_scope", leave_scope, METH_O, "Close a scope that `enter_scope` has opened."},
     {"start_sampler", start_sampler, METH_VARARGS, "Sample the Python stacks of all threads from now on."},
     {"stop_sampler", stop_sampler, METH_NOARGS, "End the samples and return their columns."},
     {nullptr, nullptr, 0, nullptr},
@@ -251,14 +315,31 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_mtprof_recorder", "Records th
 }  // namespace mtprof
 
 PyMODINIT_FUNC PyInit__mtprof_recorder() {
+  // All that is made once is made here: later, memory may not suffice.
+  try {
+    mtprof::state();
+    mtprof::NotingAllocator::instance();
+    mtprof::counter_is_the_clock();
+  } catch (const std::exception&) {
+    return PyErr_NoMemory();
+  }
+  if (pthread_key_create(&mtprof::key_of_threads(), &mtprof::end_thread) != 0) {
+    PyErr_SetString(PyExc_ImportError, "the system has no more keys for threads");
+    return nullptr;
+  }
   // Another thread may hold any lock while the process forks: nothing is recorded in the child.
-  pthread_atfork(nullptr, nullptr, [] {
+  const int is_refused = pthread_atfork(nullptr, nullptr, [] {
     mtprof::state().generation.store(0);
+    mtprof::StackTree::told() = nullptr;
     new (&mtprof::state().mutex) std::mutex();
     if (mtprof::own_records != nullptr) {  // its ops that are open end here too
       new (&mtprof::own_records->lock) mtprof::SpinLock();
     }
+    mtprof::forget_who_waits_for_gil();
   });
+  if (is_refused != 0) {
+    return PyErr_NoMemory();
+  }
   PyObject* module = PyModule_Create(&mtprof::definition);
   if (module != nullptr && PyModule_AddIntConstant(module, "reads_frames", MTPROF_READS_FRAMES) < 0) {
     Py_DECREF(module);

@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "clock.h"
 #include "interner.h"
-#include "stacks.h"
+#include "last_stacks.h"
 
 namespace mtprof {
 
@@ -21,7 +23,8 @@ struct alignas(64) Row {
   int64_t sequence_nr;  // when the recording is read out, replaced by the position of the row
   Row* parent;          // the row that was running on the same thread
   int32_t name;
-  int32_t inputs;
+  int32_t form;
+  int32_t values;
   int32_t stack;
   int32_t forward_thread;
   int32_t addresses;
@@ -33,6 +36,9 @@ struct alignas(64) Row {
 };
 
 static_assert(sizeof(Row) == 64, "a row is one line of the cache");
+
+// The `values` of a row whose values are kept for it alone, in `ThreadRecords::values_of_rows`.
+constexpr int32_t kOwnValues = -2;
 
 // Torch's number of a call, for its execution trace.
 struct CallId {
@@ -48,20 +54,27 @@ struct Block {
   uint64_t address;
   int64_t nbytes;
   Row* row;
+  int32_t stack;  // where it was allocated outside any op; -1 for all others
 };
 
 // A list whose items never move. Its parts double in size, so that a short-lived thread needs little memory.
 template <typename Item>
 class Chunks {
  public:
-  Item* add() {
-    if (used_ == size_) {
-      size_ = parts_.empty() ? kFirst : (size_ < kLargest ? size_ * 2 : kLargest);
-      parts_.push_back({std::unique_ptr<Item[]>(new Item[size_]), size_});
+  // The next item, which is none of the list before `add`. Where there is no memory for it, the list stays as it is.
+  Item* next() {
+    if (used_ == size()) {
+      const size_t more = parts_.empty() ? kFirst : std::min(size() * 2, kLargest);
+      parts_.push_back({std::unique_ptr<Item[]>(new Item[more]), more});
       used_ = 0;
     }
+    return &parts_.back().items[used_];
+  }
+
+  // Add the item that `next` returned.
+  void add() {
+    ++used_;
     ++count_;
-    return &parts_.back().items[used_++];
   }
 
   size_t count() const {
@@ -92,14 +105,79 @@ class Chunks {
   }
 
  private:
-  static constexpr size_t kFirst = 64;
+  static constexpr size_t kFirst = 8;
   static constexpr size_t kLargest = 8192;
   struct Part {
     std::unique_ptr<Item[]> items;
     size_t size;
   };
+  size_t size() const {
+    return parts_.empty() ? 0 : parts_.back().size;
+  }
   std::vector<Part> parts_;
-  size_t used_ = 0, size_ = 0, count_ = 0;
+  size_t used_ = 0, count_ = 0;
+};
+
+// Texts of bytes one behind the other, each after its length.
+class KeptTexts {
+ public:
+  // Make room for a text; where there is no memory for it, nothing changes.
+  void make_room(size_t size) {
+    const size_t needed = size + kLongestLength;
+    if (!parts_.empty() && parts_.back().size - parts_.back().used >= needed) {
+      return;
+    }
+    const size_t usual = parts_.empty() ? kFirst : std::min(parts_.back().size * 2, kLargest);
+    const size_t more = std::max(usual, needed);
+    parts_.push_back({std::unique_ptr<char[]>(new char[more]), more, 0});
+  }
+
+  // Add a text for which there is room.
+  void add(const char* data, size_t size) {
+    Part& part = parts_.back();
+    char* to = part.items.get() + part.used;
+    *to++ = static_cast<char>(std::min(size, kLong));
+    if (size >= kLong) {
+      const auto length = static_cast<uint32_t>(size);
+      std::memcpy(to, &length, sizeof(length));
+      to += sizeof(length);
+    }
+    std::memcpy(to, data, size);
+    part.used = static_cast<size_t>(to - part.items.get()) + size;
+  }
+
+  // Reads the texts in the order in which they were added.
+  class Cursor {
+   public:
+    explicit Cursor(const KeptTexts& texts) : texts_(texts) {}
+
+    std::string_view next() {
+      while (at_ == texts_.parts_[part_].used) {
+        ++part_;
+        at_ = 0;
+      }
+      const char* from = texts_.parts_[part_].items.get() + at_;
+      uint32_t size = static_cast<unsigned char>(*from++);
+      if (size == kLong) {
+        std::memcpy(&size, from, sizeof(size));
+        from += sizeof(size);
+      }
+      at_ = static_cast<size_t>(from - texts_.parts_[part_].items.get()) + size;
+      return {from, size};
+    }
+
+   private:
+    const KeptTexts& texts_;
+    size_t part_ = 0, at_ = 0;
+  };
+
+ private:
+  static constexpr size_t kFirst = 256, kLargest = 1 << 16, kLongestLength = 5, kLong = 255;
+  struct Part {
+    std::unique_ptr<char[]> items;
+    size_t size, used;
+  };
+  std::vector<Part> parts_;
 };
 
 // A lock for sections of some hundred nanoseconds that hardly ever meet.
@@ -120,20 +198,31 @@ class SpinLock {
 
 class Recording;
 
-// Memory of a few objects of one size, to be used again.
+// Memory of a few objects of one size, to be used again: each block begins with the address of the next one.
 class SpareBlocks {
  public:
   ~SpareBlocks() {
-    while (count_ > 0) {
-      ::operator delete(blocks_[--count_]);
+    release();
+  }
+  void release() {
+    while (first_ != nullptr) {
+      ::operator delete(take(0));
     }
   }
   void* take(size_t size) {
-    return count_ > 0 ? blocks_[--count_] : ::operator new(size);
+    if (first_ == nullptr) {
+      return ::operator new(size);
+    }
+    void* block = first_;
+    std::memcpy(&first_, block, sizeof(first_));
+    --count_;
+    return block;
   }
   void give(void* block) {
     if (count_ < kMost) {
-      blocks_[count_++] = block;
+      std::memcpy(block, &first_, sizeof(first_));
+      first_ = block;
+      ++count_;
     } else {
       ::operator delete(block);
     }
@@ -142,7 +231,14 @@ class SpareBlocks {
  private:
   static constexpr int kMost = 64;
   int count_ = 0;
-  void* blocks_[kMost];
+  void* first_ = nullptr;
+};
+
+// The values that ops of one form had last, and how many others there were. After many, no more are numbered.
+struct ValuesOfForm {
+  const std::string* last = nullptr;
+  int32_t number = -1;
+  int32_t others = 0;
 };
 
 // The records of one thread. All of it is used under `lock`, the stack's frames by the owner alone.
@@ -156,6 +252,7 @@ struct ThreadRecords {
   Chunks<Row> rows;
   Chunks<Block> blocks;
   Chunks<CallId> ids;
+  KeptTexts values_of_rows;
   // The innermost row that is running.
   Row* running = nullptr;
   // Rows since the recording was told of them.
@@ -169,12 +266,32 @@ struct ThreadRecords {
   // Whether the thread has ended. The object is deleted when no op and no recording refers to it either.
   bool is_orphan = false;
   NameCache names;
-  InternerCache inputs, addresses;
+  InternerCache<ValuesOfForm> forms;
+  InternerCache<> values, addresses;
   ThreadStack stack;
-  Bytes inputs_text, values_text, addresses_text;
+  Bytes forms_text, values_text, addresses_text;
   // Used by the owner alone, without the lock.
   ThreadClock clock;
   SpareBlocks contexts;
+
+  void forget_rows() {
+    rows = Chunks<Row>();
+    blocks = Chunks<Block>();
+    ids = Chunks<CallId>();
+    values_of_rows = KeptTexts();
+  }
+
+  // Forget what only makes the owner faster. The tables that it refers to end with the recording.
+  void release_caches() {
+    names.release();
+    forms.release();
+    values.release();
+    addresses.release();
+    stack.reset();
+    forms_text.release();
+    values_text.release();
+    addresses_text.release();
+  }
 };
 
 }  // namespace mtprof

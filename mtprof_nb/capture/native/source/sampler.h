@@ -1,203 +1,104 @@
 // Samples of the Python stacks of all threads, taken every few milliseconds at random moments.
 //
-// A thread of its own asks for each sample. A main thread that is running answers in a pending call of Python, between
-// two instructions: it keeps the GIL, and nothing about the interpreter changes. Where the main thread is asleep, or does
-// not answer because it is inside C code, the sampler takes the GIL itself.
+// A thread of its own reads them where the threads are, without their help: see `frame_reader.h`.
 #pragma once
 
-#include <fcntl.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#endif
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
-#include <ctime>
+#include <memory>
 #include <random>
 #include <thread>
 #include <unordered_map>
-#include <unordered_set>
 
+#include "frame_reader.h"
 #include "readout.h"
+#include "thread_states.h"
 
-#define MTPROF_SETS_BREAKER (MTPROF_READS_FRAMES && PY_VERSION_HEX < 0x030D0000)
-
-#if MTPROF_SETS_BREAKER
-#undef _PyGC_FINALIZED  // Python 3.12 defines a function of this name for its own use
-#undef HAVE_STD_ATOMIC  // C's atomic types are none of C++; the other ones of Python have the same layout
-#include <internal/pycore_interp.h>
+#if MTPROF_READS_FRAMES && defined(__linux__)
+#define MTPROF_SAMPLES 1
+#else
+#define MTPROF_SAMPLES 0
 #endif
 
 namespace mtprof {
 
-// Let the running thread look for pending calls now. Before Python 3.13 a call that another thread adds does not do so.
-inline void announce_pending_call([[maybe_unused]] PyInterpreterState* interpreter) {
-#if MTPROF_SETS_BREAKER
-  __atomic_store_n(&interpreter->ceval.eval_breaker._value, 1, __ATOMIC_SEQ_CST);
-#endif
-}
+#if MTPROF_SAMPLES
 
 struct SampledThread {
   int64_t asked;
   int64_t taken;
   int64_t native_id;
   int64_t awake;
+  int64_t computed;
   int32_t node;
   int8_t is_waiting;
-};
-
-// A file in which the system tells of each thread. Files stay open: that is faster.
-class ThreadFiles {
- public:
-  explicit ThreadFiles(const char* name) : name_(name) {}
-
-  ~ThreadFiles() {
-    for (const auto& [native_id, file] : files_) {
-      if (file >= 0) {
-        close(file);
-      }
-    }
-  }
-
-  // Empty where the system has no such file, and on others than Linux.
-  std::string read([[maybe_unused]] int64_t native_id) {
-#ifdef __linux__
-    char text[256];
-    const int file = file_of(native_id);
-    const ssize_t count = file < 0 ? -1 : pread(file, text, sizeof(text), 0);
-    if (count > 0) {
-      return std::string(text, static_cast<size_t>(count));
-    }
-#endif
-    return std::string();
-  }
-
- private:
-  static constexpr size_t kMostFiles = 128;
-
-  int file_of(int64_t native_id) {
-    auto found = files_.find(native_id);
-    if (found == files_.end()) {
-      if (files_.size() >= kMostFiles) {
-        return -1;
-      }
-      const std::string path = "/proc/self/task/" + std::to_string(native_id) + "/" + name_;
-      found = files_.emplace(native_id, open(path.c_str(), O_RDONLY | O_CLOEXEC)).first;
-    }
-    return found->second;
-  }
-
-  const char* const name_;
-  std::unordered_map<int64_t, int> files_;
-};
-
-// Whether threads are asleep; where the system does not tell, none is.
-class ThreadStates {
- public:
-  void read(const std::vector<int64_t>& native_ids) {
-    asleep_.clear();
-    for (const int64_t native_id : native_ids) {
-      if (is_asleep(native_id)) {
-        asleep_.insert(native_id);
-      }
-    }
-  }
-
-  bool was_asleep(int64_t native_id) const {
-    return asleep_.count(native_id) > 0;
-  }
-
-  bool is_asleep(int64_t native_id) {
-    const std::string read = files_.read(native_id);
-    const size_t name_ends = read.rfind(") ");  // the name of a thread may hold any character
-    return name_ends != std::string::npos && name_ends + 2 < read.size() && read[name_ends + 2] != 'R';
-  }
-
- private:
-  ThreadFiles files_{"stat"};
-  std::unordered_set<int64_t> asleep_;
-};
-
-// For how long threads have not been asleep: they ran, or waited for a processor.
-class AwakeTimes {
- public:
-  // Nanoseconds since the thread began; -1 where the system does not tell.
-  int64_t read(int64_t native_id) {
-#ifdef __linux__
-    const std::string read = files_.read(native_id);
-    const size_t ran = read.find(' ');
-    timespec processor;
-    if (ran != std::string::npos && clock_gettime(clock_of(native_id), &processor) == 0) {
-      const int64_t waited = std::strtoll(read.c_str() + ran, nullptr, 10);
-      return processor.tv_sec * 1000000000LL + processor.tv_nsec + waited;
-    }
-#endif
-    return -1;
-  }
-
- private:
-  // Linux's number of the clock of a thread.
-  static clockid_t clock_of(int64_t native_id) {
-    return static_cast<clockid_t>((~static_cast<unsigned int>(native_id) << 3) | 6);
-  }
-
-  ThreadFiles files_{"schedstat"};
+  int8_t certainty;
 };
 
 class Sampler {
  public:
-  Sampler(int64_t period_ns, const KnownCode& known)
-      : process(getpid()), period_ns_(period_ns), known_(known), random_(std::random_device{}()) {}
+  Sampler(int64_t period_ns, const KnownCode& known, CheckedMemory::Way way)
+      : process(getpid()), period_ns_(period_ns), known_(known), memory_(way), random_(std::random_device{}()) {}
 
   const pid_t process;
 
-  void start() {
-    interpreter_ = PyInterpreterState_Get();
-    for (PyThreadState* one = PyInterpreterState_ThreadHead(interpreter_); one != nullptr;
-         one = PyThreadState_Next(one)) {
-      native_ids_.push_back(static_cast<int64_t>(native_id_of(one)));  // for the first sample: who of them sleeps
-    }
-    thread_ = std::thread([this] { run(); });
+  bool can_read() const {
+    return memory_.way() != CheckedMemory::kNone;
   }
 
-  // Ends the thread. The GIL must not be held.
+  void start() {
+    interpreter_ = PyInterpreterState_Get();
+    thread_ = std::thread([this] { run(); });
+    tree_.start_holding(known_, false);
+  }
+
+  // Ends the threads. The GIL must not be held.
   void stop() {
+    const auto self = static_cast<int64_t>(syscall(SYS_gettid));
+    const int64_t asleep = ThreadStates::own_sleep(self);
     {
       std::lock_guard<std::mutex> held(mutex_);
       is_stopping_ = true;
     }
     changed_.notify_all();
     thread_.join();
-  }
-
-  // In the main thread, which holds the GIL.
-  void answer() {
-    is_queued_.store(false);
-    if (is_asked_.load(std::memory_order_acquire)) {
-      take(PyThreadState_Get());
-    }
+    tree_.stop_holding();
+    count_late_waits(self, asleep);
   }
 
   void read_out(const Owned& found) {
     const size_t count = rows_.size();
-    Column<int64_t> asked(count), taken(count), thread(count), awake(count);
+    Column<int64_t> asked(count), taken(count), thread(count), awake(count), computed(count);
     Column<int32_t> node(count);
-    Column<int8_t> is_waiting(count);
+    Column<int8_t> is_waiting(count), certainty(count);
     for (size_t position = 0; position < count; ++position) {
       const SampledThread& row = rows_[position];
       asked[position] = row.asked;
       taken[position] = row.taken;
       thread[position] = row.native_id;
       awake[position] = row.awake;
+      computed[position] = row.computed;
       node[position] = row.node;
       is_waiting[position] = row.is_waiting;
+      certainty[position] = row.certainty;
     }
     asked.into(found, "asked");
     taken.into(found, "taken");
     thread.into(found, "thread");
     awake.into(found, "awake");
+    computed.into(found, "computed");
     node.into(found, "node");
     is_waiting.into(found, "is_waiting");
+    certainty.into(found, "certainty");
+    set_item(found, "cut", Owned(PyLong_FromLongLong(cut_)));
+    set_item(found, "lost", Owned(PyLong_FromLongLong(lost_)));
     read_stacks(tree_, found);
   }
 
@@ -206,26 +107,65 @@ class Sampler {
   }
 
  private:
-  // How long a main thread that is not asleep has for its answer: it may be computing in C, or suspended by the system.
-  static constexpr int64_t kAnswerTime = 10000000;
   // After so many rows samples become ten times rarer, so that a recording of hours stays small.
   static constexpr size_t kManyRows = 400000;
+  // For so many times the length of a sample none is taken after it: of thousands of threads, samples are rarer.
+  static constexpr int kRest = 19;
+  static constexpr int kAttempts = 4;
+  static constexpr int kRounds = 256;
+
+  struct Known {
+    int64_t native_id = 0;
+    ReadThread where;
+    LastStack stack;
+    ThreadTimes times;
+    ThreadStates::State state = ThreadStates::kUnknown;
+    int32_t node = -1;
+    int8_t certainty = kSure;
+    bool is_cut = false;
+    int64_t round = 0;
+  };
 
   void run() {
-    own_ = PyThreadState_New(interpreter_);  // does not need the GIL, which may not be free for long
+    be_on_time();
     while (wait_for_moment()) {
-      ask();
+      const int64_t began = computed_ns();
+      try {
+        look_at_all();
+      } catch (const std::bad_alloc&) {
+        ++lost_;
+      }
+      earliest_ = std::chrono::steady_clock::now() + std::chrono::nanoseconds(computed_ns() - began) * kRest;
     }
-    PyEval_RestoreThread(own_);
-    PyThreadState_Clear(own_);
-    PyThreadState_DeleteCurrent();
+  }
+
+  static int64_t computed_ns() {
+    timespec found{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &found);
+    return found.tv_sec * 1000000000LL + found.tv_nsec;
+  }
+
+  // Let the system wake this thread when it asks for it, and not some time later. All of it may be refused.
+  static void be_on_time() {
+    prctl(PR_SET_TIMERSLACK, 1UL);
+#ifdef SYS_sched_setattr
+    // From Linux 6.12 on, a thread with a short slice need not wait for the slice of another to end.
+    struct {
+      uint32_t size, policy;
+      uint64_t flags;
+      int32_t nice;
+      uint32_t priority;
+      uint64_t runtime, deadline, period;
+    } attributes = {48, 0, 0, getpriority(PRIO_PROCESS, 0), 0, 100000, 0, 0};
+    syscall(SYS_sched_setattr, 0, &attributes, 0);
+#endif
   }
 
   // False at the end. Moments are random and do not depend on the program, so that they fall on all of it alike.
   bool wait_for_moment() {
-    const auto now = std::chrono::steady_clock::now();
-    while (moment_ <= now) {
-      const double period = static_cast<double>(period_ns_) * (is_rare_ ? 10.0 : 1.0);
+    const auto after = std::max(std::chrono::steady_clock::now(), earliest_);
+    while (moment_ <= after) {
+      const double period = static_cast<double>(period_ns_) * (rows_.size() > kManyRows ? 10.0 : 1.0);
       const double length = period * std::uniform_real_distribution<double>(0.5, 1.5)(random_);
       moment_ += std::chrono::nanoseconds(static_cast<int64_t>(length));
     }
@@ -233,68 +173,134 @@ class Sampler {
     return !changed_.wait_until(held, moment_, [this] { return is_stopping_; });
   }
 
-  void ask();
-
-  // Read all threads; `answering` is the one that runs this, and holds the GIL.
-  void take(const PyThreadState* answering) {
-    const int64_t taken = now_ns();
-    native_ids_.clear();
-    for (PyThreadState* one = PyInterpreterState_ThreadHead(interpreter_); one != nullptr;
-         one = PyThreadState_Next(one)) {
-      if (one == own_) {
-        continue;
-      }
-      walk(one, known_, frames_);
-      if (frames_.empty()) {
-        continue;
-      }
-      if (!tree_.knows(frames_)) {
-        tree_.learn(frames_);
-      }
-      int32_t node = -1;
-      for (size_t depth = frames_.size(); depth-- > 0;) {
-        node = tree_.node({node, frames_[depth]});
-      }
-      const auto native_id = static_cast<int64_t>(native_id_of(one));
-      native_ids_.push_back(native_id);
-      const bool is_waiting = one != answering && states_.was_asleep(native_id);
-      const int64_t awake = awake_times_.read(native_id);
-      rows_.push_back({asked_, taken, native_id, awake, node, static_cast<int8_t>(is_waiting)});
+  void look_at_all() {
+    reader_.threads(interpreter_, found_);
+    // The main thread comes first: it is likely the one that runs.
+    std::stable_partition(found_.begin(), found_.end(),
+                          [this](const FoundThread& one) { return one.native_id == process; });
+    ++round_;
+    const int64_t asked = now_ns();
+    for (const FoundThread& one : found_) {
+      look_at(one, asked);
     }
-    is_rare_ = rows_.size() > kManyRows;
-    is_asked_.store(false, std::memory_order_release);
+    if (round_ % kRounds == 0) {
+      forget_ended();
+    }
   }
 
-  static unsigned long native_id_of(const PyThreadState* state) {
-#if MTPROF_READS_FRAMES
-    return state->native_thread_id;
-#else
-    return 0;
-#endif
+  void look_at(const FoundThread& found, int64_t asked) {
+    Known& thread = threads_[found.state];
+    if (thread.native_id != found.native_id) {
+      thread = Known{};
+      thread.native_id = found.native_id;
+    }
+    thread.round = round_;
+    const int64_t taken = now_ns();
+    const int64_t computed = ThreadStates::computed(found.native_id);
+    // A thread that has not computed since is where it was.
+    const bool has_run = thread.node < 0 || computed < 0 || computed != thread.times.computed;
+    if (has_run && !read(found, thread)) {
+      return;
+    }
+    if (has_run || thread.state != ThreadStates::kAsleep) {  // one that slept and has not computed since sleeps
+      thread.state = states_.state(found.native_id, thread.times);
+    }
+    if (has_run) {
+      thread.times = states_.times(found.native_id);
+      // Read late, if this thread had to wait for a processor: then the other one was not awake for longer than it was.
+      thread.times.awake -= thread.times.awake < 0 ? 0 : std::min(now_ns() - taken, thread.times.awake);
+    }
+    if (thread.state != ThreadStates::kUnknown) {
+      const auto certainty = has_run ? thread.certainty : static_cast<int8_t>(kSure);
+      rows_.push_back({asked, taken, found.native_id, thread.times.awake, thread.times.computed, thread.node,
+                       thread.state, certainty});
+      cut_ += thread.is_cut;
+    }
+  }
+
+  bool read(const FoundThread& found, Known& thread) {
+    thread.node = -1;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      const FrameReader::Result result =
+          reader_.read(found.state, interpreter_, known_, thread.where, thread.stack.frames());
+      if (result == FrameReader::kNothing) {
+        return false;
+      }
+      const int32_t node = result == FrameReader::kStack ? thread.stack.node(tree_, cache_, memory_) : -1;
+      if (node >= 0) {
+        thread.node = node;
+        thread.certainty = reader_.certainty;
+        thread.is_cut = reader_.is_cut;
+        return true;
+      }
+    }
+    ++lost_;
+    return false;
+  }
+
+  // The system counts a wait for a processor when it ends: until then the thread seems to sleep. No thread has slept
+  // for longer than it had at a later sample, and `self` not for longer than `asleep`, of the end.
+  void count_late_waits(int64_t self, int64_t asleep) {
+    try {
+      std::unordered_map<int64_t, int64_t> least;
+      if (asleep >= 0) {
+        least.emplace(self, asleep);
+      }
+      for (auto row = rows_.rbegin(); row != rows_.rend(); ++row) {
+        if (row->awake >= 0) {
+          int64_t& known = least.try_emplace(row->native_id, row->taken).first->second;
+          known = std::min(known, row->taken - row->awake);
+          row->awake = row->taken - known;
+        }
+      }
+    } catch (const std::bad_alloc&) {
+      ++lost_;
+    }
+  }
+
+  void forget_ended() {
+    for (auto one = threads_.begin(); one != threads_.end();) {
+      one = one->second.round == round_ ? std::next(one) : threads_.erase(one);
+    }
   }
 
   const int64_t period_ns_;
   const KnownCode known_;
+  CheckedMemory memory_;
+  FrameReader reader_{memory_};
   std::mt19937_64 random_;
   PyInterpreterState* interpreter_ = nullptr;
-  PyThreadState* own_ = nullptr;
   std::thread thread_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_stopping_ = false;
-  std::chrono::steady_clock::time_point moment_ = std::chrono::steady_clock::now();
-  // While a sample is asked for, all that follows belongs to the thread that holds the GIL; else to the sampler.
-  std::atomic<bool> is_asked_{false};
-  std::atomic<bool> is_queued_{false};
-  std::atomic<bool> is_rare_{false};
-  int64_t asked_ = 0;
+  std::chrono::steady_clock::time_point moment_ = std::chrono::steady_clock::now(), earliest_ = moment_;
+  // All that follows is used by the thread of the sampler, until it has ended.
   StackTree tree_;
-  ThreadStates states_, main_state_;
-  AwakeTimes awake_times_;
-  std::vector<FramePosition> frames_;
-  std::vector<int64_t> native_ids_;
+  NodeCache cache_;
+  ThreadStates states_;
+  std::unordered_map<const PyThreadState*, Known> threads_;
+  std::vector<FoundThread> found_;
   std::vector<SampledThread> rows_;
+  int64_t round_ = 0, cut_ = 0, lost_ = 0;
 };
+
+#else
+
+class Sampler {
+ public:
+  Sampler(int64_t, const KnownCode&, CheckedMemory::Way) {}
+  const pid_t process = getpid();
+  bool can_read() const {
+    return false;
+  }
+  void start() {}
+  void stop() {}
+  void read_out(const Owned&) {}
+  void close() {}
+};
+
+#endif
 
 // The sampler that runs, or nullptr. Changes while the GIL is held.
 inline Sampler*& active_sampler() {
@@ -302,58 +308,34 @@ inline Sampler*& active_sampler() {
   return found;
 }
 
-// The pending call. It may run after the sampler has ended, and in a forked child.
-inline int answer_pending(void*) {
-  Sampler* sampler = active_sampler();
-  if (sampler != nullptr && sampler->process == getpid()) {
-    sampler->answer();
-  }
-  return 0;
-}
-
-inline void Sampler::ask() {
-  if (!is_asked_.load(std::memory_order_acquire)) {
-    states_.read(native_ids_);
-    asked_ = now_ns();
-    is_asked_.store(true, std::memory_order_release);
-  }
-  const bool is_asleep = main_state_.is_asleep(process);  // the main thread has the number of the process
-  if (!is_asleep && now_ns() - asked_ < kAnswerTime) {
-    if (!is_queued_.exchange(true) && Py_AddPendingCall(&answer_pending, nullptr) != 0) {
-      is_queued_.store(false);
-    }
-    announce_pending_call(interpreter_);
-    return;
-  }
-  PyEval_RestoreThread(own_);
-  if (is_asked_.load(std::memory_order_acquire)) {
-    take(own_);
-  }
-  PyEval_SaveThread();
-}
-
+// Returns False where this system lets no thread read the memory of its own process, and on others than Linux.
 inline PyObject* start_sampler(PyObject*, PyObject* arguments) {
   long long period_ns = 0;
   PyObject* outermost = Py_None;
-  if (!PyArg_ParseTuple(arguments, "L|O", &period_ns, &outermost)) {
+  int way = CheckedMemory::kReadv;
+  if (!PyArg_ParseTuple(arguments, "L|Oi", &period_ns, &outermost, &way)) {
     return nullptr;
   }
-  if (active_sampler() != nullptr) {
+  if (active_sampler() != nullptr && active_sampler()->process == getpid()) {
     PyErr_SetString(PyExc_RuntimeError, "the sampler is running already: stop it first");
     return nullptr;
   }
   KnownCode known;
   known.outermost = PyCode_Check(outermost) ? reinterpret_cast<PyCodeObject*>(outermost) : nullptr;
-  Sampler* sampler = new Sampler(period_ns, known);
   try {
+    auto sampler = std::make_unique<Sampler>(period_ns, known, static_cast<CheckedMemory::Way>(way));
+    if (!sampler->can_read()) {
+      Py_RETURN_FALSE;
+    }
     sampler->start();
-  } catch (const std::exception&) {
-    delete sampler;
-    PyErr_SetString(PyExc_RuntimeError, "the system starts no thread for the sampler");
+    active_sampler() = sampler.release();
+  } catch (const std::bad_alloc&) {
+    return out_of_memory("there is not enough memory to start the sampler: free some");
+  } catch (const std::exception& error) {
+    PyErr_Format(PyExc_RuntimeError, "the system starts no thread for the sampler: %s", error.what());
     return nullptr;
   }
-  active_sampler() = sampler;
-  Py_RETURN_NONE;
+  Py_RETURN_TRUE;
 }
 
 // End the sampler and return its columns; None where none runs, and in a child that was forked meanwhile.
@@ -372,9 +354,7 @@ inline PyObject* stop_sampler(PyObject*, PyObject*) {
     sampler->read_out(found);
     columns = found.take();
   } catch (const std::exception&) {
-    if (!PyErr_Occurred()) {
-      PyErr_SetString(PyExc_MemoryError, "not enough memory to read the samples");
-    }
+    out_of_memory("there is not enough memory to read the samples, which are lost: free some");
   }
   sampler->close();
   delete sampler;

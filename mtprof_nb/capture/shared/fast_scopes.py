@@ -1,6 +1,7 @@
-"""Inputs of torch's `_RecordFunctionFast`, which torch itself leaves out where it records all threads.
+"""Torch's `_RecordFunctionFast`, whose inputs torch leaves out where it records all threads.
 
 Compiled code opens such a scope around each of Triton's kernels, and gives it the kernel's arguments and its grid.
+Unless its own profiler records, torch leaves out the scope itself: the native recorder then opens one.
 """
 
 from __future__ import annotations
@@ -43,9 +44,14 @@ class FastScope:
 
 
 class FastScopes:
-    """Notes the inputs of scopes that are made from `install` to `remove`. A scope without inputs stays torch's own."""
+    """Notes the inputs of scopes that are made from `install` to `remove`, if asked to.
 
-    def __init__(self, torch: Any) -> None:
+    Opens them by `recorder` unless it is None; then a scope without inputs stays torch's own.
+    """
+
+    def __init__(self, torch: Any, recorder: Any = None, *, with_inputs: bool = True) -> None:
+        self._recorder = recorder
+        self._with_inputs = with_inputs
         self._module = torch._C._profiler
         self._tensor = torch.Tensor
         self._stride = torch.Tensor.stride
@@ -68,7 +74,10 @@ class FastScopes:
     def _maker(self, original: Any) -> Any:
         def make(*args: Any, **kwargs: Any) -> Any:
             scope = original(*args, **kwargs)
-            return _NotedScope(scope, self, *args, **kwargs) if len(args) + len(kwargs) > 1 else scope
+            if self._recorder is not None:
+                scope = _RecordedScope(scope, self._recorder, *args, **kwargs)
+            is_noted = self._with_inputs and len(args) + len(kwargs) > 1
+            return _NotedScope(scope, self, *args, **kwargs) if is_noted else scope
 
         return make
 
@@ -103,6 +112,34 @@ class FastScopes:
                 return tuple(step if isinstance(step, int) else -1 for step in self._stride(tensor))
         except Exception:  # a sparse or nested tensor has none
             return ()
+
+
+class _RecordedScope:
+    """A scope of torch's, which the native recorder opens and closes in its place where torch would do nothing."""
+
+    def __init__(
+        self,
+        scope: Any,
+        recorder: Any,
+        name: str,
+        input_values: Sequence[Any] = (),  # noqa: ARG002 - as torch's
+        keyword_values: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._scope = scope
+        self._recorder = recorder
+        kind = (keyword_values or {}).get("scope")
+        self._opens = name.encode(errors="replace"), isinstance(kind, str) and kind == "user_scope"
+        self._open: list[Any] = []
+
+    def __enter__(self) -> Any:
+        opened = self._recorder.enter_scope(*self._opens) if self._recorder.is_recording() else None
+        if opened is None:
+            self._scope.__enter__()
+        self._open.append(opened)
+
+    def __exit__(self, *raised: object) -> Any:
+        opened = self._open.pop() if self._open else None
+        return self._scope.__exit__(*raised) if opened is None else self._recorder.leave_scope(opened)
 
 
 class _NotedScope:
