@@ -52,6 +52,15 @@ def test_a_dataframe_ranks_the_lines_as_the_panel_does(trace: Trace) -> None:
     assert frame["time_ns"].tolist() == (frame["self_ns"] + frame["outside_ns"]).tolist()
 
 
+def test_a_table_begins_with_the_line_that_takes_longest_in_ops_or_outside(trace: Trace) -> None:
+    outside = {SourceLine(CELL, 4): OutsideOps(9_000, 9_000), SourceLine(CELL, 5): OutsideOps(8_000, 8_000)}
+    lines = Lines(replace(trace, outside=outside))
+    shown = lines.table(row_limit=2).splitlines()
+
+    assert [row.partition(" ")[0] for row in shown[3:5]] == [f"{CELL}:4", f"{CELL}:5"]
+    assert lines.table() == repr(lines)
+
+
 def test_a_line_has_its_time_outside_ops_also_where_no_op_ran(trace: Trace) -> None:
     # Line 2 is empty, and 6 stands after the end of the text.
     times = {1: (0, 9_000), 2: (600, 600), 3: (40, 90), 5: (9_000, 9_000), 6: (70, 70)}
@@ -85,7 +94,7 @@ def test_the_text_has_a_header_and_the_totals(trace: Trace) -> None:
     text = repr(Lines(trace))
 
     assert text.splitlines()[1].split() == [
-        *("Line", "Source", "Self", "%", "Self", "Forward", "Backward", "Optimizer", "Total", "#", "of", "Ops"),
+        *("Line", "Source", "Share", "Self", "Forward", "Backward", "Optimizer", "Total", "#", "of", "Ops"),
     ]
     assert text.splitlines()[-1] == "Total: 8.750us  Count: 4"
 
@@ -95,7 +104,7 @@ def test_the_first_row_of_the_text_is_exact(trace: Trace) -> None:
 
     assert row.split() == [
         *(f"{CELL}:3", "y", "=", "model(x)"),
-        *("80.00%", "7.000us", "2.000us", "5.000us", "0.000us", "7.000us", "2"),
+        *("75.68%", "7.000us", "2.000us", "5.000us", "0.000us", "7.000us", "2"),
     ]
 
 
@@ -233,7 +242,7 @@ def test_the_ops_of_a_row_are_listed(trace: Trace) -> None:
 def test_a_cell_of_the_running_notebook_is_called_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
     with new_shell() as shell:
         monkeypatch.setattr("IPython.get_ipython", lambda: shell.ip)
-        shell.ip.run_cell("name = __import__('sys')._getframe().f_code.co_filename")
+        shell.ip.run_cell("name = __import__('sys')._getframe().f_code.co_filename", store_history=True)
         name = shell.ip.user_ns["name"]
         trace = make_trace([event("mm", 0, 1, line=(name, 1)), event("mm", 2, 3, line=("somewhere/model.py", 1))])
 

@@ -108,8 +108,8 @@ def test_records_of_an_allocator_are_joined_in_order_of_time_and_those_of_one_mo
 def test_time_outside_ops_is_summed_line_by_line_where_every_part_knows_it():
     one, two, three = (SourceLine("cell", line) for line in (1, 2, 3))
     first = make_trace([event("mm", 0, 1)], outside={one: OutsideOps(10, 15), two: OutsideOps(20, 20)})
-    second = make_trace([event("add", 2, 3)], outside={two: OutsideOps(5, 9), three: OutsideOps(7, 7)})
-    expected = {one: (10, 15), two: (25, 29), three: (7, 7)}
+    second = make_trace([event("add", 2, 3)], outside={two: OutsideOps(5, 9, 4), three: OutsideOps(7, 7)})
+    expected = {one: OutsideOps(10, 15), two: OutsideOps(25, 29, 4), three: OutsideOps(7, 7)}
     assert merge([first, second]).outside == expected
     assert merge([first, make_trace([event("add", 2, 3)])]).outside is None
 

@@ -6,6 +6,7 @@ import pytest
 from real_traces import table, trace_path
 
 import mtprof_nb as mtp
+from mtprof_nb.analysis.causes.where_time_went import where_time_went
 from mtprof_nb.model.trace import KERNEL
 from mtprof_nb.results.device_table import Devices
 from mtprof_nb.results.loaded_recording import Recording
@@ -112,11 +113,30 @@ def test_kernels_of_ascend_equal_the_vendors_table(name: str) -> None:
             "the recording takes 391 ms",
         ),
         ("a100_ddp_rank0", "the GPU is idle 76 % of the time, waiting for the host"),
+        ("a100_before", "the GPU is busy 84 % of the time, and the host waits for it"),
         ("cpu_only", ""),
     ],
 )
 def test_the_sentence_of_real_recordings(name: str, sentence: str) -> None:
     assert loaded(name).devices().sentence == sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("a100_before", "49 % of the time on the GPU is the backward pass."),
+        ("v100_after", "53 % of the time on the GPU is the backward pass."),
+        ("h100_timesformer", "modeling_timesformer.py:200 causes 88 % of the time on the GPU."),
+        ("ascend_rank0", "89 % of the busy time of the NPU is communication that no computing hides."),
+        ("ascend_rank1", "87 % of the busy time of the NPU is communication that no computing hides."),
+        ("a100_ddp_rank0", "39 % of the time in ops of this recording is the backward pass."),
+        ("rtx2080ti_resnet", "68 % of this recording passed outside ops, mostly in DataLoader's next."),
+    ],
+)
+def test_the_sentence_on_where_the_time_went_is_about_the_side_that_the_other_waits_for(
+    name: str, sentence: str
+) -> None:
+    assert where_time_went(loaded(name).trace) == sentence
 
 
 def test_collectives_and_copies_of_a_real_distributed_run() -> None:

@@ -14,6 +14,9 @@ from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.stack_metrics import with_called
 from mtprof_nb.model.trace import OP, PYTHON, SCOPE, Bool, Frame, Int32, Int64, StackTree, Trace
 
+#: Calls that are nested deeper count with the node around them.
+MOST_LEVELS = 1_000
+
 
 @dataclass(frozen=True, eq=False)
 class CallTree:
@@ -71,13 +74,14 @@ def call_tree(
     stands |= costs.counted & owns_kernels(trace)
     if python:
         stands |= costs.counted & (trace.kind == PYTHON) & (not builder.by_frames)
-    for level in nested.levels():
+    for depth, level in enumerate(nested.levels()):
         parent = costs.parent[level]
         above = np.where(parent >= 0, builder.of_event[parent], 0)
-        in_op = (parent >= 0) & stands[parent]
         builder.of_event[level] = above
-        new = stands[level]
-        builder.add(level[new], above[new], in_op[new], names)
+        if depth < MOST_LEVELS:
+            in_op = (parent >= 0) & stands[parent]
+            new = stands[level]
+            builder.add(level[new], above[new], in_op[new], names)
     return builder.tree(stands)
 
 

@@ -9,10 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.devices.recorded_devices import device_numbers
 from mtprof_nb.analysis.nesting import nest, nesting
 from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.trace import DEVICE_SCOPE, PYTHON, Int32, Int64, Trace
+
+#: Deeper events of a thread are not drawn, and the title of its lane says so.
+MOST_LEVELS = 500
 
 
 class Lane(NamedTuple):
@@ -51,11 +55,13 @@ def lanes(trace: Trace, python: bool = False) -> Lanes:
     made: list[Lane] = []
 
     def add(title: str, events: Int64, rows: Int32, thread: int = -1) -> None:
-        first = made[-1].first_row + made[-1].rows if made else 0
-        row[events] = first + rows
+        first, levels = made[-1].first_row + made[-1].rows if made else 0, int(rows.max(initial=0)) + 1
+        row[events] = np.where(rows < MOST_LEVELS, first + rows, -1)
+        if levels > MOST_LEVELS:
+            title = f"{title} ({MOST_LEVELS} of {units.number(levels)} levels)"
         device = -1 if thread >= 0 else device_numbers(trace)[events].max(initial=-1)
         is_first = device < 0 or all(lane.device != device for lane in made)
-        made.append(Lane(title, first, int(rows.max(initial=0)) + 1, thread, int(device) if is_first else -1))
+        made.append(Lane(title, first, min(levels, MOST_LEVELS), thread, int(device) if is_first else -1))
 
     is_async = shown & ~trace.on_device & trace.is_async
     for process, here in enumerate(trace.by_process(trace.track)):

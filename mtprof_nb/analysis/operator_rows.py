@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mtprof_nb.analysis.causes.recorded_time import program_ns
 from mtprof_nb.analysis.causes.shape_texts import shapes_and_types_text, type_name
 from mtprof_nb.analysis.costs import averaged_costs, op_costs
 from mtprof_nb.analysis.devices.kernel_groups import kernel_groups
@@ -49,7 +50,7 @@ _BY_OP = ("op", "shapes", "types", "line")
 _COLUMNS = (
     Column("count", "Calls", "count", "how often it ran"),
     Column("self_ns", "Self", "time", "time in it, without what it called"),
-    Column("share", "Share", "share", "self time as a share of all that is listed", of="self_ns"),
+    Column("share", "Share", "share", "self time as a share of the program's time, in ops and outside", of="self_ns"),
     Column("total_ns", "Total", "time", "time in it, with what it called"),
     Column("average_ns", "Average", "time", "total time of one call"),
 )
@@ -181,7 +182,7 @@ def rows(trace: Trace, grouping: str = "op", show_all: bool = False) -> Operator
         name=trace.name[first],
         value={key: column[kept] for key, column in value.items()},
         columns=columns(trace, grouping),
-        wholes={"self_ns": int(value["self_ns"][kept].sum()), "self_device_ns": work_ns, "device_ns": work_ns},
+        wholes={"self_ns": program_ns(trace), "self_device_ns": work_ns, "device_ns": work_ns},
     )
     return with_containers(made, SCOPES) if grouping == "module" else made
 

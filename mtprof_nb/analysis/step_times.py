@@ -7,9 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.analysis.ranks.ranked_processes import Windows, rows_of_processes, windows_of_processes
+from mtprof_nb.analysis.ranks.ranked_processes import (
+    Windows,
+    rows_of_processes,
+    step_starts_of_processes,
+    windows_of_processes,
+)
 from mtprof_nb.analysis.summary import has_steps
-from mtprof_nb.model.trace import OP, SCOPE, STEP_PREFIX, Int64, Trace
+from mtprof_nb.model.trace import OP, SCOPE, STEP_PREFIX, Int64, StepStarts, Trace
 
 
 class StepTime(NamedTuple):
@@ -35,18 +40,23 @@ def step_times(trace: Trace) -> tuple[StepTime, ...]:
 def steps_of_processes(trace: Trace) -> tuple[tuple[StepTime, ...], ...]:
     """For each process its steps with ops, in their order; empty if no step was marked.
 
-    A step is as long as its scope, which a schedule records. Otherwise it reaches from its first op or scope to that of
-    the next step; the last one of a window, to the end of the window.
+    A step is as long as its scope, which a schedule records. Otherwise it reaches from the `step()` that began it, the
+    first from the start of the window, to the next `step()`; the last one of a window, to the end of the window. In
+    a file that does not tell these moments, a step begins with its first op or scope. A step in which the recording was
+    full is left out.
     """
     if not has_steps(trace):
         return ((),) * len(trace.processes)
     runs = (trace.kind == OP) | (trace.kind == SCOPE)
     is_step = trace.where_name(lambda name: name.startswith(STEP_PREFIX))
     found = []
-    for rows, windows in zip(rows_of_processes(trace), windows_of_processes(trace), strict=True):
+    facts = zip(windows_of_processes(trace), step_starts_of_processes(trace), strict=True)
+    full_ns = {span.began_ns for span in trace.unrecorded}
+    for rows, (windows, starts) in zip(rows_of_processes(trace), facts, strict=True):
         own = rows[runs[rows]]
         with_ops = set(trace.step[rows[trace.kind[rows] == OP]].tolist())
-        steps = _of_scopes(trace, own[is_step[own]]) or _of_events(trace, own, windows)
+        steps = _of_scopes(trace, own[is_step[own]]) or _of_starts(starts or _first_events(trace, own), windows)
+        steps = [step for step in steps if step.start_ns + step.duration_ns not in full_ns]
         # A scope that is there twice, as in two windows, counts with its longer part.
         longest = {step.number: step for step in sorted(steps, key=lambda step: step.duration_ns)}
         found.append(tuple(longest[number] for number in sorted(with_ops & set(longest))))
@@ -58,10 +68,13 @@ def _of_scopes(trace: Trace, scopes: Int64) -> list[StepTime]:
     return [StepTime(*step) for step in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def _of_events(trace: Trace, rows: Int64, windows: Windows) -> list[StepTime]:
+def _first_events(trace: Trace, rows: Int64) -> StepStarts:
     numbers, first = np.unique(trace.step[rows], return_index=True)
-    order = np.argsort(first)
-    numbers, starts = numbers[order], trace.start_ns[rows[first[order]]]
+    return tuple(sorted(zip(trace.start_ns[rows[first]].tolist(), numbers.tolist(), strict=True)))
+
+
+def _of_starts(step_starts: StepStarts, windows: Windows) -> list[StepTime]:
+    starts, numbers = np.array(step_starts, np.int64).reshape(-1, 2).T
     window_ends = np.array([ended for _, ended in windows], np.int64)
     ends = window_ends[np.minimum(np.searchsorted(window_ends, starts, side="right"), len(window_ends) - 1)]
     ends[:-1] = np.minimum(ends[:-1], starts[1:])

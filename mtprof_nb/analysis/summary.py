@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops, in_ops_ns, op_costs
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.memory.memory_curve import memory_curve, memory_devices, peak
 from mtprof_nb.analysis.memory.missing_memory import has_memory
 from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.analysis.ranks.ranked_processes import trace_of_process
 from mtprof_nb.model.trace import OP, PHASES, SCOPE, STEP_PREFIX, Trace
 
 
@@ -42,7 +44,7 @@ class Summary:
     device_ns: int | None
     #: The most bytes held at once, of one device in one process.
     peak_bytes: int | None
-    #: Facts of a file that were not understood or are inexact, one sentence each.
+    #: Up to when the recording is complete if it was full, and facts of a file that are inexact, one sentence each.
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -71,7 +73,7 @@ def summary(trace: Trace) -> Summary:
         threads=len(np.unique(trace.track[runs])),
         device_ns=int(trace.duration_ns[work].sum()) if work.any() else None,
         peak_bytes=peak_bytes(trace),
-        notes=trace.notes,
+        notes=(*coverage_notes(trace), *trace.notes),
     )
 
 
@@ -82,6 +84,29 @@ def wall_ns(trace: Trace) -> int:
         covered_ns += max(ended - max(began, reached), 0)
         reached = max(reached, ended)
     return covered_ns or span_ns(trace)
+
+
+def covered(trace: Trace) -> str:
+    """As "the first 5.00 s of 10.0 s" where the recording was full before the program ended; "" where it is whole."""
+    if not trace.unrecorded:
+        return ""
+    covered_ns = wall_ns(trace)
+    ran_ns = covered_ns + sum(span.ended_ns - span.began_ns for span in trace.unrecorded)
+    which = "the first " if len(trace.windows) < 2 else ""
+    return f"{which}{units.duration(covered_ns)} of {units.duration(ran_ns)}"
+
+
+def coverage_notes(trace: Trace, name: str = "") -> tuple[str, ...]:
+    """Say which part of the run the figures are of, for each process in which that is not the whole, and why.
+
+    `name` is that of the recording, where there are several.
+    """
+    if len(trace.processes) == 1 or not trace.process_facts:
+        reasons = dict.fromkeys(span.reason for span in trace.unrecorded)
+        return (f"{name or 'This recording'} covers {covered(trace)}: {', '.join(reasons)}.",) if reasons else ()
+    titles = [f"{one.title[:1].upper()}{one.title[1:]}{name and f' of {name}'}" for one in trace.processes]
+    parts = (coverage_notes(trace_of_process(trace, number), title) for number, title in enumerate(titles))
+    return tuple(note for notes in parts for note in notes)
 
 
 def span_ns(trace: Trace) -> int:

@@ -69,6 +69,18 @@ def plural(count: int, noun: str) -> str:
     return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 
+def sentence(text: str) -> str:
+    """`text` with a capital letter and a full stop; "" stays."""
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def ratio(value: float) -> str:
+    """A ratio with two decimals, below 0.1 with three, or three significant digits from 10 on."""
+    if value >= 10:
+        return digits(value)
+    return f"{value:.2f}" if value >= 0.1 or not value else f"{value:.3f}" if value >= 0.001 else "<0.001"
+
+
 def percent(value: int) -> str:
     """A share that is known in percent; an en dash for -1."""
     return f"{value} %" if value >= 0 else "–"

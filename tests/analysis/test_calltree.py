@@ -4,6 +4,7 @@ import numpy as np
 from traces import event, make_trace
 
 from mtprof_nb.analysis.calltree import CallTree, call_tree
+from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.model.trace import Trace
 
 
@@ -25,8 +26,6 @@ def nodes_by_name(trace: Trace, tree: CallTree) -> dict[str, tuple[str, int, int
 
 
 def _inside(trace: Trace) -> np.ndarray:
-    from mtprof_nb.analysis.nesting import nesting
-
     return trace.duration_ns - nesting(trace).self_ns
 
 
@@ -133,3 +132,15 @@ def test_kernels_and_nothing_at_all_are_only_a_root() -> None:
 
     assert len(call_tree(kernels)) == 1
     assert len(call_tree(make_trace([]))) == 1
+
+
+def test_calls_that_are_nested_very_deep_count_with_the_one_around_them() -> None:
+    trace = make_trace([event(f"scope {at % 2}", at, 4_000 - at, kind="scope") for at in range(1_700)])
+    tree = call_tree(trace)
+    own = tree.own(nesting(trace).self_ns)
+
+    assert len(tree) == 1 + 1_000
+    assert own[1:-1].tolist() == [2] * 999
+    # The innermost of 1,700 takes 602 ns of its own, 700 others 2 ns each.
+    assert own[-1] == 602 + 700 * 2
+    assert tree.with_callees(own)[0] == 4_000

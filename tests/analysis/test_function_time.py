@@ -145,8 +145,8 @@ def test_the_error_grows_with_the_number_of_runs_and_not_with_their_length() -> 
     alternating = [(moment, [MAIN, TRAIN if moment % 200 < 100 else LOAD]) for moment in range(550, 1000, 100)]
     rows = by_name(sampled(of_ops(), one_run + alternating))
 
-    # Each run is uncertain by one sample, of 100 ns: load has three runs, the first of six samples.
-    assert rows["load"].error_ns == round(100 * np.sqrt(3))
+    # Each run is uncertain by one sample, of 100 ns, and so is what no sample saw: load has three runs.
+    assert rows["load"].error_ns == round(2 * 100 * np.sqrt(4))
     assert rows["load"].samples == 8
 
 

@@ -110,3 +110,11 @@ def test_packing_needs_no_more_rows_than_overlap_at_once() -> None:
     starts, ends = np.array([0, 1, 2, 10, 11]), np.array([10, 3, 4, 12, 20])
 
     assert packed(starts, ends).tolist() == [0, 1, 2, 0, 1]
+
+
+def test_of_very_deep_nesting_the_outer_levels_are_drawn_and_the_title_says_so() -> None:
+    trace = make_trace([event("scope", at, 4_000 - at, kind="scope") for at in range(1_700)])
+    found = lanes(trace)
+
+    assert found.lanes == (Lane("thread 1 (500 of 1,700 levels)", 0, 500, 0),)
+    assert found.row.tolist() == [*range(500), *[-1] * 1_200]

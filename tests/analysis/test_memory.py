@@ -121,8 +121,8 @@ def test_the_largest_blocks_come_first_with_their_lives() -> None:
     trace = make_trace(rows, [_taken(1, 10, 8, 0), _taken(21, 50, 16, 1), _taken(40, -50, 16), _taken(50, 50, 24)])
 
     assert [alike.largest for alike in largest_kinds(trace, CPU, 2)] == [
-        (50, 21, 40, 1, Category.UNKNOWN),
-        (50, 50, None, -1, Category.UNKNOWN),
+        (50, 21, 40, 1, Category.UNKNOWN, -1),
+        (50, 50, None, -1, Category.UNKNOWN, -1),
     ]
 
 

@@ -1,9 +1,13 @@
-"""Lengths of steps, from scopes or from the first events of steps."""
+"""Lengths of steps, from scopes, from the moments of `step()`, or from the first events of steps."""
 
 from traces import event, make_trace
 
-from mtprof_nb.analysis.step_times import StepTime, step_times
+from mtprof_nb.analysis.step_times import StepTime, step_times, steps_of_processes
 from mtprof_nb.model.merge import merge
+from mtprof_nb.model.trace import Unrecorded
+from mtprof_nb.results.step_table import Steps
+
+STARTS = ((5, 1), (25, 2), (100, 9))
 
 
 def test_without_steps_there_are_no_lengths() -> None:
@@ -14,6 +18,47 @@ def test_a_step_reaches_to_the_first_event_of_the_next_and_the_last_to_the_end()
     rows = [event("aten::mm", 10, 20, step=0), event("aten::mm", 30, 50, step=0), event("aten::mm", 60, 65, step=1)]
 
     assert step_times(make_trace(rows, ended_ns=100)) == (StepTime(0, 10, 50), StepTime(1, 60, 40))
+
+
+def test_a_slow_load_belongs_to_the_step_for_which_it_loads() -> None:
+    starts = tuple((10 * number + 20 * (number > 5), number) for number in range(8))
+    # Each step loads for 4 ns, number 5 for 24 ns, and then runs an op for 6 ns.
+    ops = [(start + (24 if number == 5 else 4), number) for start, number in starts[:7]]
+    rows = [event("aten::mm", at, at + 6, step=number) for at, number in ops]
+
+    trace = make_trace(rows, step_starts=starts, began_ns=0, ended_ns=99)
+
+    lengths = [10] * 5 + [30] + [10]
+    assert [step.duration_ns for step in step_times(trace)] == lengths, "the last look for a batch is no step's time"
+    slow = [(row.number, row.differs) for row in Steps(trace).slow]
+    assert slow == [(5, "outside ops takes 0.024 µs instead of 0.004 µs")]
+
+
+def test_the_last_step_of_a_window_ends_with_it_and_one_that_was_cut_is_left_out() -> None:
+    rows = [event("aten::mm", at, at + 5, step=number) for at, number in ((10, 1), (30, 2), (110, 9))]
+    windows = {"began_ns": 0, "ended_ns": 130, "windows": ((0, 50), (100, 130)), "step_starts": STARTS}
+
+    assert step_times(make_trace(rows, **windows)) == (StepTime(1, 5, 20), StepTime(2, 25, 25), StepTime(9, 100, 30))
+    full = make_trace(rows, **windows, unrecorded=(Unrecorded(50, 80, "full"),))
+    assert step_times(full) == (StepTime(1, 5, 20), StepTime(9, 100, 30))
+    assert full.step_starts == merge([full, full]).step_starts
+
+
+def test_steps_of_ranks_begin_when_each_of_them_marked_them() -> None:
+    parts = [
+        make_trace(
+            [event("aten::mm", 8, 9, step=0), event("aten::mm", 50, 60, step=1)],
+            rank=rank,
+            step_starts=((0, 0), (second, 1)),
+            ended_ns=100,
+        )
+        for rank, second in enumerate((20, 45))
+    ]
+
+    assert steps_of_processes(merge(parts)) == (
+        (StepTime(0, 0, 20), StepTime(1, 20, 80)),
+        (StepTime(0, 0, 45), StepTime(1, 45, 55)),
+    )
 
 
 def test_a_step_without_ops_only_ends_the_one_before() -> None:

@@ -140,3 +140,20 @@ def test_a_wait_of_most_of_the_time_outside_ops_is_in_the_sentence() -> None:
     assert where_time_went(recorded(60, 10)) == f"80 {passed}mostly in DataLoader's next."
     assert where_time_went(recorded(40, 0)) == f"90 {passed}in Python code or waiting."
     assert where_time_went(recorded(60, 30)) == f"60 {passed}in Python code or waiting."
+
+
+def test_a_device_that_is_mostly_busy_bounds_the_recording_and_communication_is_told() -> None:
+    def recorded(communicates: int, computes: int) -> Trace:
+        gpu = {"device": "CUDA", "thread": 7, "phase": "backward"}
+        rows = [
+            event("aten::mm", 0, 2_000, phase="forward", line=(CELL, 4)),
+            event("all_reduce", 0, communicates, kind="collective", **gpu),
+            event("gemm", 100_000 - computes, 100_000, kind="kernel", **gpu),
+        ]
+        return make_trace(rows)
+
+    assert where_time_went(recorded(36_000, 36_000)) == "100 % of the time on the GPU is the backward pass."
+    assert where_time_went(recorded(48_000, 32_000)) == (
+        "60 % of the busy time of the GPU is communication that no computing hides."
+    )
+    assert "on the GPU" not in where_time_went(recorded(35_000, 35_000))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mtprof_nb.analysis.causes.gaps import gaps_before, outermost_ops
+from mtprof_nb.analysis.causes.gaps import gaps_around, gaps_before, outermost_ops
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.trace import Bool, Int64, Trace
 
@@ -25,6 +25,8 @@ class Conversions:
     inside_ns: Int64
     #: The time before, in which Python looked at the numbers, and may have done other work.
     before_ns: Int64
+    #: The time after, as far as the next op or the end, in which the tensor may have been released.
+    after_ns: Int64
 
 
 @once_a_trace
@@ -36,9 +38,8 @@ def conversions(trace: Trace) -> Conversions:
     track = trace.track[outer]
     at = np.flatnonzero(empty[:-2] & to[1:-1] & fresh[2:] & (track[:-2] == track[2:]))
     first, last = outer[at], outer[at + 2]
-    return Conversions(
-        first, outer[at + 1], last, trace.end_ns[last] - trace.start_ns[first], gaps_before(trace)[first]
-    )
+    inside_ns = trace.end_ns[last] - trace.start_ns[first]
+    return Conversions(first, outer[at + 1], last, inside_ns, gaps_before(trace)[first], gaps_around(trace)[1][last])
 
 
 def is_for_numbers(trace: Trace) -> Bool:

@@ -11,13 +11,44 @@ from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.lines.line_costs import line_costs
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.analysis.summary import wall_ns
+from mtprof_nb.analysis.ranks.rank_figures import rank_figures
+from mtprof_nb.analysis.summary import summary, wall_ns
 from mtprof_nb.model.trace import PHASES, Bool, Int64, SourceLine, Trace
 
 
 def recorded_ns(trace: Trace) -> int:
     """The wall time less what the profiler took outside ops."""
     return max(wall_ns(trace) - trace.own_ns, 0)
+
+
+@once_a_trace
+def program_ns(trace: Trace) -> int:
+    """The time that all shares are of: in ops and outside, without the profiler's own.
+
+    The wall time, unless threads or processes ran at once: then the time of all of them, as far as it is known.
+    """
+    wall_ns, lines_ns = outside_ns(trace), sum(one.own_ns for one in (outside_by_line(trace) or {}).values())
+    is_one_thread = trace.samples is not None and len(np.unique(trace.samples.track)) == 1
+    # Of one thread, lines exceed the wall time by the error of their estimate alone.
+    known_ns = wall_ns if wall_ns is not None and is_one_thread else max(wall_ns or 0, lines_ns)
+    return summary(trace).in_ops_ns + known_ns
+
+
+def outside_ns(trace: Trace) -> int | None:
+    """The time outside ops; of several processes the sum of theirs, waiting and communicating included.
+
+    Processes with devices compute there, whatever their hosts do meanwhile: nothing is known of these together.
+    """
+    if len(trace.processes) < 2 or not trace.process_facts or trace.is_device_work.any():
+        return summary(trace).outside_ns
+    return sum(row.outside_ns + row.waiting_ns + row.communicating_ns for row in rank_figures(trace))
+
+
+def whose_time(trace: Trace) -> str:
+    """Whose time `program_ns` is: "program", or "threads" that ran at once, or "ops" if nothing is known outside."""
+    if outside_ns(trace) == program_ns(trace) - summary(trace).in_ops_ns:
+        return "program"
+    return "threads" if program_ns(trace) > summary(trace).in_ops_ns else "ops"
 
 
 @once_a_trace
@@ -45,19 +76,14 @@ def device_phases_ns(trace: Trace) -> dict[str, int]:
     return dict(zip(PHASES, sums(phase, trace.duration_ns[rows], len(PHASES)).tolist(), strict=True))
 
 
-def time_with_callees(trace: Trace, lines: set[SourceLine]) -> int:
-    """The time of these lines, of which none calls another, with all that they call: in ops and outside."""
-    costs, outside = line_costs(trace), outside_by_line(trace) or {}
-    in_ops = sum(int(ns) for line, ns in zip(costs.lines, costs.total_ns, strict=False) if line in lines)
-    return in_ops + sum(outside[line].total_ns for line in lines & outside.keys())
-
-
 def caused_by(trace: Trace, lines: set[SourceLine]) -> Bool:
     """The events that one of these lines caused, itself or by what it called."""
     caused = attribution(trace)
     numbers = {number for number, line in enumerate(caused.lines) if line in lines}
-    chains = [not numbers.isdisjoint(caused.chains.innermost_first(node)) for node in range(len(caused.chains))]
-    return np.array([*chains, False], np.bool_)[caused.chain]
+    found = [False] * (len(caused.chains) + 1)
+    for node, (line, caller) in enumerate(zip(caused.chains.line_of, caused.chains.parents, strict=True)):
+        found[node] = line in numbers or found[caller]
+    return np.array(found, np.bool_)[caused.chain]
 
 
 def time_by_line(trace: Trace, chosen: Bool) -> Int64:

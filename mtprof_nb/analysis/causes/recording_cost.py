@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtprof_nb.analysis.causes.gaps import gaps_before, outermost_ops
+from mtprof_nb.analysis.causes.gaps import LONGEST_GAP_NS, gaps_before, outermost_ops
+from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.bookkeeping import PYTHON_CALL_NS
-from mtprof_nb.model.trace import PYTHON, Int64, Trace
+from mtprof_nb.model.trace import PYTHON, Bool, Int64, Trace
 
-#: A longer gap between two ops is other work than calling the next op.
-LONGEST_GAP_NS = 100_000
 #: Estimates are the same for all machines and programs. Measured on small ops, with few flags and many, an op took
 #: these shares of the estimate: of hooks in Python 0.6 to 1.1, of the others 0.45 to 1.9.
 _AT_LEAST_IN_PYTHON, _AT_LEAST = 0.6, 0.45
@@ -37,21 +36,40 @@ def between_ops(trace: Trace) -> BetweenOps:
     short = gaps[rows]
     if not len(rows) or trace.overhead_ns < 0:
         return BetweenOps(int(short.sum()), 0)
-    share = _AT_LEAST_IN_PYTHON if trace.between_ops_ns else _AT_LEAST
-    of_op = min(int(share * _of_event(trace)), int(np.quantile(short, _SHORTEST)))
+    of_op = min(int(_at_least(trace) * _of_event(trace)), int(np.quantile(short, _SHORTEST)))
     recording = of_op + PYTHON_CALL_NS * _calls_between(trace, rows, short)
     return BetweenOps(int(short.sum()), int(np.minimum(recording, short).sum()))
 
 
-def most_between_ops_ns(trace: Trace, rows: Int64) -> int:
-    """The time for recording in the gaps before `rows`, outermost ops, at most: 0 where it is not known.
+def recording_ns(trace: Trace, chosen: Bool | None = None, *, at_least: bool = True) -> int:
+    """The estimated time to record the chosen events, or all, on the thread with most of it; 0 where it is not known.
+
+    `at_least`: the part of the estimate that is sure. The start of the profiler and its line marks, `own_ns`, do not
+    count.
+    """
+    if trace.overhead_ns < 0 or not len(trace):
+        return 0
+    of_event = np.where(
+        trace.kind == PYTHON, PYTHON_CALL_NS, int((_at_least(trace) if at_least else 1) * _of_event(trace))
+    )
+    rows = np.flatnonzero(~trace.on_device if chosen is None else chosen & ~trace.on_device)
+    return int(sums(trace.track[rows], of_event[rows], len(trace.tracks)).max(initial=0))
+
+
+def between_ops_ns(trace: Trace, rows: Int64) -> tuple[int, int]:
+    """The time for recording in the gaps before `rows`, outermost ops, at least and at most; 0 where it is not known.
 
     Recording what ops call takes time inside of them, and not between them.
     """
     if trace.overhead_ns < 0:
-        return 0
+        return 0, 0
     calls = _calls_between(trace, rows, gaps_before(trace)[rows])
-    return int(_AT_MOST * (_of_event(trace) * len(rows) + PYTHON_CALL_NS * int(calls.sum())))
+    ns = _of_event(trace) * len(rows) + PYTHON_CALL_NS * int(calls.sum())
+    return int(_at_least(trace) * ns), int(_AT_MOST * ns)
+
+
+def _at_least(trace: Trace) -> float:
+    return _AT_LEAST_IN_PYTHON if trace.between_ops_ns else _AT_LEAST
 
 
 def _of_event(trace: Trace) -> int:

@@ -6,20 +6,25 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.collector_time import collected_ns
 from mtprof_nb.analysis.causes.data_loading import loader_calls
 from mtprof_nb.analysis.causes.module_times import module_times
 from mtprof_nb.analysis.causes.preparations import preparation_ns
-from mtprof_nb.analysis.causes.recorded_time import device_phases_ns, line_device_times, line_times
+from mtprof_nb.analysis.causes.recorded_time import (
+    device_phases_ns,
+    line_device_times,
+    line_times,
+    program_ns,
+    whose_time,
+)
 from mtprof_nb.analysis.causes.spent_time import apart_from
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.devices.device_figures import device_figures
 from mtprof_nb.analysis.devices.who_waits import are_busy, devices_title, work_throughout
-from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.analysis.ranks.rank_figures import rank_figures
 from mtprof_nb.analysis.ranks.stragglers import straggler
-from mtprof_nb.analysis.summary import summary, wall_ns
+from mtprof_nb.analysis.summary import covered, summary, wall_ns
 from mtprof_nb.model.source_files import file_label
 from mtprof_nb.model.trace import SourceLine, Trace
 
@@ -49,38 +54,20 @@ class Waiting(NamedTuple):
     ns: int
 
 
-def whole_ns(trace: Trace) -> int:
-    """The time that shares are of: in ops and outside, of all threads and processes, without the profiler's own.
-
-    Where the time outside ops is not known as a whole, that of the lines counts, as in the table of lines.
-    """
-    outside_ns = _outside_ns(trace)
-    return summary(trace).in_ops_ns + (_outside_lines_ns(trace) if outside_ns is None else outside_ns)
-
-
-def _outside_lines_ns(trace: Trace) -> int:
-    return sum(one.own_ns for one in (outside_by_line(trace) or {}).values())
-
-
-def _outside_ns(trace: Trace) -> int | None:
-    """The time outside ops; of several processes the sum of theirs, waiting and communicating included.
-
-    Processes with devices compute there, whatever their hosts do meanwhile: nothing is known of these together.
-    """
-    if len(trace.processes) < 2 or not trace.process_facts or trace.is_device_work.any():
-        return summary(trace).outside_ns
-    return sum(row.outside_ns + row.waiting_ns + row.communicating_ns for row in rank_figures(trace))
-
-
 def where_time_went(trace: Trace) -> str:
     """As "73 % of this cell is the backward pass; Cell [3]:4 causes 58 % of the whole"; without ops the line alone.
 
     Where the host waits for devices, the sentence is about the time on these: the host's ops only wait.
-    Of several ranks, the one that the others waited for comes first, with the evidence.
+    Of several ranks, the one that the others waited for comes first, with the evidence. Before all that, a recording
+    that was full says of which part of the run it speaks.
     """
-    named = straggler(trace)
-    parts = where_device_time_went(trace) or _parts(trace)
-    return " ".join(filter(None, (f"{str(named)[0].upper()}{str(named)[1:]}." if named else "", parts)))
+    named, part = straggler(trace), covered(trace)
+    sentences = (
+        f"This recording covers {part}." if part else "",
+        units.sentence(str(named or "")),
+        where_device_time_went(trace) or _parts(trace),
+    )
+    return " ".join(filter(None, sentences))
 
 
 @once_a_trace
@@ -88,13 +75,20 @@ def where_device_time_went(trace: Trace) -> str:
     """As "61 % of the time on the GPU is the backward pass; train.py:8 causes 42 % of it"; "" if neither is known.
 
     It is "" as well unless devices of one process are busy, throughout the recording or while the host waits for them
-    most of the time that is known: then the host's own time does not count.
+    most of the time that is known: then the host's own time does not count. Where they mostly communicate, and compute
+    nothing meanwhile, neither a phase nor a line is the reason.
     """
     if len(trace.processes) > 1 or not are_busy(trace):
         return ""
-    waiting_ns = max(one.host_waiting_ns for one in device_figures(trace))
-    if not work_throughout(trace) and waiting_ns < _MOSTLY * whole_ns(trace):
+    figures = device_figures(trace)
+    waiting_ns = max(one.host_waiting_ns for one in figures)
+    if not work_throughout(trace) and waiting_ns < _MOSTLY * program_ns(trace):
         return ""
+    busy_ns = sum(one.busy_ns for one in figures)
+    exposed_ns = sum(one.exposed_communication_ns for one in figures)
+    if exposed_ns > _MOSTLY * busy_ns:
+        busy = f"{exposed_ns / busy_ns * 100:.0f} % of the busy time of {devices_title(trace)}"
+        return f"{busy} is communication that no computing hides."
     whole, within = summary(trace).device_ns or 0, f"the time on {devices_title(trace)}"
     line, ns = max(line_device_times(trace).items(), key=lambda pair: pair[1], default=(None, 0))
     cause = f"{_named(trace, line)} causes {ns / whole * 100:.0f} % of" if ns >= _NAMED_LINE * whole else ""
@@ -107,7 +101,7 @@ def where_device_time_went(trace: Trace) -> str:
 
 
 def _parts(trace: Trace) -> str:
-    of, whole = summary(trace), whole_ns(trace)
+    of, whole = summary(trace), program_ns(trace)
     if not whole:
         return ""
     within, knows_outside = _known_part(trace)
@@ -121,7 +115,7 @@ def _parts(trace: Trace) -> str:
     part = max(parts, key=lambda name: parts[name])
     outside = _mostly(trace, parts[part]) if part == "outside" else ""
     most = f"{parts[part] / whole * 100:.0f} % of {within} {_PARTS[part]}{outside}"
-    return f"{most}; {cause} the whole{module}." if cause else f"{most}."
+    return f"{most}; {cause} {'that part' if covered(trace) else 'the whole'}{module}." if cause else f"{most}."
 
 
 def _mostly(trace: Trace, outside_ns: int) -> str:
@@ -147,12 +141,11 @@ def _module(trace: Trace, whole: int) -> str:
 
 def _known_part(trace: Trace) -> tuple[str, bool]:
     """Of which part of the time a sentence can speak, and whether time outside ops is in it."""
-    what = "cell" if trace.cells else "recording"
-    if _outside_ns(trace) is not None:
-        return f"this {what}", True
-    if outside_by_line(trace):
+    what, whose = "cell" if trace.cells else "recording", whose_time(trace)
+    what = "the recorded part" if trace.unrecorded else f"this {what}"
+    if whose == "threads":
         return "the recorded time" + (" of this cell" if trace.cells else ""), True
-    return f"the time in ops of this {what}", False
+    return (what, True) if whose == "program" else (f"the time in ops of {what}", False)
 
 
 def _passes(phases_ns: dict[str, int]) -> dict[str, int]:

@@ -13,8 +13,8 @@ from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.summary import wall_ns
 from mtprof_nb.model.trace import Trace
 
-#: A device is said to be idle from this share of its span on, and to be busy up to that one.
-_IDLE, _BUSY = 0.3, 0.1
+#: A device is said to be idle from this share of its span on, and to be busy below it.
+_IDLE = 0.3
 #: Time before and after the work of devices is told from this share of the recording on.
 _OUTSIDE = 0.3
 #: Several devices work together if their spans are on average this share of the time from the first kernel to the last.
@@ -39,12 +39,10 @@ def who_waits(trace: Trace) -> str:
         return ""
     idle_ns = sum(one.idle_ns for one in figures)
     time, more = _lengths(trace)
-    if idle_ns >= _IDLE * span_ns:
-        found = _of_idle(figures, f"{idle_ns / span_ns * 100:.0f} % of {time}", idle_ns)
-    elif idle_ns <= _BUSY * span_ns:
+    if are_busy(trace):
         found = _of_busy(figures, f"{(span_ns - idle_ns) / span_ns * 100:.0f} % of {time}", span_ns)
     else:
-        found = ""
+        found = _of_idle(figures, f"{idle_ns / span_ns * 100:.0f} % of {time}", idle_ns)
     return found and found + more
 
 
@@ -54,10 +52,9 @@ def work_throughout(trace: Trace) -> bool:
 
 
 def are_busy(trace: Trace) -> bool:
-    """Whether there are devices, and they work nearly all the time from the first kernel to the last."""
+    """Whether there are devices, and they work most of the time from the first kernel to the last."""
     figures = device_figures(trace)
-    span_ns = sum(one.span_ns for one in figures)
-    return bool(span_ns) and sum(one.idle_ns for one in figures) <= _BUSY * span_ns
+    return sum(one.idle_ns for one in figures) < _IDLE * sum(one.span_ns for one in figures)
 
 
 def devices_title(trace: Trace) -> str:

@@ -19,6 +19,8 @@ _MOST_OPS = 0.25
 _LEAST_SHARE = 0.05
 #: A thread that slept at both samples, and was awake for longer in between, ran code that no sample saw.
 _UNSEEN_NS = 1_000_000
+#: A sample so many samples away may stand for it.
+_NEAR = 25
 
 Float64 = npt.NDArray[np.float64]
 
@@ -44,11 +46,40 @@ def split_time(samples: Samples, outside_ns: Int64, first_ns: Int64, in_ops_ns: 
     both_wait = waits[:-1] & waits[1:]
     # Where it is not known, a thread is taken to have slept as long as the samples that say so stand for.
     awake = np.where(is_known, awake, ~waits[:-1] * share * inner + ~waits[1:] * (1 - share) * inner)
-    unseen = np.where(is_known & both_wait & (awake > _UNSEEN_NS), awake, 0)
-    python = _shared(awake - unseen, share, ~waits)
+    computed = np.minimum(awake, _computed(samples) - in_ops_ns)
+    seen_near, nearest = _moved_to_nearest(np.where(is_known & both_wait & (computed > 0), computed, 0), ~waits)
+    unseen = np.where(is_known & both_wait & (awake - seen_near > _UNSEEN_NS), awake - seen_near, 0)
+    python = _shared(awake - unseen - seen_near, share, ~waits) + nearest
     waiting = _shared(inner - awake, share, waits)
     ends = outside_ns[0] * _at(waits, 0) + outside_ns[-1] * _at(waits, -1)
     return _rounded(np.where(waits, 0, ends) + python, np.where(waits, ends, 0) + waiting, unseen, outside_ns)
+
+
+def _moved_to_nearest(time: Float64, is_awake: Bool) -> tuple[Float64, Float64]:
+    """How much of the time of each interval another sample of a thread that computes stands for; and by sample.
+
+    On a busy machine, samples come when the program sleeps: what it computed in between is like what near samples saw.
+    """
+    rows, intervals = np.flatnonzero(is_awake), np.flatnonzero(time)
+    moved, found = np.zeros(len(time)), np.zeros(len(is_awake))
+    if len(rows) and len(intervals):
+        after = np.searchsorted(rows, intervals)
+        before, behind = rows[np.maximum(after - 1, 0)], rows[np.minimum(after, len(rows) - 1)]
+        away = np.abs(np.stack([before - intervals, behind - intervals - 1]))
+        chosen = np.where(away[0] <= away[1], before, behind)
+        is_near = away.min(axis=0) <= _NEAR
+        moved[intervals[is_near]] = time[intervals[is_near]]
+        np.add.at(found, chosen[is_near], time[intervals[is_near]])
+    return moved, found
+
+
+def _computed(samples: Samples) -> Int64:
+    """For each inner interval how long the thread computed; 0 where it is not known."""
+    if samples.computed_ns is None:
+        return np.zeros(max(len(samples) - 1, 0), np.int64)
+    counted = samples.computed_ns >= 0
+    found: Int64 = np.where(counted[1:] & counted[:-1], np.diff(samples.computed_ns), 0)
+    return found
 
 
 def _awake(samples: Samples, outside_ns: Int64, in_ops_ns: Int64) -> tuple[Float64, Bool]:
@@ -57,9 +88,21 @@ def _awake(samples: Samples, outside_ns: Int64, in_ops_ns: Int64) -> tuple[Float
         return np.zeros(len(outside_ns)), np.zeros(len(outside_ns), np.bool_)
     counted = samples.awake_ns >= 0
     is_known = counted[1:] & counted[:-1] & (in_ops_ns <= _MOST_OPS * (outside_ns + in_ops_ns))
-    share = np.clip((np.diff(samples.awake_ns) - in_ops_ns) / np.maximum(outside_ns, 1), 0, 1)
+    awake = np.diff(_awake_until(samples.taken_ns, samples.awake_ns)) - in_ops_ns
+    share = np.clip(awake / np.maximum(outside_ns, 1), 0, 1)
     share = np.where(share < _LEAST_SHARE, 0, np.where(share > 1 - _LEAST_SHARE, 1, share))
     return share * outside_ns, is_known
+
+
+def _awake_until(taken_ns: Int64, counted_ns: Int64) -> Int64:
+    """For how long the thread had been awake at each sample, where the system has counted `counted_ns`.
+
+    The system counts a wait for a processor when it ends. What makes a thread awake for longer than the time that
+    passed since a sample had begun before that sample.
+    """
+    asleep_ns = taken_ns - counted_ns
+    found: Int64 = taken_ns - np.minimum.accumulate(asleep_ns[::-1])[::-1]
+    return found
 
 
 def _shared(time: Float64, share: Float64, is_of_kind: Bool) -> Float64:

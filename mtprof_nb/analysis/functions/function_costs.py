@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from mtprof_nb.analysis.functions.thread_time import StackTime, stack_time
 from mtprof_nb.analysis.groups import sums
+from mtprof_nb.model.samples import LATER, MOVING
+from mtprof_nb.model.stack_tree import has_above
 from mtprof_nb.model.trace import Int32, Int64, StackTree, Trace
 
 
@@ -23,7 +25,7 @@ class FunctionCosts:
     waiting_ns: Int64
     #: All time while the function was on the stack, once where it calls itself.
     total_ns: Int64
-    #: Standard error of the part that samples estimate.
+    #: In 95 of 100 recordings, the part that samples estimate is wrong by no more than this. NaN: not known.
     error_ns: npt.NDArray[np.float64]
     #: Samples in which the function itself was running.
     samples: Int64
@@ -65,26 +67,26 @@ def _inclusive(time: StackTime, tree: StackTree) -> Int64:
 
 def _outermost(tree: StackTree, functions: Int32) -> Int32:
     """For each node its function; the last number, which stands for none, where the function called itself."""
-    of_node, parents = functions[tree.frame].tolist(), tree.parent.tolist()
-    none = int(functions[-1])
-    found = list(of_node)
-    for node, function in enumerate(of_node):
-        caller = parents[node]
-        while caller >= 0 and of_node[caller] != function:
-            caller = parents[caller]
-        if caller >= 0:
-            found[node] = none
-    return np.array(found, np.int32)
+    of_node = functions[tree.frame]
+    return np.where(has_above(tree.parent.tolist(), of_node.tolist()), functions[-1], of_node)
 
 
 def _errors(time: StackTime, own: Int32, count: int) -> npt.NDArray[np.float64]:
-    """The standard errors: each run of samples in a row is wrong by about the time that one sample stands for."""
+    """Two standard errors, and the time of samples that may be of the call before or after.
+
+    Each run of samples in a row is wrong by about the time that one sample stands for. So are the calls that no sample
+    saw: a function without samples may have run for that long, too.
+    """
     chosen = np.flatnonzero(time.is_estimate)
     if not len(chosen):
         return np.zeros(count)
+    spent_ns = (time.ops_ns + time.python_ns + time.waiting_ns)[chosen].astype(np.float64)
     _, first, run = np.unique(time.run[chosen], return_index=True, return_inverse=True)
     length = np.bincount(run)
-    whole = np.bincount(run, (time.ops_ns + time.python_ns + time.waiting_ns)[chosen].astype(np.float64))
-    squares = np.zeros(count)
-    np.add.at(squares, own[chosen[first]], (whole / length) ** 2)
-    return np.sqrt(squares)
+    squares = np.full(count, (spent_ns.sum() / max(np.count_nonzero(spent_ns), 1)) ** 2)
+    np.add.at(squares, own[chosen[first]], (np.bincount(run, spent_ns) / length) ** 2)
+    certainty = time.certainty[chosen]
+    moved_ns = np.bincount(own[chosen], spent_ns * (certainty == MOVING), minlength=count)
+    is_later, is_seen = certainty == LATER, np.bincount(own[chosen], minlength=count) > 0
+    is_unknown = (np.bincount(own[chosen], is_later, minlength=count) > 0) | (~is_seen & is_later.any())
+    return np.where(is_unknown, np.nan, 2 * np.sqrt(squares) + moved_ns)

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from itertools import takewhile
+from typing import NamedTuple
 
 import numpy as np
 
-from mtprof_nb.analysis.functions.thread_time import stack_time
+from mtprof_nb.analysis.functions.marked_lines import MarkedLines, marked_tracks, scaled
+from mtprof_nb.analysis.functions.thread_time import StackTime, stack_time
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.model.source_files import is_cell, is_user_file
-from mtprof_nb.model.trace import Frame, OutsideOps, SourceLine, Trace
+from mtprof_nb.analysis.summary import outside_ops_ns
+from mtprof_nb.model.source_files import is_user_file
+from mtprof_nb.model.trace import Frame, Int64, OutsideOps, SourceLine, StackTree, Trace
 
-_TOP_LEVEL = "<module>"
+
+class _Called(NamedTuple):
+    """Lines without marks, innermost first, that samples saw for so long."""
+
+    lines: list[SourceLine]
+    ns: int
 
 
 @once_a_trace
@@ -22,57 +30,73 @@ def outside_by_line(trace: Trace) -> Mapping[SourceLine, OutsideOps] | None:
     """For each line of the user its time outside ops; None where neither marks nor samples know any.
 
     Time in a library belongs to the user's line that called it. Marks cannot see into functions without marks: what
-    samples find there is taken from the own time of the marked line that called them.
+    samples find there is taken from the own time of the marked line that called them, and is never more than that.
     """
     time, tree = stack_time(trace), trace.stacks
     if time is None or tree is None:
         return trace.outside
-    found, marked = dict(trace.outside or {}), _MarkedLines(trace)
-    chosen = time.stack >= 0
-    spent_ns = sums(time.stack[chosen], (time.python_ns + time.waiting_ns)[chosen], len(tree))
-    for node in np.flatnonzero(spent_ns).tolist():
+    found, marked = dict(trace.outside or {}), MarkedLines(trace.outside or {}, trace.line_stacks)
+    called: defaultdict[SourceLine, list[_Called]] = defaultdict(list)
+    seen_ns: Counter[SourceLine | None] = Counter()
+    awaited: list[_Called] = []
+    elsewhere: list[_Called] = []
+    spent_ns = _by_stack(trace, time, tree, marked)
+    for node, is_on_marked_thread in np.argwhere(spent_ns).tolist():
         frames = [frame for frame in tree.stack(node) if is_user_file(frame.file) and not marked.is_around(frame)]
-        _add(found, marked, frames, int(spent_ns[node]))
+        caller, lines = _without_marks(marked, frames)
+        one = _Called(lines, int(spent_ns[node, is_on_marked_thread]))
+        seen_ns[caller] += one.ns
+        if lines and caller in found:
+            called[caller].append(one)
+        elif lines:
+            (awaited if is_on_marked_thread else elsewhere).append(one)
+    # A line that awaits others is not on their stacks: samples saw it for less time than its marks measured.
+    unseen = {line: times.own_ns - seen_ns[line] for line, times in found.items() if times.own_ns > seen_ns[line]}
+    in_no_line_ns = (outside_ops_ns(trace) or 0) - sum(times.own_ns for times in found.values())
+    for caller, stacks in called.items():
+        _add(found, stacks, {caller: found[caller].own_ns}, 0)
+    _add(found, awaited, unseen, max(in_no_line_ns, 0))
+    _add(found, elsewhere, {}, None)
     return found
 
 
-class _MarkedLines:
-    """The functions whose lines were marked, and these lines: marks have measured their time."""
-
-    def __init__(self, trace: Trace) -> None:
-        lines = trace.outside or {}
-        frames = trace.line_stacks.frames if lines and trace.line_stacks is not None else ()
-        self._functions = {(frame.file, frame.function) for frame in frames} | {
-            (line.file, _TOP_LEVEL) for line in lines
-        }
-        self._lines: dict[str, list[int]] = {}
-        for line in sorted(lines):
-            self._lines.setdefault(line.file, []).append(line.line)
-
-    def is_around(self, frame: Frame) -> bool:
-        """Whether a frame is of the cell that calls a marked statement: no part of what is recorded."""
-        is_marked = (frame.file, frame.function) in self._functions
-        return bool(self._lines) and not is_marked and frame.function == _TOP_LEVEL and is_cell(frame.file)
-
-    def statement(self, frame: Frame) -> SourceLine | None:
-        """The marked line of the statement that a frame is running; None in a function without marks."""
-        if (frame.file, frame.function) not in self._functions:
-            return None
-        lines = self._lines.get(frame.file, [])
-        position = bisect_right(lines, frame.line)  # a statement may have several lines
-        return SourceLine(frame.file, lines[position - 1] if position else frame.line)
+def _by_stack(trace: Trace, time: StackTime, tree: StackTree, marked: MarkedLines) -> Int64:
+    """For each stack its time outside ops, on threads without marked lines and on those with some."""
+    is_marked = np.array([line is not None for line, _ in marked.innermost(tree)], np.bool_)[time.stack]
+    process, tracks = trace.processes_of(time.track), []
+    for number in np.unique(process).tolist() if trace.outside else ():
+        rows = process == number
+        tracks += marked_tracks(trace, time.track[rows], is_marked[rows])
+    chosen = time.stack >= 0
+    column = time.stack[chosen].astype(np.int64) * 2 + np.isin(time.track[chosen], tracks)
+    return sums(column, (time.python_ns + time.waiting_ns)[chosen], len(tree) * 2).reshape(-1, 2)
 
 
-def _add(found: dict[SourceLine, OutsideOps], marked: _MarkedLines, frames: list[Frame], ns: int) -> None:
-    """Add the time of a stack, innermost frame first, to its lines without marks."""
+def _without_marks(marked: MarkedLines, frames: list[Frame]) -> tuple[SourceLine | None, list[SourceLine]]:
+    """The innermost marked line of a stack, and the lines without marks that it called; [] if marks counted these."""
     measured = [line for frame in frames if (line := marked.statement(frame))]
     inner = [SourceLine(*frame[:2]) for frame in takewhile(lambda frame: not marked.statement(frame), frames)]
-    if not inner or inner[0] in measured:
-        return  # the marks have counted this
-    for line in dict.fromkeys(inner):
-        if line not in measured:
+    is_counted = not inner or inner[0] in measured
+    lines = [] if is_counted else [line for line in dict.fromkeys(inner) if line not in measured]
+    return next(iter(measured), None), lines
+
+
+def _add(
+    found: dict[SourceLine, OutsideOps], stacks: list[_Called], rooms: dict[SourceLine, int], free_ns: int | None
+) -> None:
+    """Add the time of stacks to their lines: up to `free_ns`, and then what is taken from lines that have room for it.
+
+    None for `free_ns`: all of it.
+    """
+    times = np.array([one.ns for one in stacks], np.int64)
+    if free_ns is not None:
+        room = np.array(list(rooms.values()), np.int64)
+        times = scaled(times, min(int(times.sum()), free_ns + int(room.sum())))
+        taken = scaled(room, max(int(times.sum()) - free_ns, 0))
+        for line, ns in zip(rooms, taken.tolist(), strict=True):
+            found[line] = found[line]._replace(own_ns=found[line].own_ns - ns)
+    for one, ns in zip(stacks, times.tolist(), strict=True):
+        for line in one.lines:
             known = found.get(line, OutsideOps(0, 0))
-            found[line] = OutsideOps(known.own_ns + ns * (line == inner[0]), known.total_ns + ns)
-    if measured and measured[0] in found:
-        known = found[measured[0]]
-        found[measured[0]] = known._replace(own_ns=max(known.own_ns - ns, 0))
+            own_ns = known.own_ns + ns * (line == one.lines[0])
+            found[line] = known._replace(own_ns=own_ns, total_ns=known.total_ns + ns)

@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.functions.awake_time import split_time
+from mtprof_nb.analysis.functions.marked_lines import Outside, Program, program_of, without_marks
 from mtprof_nb.analysis.groups import numbered_alike, sums
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.intervals import by_thread, covered, covered_until, merged
-from mtprof_nb.model.trace import Bool, Int32, Int64, Samples, Trace
+from mtprof_nb.model.trace import Bool, Int8, Int32, Int64, Samples, Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,8 @@ class StackTime:
     run: Int64
     #: True for rows that samples gave, rather than recorded ops.
     is_estimate: Bool
+    #: How surely the thread was at this stack, as in `Samples`.
+    certainty: Int8
 
     def __len__(self) -> int:
         return len(self.stack)
@@ -48,6 +51,7 @@ class _Thread:
     ends: Int64
     began_ns: int
     ended_ns: int
+    windows: tuple[tuple[int, int], ...]
 
 
 @once_a_trace
@@ -65,6 +69,8 @@ def stack_time(trace: Trace) -> StackTime | None:
     runs = np.cumsum([0, *(len(part) for part in parts)])  # a part has at most as many runs as rows
     columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])}
     columns["run"] = np.concatenate([part.run + first for part, first in zip(parts, runs, strict=False)])
+    outside = Outside(*(columns[name] for name in Outside._fields))
+    columns["python_ns"], columns["waiting_ns"] = without_marks(trace, outside)
     return StackTime(**columns)
 
 
@@ -92,21 +98,21 @@ def _threads(trace: Trace, samples: Samples) -> list[_Thread]:
     for track in np.unique(samples.track).tolist():
         starts, ends = found.get(track, (nothing, nothing))
         own = samples.take(samples.track == track)
-        began_ns, ended_ns = _lifetime(trace, samples, own)
+        program = program_of(trace, track)
+        began_ns, ended_ns = _lifetime(trace, samples, own, program)
         began_ns, ended_ns = min([began_ns, *starts[:1].tolist()]), max([ended_ns, *ends[-1:].tolist()])
-        threads.append(_Thread(track, own, starts, ends, began_ns, ended_ns))
+        threads.append(_Thread(track, own, starts, ends, began_ns, ended_ns, program.windows))
     return threads
 
 
-def _lifetime(trace: Trace, samples: Samples, own: Samples) -> tuple[int, int]:
+def _lifetime(trace: Trace, samples: Samples, own: Samples, program: Program) -> tuple[int, int]:
     """When the thread of the samples `own` began and ended: to the middle between two moments of samples."""
     first, last = int(own.time_ns[0]), int(own.taken_ns[-1])
     is_near = trace.processes_of(samples.track) == trace.processes_of(own.track[:1])
     moments = np.unique(samples.time_ns[is_near])
     before, after = moments[moments < first], moments[moments > last]
-    # The profiler takes the first moments of a recording to start its hooks.
-    began_ns = (int(before[-1]) + first) // 2 if len(before) else min(trace.began_ns + trace.own_ns, first)
-    ended_ns = (int(after[0]) + last) // 2 if len(after) else max(trace.ended_ns, last)
+    began_ns = (int(before[-1]) + first) // 2 if len(before) else min(program.began_ns, first)
+    ended_ns = (int(after[0]) + last) // 2 if len(after) else max(program.ended_ns, last)
     return began_ns, ended_ns
 
 
@@ -114,9 +120,9 @@ def _ops_divided(thread: _Thread) -> StackTime:
     """The time of `thread` in ops, divided among the samples that were taken there."""
     chosen = thread.samples.take(covered(thread.starts, thread.ends, thread.samples.time_ns))
     ops_ns = np.diff(covered_until(thread.starts, thread.ends, _bounds(thread, chosen)))
-    stack = chosen.stack if len(chosen) else np.array([-1], np.int32)
-    nothing = np.zeros(len(ops_ns), np.int64)
-    return _rows(stack, np.full(len(stack), thread.track), ops_ns, nothing, nothing, _runs(stack), is_estimate=True)
+    stack, certainty = (chosen.stack, _certainty(chosen)) if len(chosen) else (np.array([-1], np.int32), None)
+    tracks, nothing = np.full(len(stack), thread.track), np.zeros(len(ops_ns), np.int64)
+    return _rows(stack, tracks, ops_ns, nothing, nothing, _runs(stack), is_estimate=True, certainty=certainty)
 
 
 def _rest_divided(trace: Trace, thread: _Thread) -> StackTime:
@@ -126,7 +132,7 @@ def _rest_divided(trace: Trace, thread: _Thread) -> StackTime:
     edges = np.clip(np.concatenate([middle[:1], chosen.taken_ns, middle[-1:]]), middle[0], middle[-1])
 
     def outside(begin: Int64, end: Int64) -> Int64:
-        recorded: Int64 = _recorded_until(trace, end) - _recorded_until(trace, begin) - in_ops(begin, end)
+        recorded: Int64 = _recorded_until(thread, end) - _recorded_until(thread, begin) - in_ops(begin, end)
         return np.maximum(recorded, 0)
 
     def in_ops(begin: Int64, end: Int64) -> Int64:
@@ -139,7 +145,7 @@ def _rest_divided(trace: Trace, thread: _Thread) -> StackTime:
     split = split_time(chosen, outside_ns, before_middle, in_ops(edges[1:-2], edges[2:-1]))
     unseen = np.flatnonzero(split.unseen_ns)
     stack = np.append(chosen.stack, _callers_of_both(trace, chosen.stack[unseen], chosen.stack[unseen + 1]))
-    runs = _runs(chosen.stack)
+    runs, certainty = _runs(chosen.stack), _certainty(chosen)
     nothing = np.zeros(len(unseen), np.int64)
     return _rows(
         stack,
@@ -149,7 +155,12 @@ def _rest_divided(trace: Trace, thread: _Thread) -> StackTime:
         np.append(split.waiting_ns, nothing),
         np.append(runs, runs[-1] + 1 + np.arange(len(unseen))),
         is_estimate=True,
+        certainty=np.append(certainty, certainty[unseen]),
     )
+
+
+def _certainty(samples: Samples) -> Int8:
+    return np.zeros(len(samples), np.int8) if samples.certainty is None else samples.certainty
 
 
 def _runs(stack: Int32) -> Int64:
@@ -177,11 +188,11 @@ def _bounds(thread: _Thread, chosen: Samples) -> Int64:
     return np.maximum.accumulate(np.clip(found, thread.began_ns, thread.ended_ns))
 
 
-def _recorded_until(trace: Trace, moments: Int64) -> Int64:
+def _recorded_until(thread: _Thread, moments: Int64) -> Int64:
     """The recorded time before each moment: without the time between windows."""
-    if len(trace.windows) < 2:
+    if len(thread.windows) < 2:
         return moments
-    starts, ends = np.array(trace.windows, np.int64).T
+    starts, ends = np.array(thread.windows, np.int64).T
     return covered_until(starts, ends, moments)
 
 
@@ -194,6 +205,7 @@ def _rows(
     run: npt.ArrayLike,
     *,
     is_estimate: bool,
+    certainty: npt.ArrayLike | None = None,
 ) -> StackTime:
     nodes = np.asarray(stack, np.int32)
     return StackTime(
@@ -204,4 +216,5 @@ def _rows(
         waiting_ns=np.asarray(waiting_ns, np.int64),
         run=np.asarray(run, np.int64),
         is_estimate=np.full(len(nodes), is_estimate),
+        certainty=np.asarray(np.zeros(len(nodes)) if certainty is None else certainty, np.int8),
     )

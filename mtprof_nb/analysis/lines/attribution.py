@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from mtprof_nb.analysis.devices.kernel_owners import owners
-from mtprof_nb.analysis.lines.user_lines import Chains, callers_of_engine, chains_of_events
+from mtprof_nb.analysis.lines.user_lines import Chains, callers_of_engine, chains_of_allocations, chains_of_events
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.source_files import source_location
@@ -31,9 +31,10 @@ _UNKNOWN = -2
 
 @dataclass(frozen=True, eq=False)
 class Attribution:
-    """The chain of lines that caused each event (-1: none is known), and the chains."""
+    """The chain of lines that caused each event and each allocation outside ops (-1: none is known), and the chains."""
 
     chain: Int32
+    allocation_chain: Int32
     chains: Chains
 
     @cached_property
@@ -42,15 +43,23 @@ class Attribution:
 
     @cached_property
     def line(self) -> Int32:
-        """The innermost of those lines, as a position in `lines`."""
-        innermost = np.array([self.chains.line(node) for node in range(len(self.chains))] + [-1], np.int32)
-        return innermost[self.chain]
+        """The innermost line of each event, as a position in `lines`."""
+        return self._innermost[self.chain]
+
+    @cached_property
+    def allocation_line(self) -> Int32:
+        """The innermost line of each allocation outside ops."""
+        return self._innermost[self.allocation_chain]
+
+    @cached_property
+    def _innermost(self) -> Int32:
+        return np.array([*self.chains.line_of, -1], np.int32)
 
 
 @once_a_trace
 def attribution(trace: Trace) -> Attribution:
     chains = Chains()
-    return Attribution(_Attributor(trace, chains).chain(), chains)
+    return Attribution(_Attributor(trace, chains).chain(), chains_of_allocations(trace, chains), chains)
 
 
 class _Attributor:
@@ -163,8 +172,6 @@ class _Attributor:
         return last[asking]
 
 
-def source_location_of(trace: Trace, event: int) -> str:
-    """The source location that caused an event; "" without an event, or where its line is not known."""
-    caused = attribution(trace)
-    line = int(caused.line[event]) if event >= 0 else -1
-    return source_location(trace, *caused.lines[line]) if line >= 0 else ""
+def source_location_at(trace: Trace, line: int) -> str:
+    """The source location of a line, by its position in `Attribution.lines`; "" for -1."""
+    return source_location(trace, *attribution(trace).lines[line]) if line >= 0 else ""

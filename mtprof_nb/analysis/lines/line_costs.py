@@ -13,6 +13,7 @@ from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
 from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.model.stack_tree import has_above
 from mtprof_nb.model.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, Bool, Int32, Int64, SourceLine, Trace
 
 
@@ -21,7 +22,7 @@ class LineCosts:
     """One row a line; the last row, without a line, has the ops and kernels whose line is not known.
 
     The first five columns, and the bytes, sum up exactly to the trace's totals over all counted ops, and the device
-    time to that of all kernels, copies, sets and collectives.
+    time to that of all kernels, copies, sets and collectives. Bytes that a line allocated outside ops count as well.
     """
 
     lines: tuple[SourceLine, ...]
@@ -93,7 +94,7 @@ def _memory(trace: Trace, line: Int32 | Int64, size: int) -> Int64 | None:
     if records is not None:
         rows = np.flatnonzero(records.event >= 0)
         rows = rows[is_op[records.event[rows]]]
-        return sums(line[records.event[rows]], records.nbytes[rows], size)
+        return sums(line[records.event[rows]], records.nbytes[rows], size) + _outside_ops(trace, size)
     if changes is None:
         return None
     counted = counted_ops(trace)
@@ -103,7 +104,16 @@ def _memory(trace: Trace, line: Int32 | Int64, size: int) -> Int64 | None:
 def _allocated(trace: Trace, line: Int32 | Int64, size: int) -> Int64 | None:
     own = allocated_bytes(trace)
     is_op = trace.kind == OP
-    return None if own is None else sums(line[is_op], own[is_op], size)
+    return None if own is None else sums(line[is_op], own[is_op], size) + _outside_ops(trace, size)
+
+
+def _outside_ops(trace: Trace, size: int) -> Int64:
+    """The bytes that each line allocated outside ops, such as those of a storage that Python code made."""
+    line, records = attribution(trace).allocation_line, trace.allocations
+    if records is None:
+        return np.zeros(size, np.int64)
+    rows = np.flatnonzero((line >= 0) & (records.nbytes > 0))
+    return sums(line[rows], records.nbytes[rows], size)
 
 
 def _with_callees(trace: Trace, self_ns: Int64, size: int) -> Int64:
@@ -114,8 +124,12 @@ def _with_callees(trace: Trace, self_ns: Int64, size: int) -> Int64:
     of_chain = sums(chain[is_op], self_ns[is_op], none + 1)
     total = np.zeros(size, np.int64)
     total[-1] = of_chain[none]
-    for node in np.flatnonzero(of_chain[:none]).tolist():
-        total[list(set(caused.chains.innermost_first(node)))] += of_chain[node]
+    with_callees, parents, lines = of_chain[:none].tolist(), caused.chains.parents, caused.chains.line_of
+    for node in range(none - 1, -1, -1):
+        if parents[node] >= 0:
+            with_callees[parents[node]] += with_callees[node]
+    is_outermost = ~np.array(has_above(parents, lines), np.bool_)
+    total[:-1] = sums(np.array(lines, np.int32)[is_outermost], np.array(with_callees, np.int64)[is_outermost], size - 1)
     return total
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from mtprof_nb.model.intervals import distinct
 from mtprof_nb.model.source_files import is_user_file
 from mtprof_nb.model.stack_tree import ChainInterner
-from mtprof_nb.model.trace import Frame, Int32, Int64, SourceLine, StackTree, Trace
+from mtprof_nb.model.trace import Frame, Int32, Int64, SourceLine, Trace
 
 #: Functions of the runtimes that call autograd's engine.
 _CALL_ENGINE = ("_engine_run_backward", "_run_backward")
@@ -26,8 +26,15 @@ class Chains(ChainInterner[SourceLine]):
     def lines(self) -> tuple[SourceLine, ...]:
         return tuple(self._items)
 
-    def line(self, node: int) -> int:
-        return self._item_of[node]
+    @property
+    def parents(self) -> Sequence[int]:
+        """For each node that of its caller, which has a lower number; -1 for none."""
+        return self._parent_of
+
+    @property
+    def line_of(self) -> Sequence[int]:
+        """For each node its line."""
+        return self._item_of
 
     def innermost_first(self, node: int) -> list[int]:
         return [self._item_of[one] for one in self._callers(node)]
@@ -37,6 +44,13 @@ class Chains(ChainInterner[SourceLine]):
         while node >= 0:
             yield node
             node = self._parent_of[node]
+
+    def with_callers(self, nodes: Iterable[int]) -> set[int]:
+        """These nodes and all callers of them."""
+        found: set[int] = set()
+        for node in nodes:
+            found.update(takewhile(lambda one: one not in found, self._callers(node)))
+        return found
 
     def outermost(self, node: int, count: int) -> int:
         """The chain of the `count` outermost lines of `node`, -1 for none."""
@@ -64,6 +78,17 @@ def chains_of_events(trace: Trace, chains: Chains) -> Int32:
     return np.array(chain_of_pair, np.int32)[position] if chain_of_pair else np.empty(0, np.int32)
 
 
+def chains_of_allocations(trace: Trace, chains: Chains) -> Int32:
+    """For each allocator record with a stack of its own the chain of user lines there, -1 for all others."""
+    records = trace.allocations
+    if records is None or records.stack is None:
+        return np.full(0 if records is None else len(records), -1, np.int32)
+    nodes, position = distinct(records.stack.astype(np.int64) + 1)
+    reader = _Reader(trace)
+    found = [reader.chain(chains, node, -1) if node >= 0 else -1 for node in (nodes - 1).tolist()]
+    return np.array(found, np.int32)[position] if found else np.empty(0, np.int32)
+
+
 def callers_of_engine(trace: Trace, chains: Chains, own: Int32, rows: Int64) -> Int32:
     """For each event of `rows` the part of its `own` chain that called the engine around it, -1 without a stack.
 
@@ -89,54 +114,91 @@ def _unique_pairs(first: Int64, second: Int64) -> tuple[list[tuple[int, int]], I
 
 
 class _Reader:
+    """Finds the chain of user lines of a stack and marks. Callers are walked once, however many stacks share them."""
+
     def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        marked = trace.line_stacks.frames if trace.line_stacks is not None else ()
-        self._marked_files = {frame.file for frame in marked} | set(trace.sources)
+        tree, marks = trace.stacks, trace.line_stacks
+        self._marked_files = {frame.file for frame in (() if marks is None else marks.frames)} | set(trace.sources)
+        self._frames: Sequence[Frame] = () if tree is None else tree.frames
+        self._frame: list[int] = [] if tree is None else tree.frame.tolist()
+        self._caller: list[int] = [] if tree is None else tree.parent.tolist()
+        self._users = list(map(self._is_users, self._frames))
+        #: The frame of each mark, and the mark around it. A line that was marked alone has neither function nor caller.
+        self._marks = (
+            [Frame(*line, "") for line in trace.lines]
+            if marks is None
+            else [marks.frames[number] for number in marks.frame.tolist()]
+        )
+        self._around = [-1] * len(self._marks) if marks is None else marks.parent.tolist()
+        self._chains: dict[tuple[int, ...], int] = {}
+        self._mark_of: dict[tuple[int, str, str], int] = {}
 
     def chain(self, chains: Chains, stack: int, marks: int) -> int:
-        users = [frame for frame in self._frames(stack) if self._is_users(frame)]
-        frames = _joined(users, self._marked_frames(marks))
-        return chains.stack(SourceLine(frame.file, frame.line) for frame in reversed(frames))
+        """Merge a stack and marked lines into one chain.
+
+        The stack has every function; a mark in the same function has the more exact line. Marks inside the innermost
+        frame of the stack are calls that the stack does not have.
+        """
+        while stack >= 0 and not self._users[self._frame[stack]]:
+            stack = self._caller[stack]
+        if stack < 0:
+            return self._of_marks(chains, marks, -1, -1)
+        mark = self._mark(marks, stack)
+        if mark < 0:
+            return self._of_stack(chains, stack, marks)
+        outer = self._of_stack(chains, self._caller[stack], self._around[mark])
+        return self._of_marks(chains, marks, self._around[mark], outer)
+
+    def _of_stack(self, chains: Chains, stack: int, marks: int) -> int:
+        """The chain of a stack, with the lines of marks in its functions."""
+        new: list[tuple[tuple[int, int], SourceLine | None]] = []
+        while stack >= 0 and (stack, marks) not in self._chains:
+            key, line = (stack, marks), None
+            if self._users[self._frame[stack]]:
+                mark = self._mark(marks, stack)
+                line = SourceLine(*(self._frames[self._frame[stack]] if mark < 0 else self._marks[mark])[:2])
+                marks = marks if mark < 0 else self._around[mark]
+            new.append((key, line))
+            stack = self._caller[stack]
+        found = self._chains.get((stack, marks), -1)
+        for key, line in reversed(new):
+            found = self._chains[key] = found if line is None else chains.child(found, line)
+        return found
+
+    def _of_marks(self, chains: Chains, marks: int, end: int, outer: int) -> int:
+        """The chain of marks as far as `end`, which is not part of it, called from the chain `outer`."""
+        new = []
+        while marks != end and (marks, end, outer) not in self._chains:
+            new.append(marks)
+            marks = self._around[marks]
+        found = self._chains.get((marks, end, outer), outer)
+        for mark in reversed(new):
+            line = SourceLine(*self._marks[mark][:2])
+            found = self._chains[mark, end, outer] = chains.child(found, line)
+        return found
+
+    def _mark(self, marks: int, stack: int) -> int:
+        """The innermost of `marks` in the function of the innermost frame of `stack`, -1 for none."""
+        file, _, function = self._frames[self._frame[stack]]
+        passed = []
+        while marks >= 0 and (marks, file, function) not in self._mark_of:
+            passed.append(marks)
+            if self._marks[marks][::2] == (file, function):
+                break
+            marks = self._around[marks]
+        found = self._mark_of.get((marks, file, function), marks)
+        self._mark_of |= {(mark, file, function): found for mark in passed}
+        return found
 
     def lines_around_engine(self, stack: int) -> int:
         """Number of the user's lines around the innermost call of the engine that runs Python code."""
-        frames = self._frames(stack)
-        calls = (index for index, frame in enumerate(frames) if index and self._calls_engine(frame))
-        return sum(map(self._is_users, frames[next(calls, len(frames)) :]))
-
-    def _calls_engine(self, frame: Frame) -> bool:
-        return frame.function in _CALL_ENGINE and not self._is_users(frame)
+        count, is_inside = 0, True
+        while stack >= 0 and (stack := self._caller[stack]) >= 0:
+            is_user = self._users[self._frame[stack]]
+            is_inside &= is_user or self._frames[self._frame[stack]].function not in _CALL_ENGINE
+            count += is_user and not is_inside
+        return count
 
     def _is_users(self, frame: Frame) -> bool:
         # Code of IPython's own magics, such as %time, has no text: its caller, the cell, has.
         return frame.file in self._marked_files or (is_user_file(frame.file) and not frame.file.startswith("<timed "))
-
-    def _frames(self, node: int) -> list[Frame]:
-        return self._trace.stacks.stack(node) if self._trace.stacks is not None else []
-
-    def _marked_frames(self, node: int) -> list[Frame]:
-        tree: StackTree | None = self._trace.line_stacks
-        if node < 0:
-            return []
-        return tree.stack(node) if tree is not None else [Frame(*self._trace.lines[node], "")]
-
-
-def _joined(stack: list[Frame], marks: list[Frame]) -> list[Frame]:
-    """Merge a stack and marked lines into one chain, innermost first.
-
-    The stack has every function; a mark in the same function has the more exact line. Marks inside the innermost frame
-    of the stack are calls that the stack does not have.
-    """
-    if not stack or not marks:
-        return stack or marks
-    joined: list[Frame] = []
-    left = list(marks)
-    for frame in stack:
-        position = next((index for index, mark in enumerate(left) if mark[::2] == frame[::2]), None)
-        if position is None:
-            joined.append(frame)
-            continue
-        joined += left[: position + 1] if not joined else [left[position]]
-        del left[: position + 1]
-    return joined

@@ -12,17 +12,19 @@ from mtprof_nb.analysis.groups import numbered_alike, sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.allocation_pairs import releases_of
 from mtprof_nb.analysis.memory.memory_categories import Category, categories
+from mtprof_nb.analysis.memory.memory_lines import lines_of_records
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.model.trace import OP, Allocations, Int32, Int64, Trace
 
 
 @dataclass(frozen=True, eq=False)
 class MemoryCurve:
-    """Bytes held from each of `time_ns` on, and the event that allocated or released (-1 if not known)."""
+    """Bytes held from each of `time_ns` on, and the event and line that allocated or released (-1 if not known)."""
 
     time_ns: Int64
     allocated: Int64
     event: Int32
+    line: Int32
 
 
 class Peak(NamedTuple):
@@ -41,6 +43,8 @@ class Block(NamedTuple):
     released_ns: int | None
     event: int
     category: Category
+    #: A position in `Attribution.lines`, or -1.
+    line: int = -1
 
 
 class BlocksAlike(NamedTuple):
@@ -68,15 +72,18 @@ def memory_curve(trace: Trace, device: Device) -> MemoryCurve:
     if trace.allocations is not None:
         records = trace.allocations
         rows = rows_of_device(trace, records, device)
-        return MemoryCurve(records.time_ns[rows], records.total[rows], records.event[rows])
+        line = lines_of_records(trace, records)[rows]
+        return MemoryCurve(records.time_ns[rows], records.total[rows], records.event[rows], line)
     if trace.memory_before is None or trace.memory_after is None:
-        return MemoryCurve(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))
+        nothing, nowhere = np.empty(0, np.int64), np.empty(0, np.int32)
+        return MemoryCurve(nothing, nothing, nowhere, nowhere)
     known = (trace.memory_before >= 0) & (trace.memory_after >= 0)
     rows = np.flatnonzero(is_of_device(trace, trace, device) & known)
     times = np.concatenate([trace.start_ns[rows], trace.end_ns[rows]])
     order = np.argsort(times, kind="stable")
     held = np.concatenate([trace.memory_before[rows], trace.memory_after[rows]])
-    return MemoryCurve(times[order], held[order], np.concatenate([rows, rows]).astype(np.int32)[order])
+    event = np.concatenate([rows, rows]).astype(np.int32)[order]
+    return MemoryCurve(times[order], held[order], event, attribution(trace).line[event])
 
 
 def peak(curve: MemoryCurve) -> Peak | None:
@@ -113,7 +120,7 @@ def largest_kinds(trace: Trace, device: Device, count: int = 20) -> list[BlocksA
     columns = [
         np.append(trace.name, -1)[event],
         np.append(trace.name, -1)[callers(trace, event)],
-        np.append(attribution(trace).line, -1)[event],
+        lines_of_records(trace, records)[rows],
         categories(trace)[rows],
     ]
     number, first, size = numbered_alike(columns)
@@ -143,6 +150,7 @@ def _by_size(trace: Trace, records: Allocations, device: Device) -> Int64:
 def _blocks(trace: Trace, records: Allocations, rows: Int64) -> list[Block]:
     released = releases_of(trace, records)[rows].tolist()
     category = categories(trace)[rows].tolist()
+    line = lines_of_records(trace, records)[rows].tolist()
     return [
         Block(
             nbytes=int(records.nbytes[row]),
@@ -150,8 +158,9 @@ def _blocks(trace: Trace, records: Allocations, rows: Int64) -> list[Block]:
             released_ns=int(records.time_ns[release]) if release >= 0 else None,
             event=int(records.event[row]),
             category=Category(kind),
+            line=at,
         )
-        for row, release, kind in zip(rows.tolist(), released, category, strict=True)
+        for row, release, kind, at in zip(rows.tolist(), released, category, line, strict=True)
     ]
 
 

@@ -63,6 +63,11 @@ class RankFigures:
     hottest_line: str
     hottest_line_ns: int
 
+    @property
+    def program_ns(self) -> int:
+        """The wall time without the profiler's, which the shares of the parts are of."""
+        return self.wall_ns - self.profiler_ns
+
 
 @once_a_trace
 def rank_figures(trace: Trace) -> tuple[RankFigures, ...]:

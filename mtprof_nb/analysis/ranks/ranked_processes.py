@@ -8,7 +8,7 @@ import numpy as np
 
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.one_process import of_process
-from mtprof_nb.model.trace import Int64, Trace
+from mtprof_nb.model.trace import Int64, StepStarts, Trace
 
 Windows = tuple[tuple[int, int], ...]
 
@@ -58,6 +58,13 @@ def windows_of_processes(trace: Trace) -> list[Windows]:
     if len(trace.processes) == 1 and trace.ended_ns > trace.began_ns:
         return [trace.windows or ((trace.began_ns, trace.ended_ns),)]
     return list(map(partial(_span, trace), rows_of_processes(trace)))
+
+
+def step_starts_of_processes(trace: Trace) -> list[StepStarts]:
+    """When the steps of each process began, with their numbers; () where that is not known."""
+    if len(trace.processes) == 1:
+        return [trace.step_starts]
+    return [facts.step_starts for facts in trace.process_facts] or [()] * len(trace.processes)
 
 
 def _span(trace: Trace, rows: Int64) -> Windows:

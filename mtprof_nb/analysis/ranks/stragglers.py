@@ -13,6 +13,7 @@ from mtprof_nb.analysis.ranks.matched_calls import MatchedCalls, matched_calls
 from mtprof_nb.analysis.ranks.rank_figures import rank_figures, waited_for_ns
 from mtprof_nb.analysis.ranks.rank_lines import TimesByProcess, line_times_by_process, op_times_by_process
 from mtprof_nb.analysis.ranks.ranked_processes import titles
+from mtprof_nb.errors import LONGEST_SENTENCE, shown
 from mtprof_nb.model.source_files import line_label
 from mtprof_nb.model.trace import SourceLine, Trace
 
@@ -70,7 +71,7 @@ class Straggler:
     def __str__(self) -> str:
         last = f"{self.title} came last in {self.came_last} of {self.collectives} {self.kind}"
         waited = f"the others waited {units.duration(self.waited_for_ns)} for it"
-        return "; ".join([last, waited, *([str(self.slower)] if self.slower else [])])
+        return shown("; ".join([last, waited, *([str(self.slower)] if self.slower else [])]), LONGEST_SENTENCE)
 
 
 @once_a_trace

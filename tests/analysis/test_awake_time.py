@@ -1,0 +1,29 @@
+"""Time between samples, divided into computing and waiting by what the system counts, on hand-made samples."""
+
+import numpy as np
+
+from mtprof_nb.analysis.functions.awake_time import split_time
+from mtprof_nb.model.samples import Samples
+
+
+def test_a_wait_for_a_processor_that_is_counted_when_it_ends_began_before() -> None:
+    moments, nothing = np.array([100, 500, 900]), np.zeros(3, np.int32)
+    # At 500 the thread had waited for 300, which the system had not counted yet.
+    samples = Samples(moments, moments, nothing, nothing, np.zeros(3, np.bool_), np.array([0, 100, 800]))
+
+    split = split_time(samples, np.array([100, 400, 400, 100]), np.array([200, 200]), np.array([0, 0]))
+
+    assert split.python_ns.tolist() == [100 + 200, 200 + 200, 200 + 100]
+    assert split.waiting_ns.tolist() == [0, 0, 0]
+
+
+def test_time_that_was_computed_between_two_sleeps_is_of_the_nearest_sample_that_computes() -> None:
+    moments, nothing = np.array([100, 500, 900, 1300]), np.zeros(4, np.int32)
+    is_waiting, counted = np.array([True, True, True, False]), np.array([0, 100, 200, 300])
+    # Between 500 and 900 the thread computed for 60, and waited for a processor for 40, as one does that wakes up.
+    samples = Samples(moments, moments, nothing, nothing, is_waiting, counted, np.array([0, 0, 60, 160]))
+
+    split = split_time(samples, np.array([100, 400, 400, 400, 100]), np.full(3, 200), np.zeros(3, np.int64))
+
+    assert split.python_ns.tolist() == [50, 50 + 20, 20, 60 + 100 + 100]
+    assert split.waiting_ns.tolist() == [100 + 150, 150 + 150, 150 + 300, 0]
