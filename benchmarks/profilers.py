@@ -34,15 +34,20 @@ def run_plain(run: Callable[[], None]) -> Sample:
     return {"run": min(_timed(run) for _ in range(PARTS))}
 
 
-def run_recorded(make: Maker, run: Callable[[], None]) -> Sample:
-    """The program while it is recorded: neither the start nor the stop is counted."""
+def events_of_part(profiler: Any) -> Sample:
+    """The events of one part, as far as the profiler tells them."""
+    return {"events": len(getattr(profiler, "trace", ())) / PARTS}
+
+
+def run_recorded(make: Maker, run: Callable[[], None], read: Callable[[Any], Sample] = events_of_part) -> Sample:
+    """The program while it is recorded, and what `read` finds: neither the start nor the stop is counted."""
     profiler = make()
     profiler.start()
     try:
         sample = run_plain(run)
     finally:
         profiler.stop()
-    return {**sample, "events": len(getattr(profiler, "trace", ())) / PARTS}
+    return {**sample, **read(profiler)}
 
 
 def _timed(run: Callable[[], None]) -> float:

@@ -8,6 +8,7 @@ from importlib import import_module
 from mtprof_nb.advice.finding import CERTAIN, Finding
 from mtprof_nb.advice.rule_registry import RULES, RULES_OF_PROCESSES
 from mtprof_nb.analysis.causes.recorded_time import recorded_ns
+from mtprof_nb.analysis.causes.recording_cost import recording_ns
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.summary import peak_bytes
 from mtprof_nb.model.source_files import file_label
@@ -43,24 +44,32 @@ def advise(trace: Trace) -> tuple[Finding, ...]:
     if not trace.has_all_ops or not len(trace):
         return ()
     rules = RULES if len(trace.processes) == 1 else RULES_OF_PROCESSES
-    found = [_placed(trace, name, finding) for name, find in rules.items() if (finding := find(trace)) is not None]
+    found = [placed(trace, name, finding) for name, find in rules.items() if (finding := find(trace)) is not None]
     worth = [finding for finding in found if _is_worth_a_word(finding)]
     return tuple(sorted(worth, key=_rank)[:MOST_FINDINGS])
 
 
-def _placed(trace: Trace, name: str, finding: Finding) -> Finding:
-    whole = recorded_ns(trace) if finding.at_most_ns else peak_bytes(trace)
-    # Sums over threads, and over the host and its devices, can be longer than the recording.
-    at_most_ns = min(finding.at_most_ns, recorded_ns(trace))
+def placed(trace: Trace, name: str, finding: Finding) -> Finding:
+    """A finding of the rule `name`, with the rest of its fields."""
+    unrecorded_ns = max(recorded_ns(trace) - recording_ns(trace), 0)
+    whole = unrecorded_ns if finding.at_most_ns else peak_bytes(trace)
+    # Sums over threads, and over the host and its devices, can be longer than the program.
+    at_most_ns = min(finding.at_most_ns, unrecorded_ns)
     part = at_most_ns or finding.at_most_bytes
     where = f"{file_label(trace, finding.line.file)}:{finding.line.line}" if finding.line else ""
     return replace(finding, rule=name, where=where, at_most_ns=at_most_ns, share=part / whole if whole else 0.0)
 
 
 def _is_worth_a_word(finding: Finding) -> bool:
-    is_large = finding.at_most_ns >= LEAST_NS or finding.at_most_bytes >= LEAST_BYTES
-    return is_large and finding.share >= LEAST_SHARE
+    is_large = finding.at_most_ns * _found(finding) >= LEAST_NS or finding.at_most_bytes >= LEAST_BYTES
+    return is_large and finding.share * _found(finding) >= LEAST_SHARE
 
 
 def _rank(finding: Finding) -> tuple[bool, float]:
-    return finding.at_most_ns == 0, -finding.share * (1.0 if finding.certainty == CERTAIN else 0.5)
+    share = finding.share * _found(finding)
+    return finding.at_most_ns == 0, -share * (1.0 if finding.certainty == CERTAIN else 0.5)
+
+
+def _found(finding: Finding) -> float:
+    """The part of the bound that was found: the rest is time around it that the fix may save, too."""
+    return min(finding.found_ns / finding.at_most_ns, 1.0) if finding.found_ns and finding.at_most_ns else 1.0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.summary import peak_bytes
+from mtprof_nb.errors import LONGEST_SENTENCE, shown
 from mtprof_nb.model.trace import Trace
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class CheckedFix:
         parts = [f"{self.finding.title}: {gone}", f"time: {self.verdict}"]
         if self.before_bytes is not None and self.after_bytes is not None:
             parts.append(f"peak of memory {units.nbytes(self.before_bytes)} -> {units.nbytes(self.after_bytes)}")
-        return "; ".join(parts)
+        return shown("; ".join(parts), LONGEST_SENTENCE)
 
 
 def checked(finding: Finding, comparison: Any, findings_of: Any) -> CheckedFix:

@@ -8,9 +8,10 @@ from typing import Any
 
 from mtprof_nb.advice.checked_fix import CheckedFix, checked
 from mtprof_nb.analysis import units
+from mtprof_nb.errors import LONGEST_SENTENCE, legible_lines, shown
 from mtprof_nb.model.trace import SourceLine
 
-#: How sure a finding is: the recording proves it, or it may have a reason that the recording does not show.
+#: How sure a finding is: the recording proves it and the fix cannot make the program slower, or one of both is open.
 CERTAIN, LIKELY = "certain", "likely"
 
 
@@ -28,6 +29,8 @@ class Finding:
     line: SourceLine | None = None
     #: Upper bound of the time that the fix can save; 0 for a finding about memory.
     at_most_ns: int = 0
+    #: The time of what was found, by which findings are chosen and sorted, where the bound contains more; else 0.
+    found_ns: int = 0
     #: Upper bound of the bytes by which the fix can lower the peak; 0 for a finding about time.
     at_most_bytes: int = 0
     #: `certain` or `likely`.
@@ -60,4 +63,5 @@ class Finding:
     def __str__(self) -> str:
         where = f" ({self.where})" if self.where else ""
         gain = f"This is {self.certainty}; a fix can save {self.bound}."
-        return f"{self.title}{where}: {self.evidence} {gain}\n{indent(self.fix, '    ')}"
+        found = shown(f"{self.title}{where}: {self.evidence} {gain}", LONGEST_SENTENCE)
+        return f"{found}\n{legible_lines(indent(self.fix, '    '))}"

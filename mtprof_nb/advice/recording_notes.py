@@ -5,6 +5,7 @@ from __future__ import annotations
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.recorded_time import recorded_ns
 from mtprof_nb.analysis.causes.recording_cost import between_ops
+from mtprof_nb.analysis.summary import coverage_notes
 from mtprof_nb.model.trace import PYTHON, Trace
 
 #: The share of the gaps between ops, and of the recorded time, from which on a note is worth a word.
@@ -17,6 +18,10 @@ _LESS = "nothing records less: compare times of the program without a profiler"
 
 def advice_notes(trace: Trace) -> tuple[str, ...]:
     """Sentences that a reader of the findings has to know; empty if the recording is as it should be."""
+    return (*coverage_notes(trace), *_notes_on_gaps(trace))
+
+
+def _notes_on_gaps(trace: Trace) -> tuple[str, ...]:
     if not trace.has_all_ops or len(trace.processes) > 1:
         return ()
     gaps_ns, recording_ns = between_ops(trace)

@@ -120,7 +120,7 @@ def test_tensors_are_made_on_the_host_if_a_copy_to_the_device_follows_at_once() 
     finding = only(_moved(4, "aten::randn"))
 
     assert finding.rule == "made_on_host"
-    assert finding.at_most_ns == 4 * 3 * MS
+    assert (finding.found_ns, finding.at_most_ns) == (4 * 3 * MS, (4 * 3 + 3) * MS)  # with 1 ms of the gaps between
     assert finding.line == SourceLine(*LINE)
     assert advise(_moved(3, "aten::randn")) == ()
     assert advise(_moved(4, "aten::stack")) == ()

@@ -1,12 +1,14 @@
 """The numbers of findings about loops over elements, on hand-made traces."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rows_by_hand import LINE, MS, only, op
 from traces import Row, event, make_trace
 
 from mtprof_nb.advice.advising import advise
-from mtprof_nb.model.trace import SourceLine, Trace
+from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
 
 
 def _loop(indices: list[int]) -> Trace:
@@ -123,7 +125,7 @@ def test_the_loop_counts_as_a_whole_and_so_does_its_backward_pass() -> None:
     assert finding.evidence.endswith("the loop takes 80.0 ms of 90.0 ms; its backward pass takes 10.0 ms.")
 
 
-def _iteration(source: str, op_us: int = 100, **facts: Any) -> Trace:
+def _iteration(source: str, op_us: int = 100, more: Sequence[Row] = (), **facts: Any) -> Trace:
     """Tensor.__iter__ takes all elements in one unbind of 4 ms; then each pass of the loop runs an op."""
     tensor = {"shapes": ((40, 8),), "dtypes": ("float",), "line": LINE}
     rows = [event("aten::unbind", 0, 4 * MS, **tensor)]
@@ -134,7 +136,7 @@ def _iteration(source: str, op_us: int = 100, **facts: Any) -> Trace:
     starts = [4 * MS + op_us * 1_000 * at for at in range(41)]
     rows += [event("aten::mul", start, start + op_us * 1_000, line=("cell.py", 3), **facts) for start in starts[:40]]
     rows += [event("aten::exp", starts[40], starts[40] + 2 * MS, line=("cell.py", 4))]
-    return make_trace(rows, sources={"cell.py": source})
+    return make_trace([*rows, *more], sources={"cell.py": source})
 
 
 ITERATION = "%%mtprofile\nfor row in x:\n    y = row * 2\nz = exp(y)\n"
@@ -145,6 +147,15 @@ def test_a_loop_over_a_tensor_counts_with_the_lines_in_it() -> None:
 
     assert (finding.rule, finding.at_most_ns) == ("loop_over_elements", 8 * MS)
     assert finding.evidence.endswith("the loop takes 8.00 ms of 10.0 ms.")
+    marked = {SourceLine("cell.py", line): OutsideOps(0, 0, MS) for line in (2, 3, 4)}
+    marked_trace = replace(_iteration(ITERATION), outside=marked, own_ns=3 * MS)
+    assert only(marked_trace).evidence.endswith("the loop takes 6.00 ms of 7.00 ms.")
+    # The gradient of a parameter that the loop uses is added up after it, in the backward pass.
+    added = [event("AccumulateGrad", 18 * MS, 20 * MS, line=("cell.py", 3), phase="backward")]
+    assert only(_iteration(ITERATION, more=added)).evidence.endswith("the loop takes 8.00 ms of 20.0 ms.")
+    # The first line runs an op before the loop, once more for a pass that a full recording does not contain.
+    before = [event("aten::embedding", 18 * MS, 20 * MS, line=LINE)]
+    assert only(_iteration(ITERATION, more=before)).evidence.endswith("the loop takes 8.00 ms of 20.0 ms.")
     # Elements that no loop takes are none of its business.
     assert advise(_iteration("%%mtprofile\nrows = x.unbind()\ny = rows[0] * 2\nz = exp(y)\n")) == ()
     assert only(_iteration("\ny = [f(row) for row in x]\n# f\n")).at_most_ns == 4 * MS

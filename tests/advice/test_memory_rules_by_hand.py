@@ -25,7 +25,7 @@ def test_memory_grows_if_every_step_keeps_some() -> None:
     finding = only(_steps([8, 2, 2, 2, 2, 2]))
 
     assert finding.rule == "grows_each_step"
-    assert finding.at_most_bytes == 4 * 2 * MIB
+    assert finding.at_most_bytes == (8 + 5 * 2) * MIB
     assert finding.line == SourceLine(*LINE)
     assert finding.evidence == (
         "In each of 4 steps about 2.00 MiB are allocated and not released: 8.00 MiB of 18.0 MiB at the peak."
@@ -96,3 +96,23 @@ def test_gradients_are_not_for_nothing_if_the_graph_has_a_backward_pass_or_this_
     assert advise(_evaluation({2: 8, 3: 1}, trained=2)) == ()
     assert advise(_evaluation({2: 1, 3: 8}, trained=2, links=False)) == ()
     assert advise(make_trace([event("aten::mm", 0, MS, phase="backward")], [])) == ()
+
+
+def _passes(count: int, kept: int) -> Trace:
+    """Passes of six ops on lines of their own; all results are released but the last of each of the last `kept`."""
+    rows: list[Row] = []
+    held: list[Row] = []
+    for at in range(6 * count):
+        line, is_result = ("net.py", at % 6), at % 6 == 5 and at >= 6 * (count - kept)
+        rows += [event("aten::add", at * MS, (at + 1) * MS, line=line, phase="forward", sequence_nr=at)]
+        held += [{"time_ns": at * MS + 1, "nbytes": 8 * MIB, "address": at + 1, "event": at}]
+        held += [{"time_ns": 6 * count * MS + 1, "nbytes": -8 * MIB, "address": at + 1, "event": -1}] * (not is_result)
+    return make_trace(rows, sorted(held, key=lambda row: row["time_ns"]), ended_ns=(6 * count + 1) * MS)
+
+
+def test_gradients_may_have_their_backward_pass_later_while_the_only_result_is_held() -> None:
+    # The backward pass of `out = model(x)` may be in the next cell, whatever the pass released.
+    assert advise(_passes(1, kept=1)) == ()
+    assert advise(_passes(4, kept=4)) == ()
+    assert [only(_passes(4, kept=kept)).certainty for kept in (0, 1, 2)] == ["certain", "likely", "likely"]
+    assert only(_passes(1, kept=0)).title == "Gradients are recorded here and never used"

@@ -12,6 +12,7 @@ from traces import event, make_trace
 from mtprof_nb.advice.advising import advise
 from mtprof_nb.model.trace import Collections, Frame, OutsideOps, Samples, SourceLine, StackInterner, Trace
 
+LOADING = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 FLOAT, DOUBLE = ((100,), "float"), ((100,), "double")
 
 
@@ -54,7 +55,7 @@ def test_conversions_count_in_both_directions() -> None:
     finding = only(_conversions((FLOAT, DOUBLE), (DOUBLE, FLOAT), (FLOAT, DOUBLE), (DOUBLE, FLOAT)))
 
     assert finding.rule == "converted_to_and_fro"
-    assert finding.at_most_ns == 20 * MS
+    assert (finding.found_ns, finding.at_most_ns) == (20 * MS, 40 * MS)  # with the gaps, of 5 ms each
     assert finding.title == "Tensors are converted from float to double and back"
 
 
@@ -95,6 +96,18 @@ def test_long_gaps_and_those_of_the_profiler_are_not_of_python() -> None:
     assert advise(_ops_with_gaps(1_000, 60_000, 20_000)) == ()
 
 
+def test_small_ops_of_a_data_loader_are_its_own_matter() -> None:
+    """Loading from 0 to 25 ms with a small op each 25 µs, then 1,000 such ops of the program."""
+    loading = [event(LOADING, 0, 25 * MS, kind="scope")]
+    loading += [event("aten::detach", at, at + 5_000, line=LINE) for at in range(0, 25 * MS, 25_000)]
+    program = [event("aten::add", at, at + 5_000, line=LINE) for at in range(26 * MS, 51 * MS, 25_000)]
+
+    assert "bound_by_python" not in {one.rule for one in advise(make_trace(loading))}
+    (finding,) = (one for one in advise(make_trace(loading + program)) if one.rule == "bound_by_python")
+    assert finding.evidence.startswith("1,000 ops of 5.00 µs on average; the short gaps between them are 20.0 ms of ")
+    assert finding.at_most_ns == 999 * 20_000 + 1_000 * 5_000
+
+
 def test_what_recording_takes_inside_of_ops_is_not_between_them() -> None:
     rows = []
     for at in range(0, 25_000 * 1_000, 25_000):
@@ -104,7 +117,8 @@ def test_what_recording_takes_inside_of_ops_is_not_between_them() -> None:
     finding = only(make_trace(rows, overhead_ns=20 * MS))  # 4 µs for each event, so at most 7.6 µs for each gap
 
     assert finding.rule == "bound_by_python"
-    assert finding.at_most_ns == 999 * 20_000 - 1_000 * 7_600 + 1_000 * 5_000
+    assert finding.found_ns == 999 * 20_000 - 1_000 * 7_600 + 1_000 * 5_000
+    assert finding.at_most_ns == 999 * 25_000 + 5_000 - 9 * MS  # recording all took at least 9 of the 20 ms
 
 
 def _tensors(calls: int, *, middle: str = "aten::to", fill_us: int = 4) -> Trace:
@@ -124,7 +138,8 @@ def test_tensors_of_numbers_count_with_the_time_before_each_call() -> None:
     finding = only(_tensors(1_000))
 
     assert (finding.rule, finding.line) == ("tensors_of_numbers", SourceLine(*LINE))
-    assert finding.at_most_ns == 1_000 * 7_000 + 5_000 + 999 * 13_000
+    assert finding.found_ns == 1_000 * 7_000 + 5_000 + 999 * 13_000
+    assert finding.at_most_ns == finding.found_ns + 3_000  # after the last one
     assert finding.evidence == (
         "1,000 calls of torch.tensor or the like on this line take 7.00 ms of 21.0 ms; before that, Python looks "
         "at each number, for at most 13.0 ms."
@@ -155,10 +170,11 @@ def test_tensors_of_numbers_that_threads_make_at_once_count_once() -> None:
 def test_other_work_before_tensors_of_numbers_is_no_look_at_these() -> None:
     finding = only(_tensors_of_threads(1, every_ms=10))
 
-    assert finding.at_most_ns == 40 * MS + 40 * 3 * MS
+    assert finding.found_ns == 40 * MS + 40 * 3 * MS
+    assert finding.at_most_ns == finding.found_ns + 39 * MS // 10  # 100 µs after each but the last
     assert finding.evidence.endswith(" at each number, for at most 120 ms.")
     marked = {SourceLine(*LINE): OutsideOps(own_ns=50 * MS, total_ns=300 * MS)}
-    assert only(_tensors_of_threads(1, every_ms=10, outside=marked)).at_most_ns == 40 * MS + 50 * MS
+    assert only(_tensors_of_threads(1, every_ms=10, outside=marked)).found_ns == 40 * MS + 50 * MS
 
 
 def _embedding(forward_ms: int, backward_ms: int) -> Trace:
@@ -253,7 +269,8 @@ def test_contiguous_is_needless_before_an_op_that_takes_any_layout() -> None:
     finding = only(_contiguous("aten::sum"))
 
     assert finding.rule == "needless_contiguous"
-    assert finding.at_most_ns == 16 * MS
+    # The ops that follow take 2 ms each, and so do the gaps before the copies.
+    assert (finding.found_ns, finding.at_most_ns) == (16 * MS, (4 * 4 + 4 * 2 + 3 * 2) * MS)
     assert advise(_contiguous("aten::view")) == ()
     assert advise(_contiguous("aten::sum", later="aten::view")) == ()
     assert advise(_contiguous("aten::convolution")) == ()

@@ -10,11 +10,11 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.recorded_time import recorded_ns
-from mtprof_nb.analysis.causes.spent_time import spent_ns
+from mtprof_nb.analysis.causes.spent_time import saved_ns, with_backward
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.lines.line_costs import line_costs
-from mtprof_nb.model.trace import BACKWARD, OPTIMIZER, SourceLine, Trace
+from mtprof_nb.model.trace import BACKWARD, OPTIMIZER, Trace
 
 _TIMES_DEARER = 4
 #: The backward op has to take at least this part of the line's backward pass.
@@ -28,6 +28,8 @@ class _Cause(NamedTuple):
     fix: str
     #: Whether the optimizer has less to do afterwards, too.
     saves_optimizer: bool = False
+    #: Whether this is so on devices alone: on a CPU, the fix can make it slower.
+    on_devices: bool = False
 
 
 _SELECT = _Cause(
@@ -43,6 +45,7 @@ _CAUSES = {
     "IndexBackward0": _Cause(
         "the gradient of indexing by a tensor is added up element by element",
         "rows = x.index_select(0, index)  # or torch.nn.functional.embedding(index, x), instead of x[index]",
+        on_devices=True,
     ),
     "EmbeddingBackward0": _Cause(
         "the gradient is as large as the whole table, whatever few rows were used",
@@ -60,27 +63,30 @@ def dear_backward(trace: Trace) -> Finding | None:
     is_dear = backward_ns > _TIMES_DEARER * np.maximum(costs.forward_ns[: len(costs.lines)], 1)
     for number in np.argsort(-backward_ns, kind="stable")[:5].tolist():
         if is_dear[number] and (cause := _cause(trace, number, int(backward_ns[number]))):
-            return _finding(trace, costs.lines[number], int(costs.forward_ns[number]), int(backward_ns[number]), cause)
+            return _finding(trace, number, int(costs.forward_ns[number]), int(backward_ns[number]), cause)
     return None
 
 
-def _finding(trace: Trace, line: SourceLine, forward_ns: int, backward_ns: int, cause: _Cause) -> Finding:
-    of_update = counted_ops(trace) & (trace.phase == OPTIMIZER)
-    update_ns = spent_ns(trace, of_update) if cause.saves_optimizer else 0
+def _finding(trace: Trace, line: int, forward_ns: int, backward_ns: int, cause: _Cause) -> Finding:
+    chosen = counted_ops(trace) & (attribution(trace).line == line)
+    if cause.saves_optimizer:
+        chosen |= trace.phase == OPTIMIZER
     return Finding(
         "The backward pass of this line is far dearer than its forward pass",
         f"Backward {units.duration(backward_ns)}, forward {units.duration(forward_ns)}, of "
         f"{units.duration(recorded_ns(trace))}: {cause.reason}.",
         cause.fix,
-        line,
-        at_most_ns=forward_ns + backward_ns + update_ns,
+        attribution(trace).lines[line],
+        found_ns=forward_ns + backward_ns,
+        at_most_ns=saved_ns(trace, with_backward(trace, chosen)),
     )
 
 
 def _cause(trace: Trace, line: int, backward_ns: int) -> _Cause | None:
     """The known op that, with what it calls, takes most of the line's backward pass."""
     on_line = (attribution(trace).line == line) & (trace.phase == BACKWARD)
-    for name, cause in _CAUSES.items():
+    causes = {name: cause for name, cause in _CAUSES.items() if trace.is_device_work.any() or not cause.on_devices}
+    for name, cause in causes.items():
         rows = on_line & trace.where_name(name.__eq__)
         if int(op_costs(trace).total_ns[rows].sum()) >= _OF_LINE * backward_ns:
             return cause

@@ -12,7 +12,7 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.recorded_time import line_of_longest, recorded_ns
-from mtprof_nb.analysis.causes.spent_time import spent_ns, with_backward
+from mtprof_nb.analysis.causes.spent_time import saved_ns, spent_ns, with_backward
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.allocation_pairs import releases_of
@@ -37,14 +37,16 @@ def grows_by_cat(trace: Trace) -> Finding | None:
         return None
     chosen = np.zeros(len(trace), np.bool_)
     chosen[growing] = True
-    ns = spent_ns(trace, with_backward(trace, chosen))
+    inside = with_backward(trace, chosen)
+    ns = spent_ns(trace, inside)
     return Finding(
         "A tensor grows by cat, which copies the whole of it each time",
         f"{units.plural(len(growing), 'call')} of cat, each with a tensor as large as an earlier result, take "
         f"{units.duration(ns)} of {units.duration(recorded_ns(trace))}, backward passes included.",
         _FIX,
         line_of_longest(trace, np.array(growing, np.int64)),
-        at_most_ns=ns,
+        found_ns=ns,
+        at_most_ns=saved_ns(trace, inside),
     )
 
 

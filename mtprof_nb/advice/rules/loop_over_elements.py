@@ -11,24 +11,29 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.enclosing_functions import lines_of_loop
-from mtprof_nb.analysis.causes.gaps import outermost_ops
-from mtprof_nb.analysis.causes.recorded_time import caused_by, recorded_ns, time_with_callees
-from mtprof_nb.analysis.causes.spent_time import spent_ns
+from mtprof_nb.analysis.causes.gaps import gaps_before, outermost_ops
+from mtprof_nb.analysis.causes.recorded_time import caused_by, recorded_ns
+from mtprof_nb.analysis.causes.spent_time import ADDS_UP, saved_ns, spent_ns, with_backward, with_nested
 from mtprof_nb.analysis.causes.taken_elements import SELECT, taken_elements
-from mtprof_nb.analysis.costs import op_costs
+from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.groups import numbered_alike
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.intervals import covered, covered_length, runs_of_equal
-from mtprof_nb.model.trace import BACKWARD, OPTIMIZER, Bool, Int64, SourceLine, Trace
+from mtprof_nb.model.trace import BACKWARD, OPTIMIZER, Bool, Int64, Trace
 
 _LEAST_ELEMENTS = 32
 #: Of an op that takes longer, one call on the whole tensor saves little. A loop of such ops is one over batches.
 _LARGE_OP_NS = 200_000
 _MOST_LARGE = 0.5
+#: Results of a pass, with their autograd nodes, are released in this part of its time at most.
+_RELEASED = 4
 #: So many loops, the longest, are looked at closely.
 _LOOKED_AT = 5
 _ITERATES = "aten::unbind"
+#: Ops that make one tensor of the results of all passes.
+_COLLECTORS = ("aten::stack", "aten::cat")
 _FIX = """\
 # if an element does not need the result of the one before: one op on the whole tensor
 y = f(x)  # instead of: for i in range(len(x)): y[i] = f(x[i])
@@ -51,36 +56,33 @@ def loop_over_elements(trace: Trace) -> Finding | None:
 
     Silent for a loop over batches: its passes update parameters, or large ops take most of their time.
     """
-    found = [(loop_ns, _backward_ns(trace, loop, loop_ns), loop) for loop_ns, loop in _longest(trace)]
-    times = [(loop_ns, backward_ns, loop) for loop_ns, backward_ns, loop in found if backward_ns is not None]
+    times = []
+    for loop_ns, loop in _longest(trace):
+        inside = _inside(trace, loop)
+        if not _is_over_batches(trace, loop, inside, loop_ns):
+            after = _after(trace, loop, inside)
+            at_most_ns = saved_ns(trace, after, _with_releases(trace, loop))
+            told_ns = _without_marks(trace, loop, inside, loop_ns)
+            times.append((at_most_ns, int(loop.elements.max()), told_ns, spent_ns(trace, after), loop))
     if not times:
         return None
-    loop_ns, backward_ns, loop = max(times, key=lambda one: (one[0] + one[1], one[2].elements.max()))
+    at_most_ns, elements, loop_ns, after_ns, loop = max(times, key=lambda one: one[:2])
     # The time after the last element may have ops of other lines, and a backward pass of these.
-    backward = f"; its backward pass takes {units.duration(backward_ns)}" if 20 * backward_ns >= loop_ns else ""
+    backward = f"; its backward pass takes {units.duration(after_ns)}" if 20 * after_ns >= loop_ns else ""
     return Finding(
         "A Python loop goes through a tensor element by element",
-        f"The line takes {units.number(int(loop.elements.max()))} elements of a tensor {list(loop.shape)} one after "
+        f"The line takes {units.number(elements)} elements of a tensor {list(loop.shape)} one after "
         f"the other; the loop takes {units.duration(loop_ns)} of {units.duration(recorded_ns(trace))}{backward}.",
         _FIX,
         attribution(trace).lines[loop.line],
-        at_most_ns=min(loop_ns + backward_ns, recorded_ns(trace)),
+        found_ns=loop_ns + after_ns,
+        at_most_ns=at_most_ns,
     )
 
 
 def _longest(trace: Trace) -> list[tuple[int, _Loop]]:
-    """The few loops that take longest, with the time of each.
-
-    Iteration over a tensor takes all elements before the first pass: then the time is that of the lines of the loop,
-    with the backward pass of their ops.
-    """
-    found, of_line, most_ns = [], dict[int, int](), recorded_ns(trace)
-    for loop in _loops(trace):
-        if not _is_iteration(trace, loop):
-            ns = covered_length(*_passed(trace, loop))
-        elif (ns := of_line.get(loop.line, -1)) < 0:
-            ns = of_line[loop.line] = time_with_callees(trace, _lines_in(trace, loop))
-        found.append((min(ns, most_ns), loop))
+    """The few loops that take longest, with the time of each."""
+    found = [(covered_length(*_passed(trace, loop)), loop) for loop in _loops(trace)]
     longest = nlargest(_LOOKED_AT, found, key=lambda pair: (pair[0], pair[1].elements.max()))
     return [(ns, loop) for ns, loop in longest if ns]
 
@@ -90,28 +92,68 @@ def _is_iteration(trace: Trace, loop: _Loop) -> bool:
     return parent >= 0 and trace.names[trace.name[parent]] == _ITERATES
 
 
-def _lines_in(trace: Trace, loop: _Loop) -> set[SourceLine]:
-    return lines_of_loop(trace, attribution(trace).lines[loop.line])
+@once_a_trace
+def _of_iteration(trace: Trace, line: int) -> Bool:
+    """The events that the lines of the loop on this line caused, without the backward pass of these."""
+    caused = attribution(trace)
+    is_repeated = (trace.forward >= 0) & (caused.line == caused.line[trace.forward])
+    is_repeated |= with_nested(trace, trace.where_name(lambda name: ADDS_UP in name))
+    found: Bool = caused_by(trace, lines_of_loop(trace, caused.lines[line])) & ~is_repeated
+    return found
 
 
 def _passed(trace: Trace, loop: _Loop) -> tuple[Int64, Int64]:
-    """Start and end of each pass through the elements. The time after the last element is that of an average one."""
-    starts, lasts = trace.start_ns[loop.first], trace.start_ns[loop.last]
-    return starts, lasts + (lasts - starts) // (loop.elements - 1)
+    """Start and end of each pass through the elements. The time after the last element is that of an average one.
+
+    Iteration over a tensor takes all elements before the first pass: then it ends with the last op of the loop's lines.
+    """
+    if not _is_iteration(trace, loop):
+        starts, lasts = trace.start_ns[loop.first], trace.start_ns[loop.last]
+        return starts, lasts + (lasts - starts) // (loop.elements - 1)
+    taking, line = nesting(trace).parent[loop.first], attribution(trace).lines[loop.line]
+    body, starts = lines_of_loop(trace, line) - {line} or {line}, trace.start_ns[taking]
+    # Functions that the first line of the loop calls come before it: a pass ends before those of the next one.
+    rows = np.flatnonzero(_of_iteration(trace, loop.line) & caused_by(trace, body))
+    until = np.append(starts[1:], trace.ended_ns)
+    reached = np.maximum.accumulate(np.append(0, trace.end_ns[rows]))[np.searchsorted(trace.start_ns[rows], until)]
+    return starts, np.maximum(reached, trace.end_ns[taking] if len(rows) else starts)
 
 
-def _backward_ns(trace: Trace, loop: _Loop, loop_ns: int) -> int | None:
-    """The time of the backward pass of a loop's ops that `loop_ns` does not contain; None for a loop over batches."""
+def _with_releases(trace: Trace, loop: _Loop) -> tuple[Int64, Int64]:
+    """The passes, each with the time before it in which what the one before made may have been released."""
+    starts, ends = _passed(trace, loop)
+    first = nesting(trace).parent[loop.first] if _is_iteration(trace, loop) else loop.first
+    return starts - np.minimum(gaps_before(trace)[first], (ends - starts) // _RELEASED), ends
+
+
+def _inside(trace: Trace, loop: _Loop) -> Bool:
+    """The events of the loop: those of its lines if they are known, and all that ran meanwhile if not."""
     if _is_iteration(trace, loop):
-        between = inside = caused_by(trace, _lines_in(trace, loop))
-    else:
-        starts, ends = _passed(trace, loop)
-        inside = covered(starts, ends, trace.start_ns)
-        between = covered(starts, trace.start_ns[loop.last], trace.start_ns)
-    if np.any(between & (trace.phase == OPTIMIZER)) or _large_ops_ns(trace, between) > _MOST_LARGE * loop_ns:
-        return None
-    backward = (trace.phase == BACKWARD) & (trace.forward >= 0) & inside[trace.forward] & ~inside
-    return spent_ns(trace, backward)
+        return _of_iteration(trace, loop.line)
+    return covered(*_passed(trace, loop), trace.start_ns)
+
+
+def _without_marks(trace: Trace, loop: _Loop, inside: Bool, loop_ns: int) -> int:
+    """The program's own time in a loop: without the marks of its lines. Marks of lines without ops are not known."""
+    caused = attribution(trace)
+    lines = {caused.lines[line] for line in {loop.line, *caused.line[inside].tolist()} if line >= 0}
+    marks_ns = sum(times.profiler_ns for line, times in (trace.outside or {}).items() if line in lines)
+    return min(max(loop_ns - marks_ns, 0), recorded_ns(trace))
+
+
+def _is_over_batches(trace: Trace, loop: _Loop, inside: Bool, loop_ns: int) -> bool:
+    if not _is_iteration(trace, loop):  # the last pass may have ops of the lines after it
+        inside = covered(trace.start_ns[loop.first], trace.start_ns[loop.last], trace.start_ns)
+    return bool(np.any(inside & (trace.phase == OPTIMIZER))) or _large_ops_ns(trace, inside) > _MOST_LARGE * loop_ns
+
+
+def _after(trace: Trace, loop: _Loop, inside: Bool) -> Bool:
+    """The ops that put the results of the loop together, and the backward pass of all."""
+    collects, elements = trace.where_name(_COLLECTORS.__contains__), int(loop.elements.max())
+    if trace.shape is not None:
+        parts = [len(inputs[0]) if inputs else 0 for inputs in trace.shapes]
+        collects &= np.array([*parts, 0], np.int64)[trace.shape] >= elements
+    return with_backward(trace, inside | (collects & counted_ops(trace))) & ~inside
 
 
 def _large_ops_ns(trace: Trace, inside: Bool) -> int:

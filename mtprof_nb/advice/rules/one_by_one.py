@@ -8,12 +8,13 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.recorded_time import recorded_ns
+from mtprof_nb.analysis.causes.recording_cost import recording_ns
 from mtprof_nb.analysis.causes.spent_time import with_nested
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.devices.kernel_owners import owners
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.model.intervals import covered_length
-from mtprof_nb.model.trace import OPTIMIZER, SCOPE, Int64, Trace
+from mtprof_nb.model.trace import OPTIMIZER, SCOPE, Bool, Int64, Trace
 
 _STEP = "Optimizer.step#"
 #: Optimizers of torch that can update all parameters in one op.
@@ -36,7 +37,8 @@ def parameters_one_by_one(trace: Trace) -> Finding | None:
         return None
     if np.any(ops & trace.where_name(lambda name: "_foreach" in name or "_fused" in name)):
         return None
-    ns, kind = _updating_ns(trace, steps), kinds.pop()
+    inside = with_nested(trace, np.isin(np.arange(len(trace)), steps)) & (trace.phase == OPTIMIZER)
+    ns, kind = _updating_ns(trace, steps, inside), kinds.pop()
     line, lines = int(attribution(trace).line[steps[0]]), attribution(trace).lines
     return Finding(
         f"{kind} updates one parameter after the other",
@@ -44,13 +46,12 @@ def parameters_one_by_one(trace: Trace) -> Finding | None:
         f"in {units.duration(ns)} of {units.duration(recorded_ns(trace))}.",
         f"optimizer = torch.optim.{kind}(model.parameters(), …, fused=True)",
         lines[line] if line >= 0 else None,
-        at_most_ns=ns,
+        at_most_ns=max(ns - recording_ns(trace, inside), 0),
     )
 
 
-def _updating_ns(trace: Trace, steps: Int64) -> int:
-    """The time of the steps without the passes inside them, and of the work on devices that updates launched."""
-    inside = with_nested(trace, np.isin(np.arange(len(trace)), steps)) & (trace.phase == OPTIMIZER)
+def _updating_ns(trace: Trace, steps: Int64, inside: Bool) -> int:
+    """The time of the steps without the passes inside them, and of the work on devices that `inside` launched."""
     owner = owners(trace)
     launched = np.flatnonzero(trace.is_device_work & (owner >= 0) & inside[owner])
     starts, ends = [trace.start_ns[launched]], [trace.end_ns[launched]]

@@ -11,7 +11,7 @@ from mtprof_nb.analysis.causes.enclosing_functions import nested_operators
 from mtprof_nb.analysis.causes.gaps import outermost_ops
 from mtprof_nb.analysis.causes.pointwise import is_pointwise, largest_inputs
 from mtprof_nb.analysis.causes.recorded_time import dearest_line, recorded_ns
-from mtprof_nb.analysis.causes.spent_time import spent_ns, with_backward
+from mtprof_nb.analysis.causes.spent_time import saved_ns, spent_ns, with_backward
 from mtprof_nb.analysis.causes.tensor_inputs import TensorInput, with_inputs
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.model.intervals import runs_of_equal
@@ -46,7 +46,8 @@ def pointwise_chain(trace: Trace) -> Finding | None:
         f"{units.duration(ns)} of {units.duration(recorded_ns(trace))}, backward passes included.",
         _FIX,
         dearest_line(trace, inside),
-        at_most_ns=ns,
+        found_ns=ns,
+        at_most_ns=saved_ns(trace, inside),
     )
 
 

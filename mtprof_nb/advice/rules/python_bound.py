@@ -7,10 +7,11 @@ import numpy as np
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.causes.gaps import gaps_before, outermost_ops
+from mtprof_nb.analysis.causes.data_loading import during, loader_calls
+from mtprof_nb.analysis.causes.gaps import LONGEST_GAP_NS, gaps_before, outermost_ops
 from mtprof_nb.analysis.causes.number_conversions import is_for_numbers
 from mtprof_nb.analysis.causes.recorded_time import recorded_ns
-from mtprof_nb.analysis.causes.recording_cost import LONGEST_GAP_NS, most_between_ops_ns
+from mtprof_nb.analysis.causes.recording_cost import between_ops_ns
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.model.trace import BACKWARD, Int64, SourceLine, Trace
@@ -25,7 +26,8 @@ _FIX = "model = torch.compile(model)  # or give each op more: larger batches, fe
 def bound_by_python(trace: Trace) -> Finding | None:
     """Find many short gaps between ops of one thread, without a device.
 
-    The time for recording does not count, nor does that for tensors of Python numbers, which have a rule of their own.
+    The time for recording does not count, nor does that for tensors of Python numbers and for loading batches, which
+    have rules of their own.
     Where recording took most of the gaps, `recording_notes` says so.
     """
     rows = _ops_of_busiest_thread(trace)
@@ -33,7 +35,8 @@ def bound_by_python(trace: Trace) -> Finding | None:
         return None
     gaps = gaps_before(trace)[rows]
     short = np.where((gaps < LONGEST_GAP_NS) & ~is_for_numbers(trace)[rows], gaps, 0)
-    recording_ns = most_between_ops_ns(trace, rows) + _marks_ns(trace)
+    least_ns, most_ns = between_ops_ns(trace, rows)
+    recording_ns = most_ns + _marks_ns(trace)
     ns = int(short.sum()) - recording_ns
     if ns < max(_LEAST_SHARE * recorded_ns(trace), recording_ns):
         return None
@@ -43,7 +46,8 @@ def bound_by_python(trace: Trace) -> Finding | None:
         f"the short gaps between them are {units.duration(ns)} of {units.duration(recorded_ns(trace))}.",
         _FIX,
         _line_of_gaps(trace, rows, short),
-        at_most_ns=ns + _small_ops_ns(trace),
+        found_ns=ns + _small_ops_ns(trace),
+        at_most_ns=int(short.sum()) - least_ns - _marks_ns(trace) + _small_ops_ns(trace),
     )
 
 
@@ -54,16 +58,22 @@ def _marks_ns(trace: Trace) -> int:
 
 def _small_ops_ns(trace: Trace) -> int:
     """The time of all small ops that no other op contains, those of the backward pass too."""
-    rows = outermost_ops(trace)
-    lengths = trace.duration_ns[rows]
+    lengths = trace.duration_ns[_outside_of_loading(trace)]
     return int(lengths[lengths < _SMALL_OP_NS].sum())
 
 
 def _ops_of_busiest_thread(trace: Trace) -> Int64:
     """The outermost ops of the thread with most of them, without the backward pass, which needs no Python."""
-    rows: Int64 = outermost_ops(trace)
+    rows: Int64 = _outside_of_loading(trace)
     rows = rows[trace.phase[rows] != BACKWARD]
     return rows[trace.track[rows] == np.bincount(trace.track[rows]).argmax()] if len(rows) else rows
+
+
+def _outside_of_loading(trace: Trace) -> Int64:
+    """The outermost ops that do not run inside a DataLoader's `next`."""
+    rows = outermost_ops(trace)
+    found: Int64 = rows[~during(trace, loader_calls(trace))[rows]]
+    return found
 
 
 def _line_of_gaps(trace: Trace, rows: Int64, gaps: Int64) -> SourceLine | None:

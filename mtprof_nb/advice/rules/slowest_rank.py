@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule_of_processes
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.ranks.stragglers import straggler
 from mtprof_nb.model.trace import Trace
 
@@ -20,7 +21,7 @@ def slowest_rank(trace: Trace) -> Finding | None:
         return None
     return Finding(
         f"The other ranks wait for {found.title}",
-        f"{str(found)[:1].upper()}{str(found)[1:]}.",
+        units.sentence(str(found)),
         _FIX,
         found.slower.line if found.slower else None,
         at_most_ns=found.waited_for_ns,

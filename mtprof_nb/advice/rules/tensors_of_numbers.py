@@ -8,6 +8,7 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.data_loading import during, loader_calls
+from mtprof_nb.analysis.causes.gaps import LONGEST_GAP_NS
 from mtprof_nb.analysis.causes.number_conversions import Conversions, conversions
 from mtprof_nb.analysis.causes.recorded_time import recorded_ns
 from mtprof_nb.analysis.groups import sums
@@ -37,7 +38,7 @@ def tensors_of_numbers(trace: Trace) -> Finding | None:
     of_line = sums(line[chosen], made.inside_ns[chosen], len(caused.lines))
     number = int(of_line.argmax()) if len(of_line) else -1
     calls = np.flatnonzero(chosen & (line == number))
-    inside_ns, looking_ns = _times(trace, made, calls)
+    inside_ns, looking_ns, after_ns = _times(trace, made, calls)
     if len(calls) < _LEAST_CALLS or inside_ns < _LEAST_SHARE * recorded_ns(trace):
         return None
     marked = (trace.outside or {}).get(caused.lines[number])
@@ -50,15 +51,21 @@ def tensors_of_numbers(trace: Trace) -> Finding | None:
         f"at each number, for at most {units.duration(looking_ns)}.",
         _FIX,
         caused.lines[number],
-        at_most_ns=inside_ns + looking_ns,
+        found_ns=inside_ns + looking_ns,
+        at_most_ns=inside_ns + looking_ns + after_ns,
     )
 
 
-def _times(trace: Trace, made: Conversions, calls: Int64) -> tuple[int, int]:
-    """The time in which one of these calls ran, and the time before in which one may have looked at its numbers."""
+def _times(trace: Trace, made: Conversions, calls: Int64) -> tuple[int, int, int]:
+    """The time in which one of these calls ran, that before in which one may have looked at its numbers, and the rest.
+
+    The rest is the time after them, in which their tensors may have been released.
+    """
     calls = calls[np.argsort(trace.start_ns[made.first[calls]], kind="stable")]
     starts, ends = trace.start_ns[made.first[calls]], trace.end_ns[made.last[calls]]
     looks = starts - np.minimum(made.before_ns[calls], _LONGEST_LOOK * made.inside_ns[calls])
     by_look = np.argsort(looks, kind="stable")
     inside_ns = covered_length(starts, ends)
-    return inside_ns, covered_length(looks[by_look], ends[by_look]) - inside_ns
+    looking_ns = covered_length(looks[by_look], ends[by_look]) - inside_ns
+    released = ends + np.minimum(made.after_ns[calls], LONGEST_GAP_NS)
+    return inside_ns, looking_ns, covered_length(looks[by_look], released[by_look]) - inside_ns - looking_ns

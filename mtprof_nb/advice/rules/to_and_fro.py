@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import numpy as np
 
@@ -10,13 +11,16 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.recorded_time import dearest_line, recorded_ns
-from mtprof_nb.analysis.causes.spent_time import spent_ns
-from mtprof_nb.analysis.causes.tensor_inputs import tensors
+from mtprof_nb.analysis.causes.spent_time import saved_ns, spent_ns, with_backward, with_nested
+from mtprof_nb.analysis.causes.tensor_inputs import TensorInput, tensors, with_inputs
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.model.trace import FORWARD, OTHER, RUNTIME, Bool, Int64, Trace
 
 #: Types of mixed precision, whose conversions are there on purpose.
 _HALF = ("half", "bfloat16", "c10::half", "c10::bfloat16", "float16")
+_FLOATS = ("float", "float32", "double", "float64", "c10::complex<float>", "c10::complex<double>")
+#: Types of 8 bytes or more, those of 16 last.
+_LONG = ("long int", "int64", "double", "float64", "c10::complex<float>", "c10::complex<double>")
 _CONVERTERS = ("aten::to", "aten::_to_copy", "aten::type_as")
 _LEAST_CONVERSIONS = 4
 _FIX = """\
@@ -33,17 +37,48 @@ def converted_to_and_fro(trace: Trace) -> Finding | None:
     undone = [event for event, (old, new, size) in conversions.items() if counts[new, old, size]]
     if len(undone) < _LEAST_CONVERSIONS:
         return None
-    chosen = np.isin(np.arange(len(trace)), undone)
-    ns = spent_ns(trace, np.isin(np.arange(len(trace)), _outermost(trace, undone)))
+    chosen, converting = (np.isin(np.arange(len(trace)), rows) for rows in (undone, _outermost(trace, undone)))
+    between = _between(trace, {event: conversions[event] for event in undone}) & ~with_nested(trace, converting)
+    ns, between_ns = spent_ns(trace, converting), spent_ns(trace, between)
     old, new, _ = conversions[undone[0]]
+    others = f", and ops on these tensors between them {units.duration(between_ns)}," if between_ns else ""
     return Finding(
         f"Tensors are converted from {old} to {new} and back",
         f"{units.plural(len(undone), 'conversion')} in both directions, of tensors of one size, "
-        f"take {units.duration(ns)} of {units.duration(recorded_ns(trace))}.",
+        f"take {units.duration(ns)}{others} of {units.duration(recorded_ns(trace))}.",
         _FIX,
         dearest_line(trace, chosen),
-        at_most_ns=ns,
+        found_ns=ns,
+        at_most_ns=saved_ns(trace, with_backward(trace, converting | between)),
     )
+
+
+def _between(trace: Trace, conversions: dict[int, tuple[str, str, int]]) -> Bool:
+    """The ops on the results of conversions that are undone: between one and the next that undoes it.
+
+    Ops on the type that the fix gives up run on the other one then, which can be several times as fast; those on the
+    other find their memory in the processor's cache. The latter count if they have as many elements as one of them.
+    """
+    found, is_op = np.zeros(len(trace), np.bool_), counted_ops(trace)
+    for old, new in {kind[:2] for kind in conversions.values()}:
+        kinds = {event: kind for event, kind in conversions.items() if {*kind[:2]} == {old, new}}
+        rows, begins = np.array([*kinds]), np.array([kind[1] == new for kind in kinds.values()])
+        sizes = None if new == _given_up(old, new) else {kind[2] for kind in kinds.values()}
+        ops = np.flatnonzero(is_op & with_inputs(trace, partial(_has, new, sizes)))
+        for track in set(trace.track[rows].tolist()):
+            is_own, own = trace.track[rows] == track, ops[trace.track[ops] == track]
+            last = np.searchsorted(rows[is_own], own) - 1
+            found[own] |= (last >= 0) & begins[is_own][last]
+    return found
+
+
+def _has(dtype: str, sizes: set[int] | None, inputs: list[TensorInput]) -> bool:
+    return any(one.dtype == dtype and (sizes is None or one.elements in sizes) for one in inputs)
+
+
+def _given_up(old: str, new: str) -> str:
+    """The type that a program without these conversions does not use: integers, or the larger one of two alike."""
+    return max(old, new, key=lambda name: (name not in _FLOATS, _LONG.index(name) if name in _LONG else -1))
 
 
 def _moves_memory(trace: Trace) -> Bool:

@@ -12,6 +12,7 @@ from mtprof_nb.analysis.causes.recorded_threads import products, recorded_thread
 from mtprof_nb.analysis.causes.recorded_time import dearest_line, recorded_ns
 from mtprof_nb.analysis.causes.source_words import code_has
 from mtprof_nb.analysis.causes.spent_time import spent_ns
+from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.model.trace import Trace
 
 #: A shorter product may be too small to be divided.
@@ -45,7 +46,9 @@ def too_few_threads(trace: Trace) -> Finding | None:
         f"{units.plural(counts.cores, 'core')}, {free} of them free.{set_by}",
         f"torch.set_num_threads({counts.threads + free})",
         dearest_line(trace, chosen),
-        at_most_ns=ns * free // (counts.threads + free),
+        found_ns=ns * free // (counts.threads + free),
+        # Other ops divide their work, too, as far as they can.
+        at_most_ns=spent_ns(trace, counted_ops(trace)) * free // (counts.threads + free),
     )
 
 

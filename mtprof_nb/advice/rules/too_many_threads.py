@@ -8,6 +8,7 @@ from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.recorded_threads import products, recorded_threads
 from mtprof_nb.analysis.causes.recorded_time import dearest_line, recorded_ns
 from mtprof_nb.analysis.causes.spent_time import spent_ns
+from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.model.trace import Trace
 
 #: Shorter products run on one thread, and longer ones lose little.
@@ -38,5 +39,6 @@ def too_many_threads(trace: Trace) -> Finding | None:
         f"{units.duration(recorded_ns(trace))}.",
         f"torch.set_num_threads({counts.processors})  # or OMP_NUM_THREADS={counts.processors} for the process",
         dearest_line(trace, chosen),
-        at_most_ns=ns,
+        found_ns=ns,
+        at_most_ns=spent_ns(trace, counted_ops(trace)),  # other ops share the processors, too
     )

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from mtprof_nb.advice.finding import CERTAIN, Finding
+from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.recorded_time import line_of_longest, recorded_ns
@@ -30,8 +30,8 @@ def device_allocations(trace: Trace) -> Finding | None:
     if not len(work):
         return None
     middle_ns = int(trace.start_ns[work[0]] + trace.end_ns[work].max()) // 2
-    is_late = (trace.kind == RUNTIME) & (trace.start_ns >= middle_ns)
-    calls = np.flatnonzero(is_late & trace.where_name(lambda name: bool(_CALLS.fullmatch(name))))
+    every = np.flatnonzero((trace.kind == RUNTIME) & trace.where_name(lambda name: bool(_CALLS.fullmatch(name))))
+    calls = every[trace.start_ns[every] >= middle_ns]
     if len(calls) < _LEAST_CALLS:
         return None
     ns = int(trace.duration_ns[calls].sum())
@@ -41,6 +41,6 @@ def device_allocations(trace: Trace) -> Finding | None:
         f"{units.duration(ns)} of {units.duration(recorded_ns(trace))}.",
         _FIX,
         line_of_longest(trace, calls),
-        at_most_ns=ns,
-        certainty=CERTAIN,
+        found_ns=ns,
+        at_most_ns=int(trace.duration_ns[every].sum()),
     )

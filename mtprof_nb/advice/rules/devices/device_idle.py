@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mtprof_nb.advice.finding import CERTAIN, Finding
+from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.data_loading import loader_calls
@@ -34,6 +34,5 @@ def device_waits_for_host(trace: Trace) -> Finding | None:
                 f"the host launched the next kernel too late{short}.",
                 _FIX,
                 at_most_ns=min(one.idle_ns + one.short_kernels_ns, one.span_ns),
-                certainty=CERTAIN,
             )
     return None

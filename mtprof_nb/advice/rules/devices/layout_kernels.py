@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mtprof_nb.advice.finding import CERTAIN, Finding
+from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.kernel_finding import finding_of_kernels, named_kernels
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.model.trace import Trace
@@ -25,5 +25,4 @@ def layout_conversions(trace: Trace) -> Finding | None:
         title="Convolutions convert the layout of their tensors",
         what="that convert between NCHW and NHWC",
         fix=_FIX,
-        certainty=CERTAIN,
     )

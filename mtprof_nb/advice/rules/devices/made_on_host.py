@@ -9,7 +9,7 @@ from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.gaps import outermost_ops
 from mtprof_nb.analysis.causes.recorded_time import dearest_line, recorded_ns
-from mtprof_nb.analysis.causes.spent_time import spent_ns, with_nested
+from mtprof_nb.analysis.causes.spent_time import saved_ns, spent_ns, with_nested
 from mtprof_nb.analysis.costs import op_costs
 from mtprof_nb.model.trace import COPY, Bool, Int64, Trace
 
@@ -36,7 +36,8 @@ def made_on_host(trace: Trace) -> Finding | None:
         f"{units.duration(recorded_ns(trace))}.",
         _FIX,
         dearest_line(trace, with_nested(trace, chosen)),
-        at_most_ns=ns,
+        found_ns=ns,
+        at_most_ns=saved_ns(trace, chosen),
         certainty=CERTAIN,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.advice.finding import CERTAIN, Finding
+from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.causes.recorded_time import line_of_longest, recorded_ns
@@ -31,7 +31,6 @@ def pageable_copies(trace: Trace) -> Finding | None:
         _FIX,
         line_of_longest(trace, copies),
         at_most_ns=ns,
-        certainty=CERTAIN,
     )
 
 
