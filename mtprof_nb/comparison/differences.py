@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.analysis.causes.recorded_time import recorded_ns
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.operator_rows import rows
 from mtprof_nb.analysis.step_times import step_times
-from mtprof_nb.analysis.summary import has_steps, summary
+from mtprof_nb.analysis.summary import summary
 from mtprof_nb.comparison.joined_rows import Difference, Item, Items, joined, of_runs, verdict_on
 from mtprof_nb.comparison.sides import Side, Sides, has_bytes, has_device_work
-from mtprof_nb.comparison.steady_time import told_by_most_calls
 from mtprof_nb.comparison.verdicts import Parts
 from mtprof_nb.model.trace import DEVICE_WORK, PHASES, Bool, Int64, Trace
 
 
 def whole_difference(sides: Sides) -> Difference:
     """The wall time, without the profiler's own start and line marks."""
-    a, b = (np.array([wall_ns(run) / sides.divisor(run) for run in side.runs]) for side in sides.both)
-    verdict = told_by_most_calls(sides, verdict_on(sides, a, b, *_steps(sides)), float(a[0]), float(b[0]))
+    a, b = (np.array([recorded_ns(run) / sides.divisor(run) for run in side.runs]) for side in sides.both)
+    verdict = verdict_on(sides, a, b, *(_steps(sides) if sides.in_steps else _all_calls(sides)))
     return Difference("whole", "wall time", a_ns=float(np.median(a)), b_ns=float(np.median(b)), verdict=verdict)
 
 
@@ -42,7 +42,8 @@ def step_lengths(run: Trace) -> list[int]:
 
 def phase_differences(sides: Sides) -> list[Difference]:
     """Time in ops by phase, in the order of a step."""
-    return sorted(joined(sides, "phase", *of_runs(sides, _phase_items)), key=lambda row: PHASES.index(row.name))
+    items = of_runs(sides, lambda run: _phase_items(sides, run))
+    return sorted(joined(sides, "phase", *items), key=lambda row: PHASES.index(row.name))
 
 
 def op_differences(sides: Sides) -> list[Difference]:
@@ -58,13 +59,13 @@ def kernel_differences(sides: Sides) -> list[Difference]:
 
 
 def _op_items(sides: Sides, run: Trace, on_device: bool) -> Items:
-    table, parts = rows(run, "op"), _in_steps if sides.have(has_steps) else _calls
+    table = rows(run, "op")
     with_bytes = sides.have(has_bytes) and not on_device
     ns = table.value["self_device_ns" if on_device else "self_ns"].tolist()
     nbytes = table.value["allocated_bytes"].tolist() if with_bytes else [None] * len(table)
     calls = table.value["count"].tolist()
     return {
-        key: Item(table.label[at], _device(key), calls[at], ns[at], nbytes[at], parts=partial(parts, run, at))
+        key: Item(table.label[at], _device(key), calls[at], ns[at], nbytes[at], parts=partial(_of_op, sides, run, at))
         for at, key in enumerate(table.key)
         if (key[2] in DEVICE_WORK) == on_device
     }
@@ -75,42 +76,51 @@ def _device(key: tuple[Any, ...]) -> str:
     return "" if key[1] == "CPU" or key[2] in DEVICE_WORK else str(key[1])
 
 
-def _calls(run: Trace, row: int) -> Int64:
-    """Nanoseconds of each call of a row."""
-    times, chosen = _times(run, row)
-    calls: Int64 = times[chosen]
-    return calls
-
-
-def _in_steps(run: Trace, row: int) -> Int64:
-    """Nanoseconds of a row in each step that has any: fewer calls may take less together, and each of them more."""
-    times, chosen = _times(run, row)
-    return _by_step(run, times, chosen)
-
-
-def _times(run: Trace, row: int) -> tuple[Int64, Bool]:
-    """Times of events, and which events are calls of a row."""
+def _of_op(sides: Sides, run: Trace, row: int) -> Int64:
     costs, is_of_row = op_costs(run), rows(run, "op").of_event == row
-    return run.duration_ns if run.on_device[is_of_row].any() else costs.self_ns, is_of_row & costs.counted
+    times = run.duration_ns if run.on_device[is_of_row].any() else costs.self_ns
+    return parts_of(sides, run, times, is_of_row & costs.counted)
 
 
-def _phase_items(run: Trace) -> Items:
-    is_op = counted_ops(run)
+def _phase_items(sides: Sides, run: Trace) -> Items:
+    is_op, own_ns = counted_ops(run), op_costs(run).self_ns
     return {
-        name: Item(name, ns=ns, parts=partial(self_ns_by_step, run, is_op & (run.phase == PHASES.index(name))))
+        name: Item(name, ns=ns, parts=partial(parts_of, sides, run, own_ns, is_op & (run.phase == PHASES.index(name))))
         for name, ns in summary(run).phases_ns.items()
         if ns
     }
 
 
-def self_ns_by_step(run: Trace, chosen: Bool) -> Int64:
-    """Self time of the chosen events in each step that has any; empty if no step was marked."""
-    return _by_step(run, op_costs(run).self_ns, chosen) if has_steps(run) else np.empty(0, np.int64)
-
-
-def _by_step(run: Trace, times: Int64, chosen: Bool) -> Int64:
+def parts_of(sides: Sides, run: Trace, times: Int64, chosen: Bool) -> Int64:
+    """The times of the chosen events in each step that has any; without steps, of their calls but for the longest."""
+    if not sides.in_steps:
+        return _steady_calls(run, times, chosen)
     _, number = np.unique(run.step[chosen], return_inverse=True)
     return sums(number.ravel(), times[chosen], int(number.max(initial=-1)) + 1)
+
+
+def _steady_calls(run: Trace, times: Int64, chosen: Bool) -> Int64:
+    """The times of the chosen events without the longest tenth of the calls of each op, at least one.
+
+    No single stall, first call or import explains these.
+    """
+    events = np.flatnonzero(chosen & (rows(run, "op").of_event >= 0))
+    op = rows(run, "op").of_event[events]
+    order = np.lexsort((times[events], op))
+    calls = np.bincount(op, minlength=1)
+    place = np.arange(len(order)) - (np.cumsum(calls) - calls)[op[order]]
+    kept: Int64 = times[events][order][place < (calls * 9 // 10)[op[order]]]
+    return kept
+
+
+def _all_calls(sides: Sides) -> list[Parts]:
+    """Of each side the calls of its ops but for the longest; none if ops ran at once, so that they exceed the wall."""
+    return [partial(_calls, sides, side.runs[0]) for side in sides.both]
+
+
+def _calls(sides: Sides, run: Trace) -> Int64:
+    is_known = summary(run).outside_ns is not None
+    return parts_of(sides, run, op_costs(run).self_ns, counted_ops(run) & is_known)
 
 
 def _steps(sides: Sides) -> tuple[Parts, Parts]:
@@ -119,8 +129,3 @@ def _steps(sides: Sides) -> tuple[Parts, Parts]:
 
 def _medians(side: Side) -> np.ndarray:
     return np.array([np.median(step_lengths(run)) for run in side.runs])
-
-
-def wall_ns(run: Trace) -> int:
-    """The recorded time without the profiler's own start and line marks."""
-    return summary(run).wall_ns - summary(run).profiler_ns

@@ -71,7 +71,7 @@ class Item(NamedTuple):
     nbytes: float | None = None
     #: A change of another kind than of its calls, such as "edited".
     change: str = ""
-    #: Times of its calls, or in each step; called only if they are needed.
+    #: Its times in each step; without steps, of its calls but for the longest. Called only if they are needed.
     parts: Parts = tuple
 
 
@@ -99,7 +99,7 @@ def joined(sides: Sides, level: str, of_a: list[Items], of_b: list[Items]) -> li
 def verdict_on(sides: Sides, a_ns: Floats, b_ns: Floats, a_parts: Parts, b_parts: Parts) -> Verdict:
     """The verdict on a time, one value a run; for one run each, with the times of its steps or calls."""
     if sides.is_one_run_each:
-        verdict = judged_once(float(a_ns[0]), float(b_ns[0]), a_parts, b_parts)
+        verdict = judged_once(float(a_ns[0]), float(b_ns[0]), a_parts, b_parts, sides.in_steps)
     else:
         verdict = judged_runs(Runs(a_ns, b_ns, sides.are_mixed), sides.matters)
     reason = sides.why_incomparable

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from mtprof_nb.analysis.costs import counted_ops
+from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.lines.attribution import attribution
-from mtprof_nb.comparison.differences import self_ns_by_step
+from mtprof_nb.comparison.differences import parts_of
 from mtprof_nb.comparison.joined_rows import EDITED, Difference, Item, Items, joined
 from mtprof_nb.comparison.program_lines import programs, where
 from mtprof_nb.comparison.sides import Sides, has_bytes
@@ -24,9 +24,12 @@ def line_differences(sides: Sides) -> list[Difference]:
     keys = {line: ("b", line) for line in b.first} | {other: line for line, other in both.items()}
     texts = {keys[line]: _Line(None, row) for line, row in b.first.items()}
     texts |= {line: _Line(row, b.first.get(both[line]) if line in both else None) for line, row in a.first.items()}
-    of_a: list[Items] = [{at: texts[at].item(run, row, with_bytes) for at, row in rows.items()} for run, rows in a.runs]
+    of_a: list[Items] = [
+        {at: texts[at].item(sides, run, row, with_bytes) for at, row in rows.items()} for run, rows in a.runs
+    ]
     of_b: list[Items] = [
-        {keys[at]: texts[keys[at]].item(run, row, with_bytes) for at, row in rows.items()} for run, rows in b.runs
+        {keys[at]: texts[keys[at]].item(sides, run, row, with_bytes) for at, row in rows.items()}
+        for run, rows in b.runs
     ]
     return joined(sides, "line", of_a, of_b)
 
@@ -40,16 +43,15 @@ class _Line:
         self._detail = " → ".join(dict.fromkeys(f"{where(row)}:{row.line}" for row in there if row.file))
         self._change = EDITED if len({row.source for row in there}) > 1 else ""
 
-    def item(self, run: Trace, row: LineRow, with_bytes: bool) -> Item:
+    def item(self, sides: Sides, run: Trace, row: LineRow, with_bytes: bool) -> Item:
         """The values of the line in one run, where it has this row."""
         nbytes = row.allocated_bytes or 0 if with_bytes else None
-        parts = partial(_steps, run, row)
+        parts = partial(_parts, sides, run, row)
         return Item(self._name, self._detail, row.count, row.time_ns, nbytes, self._change, parts)
 
 
-def _steps(run: Trace, row: LineRow) -> Int64:
-    """Nanoseconds of the ops of a line in each step."""
+def _parts(sides: Sides, run: Trace, row: LineRow) -> Int64:
     caused = attribution(run)
     line = SourceLine(row.file, row.line)
     number = caused.lines.index(line) if line in caused.lines else -1
-    return self_ns_by_step(run, counted_ops(run) & (caused.line == number))
+    return parts_of(sides, run, op_costs(run).self_ns, counted_ops(run) & (caused.line == number))

@@ -58,14 +58,15 @@ def _alike_files(
     a_files: Files, b_files: Files, a_left: Sequence[str], b_left: Sequence[str]
 ) -> Iterator[tuple[float, str, str]]:
     for b_file in b_left:
-        matcher = SequenceMatcher(autojunk=False)
-        matcher.set_seq2(_texts(b_files[b_file]))
         for a_file in a_left:
-            if not _may_be_versions(a_file, b_file):
-                continue
-            matcher.set_seq1(_texts(a_files[a_file]))
-            if matcher.quick_ratio() >= _ALIKE_FILES and (ratio := matcher.ratio()) >= _ALIKE_FILES:
+            if _may_be_versions(a_file, b_file) and (ratio := similarity(a_files[a_file], b_files[b_file])):
                 yield ratio, a_file, b_file
+
+
+def similarity(a_text: Sequence[str], b_text: Sequence[str]) -> float:
+    """The share of the lines of two texts that agrees; 0 if it is too small for versions of one text."""
+    matcher = SequenceMatcher(None, _texts(a_text), _texts(b_text), autojunk=False)
+    return ratio if matcher.quick_ratio() >= _ALIKE_FILES and (ratio := matcher.ratio()) >= _ALIKE_FILES else 0.0
 
 
 def _may_be_versions(a_file: str, b_file: str) -> bool:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtprof_nb.comparison.differences import step_lengths, wall_ns
+from mtprof_nb.analysis.causes.recorded_time import recorded_ns
+from mtprof_nb.comparison.differences import step_lengths
 from mtprof_nb.comparison.findings import Findings
 from mtprof_nb.comparison.sides import Side
 
@@ -30,7 +31,7 @@ def measured_points(findings: Findings) -> Points:
         return Points("block of calls", [_thinned(times.a_ns, MOST_POINTS)], [_thinned(times.b_ns, MOST_POINTS)])
     if min(sides.a.steps + sides.b.steps) >= 2:
         return Points("step", *(_steps(side) for side in sides.both))
-    return Points("run", *([[float(wall_ns(run))] for run in side.runs] for side in sides.both))
+    return Points("run", *([[float(recorded_ns(run))] for run in side.runs] for side in sides.both))
 
 
 def _steps(side: Side) -> list[list[float]]:

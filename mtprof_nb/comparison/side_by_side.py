@@ -1,14 +1,15 @@
-"""Both versions of a file side by side, where they differ."""
+"""Both versions of a file, or of a function that was replaced, side by side where they differ."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from mtprof_nb.comparison.joined_rows import EDITED, GONE, NEW
-from mtprof_nb.comparison.line_pairs import paired_files, paired_numbers
+from mtprof_nb.comparison.line_pairs import paired_files, paired_numbers, similarity
 from mtprof_nb.comparison.program_lines import ProgramLines, programs
 from mtprof_nb.comparison.sides import Sides
 from mtprof_nb.model.trace import SourceLine
@@ -16,7 +17,8 @@ from mtprof_nb.model.trace import SourceLine
 #: Unchanged lines that are shown around changed ones.
 _AROUND = 3
 _MOST_ROWS = 1_500
-_HEADS = ("def ", "async def ")
+_NO_PROGRAM = "%%mtprofile"
+_HEAD = re.compile(r"\s*(?:async\s+)?def\s+(\w+)")
 
 
 class Version(NamedTuple):
@@ -52,6 +54,14 @@ class _Text(NamedTuple):
     skipped: int
     lines: Sequence[str]
     ns: Mapping[SourceLine, float]
+    #: Whether the other side has a version of the file.
+    is_known: bool = True
+
+    @property
+    def function(self) -> str:
+        """The name of the function that the part is, "" for another part."""
+        head = _HEAD.match(self.lines[0]) if self.lines else None
+        return head[1] if head else ""
 
     def version(self, position: int) -> Version:
         number = self.skipped + position + 1
@@ -59,7 +69,7 @@ class _Text(NamedTuple):
 
 
 def side_by_side(sides: Sides) -> list[Versions]:
-    """The files whose text differs, and functions of one file that ran on one side each; empty without lines."""
+    """The files whose text differs, and functions of other files that ran on one side each; empty without lines."""
     found = programs(sides)
     if found is None:
         return []
@@ -68,29 +78,74 @@ def side_by_side(sides: Sides) -> list[Versions]:
         rows = _around_changes(list(_aligned(a, b)))[:left]
         left -= len(rows)
         if rows:
-            versions.append(Versions(found.a.title(a.file), found.b.title(b.file), tuple(rows)))
+            a_title, b_title = (side.title(text.file) * bool(text.lines) for side, text in ((found.a, a), (found.b, b)))
+            versions.append(Versions(a_title, b_title, tuple(rows)))
     return versions
 
 
 def _texts(a: ProgramLines, b: ProgramLines, sides: Sides) -> Iterator[tuple[_Text, _Text]]:
-    a_ns, b_ns = a.times(sides), b.times(sides)
-    for a_file, b_file in paired_files(a.files, b.files).items():
-        texts = _Text(a_file, 0, a.files[a_file], a_ns), _Text(b_file, 0, b.files[b_file], b_ns)
-        yield texts if list(texts[0].lines) != list(texts[1].lines) else _parts_that_ran(*texts)
+    a_texts, b_texts = (
+        {file: _Text(file, 0, lines, ns) for file, lines in side.files.items()}
+        for side, ns in ((a, a.times(sides)), (b, b.times(sides)))
+    )
+    pairs = paired_files(a.files, b.files)
+    parts: tuple[list[_Text], list[_Text]] = [], []
+    for a_file, b_file in pairs.items():
+        texts = a_texts.pop(a_file), b_texts.pop(b_file)
+        if list(texts[0].lines) != list(texts[1].lines):
+            yield texts
+            continue
+        a_lines, b_lines = map(_ran, texts)
+        parts[0].extend(_parts(texts[0], a_lines, b_lines))
+        parts[1].extend(_parts(texts[1], b_lines, a_lines))
+    for found, alone in zip(parts, (a_texts, b_texts), strict=True):
+        found.extend(
+            part for text in alone.values() for part in _parts(text._replace(is_known=False), _ran(text), set())
+        )
+    yield from _paired(*parts)
 
 
-def _parts_that_ran(a: _Text, b: _Text) -> tuple[_Text, _Text]:
-    """The functions of one file that ran on one side only, such as two that were compared; else the whole file."""
-    a_lines, b_lines = ({line.line for line in text.ns if line.file == text.file} for text in (a, b))
-    if not a_lines - b_lines or not b_lines - a_lines:
-        return a, b
-    return _part(a, a_lines - b_lines), _part(b, b_lines - a_lines)
+def _ran(text: _Text) -> set[int]:
+    """The numbers of the lines that ran."""
+    return {line.line for line in text.ns if line.file == text.file}
 
 
-def _part(text: _Text, numbers: set[int]) -> _Text:
-    """The function around the lines `numbers`, or without one these lines and those between."""
+def _paired(a_parts: list[_Text], b_parts: list[_Text]) -> Iterator[tuple[_Text, _Text]]:
+    """Parts that ran on one side each: two functions of one name, much alike, or of one file.
+
+    Another part is new or gone if the other side has no version of its file, and else was not called there.
+    """
+    rules: list[Callable[[_Text, _Text], bool]] = [
+        lambda a, b: a.function == b.function != "",
+        lambda a, b: similarity(a.lines, b.lines) > 0,
+        lambda a, b: a.file == b.file,
+    ]
+    for rule in rules:
+        for a in list(a_parts):
+            others = [b for b in b_parts if rule(a, b)]
+            if others:
+                b = max(others, key=lambda other: similarity(a.lines, other.lines))
+                a_parts.remove(a)
+                b_parts.remove(b)
+                yield a, b
+    yield from ((a, a._replace(lines=())) for a in a_parts if not a.is_known)
+    yield from ((b._replace(lines=()), b) for b in b_parts if not b.is_known)
+
+
+def _parts(text: _Text, numbers: set[int], others: set[int]) -> Iterator[_Text]:
+    """The functions around the lines `numbers` of which none is in `others`; the lines outside functions together."""
+    by_head: dict[int | None, set[int]] = {}
+    for number in sorted(numbers):
+        by_head.setdefault(_head(text.lines, number - 1), set()).add(number)
+    called = {_head(text.lines, number - 1) for number in others} - {None}
+    for head, inside in by_head.items():
+        if head not in called and inside - others:
+            yield _part(text, head, inside - others)
+
+
+def _part(text: _Text, head: int | None, numbers: set[int]) -> _Text:
+    """The function that begins at `head` and has the lines `numbers`, or without one these lines and those between."""
     first, last = min(numbers) - 1, max(numbers)
-    head = _head(text.lines, first)
     if head is None:
         return text._replace(skipped=first, lines=text.lines[first:last])
     body = _indent(text.lines[head])
@@ -103,7 +158,7 @@ def _head(lines: Sequence[str], at: int) -> int | None:
     indent = _indent(lines[at])
     for outer in range(at - 1, -1, -1):
         if _indent(lines[outer]) < indent:
-            if lines[outer].lstrip().startswith(_HEADS):
+            if _HEAD.match(lines[outer]):
                 return outer
             indent = _indent(lines[outer])
     return None
@@ -128,10 +183,9 @@ def _aligned(a: _Text, b: _Text) -> Iterator[Row]:
 
 
 def _around_changes(rows: Sequence[Row]) -> list[Row | None]:
-    """The rows near a change of a line that is not empty; None where rows are left out in between."""
-    changed = [
-        at for at, row in enumerate(rows) if row.change and (row.a or row.b or Version(0, "", None)).text.strip()
-    ]
+    """The rows near a change of the program, which flags of `%%mtprofile` are not; None where rows are left out."""
+    texts = [(row.a or row.b or Version(0, "", None)).text.strip() for row in rows]
+    changed = [at for at, text in enumerate(texts) if rows[at].change and text and not text.startswith(_NO_PROGRAM)]
     near = sorted(
         {other for at in changed for other in range(at - _AROUND, at + _AROUND + 1) if 0 <= other < len(rows)}
     )

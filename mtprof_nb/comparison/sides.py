@@ -8,7 +8,7 @@ from functools import cached_property
 
 from mtprof_nb.analysis.memory.missing_memory import has_memory
 from mtprof_nb.analysis.step_times import step_times
-from mtprof_nb.analysis.summary import summary
+from mtprof_nb.analysis.summary import coverage_notes, has_steps, summary
 from mtprof_nb.comparison.recorded_on import device_names, hosts, world_sizes
 from mtprof_nb.comparison.verdicts import are_mixed
 from mtprof_nb.model.trace import Recorded, Trace
@@ -62,6 +62,11 @@ class Sides:
         return are_mixed(*([run.began_ns for run in side.runs] for side in self.both))
 
     @cached_property
+    def in_steps(self) -> bool:
+        """Whether all runs have several steps, so that a time can be looked at step by step."""
+        return self.have(has_steps)
+
+    @cached_property
     def per_step(self) -> bool:
         """Whether counts, bytes and times are divided by the steps of a run: all have steps, but not equally many."""
         steps = self.a.steps + self.b.steps
@@ -84,7 +89,7 @@ class Sides:
     @cached_property
     def is_complete(self) -> bool:
         """Whether an op that a run does not have was not called: no run lacks events, and the hooks agree."""
-        return self.hooks_agree and all(run.has_all_ops for run in self.all_runs)
+        return self.hooks_agree and all(map(_is_whole, self.all_runs))
 
     def have(self, has: Callable[[Trace], bool]) -> bool:
         """Whether every run of both sides has something."""
@@ -122,7 +127,12 @@ class Sides:
         return [
             f"{name} lacks events: rows of one side alone are left out, and counts and times not judged."
             for name, side in zip("ab", self.both, strict=True)
-            if not side.all_have(lambda run: run.has_all_ops)
+            if not side.all_have(_is_whole)
+        ] + [
+            note
+            for name, side in zip("ab", self.both, strict=True)
+            for run in side.runs
+            for note in coverage_notes(run, name)
         ]
 
     def _steps_note(self) -> str:
@@ -154,6 +164,10 @@ _PLACES: dict[str, Callable[[Trace], set[str]]] = {
 
 def _of_all(side: Side, read: Callable[[Trace], set[str]]) -> set[str]:
     return {text for run in side.runs for text in read(run)}
+
+
+def _is_whole(run: Trace) -> bool:
+    return run.has_all_ops and not run.unrecorded
 
 
 def has_shapes(run: Trace) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mtprof_nb.analysis import units
 from mtprof_nb.comparison.rank_tests import Shift, of_pairs, of_samples
 
 FASTER, SLOWER, SAME, UNKNOWN = "faster", "slower", "no difference that matters", "cannot tell"
@@ -25,10 +26,11 @@ ONE_RUN_FLOOR = 10.0
 UNMIXED_FLOOR = 1.25
 #: How far the share of pairs in which b was recorded after a may be from one half.
 _MIXED = 0.25
+_BELOW = f"below a factor of {ONE_RUN_FLOOR:g}, noise between two recordings can be the reason"
 _FEWEST_PARTS = 3
 _MOST_TESTED = 500
 
-#: Returns times of steps or calls; called only if they are needed.
+#: Returns times of steps, or of calls without the longest ones; called only if they are needed.
 Parts = Callable[[], Sequence[float] | npt.NDArray[Any]]
 
 
@@ -71,7 +73,9 @@ def judged_pairs(a_ns: npt.ArrayLike, b_ns: npt.ArrayLike, matters: float) -> Ve
     if math.isinf(shift.low):
         why = f"{evidence}: fewer than eight say nothing. Give a larger repeat"
         return Verdict(UNKNOWN, why, math.exp(shift.estimate), p=shift.p)
-    verdict = _judged(shift, PAIRS_CONFIDENCE, matters, evidence, "repeat more often, or on a quieter machine")
+    verdict = _judged(
+        shift, PAIRS_CONFIDENCE, matters, evidence, "repeat more often, or on a quieter machine", 1 + PLACEMENT
+    )
     return _unless_placement(verdict, evidence)
 
 
@@ -88,25 +92,41 @@ def judged_runs(runs: Runs, matters: float) -> Verdict:
     return verdict if runs.is_mixed else _unmixed(verdict)
 
 
-def judged_once(a_ns: float, b_ns: float, a_parts: Parts, b_parts: Parts) -> Verdict:
-    """The verdict on a time of one run each: a difference is told only if it is far larger than noise, in all parts.
+def judged_once(a_ns: float, b_ns: float, a_parts: Parts, b_parts: Parts, in_steps: bool = True) -> Verdict:
+    """The verdict on a time of one run each: a difference is told only if it is far larger than noise, in most parts.
 
-    `a_parts` and `b_parts` return the times of its steps, or of its calls. One part that takes very long, such as the
-    first one, may be most of the time of a run: so the medians of the parts have to differ as much.
+    One part that takes very long, such as the first one, may be most of the time of a run. So the median step has to
+    differ as much; of recordings without steps, the longest calls are left out of the slower side.
     """
     if a_ns <= 0 or b_ns <= 0:
         return Verdict(UNKNOWN, "no time was recorded")
     ratio = b_ns / a_ns
-    if _is_noise(ratio):
-        why = f"one run each: below a factor of {ONE_RUN_FLOOR:g}, noise between two recordings can be the reason"
-        return Verdict(UNKNOWN, why, ratio)
-    a, b = a_parts(), b_parts()
+    if _factor(ratio) < ONE_RUN_FLOOR:
+        return Verdict(UNKNOWN, f"one run each: {_BELOW}", ratio)
+    doubt, why = _in_steps(a_parts(), b_parts()) if in_steps else _in_calls(ratio, a_ns, b_ns, a_parts, b_parts)
+    return Verdict(UNKNOWN if doubt else FASTER if ratio < 1 else SLOWER, f"one run each{doubt or why}", ratio)
+
+
+def _in_steps(a: Any, b: Any) -> tuple[str, str]:
+    """Why the times of steps leave a difference in doubt, or "", and why they do not."""
     if min(len(a), len(b)) < _FEWEST_PARTS:
-        return Verdict(UNKNOWN, f"one run each, with fewer than {_FEWEST_PARTS} steps or calls to compare", ratio)
-    if _overlap(a, b) or _is_noise(np.median(b) / max(np.median(a), 1)):
-        return Verdict(UNKNOWN, "one run each, and most of its steps or calls differ by less", ratio)
-    why = f"one run each, but all steps or calls differ, and by more than the factor of {ONE_RUN_FLOOR:g} of noise"
-    return Verdict(FASTER if ratio < 1 else SLOWER, why, ratio)
+        return f", and fewer than {_FEWEST_PARTS} steps of a side have it: one slow step can be the reason", ""
+    factor = _factor(max(float(np.median(b)), 1.0) / max(float(np.median(a)), 1.0))
+    if factor < ONE_RUN_FLOOR:
+        return f": the median step differs by a factor of {factor:.2g} only; {_BELOW}", ""
+    if _overlap(a, b):
+        return ", and some steps of the slower side take no longer than some of the other", ""
+    return "", f", but most steps differ, and the median step by a factor of {factor:.3g}; {_BELOW}"
+
+
+def _in_calls(ratio: float, a_ns: float, b_ns: float, a_parts: Parts, b_parts: Parts) -> tuple[str, str]:
+    """Why the times of calls leave a difference in doubt, or "", and why they do not."""
+    slow, fast_ns = (a_parts, b_ns) if ratio < 1 else (b_parts, a_ns)
+    factor = float(np.sum(slow())) / fast_ns
+    if not factor:
+        return ", and without the longest call of each op, no call of the slower side is left to compare", ""
+    without = f"without the longest tenth of the calls of each op, the factor is {factor:.3g}"
+    return (f": {without} only; {_BELOW}", "") if factor < ONE_RUN_FLOOR else ("", f", but even {without}; {_BELOW}")
 
 
 def adjusted(verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -132,16 +152,25 @@ def are_mixed(a_began: Sequence[int], b_began: Sequence[int]) -> bool:
     return bool(abs(later - 0.5) <= _MIXED)
 
 
-def _judged(shift: Shift, confidence: float, matters: float, evidence: str, remedy: str) -> Verdict:
+def _judged(shift: Shift, confidence: float, matters: float, evidence: str, remedy: str, least: float = 1.0) -> Verdict:
+    """The verdict by an interval; one of a difference needs an interval beyond the factor `least` to stand."""
     ratio, low, high = (math.exp(value) for value in (shift.estimate, shift.low, shift.high))
-    interval = f"{100 * confidence:g} % interval {low:.2f} to {high:.2f}"
+    interval = f"{100 * confidence:g} % interval {units.ratio(low)} to {units.ratio(high)}"
     if 1 / (1 + matters) <= low and high <= 1 + matters:
         answer, why = SAME, f"{evidence}: the {interval} lies within ±{100 * matters:g} %"
     elif low > 1 or high < 1:
         answer, why = FASTER if high < 1 else SLOWER, f"{evidence}: {interval}"
     else:
-        answer, why = UNKNOWN, f"{evidence}: the {interval} is too wide; {remedy}"
+        told = _told_from(ratio, low, high, least)
+        answer, why = UNKNOWN, f"{evidence}: the {interval} is too wide. {told}; {remedy}"
     return Verdict(answer, why, ratio, low, high, shift.p, confidence)
+
+
+def _told_from(ratio: float, low: float, high: float, least: float) -> str:
+    """From which difference on these data would give a verdict: that by which the interval clears `least`."""
+    factor = least * max(high / ratio, ratio / low)
+    told = f"about {100 * (factor - 1):.2g} %" if factor < 1.995 else f"a factor of about {factor:.2g}"
+    return f"With this noise, a difference is told from {told} on"
 
 
 def _unless_placement(verdict: Verdict, evidence: str) -> Verdict:
@@ -151,7 +180,8 @@ def _unless_placement(verdict: Verdict, evidence: str) -> Verdict:
         return verdict
     why = (
         f"{evidence}: the {100 * PAIRS_CONFIDENCE:g} % interval {low:.3f} to {high:.3f} reaches below a difference of "
-        f"{100 * PLACEMENT:g} %, which two copies of one function have by their place in memory; repeat more often"
+        f"{100 * PLACEMENT:g} %, which two copies of one function have by their place in memory. "
+        f"{_told_from(verdict.ratio or 1.0, low, high, 1 + PLACEMENT)}; repeat more often"
     )
     return replace(verdict, answer=UNKNOWN, why=why)
 
@@ -163,14 +193,14 @@ def _unmixed(verdict: Verdict) -> Verdict:
         return verdict
     why = (
         "the runs of one side were recorded before those of the other: what changed on the machine meanwhile is part "
-        "of the difference. Record them in random order"
+        f"of the difference. {_told_from(verdict.ratio or 1.0, low, high, UNMIXED_FLOOR)}; record them in random order"
     )
     return replace(verdict, answer=UNKNOWN, why=why)
 
 
-def _is_noise(ratio: float) -> bool:
-    """Whether noise between two recordings can be the reason of a ratio."""
-    return 1 / ONE_RUN_FLOOR < ratio < ONE_RUN_FLOOR
+def _factor(ratio: float) -> float:
+    """How many times as long the slower side takes."""
+    return max(ratio, 1 / ratio)
 
 
 def _overlap(a_parts: Any, b_parts: Any) -> bool:

@@ -75,7 +75,7 @@ def test_the_table_sorts_folds_and_tells_why(page: Page) -> None:
     body.get_by_label("Rows").select_option("op")
     assert set(_names(body)) == {"aten::mm", "aten::add_", "aten::item", "aten::sqrt"}
     body.locator(".mtprof-row", has_text="aten::mm").click()
-    expect(body.locator(".mtprof-why")).to_contain_text("aten::mm: faster. one run each, but all steps or calls differ")
+    expect(body.locator(".mtprof-why")).to_contain_text("aten::mm: faster. one run each, but most steps differ")
     body.get_by_label("Rows").select_option("")
 
 
@@ -135,3 +135,10 @@ def test_pictures_to_look_at(page: Page, screenshots: Any) -> None:
             name = f"comparison {title} {theme.split()[-1]}.png".lower().replace(" ", "-")
             page.panel().screenshot(path=screenshots / name)
     page.theme("JupyterLab Light")
+
+
+def test_the_colour_of_a_changed_line_is_seen_behind_its_text(page: Page) -> None:
+    body = _open(page, "Changed lines")
+    text = body.locator(".mtprof-is-edited .mtprof-line-text").first
+
+    assert text.evaluate("element => getComputedStyle(element).backgroundColor") == "rgba(0, 0, 0, 0)"

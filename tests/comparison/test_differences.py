@@ -11,7 +11,9 @@ from mtprof_nb.comparison.differences import (
     step_difference,
     whole_difference,
 )
+from mtprof_nb.comparison.findings import of_recordings
 from mtprof_nb.comparison.line_differences import line_differences
+from mtprof_nb.comparison.verdicts import FASTER
 from mtprof_nb.model.trace import Recorded, Trace
 
 
@@ -300,3 +302,19 @@ def test_an_op_that_is_called_less_often_is_judged_by_its_time_in_a_step() -> No
 
     assert found.verdict is not None
     assert found.verdict.answer == "faster"
+
+
+def test_without_steps_all_rows_of_one_run_each_are_judged_alike() -> None:
+    def looped(calls: int) -> Trace:
+        ops = [event("aten::mul", 1_000 * at, 1_000 * at + 900, line=("t.py", 2)) for at in range(calls)]
+        rest = [event("aten::sum", 1_000 * calls, 1_000 * calls + 40, phase="backward", line=("t.py", 3))] * 2
+        return make_trace([*ops, *rest], sources={"t.py": "for x in xs:\n    y = x * 2\ny.sum()"})
+
+    found = of_recordings(sides(looped(1_000), looped(16)))
+
+    told = {(row.level, row.name): row.verdict.answer for row in found.differences if row.verdict is not None}
+    assert found.verdict.answer == FASTER
+    assert told[("whole", "wall time")] == told[("phase", "forward")] == FASTER
+    assert told[("line", "y = x * 2")] == told[("op", "aten::mul")] == FASTER
+    ratios = [row.ratio for row in found.differences if row.verdict is not None and row.verdict.answer == FASTER]
+    assert ratios == pytest.approx([0.016] * 4, rel=0.01)

@@ -77,3 +77,63 @@ def test_times_are_those_of_one_step_if_steps_are_compared() -> None:
 
 def test_without_lines_there_is_nothing_to_show() -> None:
     assert side_by_side(sides(run(("aten::mm", 1)), run(("aten::mm", 1)))) == []
+
+
+def _recorded(files: dict[str, str], *lines: tuple[str, int, int]) -> Trace:
+    """A recording of several cells or files: for each (file, line, nanoseconds) one op."""
+    rows, now = [], 0
+    for file, line, length in lines:
+        rows.append(event("aten::mm", now, now + length, line=(file, line)))
+        now += length
+    return make_trace(rows, sources=files)
+
+
+NET = """class Block:
+    def forward(self, x):
+        return x.relu()
+
+class Net:
+    def forward(self, x):
+        h = x @ self.w
+        return self.block(h)
+
+    def loss(self, h):
+        return h.sum()
+"""
+CELLS = [f"<ipython-input-{number}-0>" for number in range(4)]
+
+
+def test_a_function_that_another_cell_replaced_stands_beside_the_new_one() -> None:
+    new = "def forward(self, x):\n    h = x.mm(self.w)\n    return self.block(h)\nNet.forward = forward"
+    before = _recorded({CELLS[0]: NET}, (CELLS[0], 3, 10), (CELLS[0], 7, 100), (CELLS[0], 8, 1), (CELLS[0], 11, 5))
+    after = _recorded({CELLS[2]: NET, CELLS[3]: new}, (CELLS[2], 3, 10), (CELLS[3], 2, 50), (CELLS[3], 3, 1))
+
+    (found,) = side_by_side(sides(before, after))
+
+    assert (found.a_title, found.b_title) == ("cell", "cell")
+    assert found.rows == (
+        Row(Version(6, "    def forward(self, x):", None), Version(1, "def forward(self, x):", None), ""),
+        Row(Version(7, "        h = x @ self.w", 100.0), Version(2, "    h = x.mm(self.w)", 50.0), "edited"),
+        Row(Version(8, "        return self.block(h)", 1.0), Version(3, "    return self.block(h)", 1.0), ""),
+        Row(Version(9, "", None), None, "gone"),
+    )
+
+
+def test_a_function_of_another_cell_that_one_side_lacks_is_new_or_gone() -> None:
+    main, more = "for x in xs:\n    y = x @ w", "def scale(y):\n    return y * 2\n\nprint('defined')"
+    short = _recorded({CELLS[0]: main}, (CELLS[0], 2, 10))
+    long = _recorded({CELLS[1]: main, CELLS[2]: more}, (CELLS[1], 2, 10), (CELLS[2], 2, 3))
+
+    (added,), (removed,) = side_by_side(sides(short, long)), side_by_side(sides(long, short))
+
+    head, line, blank = (Version(1, "def scale(y):", None), Version(2, "    return y * 2", 3.0), Version(3, "", None))
+    assert (added.a_title, added.b_title) == ("", "cell")
+    assert added.rows == tuple(Row(None, version, "new") for version in (head, line, blank))
+    assert (removed.a_title, removed.b_title) == ("cell", "")
+    assert removed.rows == tuple(Row(version, None, "gone") for version in (head, line, blank))
+
+
+def test_a_branch_or_a_function_that_did_not_run_again_is_no_change() -> None:
+    text = "def f(x):\n    if first:\n        x = x + 1\n    return x @ w\n\ndef g(x):\n    return x"
+
+    assert side_by_side(sides(_ran("t.py", text, (3, 5), (4, 9), (7, 1)), _ran("t.py", text, (4, 9)))) == []

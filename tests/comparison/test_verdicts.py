@@ -1,6 +1,6 @@
 """Verdicts on times: what is told, and where nothing can be told."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -139,6 +139,86 @@ def test_calls_that_differ_less_than_the_sums_are_no_difference() -> None:
 
 def test_a_time_of_zero_tells_nothing() -> None:
     assert judged_once(0.0, 5.0, tuple, tuple).ratio is None
+
+
+def _calls(a: Sequence[float], b: Sequence[float]) -> Verdict:
+    """The verdict on calls of one op without steps: the longest call of either side is left out."""
+    return judged_once(sum(a), sum(b), lambda: sorted(a)[:-1], lambda: sorted(b)[:-1], in_steps=False)
+
+
+def test_fewer_calls_are_a_difference_though_each_takes_as_long() -> None:
+    verdict = _calls([10.0] * 1_000, [10.0] * 18)
+
+    assert (verdict.answer, verdict.ratio) == (FASTER, 0.018)
+    assert verdict.why == (
+        "one run each, but even without the longest tenth of the calls of each op, the factor is 55.5; below a factor "
+        "of 10, noise between two recordings can be the reason"
+    )
+
+
+def test_one_long_call_of_few_is_no_difference_and_the_reason_names_the_factor_without_it() -> None:
+    assert _calls([10.0, 10.0, 9_000.0], [4.0, 4.0]).why == (
+        "one run each: without the longest tenth of the calls of each op, the factor is 2.5 only; below a factor of "
+        "10, noise between two recordings can be the reason"
+    )
+    assert _calls([9_000.0], [4.0, 4.0]).answer == UNKNOWN
+    assert "no call of the slower side is left to compare" in _calls([9_000.0], [4.0, 4.0]).why
+
+
+def test_steps_name_the_factor_of_the_median_step() -> None:
+    a, disturbed = [10.0] * 9, [30.0] * 8 + [9_000.0]
+
+    assert judged_once(sum(a), sum(disturbed), lambda: a, lambda: disturbed).why == (
+        "one run each: the median step differs by a factor of 3 only; below a factor of 10, noise between two "
+        "recordings can be the reason"
+    )
+
+
+NOISE = 1e6 * np.array([1.0, 1.3, 0.9, 1.1, 1.02, 0.97, 1.25, 1.05])
+
+
+@pytest.mark.parametrize(
+    "judged",
+    [
+        lambda factor: judged_pairs(np.full(8, 1e6), NOISE * factor, 0.05),
+        lambda factor: judged_runs(Runs(np.roll(NOISE, 3), NOISE * factor), 0.05),
+        lambda factor: judged_runs(Runs(np.roll(NOISE, 3), NOISE * factor, is_mixed=False), 0.05),
+        lambda factor: _once(np.roll(NOISE, 3).tolist(), (NOISE * factor).tolist()),
+        lambda factor: _calls(np.roll(NOISE, 3).tolist(), (NOISE * factor).tolist()),
+    ],
+    ids=["pairs", "runs", "runs side by side", "steps", "calls"],
+)
+@pytest.mark.parametrize(("last", "told"), [(100, SLOWER), (0.01, FASTER)])
+def test_a_larger_difference_with_the_same_noise_never_loses_its_verdict(
+    judged: Callable[[float], Verdict], last: float, told: str
+) -> None:
+    answers = [judged(float(factor)).answer for factor in np.geomspace(1, last, 200)]
+
+    first = answers.index(told)
+    assert set(answers[first:]) == {told}
+    assert told not in answers[:first]
+    assert {SLOWER, FASTER}.isdisjoint(answers[:first])
+
+
+def test_a_verdict_that_cannot_tell_says_from_which_difference_on_it_could() -> None:
+    def why(low: float, high: float) -> str:
+        return _pairs(low, high).why
+
+    assert why(0.8, 1.25) == (
+        "8 pairs of blocks in turns: the 99 % interval 0.80 to 1.25 is too wide. With this noise, a difference is told "
+        "from about 27 % on; repeat more often, or on a quieter machine"
+    )
+    assert "With this noise, a difference is told from a factor of about 4.1 on" in why(0.25, 4.0)
+    # Half of this interval is 2 %, and it has to clear the 2 % that copies differ by.
+    assert "With this noise, a difference is told from about 4 % on" in _pairs(1.0, 1.0404, matters=0.01).why
+    assert "With this noise, a difference is told from about 4 % on" in _pairs(1.01, 1.050804).why
+    unmixed = _runs([100, 110, 90, 100], [100, 90, 110, 100], is_mixed=False)
+    assert "told from about 53 % on; record them in random order" in unmixed.why
+
+
+def test_an_interval_far_below_one_has_digits_that_tell_something() -> None:
+    assert _pairs(0.0035, 0.0042).why == "8 pairs of blocks in turns: 99 % interval 0.004 to 0.004"
+    assert _pairs(0.012, 0.13).why.endswith("interval 0.012 to 0.13")
 
 
 def test_of_many_rows_those_that_chance_explains_lose_their_verdict() -> None:

@@ -97,3 +97,21 @@ def test_somebody_at_a_notebook_gets_the_panel(kernel: Kernel) -> None:
     page, widget, _script = (content["data"] for content in ran.of("display_data"))
     assert "b against a: cannot tell" in page["text/html"]
     assert "application/vnd.jupyter.widget-view+json" in widget
+
+
+def test_a_method_that_another_cell_replaced_is_among_the_changed_lines(kernel: Kernel) -> None:
+    kernel.run(
+        "class Net(torch.nn.Module):\n    def forward(self, x):\n        h = x @ x\n        return self.last(h)\n\n"
+        "    def last(self, h):\n        return h + h\n\nnet, x = Net(), torch.ones(8, 8)"
+    )
+    profiled = "%%mtprofile -q --with-stack -o {}\ny = net(x)"
+    kernel.run(profiled.format("before"))
+    kernel.run("def forward(self, x):\n    h = x.mm(x)\n    return self.last(h)\n\nNet.forward = forward")
+    kernel.run(profiled.format("after"))
+    kernel.run("from mtprof_nb import compare\nfrom mtprof_nb.comparison.side_by_side import side_by_side")
+    kernel.run("found = side_by_side(compare(before, after).findings.sides)")
+
+    changed = (
+        "[(row.a.text.strip(), row.b.text.strip()) for file in found for row in file.rows if row.change == 'edited']"
+    )
+    assert kernel.value(changed) == [("h = x @ x", "h = x.mm(x)")]

@@ -2,12 +2,13 @@
 
 from traces import event, make_trace
 
+from mtprof_nb.analysis import units
 from mtprof_nb.comparison.alternation import Alternated, Block
 from mtprof_nb.comparison.findings import Findings, of_functions, of_recordings
 from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.model.trace import Recorded, Trace
 from mtprof_nb.views.comparison.comparison_html import html
-from mtprof_nb.views.comparison.comparison_tables import percent_text, ratio_text
+from mtprof_nb.views.comparison.comparison_tables import percent_text
 from mtprof_nb.views.comparison.comparison_text import markdown, text
 
 
@@ -121,7 +122,7 @@ def test_html_has_the_tables_and_no_scripts() -> None:
 
 
 def test_numbers_are_short() -> None:
-    assert [ratio_text(ratio) for ratio in (0.5, 1.234, 12.34, 1234.0)] == ["0.50", "1.23", "12.3", "1,230"]
-    assert [ratio_text(ratio) for ratio in (0.0, 0.0002, 0.0128)] == ["0.00", "<0.001", "0.013"]
+    assert [units.ratio(ratio) for ratio in (0.5, 1.234, 12.34, 1234.0)] == ["0.50", "1.23", "12.3", "1,230"]
+    assert [units.ratio(ratio) for ratio in (0.0, 0.0002, 0.0128)] == ["0.00", "<0.001", "0.013"]
     assert [percent_text(share) for share in (-0.334, 0.052, 1.5)] == ["−33 %", "+5.2 %", "+150 %"]
     assert [percent_text(share) for share in (-0.9996, -0.992, -1.0)] == ["−99.9 %", "−99.2 %", "−100 %"]

@@ -43,7 +43,7 @@ def verdict_sentence(findings: Findings) -> str:
 
 def explanation(findings: Findings) -> list[str]:
     """The reason of the verdict, how the times were taken, and notes about the recordings, a line each."""
-    return [f"{_sentence(findings.verdict.why)}", *_measured(findings), *map(shown, findings.notes)]
+    return [units.sentence(findings.verdict.why), *_measured(findings), *map(shown, findings.notes)]
 
 
 def tables(findings: Findings, limit: int | None = None) -> list[Table]:
@@ -52,22 +52,11 @@ def tables(findings: Findings, limit: int | None = None) -> list[Table]:
     return [table for table in found if table.rows]
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
-
-
 def _times(verdict: Verdict) -> str:
     if verdict.ratio is None:
         return ""
-    interval = f" ({verdict.low:.2f} to {verdict.high:.2f})" if verdict.low is not None else ""
-    return f"{ratio_text(verdict.ratio)} × the time{interval}"
-
-
-def ratio_text(ratio: float) -> str:
-    """A ratio with two decimals, below 0.1 with three, or three significant digits from 10 on."""
-    if ratio >= 10:
-        return units.digits(ratio)
-    return f"{ratio:.2f}" if ratio >= 0.1 or not ratio else f"{ratio:.3f}" if ratio >= 0.001 else "<0.001"
+    interval = "" if verdict.low is None else f" ({interval_text(verdict)})"
+    return f"{units.ratio(verdict.ratio)} × the time{interval}"
 
 
 def _measured(findings: Findings) -> list[str]:
@@ -170,7 +159,7 @@ def _time_cells(row: Difference) -> tuple[str, ...]:
         MISSING if row.a_ns is None else units.duration(row.a_ns),
         MISSING if row.b_ns is None else units.duration(row.b_ns),
         f"{sign}{units.duration(row.delta_ns)}",
-        MISSING if row.ratio is None else ratio_text(row.ratio),
+        MISSING if row.ratio is None else units.ratio(row.ratio),
         interval_text(row.verdict),
         verdict_text(row),
     )
@@ -184,7 +173,9 @@ def calls_text(row: Difference) -> str:
 
 def interval_text(verdict: Verdict | None) -> str:
     """The interval of a ratio, or a dash."""
-    return MISSING if verdict is None or verdict.low is None else f"{verdict.low:.2f} to {verdict.high:.2f}"
+    if verdict is None or verdict.low is None or verdict.high is None:
+        return MISSING
+    return f"{units.ratio(verdict.low)} to {units.ratio(verdict.high)}"
 
 
 def verdict_text(row: Difference) -> str:

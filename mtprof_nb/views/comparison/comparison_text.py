@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from mtprof_nb.comparison.findings import Findings
+from mtprof_nb.errors import legible_lines
 from mtprof_nb.results.text_table import aligned
 from mtprof_nb.views.comparison.comparison_tables import explanation, headline, tables
 from mtprof_nb.views.escaped_text import fitted
@@ -22,7 +23,7 @@ def text(findings: Findings, limit: int | None = None) -> str:
         last = len(table.head) - 1
         parts += ["", *(line.rstrip() for line in aligned(cells, texts=(0, last)))]
         parts += [table.folded] if table.folded else []
-    return "\n".join(parts)
+    return legible_lines("\n".join(parts))
 
 
 def markdown(findings: Findings, limit: int | None = None) -> str:
@@ -33,7 +34,7 @@ def markdown(findings: Findings, limit: int | None = None) -> str:
         lines = [map(_marked, table.head), rule, *(map(_marked, row) for row in table.rows)]
         parts += [*(f"| {' | '.join(line)} |" for line in lines), ""]
         parts += [f"{table.folded}\n"] if table.folded else []
-    return "\n".join(parts).rstrip() + "\n"
+    return legible_lines("\n".join(parts)).rstrip() + "\n"
 
 
 def _marked(text: str) -> str:
