@@ -11,6 +11,7 @@ from mtprof_nb.export.chrome_facts import NOT_ASYNC, Facts
 from mtprof_nb.export.chrome_text import Texts, joined, quoted, table
 from mtprof_nb.export.chrome_tracks import ChromeTracks
 from mtprof_nb.export.crossings import crossing_calls, crossing_scopes
+from mtprof_nb.export.cut_texts import cut_name
 from mtprof_nb.export.fixed_width import Words, beside, constant, digits, microseconds, row_texts
 from mtprof_nb.model.trace import ACTIVITY_TYPES, ENGINE_PREFIX, OP, SCOPE, Int64, Trace
 
@@ -105,11 +106,13 @@ def _openings(trace: Trace) -> tuple[Int64, Texts]:
     """Texts with category and name, and for each event its position among them."""
     categories, (named, names) = _category_names(trace), _written_names(trace)
     position = trace.kind.astype(np.int64) * len(names) + named
-    used = np.flatnonzero(np.bincount(position))
+    counts = np.bincount(position)
+    used = np.flatnonzero(counts)
     texts = np.full(int(used.max(initial=0)) + 1, b"", object)
     for number in used.tolist():
         category, name = divmod(number, len(names))
-        texts[number] = f'"cat":"{categories[category]}","name":{quoted(names[name])}'.encode("ascii")
+        written = quoted(cut_name(names[name], int(counts[number])))
+        texts[number] = f'"cat":"{categories[category]}","name":{written}'.encode("ascii")
     return position, texts
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.analysis.stack_metrics import depths
 from mtprof_nb.export.chrome_inputs import extra_text, shape_text, values_text
 from mtprof_nb.export.chrome_joins import Joins, optional
 from mtprof_nb.export.chrome_text import RowTexts, Texts, quoted, table
+from mtprof_nb.export.cut_texts import CutStacks
 from mtprof_nb.export.fixed_width import Words, choice, constant, digits, signed_digits
 from mtprof_nb.model.trace import OP, PHASES, PYTHON, Int32, Int64, StackTree, Trace
 
@@ -115,13 +115,10 @@ class _Stacks:
     """Texts of stacks, cached from one chunk of rows to the next: all of them might not fit in memory."""
 
     def __init__(self, tree: StackTree) -> None:
-        self._frame = tree.frame.tolist()
-        self._parent = tree.parent.tolist()
-        self._frames = [quoted(str(frame))[1:-1] for frame in tree.frames]
+        self._cut = CutStacks(tree, lambda frame: quoted(frame)[1:-1])
         self._known: dict[int, bytes] = {}
-        deepest = int(depths(tree.parent).max(initial=0)) + 1
         # Each frame stands there twice: behind a semicolon, and as an entry of a list.
-        self.longest = deepest * 2 * (max(map(len, self._frames), default=0) + 3)
+        self.longest = 2 * self._cut.longest
 
     def column(self, nodes: Int32) -> RowTexts:
         unique, where = np.unique(nodes, return_inverse=True)
@@ -133,10 +130,7 @@ class _Stacks:
         return column
 
     def _text(self, node: int) -> bytes:
-        frames = []
-        while node >= 0:
-            frames.append(self._frames[self._frame[node]])
-            node = self._parent[node]
+        frames = self._cut.frames(node)
         if not frames:
             return b""
         listed = '","'.join(frames)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
+
+from mtprof_nb.analysis.stack_metrics import depths
 from mtprof_nb.errors import warn
 from mtprof_nb.export.atomic import replacing
 from mtprof_nb.export.chrome_allocations import allocation_lines
@@ -15,7 +18,9 @@ from mtprof_nb.export.chrome_collections import collection_lines
 from mtprof_nb.export.chrome_events import EventLines
 from mtprof_nb.export.chrome_text import base_ns, has_window, json_text, microseconds_text, quoted
 from mtprof_nb.export.chrome_tracks import ChromeTracks, naming_line
+from mtprof_nb.export.cut_texts import INNERMOST, OUTERMOST, cut_name
 from mtprof_nb.model.file.carried_facts import KEY, carried_text
+from mtprof_nb.model.source_files import is_cell
 from mtprof_nb.model.trace import Process, Trace
 
 #: The stream on which torch puts kernels of CUDA graphs for which no other one is named.
@@ -24,11 +29,16 @@ DEFAULT_STREAM = 7
 _KEYS_OF_FILE = {"schemaVersion", "traceEvents", "displayTimeUnit", "baseTimeNanoseconds", "traceName", KEY}
 #: The key under which torch describes the process group.
 _GROUP = "distributedInfo"
+_REMEDY = "A file of save() has them."
 _LINES_OF_VIEWERS = re.compile(r"(process|thread)_\w+|num_cpus|trace_buffer_overflowed")
 
 
 def write(trace: Trace, path: str | os.PathLike[str]) -> None:
-    """Write `trace` to `path`, compressed where it ends in `.gz`; `ExportError` leaves what was there whole."""
+    """Write `trace` to `path`, compressed where it ends in `.gz`; `ExportError` leaves what was there whole.
+
+    A note in the file, which `load` reads, tells of recorded facts that the format has no place for.
+    """
+    trace = replace(trace, notes=(*trace.notes, *(note for note in _losses(trace) if note not in trace.notes)))
     with replacing(path) as file:
         for text in _document(trace, os.fsdecode(path)):
             file.write(text)
@@ -83,6 +93,24 @@ def _document(trace: Trace, path: str) -> Iterator[bytes]:
     yield _span(trace, began).encode("ascii")
     yield f'{{"ph":"i","s":"g","name":"Record Window End","pid":"","tid":"","ts":{ended}}}\n'.encode("ascii")
     yield f'],\n"traceName":{quoted(path)}\n}}\n'.encode("ascii")
+
+
+def _losses(trace: Trace) -> Iterator[str]:
+    """A sentence for each kind of facts that the file lacks."""
+    lost = {
+        "samples of Python stacks": trace.samples is not None and len(trace.samples) > 0,
+        "the source of notebook cells": any(map(is_cell, trace.sources)),
+        "parameters of the optimizer": bool(trace.parameters),
+        "lines of memory outside ops": trace.allocations is not None and trace.allocations.stack is not None,
+    }
+    if any(lost.values()):
+        yield f"Not part of a Chrome trace: {', '.join(what for what, is_lost in lost.items() if is_lost)}. {_REMEDY}"
+    if trace.stacks is not None and int(depths(trace.stacks.parent).max(initial=0)) >= INNERMOST + OUTERMOST:
+        most = INNERMOST + OUTERMOST
+        yield f"In a Chrome trace, stacks of more than {most} frames are cut in the middle. {_REMEDY}"
+    counts = np.bincount(trace.name, minlength=len(trace.names)).tolist()
+    if any(cut_name(name, count) != name for name, count in zip(trace.names, counts, strict=True)):
+        yield "In a Chrome trace, very long names are cut. A file of save() has them whole."
 
 
 def _header(trace: Trace, base: int, pids: Sequence[int]) -> str:

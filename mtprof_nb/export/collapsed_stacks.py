@@ -9,6 +9,7 @@ import numpy as np
 
 from mtprof_nb.analysis.stack_metrics import stack_totals
 from mtprof_nb.export.atomic import replacing
+from mtprof_nb.export.cut_texts import CutStacks
 from mtprof_nb.model.trace import Int64, StackTree, Trace
 
 #: Frames end at `;`, the last one at a blank, a stack at the end of its line: none may be inside of a frame.
@@ -16,7 +17,7 @@ _SEPARATORS = str.maketrans(dict.fromkeys(" ;\t\n\r\x00\x0b\x0c\x1c\x1d\x1e\x85\
 
 
 def write(trace: Trace, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
-    """Write the stacks on which at least a microsecond of `metric` was spent.
+    """Write the stacks on which at least a microsecond of `metric` was spent. Stacks of over 100 frames are cut.
 
     `ValueError` for an unknown metric, or where the recording has no stacks, or no samples for the metric of Python.
     """
@@ -32,12 +33,6 @@ def collapsed_frame(frame: str) -> str:
 
 
 def _lines(tree: StackTree, totals: Int64) -> Iterator[str]:
-    frames = [collapsed_frame(str(frame)) for frame in tree.frames]
-    frame, parent = tree.frame.tolist(), tree.parent.tolist()
+    cut = CutStacks(tree, collapsed_frame)
     for node in np.flatnonzero(totals >= 1000).tolist():
-        microseconds = int(totals[node]) // 1000
-        path = []
-        while node >= 0:
-            path.append(frames[frame[node]])
-            node = parent[node]
-        yield f"{';'.join(reversed(path))} {microseconds}\n"
+        yield f"{';'.join(reversed(cut.frames(node)))} {int(totals[node]) // 1000}\n"

@@ -42,10 +42,22 @@ def crosses(starts: Int64, ends: Int64, other_starts: Int64, other_ends: Int64) 
     first, last = np.searchsorted(times, starts, "right"), np.searchsorted(times, ends, "left")
     crossing = np.zeros(len(starts), np.bool_)
     asked = np.flatnonzero(last > first)
-    if len(asked):
-        stretches = np.stack([first[asked], last[asked]], axis=1).ravel()
-        # A stretch may end where the column does, which `reduceat` takes for no position.
-        earliest = np.minimum.reduceat(np.append(second_ends, 0), stretches)[::2]
-        latest = np.maximum.reduceat(np.append(second_ends, 0), stretches)[::2]
-        crossing[asked] = (earliest < starts[asked]) | (latest > ends[asked])
+    earliest, latest = _extremes(second_ends, first[asked], last[asked])
+    crossing[asked] = (earliest < starts[asked]) | (latest > ends[asked])
     return crossing
+
+
+def _extremes(values: Int64, first: Int64, last: Int64) -> tuple[Int64, Int64]:
+    """The least and the greatest of the values from `first` to before `last`, each range with at least one value.
+
+    Ranges that are nested deeply share the extremes of stretches of 1, 2, 4, … values: two of these cover a range.
+    """
+    found = np.empty((2, len(first)), np.int64)
+    stretches, size = np.stack([values, values]), 1
+    while len(first) and size <= len(values):
+        rows = np.flatnonzero((last - first) // size == 1)
+        found[0, rows] = np.minimum(stretches[0, first[rows]], stretches[0, last[rows] - size])
+        found[1, rows] = np.maximum(stretches[1, first[rows]], stretches[1, last[rows] - size])
+        near, far = stretches[:, :-size], stretches[:, size:]
+        stretches, size = np.stack([np.minimum(near[0], far[0]), np.maximum(near[1], far[1])]), 2 * size
+    return found[0], found[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -52,6 +53,16 @@ def test_a_reader_that_stops_reading_is_no_error(saved: Path) -> None:
     ran = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True)
 
     assert (ran.stdout, ran.stderr) == ("0\n", "")
+
+
+@pytest.mark.parametrize("command", ["show {0}", "compare {0} {0}", "report {0} -o {1}/é.html"])
+def test_characters_that_a_terminal_cannot_write_are_escaped(command: str, saved: Path) -> None:
+    program = [sys.executable, "-m", "mtprof_nb", *command.format(saved, saved.parent).split(" ")]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii:strict"}
+    ran = subprocess.run(program, capture_output=True, text=True, env=environment, check=False)
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "\\x" in ran.stdout or "\\u" in ran.stdout
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:

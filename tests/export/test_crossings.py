@@ -23,3 +23,10 @@ def test_an_interval_crosses_another_if_each_has_one_end_outside_of_the_other(
     ]
 
     assert crosses(*_columns(spans), *_columns(others)).tolist() == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 400)).map(sorted).map(tuple), max_size=60))
+def test_long_ranges_of_other_intervals_are_seen_whole(spans: list[tuple[int, int]]) -> None:
+    expected = [any(a < first < b < last or first < a < last < b for first, last in spans) for a, b in spans]
+
+    assert crosses(*_columns(spans), *_columns(spans)).tolist() == expected

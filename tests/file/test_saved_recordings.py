@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -119,6 +120,20 @@ def test_a_loaded_column_cannot_be_written_to(tmp_path):
 
     with pytest.raises(ValueError, match="read-only"):
         trace.start_ns[0] = 1
+
+
+def test_a_long_column_of_one_value_needs_no_memory_and_is_kept_as_such(tmp_path):
+    trace = make_trace([event("a", moment, moment + 1, step=3) for moment in range(5_000)])
+    almost = replace(trace, step=[3] * 4_999 + [4])
+
+    assert trace.step.strides == (0,)
+    assert (trace.start_ns.strides, almost.step.strides) == ((8,), (4,))
+    assert (trace.step.tolist(), almost.step.tolist()) == ([3] * 5_000, [3] * 4_999 + [4])
+    with pytest.raises(ValueError, match="read-only"):
+        trace.step[0] = 1
+    for kept in (saved(trace, tmp_path), pickle.loads(pickle.dumps(trace)), replace(trace, label="other")):
+        assert kept.step.strides == (0,)
+    assert differences(saved(trace, tmp_path), trace) == []
 
 
 def test_equal_traces_are_equal_files(tmp_path):

@@ -286,12 +286,15 @@ def test_a_recording_of_torch_comes_back(tmp_path: Path, hook: str) -> None:
     loaded = read(tmp_path / "trace.json.gz")
     results = mtp.load(tmp_path / "trace.json.gz")
 
-    assert results.summary() == prof.summary()
+    lost = "Not part of a Chrome trace: parameters of the optimizer. A file of save() has them."
+    notes = (lost,) if prof.trace.parameters else ()
+    assert results.summary() == replace(prof.summary(), notes=notes)
     assert results.lines().table() == prof.lines().table()
-    assert results.to_markdown() == prof.to_markdown()
+    told = replace(prof.trace, notes=notes)
+    assert results.to_markdown() == mtp.results.loaded_recording.Recording(told).to_markdown()
     # A Chrome trace has stacks of ops and scopes; of a Python call it has the caller.
-    assert differences(prof.trace, loaded) == (["stack"] if hook == "kineto" else [])
-    own, other = (trace.take(trace.kind != PYTHON) for trace in (prof.trace, loaded))
+    assert differences(told, loaded) == (["stack"] if hook == "kineto" else [])
+    own, other = (trace.take(trace.kind != PYTHON) for trace in (told, loaded))
     assert differences(own, other) == []
     assert (own.allocations is None, len(own.allocations or ())) == (
         other.allocations is None,
