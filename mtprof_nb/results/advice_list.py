@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mtprof_nb.advice.advising import advise
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.recording_notes import advice_notes
+from mtprof_nb.errors import legible_lines
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.results.row_list import RowList
 from mtprof_nb.results.text_table import data_frame
@@ -27,7 +28,7 @@ class Advice(RowList[Finding]):
         self.notes: tuple[str, ...] = advice_notes(trace)
 
     def __repr__(self) -> str:
-        return "\n\n".join([*(map(str, self._rows) if self._rows else [_NOTHING]), *self.notes])
+        return legible_lines("\n\n".join([*(map(str, self._rows) if self._rows else [_NOTHING]), *self.notes]))
 
     def to_dataframe(self) -> pd.DataFrame:
         """A pandas DataFrame with one row a finding and a column for each field of `Finding`. Needs pandas."""

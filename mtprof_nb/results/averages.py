@@ -12,6 +12,7 @@ from mtprof_nb.analysis.costs import loose_allocations
 from mtprof_nb.analysis.fields import entry
 from mtprof_nb.analysis.groups import Groups, Key, flat_shapes, frames_key, group
 from mtprof_nb.analysis.sort_keys import TORCH_KEYS
+from mtprof_nb.errors import shown
 from mtprof_nb.model.trace import PYTHON, Int64, Trace
 from mtprof_nb.results.event import DeviceName, Event, used_device
 from mtprof_nb.results.text_table import FormattedTimes, TextTable, data_frame, self_cpu_time
@@ -95,7 +96,8 @@ class FunctionEventAvg(FormattedTimes):
 
     def __repr__(self) -> str:
         return (
-            f"<FunctionEventAvg key={self.key} count={self.count} self_cpu_time={self.self_cpu_time_total_str} "
+            f"<FunctionEventAvg key={shown(str(self.key))} count={self.count} "
+            f"self_cpu_time={self.self_cpu_time_total_str} "
             f"cpu_time={self.cpu_time_str} self_device_time={self.self_device_time_total_str} "
             f"device_time={self.device_time_str} input_shapes={self.input_shapes} "
             f"cpu_memory_usage={self.cpu_memory_usage} device_memory_usage={self.device_memory_usage}>"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mtprof_nb.analysis.devices.device_figures import DeviceFigures, device_figures
 from mtprof_nb.analysis.devices.who_waits import who_waits
+from mtprof_nb.errors import legible
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.results.device_rows import (
     CollectiveRow,
@@ -65,7 +66,7 @@ class Devices(RowList[DeviceFigures]):
         columns = [_figures(row) for row in self._rows]
         cells = [[title, *(column[title] for column in columns)] for title in columns[0]]
         lines = [line.rstrip() for line in aligned(cells, texts=(0,))]
-        return "\n".join([*filter(None, [self.sentence]), *lines]) + "\n"
+        return "\n".join([*filter(None, [legible(self.sentence)]), *lines]) + "\n"
 
 
 def _figures(row: DeviceFigures) -> dict[str, str]:

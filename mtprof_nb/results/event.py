@@ -13,6 +13,7 @@ from mtprof_nb.analysis.children import children, launched
 from mtprof_nb.analysis.costs import averaged_costs, averaged_name
 from mtprof_nb.analysis.fields import extra
 from mtprof_nb.analysis.python_calls import python_numbers
+from mtprof_nb.errors import legible, shortened
 from mtprof_nb.model.trace import ACTIVITY_TYPES, BACKWARD, DEVICE_WORK, ENGINE_PREFIX, PYTHON, SCOPE, Trace
 from mtprof_nb.results.text_table import FormattedTimes
 
@@ -131,7 +132,9 @@ class Event(FormattedTimes, Mapping[str, Any]):
         return hash((id(self._trace), self._position))
 
     def __repr__(self) -> str:
-        return f"<Event {self.id} {self.name!r} {self.kind} {self.device_type} {self.duration_ns} ns>"
+        return (
+            f"<Event {self.id} {shortened(self.name)!r} {self.kind} {legible(self.device_type)} {self.duration_ns} ns>"
+        )
 
     @property
     def id(self) -> int:

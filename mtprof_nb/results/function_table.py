@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from mtprof_nb.analysis.functions.call_counts import count_of_calls
 from mtprof_nb.analysis.functions.function_costs import function_costs
 from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.analysis.summary import coverage_notes
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import Frame, Trace
 from mtprof_nb.results.line_table import source_lines
@@ -45,8 +47,8 @@ class FunctionRow:
     waiting_ns: int
     #: Time while the function was running, with everything that it called.
     total_ns: int
-    #: Standard error of the part of `own_ns` that is an estimate.
-    error_ns: int
+    #: The estimated part of `own_ns` is wrong by more than this in 5 of 100 recordings; None where it is not known.
+    error_ns: int | None
     #: Samples in which the function itself was running.
     samples: int
     #: How often it was called; None unless hook kineto recorded Python calls, as it does for stacks.
@@ -87,8 +89,9 @@ class Functions(RowTable[FunctionRow]):
         shown, left_out = self._shown(sort_by, row_limit)
         whole_ns = sum(row.own_ns for row in self._rows)
         ends = [
-            f"Total: {format_time(whole_ns / 1e3)}",
+            f"Total of all threads: {format_time(whole_ns / 1e3)}",
             f"Times marked ~ are estimates from {sum(row.samples for row in self._rows):,} samples.",
+            *(f"Note: {note}" for note in coverage_notes(self._trace)),
         ]
         return "\n".join([*_table_lines(self._trace, shown, whole_ns), *left_out, *ends]) + "\n"
 
@@ -106,12 +109,11 @@ def _rows(trace: Trace) -> list[FunctionRow]:
     rows = []
     for index, frame in enumerate((*number, Frame("", 0, UNKNOWN))):
         parts = [int(column[index]) for column in (costs.ops_ns, costs.python_ns, costs.waiting_ns)]
-        total_ns, error_ns = int(costs.total_ns[index]), round(float(costs.error_ns[index]))
+        total_ns, error = int(costs.total_ns[index]), float(costs.error_ns[index])
         if total_ns:
-            samples = int(costs.samples[index])
-            ops_ns, python_ns, waiting_ns = parts
-            times = (sum(parts), ops_ns, python_ns, waiting_ns, total_ns, error_ns)
-            rows.append(FunctionRow(*frame, *times, samples, count_of_calls(trace, frame)))
+            error_ns = None if math.isnan(error) else round(error)
+            rest = int(costs.samples[index]), count_of_calls(trace, frame)
+            rows.append(FunctionRow(*frame, sum(parts), parts[0], parts[1], parts[2], total_ns, error_ns, *rest))
     return rows
 
 
@@ -152,8 +154,8 @@ def _table_lines(trace: Trace, rows: list[FunctionRow], whole_ns: int) -> list[s
     for row in rows:
         where = source_location(trace, row.file, row.line) if row.file else ""
         ops = format_time(row.ops_ns / 1e3) if is_exact and row.ops_ns else estimate(row.ops_ns)
-        own = format_time(row.own_ns / 1e3) if is_exact and row.own_ns == row.ops_ns else estimate(row.own_ns)
-        error = format_time(row.error_ns / 1e3) if row.error_ns else ""
+        error = "?" if row.error_ns is None else format_time(row.error_ns / 1e3)
+        own = f"~{format_time(row.own_ns / 1e3)}"
         times = [own, error, ops, estimate(row.python_ns), estimate(row.waiting_ns), estimate(row.total_ns)]
         calls = [str(row.calls or "")] * has_calls
         cells.append([row.function, where, format_share(row.own_ns, whole_ns), *times, *calls])

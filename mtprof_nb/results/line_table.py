@@ -8,10 +8,13 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING
 
+from mtprof_nb.analysis.causes.recorded_time import program_ns
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.lines.line_costs import LineCosts, OpsOfLine, line_costs, ops_of_line
 from mtprof_nb.analysis.lines.parameter_lines import ParameterCost, parameter_costs
 from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.analysis.summary import coverage_notes
+from mtprof_nb.errors import LONGEST_SENTENCE, shown
 from mtprof_nb.model.source_files import file_label
 from mtprof_nb.model.trace import Int64, OutsideOps, SourceLine, Trace
 from mtprof_nb.results.row_table import RowTable, ruled
@@ -90,15 +93,15 @@ class Lines(RowTable[LineRow]):
         self._trace = trace
 
     def __repr__(self) -> str:
-        return self.table("self_ns" if outside_by_line(self._trace) is None else "time_ns", row_limit=30)
+        return self.table(row_limit=30)
 
     @property
     def note(self) -> str:
-        """Why lines are missing or inexact; "" if they are complete."""
-        trace = self._trace
+        """Why lines are missing or inexact, and which part of the run they are of; "" if they are complete."""
+        trace, note = self._trace, self._trace.lines_note
         if self._rows and trace.stack is None and trace.line is None and trace.line_stack is None:
-            return trace.lines_note or _NOTHING_RECORDED
-        return trace.lines_note
+            note = note or _NOTHING_RECORDED
+        return " ".join(filter(None, (*coverage_notes(trace), note)))
 
     def ops(self, row: LineRow) -> list[OpsOfLine]:
         """The ops of one row by name and phase, the most expensive first."""
@@ -122,14 +125,15 @@ class Lines(RowTable[LineRow]):
         """The rows by `time_ns`, the largest first; ops without a line come last."""
         return self.sorted_rows(self._rows, "time_ns")
 
-    def table(self, sort_by: str = "self_ns", row_limit: int | None = 100) -> str:
+    def table(self, sort_by: str = "time_ns", row_limit: int | None = 100) -> str:
         """The rows as aligned text, the largest `sort_by` first. A negative `row_limit`, or None, shows all rows."""
-        shown, left_out = self._shown(sort_by, row_limit)
-        columns = _table_columns(self._rows)
-        cells = [[title for title, _ in columns], *([text(row) for _, text in columns] for row in shown)]
+        rows, left_out = self._shown(sort_by, row_limit)
+        columns = _table_columns(self._rows, program_ns(self._trace))
+        cells = [[title for title, _ in columns], *([text(row) for _, text in columns] for row in rows)]
         total_ns, count = sum(row.self_ns for row in self._rows), sum(row.count for row in self._rows)
         ends = [*left_out, f"Total: {format_time(total_ns / 1e3)}  Count: {count}"]
-        return "\n".join([*ruled(cells), *ends, *([f"Note: {self.note}"] if self.note else [])]) + "\n"
+        note = [f"Note: {shown(self.note, LONGEST_SENTENCE)}"] if self.note else []
+        return "\n".join([*ruled(cells), *ends, *note]) + "\n"
 
 
 @once_a_trace
@@ -138,8 +142,9 @@ def _rows(trace: Trace) -> list[LineRow]:
     outside = dict(outside_by_line(trace) or {})
     lines = enumerate((*costs.lines, None))
     ran = (costs.count > 0) | (costs.total_ns > 0)
-    if costs.device_ns is not None:
-        ran |= costs.device_ns > 0
+    for cost in (costs.device_ns, costs.allocated_bytes):
+        if cost is not None:
+            ran |= cost > 0
     with_ops = [(index, line) for index, line in lines if ran[index]]
     times = [outside.pop(line, _NO_TIME) if line else _NO_TIME for _, line in with_ops]
     rows = [_row(trace, costs, *where, time) for where, time in zip(with_ops, times, strict=True)]
@@ -149,7 +154,7 @@ def _rows(trace: Trace) -> list[LineRow]:
 
 
 def _row(trace: Trace, costs: LineCosts, index: int | None, line: SourceLine | None, outside: OutsideOps) -> LineRow:
-    """The row of `line`, with the costs at `index`; None for a line without ops."""
+    """The row of `line`, with the costs at `index`; None for a line without any."""
 
     def cost(column: Int64) -> int:
         return int(column[index]) if index is not None else 0
@@ -181,7 +186,7 @@ def _row(trace: Trace, costs: LineCosts, index: int | None, line: SourceLine | N
         memory_bytes=nbytes(costs.memory_bytes),
         allocated_bytes=nbytes(costs.allocated_bytes),
         outside_ns=None if outside_by_line(trace) is None else outside.own_ns,
-        has_ops=index is not None,
+        has_ops=any(map(cost, (costs.count, costs.total_ns))) or bool(device(costs.device_ns)),
     )
 
 
@@ -231,14 +236,13 @@ def _as_typed(call: re.Match[str]) -> str:
     return f"{'%' if call['kind'] == 'line' else '%%'}{call['name']} {call['text']}".rstrip()
 
 
-def _table_columns(rows: list[LineRow]) -> list[tuple[str, Callable[[LineRow], str]]]:
+def _table_columns(rows: list[LineRow], whole_ns: int) -> list[tuple[str, Callable[[LineRow], str]]]:
     """Title and text of each column of a table."""
-    total_ns = sum(row.self_ns for row in rows) or 1
     has_device = any(row.device_ns is not None for row in rows)
     columns: list[tuple[str, Callable[[LineRow], str], bool]] = [
         ("Line", lambda row: f"{row.where}:{row.line}" if row.file else "", True),
         ("Source", lambda row: _cut(row.source), True),
-        ("Self %", lambda row: format_share(row.self_ns, total_ns), True),
+        ("Share", lambda row: format_share(row.time_ns, whole_ns), True),
         ("Self", lambda row: _time(row.self_ns), True),
         ("Forward", lambda row: _time(row.forward_ns), True),
         ("Backward", lambda row: _time(row.backward_ns), True),

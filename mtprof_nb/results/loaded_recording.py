@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mtprof_nb.errors import shortened
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.results.recording_results import Results
 
@@ -25,4 +26,4 @@ class Recording(Results):
     def __repr__(self) -> str:
         count = len(self._trace.processes)
         processes = f", {count} processes" if count > 1 else ""
-        return f"<Recording {self.name!r}: {len(self._trace):,} events{processes}>"
+        return f"<Recording {shortened(self.name)!r}: {len(self._trace):,} events{processes}>"

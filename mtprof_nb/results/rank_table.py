@@ -10,6 +10,7 @@ from mtprof_nb.analysis.ranks.rank_figures import RankFigures, rank_figures
 from mtprof_nb.analysis.ranks.ranked_processes import titles
 from mtprof_nb.analysis.ranks.step_matrix import step_matrix
 from mtprof_nb.analysis.ranks.stragglers import Straggler, straggler
+from mtprof_nb.errors import legible
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.results.row_list import RowList
 from mtprof_nb.results.text_table import aligned, data_frame, format_memory, format_share, format_time
@@ -59,7 +60,7 @@ class Ranks(RowList[RankFigures]):
         """The rows as aligned text, below the sentence about the straggler."""
         cells = [list(_TITLES), *(_cells(row) for row in self._rows)]
         lines = [line.rstrip() for line in aligned(cells, texts=(0, len(_TITLES) - 1))]
-        return "\n".join([*filter(None, [self.evidence]), *lines]) + "\n"
+        return "\n".join([*filter(None, [legible(self.evidence)]), *lines]) + "\n"
 
 
 def rank_sentence(trace: Trace) -> str:
@@ -82,7 +83,7 @@ _TITLES = (
 
 def _cells(row: RankFigures) -> list[str]:
     def part(ns: int) -> str:
-        return f"{format_time(ns / 1e3)} {format_share(ns, row.wall_ns):>7}"
+        return f"{format_time(ns / 1e3)} {format_share(ns, row.program_ns):>7}"
 
     return [
         row.title,

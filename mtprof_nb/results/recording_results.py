@@ -137,6 +137,8 @@ class Results:
     ) -> None:
         """Write the trace for Perfetto, chrome://tracing or HolisticTraceAnalysis: `.json` or `.json.gz`.
 
+        The format has no place for samples of Python stacks, the source of cells and parameters of the optimizer, and
+        of stacks of more than 100 frames the middle is left out: a note in the file says so, and `save` keeps them.
         `use_python_export` has no effect: torch uses it to choose between two writers, and this package has one. The
         last three options are torch's, for kernels of CUDA graphs, whose nodes are not recorded here. It is a
         `ValueError` to give `cuda_graph_annotations` if there are kernels to annotate, or `graph_lanes="all"` without
@@ -154,7 +156,7 @@ class Results:
         """Return None, as torch does without the backend `cuspy`: no export is pending."""
 
     def export_stacks(self, path: Path, metric: str = "self_cpu_time_total") -> None:
-        """Write collapsed stacks for flamegraph.pl or speedscope.
+        """Write collapsed stacks for flamegraph.pl or speedscope. A stack of more than 100 frames lacks its middle.
 
         Metrics are those of torch, and `self_python_time_total`: time in ops, in Python code and in waiting, which
         needs samples of Python stacks.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Protocol, TypeVar
 
+from mtprof_nb.errors import shortened
 from mtprof_nb.results.row_list import RowList
 from mtprof_nb.results.text_table import aligned
 
@@ -57,6 +58,7 @@ class RowTable(RowList[Row]):
 
 def ruled(cells: list[list[str]]) -> list[str]:
     """Lines of a table between rules: titles first; two columns on the left, numbers on the right."""
+    cells = [list(map(shortened, row)) for row in cells]
     texts = [line.rstrip() for line in aligned(cells, texts=(0, 1))]
     rule = "  ".join("-" * max(map(len, column)) for column in zip(*cells, strict=True))
     return [rule, texts[0], rule, *texts[1:], rule]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.steps.step_figures import Difference, StepFigures, step_figures
+from mtprof_nb.analysis.summary import coverage_notes
+from mtprof_nb.errors import legible, shown
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import PHASES, Trace
 from mtprof_nb.results.row_list import RowList
@@ -40,7 +42,7 @@ class Steps(RowList[StepRow]):
     """The marked steps of a recording, in their order. Empty if there are none, and for several processes."""
 
     def __init__(self, trace: Trace) -> None:
-        self._figures = step_figures(trace)
+        self._trace, self._figures, self._notes = trace, step_figures(trace), coverage_notes(trace)
         super().__init__([] if self._figures is None else _rows(trace, self._figures))
 
     @property
@@ -55,20 +57,21 @@ class Steps(RowList[StepRow]):
 
     def __repr__(self) -> str:
         if self._figures is None:
-            return NO_STEPS
-        slow = [f"step {row.number}: {units.duration(row.duration_ns)}; {row.differs}" for row in self.slow]
-        return "\n".join([steps_sentence(self._figures), *slow])
+            return "\n".join([NO_STEPS, *map(legible, self._notes)])
+        slow = [f"step {row.number}: {units.duration(row.duration_ns)}; {shown(row.differs)}" for row in self.slow]
+        return "\n".join([steps_sentence(self._trace, self._figures), *slow, *map(legible, self._notes)])
 
     def to_dataframe(self) -> pd.DataFrame:
         """A pandas DataFrame with one row a step. Needs pandas."""
         return data_frame(list(map(asdict, self._rows)), columns=[part.name for part in fields(StepRow)])
 
 
-def steps_sentence(steps: StepFigures) -> str:
-    """As "20 steps; median 12.0 ms, 80 % of them from 11.0 ms to 14.0 ms"."""
+def steps_sentence(trace: Trace, steps: StepFigures) -> str:
+    """As "20 steps; median 12.0 ms, 80 % of them from 11.0 ms to 14.0 ms". A full recording has cut the last one."""
     low, high = units.duration(steps.quantile_ns(0.1)), units.duration(steps.quantile_ns(0.9))
     spread = f", 80 % of them from {low} to {high}" if len(steps) > 1 else ""
-    return f"{units.plural(len(steps), 'step')}; median {units.duration(steps.median_ns)}{spread}"
+    count = units.plural(len(steps), "whole step" if trace.unrecorded else "step")
+    return f"{count}; median {units.duration(steps.median_ns)}{spread}"
 
 
 def difference_text(trace: Trace, one: Difference) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mtprof_nb.analysis.sort_keys import sort_attribute
 from mtprof_nb.analysis.stack_metrics import METRICS
+from mtprof_nb.errors import legible, shown
 from mtprof_nb.model.trace import DEVICE_WORK
 
 if TYPE_CHECKING:
@@ -181,6 +182,7 @@ class TextTable:
 
 def aligned(cells: list[list[str]], texts: Sequence[int]) -> list[str]:
     """Lines of a table: the columns `texts` on the left, numbers on the right."""
+    cells = [[shown(cell) for cell in row] for row in cells]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [
         _SPACING.join(
@@ -222,7 +224,7 @@ class _Body:
 
     def _line(self, cells: Sequence[str]) -> str:
         return "".join(
-            f"{cell:{column.align}{width}}{_SPACING}"
+            f"{legible(cell):{column.align}{width}}{_SPACING}"
             for cell, column, width in zip(cells, self._columns, self._widths, strict=True)
         )
 

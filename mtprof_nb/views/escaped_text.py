@@ -6,22 +6,14 @@ import html
 import re
 from functools import lru_cache
 
+from mtprof_nb.errors import LONGEST
+from mtprof_nb.errors import shown as shown
 from mtprof_nb.model.trace import ENGINE_PREFIX
 
-#: A longer name is cut in the middle: its beginning and its end say most.
-LONGEST = 400
-#: Control characters, marks that turn the direction of writing, and halves of surrogate pairs.
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
+#: Kernels of templates in C++ have names of thousands of characters.
+_LONGEST_KERNEL = 20_000
 #: Words that names of kernels in C++ have in common, and that tell nothing.
 _COMMON_IN_KERNELS = re.compile(r"^void |\(anonymous namespace\)::")
-
-
-def shown(name: str, longest: int = LONGEST) -> str:
-    """`name` with U+FFFD for every unprintable character, cut in the middle if it is very long."""
-    if len(name) > longest:
-        name = f"{name[: longest - longest // 3 - 1]}…{name[-(longest // 3) :]}"
-    return _UNPRINTABLE.sub("\ufffd", name)
 
 
 def escaped(name: str, longest: int = LONGEST) -> str:
@@ -39,7 +31,7 @@ def hover(name: str, width: int = 56) -> str:
 
 def short_name(name: str) -> str:
     """A name without namespaces, parameters and the engine's prefix: `mm` for `aten::mm`."""
-    text = shown(_COMMON_IN_KERNELS.sub("", name.removeprefix(ENGINE_PREFIX)), 120)
+    text = shown(_COMMON_IN_KERNELS.sub("", shown(name.removeprefix(ENGINE_PREFIX), _LONGEST_KERNEL)), 120)
     bare = re.split(r"<|(?<! )\(", text, maxsplit=1)[0] or text
     return bare.rpartition("::")[2] or bare
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from mtprof_nb.errors import legible
 from mtprof_nb.views.frontend import has_user, running_shell
 
 Progress = Callable[[float], None]
@@ -36,7 +37,7 @@ def progress_bar(title: str) -> Iterator[Progress | None]:
 
 class _Bar:
     def __init__(self, title: str, surface: Surface) -> None:
-        self._title = title
+        self._title = legible(title)
         self._surface = surface
         self._next = time.monotonic() + DELAY_S
         self._is_shown = False

@@ -6,21 +6,23 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from mtprof_nb.analysis import units
+from mtprof_nb.analysis.causes.recorded_time import program_ns, whose_time
 from mtprof_nb.analysis.devices.device_figures import device_figures
 from mtprof_nb.analysis.devices.who_waits import who_waits
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.memory.missing_memory import has_memory, lacks_memory
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.analysis.summary import summary
+from mtprof_nb.analysis.summary import coverage_notes, covered, summary
+from mtprof_nb.errors import LONGEST_SENTENCE, shown
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.views.device_bars import MOST_BARS, DeviceBar, device_bars
 
-#: Wall time in which no op ran.
+#: Time in which no op ran.
 OUTSIDE = "outside ops"
-#: Wall time that the profiler took: its start and its line marks. Its end is not part of the wall time.
-PROFILER = "profiler, outside ops"
+_WHOSE = {"program": "the program's", "threads": "all threads'", "ops": "the ops'"}
 _PROFILER_MEANS = "its start and line marks, as measured, and an estimate for each event; not its end, after the wall"
 _WALL = "from the start of the recording to its end"
+_WALL_OF_COVERED = "until the recording was full, of all the time that the program ran; figures are of the first part"
 _WALL_OF_PARTS = "the recorded parts together, without the time between them"
 #: A note is shown if the time outside ops has at least this share and this length.
 _NOTED_SHARE, _NOTED_NS = 1 / 3, 10_000_000
@@ -57,7 +59,7 @@ class Strip:
     title: str
     figures: tuple[Figure, ...]
     phases: tuple[Share, ...]
-    #: The name of the whole that the shares are of.
+    #: The whole that the shares are of, as `of the program's 3.20 s`.
     whole: str
     #: Which side waits for which, the host or its devices; "" without devices, or if it is not clear.
     sentence: str
@@ -65,11 +67,19 @@ class Strip:
     devices: tuple[DeviceBar, ...]
     #: Failures and missing data, one line each.
     notes: tuple[str, ...]
+    #: Wall time beside the whole that the profiler took: its start and its line marks, not its end.
+    profiler: str = ""
 
     @property
     def line(self) -> str:
         """The figures in one line of text."""
         return ", ".join(f"{figure.title} {figure.text}" for figure in self.figures)
+
+    @property
+    def shares(self) -> str:
+        """The shares in one line of text, their whole, and the profiler's time beside it."""
+        shares = ", ".join(f"{share.phase} {share.text}" for share in self.phases)
+        return f"{self.whole}: {shares}" + (f"; {self.profiler}" if self.profiler else "")
 
     def written(self) -> dict[str, Any]:
         """The strip as the page reads it."""
@@ -78,6 +88,7 @@ class Strip:
             "figures": [figure._asdict() for figure in self.figures],
             "phases": [share._asdict() for share in self.phases],
             "whole": self.whole,
+            "profiler": self.profiler,
             "sentence": self.sentence,
             "devices": [bar.written() for bar in self.devices],
             "notes": list(self.notes),
@@ -86,19 +97,21 @@ class Strip:
 
 def strip_of(trace: Trace, name: str | None = None, status: str | None = None) -> Strip:
     """The strip of `trace`; `status` says how the recorded program failed, if it did."""
-    title = name or trace.label or "profile"
-    whole = "Time in ops" if summary(trace).outside_ns is None else "Wall time"
-    waits = who_waits(trace)
-    sentence = f"{waits[0].upper()}{waits[1:]}." if waits else ""
-    notes = _notes(trace, status)
-    return Strip(title, _figures(trace), phase_shares(trace), whole, sentence, device_bars(trace), notes)
+    title = shown(name or trace.label or "profile")
+    whole = f"Of {_WHOSE[whose_time(trace)]} {units.duration(program_ns(trace))}"
+    own_ns = summary(trace).profiler_ns
+    profiler = f"beside it, the profiler's start and line marks: {units.duration(own_ns)}" if own_ns else ""
+    sentence = shown(units.sentence(who_waits(trace)))
+    notes = tuple(shown(note, LONGEST_SENTENCE) for note in _notes(trace, status))
+    shares, devices = phase_shares(trace), device_bars(trace)
+    return Strip(title, _figures(trace), shares, whole, sentence, devices, notes, profiler)
 
 
 @once_a_trace
 def _figures(trace: Trace) -> tuple[Figure, ...]:
     of = summary(trace)
     figures = [
-        Figure("wall", units.duration(of.wall_ns), _WALL_OF_PARTS if len(trace.windows) > 1 else _WALL),
+        Figure("wall", covered(trace).removeprefix("the first ") or units.duration(of.wall_ns), _wall_meaning(trace)),
         Figure("in ops", units.duration(of.in_ops_ns), "time in ops, all threads together"),
         Figure("ops", units.number(of.ops), "calls of ops, nested ones too, as in the table of operators"),
     ]
@@ -120,14 +133,17 @@ def _figures(trace: Trace) -> tuple[Figure, ...]:
     return tuple(figures)
 
 
+def _wall_meaning(trace: Trace) -> str:
+    if trace.unrecorded:
+        return _WALL_OF_COVERED
+    return _WALL_OF_PARTS if len(trace.windows) > 1 else _WALL
+
+
 @once_a_trace
 def phase_shares(trace: Trace) -> tuple[Share, ...]:
     """The self time of ops by phase, in the order of a step, then the time outside ops; without empty ones."""
-    of = summary(trace)
-    parts = [*of.phases_ns.items(), (OUTSIDE, of.outside_ns or 0)]
-    if of.outside_ns is not None:
-        parts.append((PROFILER, of.profiler_ns))
-    whole = sum(ns for _, ns in parts)
+    of, whole = summary(trace), program_ns(trace)
+    parts = [*of.phases_ns.items(), (OUTSIDE, whole - of.in_ops_ns)]
     return tuple(Share(phase, ns, units.share(ns, whole)) for phase, ns in parts if ns and any(of.phases_ns.values()))
 
 
@@ -140,10 +156,11 @@ def why_empty(trace: Trace) -> str:
 
 def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
     notes = [status] if status else []
+    notes += [note for note in coverage_notes(trace) if note.partition(": ")[2].rstrip(".") not in (status or "")]
     if not len(trace):
         notes.append(why_empty(trace))
     of = summary(trace)
-    outside_ns, whole_ns = of.outside_ns or 0, of.wall_ns
+    outside_ns, whole_ns = of.outside_ns or 0, program_ns(trace)
     cost_ns, by_line = min(trace.between_ops_ns, outside_ns), bool(outside_by_line(trace))
     # Where lines have this time, the overview tells it.
     if len(trace) and (cost_ns or not by_line) and outside_ns >= max(whole_ns * _NOTED_SHARE, _NOTED_NS):
@@ -157,7 +174,7 @@ def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
         notes.append(f"{units.plural(more, 'more device')}: devices() has the figures of all.")
     if lacks_memory(trace).any():
         notes.append(_MEMORY_IN_PART if has_memory(trace) else NO_MEMORY)
-    if trace.dropped and "max_events" not in (status or ""):
+    if trace.dropped and not trace.unrecorded and "max_events" not in (status or ""):
         exactly = "" if trace.dropped_exactly else "At least "
         dropped = units.plural(trace.dropped, "event")
         notes.append(f"{exactly}{dropped} dropped: the recording was full. Raise max_events to keep them.")

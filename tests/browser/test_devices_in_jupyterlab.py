@@ -92,6 +92,7 @@ def test_the_first_sentence_and_a_bar_tell_how_the_device_spent_its_time(shown: 
 def test_streams_have_lanes_beneath_the_threads_with_their_gaps_by_cause(shown: Shown) -> None:
     body = shown.open("Timeline")
     chart = body.locator(".mtprof-scroll")
+    drawn.wait_for(body, "shapes.some(({ bar }) => bar !== null)")
     labels = {shape["label"] for shape in drawn.shapes(body)}
     chart.evaluate("chart => (chart.scrollTop = chart.scrollHeight)")
     drawn.wait_for(body, "shapes.some(({ label }) => label === 'idle: host late')")

@@ -194,8 +194,9 @@ def test_without_a_kernel_charts_zoom_and_light_what_is_selected(page: Any, prob
     timeline = page.locator(".mtprof-timeline")
     drawn.wait_for(timeline, "shapes.some(({ isLit }) => isLit)")
     before = drawn.picture(timeline)
+    widest = max(bar["width"] for bar in drawn.bars(timeline) if bar["isLit"])
     page.get_by_label("Zoom in").click()
-    drawn.wait_for(timeline, "shapes.some(({ isLit, width }) => isLit && width > 5)")
+    drawn.wait_for(timeline, f"shapes.some(({{ isLit, width }}) => isLit && width > {1.2 * widest} && width > 5)")
 
     assert drawn.picture(timeline) != before
     assert {bar["label"] for bar in drawn.bars(timeline) if bar["isLit"]} == {"aten::addmm"}

@@ -23,8 +23,8 @@ def test_the_strip_shows_the_key_figures_and_the_phases(run: Shown) -> None:
     ]
     assert strip.locator(".mtprof-figure-text").all_inner_texts()[:3] == ["19.2 ms", "22.3 ms", "2,898"]
     bar = strip.get_by_role("img")
-    assert (
-        bar.get_attribute("aria-label") == "Time in ops: forward 28.1 %, backward 47.7 %, optimizer 3.6 %, other 20.7 %"
+    assert bar.get_attribute("aria-label") == (
+        "Of the ops' 22.3 ms: forward 28.1 %, backward 47.7 %, optimizer 3.6 %, other 20.7 %"
     )
 
 

@@ -80,3 +80,20 @@ def test_a_file_has_its_name_and_on_hover_its_folder(page: Any) -> None:
     largest = page.get_by_role("grid", name="Largest allocations").locator(".mtprof-row .mtprof-in-name")
     expect(largest).to_have_text("aten::addtrain.py:1")
     expect(largest).to_have_attribute("title", f"aten::add\n{FILE}:1")
+
+
+def test_the_title_of_a_file_stays_above_lines_that_are_scrolled_below_it(browser: Any, tmp_path: Path) -> None:
+    rows = [event("aten::add", at * MS, (at + 1) * MS, line=(FILE, at + 1)) for at in range(80)]
+    long = "\n".join(f"total_{at} = left_{at} + right_{at}" for at in range(80))
+    Recording(make_trace(rows, sources={FILE: long})).export_html(tmp_path / "report.html")
+    shown = browser.new_page(viewport={"width": 700, "height": 500})
+    shown.goto((tmp_path / "report.html").as_uri())
+    shown.get_by_role("tab", name="Lines").click()
+    shown.locator(".mtprof-line-cost").nth(60).evaluate("line => line.scrollIntoView({ block: 'center' })")
+
+    title = shown.locator(".mtprof-line-file")
+    box = title.bounding_box()
+    drawn_there = "([x, y]) => document.elementFromPoint(x, y).closest('.mtprof-line-file') !== null"
+    assert shown.evaluate(drawn_there, [box["x"] + 60, box["y"] + box["height"] / 2])
+    assert shown.evaluate(drawn_there, [box["x"] + box["width"] - 20, box["y"] + box["height"] / 2])
+    shown.close()

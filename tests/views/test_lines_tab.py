@@ -98,7 +98,7 @@ def test_the_dearest_file_is_the_one_that_took_longest(trace: Trace) -> None:
 def test_the_first_answer_knows_its_totals_and_what_belongs_to_no_line(trace: Trace) -> None:
     first = LinesTab(Scene(trace)).first()
 
-    assert (first["whole_ns"], first["largest_ns"], first["note"]) == (8_850, 7_000, "")
+    assert (first["whole_ns"], first["largest_ns"], first["note"]) == (9_600, 7_000, "")
     assert (first["memory"], first["largest_device_ns"], first["outside"]) == (None, 0, None)
     assert first["phases"] == ["forward", "backward"]
     assert [(cost["id"], cost["text"], cost["time_ns"]) for cost in first["rest"]] == [(-1, "(unattributed)", 250)]

@@ -113,7 +113,7 @@ def test_allocations_of_one_op_on_one_line_are_one_row_that_names_the_caller() -
 
 
 def test_a_window_has_the_level_it_begins_with_and_all_its_changes() -> None:
-    curve = MemoryCurve(np.arange(10) * 10, np.arange(10), np.full(10, -1, np.int32))
+    curve = MemoryCurve(np.arange(10) * 10, np.arange(10), *[np.full(10, -1, np.int32)] * 2)
 
     assert outline(curve, 25, 45).tolist() == [2, 3, 4, 5]
 

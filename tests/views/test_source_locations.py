@@ -1,9 +1,14 @@
 """Where a line of source stands, for a reader."""
 
 import pytest
+from traces import event, make_trace
 
 from mtprof_nb.model.source_files import file_label, is_user_file, library_of, source_location
 from mtprof_nb.model.trace import empty_trace
+from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.static.static_page import bundle
+from mtprof_nb.views.tables.lines_tab import LinesTab
+from mtprof_nb.views.tables.summary_tab import SummaryTab
 
 
 @pytest.mark.parametrize(
@@ -58,3 +63,15 @@ def test_libraries_of_another_machine_are_nobody_s_own_files(file: str, is_users
 )
 def test_the_library_of_a_file_is_its_package_or_python_itself(file: str, library: str) -> None:
     assert library_of(file) == library
+
+
+def test_every_writer_shows_a_line_of_source_as_it_was_written() -> None:
+    source = "b = (a @ a) / ratio / 2"
+    trace = make_trace([event("aten::mm", 0, 9_000_000, line=("/home/me/f.py", 1))], sources={"/home/me/f.py": source})
+    scene = Scene(trace)
+
+    assert [line["text"] for line in SummaryTab(scene).first()["lines"]] == [source]
+    assert LinesTab(scene).first()["files"][0]["lines"][0]["text"] == source
+    for written in bundle(scene).values():
+        assert source in written
+        assert "f.py:1" in written

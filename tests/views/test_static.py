@@ -60,14 +60,14 @@ def test_the_text_is_an_aligned_table_with_its_figures(trace: Trace) -> None:
         [
             "Cell [3]",
             "wall 120 µs, in ops 90.0 µs, ops 3, threads 1",
-            "forward 50.0 %, backward 25.0 %, outside ops 25.0 %",
+            "Of the program's 120 µs: forward 50.0 %, backward 25.0 %, outside ops 25.0 %",
             "50 % of this recording is the forward pass.",
             "",
             "Name          Calls     Self   Share    Total  Average",
             "------------------------------------------------------",
-            "aten::mm          1  40.0 µs  44.4 %  40.0 µs  40.0 µs",
-            "MmBackward0       1  30.0 µs  33.3 %  30.0 µs  30.0 µs",
-            "aten::linear      1  20.0 µs  22.2 %  60.0 µs  60.0 µs",
+            "aten::mm          1  40.0 µs  33.3 %  40.0 µs  40.0 µs",
+            "MmBackward0       1  30.0 µs  25.0 %  30.0 µs  30.0 µs",
+            "aten::linear      1  20.0 µs  16.7 %  60.0 µs  60.0 µs",
             "",
             "showing 3 of 3 rows",
         ]
@@ -116,9 +116,9 @@ def test_the_dearest_lines_stand_before_the_ops() -> None:
     first = lines.index("Line               Self   Share  Forward  Backward    Total  Ops  Source")
 
     assert lines[first + 2 : first + 7] == [
-        "train.py:2      30.0 µs  73.2 %  30.0 µs         –  30.0 µs    1  y = x.mm(x)",
-        "train.py:3      10.0 µs  24.4 %        –   10.0 µs  10.0 µs    1  z = y + 1",
-        "(unattributed)  1.00 µs   2.4 %  1.00 µs         –  1.00 µs    1",
+        "train.py:2      30.0 µs  49.2 %  30.0 µs         –  30.0 µs    1  y = x.mm(x)",
+        "train.py:3      10.0 µs  16.4 %        –   10.0 µs  10.0 µs    1  z = y + 1",
+        "(unattributed)  1.00 µs   1.6 %  1.00 µs         –  1.00 µs    1",
         "",
         "showing 3 of 3 lines",
     ]

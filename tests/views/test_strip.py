@@ -124,7 +124,10 @@ def test_what_ops_leave_of_the_wall_time_is_a_share_of_it() -> None:
         ("backward", 20_000, "20.0 %"),
         ("outside ops", 60_000, "60.0 %"),
     ]
-    assert (strip_of(trace).whole, sum(share.ns for share in strip_of(trace).phases)) == ("Wall time", 100_000)
+    assert (strip_of(trace).whole, sum(share.ns for share in strip_of(trace).phases)) == (
+        "Of the program's 100 µs",
+        100_000,
+    )
 
 
 def test_threads_that_take_turns_share_the_wall_time_and_those_that_do_not_have_no_part_of_it() -> None:
@@ -138,7 +141,7 @@ def test_threads_that_take_turns_share_the_wall_time_and_those_that_do_not_have_
     assert [phase for phase, *_ in phases(at_once)] == ["forward"]
     assert [phase for phase, *_ in phases(covered)] == ["forward"]
     assert [phase for phase, *_ in phases(changing)] == ["forward"]
-    assert strip_of(at_once).whole == "Time in ops"
+    assert strip_of(at_once).whole == "Of the ops' 50.0 µs"
 
 
 def test_what_ran_between_the_windows_of_a_schedule_is_not_told() -> None:
@@ -182,10 +185,13 @@ def test_the_profilers_own_time_is_told_apart_from_the_programs() -> None:
     trace = make_trace([event("mm", 10_000, 30_000)], began_ns=0, ended_ns=100_000, own_ns=8_000, overhead_ns=9_000)
 
     assert phases(trace) == [
-        ("forward", 20_000, "20.0 %"),
-        ("outside ops", 72_000, "72.0 %"),
-        ("profiler, outside ops", 8_000, "8.0 %"),
+        ("forward", 20_000, "21.7 %"),
+        ("outside ops", 72_000, "78.3 %"),
     ]
+    assert strip_of(trace).shares == (
+        "Of the program's 92.0 µs: forward 21.7 %, outside ops 78.3 %; "
+        "beside it, the profiler's start and line marks: 8.00 µs"
+    )
 
 
 def test_with_a_hook_in_python_the_note_says_what_recording_took_outside_ops() -> None:

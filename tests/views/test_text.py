@@ -5,8 +5,10 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from traces import event, make_trace
 
-from mtprof_nb.views.escaped_text import LONGEST, escaped, fitted, hover, short_name, shown
+from mtprof_nb.errors import LONGEST
+from mtprof_nb.views.escaped_text import escaped, fitted, hover, short_name, shown
 
 
 def test_unprintable_characters_are_shown_as_such() -> None:
@@ -61,3 +63,12 @@ def test_no_text_becomes_markup(name: str) -> None:
     assert [tag for tag, _ in tags if tag != "br"] == ["p"]
     assert tags[0][1] == [("title", shown(name))]
     escaped(name).encode()
+
+
+def test_only_a_bounded_part_of_a_name_is_searched() -> None:
+    seen: list[int] = []
+    trace = make_trace([event("n" * 1_000_000, 0, 5), event("aten::mm", 6, 9)])
+
+    assert trace.where_name(lambda name: bool(seen.append(len(name)) or name == "aten::mm")).tolist() == [False, True]
+    assert seen == [20_000, 8]
+    assert short_name("a::" + "n" * 1_000_000) == "n" * 76 + "…" + "n" * 40

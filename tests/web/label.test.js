@@ -23,7 +23,7 @@ test("a short location has the file's name without its folders, and keeps what i
     "in aten::linear, activation, model.py:12",
   );
   assert.equal(shortLocation("Cell [3]:4"), "Cell [3]:4");
-  assert.equal(shortLocation("[2, 3] float, 4"), "[2, 3] float, 4");
+  assert.equal(shortLocation("in scope a/b, /home/me,you/model.py:12"), "in scope a/b, model.py:12");
 });
 
 test("a text that fits stays whole", () => {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.analysis.lines.attribution import attribution, source_location_of
+from mtprof_nb.analysis.lines.attribution import source_location_at
 from mtprof_nb.analysis.memory.memory_categories import Category
 from mtprof_nb.analysis.memory.memory_curve import (
     Block,
@@ -16,13 +16,15 @@ from mtprof_nb.analysis.memory.memory_curve import (
     thinned,
 )
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.operator_table import Column
 from mtprof_nb.analysis.summary import span_ns
 from mtprof_nb.model.trace import Int64, Trace
 from mtprof_nb.views.charts.event_facts import texts_of
 from mtprof_nb.views.escaped_text import shown
-from mtprof_nb.views.scene import Answer, Question, Scene, Tab
+from mtprof_nb.views.scene import Answer, Question, Tab
 from mtprof_nb.views.strip import NO_MEMORY
+from mtprof_nb.views.weak_trace import WeakTraceHolder
 
 #: The most points of a curve in a window, and of one that a page carries.
 MOST_POINTS, _CARRIED_POINTS = 1_200, 20_000
@@ -53,11 +55,11 @@ def outline(curve: MemoryCurve, begin_ns: int, end_ns: int, most: int = MOST_POI
     return first + thinned(curve.allocated[first:last], most)
 
 
-class MemoryChart:
+class MemoryChart(WeakTraceHolder):
     """The memory of one trace, which can be drawn for any window."""
 
     def __init__(self, trace: Trace) -> None:
-        self.trace = trace
+        super().__init__(trace)
         curves = [(device, memory_curve(trace, device)) for device in memory_devices(trace)]
         self.curves = [(device, curve) for device, curve in curves if len(curve.time_ns)]
         self.whole_ns = (trace.began_ns, trace.began_ns + max(span_ns(trace), 1))
@@ -82,17 +84,19 @@ class MemoryChart:
     def _points(self, curve: MemoryCurve, positions: Int64) -> Answer:
         """Columns of changes: when, bytes held then, the difference, and event, name and line of the cause or -1."""
         event = curve.event[positions].astype(np.int64)
-        line, name = attribution(self.trace).line, self.trace.name
-        known = event >= 0
+        name, known = self.trace.name, event >= 0
         columns = {
             "time_ns": curve.time_ns[positions] - self.whole_ns[0],
             "nbytes": curve.allocated[positions],
             "change": curve.allocated[positions] - curve.allocated[np.maximum(positions - 1, 0)],
             "event": event,
             "name": np.where(known, name[event], -1) if len(name) else event,
-            "line": np.where(known, line[event], -1) if len(name) else event,
+            "line": curve.line[positions],
         }
         return {key: column.tolist() for key, column in columns.items()}
+
+
+memory_chart = once_a_trace(MemoryChart)
 
 
 def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
@@ -105,7 +109,7 @@ def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
         "id": list(range(len(blocks))),
         "event": [block.event for block in blocks],
         "name": names,
-        "line": [int(attribution(trace).line[block.event]) if block.event >= 0 else -1 for block in blocks],
+        "line": [block.line for block in blocks],
         "label": [shown(trace.names[name]) if name >= 0 else "outside any op" for name in names],
         "detail": [shown(_detail(trace, alike.largest, owner)) for alike, owner in kinds],
         "columns": [column._asdict() for column in _LARGEST_COLUMNS],
@@ -126,7 +130,7 @@ def _detail(trace: Trace, block: Block, owner: str) -> str:
     caller = int(callers(trace, np.array([block.event], np.int32))[0])
     called = f"in {trace.names[trace.name[caller]]}" if caller >= 0 else ""
     purpose = _PURPOSES.get(block.category, "")
-    return ", ".join(filter(None, (owner, called, purpose, source_location_of(trace, block.event))))
+    return ", ".join(filter(None, (owner, called, purpose, source_location_at(trace, block.line))))
 
 
 def no_curve(trace: Trace) -> str:
@@ -141,14 +145,9 @@ def no_curve(trace: Trace) -> str:
 class MemoryTab(Tab):
     """Answers questions for the memory chart."""
 
-    def __init__(self, scene: Scene) -> None:
-        super().__init__(scene)
-        self._made: MemoryChart | None = None
-
     @property
     def _chart(self) -> MemoryChart:
-        self._made = self._made or MemoryChart(self._scene.trace)
-        return self._made
+        return memory_chart(self._scene.trace)
 
     def first(self) -> Answer:
         """The whole recording, and the largest allocations."""

@@ -9,7 +9,7 @@ import numpy as np
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.families import FAMILIES, REDUCTION
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.views.charts.memory_chart import MemoryChart, no_curve
+from mtprof_nb.views.charts.memory_chart import memory_chart, no_curve
 from mtprof_nb.views.charts.timeline_figure import time_axis
 from mtprof_nb.views.escaped_text import hover, shown
 from mtprof_nb.views.scene import Answer
@@ -25,7 +25,7 @@ def memory(trace: Trace) -> Figure:
     """Allocated bytes over time as a plotly figure; `ValueError` where none were recorded."""
     import plotly.graph_objects as go
 
-    chart = MemoryChart(trace)
+    chart = memory_chart(trace)
     if not chart.curves:
         raise ValueError(no_curve(trace))
     drawn = chart.window(*chart.whole_ns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.steps.step_figures import Difference, SlowStep, StepFigures, step_figures
 from mtprof_nb.model.source_files import source_location
@@ -25,11 +26,11 @@ class StepsTab(Tab):
         trace = self._scene.trace
         steps = step_figures(trace)
         if steps is None:
-            return {"empty": f"{NO_STEPS[0].upper()}{NO_STEPS[1:]}."}
+            return {"empty": units.sentence(NO_STEPS)}
         bars = _bars(steps)
         parts = {**dict(zip(PHASES, steps.phases_ns, strict=True)), OUTSIDE: steps.outside_ns}
         return {
-            "sentence": steps_sentence(steps),
+            "sentence": steps_sentence(trace, steps),
             "thinned": len(bars) < len(steps),
             "median_ns": steps.median_ns,
             "number": steps.number[bars].tolist(),

@@ -12,7 +12,7 @@ import anywidget
 import traitlets
 
 from mtprof_nb.analysis.ranks.ranked_processes import titles, trace_of_process
-from mtprof_nb.model.trace import Trace
+from mtprof_nb.model.trace import Trace, empty_trace
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.frontend import is_unattended, run_of, running_shell
 from mtprof_nb.views.panel import bundle as modules
@@ -98,12 +98,15 @@ class Panel(anywidget.AnyWidget):
         display({SCRIPT: script, "text/plain": ""}, raw=True)
 
     def close(self) -> None:
-        """Close the panel, and the layout that every widget has beside it."""
+        """Close the panel and the layout that every widget has beside it, and free its trace at once.
+
+        IPython keeps values of cells, and this one may be among them.
+        """
         layout = self.layout
         super().close()
         layout.close()
-        # IPython keeps values of cells, and this one may be among them: its trace is freed nevertheless.
-        self._tabs = {}
+        self.on_msg(self._on_message, remove=True)
+        self._scene, self._tabs, self._tabs_of_process = Scene(empty_trace()), {}, {}
 
     def __repr__(self) -> str:
         return self._static["text/plain"]

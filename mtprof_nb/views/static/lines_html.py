@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mtprof_nb.analysis import units
+from mtprof_nb.analysis.causes.recorded_time import program_ns
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.results.line_table import LineRow, Lines
 from mtprof_nb.views.escaped_text import escaped
@@ -20,7 +21,7 @@ def lines_html(trace: Trace) -> str:
     lines = Lines(trace)
     if not any(row.file for row in lines):
         return ""
-    whole, phases = sum(row.time_ns for row in lines), phases_of(lines)
+    whole, phases = program_ns(trace), phases_of(lines)
     head = "".join(f"<th>{title}</th>" for title in line_titles(trace, phases))
     body = "".join(_row_html(row, whole, phases) for row in lines.by_time()[:_MOST_ROWS])
     note = f"<div>{escaped(lines.note)}</div>" if lines.note else ""

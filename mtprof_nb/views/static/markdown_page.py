@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from mtprof_nb.analysis import units
+from mtprof_nb.analysis.causes.recorded_time import program_ns
 from mtprof_nb.analysis.operator_rows import rows
 from mtprof_nb.results.line_table import Lines
 from mtprof_nb.results.rank_table import rank_sentence
@@ -24,7 +25,7 @@ def markdown(scene: Scene) -> str:
     strip = strip_of(scene.trace, scene.name, scene.status)
     parts = [f"**{_text(strip.title)}**: {_text(strip.line)}" if len(scene.trace) else f"**{_text(strip.title)}**"]
     if strip.phases:
-        parts.append(_text(", ".join(f"{share.phase} {share.text}" for share in strip.phases)))
+        parts.append(_text(strip.shares))
     parts += [f"> {_text(note)}" for note in strip.notes]
     parts += [table for table in (_ranks(scene), _lines(scene), _ops(scene)) if table]
     return "\n\n".join(parts) + "\n"
@@ -41,9 +42,8 @@ def _ranks(scene: Scene) -> str:
 
 def _lines(scene: Scene) -> str:
     """The longest lines, "" where none is known."""
-    known = Lines(scene.trace)
-    whole = sum(row.time_ns for row in known)
-    longest = [row for row in known.by_time() if row.file][:_LINES]
+    whole = program_ns(scene.trace)
+    longest = [row for row in Lines(scene.trace).by_time() if row.file][:_LINES]
     body = [
         [
             _code(f"{row.where}:{row.line}"),
@@ -62,7 +62,7 @@ def _ops(scene: Scene) -> str:
         return ""
     grouped = rows(scene.trace, "op", scene.show_all)
     order = grouped.order(scene.sort)[: _OPS if scene.limit is None else max(scene.limit, 0)]
-    whole = int(grouped.value["self_ns"].sum())
+    whole = grouped.wholes["self_ns"]
     body = []
     for row in order.tolist():
         count, own, total = (int(grouped.value[key][row]) for key in ("count", "self_ns", "total_ns"))

@@ -29,7 +29,7 @@ def _cells(row: RankFigures) -> list[str]:
     return [
         shown(row.title),
         units.duration(row.wall_ns),
-        *(f"{units.duration(ns)} ({units.share(ns, row.wall_ns)})" for ns in parts),
+        *(f"{units.duration(ns)} ({units.share(ns, row.program_ns)})" for ns in parts),
         f"{row.came_last} of {row.collectives}",
         "–" if row.peak_bytes is None else units.nbytes(row.peak_bytes),
         shown(row.hottest_line) or "–",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from mtprof_nb.analysis import units
+from mtprof_nb.analysis.causes.recorded_time import program_ns
 from mtprof_nb.analysis.families import FAMILIES, Family
 from mtprof_nb.analysis.operator_rows import rows, showing
 from mtprof_nb.analysis.operator_table import Column, OperatorRows
+from mtprof_nb.errors import legible_lines
 from mtprof_nb.model.trace import Int64, Trace
 from mtprof_nb.results.line_table import Lines
 from mtprof_nb.results.text_table import aligned
@@ -41,29 +43,26 @@ def bundle(scene: Scene, charts: bool = True) -> dict[str, str]:
 
 def text(scene: Scene) -> str:
     """The key figures, the longest lines and the top rows as plain text."""
+    return legible_lines("\n".join(_text_lines(scene)))
+
+
+def _text_lines(scene: Scene) -> list[str]:
     strip = strip_of(scene.trace, scene.name, scene.status)
     lines = [shown(strip.title), *filter(None, [strip.sentence]), *map(shown, strip.notes)]
     if not len(scene.trace):
-        return "\n".join(lines + _lines_text(scene))
+        return lines + _lines_text(scene)
     grouped, order = _top(scene)
     lines.append(strip.line)
     if strip.phases:
-        lines.append(", ".join(f"{share.phase} {share.text}" for share in strip.phases))
+        lines.append(strip.shares)
     lines += [shown(bar.line) for bar in strip.devices]
     lines += summary_text(scene.trace)
     lines += steps_text(scene.trace)
     lines += _ranks_text(scene.trace)
     lines += _lines_text(scene)
     body = [[fitted(shown(grouped.label[row]), _NAME_WIDTH), *_cells(grouped, row)] for row in order.tolist()]
-    return "\n".join(
-        [
-            *lines,
-            "",
-            *_aligned([["Name", *(column.title for column in grouped.columns)], *body]),
-            "",
-            _showing(grouped, order),
-        ]
-    )
+    table = _aligned([["Name", *(column.title for column in grouped.columns)], *body])
+    return [*lines, "", *table, "", _showing(grouped, order)]
 
 
 def _ranks_text(trace: Trace) -> list[str]:
@@ -81,7 +80,7 @@ def _lines_text(scene: Scene) -> list[str]:
     if not any(row.file for row in listed):
         return []
     most = _TEXT_LINES if scene.limit is None else max(min(scene.limit, _TEXT_LINES), 0)
-    whole, spent = sum(row.time_ns for row in listed), phases_of(listed)
+    whole, spent = program_ns(scene.trace), phases_of(listed)
     phases = spent if len(spent) > 1 else []
     titles = ["Line", *line_titles(scene.trace, phases), "Source"]
     body = [
@@ -153,9 +152,8 @@ def _strip_html(strip: Strip) -> str:
         f"<b>{escaped(figure.text)}</b></span>"
         for figure in strip.figures
     )
-    phases = ", ".join(f"{escaped(share.phase)} {escaped(share.text)}" for share in strip.phases)
     notes = "".join(f"<div><b>{escaped(note)}</b></div>" for note in strip.notes)
-    shares = f'<div style="opacity:0.8">{phases}</div>' if phases else ""
+    shares = f'<div style="opacity:0.8">{escaped(strip.shares)}</div>' if strip.phases else ""
     sentence = f"<div>{escaped(strip.sentence)}</div>" if strip.sentence else ""
     devices = "".join(f'<div style="opacity:0.8">{escaped(bar.line)}</div>' for bar in strip.devices)
     return f"<div><b>{escaped(strip.title)}</b></div>{sentence}{notes}<div>{figures}</div>{shares}{devices}"
@@ -172,10 +170,12 @@ def _table_html(grouped: OperatorRows, order: Int64) -> str:
 
 def _row_html(grouped: OperatorRows, row: int) -> str:
     family, label = FAMILIES[grouped.family[row]], grouped.label[row]
-    part, whole = next((grouped.share(column, row) for column in grouped.columns if column.of), (0, 1))
+    shared = next(
+        (grouped.value[column.of] for column in grouped.columns if column.of), np.ones(len(grouped), np.int64)
+    )
     name = f'<td align="left" nowrap>{coloured("■", family)} {escaped(label, 60)}</td>'
     cells = "".join(f"<td nowrap>{escaped(cell)}</td>" for cell in _cells(grouped, row))
-    bar = coloured(text_bar(part / max(whole, 1)), family)
+    bar = coloured(text_bar(int(shared[row]) / max(int(shared.max()), 1)), family)
     return f'<tr align="right">{name}{cells}<td align="left">{bar}</td></tr>'
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mtprof_nb.analysis import units
+from mtprof_nb.analysis.causes.recorded_time import program_ns
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.lines.parameter_lines import parameter_costs
@@ -43,7 +44,7 @@ class LinesTab(Tab):
         return {
             "note": shown(lines.note),
             "hint": "" if trace.stack is not None else HINT,
-            "whole_ns": sum(row.time_ns for row in lines),
+            "whole_ns": program_ns(trace),
             "largest_ns": max(row.time_ns for row in lines if row.file),
             "outside": None if outside_by_line(trace) is None else OUTSIDE,
             "memory": _memory_column(lines),
@@ -96,13 +97,14 @@ class LinesTab(Tab):
         }
 
     def _listed(self, line: ListedLine, numbers: dict[SourceLine, int]) -> Answer:
-        """The text and the cost of a line; of one without ops, its time outside ops."""
+        """The text and the cost of a line; of one without ops, its time and bytes outside ops."""
         text, row = line.text.expandtabs(4), line.row
         if row is None:
             return {"text": shown(text)}
         spread = self._spread(row)
         if not row.has_ops:
-            return {"text": shown(text), **_times(row), **spread}
+            memory = {"bytes": nbytes} if (nbytes := _bytes(row)) else {}
+            return {"text": shown(text), **_times(row), **memory, **spread}
         return {**_cost(row, self._number(row, numbers), text), **spread}
 
     def _spread(self, row: LineRow) -> Answer:
@@ -156,7 +158,7 @@ def _no_lines(trace: Trace) -> str:
 def _memory_column(lines: Lines) -> Answer | None:
     """Title and meaning of the column of bytes; None without memory."""
     if any(row.allocated_bytes is not None for row in lines):
-        return {"title": "Allocated", "meaning": "bytes that its ops allocated, released or not"}
+        return {"title": "Allocated", "meaning": "bytes that it allocated, released or not"}
     if any(row.memory_bytes is not None for row in lines):
         return {"title": "Memory", "meaning": "bytes that its ops allocated, less those they released"}
     return None
@@ -173,6 +175,10 @@ def device_by_phase(row: LineRow) -> tuple[int, int, int, int]:
     return *phases, (row.device_ns or 0) - sum(phases)
 
 
+def _bytes(row: LineRow) -> int | None:
+    return row.memory_bytes if row.allocated_bytes is None else row.allocated_bytes
+
+
 def _cost(row: LineRow, number: int, text: str) -> Answer:
     return {
         "id": number,
@@ -181,7 +187,7 @@ def _cost(row: LineRow, number: int, text: str) -> Answer:
         "phases": dict(zip(PHASES, self_by_phase(row), strict=True)),
         **_times(row),
         "count": row.count,
-        "bytes": row.memory_bytes if row.allocated_bytes is None else row.allocated_bytes,
+        "bytes": _bytes(row),
         "device_ns": row.device_ns,
         "device_phases": None if row.device_ns is None else dict(zip(PHASES, device_by_phase(row), strict=True)),
     }

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.operator_table import Column
 from mtprof_nb.analysis.ranks.call_groups import CollectiveCalls, collective_calls
 from mtprof_nb.analysis.ranks.rank_figures import RankFigures, rank_figures
@@ -55,9 +56,8 @@ class RanksTab(Tab):
         """The sentence about the straggler, the rows of ranks, the matrix of steps, and the collectives."""
         trace = self._scene.trace
         rows, calls = rank_figures(trace), collective_calls(trace)[:_MOST_COLLECTIVES]
-        sentence = rank_sentence(trace)
         return {
-            "sentence": shown(f"{sentence[:1].upper()}{sentence[1:]}."),
+            "sentence": shown(units.sentence(rank_sentence(trace))),
             "columns": [column._asdict() for column in rank_columns(rows)],
             "rows": _ranks(trace, rows),
             "parts": [list(parts_of(row).values()) for row in rows],
@@ -86,12 +86,12 @@ def _collective_columns(rows: Sequence[CollectiveCalls]) -> list[Column]:
 
 
 def parts_of(row: RankFigures) -> dict[str, int]:
-    """The parts of a rank's wall time."""
+    """The parts of a rank's wall time without the profiler's."""
     return {
         "computing": row.computing_ns,
         "communicating": row.communicating_ns,
         "waiting": row.waiting_ns,
-        "outside": row.outside_ns + row.profiler_ns,
+        "outside": row.outside_ns,
     }
 
 

@@ -6,9 +6,9 @@ from mtprof_nb.advice.advising import advise
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.recording_notes import advice_notes
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.causes.recorded_time import recorded_ns
+from mtprof_nb.analysis.causes.recorded_time import program_ns, recorded_ns
 from mtprof_nb.analysis.causes.source_words import line_text
-from mtprof_nb.analysis.causes.where_time_went import waiting, where_device_time_went, where_time_went, whole_ns
+from mtprof_nb.analysis.causes.where_time_went import waiting, where_device_time_went, where_time_went
 from mtprof_nb.analysis.devices.who_waits import devices_title
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.operator_rows import rows
@@ -33,7 +33,7 @@ class SummaryTab(Tab):
 
     def first(self) -> Answer:
         """The sentence, the hottest lines, ops and functions, what the program waited for, and the findings."""
-        trace, whole = self._scene.trace, whole_ns(self._scene.trace)
+        trace, whole = self._scene.trace, program_ns(self._scene.trace)
         if is_on_devices := bool(where_device_time_went(trace)):
             lines, ops = _device_lines(trace), self._ops("self_device_ns", summary(trace).device_ns or 0)
         else:

@@ -32,8 +32,12 @@ export function shortName(name) {
   return (bare || text).split("::").pop() || text;
 }
 
-/** A source location without folders: `model.py:12` for `/home/me/model.py:12`. Other texts may stand before it. @param {string} text */
-export const shortLocation = (text) => text.replace(/(^|, )[^,]*[/\\](?=[^/\\,]+(:\d+)?$)/, "$1");
+/**
+ * A source location without folders: `model.py:12` for `/home/me/model.py:12`. Texts and commas may stand before it.
+ * Code and names are no locations: a slash in them divides, or belongs to the name.
+ * @param {string} location
+ */
+export const shortLocation = (location) => location.replace(/(^|, )(?:(?!, ).)*[/\\](?=[^/\\]+$)/, "$1");
 
 /** How wide a text is, in pixels. @param {string} text @param {string} font */
 export function textWidth(text, font) {

@@ -39,7 +39,7 @@ export function stripOf(strip) {
 }
 
 /** @param {Strip} strip */
-function phaseBar({ phases, whole: of }) {
+function phaseBar({ phases, whole: of, profiler }) {
   const whole = phases.reduce((sum, { ns }) => sum + ns, 0);
   const spoken = phases.map(({ phase, text }) => `${phase} ${text}`).join(", ");
   const parts = phases.map(({ phase, ns, text }) => {
@@ -47,10 +47,10 @@ function phaseBar({ phases, whole: of }) {
     return h("div", { class: `mtprof-phase ${phaseClass(phase)}`, style, title: `${phase} ${text}` });
   });
   const keys = phases.map(({ phase, text }) => phaseKey(phase, `${phase} `, h("b", { text })));
-  return bar(`${of}: ${spoken}`, parts, keys);
+  return bar(`${of}: ${spoken}`, parts, [h("b", { text: of }), ...keys, ...(profiler ? [profiler] : [])]);
 }
 
-/** @param {string} label @param {HTMLElement[]} parts @param {HTMLElement[]} keys */
+/** @param {string} label @param {HTMLElement[]} parts @param {(HTMLElement | string)[]} keys */
 function bar(label, parts, keys) {
   return h(
     "div",

@@ -1,6 +1,7 @@
 // The memory tab: bytes held over time, and the largest allocations.
 
 import { button, h, latest, legend, settled } from "../dom.js";
+import { shortLocation } from "../label.js";
 import { rowFilter } from "../tables/row_filter.js";
 import { sorted } from "../tables/row_order.js";
 import { Table } from "../tables/table.js";
@@ -126,6 +127,7 @@ function largestTable(largest, store) {
   const table = new Table({
     label: "Largest allocations",
     nameTitle: "Largest allocations",
+    detailOf: (detail, row) => (largest.line[row] >= 0 ? shortLocation(detail) : detail),
     onsort: list,
     onselect: (id, row) => {
       table.select(id, false);

@@ -56,7 +56,12 @@ function offeredColumns({ outside, whole_ns, memory, has_ranks }) {
           text: (cost) => duration(cost.time_ns),
           meaning: `${own}, and the time outside ops`,
         },
-    { title: "Share", rank: "time_ns", text: (cost) => share(cost.time_ns, whole_ns), meaning: "of all lines" },
+    {
+      title: "Share",
+      rank: "time_ns",
+      text: (cost) => share(cost.time_ns, whole_ns),
+      meaning: "of the program's time",
+    },
   ];
   if (outside !== null)
     columns.push({

@@ -1,6 +1,7 @@
 // The operators tab: filter, group, sort, select, copy.
 
 import { h, latest, settled } from "../dom.js";
+import { shortLocation } from "../label.js";
 import { copyText, csv, markdown } from "./clipboard.js";
 import { OperatorTools } from "./operator_tools.js";
 import { rowFilter } from "./row_filter.js";
@@ -54,6 +55,7 @@ class OperatorsView {
       label: "Operators",
       nameTitle: "Name",
       families: first.families,
+      detailOf: (detail) => (store.grouping === "line" ? shortLocation(detail) : detail),
       onsort: () => this.#refresh(),
       onselect: (id, row) => store.select(id === null ? null : this.#selection(row)),
     });

@@ -18,7 +18,7 @@ export function mount({ host, first, store }) {
   const lines = first.lines.map((line) => entry(lineLink(line, store), duration(line.time_ns), line.share, line.text));
   const ops = first.ops.map((op) => entry(opLink(op, store), duration(op.time_ns), op.share, calls(op.count)));
   const functions = first.functions.map(({ label, location, outside_ns, share }) =>
-    entry(h("span", { text: label }), duration(outside_ns), share, location),
+    entry(h("span", { text: label }), duration(outside_ns), share, shortLocation(location), location),
   );
   const waits = first.waits.map(({ title, ns, share }) =>
     entry(h("span", { text: title, title }), duration(ns), share),
@@ -37,7 +37,7 @@ export function mount({ host, first, store }) {
         list(`Hottest lines${first.on}`, lines),
         list(`Hottest ops${first.on}`, ops),
         list("Hottest functions, outside ops", functions),
-        list("Time waited", waits),
+        list("Time waited, of the time that passed", waits),
       ),
     ),
   );
@@ -81,16 +81,11 @@ function list(title, entries) {
 }
 
 /** @param {HTMLElement} name @param {string} time @param {string} share */
-function entry(name, time, share, detail = "") {
+function entry(name, time, share, detail = "", title = detail) {
   return h(
     "div",
     { class: "mtprof-summary-entry", role: "listitem" },
-    h(
-      "span",
-      { class: "mtprof-summary-name" },
-      name,
-      detail ? h("code", { text: ` ${shortLocation(detail)}`, title: detail }) : null,
-    ),
+    h("span", { class: "mtprof-summary-name" }, name, detail ? h("code", { text: ` ${detail}`, title }) : null),
     h("span", { class: "mtprof-summary-number", text: time }),
     h("span", { class: "mtprof-summary-number", text: share }),
   );

@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 import { share, writers } from "../format.js";
-import { fittedMiddle, plainName, shortLocation, textWidth } from "../label.js";
+import { fittedMiddle, plainName, textWidth } from "../label.js";
 import { columnHead, nameCell } from "./table_cells.js";
 
 const ROW_PIXELS = 24;
@@ -28,6 +28,7 @@ let tables = 0;
  * @property {string} nameTitle
  * @property {Family[]} [families]
  * @property {(label: string, row: number) => string} [nameOf] a name as it is shown; without it, kernels lose parameters
+ * @property {(detail: string, row: number) => string} [detailOf] a detail as it is shown; without it, all of it
  * @property {() => void} onsort called after a click on a column's head has changed `sort`
  * @property {(id: number | null, row: number) => void} onselect with null and -1 where the selection is cleared
  */
@@ -199,12 +200,11 @@ export class Table {
   #row(position, room, font) {
     const row = this.#order[position];
     const { id, label, detail, family: families } = this.#rows;
-    const { nameOf = plainName } = this.options;
+    const { nameOf = plainName, detailOf = (text) => text } = this.options;
+    const shortDetail = detailOf(detail[row], row);
     const selected = id[row] === this.#selected;
     const family = this.options.families?.[families?.[row] ?? -1];
-    const beside = detail[row]
-      ? Math.min(textWidth(shortLocation(detail[row]), font) + DETAIL_GAP, room * DETAIL_PART)
-      : 0;
+    const beside = shortDetail ? Math.min(textWidth(shortDetail, font) + DETAIL_GAP, room * DETAIL_PART) : 0;
     const fitted = room > 0 ? fittedMiddle(nameOf(label[row], row), room - beside, font) : label[row];
     const numbers = this.#columns.map((column) => this.#cell(column, row, family));
     return h(
@@ -218,7 +218,7 @@ export class Table {
         "data-position": String(position),
         style: `top:${position * ROW_PIXELS}px`,
       },
-      nameCell(label[row], fitted, detail[row], family),
+      nameCell(label[row], fitted, detail[row], shortDetail, family),
       ...numbers,
     );
   }

@@ -1,7 +1,6 @@
 // Elements of a table: the head with its sort buttons, and the cell of a name.
 
 import { h } from "../dom.js";
-import { shortLocation } from "../label.js";
 
 /**
  * @import { Family } from "../types/messages"
@@ -31,8 +30,14 @@ export function columnHead({ key, title, unit, meaning }, sort, onsort) {
   );
 }
 
-/** @param {string} label @param {string} fitted what there is room for @param {string} detail @param {Family} [family] */
-export function nameCell(label, fitted, detail, family) {
+/**
+ * @param {string} label
+ * @param {string} fitted what there is room for
+ * @param {string} detail
+ * @param {string} shortDetail
+ * @param {Family} [family]
+ */
+export function nameCell(label, fitted, detail, shortDetail, family) {
   const swatch =
     family && h("span", { class: "mtprof-swatch", style: `background:${family.colour}`, title: family.title });
   return h(
@@ -40,6 +45,6 @@ export function nameCell(label, fitted, detail, family) {
     { class: "mtprof-cell mtprof-in-name", role: "gridcell", title: detail ? `${label}\n${detail}` : label },
     swatch,
     h("span", { class: "mtprof-label", text: fitted }),
-    detail ? h("span", { class: "mtprof-detail", text: shortLocation(detail) }) : null,
+    detail ? h("span", { class: "mtprof-detail", text: shortDetail }) : null,
   );
 }

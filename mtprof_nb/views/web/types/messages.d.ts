@@ -32,6 +32,7 @@ export interface Strip {
   figures: { title: string; text: string; meaning: string }[];
   phases: PhaseShare[];
   whole: string;
+  profiler: string;
   /** Which side waits for which, the host or its devices; "" where it is not clear. */
   sentence: string;
   devices: DeviceBar[];
