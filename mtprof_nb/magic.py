@@ -92,8 +92,8 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
 
     def _run(self, recording: Recording, code: str, local_ns: dict[str, Any], flags: Flags) -> Any:
         __tracebackhide__ = True
-        value = recording.run(partial(statement.run, self.shell, code, local_ns))
-        return recording.end() if flags.returns else value
+        value, prof = recording.run(partial(statement.run, self.shell, code, local_ns)), recording.take()
+        return prof if flags.returns else value
 
 
 MtprofMagics.profile_cell.__doc__ = MtprofMagics.profile_statement.__doc__ = PARSER.format_help()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from traceback import clear_frames
 from typing import Any, ParamSpec, TypeVar, cast
 
 from mtprof_nb.capture import session as sessions
@@ -17,7 +18,8 @@ from mtprof_nb.capture.execution_trace import observer_from_environment
 from mtprof_nb.capture.finish import finish
 from mtprof_nb.capture.hook import EventTimes, Request, SoFar
 from mtprof_nb.capture.interrupts import GuardedExit, interrupts_held_back, run_all, when_left
-from mtprof_nb.capture.schedule import ProfilerAction, Transitions, as_action, record_always, transitions
+from mtprof_nb.capture.machine.available_memory import give_back
+from mtprof_nb.capture.schedule import RECORDING, ProfilerAction, Transitions, as_action, record_always, transitions
 from mtprof_nb.capture.session import Options, Session
 from mtprof_nb.capture.trace_metadata import TraceMetadata
 from mtprof_nb.capture.window import Window
@@ -29,6 +31,11 @@ from mtprof_nb.results.recording_results import Results
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_OUT_OF_MEMORY = (
+    "there is not enough memory to read the recording, which is lost: free memory, or record less "
+    "(a schedule, a smaller max_events, fewer flags)"
+)
 
 _last: profile | Recording | None = None
 
@@ -328,12 +335,18 @@ class profile(TraceMetadata, Results):
             )
 
     def _keep_window(self, session: Session) -> None:
-        stopped = session.stop()
-        self._add_metadata_of_end()
-        trace = finish(*stopped, label=self.name, metadata=self._metadata, annotate=self.annotate)
-        if self.acc_events and self._trace is not None:
-            trace = merge([self._trace, trace])
+        try:
+            stopped = session.stop()
+            self._add_metadata_of_end()
+            trace = finish(*stopped, label=self.name, metadata=self._metadata, annotate=self.annotate)
+            if self.acc_events and self._trace is not None:
+                trace = merge([self._trace, trace])
+        except MemoryError as error:
+            clear_frames(error.__traceback__)  # they hold what was read of the recording
+            raise MemoryError(_OUT_OF_MEMORY) from None
         self._trace = trace
+        del stopped
+        give_back(len(trace))
 
     def _discard_window(self) -> None:
         """Stop a window that was warmed up and never recorded; `trace` stays that of the window before."""
@@ -361,6 +374,8 @@ class profile(TraceMetadata, Results):
             scope.__exit__(None, None, None)
 
     def _transit(self, previous: ProfilerAction, current: ProfilerAction | None) -> None:
+        if previous is ProfilerAction.RECORD and current in RECORDING:
+            return  # nothing is to be done in most steps, and making the map takes longer than all else
         failure, session = None, self._session
         for action in self.action_map.get((previous, current), ()):
             try:

@@ -33,7 +33,7 @@ ANALYSIS = {
 ANSWERS = {*BASE, *ANALYSIS, "advice", "results"}
 VIEWS = {f"views.{name}" for name in ("charts", "comparison", "page", "panel", "static", "tables")}
 OUTPUTS = {"export", "comparison", "views", *VIEWS}
-CAPTURE = {"capture", *OF_CAPTURE, "capture.marks", "capture.native"}
+CAPTURE = {"capture", *OF_CAPTURE, "capture.marks", "capture.native", "capture.machine"}
 #: Imports against the direction that happen only in a call: results write and show themselves.
 ON_DEMAND = {
     # The registry names the runtimes, whose own files are nobody's code.

@@ -71,8 +71,7 @@ class Flags:
         """Facts to record if the program itself imports a runtime whose hook records everything; None for no others."""
         if self.hook != "auto" or self.show_all or any(kind.runtime_is_imported for kind in default_hooks()):
             return None
-        wanted = {flag: getattr(self, flag) is not False for flag in RECORD_FLAGS}
-        return Recorded(**wanted, with_python=bool(self.profile_options["with_python"]))
+        return Recorded(**{flag: getattr(self, flag) is not False for flag in (*RECORD_FLAGS, "with_python")})
 
 
 class FlagParser(argparse.ArgumentParser):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mtprof_nb.capture.marks.marked_cell import CellMarker, marker_of
 from mtprof_nb.capture.native.background_build import start_build
-from mtprof_nb.capture.native.recorder_cache import SWITCH
+from mtprof_nb.capture.native.recorder_cache import SWITCH, SharedFolderError
 from mtprof_nb.cell.completion import match_flags
 from mtprof_nb.cell.recording import tell
 from mtprof_nb.cell.source import OneLiner, flags_of, is_profiled, profiled
@@ -33,7 +33,11 @@ def install(ip: InteractiveShell, magics: type[Magics]) -> None:
 
 def _start_build() -> None:
     """Start to build the native recorder where it is missing. A program that executes notebooks never comes here."""
-    version = start_build()
+    try:
+        version = start_build()
+    except SharedFolderError as error:
+        tell(f"cells are recorded without the faster recorder: {error}")
+        return
     if version is not None:
         tell(
             f"compiling a faster recorder for torch {version} in the background, once; cells are recorded without it "

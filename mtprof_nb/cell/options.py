@@ -148,7 +148,13 @@ OPTIONS = (
     Option(
         ("--schedule",), "schedule", "steps to record, such as wait=1,warmup=1,active=3,repeat=1", _schedule, "STEPS"
     ),
-    Option(("--max-events",), "max_events", "stop recording after N events", positive, "N"),
+    Option(
+        ("--max-events",),
+        "max_events",
+        "stop recording after N events: all figures are of the time until then, and say so",
+        positive,
+        "N",
+    ),
     Option(("--name",), "name", "title of the profile; default: Cell [n]", str, "LABEL", can_default=False),
     Option(("-o", "--out"), "out", "store the profile in this variable", _variable, "NAME", can_default=False),
     Option(("-r", "--return"), "returns", "make the profile the value of the cell", can_default=False),

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from mtprof_nb.analysis import units
 from mtprof_nb.capture.hook import SoFar
+from mtprof_nb.capture.interrupts import threads_without_signals
+from mtprof_nb.errors import legible
 from mtprof_nb.model.source_files import is_cell
 from mtprof_nb.model.trace import SourceLine
 
@@ -46,6 +48,8 @@ class RecordingLine:
         self._costs: list[str] = []
         self._display_id = uuid.uuid4().hex
         self._doing = "recording"
+        #: After how many seconds the recording was full; None while it goes on.
+        self._full_s: float | None = None
         self._shown = False
         self._publishing = threading.Lock()
         self._stopped = threading.Event()
@@ -56,7 +60,7 @@ class RecordingLine:
 
     def start(self) -> None:
         """Start counting. Without threads, as in a browser's Python, there is no line."""
-        with suppress(RuntimeError):
+        with suppress(RuntimeError), threads_without_signals():
             self._thread.start()
 
     def reading(self) -> None:
@@ -80,17 +84,22 @@ class RecordingLine:
             seconds += 1
             if seconds % _LIVE_S == 0:
                 with suppress(Exception):  # a recording that ends at this moment has nothing to tell
-                    self._costs = written(self._so_far())
+                    self._read(self._so_far())
             self._say()
+
+    def _read(self, found: SoFar | None) -> None:
+        self._costs = written(found)
+        if found is not None and found.full_ns and self._full_s is None:
+            self._full_s = time.monotonic() - self._began - (time.perf_counter_ns() - found.full_ns) / 1e9
+            self._doing = f"recorded the first {units.duration(max(self._full_s, 0) * 1e9)}, and is full"
 
     def _say(self) -> None:
         elapsed_s = time.monotonic() - self._began
-        minutes, seconds = divmod(int(elapsed_s), 60)
-        elapsed = f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+        elapsed = _elapsed(elapsed_s)
         steps = self._steps()
-        rate = f" ({steps / elapsed_s:.2g} a second)" if self._costs else ""
-        count = f", {steps} step{'s' if steps > 1 else ''}{rate}" if steps else ""
-        lines = [f"{self._label}: {self._doing}, {elapsed}{count}", *self._costs]
+        rate = f" ({units.digits(steps / elapsed_s)} a second)" if self._costs else ""
+        count = f", {units.plural(steps, 'step')}{rate}" if steps else ""
+        lines = [*map(legible, (f"{self._label}: {self._doing}, {elapsed}{count}", *self._costs))]
         page = "<br>".join(f"<small>{html.escape(line)}</small>" for line in lines)
         self._publish({"text/plain": "\n".join(lines), "text/html": page})
 
@@ -98,6 +107,11 @@ class RecordingLine:
         with self._publishing:
             self._publisher.publish(bundle, {}, transient={"display_id": self._display_id}, update=self._shown)
             self._shown = True
+
+
+def _elapsed(elapsed_s: float) -> str:
+    minutes, seconds = divmod(max(int(elapsed_s), 0), 60)
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
 
 
 def written(found: SoFar | None) -> list[str]:

@@ -14,13 +14,15 @@ from IPython.core.error import UsageError
 
 from mtprof_nb.capture.imports import ImportWatcher
 from mtprof_nb.capture.interrupts import run_all
+from mtprof_nb.capture.machine.available_memory import give_back
 from mtprof_nb.capture.marks.marked_cell import marker_of
 from mtprof_nb.capture.registry import default_hooks
 from mtprof_nb.capture.schedule import RECORDING
+from mtprof_nb.capture.source_texts import cell_label, running_cell_number
 from mtprof_nb.cell.boundary import Boundary
 from mtprof_nb.cell.everything import marks_functions
 from mtprof_nb.cell.progress import RecordingLine
-from mtprof_nb.errors import HookError, collected_warnings
+from mtprof_nb.errors import HookError, collected_warnings, legible_lines
 from mtprof_nb.model.trace import Recorded
 from mtprof_nb.profiler import active, last, profile
 from mtprof_nb.views.frontend import has_user
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 def tell(line: str) -> None:
     """Print one line for the user to stderr."""
-    print(f"mtprof_nb: {line}", file=sys.stderr)  # noqa: T201
+    print(legible_lines(f"mtprof_nb: {line}"), file=sys.stderr)  # noqa: T201
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ class Recording:
                 self._marks.idle()
             return
         if self._marks is not None:
-            self._marks.start(self._marks_functions, lambda: self._prof.current_action in RECORDING)
+            records = lambda: self._is_recording and self._prof.current_action in RECORDING  # noqa: E731
+            self._marks.start(self._marks_functions, records)
         if not any(kind.runtime_is_imported for kind in default_hooks()):
             self._watcher.install()
         if self._line is not None:
@@ -186,6 +189,7 @@ class Recording:
             cell = result or self._cell
             error = cell and (cell.error_before_exec or cell.error_in_exec)
             self._finish(outcome or outcome_of(error))
+            self.take()
             # Last: if an interrupt prevents the steps above, they run after the next cell.
             self._ip.events.unregister(event, cell_ended)
 
@@ -202,9 +206,9 @@ class Recording:
         """End and deliver. A failure prints one line and does not change the outcome of the cell."""
         try:
             prof = self.end()
-            self._prof.panel_follows = False
             self._forget_marks()
             if prof is not None:
+                prof.panel_follows = False
                 deliver, self._deliver = self._deliver, _deliver_nothing
                 deliver(prof, Ending(outcome, tuple(self._notes), self._is_silent))
         except (Exception, KeyboardInterrupt) as error:
@@ -213,14 +217,25 @@ class Recording:
             self._forget_marks()
             tell(f"the profile could not be delivered ({type(error).__name__}: {error}); mtprof_nb.last() has it")
 
+    def take(self) -> profile | None:
+        """Return the delivered profile and forget it, None without one.
+
+        This object is in cycles, which would keep the profile until the garbage collector runs.
+        """
+        prof = self.end()
+        if prof is not None:
+            self._is_complete = False
+            del self._prof, self._line
+            give_back(len(prof.trace))
+        return prof
+
     def _forget_marks(self) -> None:
         if self._marks is not None:
             self._marks.remove()
             self._prof.annotate = self._marks = None
 
     def _profile(self, options: dict[str, Any]) -> profile:
-        number = self._cell.execution_count if self._cell is not None else None
-        name = options["name"] or (f"Cell [{number}]" if number else "Cell")
+        name = options["name"] or cell_label(running_cell_number(self._ip))
         try:
             with collected_warnings(self._notes):
                 return profile(**{**options, "name": name})

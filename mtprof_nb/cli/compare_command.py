@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mtprof_nb.cell.options import positive
+from mtprof_nb.cli.printing import print_to
 from mtprof_nb.errors import MtprofError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _compare(given: argparse.Namespace) -> int:
     sides = [list(chosen_files(side)) if given.runs else side for side in (given.before, given.after)]
     names = (given.before, given.after) if given.before != given.after else None
     found = compare(*sides, matters=given.matters, names=names)
-    print(found.to_markdown(given.limit), end="")  # noqa: T201
+    print_to(sys.stdout, found.to_markdown(given.limit).removesuffix("\n"))
     if given.html is not None:
         found.export_html(given.html, given.limit)
     failures = over_limits(found, dict(given.fail_over))

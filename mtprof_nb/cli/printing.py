@@ -1,15 +1,21 @@
-"""Prints to a stream whose reader, such as `head`, may have seen enough."""
+"""Prints to a stream whose reader, such as `head`, may have seen enough, and whose encoding may lack characters."""
 
 from __future__ import annotations
 
 import os
 from typing import TextIO
 
+from mtprof_nb.errors import legible_lines
+
 
 def print_to(stream: TextIO, text: str) -> None:
-    """Print `text`. A closed pipe is no error: what is printed afterwards goes nowhere."""
+    """Print `text`, legible; characters that the stream cannot encode are escaped.
+
+    A closed pipe is no error: what is printed afterwards goes nowhere.
+    """
+    encoding = stream.encoding or "utf-8"
     try:
-        print(text, file=stream, flush=True)
+        print(legible_lines(text).encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
     except BrokenPipeError:
         # At its exit, Python would try to write the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
 from mtprof_nb.cli.files_to_read import add_files, loaded
+from mtprof_nb.cli.printing import print_to
 
 
 def add(subparsers: Any) -> None:
@@ -24,5 +26,5 @@ def _report(given: argparse.Namespace) -> int:
     recording = loaded(given)
     page = given.out or Path(f"{Path(given.files[0]).name.partition('.')[0] or 'report'}.html")
     recording.export_html(page, name=given.name, show_all=given.show_all)
-    print(page)  # noqa: T201
+    print_to(sys.stdout, str(page))
     return 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 
+from mtprof_nb.capture.source_texts import cell_label, running_cell_number
 from mtprof_nb.cell.delivery import deliver
 from mtprof_nb.cell.flags import Flags, spell
 from mtprof_nb.cell.options import OPTIONS, RECORD_FLAGS
@@ -42,9 +43,7 @@ class RankCell:
         self._flags = flags
         self._against = against
         self._px = _parallel_magics(ip)
-        cell = ip.displayhook.exec_result
-        number = cell.execution_count if cell is not None else None
-        self._label = flags.name or (f"Cell [{number}]" if number else "Cell")
+        self._label = flags.name or cell_label(running_cell_number(ip))
 
     def run(self, cell: str) -> Recording | None:
         """Run and record the cell, and show the panel below its output, or after the traceback if it failed."""

@@ -56,6 +56,31 @@ def test_a_cell_with_nothing_below_the_magic_is_refused_as_for_any_magic(kernel:
     assert "cell body is empty" in ran.stderr
 
 
+CUT = """\
+%%mtprofile -q --max-events 400
+import time
+x = torch.ones(300, 300)
+for i in range(1_000):
+    y = x @ x
+time.sleep(0.5)
+"""
+
+
+def test_the_figures_of_a_cell_beyond_max_events_are_of_the_part_that_was_recorded(kernel: Kernel) -> None:
+    kernel.run(CUT)
+    kernel.run("import mtprof_nb as mtp; p = mtp.last(); s = p.summary(); t = p.trace")
+    wall_ns, in_ops_ns, outside_ns, profiler_ns = kernel.value("s.wall_ns, s.in_ops_ns, s.outside_ns, s.profiler_ns")
+
+    assert in_ops_ns + outside_ns + profiler_ns == wall_ns
+    # Nearly all of the loop is in ops, the sleep and most of the loop are not covered.
+    assert in_ops_ns > 0.5 * (wall_ns - profiler_ns)
+    assert kernel.value("t.unrecorded[0].ended_ns - t.ended_ns") > 500_000_000
+    assert kernel.value("sum(row.outside_ns or 0 for row in p.lines())") <= outside_ns
+    assert kernel.value("int((t.samples.time_ns >= t.ended_ns).sum())") == 0
+    sentence = kernel.value("' '.join(s.notes)")
+    assert sentence.startswith("This recording covers the first ")
+
+
 @pytest.mark.parametrize("cell", ["%%mtprofile -h\nran = True", "%%mtprofile --help", "%mtprofile -h"])
 def test_help_names_every_flag_and_runs_nothing(kernel: Kernel, cell: str) -> None:
     ran = kernel.run(cell)

@@ -1,5 +1,6 @@
 """Cost per line in a real kernel: what `prof.lines()` says of a `%%mtprofile` cell."""
 
+import pytest
 from conftest import Kernel
 
 #: (place, source, phases with time) of every line, and nothing that changes from run to run.
@@ -38,6 +39,30 @@ def test_a_profiled_cell_knows_the_cost_of_its_lines_without_any_flag(kernel: Ke
         ("exp", "sum")
     ]
     assert kernel.value("[name for name in vars(__import__('builtins')) if 'mtprof' in name]") == []
+
+
+SMALL = """\
+import asyncio
+def small(i):
+    return i * 2 + 1
+async def several(n):
+    for i in range(n):
+        small(i)
+        await asyncio.sleep(0)
+"""
+
+
+@pytest.mark.parametrize(
+    "code", ["for i in range(100_000):\n    total += small(i)", "await asyncio.gather(several(1_000), several(2_000))"]
+)
+def test_lines_and_functions_add_up_to_the_time_of_the_program(kernel: Kernel, code: str) -> None:
+    kernel.run(SMALL)
+    kernel.run(f"%%mtprofile -q -o prof\ntotal = 0\nx = torch.ones(3)\n{code}")
+
+    program_ns = kernel.value("prof.summary().wall_ns - prof.trace.own_ns")
+    assert kernel.value("sum(row.own_ns for row in prof.functions())") == program_ns
+    assert 0 < kernel.value("sum(row.time_ns for row in prof.lines())") <= program_ns
+    assert kernel.value("sum(one.profiler_ns for one in prof.trace.outside.values())") > 0
 
 
 def test_a_cell_is_called_by_its_number_and_shown_as_it_was_typed(kernel: Kernel) -> None:

@@ -265,3 +265,48 @@ def test_show_returns_its_panel_which_is_displayed_once_a_cell(kernel: Kernel) -
     assert [len(ran.panels) for ran in (shown, kept, again)] == [1, 1, 1]
     assert [ran.of("execute_result") for ran in (shown, kept, again)] == [[], [], []]
     assert kernel.value("type(box).__name__") == "Panel"
+
+
+@pytest.mark.parametrize(
+    ("cell", "where"),
+    [
+        ("%%mtprofile -q\ny = x @ x", "Cell [{}]:2"),
+        ("%%capture shown\n%%mtprofile -q\ny = x @ x", "Cell [{}] (inner):2"),
+        ("%%capture shown\n%%capture more\n%%mtprofile -q\ny = x @ x", "Cell [{}] (inner):2"),
+        ("%%mtprofile -q\n%%capture shown\ny = x @ x", "Cell [{}] (inner):1"),
+        ("%%time\n%%mtprofile -q\ny = x @ x", "<timed exec>:2"),
+        ("%%mtprofile -q\n%%time\ny = x @ x", "Cell [{}]:2"),
+        ("get_ipython().run_cell('%%mtprofile -q\\ny = x @ x');", "Cell [{}] (inner):2"),
+        ("get_ipython().run_cell('%%capture c\\n%%mtprofile -q\\ny = x @ x');", "Cell [{}] (inner):2"),
+        ("get_ipython().run_cell('%%mtprofile -q\\ny = x @ x', store_history=True);", "Cell [{}]:2"),
+    ],
+)
+def test_a_profile_and_its_lines_have_the_number_of_the_cell_that_ran(kernel: Kernel, cell: str, where: str) -> None:
+    kernel.run("import mtprof_nb\nx = torch.ones(8, 8)")
+
+    number = kernel.run(cell).reply["execution_count"]
+
+    assert kernel.value("mtprof_nb.last().name") == f"Cell [{number}]"
+    hottest = "next(f'{row.where}:{row.line}' for row in mtprof_nb.last().lines() if row.count)"
+    assert kernel.value(hottest) == where.format(number)
+
+
+@pytest.mark.parametrize("request_", [{"store_history": False}, {"silent": True}])
+def test_a_cell_that_the_history_leaves_out_has_no_number(kernel: Kernel, request_: dict[str, bool]) -> None:
+    kernel.run("import mtprof_nb\nx = torch.ones(8, 8)")
+
+    kernel.run("%%mtprofile -q\ny = x @ x", **request_)
+
+    assert kernel.value("mtprof_nb.last().name") == "Cell"
+    assert kernel.value("mtprof_nb.last().lines()[0].where") == "Cell"
+
+
+def test_a_function_of_a_captured_cell_keeps_the_number_of_that_cell(kernel: Kernel) -> None:
+    kernel.run("import mtprof_nb\nx = torch.ones(8, 8)")
+    number = kernel.run("%%capture\ndef squared(x):\n    return x @ x").reply["execution_count"]
+    kernel.run("1 + 1")
+
+    kernel.run("%%mtprofile -q --with-stack\nsquared(x)")
+
+    where = "[row.where for row in mtprof_nb.last().lines() if row.source == 'return x @ x']"
+    assert kernel.value(where) == [f"Cell [{number}] (inner)"]

@@ -132,3 +132,13 @@ def test_a_longer_cell_tells_what_has_cost_most_so_far(quick: Kernel) -> None:
     assert dearest.endswith("line 5  torch.ones(8, 8) @ torch.ones(8, 8)")
     assert "aten::" in ops
     assert memory.startswith("memory of the process: ")
+
+
+@pytest.mark.parametrize("hook", ["auto", "dispatch"])
+def test_a_cell_that_runs_on_after_its_recording_was_full_says_so(quick: Kernel, hook: str) -> None:
+    cell = "import time\nend = time.time() + 0.6\nwhile time.time() < end:\n    torch.ones(8, 8) @ torch.ones(8, 8)"
+    flags = f"--name loop --hook {hook} --max-events 200"
+    lines = [line.splitlines()[0] for line in _lines(quick.run(f"%%mtprofile {flags}\n{cell}", **WATCHED)) if line]
+
+    *_, last = [line for line in lines if "reading" not in line]
+    assert re.fullmatch(r"loop: recorded the first \d+(\.\d+)? m?s, and is full, \d+ s", last)
