@@ -13,7 +13,7 @@ from benchmarks.programs import FLAGS, PROGRAMS
 from benchmarks.repeated import recording, repeated
 from benchmarks.sampling import Lap, Rounds, Sample, Scale, Way, in_turns
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 
 GROUP = "9 files"
 #: The largest recording that is saved: a real one, repeated.

@@ -115,10 +115,10 @@ def _analysis_figures(scale: Scale) -> list[Figure]:
 
 def _analyse(kept: Trace, folder: Path) -> Sample:
     """Time an event of each analysis, none of which has seen the trace before."""
-    from mtprof_nb.analysis.calltree import call_tree
-    from mtprof_nb.analysis.stack_metrics import stack_totals
+    from mtprof_nb.analysis.stacks.calltree import call_tree
+    from mtprof_nb.analysis.stacks.stack_metrics import stack_totals
     from mtprof_nb.export import chrome_trace
-    from mtprof_nb.results.averages import key_averages
+    from mtprof_nb.tables.averages import key_averages
     from mtprof_nb.views.charts.timeline_blocks import Timeline
 
     def timed(work: Callable[[Trace], object]) -> float:

@@ -16,7 +16,7 @@ GROUP = "8 import"
 _PARTS: dict[str, tuple[str, ...]] = {
     "import mtprof_nb": ("mtprof_nb",),
     "and profile": ("mtprof_nb.profiler",),
-    "and key_averages": ("mtprof_nb.results.averages",),
+    "and key_averages": ("mtprof_nb.tables.averages",),
     "and the magic, in IPython": ("mtprof_nb.magic", "IPython"),
     "and the panel, in a kernel": ("mtprof_nb.views.panel.widget", "IPython", "ipywidgets"),
 }

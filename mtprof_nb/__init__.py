@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from mtprof_nb.cluster.engines import RanksError
     from mtprof_nb.cluster.rank_group import init_ranks
     from mtprof_nb.cluster.rank_job import ranks
-    from mtprof_nb.comparing import compare
-    from mtprof_nb.comparison.comparison_result import Comparison
+    from mtprof_nb.comparing import Comparison, compare
     from mtprof_nb.errors import BuildError, ExportError, HookError, LoadError, MtprofError, MtprofWarning, SessionError
     from mtprof_nb.export.tensorboard import tensorboard_trace_handler
     from mtprof_nb.loading.recordings import load
@@ -60,8 +59,7 @@ _NAMES = {
     "capture.native.recorder_build": ("build_recorder",),
     "capture.schedule": ("ProfilerAction", "schedule"),
     "capture.session": ("record_function", "step", "steps"),
-    "comparing": ("compare",),
-    "comparison.comparison_result": ("Comparison",),
+    "comparing": ("Comparison", "compare"),
     "errors": ("BuildError", "ExportError", "HookError", "LoadError", "MtprofError", "MtprofWarning", "SessionError"),
     "export.tensorboard": ("tensorboard_trace_handler",),
     "loading.recordings": ("load",),

@@ -11,11 +11,11 @@ from IPython.core import magic
 
 from mtprof_nb.cell import statement
 from mtprof_nb.cell.against import compared, recording_named
+from mtprof_nb.cell.cell_recording import Recording
 from mtprof_nb.cell.delivery import deliver
 from mtprof_nb.cell.flags import CONFIG_PARSER, PARSER, Defaults, Flags
-from mtprof_nb.cell.recording import Recording
 from mtprof_nb.cluster.rank_cell import RankCell
-from mtprof_nb.comparison.comparison_result import Comparison
+from mtprof_nb.comparing import Comparison
 from mtprof_nb.profiler import profile
 
 if TYPE_CHECKING:

@@ -26,8 +26,7 @@ from mtprof_nb.capture.window import Window
 from mtprof_nb.errors import SessionError, warn
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import STEP_PREFIX, Columns, Recorded, Trace, empty_trace
-from mtprof_nb.results.loaded_recording import Recording
-from mtprof_nb.results.recording_results import Results
+from mtprof_nb.recording import Recording, Results
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -17,7 +17,7 @@ from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.registry import HOOK_KINDS
 from mtprof_nb.model.trace import KINDS, PHASES, Recorded, Trace
-from mtprof_nb.results.averages import key_averages
+from mtprof_nb.tables.averages import key_averages
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from mtprof_nb.capture.buffers.buffer import OP_FIELDS, Buffer, ThreadRecords
+from mtprof_nb.capture.buffers.freezing import Vocabulary, freeze
 from mtprof_nb.capture.clock import Clock
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.native.recorder_loading import why_not
-from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer, ThreadRecords
-from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
 from mtprof_nb.model.trace import Recorded, Trace, Track
 
 #: All that a recording can be asked for.

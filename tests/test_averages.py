@@ -7,10 +7,10 @@ import sys
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.analysis.stack_metrics import METRICS
+from mtprof_nb.analysis.stacks.stack_metrics import METRICS
 from mtprof_nb.model.trace import empty_trace
-from mtprof_nb.results.averages import DATAFRAME_COLUMNS, EventList, FunctionEventAvg, key_averages
-from mtprof_nb.results.events import Events
+from mtprof_nb.tables.averages import DATAFRAME_COLUMNS, EventList, FunctionEventAvg, key_averages
+from mtprof_nb.tables.events import Events
 
 A, B = ("f.py", 1, "a"), ("f.py", 2, "b")
 
@@ -345,7 +345,7 @@ def test_an_unsupported_metric_is_refused_and_the_old_file_stays(trace, tmp_path
 
 def test_the_exporters_are_imported_only_when_a_file_is_written():
     program = (
-        "import mtprof_nb.results.averages, sys; print([m for m in sys.modules if m.startswith('mtprof_nb.export')])"
+        "import mtprof_nb.tables.averages, sys; print([m for m in sys.modules if m.startswith('mtprof_nb.export')])"
     )
 
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

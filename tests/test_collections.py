@@ -7,14 +7,14 @@ from typing import Any
 from traces import differences, event, make_trace
 
 import mtprof_nb as mtp
-from mtprof_nb.analysis.causes.where_time_went import Waiting, waiting
+from mtprof_nb.advice.causes.where_time_went import Waiting, waiting
 from mtprof_nb.analysis.summary import summary
 from mtprof_nb.export import chrome_trace
 from mtprof_nb.model.common_terms import moved_clock
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.one_process import of_process
 from mtprof_nb.model.trace import Collections, Trace
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 
 
 def _trace(start: int, **scalars: Any) -> Trace:

@@ -10,8 +10,8 @@ from mtprof_nb.analysis.devices.kernel_groups import kernel_groups
 from mtprof_nb.analysis.devices.kernel_keys import Direction, direction_of
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Collective, Trace, empty_trace
-from mtprof_nb.results.device_table import Devices
-from mtprof_nb.results.recording_results import Results
+from mtprof_nb.recording import Results
+from mtprof_nb.tables.device_table import Devices
 
 
 def on_gpu(name: str, start: int, end: int, kind: str = "kernel", **facts: Any) -> Row:

@@ -13,8 +13,8 @@ import yaml
 import mtprof_nb
 from mtprof_nb.model.schema import schema_of
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.results.averages import FunctionEventAvg
-from mtprof_nb.results.event import Event
+from mtprof_nb.tables.averages import FunctionEventAvg
+from mtprof_nb.tables.event import Event
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

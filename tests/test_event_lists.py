@@ -7,8 +7,8 @@ import pickle
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.results.averages import FunctionEventAvg
-from mtprof_nb.results.events import Events
+from mtprof_nb.tables.averages import FunctionEventAvg
+from mtprof_nb.tables.events import Events
 
 STACK = (("f.py", 1, "f"), ("f.py", 9, "<module>"))
 

@@ -6,8 +6,8 @@ import pytest
 from traces import event, make_trace
 
 from mtprof_nb.model.trace import empty_trace
-from mtprof_nb.results.event import Event
-from mtprof_nb.results.events import Events
+from mtprof_nb.tables.event import Event
+from mtprof_nb.tables.events import Events
 
 
 def events(*rows):

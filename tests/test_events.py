@@ -8,8 +8,8 @@ from enum import Enum
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.results.event import DeviceName
-from mtprof_nb.results.events import Events
+from mtprof_nb.tables.event import DeviceName
+from mtprof_nb.tables.events import Events
 
 ALWAYS = ["name", "kind", "device_type", "start_ns", "end_ns", "duration_ns", "step", "thread_id", "phase"]
 OF_OPS = ["correlation_id", "runtime_name", "runtime_tid"]

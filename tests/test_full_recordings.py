@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from traces import differences, event, make_trace
 
+from mtprof_nb.advice.causes.where_time_went import where_time_went
 from mtprof_nb.advice.recording_notes import advice_notes
-from mtprof_nb.analysis.causes.where_time_went import where_time_went
 from mtprof_nb.analysis.summary import coverage_notes, summary
 from mtprof_nb.capture.hook import SoFar
 from mtprof_nb.cell import progress
@@ -19,7 +19,7 @@ from mtprof_nb.loading.recordings import load
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.one_process import of_process
 from mtprof_nb.model.trace import Samples, StackInterner, Trace, Unrecorded
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static.markdown_page import markdown
 from mtprof_nb.views.static.static_page import html, text

@@ -4,123 +4,64 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "mtprof_nb"
 
-BASE = {"errors", "model"}
-#: Modules of `capture` that its own folders build on.
-OF_CAPTURE = {
-    f"capture.{name}"
-    for name in ("activities", "clock", "distributed", "hook", "interrupts", "registry", "torch_scope")
+#: A room, which is a folder or module of the package: the rooms that it may import, also inside functions.
+LAYERS = {
+    "errors": "",
+    "model": "errors",
+    "building": "errors model",
+    "capture": "errors model building",
+    "reading": "errors model building",
+    "analysis": "errors model",
+    "advice": "errors model analysis",
+    "export": "errors model analysis",
+    "tables": "errors model analysis advice export",
+    "comparison": "errors model analysis advice tables",
+    "views": "errors model analysis advice export tables comparison",
+    "recording": "errors model analysis advice export tables views",
+    "loading": "errors model reading views recording",
+    "profiler": "errors model capture recording",
+    "comparing": "errors model analysis advice tables comparison views loading profiler",
+    "cell": "errors model capture analysis export comparison views recording loading profiler comparing",
+    "cluster": "errors model capture reading analysis views recording loading profiler cell",
+    "magic": "profiler comparing cell cluster",
+    "cli": "errors model capture export comparison views recording loading profiler comparing cell __init__",
+    "__init__": "errors model capture export loading profiler comparing cell cluster magic",
+    "__main__": "cli",
 }
-#: The imports of a hook's folder. Every folder of `capture` is a hook's, but for these three.
-HOOKS = {*BASE, "building", *OF_CAPTURE, "capture.machine", "capture.shared"}
-NO_HOOKS = {"capture.machine", "capture.shared", "capture.marks"}
-ANALYSIS = {
-    "analysis",
-    "analysis.causes",
-    "analysis.devices",
-    "analysis.functions",
-    "analysis.lines",
-    "analysis.memory",
-    "analysis.ranks",
-    "analysis.steps",
-}
-ANSWERS = {*BASE, *ANALYSIS, "advice", "results"}
-VIEWS = {f"views.{name}" for name in ("charts", "comparison", "page", "panel", "static", "tables")}
-OUTPUTS = {"export", "comparison", "views", *VIEWS}
-CAPTURE = {"capture", *OF_CAPTURE, "capture.marks", "capture.native", "capture.machine"}
-#: Imports against the direction that happen only in a call: results write and show themselves.
-ON_DEMAND = {
-    # The registry names the runtimes, whose own files are nobody's code.
-    ("model", "capture.registry"),
-    # A finding is checked by running the program before and after its fix.
-    ("advice", "comparing"),
-    ("results", "export"),
-    ("results", "views.charts"),
-    ("results", "views.panel"),
-    ("results", "views.page"),
-    ("comparison", "views.comparison"),
-    ("results", "views.static"),
-    ("comparison", "views.page"),
-    ("comparison", "views.panel"),
-}
+HOOKS = ("native", "kineto", "dispatch", "eager")
+#: Hooks do not import each other, but for these.
+EXCEPTIONS = {("capture.dispatch", "capture.kineto"): "Kineto records the threads that a dispatch mode does not see."}
+NAMED = re.compile(r"mtprof_nb(\.\w+)+(:\w+)?")
 HEAVY = ("ipyparallel", "torch", "IPython", "ipywidgets", "anywidget", "plotly", "pandas")
 
 
-def _parts(package: Path) -> set[str]:
-    """The folders of the package, and the modules beside them, by their names below the package."""
-    modules = {path.stem for path in package.glob("*.py")}
-    folders = {path.parent.relative_to(package) for path in package.rglob("*/__init__.py")} - {Path()}
-    return modules | {".".join(folder.parts) for folder in folders}
+def _rooms(package: Path) -> set[str]:
+    """The folders of the package, and the modules beside them."""
+    return {path.stem for path in package.glob("*.py")} | {path.parent.name for path in package.glob("*/*.py")}
 
 
-def _may_import(package: Path) -> dict[str, set[str]]:
-    """For each folder, and each module that has its own entry: the others that it may import."""
-    hooks = {part for part in _parts(package) if part.startswith("capture.")} - NO_HOOKS
-    return {
-        "errors": set(),
-        "model": {"errors"},
-        "model.file": BASE,
-        "building": BASE,
-        "reading.text": BASE,
-        # Exports carry facts in the form that they have in a saved file.
-        "reading.collected": {*BASE, "model.file", "reading.text"},
-        "reading.assembly": {*BASE, "model.file", "building", "reading.text", "reading.collected"},
-        "reading": {*BASE, "building", "reading.text", "reading.collected", "reading.assembly"},
-        **{module: {*BASE, *OF_CAPTURE} for module in OF_CAPTURE},
-        # It names the hooks, and imports one when it is made.
-        "capture.registry": {*BASE, "capture.shared", *hooks},
-        "capture.machine": BASE,
-        "capture.shared": {*BASE, "building", *OF_CAPTURE},
-        **dict.fromkeys(hooks, HOOKS),
-        # It follows threads that Kineto does not.
-        "capture.dispatch": {*HOOKS, "capture.kineto"},
-        "capture.marks": HOOKS,
-        "capture": {*HOOKS, *hooks},
-        **{part: {*BASE, *ANALYSIS} for part in ANALYSIS},
-        "advice": {*BASE, *ANALYSIS, "advice.rules", "advice.rules.devices"},
-        # A rule registers itself.
-        "advice.rules": {*BASE, *ANALYSIS, "advice"},
-        "advice.rules.devices": {*BASE, *ANALYSIS, "advice"},
-        "results": ANSWERS,
-        "comparison": ANSWERS,
-        "export": {*ANSWERS, "model.file"},
-        "views": {*ANSWERS, "comparison"},
-        "views.comparison": {*ANSWERS, "comparison", "views", "views.charts", "views.static"},
-        "views.tables": {*ANSWERS, "views"},
-        "views.charts": {*ANSWERS, "views"},
-        "views.static": {*ANSWERS, "views", "views.tables", "views.charts"},
-        "views.panel": {*ANSWERS, *OUTPUTS},
-        "views.page": {*ANSWERS, *OUTPUTS},
-        "loading": {*ANSWERS, "model.file", "reading", "views"},
-        "comparing": {*ANSWERS, *OUTPUTS, "loading", "profiler"},
-        "profiler": {*ANSWERS, *OUTPUTS, *CAPTURE},
-        "cell": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "loading", "comparing"},
-        "cluster": {*ANSWERS, *OUTPUTS, *CAPTURE, "model.file", "reading", "loading", "profiler", "cell"},
-        "magic": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "cell", "cluster", "__init__"},
-        "__init__": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "loading", "comparing", "cell", "cluster", "magic"},
-        "cli": {*ANSWERS, *OUTPUTS, *CAPTURE, "profiler", "loading", "comparing", "cell", "__init__"},
-        "__main__": {"cli"},
-    }
+def _room(module: str) -> str:
+    """The room of a module by its name below the package; a hook's folder is a room of its own."""
+    names = [*module.split("."), ""]
+    return f"capture.{names[1]}" if names[0] == "capture" and names[1] in HOOKS else names[0] or "__init__"
 
 
-def _part_of(module: str, parts: Iterable[str]) -> str:
-    """The innermost one of `parts` that holds a module, by its name below the package."""
-    names = module.split(".")
-    prefixes = (".".join(names[:length]) for length in range(len(names), 0, -1))
-    return next((prefix for prefix in prefixes if prefix in parts), "__init__")
+def _may_import(room: str, imported: str) -> bool:
+    if room.startswith("capture.") and imported.startswith("capture."):
+        return (room, imported) in EXCEPTIONS
+    top, imported_top = room.partition(".")[0], imported.partition(".")[0]
+    return top == imported_top or imported_top in LAYERS.get(top, "").split()
 
 
-def _imported(
-    tree: ast.AST, module: str, is_package: bool, parts: Iterable[str]
-) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """Node and dotted name of each import in `tree`, and of each string that names something in one of `parts`."""
-    named = re.compile(rf"mtprof_nb\.({'|'.join(map(re.escape, parts))})(\.\w+)*(:\w+)?")
+def _imported(tree: ast.AST, module: str, is_package: bool) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+    """Node and dotted name of each import in `tree`, and of each string that names a module of the package."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node, alias.name) for alias in node.names)
@@ -130,41 +71,31 @@ def _imported(
                 above = module.split(".")[: len(module.split(".")) - node.level + is_package]
                 base = ".".join([*above, *filter(None, [node.module])])
             yield from ((node, f"{base}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and named.fullmatch(node.value):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and NAMED.fullmatch(node.value):
             # import_module("…"), and tables of names that are imported when first used.
             yield node, node.value.replace(":", ".")
 
 
-def _is_put_off(node: ast.AST) -> bool:
-    """Whether imports inside `node` wait for a call, or are for types alone."""
-    if isinstance(node, ast.If):
-        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-
-
 def _edges(package: Path) -> Iterator[tuple[str, str, str]]:
-    """(file and line, importing part, imported part) for every import of one part by another."""
-    parts = _may_import(package)
+    """(file and line, importing room, imported room) for every import of one room by another."""
+    rooms = _rooms(package)
     for path in sorted(package.rglob("*.py")):
         names = path.relative_to(package.parent).with_suffix("").parts
         module = ".".join(name for name in names if name != "__init__")
-        part = _part_of(module.partition(".")[2] or "__init__", parts)
-        tree = ast.parse(path.read_text())
-        on_demand = {id(node) for scope in ast.walk(tree) if _is_put_off(scope) for node in ast.walk(scope)}
-        for node, target in _imported(tree, module, path.stem == "__init__", parts):
+        room = _room(module.partition(".")[2])
+        for node, target in _imported(ast.parse(path.read_text()), module, path.stem == "__init__"):
             root, _, inner = target.partition(".")
-            imported = _part_of(inner, parts)
-            is_on_demand = id(node) in on_demand and (part, imported) in ON_DEMAND
-            if root == package.name and imported != part and not is_on_demand:
-                yield f"{path.relative_to(package.parent)}:{node.lineno}", part, imported
+            imported = _room(inner) if inner.partition(".")[0] in rooms else "__init__"
+            is_text = isinstance(node, ast.Constant) and imported == "__init__"
+            if root == package.name and imported != room and not is_text:
+                yield f"{path.relative_to(package.parent)}:{node.lineno}", room, imported
 
 
 def _forbidden(package: Path) -> list[str]:
-    may_import = _may_import(package)
     return [
-        f"{where}: {part} may not import {imported}"
-        for where, part, imported in _edges(package)
-        if imported not in may_import.get(part, ())
+        f"{where}: {room} may not import {imported}"
+        for where, room, imported in _edges(package)
+        if not _may_import(room, imported)
     ]
 
 
@@ -182,18 +113,25 @@ def test_no_folder_imports_against_the_direction() -> None:
 
 
 def test_every_folder_and_module_has_an_entry() -> None:
-    assert _parts(PACKAGE) - set(_may_import(PACKAGE)) == set()
+    assert _rooms(PACKAGE) == set(LAYERS)
 
 
-def test_the_folder_of_a_new_hook_needs_no_entry(tmp_path: Path) -> None:
-    hook = "from mtprof_nb.capture.shared.buffer import Buffer\nfrom mtprof_nb.capture.eager import runtimes"
-    kind = "HookKind('jax', 'jax', 'mtprof_nb.capture.jax.jax_hook:JaxHook', event_ns=1_000)"
-    empty = {f"capture/{folder}/__init__": "" for folder in ("shared", "eager", "jax")}
-    package = _package(tmp_path, **empty, **{"capture/jax/jax_hook": hook, "capture/registry": kind})
+def test_no_two_rooms_may_import_each_other() -> None:
+    names = list(LAYERS)
+    # The public names come last, and only the program in the terminal uses them.
+    later = {room: [one for one in LAYERS[room].split() if names.index(one) > names.index(room)] for room in names}
 
-    assert _parts(package) - set(_may_import(package)) == set()
-    # It builds on `capture/shared`, and not on another hook.
-    assert _forbidden(package) == ["mtprof_nb/capture/jax/jax_hook.py:2: capture.jax may not import capture.eager"]
+    assert {room: found for room, found in later.items() if found} == {"cli": ["__init__"]}
+
+
+def test_a_hook_builds_on_no_other_hook(tmp_path: Path) -> None:
+    hook = "from mtprof_nb.capture.buffers.buffer import Buffer\nfrom mtprof_nb.capture.eager import runtimes"
+    empty = {f"capture/{folder}/__init__": "" for folder in ("buffers", "eager", "native")}
+    package = _package(tmp_path, **empty, **{"capture/native/native_hook": hook})
+
+    assert _forbidden(package) == [
+        "mtprof_nb/capture/native/native_hook.py:2: capture.native may not import capture.eager"
+    ]
 
 
 def test_only_the_ways_in_and_the_public_names_import_the_profiler() -> None:

@@ -10,7 +10,7 @@ from traces import event, make_trace
 from mtprof_nb.analysis.lines.parameter_lines import ParameterCost
 from mtprof_nb.capture.source_texts import sources
 from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
-from mtprof_nb.results.line_table import LineRow, Lines
+from mtprof_nb.tables.line_table import LineRow, Lines
 
 CELL = "<ipython-input-4-0>"
 SOURCE = "%%mtprofile\n\ny = model(x)\n    loss = y.sum()\nloss.backward()"

@@ -6,10 +6,10 @@ import pytest
 from real_traces import table, trace_path
 
 import mtprof_nb as mtp
-from mtprof_nb.analysis.causes.where_time_went import where_time_went
+from mtprof_nb.advice.causes.where_time_went import where_time_went
 from mtprof_nb.model.trace import KERNEL
-from mtprof_nb.results.device_table import Devices
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
+from mtprof_nb.tables.device_table import Devices
 
 WITH_ANSWERS = ("h100_bert_small", "h100_timesformer", "mi300_bert_small", "mi300_timesformer")
 #: The names of TraceLens for our figures.

@@ -17,10 +17,10 @@ from recording import EVERY_FLAG
 from traces import event, make_trace
 
 import mtprof_nb as mtp
+from mtprof_nb.capture.buffers.buffer import Buffer
+from mtprof_nb.capture.buffers.freezing import Vocabulary, freeze
 from mtprof_nb.capture.hook import Hook, Request
 from mtprof_nb.capture.registry import HOOK_KINDS, HookKind
-from mtprof_nb.capture.shared.buffer import Buffer
-from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
 from mtprof_nb.cell import flags, options
 from mtprof_nb.errors import HookError
 from mtprof_nb.model import schema
@@ -29,7 +29,7 @@ from mtprof_nb.model.merge import merge
 from mtprof_nb.model.schema import Absent, Int32, Int64, PointsInto, schema_of
 from mtprof_nb.model.source_files import is_user_file
 from mtprof_nb.model.trace import OP, StackTree, Trace
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 from mtprof_nb.views.panel import wire
 from mtprof_nb.views.scene import Answer, Question, Scene
 

@@ -3,8 +3,8 @@
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.results.averages import EventList, key_averages
-from mtprof_nb.results.text_table import cut_front, format_memory, format_share, format_time, sort_attribute
+from mtprof_nb.tables.averages import EventList, key_averages
+from mtprof_nb.tables.text_table import cut_front, format_memory, format_share, format_time, sort_attribute
 
 
 @pytest.fixture

@@ -7,23 +7,24 @@ from importlib import import_module
 
 from mtprof_nb.advice.finding import CERTAIN, Finding
 from mtprof_nb.advice.rule_registry import RULES, RULES_OF_PROCESSES
-from mtprof_nb.analysis.causes.recorded_time import recorded_ns
-from mtprof_nb.analysis.causes.recording_cost import recording_ns
 from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.analysis.program_time.recorded_time import recorded_ns
+from mtprof_nb.analysis.program_time.recording_cost import recording_ns
 from mtprof_nb.analysis.summary import peak_bytes
 from mtprof_nb.model.source_files import file_label
 from mtprof_nb.model.trace import Trace
 
 #: Modules of the rules.
 RULE_MODULES = (
-    *("double_precision", "to_and_fro", "waiting_for_input", "gradients_for_nothing", "one_by_one"),
-    *("loop_over_elements", "tensors_of_numbers", "growing_cat", "python_bound", "dear_backward"),
-    *("pointwise_chains", "needless_contiguous"),
-    *("kept_tensors", "activations_at_peak", "slow_first_step", "garbage_collections"),
-    *("too_few_threads", "too_many_threads"),
+    *("ops.double_precision", "ops.to_and_fro", "ops.pointwise_chains", "ops.needless_contiguous"),
+    *("loops.one_by_one", "loops.loop_over_elements", "loops.tensors_of_numbers", "loops.growing_cat"),
+    *("loops.python_bound", "autograd.gradients_for_nothing", "autograd.dear_backward"),
+    *("waiting.waiting_for_input", "waiting.slow_first_step", "waiting.garbage_collections"),
+    *("memory.kept_tensors", "memory.activations_at_peak"),
+    *("machine.too_few_threads", "machine.too_many_threads", "machine.slowest_rank"),
     *("devices.device_idle", "devices.waits_for_values", "devices.pageable_copies", "devices.made_on_host"),
     *("devices.device_allocations", "devices.layout_kernels", "devices.full_precision"),
-    *("devices.exposed_communication", "slowest_rank"),
+    *("devices.exposed_communication",),
 )
 for _module in RULE_MODULES:
     import_module(f"mtprof_nb.advice.rules.{_module}")

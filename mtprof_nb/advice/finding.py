@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from textwrap import indent
-from typing import Any
 
-from mtprof_nb.advice.checked_fix import CheckedFix, checked
 from mtprof_nb.analysis import units
 from mtprof_nb.errors import LONGEST_SENTENCE, legible_lines, shown
 from mtprof_nb.model.trace import SourceLine
@@ -48,17 +46,6 @@ class Finding:
         if self.at_most_ns:
             return f"at most {units.duration(self.at_most_ns)} ({self.share:.0%} of the time)".replace("%", " %")
         return f"at most {units.nbytes(self.at_most_bytes)} ({self.share:.0%} of the peak)".replace("%", " %")
-
-    def check(self, before: Any, after: Any, *, repeat: int | None = None, seconds: float | None = None) -> CheckedFix:
-        """Measure what a fix gave. `before` and `after` are the program without and with it, as for `compare`.
-
-        Two functions run in turns, for about `seconds` or `repeat` times each; of two recordings, one run each, only
-        differences far above noise are told.
-        """
-        from mtprof_nb.advice.advising import advise
-        from mtprof_nb.comparing import compare
-
-        return checked(self, compare(before, after, repeat=repeat, seconds=seconds, names=("before", "after")), advise)
 
     def __str__(self) -> str:
         where = f" ({self.where})" if self.where else ""

@@ -8,7 +8,7 @@ import numpy as np
 
 from mtprof_nb.advice.finding import LIKELY, Finding
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.causes.recorded_time import line_of_longest, recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import line_of_longest, recorded_ns
 from mtprof_nb.model.intervals import covered_length
 from mtprof_nb.model.trace import KERNEL, Int64, Trace
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.causes.recorded_time import recorded_ns
-from mtprof_nb.analysis.causes.recording_cost import between_ops
+from mtprof_nb.analysis.program_time.recorded_time import recorded_ns
+from mtprof_nb.analysis.program_time.recording_cost import between_ops
 from mtprof_nb.analysis.summary import coverage_notes
 from mtprof_nb.model.trace import PYTHON, Trace
 

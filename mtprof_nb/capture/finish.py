@@ -13,7 +13,7 @@ from mtprof_nb.capture.async_scopes import OpenScope, mark_interleaved
 from mtprof_nb.capture.collector_watch import WatchedCollections, with_collections
 from mtprof_nb.capture.hook import EventTimes, Request, full
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, HookKind, default_hooks
-from mtprof_nb.capture.shared.sampled_stacks import SampledStacks, sampled_from, with_samples
+from mtprof_nb.capture.samples.sampled_stacks import SampledStacks, sampled_from, with_samples
 from mtprof_nb.capture.source_texts import sources
 from mtprof_nb.errors import warn
 from mtprof_nb.model.bookkeeping import PYTHON_CALL_NS

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from mtprof_nb.errors import HookError
+from mtprof_nb.model.source_files import RUNTIMES
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,10 @@ class HookKind:
     hidden_modules: tuple[str, ...] = ()
     #: Whether its scopes reach other listeners of torch, such as torch's own profiler.
     reaches_torch: bool = False
+
+    def __post_init__(self) -> None:
+        if self.runtime:
+            RUNTIMES.setdefault(self.runtime)
 
     @property
     def runtime_is_imported(self) -> bool:
@@ -146,7 +151,7 @@ HOOK_KINDS = {
     )
 }
 #: Scopes alone, recorded where no runtime is imported.
-SCOPES_ALONE = HookKind("scopes", "", "mtprof_nb.capture.shared.scopes_hook:ScopesHook", event_ns=600)
+SCOPES_ALONE = HookKind("scopes", "", "mtprof_nb.capture.buffers.scopes_hook:ScopesHook", event_ns=600)
 
 
 def default_hooks() -> list[HookKind]:

@@ -17,8 +17,8 @@ from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all, threads_without_signals
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, HookKind, default_hooks, hooks_for, preferred
-from mtprof_nb.capture.sampling import Sampler, started_native_sampler, started_sampler
-from mtprof_nb.capture.shared.sampled_stacks import SampledStacks
+from mtprof_nb.capture.samples.sampled_stacks import SampledStacks
+from mtprof_nb.capture.samples.sampling import Sampler, started_native_sampler, started_sampler
 from mtprof_nb.capture.torch_scope import Together, torch_scope
 from mtprof_nb.errors import warn
 from mtprof_nb.model.trace import Int64, Trace

@@ -9,8 +9,7 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from mtprof_nb.comparing import compare, runs_of
-from mtprof_nb.comparison.comparison_result import Comparison
+from mtprof_nb.comparing import Comparison, compare, runs_of
 from mtprof_nb.errors import LoadError, SessionError
 from mtprof_nb.profiler import last
 

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mtprof_nb.cell.cell_recording import Ending, tell
 from mtprof_nb.cell.flags import Flags
-from mtprof_nb.cell.recording import Ending, tell
 from mtprof_nb.cell.table_file import write_table
 from mtprof_nb.comparing import compare
 from mtprof_nb.export import by_suffix
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from mtprof_nb.comparison.findings import Findings
     from mtprof_nb.profiler import profile
-    from mtprof_nb.results.loaded_recording import Recording
+    from mtprof_nb.recording import Recording
 
 
 def deliver(ip: InteractiveShell, flags: Flags, against: Any, prof: profile | Recording, ending: Ending) -> None:

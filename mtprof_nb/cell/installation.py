@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from mtprof_nb.capture.marks.marked_cell import CellMarker, marker_of
 from mtprof_nb.capture.native.background_build import start_build
 from mtprof_nb.capture.native.recorder_cache import SWITCH, SharedFolderError
+from mtprof_nb.cell.cell_recording import tell
 from mtprof_nb.cell.completion import match_flags
-from mtprof_nb.cell.recording import tell
 from mtprof_nb.cell.source import OneLiner, flags_of, is_profiled, profiled
 from mtprof_nb.views.frontend import is_attended
 

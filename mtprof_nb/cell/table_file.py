@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mtprof_nb.analysis.sort_keys import TITLES
+from mtprof_nb.analysis.operators.sort_keys import TITLES
 from mtprof_nb.cell.flags import Flags
 from mtprof_nb.export.atomic import replacing
-from mtprof_nb.results.recording_results import Results
+from mtprof_nb.recording import Results
 
 
 def write_table(results: Results, flags: Flags, path: Path) -> None:

@@ -13,7 +13,7 @@ from mtprof_nb.cli.printing import print_to
 from mtprof_nb.errors import MtprofError
 
 if TYPE_CHECKING:
-    from mtprof_nb.comparison.comparison_result import Comparison
+    from mtprof_nb.comparing import Comparison
 
 #: Exit status if a limit is exceeded.
 OVER_LIMIT = 3

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mtprof_nb.results.loaded_recording import Recording
+    from mtprof_nb.recording import Recording
 
 
 def add_files(parser: Any, metavar: str = "FILE") -> None:

@@ -15,7 +15,7 @@ from mtprof_nb.model.common_terms import moved_clock
 from mtprof_nb.model.file import recording_reader
 from mtprof_nb.model.source_files import is_cell
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 
 
 def gathered(

@@ -12,7 +12,7 @@ from mtprof_nb.cell.everything import records_everything
 from mtprof_nb.cell.options import RECORD_FLAGS
 from mtprof_nb.model.file import recording_writer
 from mtprof_nb.profiler import profile
-from mtprof_nb.results.recording_results import Results
+from mtprof_nb.recording import Results
 from mtprof_nb.views.frontend import running_shell
 
 #: The variable of the engine that holds a recording until it is fetched.

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.error import UsageError
 
 from mtprof_nb.capture.source_texts import cell_label, running_cell_number
+from mtprof_nb.cell.cell_recording import Ending, tell
 from mtprof_nb.cell.delivery import deliver
 from mtprof_nb.cell.flags import Flags, spell
 from mtprof_nb.cell.options import OPTIONS, RECORD_FLAGS
-from mtprof_nb.cell.recording import Ending, tell
 from mtprof_nb.cluster.clock_ping import clock_offsets
 from mtprof_nb.cluster.engines import Engines, RanksError
 from mtprof_nb.cluster.gathering import gathered
 from mtprof_nb.cluster.on_engine import RECORDING, packed, prepare
 from mtprof_nb.cluster.rank_job import PATIENCE_S
 from mtprof_nb.profiler import remember
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from mtprof_nb.cluster.engines import Answers, Engines, RanksError
 from mtprof_nb.cluster.gathering import gathered
 from mtprof_nb.cluster.on_engine import call, packed, prepare, start, stop_and_pack
 from mtprof_nb.profiler import remember
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 
 #: After an interrupt, engines have so many seconds to answer.
 PATIENCE_S = 10.0

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.analysis.causes.recorded_time import recorded_ns
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.groups import sums
-from mtprof_nb.analysis.operator_rows import rows
-from mtprof_nb.analysis.step_times import step_times
+from mtprof_nb.analysis.operators.operator_rows import rows
+from mtprof_nb.analysis.program_time.recorded_time import recorded_ns
+from mtprof_nb.analysis.steps.step_times import step_times
 from mtprof_nb.analysis.summary import summary
 from mtprof_nb.comparison.joined_rows import Difference, Item, Items, joined, of_runs, verdict_on
 from mtprof_nb.comparison.sides import Side, Sides, has_bytes, has_device_work

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mtprof_nb.analysis.causes.shape_texts import shapes_text
 from mtprof_nb.analysis.costs import op_costs
 from mtprof_nb.analysis.groups import group
+from mtprof_nb.analysis.shape_texts import shapes_text
 from mtprof_nb.analysis.summary import summary
 from mtprof_nb.comparison.joined_rows import Difference, shift_of_ranges
 from mtprof_nb.comparison.sides import Side, Sides, has_bytes, has_device_work, has_shapes

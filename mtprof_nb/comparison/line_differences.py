@@ -11,7 +11,7 @@ from mtprof_nb.comparison.joined_rows import EDITED, Difference, Item, Items, jo
 from mtprof_nb.comparison.program_lines import programs, where
 from mtprof_nb.comparison.sides import Sides, has_bytes
 from mtprof_nb.model.trace import Int64, SourceLine, Trace
-from mtprof_nb.results.line_table import LineRow
+from mtprof_nb.tables.line_table import LineRow
 
 
 def line_differences(sides: Sides) -> list[Difference]:

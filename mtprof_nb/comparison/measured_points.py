@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtprof_nb.analysis.causes.recorded_time import recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import recorded_ns
 from mtprof_nb.comparison.differences import step_lengths
 from mtprof_nb.comparison.findings import Findings
 from mtprof_nb.comparison.sides import Side

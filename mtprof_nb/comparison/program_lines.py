@@ -15,7 +15,7 @@ from mtprof_nb.comparison.line_pairs import Files, paired_lines
 from mtprof_nb.comparison.sides import Side, Sides, has_lines
 from mtprof_nb.model.source_files import is_cell
 from mtprof_nb.model.trace import SourceLine, Trace
-from mtprof_nb.results.line_table import LineRow, Lines, source_lines
+from mtprof_nb.tables.line_table import LineRow, Lines, source_lines
 
 #: The lines of one run that ran, by file and number. A cell has the same file name in each session.
 Rows = Mapping[SourceLine, LineRow]

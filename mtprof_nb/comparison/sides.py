@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 
 from mtprof_nb.analysis.memory.missing_memory import has_memory
-from mtprof_nb.analysis.step_times import step_times
+from mtprof_nb.analysis.steps.step_times import step_times
 from mtprof_nb.analysis.summary import coverage_notes, has_steps, summary
 from mtprof_nb.comparison.recorded_on import device_names, hosts, world_sizes
 from mtprof_nb.comparison.verdicts import are_mixed

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.analysis.stack_metrics import depths
+from mtprof_nb.analysis.stacks.stack_metrics import depths
 from mtprof_nb.errors import warn
 from mtprof_nb.export.atomic import replacing
 from mtprof_nb.export.chrome_allocations import allocation_lines

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mtprof_nb.analysis.stack_metrics import stack_totals
+from mtprof_nb.analysis.stacks.stack_metrics import stack_totals
 from mtprof_nb.export.atomic import replacing
 from mtprof_nb.export.cut_texts import CutStacks
 from mtprof_nb.model.trace import Int64, StackTree, Trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mtprof_nb.analysis.stack_metrics import depths
+from mtprof_nb.analysis.stacks.stack_metrics import depths
 from mtprof_nb.model.trace import Frame, StackTree
 
 #: Of a deeper stack, so many frames are written on either side of the cut. Without it, the file of a recursion would

@@ -14,7 +14,7 @@ from mtprof_nb.loading.one_job import Extent, check_one_job
 from mtprof_nb.loading.processes_of_files import joined
 from mtprof_nb.model.file import recording_reader
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 from mtprof_nb.views.progress_bar import Progress, progress_bar
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from mtprof_nb.model.trace import Trace
 
+#: Tensor runtimes by the name of their package; an entry of a hook adds its own.
+RUNTIMES = {"torch": None, "mindtorch_v2": None, "candle": None}
 _CELLS = ("<ipython-input", "<timed ")
 #: Files that a kernel names after its process and the text of a cell.
 _CELLS_OF_KERNELS = re.compile(r"[/\\](?:ipykernel|xpython)_\d+[/\\]\d+\.py$")
@@ -39,9 +41,7 @@ def is_user_file(file: str) -> bool:
 
 def _libraries() -> list[str]:
     """Packages that are nobody's own code wherever they are: people run these from their sources."""
-    from mtprof_nb.capture.registry import HOOK_KINDS
-
-    return ["mtprof_nb", *(kind.runtime for kind in HOOK_KINDS.values())]
+    return ["mtprof_nb", *RUNTIMES]
 
 
 def _library_folders() -> tuple[str, ...]:

@@ -9,10 +9,10 @@ import numpy as np
 from mtprof_nb.building.paused_collector import collector_paused
 from mtprof_nb.errors import LoadError
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.reading.assembly.chosen_spans import chosen_spans
-from mtprof_nb.reading.assembly.chrome_build import build
-from mtprof_nb.reading.collected.collector import Collector
-from mtprof_nb.reading.collected.span_facts import FactReader, how_of
+from mtprof_nb.reading.columns.chosen_spans import chosen_spans
+from mtprof_nb.reading.columns.chrome_build import build
+from mtprof_nb.reading.spans.collector import Collector
+from mtprof_nb.reading.spans.span_facts import FactReader, how_of
 from mtprof_nb.reading.text.careful_scan import Damage, DamageError
 from mtprof_nb.reading.text.event_records import Decoder
 from mtprof_nb.reading.text.json_stream import EventStream, NoTraceError, best_decoder

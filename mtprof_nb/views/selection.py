@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mtprof_nb.analysis.lines.attribution import attribution
-from mtprof_nb.analysis.operator_rows import missing_flag, offered, rows
+from mtprof_nb.analysis.operators.operator_rows import missing_flag, offered, rows
 from mtprof_nb.model.trace import OP, Bool, Int32, Int64
 from mtprof_nb.views.scene import Answer, Question, Scene
 

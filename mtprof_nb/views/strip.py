@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.causes.recorded_time import program_ns, whose_time
 from mtprof_nb.analysis.devices.device_figures import device_figures
 from mtprof_nb.analysis.devices.who_waits import who_waits
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.memory.missing_memory import has_memory, lacks_memory
 from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.analysis.program_time.recorded_time import program_ns, whose_time
 from mtprof_nb.analysis.summary import coverage_notes, covered, summary
 from mtprof_nb.errors import LONGEST_SENTENCE, shown
 from mtprof_nb.model.trace import Trace

@@ -5,8 +5,8 @@ from rows_by_hand import LINE, MS, only, op
 from traces import Row, event, make_trace
 
 from mtprof_nb.advice.advising import advise
-from mtprof_nb.analysis.causes.recording_cost import recording_ns
-from mtprof_nb.analysis.causes.spent_time import saved_ns, with_backward
+from mtprof_nb.analysis.program_time.recording_cost import recording_ns
+from mtprof_nb.analysis.program_time.spent_time import saved_ns, with_backward
 from mtprof_nb.model.trace import Frame, SourceLine, Trace
 
 US, MIB = 1_000, 1 << 20

@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 from traces import event, make_trace
 
+import mtprof_nb as mtp
 from mtprof_nb.advice import advising, rule_registry
 from mtprof_nb.advice.advising import advise
 from mtprof_nb.advice.finding import CERTAIN, Finding
 from mtprof_nb.model.trace import SourceLine, Trace
-from mtprof_nb.results.advice_list import Advice
+from mtprof_nb.tables.advice_list import Advice
 
 MS = 1_000_000
 
@@ -116,10 +117,11 @@ def _float64(names: str) -> Trace:
 def test_a_fix_is_checked_by_a_comparison_and_by_looking_for_the_finding_again() -> None:
     (finding,) = advise(_float64("mixed"))
 
-    fixed, same = finding.check(_float64("mixed"), _float64("plain")), finding.check(*[_float64("mixed")] * 2)
+    before, after = _float64("mixed"), _float64("plain")
+    fixed = mtp.compare(before, after).check(finding)
+    same = mtp.compare(before, before).check(finding)
 
     assert (finding.rule, fixed.is_gone, same.is_gone) == ("float64_in_float32", True, False)
-    assert fixed.comparison.labels == ("before", "after")
     assert fixed.verdict.answer == "cannot tell"
     assert str(fixed).startswith("float32 becomes float64 here: not found any more; time: cannot tell: ")
     assert str(fixed).endswith("; peak of memory 0 B -> 0 B")
@@ -129,7 +131,8 @@ def test_two_functions_are_run_in_turns(rules: dict[str, Any]) -> None:
     pytest.importorskip("torch")
     calls: list[str] = []
 
-    checked = _finding(ns=1, rule="a").check(lambda: calls.append("a"), lambda: calls.append("b"), repeat=2)
+    compared = mtp.compare(lambda: calls.append("a"), lambda: calls.append("b"), repeat=2)
+    checked = compared.check(_finding(ns=1, rule="a"))
 
     assert checked.is_gone
     assert {"a", "b"} <= set(calls)

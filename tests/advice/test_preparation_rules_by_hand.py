@@ -8,8 +8,8 @@ from rows_by_hand import MS, only
 from traces import Row, event, make_trace
 
 from mtprof_nb.advice.advising import advise
-from mtprof_nb.analysis.causes.preparations import COMPILING, IMPORTING, STARTING_WORKERS, preparation_ns
-from mtprof_nb.analysis.causes.where_time_went import Waiting, waiting
+from mtprof_nb.advice.causes.preparations import COMPILING, IMPORTING, STARTING_WORKERS, preparation_ns
+from mtprof_nb.advice.causes.where_time_went import Waiting, waiting
 from mtprof_nb.model.trace import Collections, Frame, Samples, SourceLine, StackInterner, Trace
 
 CELL = Frame("cell.py", 1, "<module>")

@@ -8,9 +8,9 @@ from traces import event, make_trace
 
 import mtprof_nb as mtp
 from mtprof_nb.advice.recording_notes import advice_notes
-from mtprof_nb.analysis.causes.recording_cost import between_ops
+from mtprof_nb.analysis.program_time.recording_cost import between_ops
 from mtprof_nb.model.trace import Recorded, Trace
-from mtprof_nb.results.advice_list import Advice
+from mtprof_nb.tables.advice_list import Advice
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static.static_page import html, text
 from mtprof_nb.views.tables.summary_tab import SummaryTab

@@ -3,8 +3,8 @@
 import numpy as np
 from traces import event, make_trace
 
-from mtprof_nb.analysis.calltree import CallTree, call_tree
 from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.analysis.stacks.calltree import CallTree, call_tree
 from mtprof_nb.model.trace import Trace
 
 

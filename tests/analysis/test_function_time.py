@@ -13,9 +13,9 @@ from mtprof_nb.export import collapsed_stacks
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.samples import Samples
 from mtprof_nb.model.trace import Frame, OutsideOps, SourceLine, StackInterner, Trace, Track
-from mtprof_nb.results.function_table import FunctionRow, Functions
-from mtprof_nb.results.line_table import Lines
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
+from mtprof_nb.tables.function_table import FunctionRow, Functions
+from mtprof_nb.tables.line_table import Lines
 from mtprof_nb.views.charts.stack_charts import StacksTab, available_metrics, stack_chart
 from mtprof_nb.views.page.html_page import page
 from mtprof_nb.views.panel.tabs import tabs_of

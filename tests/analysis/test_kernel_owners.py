@@ -4,17 +4,17 @@ from typing import Any
 
 from traces import Row, event, make_trace
 
-from mtprof_nb.analysis.calltree import call_tree
 from mtprof_nb.analysis.costs import averaged_costs, op_costs
 from mtprof_nb.analysis.devices.kernel_keys import op_of_kernel
 from mtprof_nb.analysis.devices.kernel_owners import owners
 from mtprof_nb.analysis.families import MATRIX, MOVEMENT, REDUCTION, families
 from mtprof_nb.analysis.lines.line_costs import line_costs
-from mtprof_nb.analysis.operator_rows import rows
-from mtprof_nb.analysis.stack_metrics import stack_totals
+from mtprof_nb.analysis.operators.operator_rows import rows
+from mtprof_nb.analysis.stacks.calltree import call_tree
+from mtprof_nb.analysis.stacks.stack_metrics import stack_totals
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.results.averages import key_averages
-from mtprof_nb.results.line_table import Lines
+from mtprof_nb.tables.averages import key_averages
+from mtprof_nb.tables.line_table import Lines
 
 
 def kernel(name: str, start: int, end: int, **facts: Any) -> Row:

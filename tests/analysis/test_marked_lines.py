@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.analysis.causes.recorded_time import program_ns
+from mtprof_nb.analysis.program_time.recorded_time import program_ns
 from mtprof_nb.analysis.summary import summary
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.one_process import of_process
 from mtprof_nb.model.trace import Frame, OutsideOps, Samples, SourceLine, StackInterner, Trace, Track
-from mtprof_nb.results.function_table import Functions
-from mtprof_nb.results.line_table import Lines
+from mtprof_nb.tables.function_table import Functions
+from mtprof_nb.tables.line_table import Lines
 
 CELL = "<ipython-input-1>"
 LOOP, CALL = Frame(CELL, 1, "<module>"), Frame(CELL, 2, "<module>")

@@ -20,8 +20,8 @@ from mtprof_nb.analysis.summary import summary
 from mtprof_nb.model.common_terms import moved_clock
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import OP, Collective, OutsideOps, SourceLine, Trace
-from mtprof_nb.results.loaded_recording import Recording
-from mtprof_nb.results.rank_table import rank_sentence
+from mtprof_nb.recording import Recording
+from mtprof_nb.tables.rank_table import rank_sentence
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.samples import AT_PLACE, LATER, MOVING, Samples
 from mtprof_nb.model.trace import Frame, Process, StackInterner, Trace, Track, empty_trace
-from mtprof_nb.results.function_table import FunctionRow, Functions
+from mtprof_nb.tables.function_table import FunctionRow, Functions
 
 
 def sampled(*certainty: int) -> Trace:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.analysis.stack_metrics import METRICS, depths, stack_totals, with_called
+from mtprof_nb.analysis.stacks.stack_metrics import METRICS, depths, stack_totals, with_called
 from mtprof_nb.model.trace import Frame, StackInterner, StackTree, Trace
 
 MAIN, RUN, STEP = ("main.py", 1, "<module>"), ("run.py", 5, "run"), ("step.py", 9, "step")

@@ -7,8 +7,8 @@ import pytest
 from traces import event, make_trace
 
 from mtprof_nb.model.trace import Collections, Trace
-from mtprof_nb.results.loaded_recording import Recording
-from mtprof_nb.results.step_table import NO_STEPS, Steps
+from mtprof_nb.recording import Recording
+from mtprof_nb.tables.step_table import NO_STEPS, Steps
 from mtprof_nb.views.charts.steps_tab import MOST_BARS, StepsTab
 from mtprof_nb.views.panel.tabs import tabs_of
 from mtprof_nb.views.scene import Scene

@@ -2,10 +2,10 @@
 
 from traces import event, make_trace
 
-from mtprof_nb.analysis.step_times import StepTime, step_times, steps_of_processes
+from mtprof_nb.analysis.steps.step_times import StepTime, step_times, steps_of_processes
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Unrecorded
-from mtprof_nb.results.step_table import Steps
+from mtprof_nb.tables.step_table import Steps
 
 STARTS = ((5, 1), (25, 2), (100, 9))
 

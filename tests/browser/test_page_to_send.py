@@ -14,7 +14,7 @@ from traces import event, make_trace
 
 from mtprof_nb import compare
 from mtprof_nb.model.trace import Recorded, Trace
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 
 HOSTILE = "<img src=x onerror=window.harmed=1></script><script>window.harmed=1</script>"
 

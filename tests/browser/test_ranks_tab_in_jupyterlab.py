@@ -9,7 +9,7 @@ from laboratory import Laboratory, Page
 from playwright.sync_api import expect
 from rank_traces import job
 
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 
 SHOW = """
 from mtprof_nb.views.panel import show_panel

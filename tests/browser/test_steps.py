@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 from traces import event, make_trace
 
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 
 MS = 1_000_000
 FILE = "/home/me/train.py"

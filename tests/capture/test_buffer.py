@@ -6,7 +6,7 @@ import numpy as np
 from recording import buffer, column, frozen, new_thread, op, scope
 
 from mtprof_nb.analysis.costs import event_costs
-from mtprof_nb.capture.shared.autograd_links import (
+from mtprof_nb.capture.buffers.autograd_links import (
     NODE_WITHOUT_NUMBER,
     NOT_IN_BACKWARD,
     link_by_node,

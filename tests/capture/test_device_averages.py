@@ -9,8 +9,8 @@ from kineto_made_by_hand import ACCESSORS, Event
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto.kineto_build import Noted, build_trace
 from mtprof_nb.model.trace import ENGINE_PREFIX, PHASES, Trace
-from mtprof_nb.results.averages import key_averages
-from mtprof_nb.results.events import Events
+from mtprof_nb.tables.averages import key_averages
+from mtprof_nb.tables.events import Events
 
 torch = pytest.importorskip("torch")
 from torch.autograd import DeviceType  # noqa: E402

@@ -332,8 +332,8 @@ def test_with_every_flag_off_shapes_stacks_and_modules_are_not_read(monkeypatch:
         raise AssertionError("read, though nobody asked for it")
 
     for name in ("tensor_facts.TensorFacts.shapes", "tensor_facts.TensorFacts.flops", "python_stacks.Stacks.capture"):
-        monkeypatch.setattr(f"mtprof_nb.capture.shared.{name}", read)
-    monkeypatch.setattr("mtprof_nb.capture.shared.module_paths.ModulesOnStack.path", read)
+        monkeypatch.setattr(f"mtprof_nb.capture.buffers.{name}", read)
+    monkeypatch.setattr("mtprof_nb.capture.buffers.module_paths.ModulesOnStack.path", read)
     trace = record(lambda: torch.ones(1))
 
     optional = (trace.shape, trace.stack, trace.memory_before, trace.flops, trace.module, trace.allocations)

@@ -13,7 +13,7 @@ from mtprof_nb.capture.collector_watch import WatchedCollections
 from mtprof_nb.capture.finish import StoppedWindow, finish
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.native import native_cost
-from mtprof_nb.capture.shared.sampled_stacks import SampledStacks
+from mtprof_nb.capture.samples.sampled_stacks import SampledStacks
 from mtprof_nb.errors import MtprofWarning
 from mtprof_nb.model.trace import Columns, Frame, StackInterner, Trace, Unrecorded
 

@@ -16,7 +16,7 @@ import pytest
 
 from mtprof_nb.capture.native.compiler import find_compiler
 from mtprof_nb.capture.native.recorder_key import SOURCE
-from mtprof_nb.capture.shared.python_stacks import line_of
+from mtprof_nb.capture.samples.python_stacks import line_of
 from mtprof_nb.errors import BuildError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="frames are read on Linux")

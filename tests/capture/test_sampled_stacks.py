@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mtprof_nb.capture.shared.python_stacks import is_user_thread
-from mtprof_nb.capture.shared.sampled_stacks import SampledStacks, sampled_from, samples_within, with_samples
+from mtprof_nb.capture.samples.python_stacks import is_user_thread
+from mtprof_nb.capture.samples.sampled_stacks import SampledStacks, sampled_from, samples_within, with_samples
 from mtprof_nb.model.trace import Frame, StackInterner, Trace, empty_trace
-from mtprof_nb.results.function_table import Functions
+from mtprof_nb.tables.function_table import Functions
 
 MAIN = threading.main_thread().native_id
 MINE, LIBRARY = Frame("train.py", 1, "train"), Frame("/usr/lib/python3.11/multiprocessing/queues.py", 2, "_feed")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mtprof_nb.capture.buffers.scopes_hook import ScopesHook
 from mtprof_nb.capture.hook import Request
-from mtprof_nb.capture.shared.scopes_hook import ScopesHook
 from mtprof_nb.model.trace import Recorded
 
 

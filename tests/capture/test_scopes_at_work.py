@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from recording import column
 
+from mtprof_nb.capture.buffers.scopes_hook import ScopesHook
 from mtprof_nb.capture.hook import Request
-from mtprof_nb.capture.shared.scopes_hook import ScopesHook
 from mtprof_nb.model.trace import Recorded
 
 

@@ -2,7 +2,7 @@
 
 from recording import buffer, frozen, new_thread, op, scope
 
-from mtprof_nb.capture.shared.autograd_links import (
+from mtprof_nb.capture.buffers.autograd_links import (
     NODE_WITHOUT_NUMBER,
     NOT_IN_BACKWARD,
     link_by_node,

@@ -8,7 +8,7 @@ import pytest
 from recording import StillClock
 
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
-from mtprof_nb.capture.shared.python_stacks import frames_of
+from mtprof_nb.capture.samples.python_stacks import frames_of
 
 
 def test_a_thread_with_the_id_of_one_that_has_ended_leaves_that_ones_stacks(monkeypatch: pytest.MonkeyPatch) -> None:

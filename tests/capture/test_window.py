@@ -6,9 +6,9 @@ from types import ModuleType
 import pytest
 
 import mtprof_nb as mtp
+from mtprof_nb.capture.buffers.scopes_hook import ScopesHook
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.registry import HOOK_KINDS, HookKind
-from mtprof_nb.capture.shared.scopes_hook import ScopesHook
 from mtprof_nb.capture.window import Window
 from mtprof_nb.errors import HookError
 from mtprof_nb.model.trace import Trace, empty_trace

@@ -6,7 +6,7 @@ import pytest
 from synthetic import training_run
 
 from mtprof_nb.cli.program import main
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 
 
 @pytest.fixture

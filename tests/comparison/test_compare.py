@@ -11,7 +11,7 @@ import mtprof_nb
 from mtprof_nb import Comparison, compare
 from mtprof_nb.comparison import alternation
 from mtprof_nb.errors import LoadError, SessionError
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 
 BEFORE = run(("aten::mm", 100), ("aten::add", 20), steps=4)
 AFTER = run(("aten::mm", 100), steps=4)

@@ -8,7 +8,7 @@ from traces import event, make_trace
 
 from mtprof_nb.errors import MtprofWarning
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.results.recording_results import Results
+from mtprof_nb.recording import Results
 
 OP = event("aten::mm", 5, 10)
 KERNEL = event("gemm", 20, 30, kind="kernel", device="CUDA", launcher=0)

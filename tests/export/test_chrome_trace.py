@@ -14,7 +14,7 @@ from traces import event, make_trace
 
 from mtprof_nb.export import chrome_events, chrome_trace
 from mtprof_nb.model.trace import empty_trace
-from mtprof_nb.results.events import Events
+from mtprof_nb.tables.events import Events
 
 #: Some day, to the nanosecond; Kineto counts from the start of a three-month interval.
 NOON = 1_794_790_055_432_501_123

@@ -15,8 +15,8 @@ from mtprof_nb import load
 from mtprof_nb.export import chrome_trace
 from mtprof_nb.export import collapsed_stacks as stacks
 from mtprof_nb.model.trace import Trace, Track
-from mtprof_nb.results.averages import key_averages
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
+from mtprof_nb.tables.averages import key_averages
 
 HOSTILE = [
     "</script><script>alert(1)</script>",

@@ -10,7 +10,7 @@ from typing import Any
 from traces import event, make_trace
 
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 
 TRACE = json.dumps({"schemaVersion": 1, "traceEvents": []})
 

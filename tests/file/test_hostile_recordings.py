@@ -20,7 +20,7 @@ from test_saved_recordings import full_trace
 import mtprof_nb as mtp
 from mtprof_nb.errors import LoadError
 from mtprof_nb.model.checks import problem_of
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 
 Change = Callable[[Members], Members]
 

@@ -16,7 +16,7 @@ from mtprof_nb.errors import LoadError
 from mtprof_nb.loading.processes_of_files import joined
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.reading import rank_in_name
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from mtprof_nb.model.trace import (
     Track,
     empty_trace,
 )
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 
 
 def saved(trace: Trace, folder: Path) -> Trace:

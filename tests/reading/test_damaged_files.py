@@ -17,7 +17,7 @@ from mtprof_nb.errors import LoadError
 from mtprof_nb.reading import read
 from mtprof_nb.reading.text import text_source
 from mtprof_nb.reading.text.plain_json import PlainDecoder
-from mtprof_nb.results.averages import key_averages
+from mtprof_nb.tables.averages import key_averages
 
 THREE = [span(f"aten::op{number}", 10 * number, 5) for number in range(3)]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mtprof_nb.reading.collected.span_facts import how_of
+from mtprof_nb.reading.spans.span_facts import how_of
 from mtprof_nb.reading.text.event_records import Decoder, Wanted
 from mtprof_nb.reading.text.json_stream import best_decoder
 from mtprof_nb.reading.text.plain_json import PlainDecoder

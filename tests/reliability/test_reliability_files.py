@@ -16,8 +16,7 @@ import pytest
 from synthetic import training_run
 
 import mtprof_nb as mtp
-from mtprof_nb.results.loaded_recording import Recording
-from mtprof_nb.results.recording_results import Results
+from mtprof_nb.recording import Recording, Results
 
 TESTS = Path(__file__).parent.parent
 OLD = b"the old file"

@@ -33,7 +33,7 @@ from mtprof_nb.capture.kineto import event_cap
 from mtprof_nb.capture.kineto import kineto_hook as kineto
 from mtprof_nb.capture.kineto import new_thread_stacks as thread_stacks
 from mtprof_nb.capture.kineto import tensor_operators as operators
-from mtprof_nb.capture.shared.python_sampler import PythonSampler
+from mtprof_nb.capture.samples.python_sampler import PythonSampler
 
 torch = pytest.importorskip("torch")
 KINETO = torch.autograd.profiler.profile

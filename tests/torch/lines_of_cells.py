@@ -6,7 +6,7 @@ from marked_cells import Shell
 
 import mtprof_nb
 from mtprof_nb.model.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, Trace
-from mtprof_nb.results.line_table import Lines
+from mtprof_nb.tables.line_table import Lines
 
 #: A function with a backward of its own, which is applied on the last line.
 CUSTOM_FUNCTION = textwrap.dedent(

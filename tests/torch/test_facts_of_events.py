@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 import mtprof_nb as mtp  # noqa: E402
 from mtprof_nb.capture.kineto import kineto_hook as kineto  # noqa: E402
 from mtprof_nb.model.merge import merge  # noqa: E402
-from mtprof_nb.results.event import Event  # noqa: E402
+from mtprof_nb.tables.event import Event  # noqa: E402
 
 #: Of torch's attributes, those that a user reads values out of; numbers of threads are torch's own there.
 FACTS = (

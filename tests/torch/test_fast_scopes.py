@@ -13,8 +13,8 @@ from traces import event, make_trace
 torch = pytest.importorskip("torch")
 
 import mtprof_nb as mtp  # noqa: E402
-from mtprof_nb.capture.shared.fast_scopes import FastScope, Input, with_inputs  # noqa: E402
-from mtprof_nb.results.event import Event  # noqa: E402
+from mtprof_nb.capture.torch_facts.fast_scopes import FastScope, Input, with_inputs  # noqa: E402
+from mtprof_nb.tables.event import Event  # noqa: E402
 
 FACTS = ("kind", "structured_input_shapes", "structured_input_strides", "input_dtypes", "concrete_inputs", "kwinputs")
 NAMES = ("bare", "fast", "mine", "keywords")

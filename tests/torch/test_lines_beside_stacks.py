@@ -14,7 +14,7 @@ from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.summary import outside_ops_ns, wall_ns
 from mtprof_nb.model.trace import ENGINE_PREFIX as ENGINE
 from mtprof_nb.model.trace import OP, SourceLine, Trace
-from mtprof_nb.results.line_table import Lines
+from mtprof_nb.tables.line_table import Lines
 from mtprof_nb.views.strip import phase_shares
 
 torch = pytest.importorskip("torch")

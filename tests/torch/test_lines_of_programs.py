@@ -12,7 +12,7 @@ from mtprof_nb.analysis.costs import in_ops_ns
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.model.trace import BACKWARD, FORWARD, OP, Trace
 from mtprof_nb.model.trace import ENGINE_PREFIX as ENGINE
-from mtprof_nb.results.line_table import Lines
+from mtprof_nb.tables.line_table import Lines
 
 torch = pytest.importorskip("torch")
 

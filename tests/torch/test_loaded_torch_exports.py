@@ -10,7 +10,7 @@ import pytest
 
 from mtprof_nb.model.trace import OP, PHASES, Trace
 from mtprof_nb.reading import read
-from mtprof_nb.results.averages import key_averages
+from mtprof_nb.tables.averages import key_averages
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402

@@ -17,7 +17,7 @@ from recording import NATIVE
 
 import mtprof_nb as mtp
 from mtprof_nb.capture.native.recorder_loading import import_binary, recorder
-from mtprof_nb.capture.shared.garbage_collector import living
+from mtprof_nb.capture.torch_facts.garbage_collector import living
 from mtprof_nb.errors import MtprofWarning
 
 pytestmark = pytest.mark.parametrize("hook", [NATIVE])

@@ -14,7 +14,7 @@ import pytest
 from timed_functions import check, track_of, undisturbed, wall_share
 
 import mtprof_nb as mtp
-from mtprof_nb.analysis.causes.where_time_went import waiting
+from mtprof_nb.advice.causes.where_time_went import waiting
 from mtprof_nb.capture.native.recorder_loading import recorder
 
 torch = pytest.importorskip("torch")

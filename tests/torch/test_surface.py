@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import mtprof_nb as mtp
-from mtprof_nb.results.averages import EventList
-from mtprof_nb.results.events import Events
+from mtprof_nb.tables.averages import EventList
+from mtprof_nb.tables.events import Events
 
 torch = pytest.importorskip("torch")
 profiler_util = pytest.importorskip("torch.autograd.profiler_util")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 from mtprof_nb.views.frontend import is_marimo, is_unattended
 from mtprof_nb.views.panel.saved_panel import panel_page, saved_panel
 from mtprof_nb.views.panel.widget import Panel

@@ -17,17 +17,17 @@ from synthetic import training_run
 from traces import event, make_trace
 
 import mtprof_nb as mtp
-from mtprof_nb.advice.checked_fix import CheckedFix
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.analysis.ranks.stragglers import straggler
 from mtprof_nb.capture.hook import SoFar
+from mtprof_nb.cell.cell_recording import tell
 from mtprof_nb.cell.progress import RecordingLine
-from mtprof_nb.cell.recording import tell
 from mtprof_nb.cli.program import main
+from mtprof_nb.comparison.checked_fix import CheckedFix
 from mtprof_nb.errors import LoadError, collected_warnings, warn
 from mtprof_nb.model.samples import Samples
 from mtprof_nb.model.trace import Collective, Frame, SourceLine, StackInterner, Trace
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 from mtprof_nb.views.page import html_page
 from mtprof_nb.views.panel import show_panel
 from mtprof_nb.views.progress_bar import _Bar
@@ -120,29 +120,29 @@ def findings(trace: Trace) -> list[str]:
 
 #: A way to each text that the package writes for people, by the class or module that writes it.
 WRITERS: dict[str, Callable[[Trace], list[str]]] = {
-    "results/text_table.py": lambda trace: [
+    "tables/text_table.py": lambda trace: [
         *(Recording(trace).key_averages(group_by_stack_n=5, group_by_input_shape=shapes).table() for shapes in (0, 1)),
         str(Recording(trace).events()),
     ],
-    "results/averages.py": lambda trace: [*map(repr, Recording(trace).key_averages())],
-    "results/event.py": lambda trace: [*map(repr, Recording(trace).events()[:20])],
-    "results/events.py": lambda trace: [repr(Recording(trace).events())],
-    "results/line_table.py": lambda trace: [repr(Recording(trace).lines()), Recording(trace).lines().table()],
-    "results/function_table.py": lambda trace: [repr(Recording(trace).functions())],
-    "results/step_table.py": lambda trace: [repr(Recording(trace).steps())],
-    "results/device_table.py": lambda trace: [repr(Recording(trace).devices())],
-    "results/device_rows.py": lambda trace: [
+    "tables/averages.py": lambda trace: [*map(repr, Recording(trace).key_averages())],
+    "tables/event.py": lambda trace: [*map(repr, Recording(trace).events()[:20])],
+    "tables/events.py": lambda trace: [repr(Recording(trace).events())],
+    "tables/line_table.py": lambda trace: [repr(Recording(trace).lines()), Recording(trace).lines().table()],
+    "tables/function_table.py": lambda trace: [repr(Recording(trace).functions())],
+    "tables/step_table.py": lambda trace: [repr(Recording(trace).steps())],
+    "tables/device_table.py": lambda trace: [repr(Recording(trace).devices())],
+    "tables/device_rows.py": lambda trace: [
         repr(getattr(Recording(trace).devices(), rows)()) for rows in ("kernels", "copies", "collectives")
     ],
-    "results/rank_table.py": lambda trace: [
+    "tables/rank_table.py": lambda trace: [
         repr(Recording(trace).ranks()),
         repr(Recording(trace).ranks().collectives()),
     ],
-    "results/advice_list.py": findings,
+    "tables/advice_list.py": findings,
     "advice/finding.py": findings,
-    "advice/checked_fix.py": findings,
-    "results/loaded_recording.py": lambda trace: [repr(Recording(trace))],
-    "results/recording_results.py": lambda trace: [
+    "comparison/checked_fix.py": findings,
+    "tables/loaded_recording.py": lambda trace: [repr(Recording(trace))],
+    "recording.py": lambda trace: [
         Recording(trace).to_markdown(),
         *Recording(trace)._repr_mimebundle_().values(),
         repr(Recording(trace).summary()),
@@ -239,7 +239,7 @@ def test_very_long_texts_are_cut_where_people_read_them() -> None:
     for make in TRACES.values():
         trace = hostile(make(), "n" * 200_000)
         # The summary is data; its texts are those of the panel.
-        for writer in WRITERS.keys() - {"results/recording_results.py"}:
+        for writer in WRITERS.keys() - {"recording.py"}:
             assert max(map(len, WRITERS[writer](trace)), default=0) < 200_000, writer
 
 

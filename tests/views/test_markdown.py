@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from traces import event, make_trace
 
 from mtprof_nb.model.trace import Trace, empty_trace
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from page_elements import Elements
 from traces import event, make_trace
 
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 
 
 @pytest.fixture

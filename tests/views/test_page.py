@@ -22,7 +22,7 @@ from mtprof_nb.comparison.alternation import Alternated, Block
 from mtprof_nb.comparison.findings import of_functions
 from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.model.trace import Trace, empty_trace
-from mtprof_nb.results.loaded_recording import Recording
+from mtprof_nb.recording import Recording
 from mtprof_nb.views.page import html_page
 from mtprof_nb.views.page.deltas import with_deltas
 from mtprof_nb.views.panel.show_comparison import comparison_scene

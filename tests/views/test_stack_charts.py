@@ -10,8 +10,8 @@ import pytest
 from synthetic import training_run
 from traces import event, make_trace
 
-from mtprof_nb.analysis.calltree import call_tree
 from mtprof_nb.analysis.costs import averaged_costs, in_ops_ns
+from mtprof_nb.analysis.stacks.calltree import call_tree
 from mtprof_nb.model.trace import Trace, empty_trace
 from mtprof_nb.views.charts.stack_charts import FILLS, StacksTab, stack_chart
 from mtprof_nb.views.charts.stack_figures import icicle, sunburst

@@ -12,7 +12,7 @@ from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.ranks.matched_calls import matched_calls
 from mtprof_nb.analysis.ranks.rank_lines import line_times_by_process
 from mtprof_nb.analysis.ranks.ranked_processes import rows_of_processes, titles, windows_of_processes
-from mtprof_nb.analysis.step_times import steps_of_processes
+from mtprof_nb.analysis.steps.step_times import steps_of_processes
 from mtprof_nb.model.collective_calls import collective_rows
 from mtprof_nb.model.intervals import covered_length
 from mtprof_nb.model.source_files import line_label

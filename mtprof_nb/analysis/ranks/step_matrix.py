@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.analysis.step_times import steps_of_processes
+from mtprof_nb.analysis.steps.step_times import steps_of_processes
 from mtprof_nb.model.trace import Int64, Trace
 
 

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtprof_nb.analysis.causes.data_loading import loader_calls
-from mtprof_nb.analysis.causes.spent_time import apart_from
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.analysis.step_times import step_times
+from mtprof_nb.analysis.program_time.data_loading import loader_calls
+from mtprof_nb.analysis.program_time.spent_time import apart_from
+from mtprof_nb.analysis.steps.step_times import step_times
 from mtprof_nb.model.trace import PHASES, Int32, Int64, SourceLine, Trace
 
 #: A step is slow from this many times the median on.

@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.capture.activities import DEVICES, device_type_name
+from mtprof_nb.capture.buffers.autograd_links import NODE_WITHOUT_NUMBER, NOT_IN_BACKWARD, link_by_sequence_nr
+from mtprof_nb.capture.buffers.buffer import OP_FIELDS, Buffer, fact_fields
+from mtprof_nb.capture.buffers.freezing import Vocabulary, freeze
+from mtprof_nb.capture.buffers.module_paths import ModulesOnStack
+from mtprof_nb.capture.buffers.tensor_facts import TensorFacts, dtype_name
 from mtprof_nb.capture.dispatch.cpu_allocations import KinetoMemory, with_cpu_memory
 from mtprof_nb.capture.dispatch.thread_follower import ThreadFollower
 from mtprof_nb.capture.dispatch.unfollowed_threads import UnfollowedThreads, not_followed
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back
-from mtprof_nb.capture.shared.autograd_links import NODE_WITHOUT_NUMBER, NOT_IN_BACKWARD, link_by_sequence_nr
-from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer, fact_fields
-from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
-from mtprof_nb.capture.shared.garbage_collector import frames_of_others
-from mtprof_nb.capture.shared.module_paths import ModulesOnStack
-from mtprof_nb.capture.shared.tensor_facts import TensorFacts, dtype_name
+from mtprof_nb.capture.torch_facts.garbage_collector import frames_of_others
 from mtprof_nb.capture.torch_scope import Together
 from mtprof_nb.errors import warn
 from mtprof_nb.model.merge import merge

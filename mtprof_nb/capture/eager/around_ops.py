@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from mtprof_nb.capture.buffers.buffer import Buffer
+from mtprof_nb.capture.buffers.module_paths import ModulePaths
 from mtprof_nb.capture.eager.dispatcher_points import Points
-from mtprof_nb.capture.shared.buffer import Buffer
-from mtprof_nb.capture.shared.module_paths import ModulePaths
-from mtprof_nb.capture.shared.patches import Patches
+from mtprof_nb.capture.torch_facts.patches import Patches
 
 
 def follow_pipeline(patches: Patches, pending_op: type, points: Points, buffer: Buffer) -> None:

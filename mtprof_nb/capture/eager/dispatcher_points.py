@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
-from mtprof_nb.capture.shared.buffer import Buffer
+from mtprof_nb.capture.buffers.buffer import Buffer
 from mtprof_nb.errors import HookError
 
 #: The runtime's own recording, if there is one.

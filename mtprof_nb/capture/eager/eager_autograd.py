@@ -8,8 +8,8 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from mtprof_nb.capture.shared.buffer import Buffer
-from mtprof_nb.capture.shared.patches import Patches
+from mtprof_nb.capture.buffers.buffer import Buffer
+from mtprof_nb.capture.torch_facts.patches import Patches
 
 #: CPython's flags of a type, `Py_TPFLAGS_IMMUTABLETYPE` and `Py_TPFLAGS_HEAPTYPE`.
 _IMMUTABLE = 1 << 8

@@ -10,19 +10,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from mtprof_nb.capture.buffers.autograd_links import link_by_node
+from mtprof_nb.capture.buffers.buffer import OP_FIELDS, Buffer, fact_fields
+from mtprof_nb.capture.buffers.freezing import Vocabulary, freeze
+from mtprof_nb.capture.buffers.module_paths import ModulePaths
+from mtprof_nb.capture.buffers.tensor_facts import dtype_name
 from mtprof_nb.capture.eager.around_ops import follow_modules, follow_optimizers, follow_pipeline, follow_scopes
 from mtprof_nb.capture.eager.dispatcher_points import Points
 from mtprof_nb.capture.eager.eager_autograd import BackwardPasses
 from mtprof_nb.capture.eager.storage_memory import StorageMemory
+from mtprof_nb.capture.flops.flop_formulas import flops_of
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all
-from mtprof_nb.capture.shared.autograd_links import link_by_node
-from mtprof_nb.capture.shared.buffer import OP_FIELDS, Buffer, fact_fields
-from mtprof_nb.capture.shared.flop_formulas import flops_of
-from mtprof_nb.capture.shared.freezing import Vocabulary, freeze
-from mtprof_nb.capture.shared.module_paths import ModulePaths
-from mtprof_nb.capture.shared.patches import Patches
-from mtprof_nb.capture.shared.tensor_facts import dtype_name
+from mtprof_nb.capture.torch_facts.patches import Patches
 from mtprof_nb.errors import HookError
 from mtprof_nb.model.trace import Trace
 

@@ -26,11 +26,11 @@ from mtprof_nb.capture.kineto.kineto_flops import kineto_flops
 from mtprof_nb.capture.kineto.kineto_inputs import read_extras, read_record_functions, read_shapes, read_values
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
 from mtprof_nb.capture.kineto.own_python import own_python
-from mtprof_nb.capture.shared.fast_scopes import FastScopes, with_inputs
-from mtprof_nb.capture.shared.garbage_collector import LivingObjects
-from mtprof_nb.capture.shared.module_names import paths_of_modules
-from mtprof_nb.capture.shared.optimizer_parameters import parameter_of, parameter_owners, updated_parameters
-from mtprof_nb.capture.shared.python_stacks import frames_of
+from mtprof_nb.capture.samples.python_stacks import frames_of
+from mtprof_nb.capture.torch_facts.fast_scopes import FastScopes, with_inputs
+from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
+from mtprof_nb.capture.torch_facts.module_names import paths_of_modules
+from mtprof_nb.capture.torch_facts.optimizer_parameters import parameter_of, parameter_owners, updated_parameters
 from mtprof_nb.errors import warn
 from mtprof_nb.model.device_facts import device_facts
 from mtprof_nb.model.schema import Columns, Int8, Int32, Int64

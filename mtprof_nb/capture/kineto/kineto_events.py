@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mtprof_nb.building.autograd_nodes import ForwardThreads
 from mtprof_nb.building.host_events import HostEvents
 from mtprof_nb.capture.kineto.busy_threads import Unfinished
-from mtprof_nb.capture.shared.thread_names import name_of_native_thread
+from mtprof_nb.capture.samples.thread_names import name_of_native_thread
 from mtprof_nb.model.intervals import order_of
 from mtprof_nb.model.schema import Bool, Int8, Int64
 from mtprof_nb.model.trace import Track

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.capture.flops.shape_flops import count_by_formula, registered_formulas
 from mtprof_nb.capture.kineto.kineto_events import KinetoColumns
-from mtprof_nb.capture.shared.shape_flops import count_by_formula, registered_formulas
 from mtprof_nb.model.trace import Int32, Int64, Shapes
 
 

@@ -22,9 +22,9 @@ from mtprof_nb.capture.kineto.kineto_build import Noted, build_trace
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
 from mtprof_nb.capture.kineto.profile_slot import ProfileSlot
 from mtprof_nb.capture.kineto.tensor_operators import TensorOperators
-from mtprof_nb.capture.shared.fast_scopes import FastScopes
-from mtprof_nb.capture.shared.switched_off import without_switched_off
-from mtprof_nb.capture.shared.thread_names import running_threads
+from mtprof_nb.capture.samples.thread_names import running_threads
+from mtprof_nb.capture.torch_facts.fast_scopes import FastScopes
+from mtprof_nb.capture.torch_facts.switched_off import without_switched_off
 from mtprof_nb.errors import HookError, SessionError, warn
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Trace, Unrecorded, empty_trace

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from mtprof_nb.building.called_modules import CalledModule
 from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.kineto.kineto_events import NO_THREAD, PART, legible, read_text
-from mtprof_nb.capture.shared.python_stacks import is_hidden_file
+from mtprof_nb.capture.samples.python_stacks import is_hidden_file
 from mtprof_nb.model.intervals import innermost, nest_intervals
 from mtprof_nb.model.trace import Allocations, Frame, Int32, Int64, StackInterner
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.capture.clock import Clock
-from mtprof_nb.capture.shared.python_stacks import StackEntry, Stacks
+from mtprof_nb.capture.samples.python_stacks import StackEntry, Stacks
 from mtprof_nb.model.trace import Int64
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from mtprof_nb.capture.kineto.kineto_events import KinetoColumns
-from mtprof_nb.capture.shared.python_stacks import is_in_folder, is_standard_library
+from mtprof_nb.capture.samples.python_stacks import is_in_folder, is_standard_library
 from mtprof_nb.model.trace import Bool, Int64
 
 _PACKAGE = str(Path(__file__).parents[2])

@@ -22,7 +22,7 @@ from mtprof_nb.capture.marks.mark_eligibility import reader_of_functions, transp
 from mtprof_nb.capture.marks.mark_hosts import Host, ShellHost
 from mtprof_nb.capture.marks.mark_replay import marked_lines
 from mtprof_nb.capture.marks.mark_transform import MARK, Places, mark_tree
-from mtprof_nb.capture.shared.sampled_stacks import samples_within
+from mtprof_nb.capture.samples.sampled_stacks import samples_within
 from mtprof_nb.model.trace import Columns, Int64, Trace
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from mtprof_nb.capture.native.mapped_storages import MappedStorages
 from mtprof_nb.capture.native.native_trace import Ended, build_trace
 from mtprof_nb.capture.native.profiler_flag import ProfilerFlag
 from mtprof_nb.capture.native.recorder_loading import recorder, why_not
-from mtprof_nb.capture.shared.fast_scopes import FastScopes
-from mtprof_nb.capture.shared.garbage_collector import LivingObjects
-from mtprof_nb.capture.shared.python_stacks import running_cell
-from mtprof_nb.capture.shared.switched_off import without_switched_off
-from mtprof_nb.capture.shared.thread_names import running_threads
+from mtprof_nb.capture.samples.python_stacks import running_cell
+from mtprof_nb.capture.samples.thread_names import running_threads
+from mtprof_nb.capture.torch_facts.fast_scopes import FastScopes
+from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
+from mtprof_nb.capture.torch_facts.switched_off import without_switched_off
 from mtprof_nb.errors import HookError, warn
 from mtprof_nb.model.schema import TIMES
 from mtprof_nb.model.source_files import is_user_file

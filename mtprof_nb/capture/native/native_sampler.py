@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from mtprof_nb.capture.native.native_stacks import NODE_TYPES, frames_of_nodes
 from mtprof_nb.capture.native.recorder_loading import recorder
-from mtprof_nb.capture.shared.python_stacks import is_user_thread
-from mtprof_nb.capture.shared.sampled_stacks import PERIOD_NS, SampledStacks
+from mtprof_nb.capture.samples.python_stacks import is_user_thread
+from mtprof_nb.capture.samples.sampled_stacks import PERIOD_NS, SampledStacks
 from mtprof_nb.model.trace import Bool, Columns
 
 _TYPES: dict[str, npt.DTypeLike] = {

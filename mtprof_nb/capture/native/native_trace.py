@@ -16,13 +16,13 @@ from mtprof_nb.building.paused_collector import collector_paused
 from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.distributed import this_process
+from mtprof_nb.capture.flops.shape_flops import Inputs, flops_by_inputs
 from mtprof_nb.capture.hook import Request, full
 from mtprof_nb.capture.native.native_stacks import NODE_TYPES, NativeStacks, read_stacks
-from mtprof_nb.capture.shared.fast_scopes import FastScope, with_inputs
-from mtprof_nb.capture.shared.garbage_collector import LivingObjects
-from mtprof_nb.capture.shared.optimizer_parameters import parameter_of, parameter_owners, updated_parameters
-from mtprof_nb.capture.shared.shape_flops import Inputs, flops_by_inputs
-from mtprof_nb.capture.shared.thread_names import name_of_native_thread
+from mtprof_nb.capture.samples.thread_names import name_of_native_thread
+from mtprof_nb.capture.torch_facts.fast_scopes import FastScope, with_inputs
+from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
+from mtprof_nb.capture.torch_facts.optimizer_parameters import parameter_of, parameter_owners, updated_parameters
 from mtprof_nb.model.device_facts import device_facts
 from mtprof_nb.model.schema import TIMES
 from mtprof_nb.model.trace import (

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mtprof_nb.analysis.causes.shape_texts import shapes_and_types_text
 from mtprof_nb.analysis.costs import op_costs
 from mtprof_nb.analysis.devices.kernel_owners import owners
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.analysis.shape_texts import shapes_and_types_text
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import PYTHON, Int64, Trace
 from mtprof_nb.views.escaped_text import shown

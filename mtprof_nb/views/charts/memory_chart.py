@@ -17,7 +17,7 @@ from mtprof_nb.analysis.memory.memory_curve import (
 )
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.analysis.operator_table import Column
+from mtprof_nb.analysis.operators.operator_table import Column
 from mtprof_nb.analysis.summary import span_ns
 from mtprof_nb.model.trace import Int64, Trace
 from mtprof_nb.views.charts.event_facts import texts_of

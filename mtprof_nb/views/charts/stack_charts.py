@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.calltree import call_tree, has_frames
 from mtprof_nb.analysis.costs import Costs, averaged_costs, averaged_name, op_costs
 from mtprof_nb.analysis.families import DARK_INK, FAMILIES, SCOPES, Family, families
 from mtprof_nb.analysis.functions.thread_time import stack_time
@@ -17,6 +16,7 @@ from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.ranks.ranked_processes import titles
+from mtprof_nb.analysis.stacks.calltree import call_tree, has_frames
 from mtprof_nb.model.source_files import file_label, is_user_file, library_of, source_location
 from mtprof_nb.model.trace import Bool, Frame, Int64, Trace
 from mtprof_nb.views.charts.stack_slices import Slices, slices

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mtprof_nb.analysis.calltree import CallTree
+from mtprof_nb.analysis.stacks.calltree import CallTree
 from mtprof_nb.model.trace import Bool, Int64
 
 #: A chart with more slices is slow and not readable.

@@ -9,7 +9,7 @@ from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.steps.step_figures import Difference, SlowStep, StepFigures, step_figures
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import PHASES, Int64, Trace
-from mtprof_nb.results.step_table import NO_STEPS, steps_sentence
+from mtprof_nb.tables.step_table import NO_STEPS, steps_sentence
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Tab
 from mtprof_nb.views.strip import OUTSIDE

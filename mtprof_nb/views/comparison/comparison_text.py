@@ -6,7 +6,7 @@ import re
 
 from mtprof_nb.comparison.findings import Findings
 from mtprof_nb.errors import legible_lines
-from mtprof_nb.results.text_table import aligned
+from mtprof_nb.tables.text_table import aligned
 from mtprof_nb.views.comparison.comparison_tables import explanation, headline, tables
 from mtprof_nb.views.escaped_text import fitted
 

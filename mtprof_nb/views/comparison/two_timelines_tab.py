@@ -8,7 +8,7 @@ import numpy as np
 
 from mtprof_nb.analysis.families import FAMILIES
 from mtprof_nb.analysis.lod import LIMIT
-from mtprof_nb.analysis.step_times import StepTime, step_times
+from mtprof_nb.analysis.steps.step_times import StepTime, step_times
 from mtprof_nb.comparison.sides import Sides
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.views.charts.timeline_blocks import Timeline, arranged

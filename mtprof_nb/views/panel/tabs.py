@@ -6,8 +6,8 @@ import sys
 from importlib import import_module
 from typing import NamedTuple
 
-from mtprof_nb.analysis.calltree import has_frames
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
+from mtprof_nb.analysis.stacks.calltree import has_frames
 from mtprof_nb.analysis.summary import has_steps
 from mtprof_nb.views.scene import Scene, Tab
 

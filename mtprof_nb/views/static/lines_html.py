@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.causes.recorded_time import program_ns
+from mtprof_nb.analysis.program_time.recorded_time import program_ns
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.results.line_table import LineRow, Lines
+from mtprof_nb.tables.line_table import LineRow, Lines
 from mtprof_nb.views.escaped_text import escaped
 from mtprof_nb.views.tables.lines_tab import line_cells, line_titles, phases_of
 

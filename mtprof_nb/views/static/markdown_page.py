@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.causes.recorded_time import program_ns
-from mtprof_nb.analysis.operator_rows import rows
-from mtprof_nb.results.line_table import Lines
-from mtprof_nb.results.rank_table import rank_sentence
+from mtprof_nb.analysis.operators.operator_rows import rows
+from mtprof_nb.analysis.program_time.recorded_time import program_ns
+from mtprof_nb.tables.line_table import Lines
+from mtprof_nb.tables.rank_table import rank_sentence
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static.ranks_html import rank_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.ranks.rank_figures import RankFigures, rank_figures
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.results.rank_table import rank_sentence
+from mtprof_nb.tables.rank_table import rank_sentence
 from mtprof_nb.views.escaped_text import escaped, shown
 from mtprof_nb.views.static.lines_html import TABLE
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.causes.recorded_time import program_ns
 from mtprof_nb.analysis.families import FAMILIES, Family
-from mtprof_nb.analysis.operator_rows import rows, showing
-from mtprof_nb.analysis.operator_table import Column, OperatorRows
+from mtprof_nb.analysis.operators.operator_rows import rows, showing
+from mtprof_nb.analysis.operators.operator_table import Column, OperatorRows
+from mtprof_nb.analysis.program_time.recorded_time import program_ns
 from mtprof_nb.errors import legible_lines
 from mtprof_nb.model.trace import Int64, Trace
-from mtprof_nb.results.line_table import Lines
-from mtprof_nb.results.text_table import aligned
+from mtprof_nb.tables.line_table import Lines
+from mtprof_nb.tables.text_table import aligned
 from mtprof_nb.views.charts.timeline_blocks import arranged
 from mtprof_nb.views.charts.timeline_tab import busy_by_thread
 from mtprof_nb.views.escaped_text import escaped, fitted, shown

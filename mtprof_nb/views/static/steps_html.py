@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.results.step_table import Steps
+from mtprof_nb.tables.step_table import Steps
 from mtprof_nb.views.escaped_text import escaped, shown
 
 

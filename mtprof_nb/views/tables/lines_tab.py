@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.causes.recorded_time import program_ns
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.lines.parameter_lines import parameter_costs
+from mtprof_nb.analysis.program_time.recorded_time import program_ns
 from mtprof_nb.analysis.ranks.rank_lines import spread_of_lines
 from mtprof_nb.analysis.ranks.ranked_processes import titles
 from mtprof_nb.model.trace import OP, PHASES, SourceLine, Trace
-from mtprof_nb.results.line_table import UNATTRIBUTED, LineRow, Lines
+from mtprof_nb.tables.line_table import UNATTRIBUTED, LineRow, Lines
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Tab
 from mtprof_nb.views.selection import pairs, rows_of_events, selected_events, written

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.results.line_table import LineRow, Lines, source_lines
+from mtprof_nb.tables.line_table import LineRow, Lines, source_lines
 
 #: Up to this many lines from the first line with a cost to the last, all are listed.
 WHOLE_LINES = 40

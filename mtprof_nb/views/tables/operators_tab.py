@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.analysis.families import FAMILIES
-from mtprof_nb.analysis.operator_rows import GROUPINGS, missing_flag, offered, rows, showing
-from mtprof_nb.analysis.operator_table import OperatorRows
+from mtprof_nb.analysis.operators.operator_rows import GROUPINGS, missing_flag, offered, rows, showing
+from mtprof_nb.analysis.operators.operator_table import OperatorRows
 from mtprof_nb.model.trace import Int64
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Tab

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.operator_table import Column
+from mtprof_nb.analysis.operators.operator_table import Column
 from mtprof_nb.analysis.ranks.call_groups import CollectiveCalls, collective_calls
 from mtprof_nb.analysis.ranks.rank_figures import RankFigures, rank_figures
 from mtprof_nb.analysis.ranks.ranked_processes import titles
 from mtprof_nb.analysis.ranks.step_matrix import step_matrix
 from mtprof_nb.model.trace import Int64, Trace
-from mtprof_nb.results.rank_table import rank_sentence
+from mtprof_nb.tables.rank_table import rank_sentence
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Tab
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.causes.data_loading import loader_calls
 from mtprof_nb.analysis.devices.device_figures import device_figures
+from mtprof_nb.analysis.program_time.data_loading import loader_calls
 from mtprof_nb.model.trace import Trace
 
 _LEAST_KERNELS, _LEAST_SHARE = 50, 0.3

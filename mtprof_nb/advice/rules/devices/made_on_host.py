@@ -7,10 +7,10 @@ import numpy as np
 from mtprof_nb.advice.finding import CERTAIN, Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.causes.gaps import outermost_ops
-from mtprof_nb.analysis.causes.recorded_time import dearest_line, recorded_ns
-from mtprof_nb.analysis.causes.spent_time import saved_ns, spent_ns, with_nested
 from mtprof_nb.analysis.costs import op_costs
+from mtprof_nb.analysis.program_time.gaps import outermost_ops
+from mtprof_nb.analysis.program_time.recorded_time import dearest_line, recorded_ns
+from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_nested
 from mtprof_nb.model.trace import COPY, Bool, Int64, Trace
 
 _MAKERS = {

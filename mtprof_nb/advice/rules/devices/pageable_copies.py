@@ -7,7 +7,7 @@ import numpy as np
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.causes.recorded_time import line_of_longest, recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import line_of_longest, recorded_ns
 from mtprof_nb.model.intervals import covered_length
 from mtprof_nb.model.trace import COPY, Int64, Trace
 

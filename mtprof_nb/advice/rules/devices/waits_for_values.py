@@ -9,10 +9,10 @@ import numpy as np
 from mtprof_nb.advice.finding import CERTAIN, Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.causes.recorded_time import line_of_longest, recorded_ns
-from mtprof_nb.analysis.causes.spent_time import with_nested
 from mtprof_nb.analysis.devices.device_figures import device_figures
 from mtprof_nb.analysis.devices.idle_gaps import is_synchronising
+from mtprof_nb.analysis.program_time.recorded_time import line_of_longest, recorded_ns
+from mtprof_nb.analysis.program_time.spent_time import with_nested
 from mtprof_nb.model.intervals import covered_length
 from mtprof_nb.model.trace import COPY, Bool, Int64, Trace
 

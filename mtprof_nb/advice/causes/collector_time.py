@@ -1,0 +1,44 @@
+"""The time of garbage collections, and the line on which most of it fell."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mtprof_nb.advice.causes.preparations import is_import
+from mtprof_nb.advice.causes.sampled_lines_during import sampled_lines_during
+from mtprof_nb.model.intervals import covered_length
+from mtprof_nb.model.trace import Collections, SourceLine, Trace
+
+#: A line is told if this share of the samples in collections is of it, and there are so many.
+_MOSTLY, _LEAST_SAMPLES = 0.5, 4
+
+
+def collected_ns(found: Collections | None) -> int:
+    """The time in which a garbage collection ran; 0 where collections are not known."""
+    return 0 if found is None else covered_length(found.start_ns, found.start_ns + found.duration_ns)
+
+
+def line_of_collections(trace: Trace, found: Collections) -> SourceLine | None:
+    """The user's line on which at least half of the time of collections fell; None if samples do not tell one."""
+    lines = sampled_lines_during(trace, found.start_ns, found.start_ns + found.duration_ns, found.track)
+    line, count = next(iter(lines.most_common(1)), (None, 0))
+    return line if count >= max(_MOSTLY * lines.total(), _LEAST_SAMPLES) else None
+
+
+def collections_outside_imports(trace: Trace) -> Collections | None:
+    """The collections for which neither the last sample of their thread nor the next one is of an import.
+
+    Imports make many objects, and run once.
+    """
+    found, samples = trace.collections, trace.samples
+    if found is None or samples is None or trace.stacks is None:
+        return found
+    imports = np.append(is_import(trace), np.False_)[samples.stack]
+    during = np.zeros(len(found), np.bool_)
+    for track in set(found.track.tolist()):
+        own, rows = np.flatnonzero(found.track == track), np.flatnonzero(samples.track == track)
+        if len(rows):
+            after = np.searchsorted(samples.time_ns[rows], found.start_ns[own])
+            beside = rows[np.maximum(after - 1, 0)], rows[np.minimum(after, len(rows) - 1)]
+            during[own] = imports[beside[0]] | imports[beside[1]]
+    return found.take(~during)

@@ -1,0 +1,1 @@
+"""Rules about gradients and the backward pass."""

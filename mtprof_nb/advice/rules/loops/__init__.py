@@ -1,0 +1,1 @@
+"""Rules about Python loops, and about ops too small for the time between them."""

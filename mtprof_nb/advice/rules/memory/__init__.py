@@ -1,0 +1,1 @@
+"""Rules about the peak of memory, and memory that grows."""

@@ -1,0 +1,1 @@
+"""Rules about single ops and short chains of them."""

@@ -1,0 +1,68 @@
+"""Copies by `contiguous()` for ops that take any layout."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mtprof_nb.advice.causes.pointwise import is_pointwise, largest_inputs
+from mtprof_nb.advice.finding import Finding
+from mtprof_nb.advice.rule_registry import rule
+from mtprof_nb.analysis import units
+from mtprof_nb.analysis.costs import op_costs
+from mtprof_nb.analysis.program_time.gaps import outermost_ops
+from mtprof_nb.analysis.program_time.recorded_time import dearest_line, recorded_ns
+from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_backward
+from mtprof_nb.model.trace import FORWARD, OTHER, Bool, Int64, Trace
+
+#: Reductions take any layout, too.
+_REDUCTIONS = {f"aten::{name}" for name in ("sum", "mean", "amax", "amin", "norm", "std", "var", "any", "all")}
+#: Copies are needed for these; one of them so many ops later may use the copy.
+_NEED_IT, _LATER = ("aten::view", "aten::as_strided", "aten::view_as_complex"), 8
+_LEAST_COPIES = 4
+
+
+@rule
+def needless_contiguous(trace: Trace) -> Finding | None:
+    """Find copies by `contiguous()` whose result goes at once to an op that takes any layout; needs shapes."""
+    chosen, following = _needless(trace)
+    if int(chosen.sum()) < _LEAST_COPIES:
+        return None
+    inside = with_backward(trace, chosen)
+    ns = spent_ns(trace, inside)
+    return Finding(
+        "contiguous() copies tensors for ops that take any layout",
+        f"{units.plural(int(chosen.sum()), 'call')} of contiguous() that copy take {units.duration(ns)} of "
+        f"{units.duration(recorded_ns(trace))}; the op that follows takes a tensor as it is.",
+        "y = x.t() * 2  # without .contiguous()",
+        dearest_line(trace, inside),
+        # With less new memory, the op that follows may be faster, too.
+        found_ns=ns,
+        at_most_ns=saved_ns(trace, with_backward(trace, chosen | following)),
+    )
+
+
+def _needless(trace: Trace) -> tuple[Bool, Bool]:
+    """The calls of `contiguous` that copy for the next op of their thread, which takes any layout; and these ops."""
+    found, following, outer = np.zeros(len(trace), np.bool_), np.zeros(len(trace), np.bool_), outermost_ops(trace)
+    is_copy = trace.where_name("aten::contiguous".__eq__) & _has_copy(trace) & np.isin(trace.phase, (FORWARD, OTHER))
+    takes_any = is_pointwise(trace) | trace.where_name(_REDUCTIONS.__contains__)
+    needs, shape = trace.where_name(_NEED_IT.__contains__), largest_inputs(trace)[0]
+    if not is_copy.any():
+        return found, following
+    for track in set(trace.track[outer].tolist()):
+        rows: Int64 = outer[trace.track[outer] == track]
+        for at in np.flatnonzero(is_copy[rows]).tolist():
+            later = rows[at + 1 : at + 1 + _LATER]
+            alike = later[shape[later] == shape[rows[at]]]
+            is_alike = shape[rows[at]] >= 0 and len(alike) and alike[0] == later[0]
+            if is_alike and takes_any[alike[0]] and not needs[alike].any():
+                found[rows[at]] = following[alike[0]] = True
+    return found, following
+
+
+def _has_copy(trace: Trace) -> Bool:
+    """The ops that called `clone` themselves."""
+    found = np.zeros(len(trace), np.bool_)
+    parents = op_costs(trace).parent[trace.where_name("aten::clone".__eq__)]
+    found[parents[parents >= 0]] = True
+    return found

@@ -1,0 +1,1 @@
+"""Rules about time in which the program waits or prepares."""

@@ -1,0 +1,1 @@
+"""Stacks as trees, and sums of metrics at their nodes."""

@@ -1,0 +1,185 @@
+"""Finds the forward op of each op of the backward pass: the op that made the autograd node it runs for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.capture.buffers.buffered_rows import Rows
+from mtprof_nb.model.intervals import covered, innermost, nest_intervals
+from mtprof_nb.model.trace import Bool, Int32, Int64
+
+#: Values of the field `node` that are no sequence number. The second is lowered by the number of the backward pass.
+NOT_IN_BACKWARD = -1
+NODE_WITHOUT_NUMBER = -2
+#: A write into a view makes two nodes when it is done: one for the base, and one for the view.
+_OF_WRITE = 2
+
+
+@dataclass(frozen=True)
+class Links:
+    """For each row: whether it ran in the backward pass, its sequence number, and its forward row, or -1."""
+
+    is_backward: Bool
+    #: A number for the node or pass that was running as the row began, -1 for none.
+    running: Int64
+    sequence_nr: Int64
+    forward: Int32
+
+
+def no_links(rows: Rows) -> Links:
+    """Links of a recording without autograd."""
+    nothing = np.full(len(rows), -1, np.int64)
+    return Links(np.zeros(len(rows), np.bool_), nothing, nothing, nothing.astype(np.int32))
+
+
+def link_by_sequence_nr(rows: Rows) -> Links:
+    """Link by sequence numbers: `counter` is autograd's next one as each op began, `node` that of the running node.
+
+    An op that makes a node advances the counter. An in-place op on a view makes two more nodes when it is done, which
+    the next op finds on the counter.
+    """
+    counter = rows.of_ops(np.array(rows.ops["counter"], np.int64), -1)
+    node = rows.of_ops(np.array(rows.ops["node"], np.int64), NOT_IN_BACKWARD)
+    is_backward = node != NOT_IN_BACKWARD
+    sequence_nr = np.where(node >= 0, node, -1)
+    threads = rows.by_thread(rows.is_op)
+    for here in threads:
+        before = np.concatenate(([rows.threads[rows.thread[here[0]]].first_sequence_nr], counter[here][:-1]))
+        made = (counter[here] > before) & ~is_backward[here]
+        sequence_nr[here[made]] = counter[here[made]] - 1
+    running = node.copy()
+    running[~rows.is_op] = np.array(rows.scopes["node"], np.int64)[rows.scope[~rows.is_op]]
+    forward = _forward_by_number(rows, threads, counter, node)
+    for here in threads:
+        roots = _root_gradients(rows, here, is_backward)
+        is_backward[roots] = True
+        running[roots] = running[here[np.searchsorted(here, roots) + 1]]
+    return Links(is_backward, running, sequence_nr, forward)
+
+
+def _forward_by_number(rows: Rows, threads: list[Int64], counter: Int64, node: Int64) -> Int32:
+    """The op that made the running node of each row, or -1."""
+    forward = np.full(len(rows), -1, np.int32)
+    wanted = np.flatnonzero(node >= 0)
+    # Each thread counts by itself: a number that the op's own thread has used is taken to be of that thread.
+    is_own = node[wanted] < counter[wanted]
+    makers = np.zeros(len(wanted), np.int64)
+    for here in threads:
+        first = rows.threads[rows.thread[here[0]]].first_sequence_nr
+        maker = _maker_by_counter(counter[here], _is_in_place(rows, here), node[wanted])
+        usable = (maker >= 0) & (node[wanted] >= first) & (is_own == (rows.thread[wanted] == rows.thread[here[0]]))
+        usable &= rows.start[here[np.maximum(maker, 0)]] < rows.start[wanted]
+        forward[wanted[usable]] = here[maker[usable]]
+        makers += usable
+    # A number that several other threads have used is ambiguous.
+    forward[wanted[makers > 1]] = -1
+    return forward
+
+
+def _root_gradients(rows: Rows, here: Int64, is_backward: Bool) -> Int64:
+    """The `ones_like` that `backward()` runs for a scalar, directly before the first op of the pass."""
+    before = here[:-1][~is_backward[here[:-1]] & is_backward[here[1:]]]
+    names = (str(rows.ops["name"][op]) for op in rows.op[before].tolist())
+    return before[np.fromiter((name == "aten.ones_like.default" for name in names), np.bool_, len(before))]
+
+
+def _is_in_place(rows: Rows, here: Int64) -> Bool:
+    """Ops that write into their first input: their names end in an underscore, as `aten.mul_.Tensor`."""
+    known: dict[Any, bool] = {}
+    names = [rows.ops["name"][op] for op in rows.op[here].tolist()]
+    for name in set(names):
+        known[name] = f".{name}".split(".")[-2 if "." in str(name) else -1].endswith("_")
+    return np.array([known[name] for name in names], np.bool_)
+
+
+def _maker_by_counter(counter: Int64, is_in_place: Bool, numbers: Int64) -> Int64:
+    """The first op whose counter is beyond each number, or the write into a view before that op."""
+    at = np.searchsorted(counter, numbers, side="right")
+    before, found = np.maximum(at - 1, 0), np.minimum(at, len(counter) - 1)
+    nodes_between = counter[found] - counter[before]
+    of_write = (at > 0) & is_in_place[before] & (nodes_between >= _OF_WRITE) & (numbers < counter[before] + _OF_WRITE)
+    maker: Int64 = np.where(of_write | (at == len(counter)), at - 1, at)
+    return maker
+
+
+def link_by_node(rows: Rows) -> Links:
+    """Link by the identity of nodes: when each was made, and when its backward began. Sequence numbers are by age."""
+    running = np.full(len(rows), -1, np.int64)
+    is_backward = np.zeros(len(rows), np.bool_)
+    made_at, made_by = _makers(rows)
+    newest = _newest_node_of_run(rows, made_at)
+    sequence_nr = np.full(len(rows), -1, np.int64)
+    forward = np.full(len(rows), -1, np.int32)
+    sequence_nr[made_by[made_by >= 0]] = np.flatnonzero(made_by >= 0)
+    for number, thread in enumerate(rows.threads):
+        here = np.flatnonzero(rows.thread == number)
+        began, ended = _pairs(thread.backward)
+        order = np.argsort(began, kind="stable")
+        began, ended = began[order], ended[order]
+        is_backward[here] = covered(began, ended, rows.start[here])
+        running[here] = innermost(began, ended, nest_intervals(began, ended)[0], rows.start[here])
+        _, ran_at = _pairs(thread.ran)
+        run = np.searchsorted(ran_at, rows.start[here], side="right") - 1
+        passed = np.searchsorted(began, rows.start[here], side="right") - 1
+        known = is_backward[here] & (run >= 0) & rows.is_op[here]
+        known[known] = ran_at[run[known]] >= began[passed[known]]
+        node = newest[number][run[known]]
+        here = here[known]
+        sequence_nr[here] = node
+        forward[here] = np.where(node >= 0, made_by[node] if len(made_by) else -1, -1)
+    return Links(is_backward, running, sequence_nr, forward)
+
+
+def _pairs(flat: list[int]) -> tuple[Int64, Int64]:
+    values = np.array(flat[: len(flat) // 2 * 2], np.int64)
+    return values[::2], values[1::2]
+
+
+def _makers(rows: Rows) -> tuple[list[tuple[int, int]], Int64]:
+    """(time, identity) of every node by age, and the op that made it: the last one to end before, or around it."""
+    made: list[tuple[int, int, int]] = []
+    for number, thread in enumerate(rows.threads):
+        here = np.flatnonzero((rows.thread == number) & rows.is_op)
+        identity, time = _pairs(thread.made)
+        maker = _last_ended(rows, here, time)
+        made += zip(time.tolist(), identity.tolist(), maker.tolist(), strict=True)
+    made.sort()
+    return [(time, identity) for time, identity, _ in made], np.array([maker for *_, maker in made], np.int64)
+
+
+def _last_ended(rows: Rows, here: Int64, times: Int64) -> Int64:
+    if not len(here):
+        return np.full(len(times), -1, np.int64)
+    start, end = rows.start[here], rows.end[here]
+    by_end = np.argsort(end, kind="stable")
+    last = np.searchsorted(end[by_end], times, side="right") - 1
+    ended = np.where(last >= 0, by_end[last], -1)
+    parents, _ = nest_intervals(start, end)
+    around = innermost(start, end, parents, times)
+    # The op around the moment made the node, unless an op inside it, of another name, has ended before.
+    names = [rows.ops["name"][op] for op in rows.op[here].tolist()]
+    is_inside = (ended >= 0) & (around >= 0) & (start[ended] >= start[around])
+    same = np.array([names[a] == names[b] for a, b in zip(around.tolist(), ended.tolist(), strict=True)], np.bool_)
+    found = np.where((around >= 0) & (~is_inside | same), around, ended)
+    return np.where(found >= 0, here[found], -1)
+
+
+def _newest_node_of_run(rows: Rows, made_at: list[tuple[int, int]]) -> list[Int64]:
+    """For each thread's runs, the node that ran: the newest of that identity; -1 for one made before the window."""
+    found = [np.full(len(thread.ran) // 2, -1, np.int64) for thread in rows.threads]
+    runs = [
+        (time, 1, identity, thread, position)
+        for thread, record in enumerate(rows.threads)
+        for position, (identity, time) in enumerate(zip(*(part.tolist() for part in _pairs(record.ran)), strict=True))
+    ]
+    births = [(time, 0, identity, 0, node) for node, (time, identity) in enumerate(made_at)]
+    newest: dict[int, int] = {}
+    for _, is_run, identity, thread, position in sorted(runs + births):
+        if is_run:
+            found[thread][position] = newest.get(identity, -1)
+        else:
+            newest[identity] = position
+    return found

@@ -1,0 +1,1 @@
+"""Numbers of floating point operations, from formulas and recorded shapes."""

@@ -1,0 +1,96 @@
+"""Floating point operations from the shapes and values of inputs, counted once for each distinct call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mtprof_nb.building.thread_intervals import ThreadIntervals
+from mtprof_nb.capture.flops.flop_formulas import elementwise, flops_of
+from mtprof_nb.model.input_values import from_text
+from mtprof_nb.model.trace import Columns, Int32, Int64, Shapes
+
+Formula = Callable[..., int]
+#: Ops that Kineto counts by formulas of its own, from shapes alone.
+_AS_KINETO = ("aten::conv2d", "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::add", "aten::mul")
+
+
+#: Types of inputs that are no tensor of its own; "" of one that is undefined, or has no sizes.
+_NO_TENSOR = ("", "Scalar", "ScalarList", "TensorList")
+
+
+class Inputs(NamedTuple):
+    """For each event a position in `shapes` and in `dtypes`, or -1."""
+
+    position: Int32
+    shapes: Sequence[Shapes]
+    dtypes: Sequence[Sequence[str]]
+
+
+class _Shaped(NamedTuple):
+    shape: Any
+
+
+def registered_formulas() -> dict[str, Formula]:
+    """PyTorch's formulas by the name of their op."""
+    registry = import_module("torch.utils.flop_counter").flop_registry
+    packets = [packet for packet in registry if hasattr(packet, "_qualified_op_name")]
+    return {packet._qualified_op_name: registry[packet] for packet in packets}
+
+
+def flops_by_inputs(torch: Any, made: Columns, inputs: Inputs, values: tuple[Int32, Sequence[str]]) -> Int64:
+    """Operations of each event, -1 where there is no formula for it.
+
+    `values` are positions and their table. An op inside another one with a formula is counted by
+    that one.
+    """
+    known = registered_formulas()
+    names = made["names"]
+    is_known = np.array([name in known or name in _AS_KINETO for name in names] or [False], np.bool_)
+    rows = np.flatnonzero(is_known[made["name"]] & (inputs.position >= 0)) if len(names) else np.empty(0, np.int64)
+    flops = np.full(len(made["name"]), -1, np.int64)
+    sizes = len(names), len(inputs.shapes), len(values[1]) + 1
+    calls = np.ravel_multi_index((made["name"][rows], inputs.position[rows], values[0][rows] + 1), sizes)
+    distinct, of_call = np.unique(calls, return_inverse=True)
+    texts = ("[[],[]]", *values[1])
+    counted = [
+        _count(torch, names[name], known, (inputs.shapes[form], inputs.dtypes[form]), texts[value])
+        for name, form, value in zip(*(part.tolist() for part in np.unravel_index(distinct, sizes)), strict=True)
+    ]
+    flops[rows] = np.array(counted, np.int64)[of_call]
+    intervals = ThreadIntervals(made["start_ns"], made["start_ns"] + made["duration_ns"], made["track"])
+    flops[intervals.parents(flops >= 0) >= 0] = -1
+    return flops
+
+
+def _count(
+    torch: Any, name: str, known: dict[str, Formula], form: tuple[Sequence[Any], Sequence[str]], text: str
+) -> int:
+    shapes, dtypes = form
+    scalars = from_text(text)[0]
+    if name in known:
+        return count_by_formula(torch, name, known[name], shapes, scalars)
+    if name in ("aten::add", "aten::mul"):
+        return elementwise(_Shaped(shapes[0])) if shapes and dtypes[0] not in _NO_TENSOR else -1
+    arguments = [_Shaped(shape) if shape else scalar for shape, scalar in zip(shapes, scalars, strict=True)]
+    return flops_of(name.removeprefix("aten::"), arguments)
+
+
+def count_by_formula(torch: Any, name: str, formula: Formula, inputs: Sequence[Any], scalars: Sequence[Any]) -> int:
+    """The formula applied to meta tensors of these shapes, -1 where it does not take them."""
+    try:
+        arguments = [
+            torch.empty(shape, device="meta") if scalar is None and shape else scalar
+            for shape, scalar in zip(inputs, scalars, strict=True)
+        ]
+        op = getattr(torch.ops.aten, name.removeprefix("aten::")).default
+        by_name = {spec.name: value for spec, value in zip(op._schema.arguments, arguments, strict=False)}
+        keywords = {spec.name for spec in op._schema.arguments if spec.kwarg_only}
+        positional = [value for key, value in by_name.items() if key not in keywords]
+        result = op(*positional, **{key: by_name[key] for key in keywords & by_name.keys()})
+        return int(formula(*positional, out_val=result))
+    except Exception:  # a formula is PyTorch's or a library's: where it fails there is no number
+        return -1

@@ -1,0 +1,1 @@
+"""Facts of torch's objects that hooks share: fast scopes, parameters of optimizers, names of modules."""

@@ -1,0 +1,212 @@
+"""Torch's `_RecordFunctionFast`, whose inputs torch leaves out where it records all threads.
+
+Compiled code opens such a scope around each of Triton's kernels, and gives it the kernel's arguments and its grid.
+Unless its own profiler records, torch leaves out the scope itself: the native recorder then opens one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mtprof_nb.capture.buffers.tensor_facts import TensorFacts, dtype_name
+from mtprof_nb.capture.torch_facts.patches import Patches
+from mtprof_nb.model.input_values import plain, to_text
+from mtprof_nb.model.trace import SCOPE, Columns, Int64
+
+_SCALARS = (bool, int, float, complex)
+
+
+class Input(NamedTuple):
+    """One positional input as Kineto describes it."""
+
+    shape: tuple[Any, ...] = ()
+    dtype: str = ""
+    strides: tuple[Any, ...] = ()
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class FastScope:
+    """One scope that was entered and left, with the inputs that it was given."""
+
+    native_id: int
+    name: str
+    entered_ns: int
+    inputs: tuple[Input, ...]
+    keywords: Mapping[str, Any]
+
+
+class FastScopes:
+    """Notes the inputs of scopes that are made from `install` to `remove`, if asked to.
+
+    Opens them by `recorder` unless it is None; then a scope without inputs stays torch's own.
+    """
+
+    def __init__(self, torch: Any, recorder: Any = None, *, with_inputs: bool = True) -> None:
+        self._recorder = recorder
+        self._with_inputs = with_inputs
+        self._module = torch._C._profiler
+        self._tensor = torch.Tensor
+        self._stride = torch.Tensor.stride
+        self._without_overrides = torch._C.DisableTorchFunctionSubclass
+        self._infer_type = torch._C._jit_try_infer_type
+        self._facts = TensorFacts(torch)
+        self._patches = Patches()
+        self.is_noting = False
+        self.left: list[FastScope] = []
+
+    def install(self) -> None:
+        self._patches.replace(self._module, "_RecordFunctionFast", self._maker)
+        self.is_noting = True
+
+    def remove(self) -> None:
+        """Put torch's class back; scopes that were made meanwhile are no longer noted."""
+        self.is_noting = False
+        self._patches.undo()
+
+    def _maker(self, original: Any) -> Any:
+        def make(*args: Any, **kwargs: Any) -> Any:
+            scope = original(*args, **kwargs)
+            if self._recorder is not None:
+                scope = _RecordedScope(scope, self._recorder, *args, **kwargs)
+            is_noted = self._with_inputs and len(args) + len(kwargs) > 1
+            return _NotedScope(scope, self, *args, **kwargs) if is_noted else scope
+
+        return make
+
+    def read(self, name: str, values: Sequence[Any], keywords: Mapping[str, Any]) -> FastScope | None:
+        """Describe the inputs of a scope that this thread enters now; no tensor is kept."""
+        try:
+            found = [one for value in values if (one := self._input(value)) is not None]
+            kept = {str(key): _keyword(value) for key, value in keywords.items()}
+        except Exception:  # an input may be an object of the user's, with methods that fail
+            return None
+        return FastScope(threading.get_native_id(), name, time.perf_counter_ns(), tuple(found), kept)
+
+    def _input(self, value: Any) -> Input | None:
+        """The description of `value`; None where torch cannot infer its type, for torch leaves such a value out."""
+        if isinstance(value, self._tensor):
+            (shape, dtype), *_ = self._facts.shapes((value,), {})
+            return Input(tuple(shape), dtype_name(dtype), self._strides(value))
+        if isinstance(value, list) and value and all(isinstance(item, self._tensor) for item in value):
+            (shapes, _), *_ = self._facts.shapes((value,), {})
+            return Input(tuple(map(tuple, shapes)), "TensorList", tuple(map(self._strides, value)))
+        if type(value) in _SCALARS:
+            return Input(dtype="Scalar", value=value)
+        if not self._infer_type(value).success():
+            return None
+        if isinstance(value, list) and type(value[0]) in _SCALARS:
+            return Input(dtype="ScalarList", value=list(value))
+        return Input()
+
+    def _strides(self, tensor: Any) -> tuple[int, ...]:
+        try:
+            with self._without_overrides():
+                return tuple(step if isinstance(step, int) else -1 for step in self._stride(tensor))
+        except Exception:  # a sparse or nested tensor has none
+            return ()
+
+
+class _RecordedScope:
+    """A scope of torch's, which the native recorder opens and closes in its place where torch would do nothing."""
+
+    def __init__(
+        self,
+        scope: Any,
+        recorder: Any,
+        name: str,
+        input_values: Sequence[Any] = (),  # noqa: ARG002 - as torch's
+        keyword_values: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._scope = scope
+        self._recorder = recorder
+        kind = (keyword_values or {}).get("scope")
+        self._opens = name.encode(errors="replace"), isinstance(kind, str) and kind == "user_scope"
+        self._open: list[Any] = []
+
+    def __enter__(self) -> Any:
+        opened = self._recorder.enter_scope(*self._opens) if self._recorder.is_recording() else None
+        if opened is None:
+            self._scope.__enter__()
+        self._open.append(opened)
+
+    def __exit__(self, *raised: object) -> Any:
+        opened = self._open.pop() if self._open else None
+        return self._scope.__exit__(*raised) if opened is None else self._recorder.leave_scope(opened)
+
+
+class _NotedScope:
+    """Wraps a scope of torch's, which it enters and leaves."""
+
+    def __init__(
+        self,
+        scope: Any,
+        noting: FastScopes,
+        name: str,
+        input_values: Sequence[Any] = (),
+        keyword_values: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._scope = scope
+        self._noting = noting
+        self._given = name, input_values, keyword_values or {}
+        self._entered: FastScope | None = None
+
+    def __enter__(self) -> Any:
+        self._entered = self._noting.read(*self._given) if self._noting.is_noting else None
+        return self._scope.__enter__()
+
+    def __exit__(self, *raised: object) -> Any:
+        entered, self._entered = self._entered, None
+        if entered is not None:
+            self._noting.left.append(entered)
+        return self._scope.__exit__(*raised)
+
+
+def _keyword(value: Any) -> Any:
+    """`value` as torch keeps it: None for a list of several types, the text "NULL" for an object of another kind."""
+    is_mixed = isinstance(value, list) and len(set(map(type, value))) > 1
+    kept = None if is_mixed else plain((value,), {})[0][0]
+    return "NULL" if kept is None and not (is_mixed or value is None) else kept
+
+
+def with_inputs(fields: Columns, scopes: Sequence[FastScope]) -> Columns:
+    """Columns of inputs with those of `scopes`. A name and a thread are left out if some scopes were not recorded."""
+    groups: dict[tuple[int, str], list[FastScope]] = {}
+    for scope in sorted(scopes, key=attrgetter("entered_ns")):
+        groups.setdefault((scope.native_id, scope.name), []).append(scope)
+    if fields.get("shape") is None or fields.get("values") is None or not groups:
+        return {}
+    shape, values, kind = (fields[name].copy() for name in ("shape", "values", "kind"))
+    described: dict[Any, int] = {}
+    texts = {text: index for index, text in enumerate(fields["value_texts"])}
+    for (native_id, name), group in groups.items():
+        rows = _rows_of(fields, native_id, name)
+        if len(rows) != len(group):
+            continue
+        for row, scope in zip(rows.tolist(), group, strict=True):
+            if scope.inputs:
+                forms = tuple(zip(*(one[:3] for one in scope.inputs), strict=True))
+                shape[row] = len(fields["shapes"]) + described.setdefault(forms, len(described))
+            text = to_text(plain([one.value for one in scope.inputs], {})[0], scope.keywords)
+            values[row] = texts.setdefault(text, len(texts))
+            if scope.keywords.get("scope") == "user_scope":
+                kind[row] = SCOPE
+    tables = {
+        table: (*fields[table], *(forms[part] for forms in described))
+        for part, table in enumerate(("shapes", "dtypes", "strides"))
+    }
+    return {"kind": kind, "shape": shape, "values": values, "value_texts": tuple(texts), **tables}
+
+
+def _rows_of(fields: Columns, native_id: int, name: str) -> Int64:
+    """The events of that name on that thread, in order."""
+    threads = [index for index, thread in enumerate(fields["tracks"]) if thread.native_id == native_id]
+    named = [index for index, text in enumerate(fields["names"]) if text == name]
+    return np.flatnonzero(np.isin(fields["track"], threads) & np.isin(fields["name"], named))

@@ -1,0 +1,181 @@
+"""The spans of a file that become events: what kind each one is of, and on which track it stands."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.building.interning import used_entries
+from mtprof_nb.building.thread_intervals import ThreadIntervals
+from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
+from mtprof_nb.model.trace import RUNTIME, on_device
+from mtprof_nb.reading.columns.file_tracks import FileTracks, file_tracks, is_asleep, label_of
+from mtprof_nb.reading.dialects import ascend_kinds, kineto_kinds, xla_kinds
+from mtprof_nb.reading.dialects.kineto_kinds import LEFT_OUT, OF_RECORDING
+from mtprof_nb.reading.spans.collector import Collector
+from mtprof_nb.reading.spans.descriptions import Descriptions, descriptions
+from mtprof_nb.reading.spans.spans import Spans, whole_spans
+
+#: Numbers of calls, threads and autograd's nodes are below this: a file may say otherwise.
+MOST_NUMBERS = 2**40
+_OF_COLLECTIVES = '"Collective name"'
+
+
+@dataclass(frozen=True)
+class ChosenSpans:
+    """Spans with their kinds and tracks, the tables they point into, and what was left out."""
+
+    collector: Collector
+    document: Mapping[str, Any]
+    path: Path
+    said: Descriptions
+    spans: Spans
+    name: Int32
+    names: tuple[str, ...]
+    kind: Int8
+    tracks: FileTracks
+    device_name: str
+    is_ascend: bool
+    #: Start and end of the recording, and its name; (0, 0) and "" where the file does not tell.
+    window: tuple[int, int]
+    label: str
+    #: How many events are not shown as they stand in the file, by what they are.
+    tally: Counter[str]
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    @cached_property
+    def on_device(self) -> Bool:
+        return on_device(self.kind)
+
+    @cached_property
+    def process(self) -> Int32:
+        return np.array([track.process for track in self.tracks.tracks] or [0], np.int32)[self.tracks.track]
+
+    def within_processes(self, numbers: Int64) -> Int64:
+        """Numbers that differ between processes, which count for themselves; -1 for those that cannot be right."""
+        known = (numbers >= 0) & (numbers < MOST_NUMBERS)
+        return np.where(known, numbers + self.process.astype(np.int64) * MOST_NUMBERS, -1)
+
+    @cached_property
+    def sequence_nr(self) -> Int64:
+        """Autograd's numbers, -1 where there is none, or none that can be right."""
+        number = self.spans["sequence_nr"]
+        return np.where((number >= 0) & (number < MOST_NUMBERS), number, -1)
+
+    @cached_property
+    def host_tracks(self) -> Int32:
+        """The track of the thread of each lane, -1 for a lane without events of the host."""
+        found = np.full(len(self.collector.lanes) + 1, -1, np.int32)
+        found[self.spans["lane"][~self.on_device]] = self.tracks.track[~self.on_device]
+        return found
+
+    @cached_property
+    def labels(self) -> Int32:
+        """For each lane a number of the label of its process; all are 0 in a file that no tool has merged."""
+        known: dict[str, int] = {"": 0}
+        found = [known.setdefault(label_of(pid), len(known)) for pid, _ in self.collector.lanes]
+        return np.array([*found, 0], np.int32)
+
+    @cached_property
+    def rest(self) -> Int32:
+        """The further members of `args` of each span: a position in `collector.facts.rests`, or -1."""
+        return self.spans["rest"].astype(np.int32)
+
+    @cached_property
+    def has_extras(self) -> Bool:
+        """Spans whose further members are metadata: those of devices and collectives; of others they are keywords."""
+        of_collective = [_OF_COLLECTIVES in text for text in self.collector.facts.rests]
+        found: Bool = self.on_device | (self.kind == RUNTIME) | np.array([*of_collective, False], np.bool_)[self.rest]
+        return found
+
+    @cached_property
+    def intervals(self) -> ThreadIntervals:
+        start_ns = self.spans["start_ns"]
+        return ThreadIntervals(start_ns, start_ns + self.spans["duration_ns"], self.tracks.track)
+
+
+def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) -> ChosenSpans:
+    """The spans that become events."""
+    said = descriptions(collector)
+    spans = whole_spans(collector)
+    tally = Counter(collector.left_out) + spans.problems
+    is_ascend, is_xla = ascend_kinds.is_ascend(said), xla_kinds.is_xla(said)
+    if is_xla:
+        kind = xla_kinds.kinds(collector, spans, said)
+    else:
+        kind = (ascend_kinds if is_ascend else kineto_kinds).kinds(collector, spans, said, tally)
+    if not is_ascend:
+        spans = kineto_kinds.on_threads_of_program(collector, spans, kind)
+    window, label = _recording(collector, spans)
+    lanes = list(collector.lanes)
+    asleep = is_asleep(lanes, spans, kind)
+    tally["Python calls of threads that slept throughout, left out"] += int(asleep.sum())
+    kept = np.flatnonzero((kind != LEFT_OUT) & ~asleep)
+    if len(kept) < len(spans):
+        spans, kind = spans.take(kept), kind.take(kept)
+    name, names = _names(collector, spans["name"])
+    if is_ascend:
+        lanes, numbers = ascend_kinds.with_threads_of_program(lanes, said), ascend_kinds.NUMBERS
+    elif is_xla:
+        numbers = xla_kinds.device_numbers(said)
+    else:
+        is_own, has_devices = "phase" in spans, bool(on_device(kind).any())
+        numbers = kineto_kinds.device_numbers(collector.categories, said, is_own=is_own, has_devices=has_devices)
+    tracks = file_tracks(lanes, spans, kind, said, numbers)
+    tally["Threads and streams that share one track, for there are too many"] += tracks.too_many
+    tally["Processes that are taken for one, for there are too many"] += tracks.too_many_processes
+    tally["Devices that several processes may have used, shown as used by one of them"] += tracks.unclear_devices
+    return ChosenSpans(
+        collector=collector,
+        document=document,
+        path=path,
+        said=said,
+        spans=spans,
+        name=name,
+        names=names,
+        kind=kind,
+        tracks=tracks,
+        device_name=numbers.device,
+        is_ascend=is_ascend,
+        window=window,
+        label=label,
+        tally=tally,
+    )
+
+
+def _names(collector: Collector, name: Int32) -> tuple[Int32, tuple[str, ...]]:
+    """Names as texts, each once, of the spans that are kept."""
+    texts = list(collector.names)
+    used, position = used_entries(name, len(texts))
+    table: dict[str, int] = {}
+    numbers = [table.setdefault(legible(texts[one]), len(table)) for one in used.tolist()]
+    return np.array(numbers, np.int32)[position] if numbers else name, tuple(table)
+
+
+def legible(name: Any) -> str:
+    """A name as text that can be written as UTF-8."""
+    text = name if isinstance(name, str) else "" if name is None else str(name)
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _recording(collector: Collector, spans: Spans) -> tuple[tuple[int, int], str]:
+    """Start, end and name of the recording, from the spans that describe it."""
+    is_own = np.array([category == OF_RECORDING for category in collector.categories] or [False], np.bool_)
+    rows = np.flatnonzero(is_own[spans["category"]])
+    if not len(rows):
+        return (0, 0), ""
+    start_ns = spans["start_ns"][rows]
+    window = int(start_ns.min()), int((start_ns + spans["duration_ns"][rows]).max())
+    rests = collector.facts.rests
+    members = [json.loads(rests[rest]) for rest in spans["rest"][rows].tolist() if rest >= 0]
+    labels = [json.loads(one["label"]) for one in members if "label" in one]
+    return window, next((label for label in labels if isinstance(label, str)), "")

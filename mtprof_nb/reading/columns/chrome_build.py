@@ -1,0 +1,162 @@
+"""Makes a `Trace` of the collected events of a Chrome trace."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+
+from mtprof_nb.building.allocator_records import with_own_memory
+from mtprof_nb.building.closures import with_closures
+from mtprof_nb.building.interning import intern, used_entries
+from mtprof_nb.model.device_facts import device_facts
+from mtprof_nb.model.schema import Columns, Int32
+from mtprof_nb.model.trace import COLLECTIVE, OP, PYTHON, RUNTIME, SCOPE, StackInterner, Trace, correlation_ids
+from mtprof_nb.reading.columns import file_launches
+from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
+from mtprof_nb.reading.columns.collective_scopes import named_by_scopes
+from mtprof_nb.reading.columns.file_collections import collections
+from mtprof_nb.reading.columns.file_inputs import shape_columns, value_columns
+from mtprof_nb.reading.columns.file_memory import allocations
+from mtprof_nb.reading.columns.file_stacks import PythonRows, text_stacks
+from mtprof_nb.reading.columns.file_steps import steps
+from mtprof_nb.reading.columns.forward_flows import phase_columns
+from mtprof_nb.reading.columns.recording_facts import recording_facts, tally_notes
+from mtprof_nb.reading.dialects import ascend_links, own_facts
+from mtprof_nb.reading.spans.descriptions import base_ns
+
+
+def build(file: ChosenSpans, notes: list[str]) -> Trace:
+    """The trace of one file, with `notes` of its reading."""
+    made = _events(file)
+    made |= _devices(file, made)
+    made |= _inputs(file)
+    made |= _python(file, made)
+    made |= own_facts.columns(file)
+    if len(file.collector.allocations):
+        track = np.append(file.host_tracks, -1)[file.collector.allocations.whole("lane")]
+        made |= allocations(file.collector.allocations, track, made)
+    made |= recording_facts(file, made)
+    told = (*made.get("notes", ()), *notes, *made.pop("stack_notes", ()), *tally_notes(file.tally))
+    made["notes"] = tuple(dict.fromkeys(told))
+    del made["node"]
+    moved = base_ns(file.document)
+    made["start_ns"] = made["start_ns"] + moved
+    if "allocations" in made:
+        made["allocations"] = replace(made["allocations"], time_ns=made["allocations"].time_ns + moved)
+    if len(file.collector.collections):
+        track = np.append(file.host_tracks, -1)[file.collector.collections.whole("lane")]
+        made["collections"] = collections(file.collector.collections, track, moved)
+    trace = Trace(**made, correlation_id=correlation_ids(made["kind"]))
+    return trace if trace.memory_before is not None else with_own_memory(trace)
+
+
+def _events(file: ChosenSpans) -> Columns:
+    """The columns that every recording has, and `node`."""
+    made: Columns = {
+        "name": file.name,
+        "names": file.names,
+        "kind": file.kind,
+        "start_ns": file.spans["start_ns"],
+        "duration_ns": file.spans["duration_ns"],
+        "track": file.tracks.track,
+        "sequence_nr": file.sequence_nr,
+        "step": steps(file.spans["start_ns"], file.kind, file.name, file.names, file.process),
+        **phase_columns(file),
+    }
+    if "record_function" in file.spans and (file.spans["record_function"] > 0).any():
+        made["record_function"] = np.maximum(file.spans["record_function"], 0)
+    return made | {"phase": with_closures(made)}
+
+
+def _devices(file: ChosenSpans, made: Columns) -> Columns:
+    """Devices, launches, and the metadata of events on devices."""
+    told = own_facts.device_types(file)
+    names = ("CPU", file.device_name) if file.on_device.any() else ("CPU",)
+    device, devices = (file.on_device.astype(np.int8), names) if told is None else told
+    found: Columns = {"device": device, "devices": devices, "device_index": file.tracks.device_index}
+    if not (file.on_device | (file.kind == RUNTIME)).any():
+        return found
+    linked = ascend_links.launches(file) if file.is_ascend else file_launches.launches(file)
+    launcher: Int32 = linked["launcher"]
+    found |= linked | {"phase": np.where(launcher >= 0, made["phase"][launcher], made["phase"])}
+    found |= _extras(file)
+    found |= device_facts(made | found)
+    return found | named_by_scopes(file, made | found)
+
+
+def _extras(file: ChosenSpans) -> Columns:
+    rest, texts = np.where(file.has_extras, file.rest, np.int32(-1)), file.collector.facts.rests
+    if file.is_ascend:
+        rest, texts = _in_words_of_kineto(file, rest, texts)
+    used, place = used_entries(rest, len(texts))
+    extra, extras = intern([texts[one] for one in used.tolist()])
+    return {"extra": np.append(extra, np.int32(-1))[place], "extras": extras} if extras else {}
+
+
+def _in_words_of_kineto(file: ChosenSpans, rest: Int32, texts: list[str]) -> tuple[Int32, list[str]]:
+    rest, texts = rest.copy(), list(texts)
+    for row in np.flatnonzero((file.kind == COLLECTIVE) & (rest >= 0)).tolist():
+        said = ascend_links.in_words_of_kineto(file.names[file.name[row]], json.loads(texts[rest[row]]))
+        rest[row] = len(texts)
+        texts.append(json.dumps(said))
+    return rest, texts
+
+
+def _inputs(file: ChosenSpans) -> Columns:
+    """Shapes and values of the inputs of ops and scopes."""
+    found: Columns = {}
+    has_inputs = (file.kind == OP) | (file.kind == SCOPE)
+    texts = file.collector.facts.texts
+    if "shape" in file.spans:
+        # An op without inputs has no members for them.
+        of_op = np.where(file.kind == OP, len(texts["shape"]), -1)
+        shape = file.spans["shape"]
+        positions = np.where(has_inputs & (shape >= 0), shape, of_op)
+        found |= shape_columns(positions, [*texts["shape"], (b"", b"", b"")])
+    keywords = np.where(has_inputs & ~file.has_extras, file.rest, -1)
+    inputs = np.where(has_inputs, file.spans["inputs"], -1)
+    return found | value_columns(inputs, list(texts.get("inputs", ())), keywords, file.collector.facts.rests)
+
+
+def _python(file: ChosenSpans, made: Columns) -> Columns:
+    """Stacks and modules, from Python calls or from the texts of stacks."""
+    found: Columns = {}
+    is_python = file.kind == PYTHON
+    interner = StackInterner()
+    stack = np.full(len(file), -1, np.int32)
+    on_host = ~file.on_device & ~is_python
+    of_forward = np.zeros(len(file), np.bool_)
+    if is_python.any():
+        own, caller = (file.within_processes(file.spans[fact]) for fact in ("python_id", "python_parent"))
+        calls = PythonRows.of(is_python, file.intervals, own, caller, file.name)
+        outside, inside = calls.stacks(file.names, interner)
+        running = np.full(len(file), -1, np.int64)
+        running[on_host] = calls.running(np.flatnonzero(on_host))
+        stack = np.where(is_python, outside, np.where(on_host & (running >= 0), inside[running], -1))
+        began = np.where(running >= 0, made["start_ns"][running], np.iinfo(np.int64).min)
+        node_start = np.where(made["node"] >= 0, made["start_ns"][made["node"]], np.iinfo(np.int64).min)
+        of_forward = (made["forward"] >= 0) & (began < node_start) & on_host
+        stack = np.where(of_forward, stack[made["forward"]], stack)
+        within, paths = calls.modules(file.names)
+        if paths:
+            module = np.where(is_python, within, np.where(on_host & (running >= 0), within[running], -1))
+            module = np.where(of_forward, module[made["forward"]], module)
+            number, table = intern(paths)
+            found |= {"module": np.where(module >= 0, number[module], -1), "modules": table}
+    is_called = stack >= 0
+    for fact in ("call_stack", "frames"):
+        if fact in file.spans:
+            nodes = text_stacks(file.collector.facts.texts[fact], interner)
+            told = np.array([*nodes, -1], np.int32)[file.spans[fact]]
+            stack = np.where(told >= 0, told, stack)
+            of_forward &= told < 0
+            is_called &= told < 0
+    if "is_forward_stack" in file.spans:
+        of_forward |= file.spans["is_forward_stack"] > 0
+    if (on_host & is_called).any():
+        found["stack_notes"] = ["Lines in stacks are those of `def`: the file has no others."]
+    if (stack >= 0).any() or is_python.any():
+        found |= {"stack": stack, "stacks": interner.tree(), "stack_is_forward": of_forward & (stack >= 0)}
+    return found

@@ -1,0 +1,105 @@
+"""Phases, and forward ops of the backward pass, from the flows and sequence numbers of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from mtprof_nb.building.autograd_nodes import NodeLinks, link
+from mtprof_nb.building.host_events import HostEvents
+from mtprof_nb.model.intervals import runs_of_equal
+from mtprof_nb.model.schema import Columns, Int32, Int64
+from mtprof_nb.model.trace import ENGINE_PREFIX
+from mtprof_nb.reading.spans.tables import GrowingColumns
+
+#: Flows from a forward op to the node that it made.
+FORWARD_FLOWS = ("fwdbwd", "forward_backward")
+#: Threads of forward passes that are looked for at most.
+_MOST_THREADS = 256
+
+
+def node_links(events: HostEvents, forward_thread: Int64, flows: Int32, tracks: Mapping[int, int]) -> NodeLinks:
+    """Phase and forward op of each event. `flows` has the forward op of nodes with a flow, -1 for all others.
+
+    `tracks` has the track of each of the runtime's numbers of threads, of which nodes carry that of their forward op.
+    """
+    number = np.array([*tracks, -1], np.int64)
+    position = np.array([*tracks.values(), -1], np.int64)
+
+    def forward_tracks(nodes: Int64) -> Int64:
+        order = np.argsort(number)
+        found = np.searchsorted(number[order], forward_thread[nodes])
+        found = order[np.minimum(found, len(order) - 1)]
+        return np.where(number[found] == forward_thread[nodes], position[found], -1)
+
+    return link(events, forward_tracks, flows=flows)
+
+
+def tracks_of_numbers(events: HostEvents, forward_thread: Int64, flows: Int32) -> dict[int, int]:
+    """The track of each of the runtime's numbers of threads: files have numbers for nodes alone, and no list of them.
+
+    A flow tells the track. Without one it is the track with the most ops that carry the numbers of the nodes.
+    """
+    is_node = events.is_backward_node | events.where_name(lambda name: name.startswith(ENGINE_PREFIX))
+    makers = np.flatnonzero(~is_node & (events.sequence_nr >= 0) & ~events.is_scope & ~events.is_python)
+    nodes = np.flatnonzero(is_node & (events.sequence_nr >= 0) & (forward_thread > 0))
+    found: dict[int, int] = {}
+    for run in runs_of_equal(forward_thread[nodes])[:_MOST_THREADS]:
+        here = nodes[run]
+        linked = here[flows[here] >= 0]
+        if len(linked):
+            candidates = events.thread[flows[linked]]
+        else:
+            candidates = events.thread[makers[np.isin(events.sequence_nr[makers], events.sequence_nr[here])]]
+        if len(candidates):
+            found[int(forward_thread[here[0]])] = int(np.bincount(candidates).argmax())
+    return found
+
+
+def flow_pairs(flows: GrowingColumns, categories: Sequence[object], wanted: Sequence[str], labels: Int32) -> Columns:
+    """Lanes and times of the first begin and of each end of the flows of some categories: `begin_lane`, `end_ns`, …
+
+    `labels` has a number for each lane: processes with different ones may use the same numbers for their flows.
+    """
+    chosen = np.array([category in wanted for category in categories] or [False], np.bool_)
+    columns = {name: flows.whole(name) for name in ("category", "lane", "id", "at_ns", "is_end")}
+    rows = np.flatnonzero(chosen[columns["category"]])
+    is_end = columns["is_end"][rows].astype(np.bool_)
+    begins, ends = rows[~is_end], rows[is_end]
+    # A number may be used again: a flow ends at the next end with its number.
+    key, moment = columns["id"].astype(np.int64), columns["at_ns"]
+    key = key * (int(labels.max(initial=0)) + 1) + labels[columns["lane"]]
+    begins = begins[np.lexsort((moment[begins], key[begins]))]
+    if not len(begins):
+        ends = ends[:0]
+    low = np.searchsorted(key[begins], key[ends], "left")
+    high = np.searchsorted(key[begins], key[ends], "right")
+    matched = high > low
+    ends, begin = ends[matched], begins[low[matched]]
+    return {
+        "begin_lane": columns["lane"][begin],
+        "begin_ns": moment[begin],
+        "end_lane": columns["lane"][ends],
+        "end_ns": moment[ends],
+    }
+
+
+def rows_at(track: Int32, start_ns: Int64, among: Int64, tracks: Int32, moments_ns: Int64) -> Int64:
+    """For each moment on a track the last of the rows `among` that starts there and then, or -1."""
+    found = np.full(len(tracks), -1, np.int64)
+    if not len(tracks):
+        return found
+    moments, starts = np.sort(moments_ns), start_ns[among]
+    # Most rows start at no such moment.
+    among = among[moments.take(np.searchsorted(moments, starts), mode="clip") == starts]
+    if not len(among):
+        return found
+    among = among[np.lexsort((among, start_ns[among], track[among]))]
+    width = len(moments) + 1
+    key = track[among].astype(np.int64) * width + np.searchsorted(moments, start_ns[among])
+    wanted = tracks.astype(np.int64) * width + np.searchsorted(moments, moments_ns)
+    place = np.searchsorted(key, wanted, "right") - 1
+    there = (place >= 0) & (key[np.maximum(place, 0)] == wanted) & (tracks >= 0)
+    found[there] = among[place[there]]
+    return found

@@ -1,0 +1,97 @@
+"""Phases and forward ops of a file's events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from mtprof_nb.building.host_events import HostEvents
+from mtprof_nb.model.schema import Bool, Columns, Int32, Int64
+from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, FORWARD, OP, OPTIMIZER, OTHER, PYTHON, SCOPE, Track
+from mtprof_nb.reading.columns.chosen_spans import MOST_NUMBERS, ChosenSpans
+from mtprof_nb.reading.columns.file_links import FORWARD_FLOWS, flow_pairs, node_links, rows_at, tracks_of_numbers
+
+
+def phase_columns(file: ChosenSpans) -> Columns:
+    """Columns `phase`, `forward`, `node` (the autograd node that an event ran in), `is_async`, and the tracks."""
+    rows = np.flatnonzero(~file.on_device)
+    events = _host_events(file, rows)
+    flows = _flows(file, rows, events)
+    forward_thread = file.spans["forward_thread"]
+    forward_thread = np.where(forward_thread > 0, file.within_processes(forward_thread), forward_thread).take(rows)
+    numbers = tracks_of_numbers(events, forward_thread, flows)
+    links = node_links(events, forward_thread, flows, numbers)
+    # Nodes that no engine ran: those of runtimes in which a backward op is a node itself.
+    links_forward = np.where(links.forward >= 0, links.forward, flows)
+    is_training = np.isin(links.phase, (BACKWARD, OPTIMIZER)).any()
+    phase = np.full(len(file), OTHER if is_training else FORWARD, np.int8)
+    phase[rows] = links.phase
+    is_async = np.zeros(len(file), np.bool_)
+    is_async[rows] = events.is_async | events.crossing_scopes()
+    return {
+        "phase": phase,
+        "forward": _spread(file, rows, links_forward),
+        "node": _spread(file, rows, links.node),
+        "is_async": is_async,
+        "tracks": _numbered(file.tracks.tracks, numbers),
+    }
+
+
+def _numbered(tracks: tuple[Track, ...], numbers: Mapping[int, int]) -> tuple[Track, ...]:
+    """The tracks with the runtime's own numbers, where a file has them."""
+    number_of = {track: number % MOST_NUMBERS for number, track in numbers.items()}
+    return tuple(track._replace(number=number_of.get(place, -1)) for place, track in enumerate(tracks))
+
+
+def _spread(file: ChosenSpans, rows: Int64, positions: Int32) -> Int32:
+    """Positions among the host's events as rows of the file."""
+    found = np.full(len(file), -1, np.int32)
+    if len(rows):
+        found[rows] = np.where(positions >= 0, rows[positions], -1)
+    return found
+
+
+def _host_events(file: ChosenSpans, rows: Int64) -> HostEvents:
+    names = set(file.names)
+    is_node = np.array([ENGINE_PREFIX + name in names for name in file.names] or [False], np.bool_)
+    name, kind = file.name.take(rows), file.kind.take(rows)
+    # In exports of this package, Python calls that cross a scope and scopes that cross a step have their own tracks.
+    crosses = (kind == PYTHON) | (file.spans["is_nested"].take(rows) > 0)
+    return HostEvents(
+        name=name,
+        names=file.names,
+        start_ns=file.spans["start_ns"].take(rows),
+        duration_ns=file.spans["duration_ns"].take(rows),
+        thread=file.tracks.track.take(rows),
+        threads=tuple(track._replace(number=number) for number, track in enumerate(file.tracks.tracks)),
+        sequence_nr=file.sequence_nr.take(rows),
+        is_scope=kind == SCOPE,
+        is_backward_node=is_node.take(name) & (kind == OP),
+        is_async=(file.spans["is_async"].take(rows) > 0) & ~crosses,
+        is_python=kind == PYTHON,
+    )
+
+
+def _flows(file: ChosenSpans, rows: Int64, events: HostEvents) -> Int32:
+    """For each host event that a flow from a forward op leads to, that op; -1 for all others."""
+    found = np.full(len(rows), -1, np.int32)
+    pairs = flow_pairs(file.collector.flows, list(file.collector.categories), FORWARD_FLOWS, file.labels)
+    if not len(pairs["end_ns"]):
+        return found
+    is_op = file.kind[rows] == OP
+    is_engine = events.is_backward_node | events.where_name(lambda name: name.startswith(ENGINE_PREFIX))
+    begins = _starting(file, events, is_op & ~is_engine, pairs["begin_lane"], pairs["begin_ns"])
+    nodes = _starting(file, events, events.is_backward_node, pairs["end_lane"], pairs["end_ns"])
+    others = _starting(file, events, is_op & ~events.is_backward_node, pairs["end_lane"], pairs["end_ns"])
+    ends = np.where(nodes >= 0, nodes, others)
+    known = (begins >= 0) & (ends >= 0)
+    found[ends[known]] = begins[known]
+    file.tally["Links to events that are not in the file, left out"] += int((~known).sum())
+    return found
+
+
+def _starting(file: ChosenSpans, events: HostEvents, chosen: Bool, lane: Int32, at_ns: Int64) -> Int64:
+    """The last of the chosen events that starts at each moment on each lane, or -1."""
+    track = file.host_tracks[lane]
+    return rows_at(events.thread, events.start_ns, np.flatnonzero(chosen), track, at_ns)

@@ -1,0 +1,114 @@
+"""Facts of a whole recording: its process, its window, its flags, and what of the file was not understood."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from mtprof_nb.model.file.carried_facts import KEY, carried_facts
+from mtprof_nb.model.file.possible_facts import Window, possible_facts
+from mtprof_nb.model.schema import Columns
+from mtprof_nb.model.trace import OP, PYTHON, Process, Recorded
+from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
+from mtprof_nb.reading.spans.descriptions import base_ns, metadata_of
+from mtprof_nb.reading.spans.file_rank import rank_of
+
+_MOST_COUNT = 2**62
+_GROUP = "distributedInfo"
+_LABEL_OF_RANK = re.compile(r"(?:TP|DP|PP|EP|rank)[ _-]?(\d{1,6})", re.IGNORECASE)
+
+
+def recording_facts(file: ChosenSpans, made: Columns) -> Columns:
+    """Fields of a `Trace` that are no columns; exports of this package carry some that no other file has."""
+    there = Recorded(
+        record_shapes="shape" in made,
+        profile_memory="allocations" in made or "memory_before" in made,
+        with_stack="stack" in made,
+        with_flops="flops" in made,
+        with_modules="module" in made,
+    )
+    began_ns, ended_ns = _window(file)
+    dropped = file.document.get("dropped_events")
+    processes = _processes(file)
+    return {
+        "recorded": there,
+        "processes": processes,
+        "began_ns": began_ns,
+        "ended_ns": ended_ns,
+        "windows": ((began_ns, ended_ns),),
+        "label": file.label,
+        "trace_id": trace_id if isinstance(trace_id := file.document.get("trace_id"), str) else "",
+        "dropped": dropped if isinstance(dropped, int) and 0 < dropped < _MOST_COUNT else 0,
+        "is_partial": not bool((file.kind == OP).any()),
+        **_carried(file, processes, Window(began_ns, ended_ns, len(processes))),
+    }
+
+
+def _carried(file: ChosenSpans, processes: tuple[Process, ...], window: Window) -> Columns:
+    if KEY not in file.document:
+        return {}
+    said, wrong = carried_facts(file.document[KEY])
+    found = possible_facts(said, window)
+    of_processes: Columns = {name: found.pop(name) for name in ("processes", "process_facts") if name in found}
+    if matched := _in_order_of_file(of_processes, file.tracks.pids):
+        own = zip(matched["processes"], processes, strict=True)
+        matched["processes"] = tuple(process._replace(metadata=read.metadata) for process, read in own)
+    found |= matched
+    wrong += len(said) - len(found)
+    file.tally["Facts of the recording that are not as this package writes them, left out"] += wrong
+    return found
+
+
+def _in_order_of_file(carried: Columns, pids: Sequence[Any]) -> Columns:
+    """Processes and the facts of each in the order of `pids`, their numbers in the file; none where these differ."""
+    position = {pid: place for place, (pid, _) in enumerate(carried.get("processes", ()))}
+    told = {name: values for name, values in carried.items() if len(values) == len(pids)}
+    if "processes" not in told or position.keys() != set(pids):
+        return {}
+    told["processes"] = [process for _, process in told["processes"]]
+    return {name: tuple(values[position[pid]] for pid in pids) for name, values in told.items()}
+
+
+def _window(file: ChosenSpans) -> tuple[int, int]:
+    """The window that the file tells, with all events of the host and of devices in it."""
+    rows = file.kind != PYTHON
+    start_ns, end_ns = file.intervals.start[rows], file.intervals.end[rows]
+    began, ended = file.window
+    if not ended:
+        began, ended = (int(start_ns.min()), int(end_ns.max())) if len(start_ns) else (0, 0)
+    base = base_ns(file.document)
+    return min(began, int(start_ns.min(initial=began))) + base, max(ended, int(end_ns.max(initial=ended))) + base
+
+
+def _processes(file: ChosenSpans) -> tuple[Process, ...]:
+    """The recorded processes, with the metadata of the file; its own lines have those of several processes."""
+    shared = metadata_of(file.document)
+    host = file.document.get("host_name")
+    several = len(file.tracks.processes) > 1
+    found = []
+    for pid, process in zip(file.tracks.pids, file.tracks.processes, strict=True):
+        own = file.said.metadata.get(pid, {})
+        rank = _rank(own, process.label) if several else rank_of(file.document, file.path, is_ascend=file.is_ascend)
+        metadata = tuple({**({} if several and own else shared), **own}.items())
+        found.append(process._replace(rank=rank, host=host if isinstance(host, str) else "", metadata=metadata))
+    return tuple(found)
+
+
+def _rank(metadata: dict[str, str], label: str) -> int:
+    """The rank that the metadata of a process tell, else its label in a merged file, if that has one number; or -1."""
+    if (match := _LABEL_OF_RANK.fullmatch(label)) and _GROUP not in metadata:
+        return int(match[1])
+    try:
+        info: Any = json.loads(metadata.get(_GROUP, "null"))
+    except ValueError:
+        return -1
+    rank = info.get("rank") if isinstance(info, dict) else None
+    return rank if isinstance(rank, int) and 0 <= rank < 2**31 else -1
+
+
+def tally_notes(tally: Counter[str]) -> list[str]:
+    """A sentence for each kind of event that is not shown as it stands in the file."""
+    return [f"{what}: {count:,}." for what, count in sorted(tally.items()) if count > 0]

@@ -1,0 +1,192 @@
+"""Categories of Kineto's events, from 2021 on, and of torch's older exporter: the kind of each span."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.building.closures import OF_OPTIMIZER
+from mtprof_nb.building.phases import OF_LOADER
+from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
+from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, OP, PYTHON, RUNTIME, SCOPE, SET, STEP_PREFIX, SYNC
+from mtprof_nb.reading.columns.file_tracks import DeviceNumbers
+from mtprof_nb.reading.spans.collector import Collector
+from mtprof_nb.reading.spans.descriptions import Descriptions
+from mtprof_nb.reading.spans.spans import Spans
+
+#: Spans that describe the recording, not the program.
+OF_RECORDING = "Trace"
+LEFT_OUT = -1
+_KINDS = {
+    "cpu_op": OP,
+    "operator": OP,
+    "hpu_op": KERNEL,
+    "user_annotation": SCOPE,
+    "collective_comm": SCOPE,
+    "python_function": PYTHON,
+    "python": PYTHON,
+    "runtime": RUNTIME,
+    # Time that the recorder took: torch's own tables list it beside the calls of the runtime.
+    "overhead": RUNTIME,
+    "kernel": KERNEL,
+    "gpu_memcpy": COPY,
+    "memcpy": COPY,
+    "gpu_memset": SET,
+    "memset": SET,
+    "gpu_user_annotation": DEVICE_SCOPE,
+    "cuda_event": SYNC,
+    # A thread of the host waits, unlike in `cuda_sync`.
+    "xpu_sync": RUNTIME,
+    "cuda_profiler_range": DEVICE_SCOPE,
+    "mtia_ccp_events": KERNEL,
+    "mtia_insight": DEVICE_SCOPE,
+    "mtia_workloadd": DEVICE_SCOPE,
+    "trace": LEFT_OUT,
+}
+_ENDINGS = {
+    "_runtime": RUNTIME,
+    "_driver": RUNTIME,
+    "_memcpy": COPY,
+    "_memset": SET,
+    "_sync": SYNC,
+    "_user_annotation": DEVICE_SCOPE,
+    "_kernel": KERNEL,
+    "_kernels": KERNEL,
+}
+#: So many notes at most name a category each.
+_MOST_TOLD = 12
+#: Tasks of MTIA devices that are no kernels.
+_TASKS_OF_MTIA = {"dma_request": COPY, "event_record": SYNC, "event_wait": SYNC}
+#: A process that is a device, and kinds of events there: calls of the runtime stand for waiting.
+_DEVICE_LABEL = re.compile(r"(GPU|CUDA|MTIA|XPU|NPU|HPU|MLU|GCU|MUSA) \d+")
+_ON_DEVICE = {RUNTIME: SYNC, SCOPE: DEVICE_SCOPE}
+#: Processes of torch's older exporter, whose events have no category.
+_OLD_PROCESSES = {"CPU functions": OP, "CUDA functions": KERNEL}
+#: Types of devices by the beginnings of categories; all others are CUDA devices, as PyTorch calls those of AMD too.
+_DEVICES = {
+    "xpu_": "XPU",
+    "mtia_": "MTIA",
+    "privateuse1_": "NPU",
+    "hpu_": "HPU",
+    "mlu_": "MLU",
+    "gcu_": "GCU",
+    "musa_": "MUSA",
+}
+#: In exports of this package with several processes, devices have these numbers: so many a process, from the first on.
+_FIRST_DEVICE, _DEVICES_OF_PROCESS = 5_000_000, 1_000
+#: Names of scopes that older recordings have among the ops.
+_SCOPES = (STEP_PREFIX, OF_OPTIMIZER, OF_LOADER, "nccl:", "gloo:", "hccl:", "xccl:")
+#: Waits of the host, which Kineto writes to process -1, and calls that devices of one maker share with the host.
+_WAITS_OF_HOST, _OF_HOST_OR_DEVICE = "xpu_sync", "hpu_op"
+
+
+def kind_of_category(category: Any) -> int | None:
+    """The kind of spans of a category; None for one that is not known."""
+    name = str(category).lower()
+    if name in _KINDS:
+        return _KINDS[name]
+    return next((kind for ending, kind in _ENDINGS.items() if name.endswith(ending)), None)
+
+
+def kinds(collector: Collector, spans: Spans, said: Descriptions, tally: Counter[str]) -> Int8:
+    """The kind of each span, `LEFT_OUT` for spans of the recording itself. Unknown categories are scopes."""
+    known = [kind_of_category(category) for category in collector.categories]
+    of_category = [SCOPE if kind is None else kind for kind in known]
+    found: Int8 = np.array(of_category, np.int8)[spans["category"]]
+    counts = np.bincount(spans["category"], minlength=len(known)).tolist()
+    for number, (category, kind) in enumerate(zip(collector.categories, known, strict=True)):
+        if kind is None and category in ("", None):
+            here = np.flatnonzero(spans["category"] == number)
+            found[here] = _without_category(collector, spans["lane"][here])
+        elif kind is None and counts[number]:
+            what = f"the unknown category {str(category)[:40]!r}" if len(tally) < _MOST_TOLD else "more categories"
+            tally[f"Events of {what}, shown as scopes"] += counts[number]
+    is_scope = [isinstance(name, str) and name.startswith(_SCOPES) for name in collector.names]
+    found[(found == OP) & np.array(is_scope, np.bool_)[spans["name"]]] = SCOPE
+    for name, kind in _TASKS_OF_MTIA.items():
+        if name in collector.names:
+            found[(found == KERNEL) & (spans["name"] == collector.names[name])] = kind
+    if _OF_HOST_OR_DEVICE in collector.categories:
+        shared = spans["category"] == collector.categories[_OF_HOST_OR_DEVICE]
+        found[shared & _in(_processes_with_ops(collector, spans["lane"], found), collector, spans["lane"])] = RUNTIME
+    on_device = _on_devices(collector, spans["lane"], found, {**said.process_names, **said.labels})
+    for host, device in _ON_DEVICE.items():
+        found[(found == host) & on_device] = device
+    return found
+
+
+def _on_devices(collector: Collector, lane: Int32, kind: Int8, labels: Mapping[Any, str]) -> Bool:
+    """Spans of processes that are devices. The first process of a container has the number of a device, and ops."""
+    named = {pid for pid, _ in collector.lanes if _DEVICE_LABEL.fullmatch(labels.get(pid, ""))}
+    return _in(named - _processes_with_ops(collector, lane, kind), collector, lane)
+
+
+def _processes_with_ops(collector: Collector, lane: Int32, kind: Int8) -> set[Any]:
+    lanes = list(collector.lanes)
+    return {lanes[number][0] for number in np.unique(lane[kind == OP]).tolist()}
+
+
+def _in(pids: Collection[Any], collector: Collector, lane: Int32) -> Bool:
+    """Which spans are of one of these processes."""
+    found: Bool = np.array([pid in pids for pid, _ in collector.lanes] or [False], np.bool_)[lane]
+    return found
+
+
+def on_threads_of_program(collector: Collector, spans: Spans, kind: Int8) -> Spans:
+    """The spans, in which waits of the host stand on the threads that waited: Kineto tells these, and no process."""
+    if _WAITS_OF_HOST not in collector.categories:
+        return spans
+    lanes, lane = list(collector.lanes), spans["lane"].copy()
+    calls = np.bincount(lane[(kind == OP) | (kind == RUNTIME)], minlength=len(lanes)).tolist()
+    of_process: Counter[Any] = Counter()
+    for (pid, _), count in zip(lanes, calls, strict=True):
+        of_process[pid] += 0 if _is_nowhere(pid) else count
+    program = of_process.most_common(1)[0][0]
+    is_wait = spans["category"] == collector.categories[_WAITS_OF_HOST]
+    for number in np.unique(lane[is_wait]).tolist():
+        if _is_nowhere(lanes[number][0]) and not _is_nowhere(program):
+            lane[is_wait & (lane == number)] = collector.lanes[program, lanes[number][1]]
+    return replace(spans, columns=spans.columns | {"lane": lane})
+
+
+def _is_nowhere(pid: Any) -> bool:
+    return isinstance(pid, int) and pid < 0
+
+
+def _without_category(collector: Collector, lanes: Any) -> Int8:
+    """Spans without a category are ops, on the host unless their process says otherwise."""
+    by_lane = [_OLD_PROCESSES.get(pid, OP) if isinstance(pid, str) else OP for pid, _ in collector.lanes]
+    found: Int8 = np.array(by_lane, np.int8)[lanes]
+    return found
+
+
+def device_numbers(categories: Iterable[Any], said: Descriptions, *, is_own: bool, has_devices: bool) -> DeviceNumbers:
+    """The type of device that the events of a file ran on, and how devices are numbered."""
+    names = [str(category).lower() for category in categories]
+    found = [device for begin, device in _DEVICES.items() if any(name.startswith(begin) for name in names)]
+    device = found[0] if found else "CUDA"
+    hosts = _own_hosts(said, has_devices=has_devices)
+    return DeviceNumbers(device, _own_index, _own_process, hosts) if is_own else DeviceNumbers(device)
+
+
+def _own_hosts(said: Descriptions, *, has_devices: bool) -> tuple[int, ...]:
+    """The processes of an export in the order of the recording; none if a device may be among them.
+
+    Numbers of devices tell themselves where an export has several processes.
+    """
+    named = [pid for pid in said.process_names if isinstance(pid, int)]
+    hosts = tuple(pid for pid in named if pid < _FIRST_DEVICE)
+    return hosts if len(hosts) < len(named) or not has_devices else ()
+
+
+def _own_index(pid: Int64) -> Int64:
+    return np.where(pid >= _FIRST_DEVICE, (pid - _FIRST_DEVICE) % _DEVICES_OF_PROCESS, pid)
+
+
+def _own_process(pid: Int64) -> Int64:
+    return np.where(pid >= _FIRST_DEVICE, (pid - _FIRST_DEVICE) // _DEVICES_OF_PROCESS, 0)

@@ -1,0 +1,88 @@
+"""Traces of XLA's profiler, as JAX exports them: spans have no category, but names of threads say what they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
+from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, OP, SCOPE, SET
+from mtprof_nb.reading.columns.file_tracks import DeviceNumbers
+from mtprof_nb.reading.spans.collector import Collector
+from mtprof_nb.reading.spans.descriptions import Descriptions
+from mtprof_nb.reading.spans.spans import Spans
+
+_DEVICE = re.compile(r"/device:(GPU|TPU):(\d{1,3})")
+_HOST = "/host:"
+#: Threads of a device with work. Other threads there repeat it by module, step, scope or line.
+_STREAM, _OPS = "Stream #", "XLA Ops"
+_TYPES = {"GPU": "CUDA", "TPU": "TPU"}
+_WORK = {"memcpy": COPY, "memset": SET}
+#: The member of a span that runs an instruction of a program.
+_INSTRUCTION = '"hlo_op"'
+#: Starts and lengths are in picoseconds: rounded each by itself, instructions that follow each other overlap by this.
+_ROUNDING_NS = 1
+
+
+def is_xla(said: Descriptions) -> bool:
+    """Whether a file was written by XLA's profiler."""
+    return any(name.startswith(_HOST) or _DEVICE.fullmatch(name) for name in said.process_names.values())
+
+
+def kinds(collector: Collector, spans: Spans, said: Descriptions) -> Int8:
+    """The kind of each span: work and scopes of devices, instructions that ran on the host, and its other calls."""
+    lane = spans["lane"]
+    of_lane = np.array(_kinds_of_lanes(collector, said) or [SCOPE], np.int8)
+    found: Int8 = of_lane[lane]
+    runs_instruction = [_INSTRUCTION in text for text in collector.facts.rests]
+    found[(found == SCOPE) & np.array([*runs_instruction, False], np.bool_)[spans["rest"]]] = OP
+    of_name = [_work(str(name)) for name in collector.names]
+    works = found == KERNEL
+    found[works] = np.array(of_name or [KERNEL], np.int8)[spans["name"][works]]
+    # On a TPU, a loop has a span around those of its instructions.
+    found[works & _is_around_another(lane, spans["start_ns"], spans["duration_ns"], works)] = DEVICE_SCOPE
+    return found
+
+
+def _kinds_of_lanes(collector: Collector, said: Descriptions) -> list[int]:
+    devices = {pid for pid, name in said.process_names.items() if _DEVICE.fullmatch(name)}
+    with_streams = {pid for (pid, _), name in said.thread_names.items() if name.startswith(_STREAM)}
+    found = []
+    for pid, tid in collector.lanes:
+        name = said.thread_names.get((pid, tid), "")
+        has_work = name.startswith(_STREAM) if pid in with_streams else name == _OPS
+        found.append(SCOPE if pid not in devices else KERNEL if has_work else DEVICE_SCOPE)
+    return found
+
+
+def _work(name: str) -> int:
+    return next((kind for begin, kind in _WORK.items() if name.lower().startswith(begin)), KERNEL)
+
+
+def _is_around_another(lane: Int32, start_ns: Int64, duration_ns: Int64, among: Bool) -> Bool:
+    """Which spans have another one of their lane inside: the next to begin, for the longer one of two comes first."""
+    found: Bool = np.zeros(len(lane), np.bool_)
+    rows = np.flatnonzero(among)
+    rows = rows[np.argsort(lane[rows], kind="stable")]
+    following = rows[1:]
+    end_ns = start_ns + duration_ns
+    until = end_ns[rows[:-1]]
+    begins_inside = start_ns[following] < until - _ROUNDING_NS
+    inside = (lane[rows[:-1]] == lane[following]) & begins_inside & (end_ns[following] <= until + _ROUNDING_NS)
+    found[rows[:-1][inside]] = True
+    return found
+
+
+def device_numbers(said: Descriptions) -> DeviceNumbers:
+    """The type of the devices of a file, and their indices, which the names of their processes tell."""
+    matches: Mapping[Any, Any] = {pid: _DEVICE.fullmatch(name) for pid, name in said.process_names.items()}
+    index = {pid: int(match[2]) for pid, match in matches.items() if match and isinstance(pid, int)}
+    types = [match[1] for match in matches.values() if match]
+
+    def index_of(pid: Int64) -> Int64:
+        return np.array([index.get(one, 0) for one in pid.tolist()], np.int64)
+
+    return DeviceNumbers(_TYPES[types[0]] if types else "CUDA", index_of)
