@@ -119,7 +119,7 @@ def _analyse(kept: Trace, folder: Path) -> Sample:
     from mtprof_nb.analysis.stacks.stack_metrics import stack_totals
     from mtprof_nb.export import chrome_trace
     from mtprof_nb.tables.averages import key_averages
-    from mtprof_nb.views.charts.timeline_blocks import Timeline
+    from mtprof_nb.views.tabs.timeline.timeline_blocks import Timeline
 
     def timed(work: Callable[[Trace], object]) -> float:
         trace = replace(kept)

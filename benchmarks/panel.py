@@ -74,7 +74,7 @@ def _figure_widget(kept: Trace) -> Sample:
 
     import plotly.graph_objects as go
 
-    from mtprof_nb.views.charts.timeline_figure import timeline
+    from mtprof_nb.views.tabs.timeline.timeline_figure import timeline
 
     with sent_bytes() as sent:
         lap = Lap()

@@ -265,7 +265,7 @@ class Results:
 
     def timeline(self, *, python: bool = False, rank: int | None = None) -> Figure:
         """The timeline as a plotly figure; `python` adds Python frames, `rank` chooses a process."""
-        from mtprof_nb.views.charts import timeline_figure
+        from mtprof_nb.views.tabs.timeline import timeline_figure
 
         return timeline_figure.timeline(self._trace_of(rank), python)
 
@@ -274,7 +274,7 @@ class Results:
 
         The frames of a library that call each other are one slice, unless `fold_libraries` is False.
         """
-        from mtprof_nb.views.charts import stack_figures
+        from mtprof_nb.views.tabs.stacks import stack_figures
 
         return stack_figures.sunburst(self._trace_of(rank), metric, fold_libraries)
 
@@ -283,13 +283,13 @@ class Results:
 
         The frames of a library that call each other are one slice, unless `fold_libraries` is False.
         """
-        from mtprof_nb.views.charts import stack_figures
+        from mtprof_nb.views.tabs.stacks import stack_figures
 
         return stack_figures.icicle(self._trace_of(rank), metric, fold_libraries)
 
     def memory(self, *, rank: int | None = None) -> Figure:
         """Allocated bytes over time as a plotly figure; `ValueError` where none were recorded."""
-        from mtprof_nb.views.charts import memory_figure
+        from mtprof_nb.views.tabs.memory import memory_figure
 
         return memory_figure.memory(self._trace_of(rank))
 

@@ -18,7 +18,7 @@ from mtprof_nb.analysis.summary import outside_ops_ns, summary
 from mtprof_nb.export import chrome_trace, memory_timeline
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Process, Recorded, Trace
-from mtprof_nb.views.charts.memory_chart import largest_allocations
+from mtprof_nb.views.tabs.memory.memory_tab import largest_allocations
 
 
 def of_rank(rank: int, trace: Trace, **metadata: str) -> Trace:

@@ -219,7 +219,10 @@ def test_a_tab_that_follows_the_recipe_is_in_the_panel_and_answers(monkeypatch: 
     from mtprof_nb.views.panel import widget
     from mtprof_nb.views.panel.tabs import TABS, TabKind
 
-    monkeypatch.setattr(widget, "ALL_TABS", (*TABS, TabKind("count", "Count", f"{__name__}:CountTab")))
+    folder = "mtprof_nb.views.tabs.count"
+    monkeypatch.setitem(sys.modules, folder, ModuleType(folder))
+    monkeypatch.setitem(sys.modules, f"{folder}.count_tab", sys.modules[__name__])
+    monkeypatch.setattr(widget, "ALL_TABS", (*TABS, TabKind("count", "Count")))
     scene = Scene(make_trace([event("mm", 0, 5), event("mine", 0, 9, kind="scope")]))
     panel = widget.Panel(scene, ["operators", "count"], None, {})
     try:

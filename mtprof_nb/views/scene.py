@@ -45,7 +45,7 @@ class Scene:
 
 
 class Tab(ABC):
-    """One tab of the panel. The ES module of its name in `views/web` draws its answers."""
+    """One tab of the panel. The ES module of its name, in the same folder, draws its answers."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

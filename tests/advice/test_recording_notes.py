@@ -13,7 +13,7 @@ from mtprof_nb.model.trace import Recorded, Trace
 from mtprof_nb.tables.advice_list import Advice
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static.static_page import html, text
-from mtprof_nb.views.tables.summary_tab import SummaryTab
+from mtprof_nb.views.tabs.summary.summary_tab import SummaryTab
 
 MS = 1_000_000
 NOTE = (

@@ -16,12 +16,12 @@ from mtprof_nb.model.trace import Frame, OutsideOps, SourceLine, StackInterner, 
 from mtprof_nb.recording import Recording
 from mtprof_nb.tables.function_table import FunctionRow, Functions
 from mtprof_nb.tables.line_table import Lines
-from mtprof_nb.views.charts.stack_charts import StacksTab, available_metrics, stack_chart
 from mtprof_nb.views.page.html_page import page
 from mtprof_nb.views.panel.tabs import tabs_of
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static.svg import stacks_svg
-from mtprof_nb.views.tables.summary_tab import SummaryTab
+from mtprof_nb.views.tabs.stacks.stacks_tab import StacksTab, available_metrics, stack_chart
+from mtprof_nb.views.tabs.summary.summary_tab import SummaryTab
 
 MAIN, LOAD, TRAIN = Frame("run.py", 9, "<module>"), Frame("run.py", 5, "load"), Frame("run.py", 2, "train")
 SOURCE = "def train():\n    step()\n\ndef load():\n    read()\n"

@@ -9,10 +9,10 @@ from traces import event, make_trace
 from mtprof_nb.model.trace import Collections, Trace
 from mtprof_nb.recording import Recording
 from mtprof_nb.tables.step_table import NO_STEPS, Steps
-from mtprof_nb.views.charts.steps_tab import MOST_BARS, StepsTab
 from mtprof_nb.views.panel.tabs import tabs_of
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static.static_page import html, text
+from mtprof_nb.views.tabs.steps.steps_tab import MOST_BARS, StepsTab
 
 MS = 1_000_000
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"

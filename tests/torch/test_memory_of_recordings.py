@@ -17,10 +17,10 @@ import mtprof_nb as mtp
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.summary import peak_bytes
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.views.charts.memory_chart import MemoryTab
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static import static_page as static
 from mtprof_nb.views.strip import strip_of
+from mtprof_nb.views.tabs.memory.memory_tab import MemoryTab
 
 MIB = 1 << 20
 KEPT: list[torch.Tensor] = []

@@ -17,8 +17,8 @@ from recording import NATIVE
 import mtprof_nb as mtp
 from mtprof_nb.analysis.summary import peak_bytes
 from mtprof_nb.capture.native.recorder_loading import import_binary, recorder
-from mtprof_nb.views.charts.memory_chart import MemoryTab
 from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.tabs.memory.memory_tab import MemoryTab
 
 pytestmark = pytest.mark.parametrize("hook", [NATIVE])
 MIB = 1 << 20

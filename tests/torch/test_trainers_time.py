@@ -9,7 +9,7 @@ import pytest
 from timed_functions import check, wall_share
 
 import mtprof_nb as mtp
-from mtprof_nb.views.charts.stack_charts import stack_chart
+from mtprof_nb.views.tabs.stacks.stacks_tab import stack_chart
 
 torch = pytest.importorskip("torch")
 try:

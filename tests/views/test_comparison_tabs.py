@@ -9,13 +9,13 @@ from mtprof_nb.comparison.measured_points import MOST_POINTS, measured_points
 from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.model.trace import Trace, empty_trace
 from mtprof_nb.views.comparison.comparison_pictures import places, points_svg, scale_of
-from mtprof_nb.views.comparison.differences_tab import DifferencesTab
-from mtprof_nb.views.comparison.side_by_side_tab import SideBySideTab
-from mtprof_nb.views.comparison.two_timelines_tab import TwoTimelinesTab, step_pairs
 from mtprof_nb.views.panel.show_comparison import panel
 from mtprof_nb.views.panel.show_panel import bundle_of, scene_of
 from mtprof_nb.views.panel.tabs import COMPARING, TABS, tabs_of
 from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.tabs.differences.differences_tab import DifferencesTab
+from mtprof_nb.views.tabs.side_by_side.side_by_side_tab import SideBySideTab
+from mtprof_nb.views.tabs.two_timelines.two_timelines_tab import TwoTimelinesTab, step_pairs
 
 
 def _training(length: int, steps: int = 3, text: str = "y = slow(x)") -> Trace:

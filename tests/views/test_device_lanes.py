@@ -8,10 +8,10 @@ from traces import event, make_trace
 
 from mtprof_nb.analysis.devices.idle_gaps import CAUSES
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.views.charts.launches import launches_of, with_launches
-from mtprof_nb.views.charts.timeline_blocks import arranged
-from mtprof_nb.views.charts.timeline_tab import TimelineTab
 from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.tabs.timeline.launches import launches_of, with_launches
+from mtprof_nb.views.tabs.timeline.timeline_blocks import arranged
+from mtprof_nb.views.tabs.timeline.timeline_tab import TimelineTab
 
 
 def on_gpu(name: str, start: int, end: int, **facts: Any) -> dict[str, Any]:

@@ -141,7 +141,7 @@ WRITERS: dict[str, Callable[[Trace], list[str]]] = {
     "tables/advice_list.py": findings,
     "advice/finding.py": findings,
     "comparison/checked_fix.py": findings,
-    "tables/loaded_recording.py": lambda trace: [repr(Recording(trace))],
+    "recording.py": lambda trace: [repr(Recording(trace))],
     "recording.py": lambda trace: [
         Recording(trace).to_markdown(),
         *Recording(trace)._repr_mimebundle_().values(),
@@ -150,7 +150,7 @@ WRITERS: dict[str, Callable[[Trace], list[str]]] = {
     "profiler.py": lambda _: [repr(mtp.profile(name=f"a{HARM}"))],
     "model/trace.py": lambda trace: [repr(trace)],
     "analysis/ranks/stragglers.py": lambda trace: [str(straggler(trace))],
-    "comparison/comparison_result.py": compared,
+    "comparing.py": compared,
     "comparison/verdicts.py": compared,
     "views/panel/widget.py": panel_texts,
     "errors.py": lambda _: [*noted(lambda: warn(f"message{ONE_LINE}")), str(LoadError(f"no {ONE_LINE}"))],

@@ -13,10 +13,10 @@ from mtprof_nb.views.panel import show_panel as panel
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.selection import selected_events
 from mtprof_nb.views.static import static_page as static
-from mtprof_nb.views.static.lines_html import lines_html
-from mtprof_nb.views.tables import listing
-from mtprof_nb.views.tables.lines_tab import NOT_RECORDED, LinesTab
-from mtprof_nb.views.tables.listing import listed_files
+from mtprof_nb.views.tabs.lines import listing
+from mtprof_nb.views.tabs.lines.lines_html import lines_html
+from mtprof_nb.views.tabs.lines.lines_tab import NOT_RECORDED, LinesTab
+from mtprof_nb.views.tabs.lines.listing import listed_files
 
 CELL = "<ipython-input-4-0>"
 SOURCE = "%%mtprofile\n\ny = model(x)\nfor i in y:\n\tz = i.sum()\nz.backward()"
@@ -115,7 +115,7 @@ def test_ops_of_a_line_come_along_and_on_demand(trace: Trace, monkeypatch: pytes
     assert tab.answer({"ask": "ops", "id": 0}) == {"ops": ops}
     assert [op["label"] for op in tab.answer({"ask": "ops", "id": -1})["ops"]] == ["aten::fill_"]
     assert tab.answer({"ask": "ops", "id": 99}) == {"ops": []}
-    monkeypatch.setattr("mtprof_nb.views.tables.lines_tab._MOST_OPS", 1)
+    monkeypatch.setattr("mtprof_nb.views.tabs.lines.lines_tab._MOST_OPS", 1)
     assert tab.answer({"ask": "ops", "id": 0})["ops"] == [ops[0], {"more": 1}]
 
 

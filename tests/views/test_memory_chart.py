@@ -9,9 +9,9 @@ from traces import event, make_trace
 
 from mtprof_nb.analysis.memory.memory_curve import MemoryCurve
 from mtprof_nb.model.trace import Trace, empty_trace
-from mtprof_nb.views.charts.memory_chart import MemoryTab, outline
-from mtprof_nb.views.charts.memory_figure import byte_ticks, memory
 from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.tabs.memory.memory_figure import byte_ticks, memory
+from mtprof_nb.views.tabs.memory.memory_tab import MemoryTab, outline
 
 
 @pytest.fixture

@@ -13,19 +13,19 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.comparison.findings import of_recordings
 from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
-from mtprof_nb.views.charts.memory_chart import MemoryTab
-from mtprof_nb.views.charts.stack_charts import StacksTab
-from mtprof_nb.views.charts.steps_tab import StepsTab
-from mtprof_nb.views.charts.timeline_tab import TimelineTab
-from mtprof_nb.views.comparison.differences_tab import DifferencesTab
-from mtprof_nb.views.comparison.side_by_side_tab import SideBySideTab
-from mtprof_nb.views.comparison.two_timelines_tab import TwoTimelinesTab
 from mtprof_nb.views.panel import show_panel as panels
 from mtprof_nb.views.scene import Scene
-from mtprof_nb.views.tables import summary_tab
-from mtprof_nb.views.tables.lines_tab import LinesTab
-from mtprof_nb.views.tables.operators_tab import OperatorsTab
-from mtprof_nb.views.tables.summary_tab import SummaryTab
+from mtprof_nb.views.tabs.differences.differences_tab import DifferencesTab
+from mtprof_nb.views.tabs.lines.lines_tab import LinesTab
+from mtprof_nb.views.tabs.memory.memory_tab import MemoryTab
+from mtprof_nb.views.tabs.operators.operators_tab import OperatorsTab
+from mtprof_nb.views.tabs.side_by_side.side_by_side_tab import SideBySideTab
+from mtprof_nb.views.tabs.stacks.stacks_tab import StacksTab
+from mtprof_nb.views.tabs.steps.steps_tab import StepsTab
+from mtprof_nb.views.tabs.summary import summary_tab
+from mtprof_nb.views.tabs.summary.summary_tab import SummaryTab
+from mtprof_nb.views.tabs.timeline.timeline_tab import TimelineTab
+from mtprof_nb.views.tabs.two_timelines.two_timelines_tab import TwoTimelinesTab
 
 CELL = "<ipython-input-1-0>"
 (VIEWS,) = mtprof_nb.views.__path__

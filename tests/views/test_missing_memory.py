@@ -11,11 +11,11 @@ from mtprof_nb.analysis.operators.operator_rows import columns
 from mtprof_nb.analysis.summary import peak_bytes
 from mtprof_nb.model.trace import Recorded, Trace
 from mtprof_nb.tables.line_table import Lines
-from mtprof_nb.views.charts.memory_chart import MemoryTab
-from mtprof_nb.views.charts.memory_figure import memory
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static import static_page as static
 from mtprof_nb.views.strip import strip_of
+from mtprof_nb.views.tabs.memory.memory_figure import memory
+from mtprof_nb.views.tabs.memory.memory_tab import MemoryTab
 
 NONE_AT_ALL = "Memory of other threads is not recorded, and the thread that profiles allocated none."
 IN_PART = "Memory of other threads is not recorded: the peak is without it, and operators that ran there count as 0 B."

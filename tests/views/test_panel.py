@@ -94,7 +94,7 @@ def test_a_tab_that_fails_says_why_and_the_others_stand(trace: Trace, monkeypatc
     def fails(tab: object) -> None:
         raise ZeroDivisionError("no time")
 
-    monkeypatch.setattr("mtprof_nb.views.charts.stack_charts.StacksTab.first", fails)
+    monkeypatch.setattr("mtprof_nb.views.tabs.stacks.stacks_tab.StacksTab.first", fails)
     panel = panels.panel(trace)
 
     assert unpacked(panel.first["stacks"]) == {"empty": "This could not be computed (ZeroDivisionError: no time)."}
@@ -104,7 +104,7 @@ def test_a_tab_that_fails_says_why_and_the_others_stand(trace: Trace, monkeypatc
 def test_a_tab_that_cannot_be_written_says_why_and_the_others_stand(
     trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mtprof_nb.views.charts.stack_charts.StacksTab.first", lambda _tab: {"value": float("nan")})
+    monkeypatch.setattr("mtprof_nb.views.tabs.stacks.stacks_tab.StacksTab.first", lambda _tab: {"value": float("nan")})
     panel = panels.panel(trace)
 
     assert unpacked(panel.first["stacks"])["empty"].startswith("This could not be computed (ValueError: ")

@@ -12,14 +12,14 @@ from mtprof_nb.analysis.operators.operator_rows import rows
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.recording import Recording
-from mtprof_nb.views.charts.stack_charts import StacksTab
 from mtprof_nb.views.panel import show_panel as panels
 from mtprof_nb.views.panel.tabs import RANKS, tabs_of
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static.static_page import bundle
-from mtprof_nb.views.tables.lines_tab import LinesTab
-from mtprof_nb.views.tables.ranks_tab import RanksTab
-from mtprof_nb.views.tables.summary_tab import SummaryTab
+from mtprof_nb.views.tabs.lines.lines_tab import LinesTab
+from mtprof_nb.views.tabs.ranks.ranks_tab import RanksTab
+from mtprof_nb.views.tabs.stacks.stacks_tab import StacksTab
+from mtprof_nb.views.tabs.summary.summary_tab import SummaryTab
 
 
 @pytest.fixture(scope="module")

@@ -18,12 +18,12 @@ from mtprof_nb.model.trace import Frame, OutsideOps, SourceLine, StackInterner, 
 from mtprof_nb.recording import Recording
 from mtprof_nb.tables.line_table import Lines
 from mtprof_nb.views.scene import Scene
-from mtprof_nb.views.static.ranks_html import rank_table
 from mtprof_nb.views.static.static_page import bundle
 from mtprof_nb.views.strip import strip_of
-from mtprof_nb.views.tables.lines_tab import LinesTab
-from mtprof_nb.views.tables.ranks_tab import parts_of
-from mtprof_nb.views.tables.summary_tab import SummaryTab
+from mtprof_nb.views.tabs.lines.lines_tab import LinesTab
+from mtprof_nb.views.tabs.ranks.ranks_html import rank_table
+from mtprof_nb.views.tabs.ranks.ranks_tab import parts_of
+from mtprof_nb.views.tabs.summary.summary_tab import SummaryTab
 
 MS = 1_000_000
 SOURCE = "import torch\ny = x @ x\nz = y + y\ntime.sleep(0.006)\n"

@@ -7,8 +7,8 @@ from mtprof_nb.model.source_files import file_label, is_user_file, library_of, s
 from mtprof_nb.model.trace import empty_trace
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static.static_page import bundle
-from mtprof_nb.views.tables.lines_tab import LinesTab
-from mtprof_nb.views.tables.summary_tab import SummaryTab
+from mtprof_nb.views.tabs.lines.lines_tab import LinesTab
+from mtprof_nb.views.tabs.summary.summary_tab import SummaryTab
 
 
 @pytest.mark.parametrize(

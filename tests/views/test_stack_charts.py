@@ -13,10 +13,10 @@ from traces import event, make_trace
 from mtprof_nb.analysis.costs import averaged_costs, in_ops_ns
 from mtprof_nb.analysis.stacks.calltree import call_tree
 from mtprof_nb.model.trace import Trace, empty_trace
-from mtprof_nb.views.charts.stack_charts import FILLS, StacksTab, stack_chart
-from mtprof_nb.views.charts.stack_figures import icicle, sunburst
-from mtprof_nb.views.charts.stack_slices import slices
 from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.tabs.stacks.stack_figures import icicle, sunburst
+from mtprof_nb.views.tabs.stacks.stack_slices import slices
+from mtprof_nb.views.tabs.stacks.stacks_tab import FILLS, StacksTab, stack_chart
 
 
 @pytest.fixture

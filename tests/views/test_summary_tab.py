@@ -4,8 +4,8 @@ from traces import event, make_trace
 
 from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
 from mtprof_nb.views.scene import Scene
-from mtprof_nb.views.tables.lines_tab import LinesTab
-from mtprof_nb.views.tables.summary_tab import SummaryTab, summary_html, summary_text
+from mtprof_nb.views.tabs.lines.lines_tab import LinesTab
+from mtprof_nb.views.tabs.summary.summary_tab import SummaryTab, summary_html, summary_text
 
 MS = 1_000_000
 

@@ -9,10 +9,10 @@ from traces import event, make_trace
 
 from mtprof_nb.analysis.lod import LIMIT
 from mtprof_nb.model.trace import Collections, Trace, empty_trace
-from mtprof_nb.views.charts.timeline_blocks import arranged
-from mtprof_nb.views.charts.timeline_figure import timeline
-from mtprof_nb.views.charts.timeline_tab import TimelineTab, busy_shares
 from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.tabs.timeline.timeline_blocks import arranged
+from mtprof_nb.views.tabs.timeline.timeline_figure import timeline
+from mtprof_nb.views.tabs.timeline.timeline_tab import TimelineTab, busy_shares
 
 
 def window(trace: Trace, pixels: int = 1_000, **options: object) -> dict:

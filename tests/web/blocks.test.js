@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./canvas.js";
-import { barsOf, paintCollections } from "#panel/charts/blocks.js";
-import { LaneRows } from "#panel/drawing/lanes.js";
-import { Plane } from "#panel/drawing/plane.js";
+import { barsOf, paintCollections } from "#panel/tabs/timeline/blocks.js";
+import { LaneRows } from "#panel/web/drawing/lanes.js";
+import { Plane } from "#panel/web/drawing/plane.js";
 
 const MARGIN = { left: 0, right: 0, top: 0, bottom: 0 };
 const MEANING = { families: [{ title: "matrix product", colour: "#111111" }, { title: "view" }], has_steps: false };

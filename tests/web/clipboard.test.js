@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { csv, markdown } from "#panel/tables/clipboard.js";
+import { csv, markdown } from "#panel/web/tables/clipboard.js";
 
 test("listed rows are written as CSV in their order, with the columns that have values", () => {
   const columns = ["count", "share", "self_ns"].map((key) => ({ key, title: key, unit: "count", meaning: "" }));

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./canvas.js";
-import { byteTicks, heldAt, isOf, lastBefore } from "#panel/charts/curve.js";
-import { Plane } from "#panel/drawing/plane.js";
+import { byteTicks, heldAt, isOf, lastBefore } from "#panel/tabs/memory/curve.js";
+import { Plane } from "#panel/web/drawing/plane.js";
 
 const MARGIN = { left: 0, right: 0, top: 0, bottom: 0 };
 const plane = new Plane(

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./canvas.js";
-import { paintArrows, paintGaps } from "#panel/charts/device_marks.js";
-import { LaneRows } from "#panel/drawing/lanes.js";
-import { Plane } from "#panel/drawing/plane.js";
+import { paintArrows, paintGaps } from "#panel/tabs/timeline/device_marks.js";
+import { LaneRows } from "#panel/web/drawing/lanes.js";
+import { Plane } from "#panel/web/drawing/plane.js";
 
 const MARGIN = { left: 0, right: 0, top: 0, bottom: 0 };
 const CAUSES = [

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./canvas.js";
 
-const { placesOf, scaleOf } = await import("#panel/comparison/dots.js");
-const { median } = await import("#panel/median.js");
+const { placesOf, scaleOf } = await import("#panel/tabs/differences/dots.js");
+const { median } = await import("#panel/web/median.js");
 
 test("the median is in the middle, or between the two in the middle", () => {
   assert.equal(median([5, 1, 3]), 3);

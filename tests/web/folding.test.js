@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { foldedChart } from "#panel/charts/folding.js";
+import { foldedChart } from "#panel/tabs/stacks/folding.js";
 
 /**
  * train called two frames of lightning: fit, which called run and the op mm, and which called the user's step. run called

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { csvLine, digits, duration, flops, nbytes, number, share, timeTicks, writers } from "#panel/format.js";
+import { csvLine, digits, duration, flops, nbytes, number, share, timeTicks, writers } from "#panel/web/format.js";
 
 test("three significant digits, and never a fourth by rounding", () => {
   const written = [0, 0.0004, 0.5, 1, 9.994, 9.996, 99.96, 999.4, 999.6, 12_345].map(digits);

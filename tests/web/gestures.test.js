@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { listen } from "#panel/drawing/gestures.js";
+import { listen } from "#panel/web/drawing/gestures.js";
 
 /** A chart of 1,000 ns over 1,000 pixels, which keeps what gestures ask of it. */
 function chart(window = [0, 1_000]) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { keepKeys } from "#panel/keys.js";
+import { keepKeys } from "#panel/web/keys.js";
 
 // Elements as far as keys need them: a tree, listeners, attributes and the focus.
 class StandIn extends EventTarget {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./canvas.js";
-import { fitted, fittedMiddle, plainName, shortLocation, shortName, textWidth } from "#panel/label.js";
+import { fitted, fittedMiddle, plainName, shortLocation, shortName, textWidth } from "#panel/web/label.js";
 
 const FONT = "11px sans-serif";
 

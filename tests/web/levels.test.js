@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firstWhere, Levels } from "#panel/page/levels.js";
+import { firstWhere, Levels } from "#panel/tabs/timeline/levels.js";
 
 /** Two rows: one of short blocks 10 ns apart with a long one between, and one of a single block. */
 const BLOCKS = {

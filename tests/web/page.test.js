@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deflateSync } from "node:zlib";
-import { thinned } from "#panel/page/memory_answers.js";
-import { bytes, PageModel, withoutDeltas } from "#panel/page/page_model.js";
-import { PageRows } from "#panel/page/page_rows.js";
-import { answer } from "#panel/page/timeline_answers.js";
-import { Wire } from "#panel/wire.js";
+import { thinned } from "#panel/tabs/memory/memory_answers.js";
+import { bytes, PageModel, withoutDeltas } from "#panel/web/page/page_model.js";
+import { PageRows } from "#panel/web/page/page_rows.js";
+import { answer } from "#panel/tabs/timeline/timeline_answers.js";
+import { Wire } from "#panel/web/wire.js";
 
 const base64 = (value) => deflateSync(JSON.stringify(value)).toString("base64");
 const MODULES = { rows: { id: [4, 5, 6], label: ["Net", "Net.first", "Network"] } };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Plane, shapeAt } from "#panel/drawing/plane.js";
+import { Plane, shapeAt } from "#panel/web/drawing/plane.js";
 
 const MARGIN = { left: 100, right: 100, top: 10, bottom: 40 };
 const plane = new Plane(

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { darkness, medianOfKnown } from "#panel/ranks/rank_matrix.js";
+import { darkness, medianOfKnown } from "#panel/tabs/ranks/rank_matrix.js";
 
 test("the median leaves out steps that a rank does not have", () => {
   assert.equal(medianOfKnown([-1, 30, 10, 20]), 20);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./canvas.js";
-import { lineColumns, ranked } from "#panel/tables/listing_rows.js";
+import { lineColumns, ranked } from "#panel/tabs/lines/listing_rows.js";
 
 const LINES = [
   { line: { line: 1, text: "import torch" } },

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { rowFilter } from "#panel/tables/row_filter.js";
+import { rowFilter } from "#panel/web/tables/row_filter.js";
 
 const ROWS = {
   id: [1, 2, 3],

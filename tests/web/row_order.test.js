@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sorted } from "#panel/tables/row_order.js";
+import { sorted } from "#panel/web/tables/row_order.js";
 
 const ROWS = {
   id: [4, 5, 6, 7],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { searched } from "#panel/search.js";
-import { Store } from "#panel/store.js";
+import { searched } from "#panel/web/search.js";
+import { Store } from "#panel/web/store.js";
 
 const NAMES = ["aten::mm", "aten::addmm", "aten::relu"];
 const found = (text, regex = false) => NAMES.filter(searched({ text, regex }).holds);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { between, laidOut, litByName, withCallers } from "#panel/charts/slices.js";
+import { between, laidOut, litByName, withCallers } from "#panel/tabs/stacks/slices.js";
 
 /** A root of 100 that called b (60, which called c: 15) and a (25). */
 const SLICES = { parent: [-1, 0, 0, 2], total: [100, 25, 60, 15], name: [-1, 7, 8, 7] };

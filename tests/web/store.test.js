@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Store } from "#panel/store.js";
-import { Wire } from "#panel/wire.js";
+import { Store } from "#panel/web/store.js";
+import { Wire } from "#panel/web/wire.js";
 import { Line } from "./line.js";
 
 const ROW = { grouping: "op", row: 3, label: "aten::mm", detail: "", name: 7 };

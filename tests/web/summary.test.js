@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./canvas.js";
-import { nameCell } from "#panel/tables/table_cells.js";
-import { mount } from "#panel/tables/summary.js";
+import { nameCell } from "#panel/web/tables/table_cells.js";
+import { mount } from "#panel/tabs/summary/summary.js";
 
 const NOTHING = {
   sentence: "",

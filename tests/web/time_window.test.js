@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { moved, within, zoomed } from "#panel/drawing/time_window.js";
+import { moved, within, zoomed } from "#panel/web/drawing/time_window.js";
 
 test("a window stays inside the recording, and keeps its length where it can", () => {
   assert.deepEqual(within([200, 400], 1_000), [200, 400]);

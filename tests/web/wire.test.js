@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { unpacked, Wire } from "#panel/wire.js";
+import { unpacked, Wire } from "#panel/web/wire.js";
 import { Line, packed } from "./line.js";
 
 const QUESTION = { tab: "lines", ask: "line_of", event: 3 };

@@ -10,9 +10,9 @@ from mtprof_nb.analysis import units
 from mtprof_nb.comparison.findings import Findings
 from mtprof_nb.comparison.measured_points import Points, measured_points
 from mtprof_nb.views.comparison.comparison_tables import labels
-from mtprof_nb.views.comparison.two_timelines_tab import step_pairs
 from mtprof_nb.views.escaped_text import escaped
 from mtprof_nb.views.static.svg import INK, LABEL, WIDTH, image, timeline_svg
+from mtprof_nb.views.tabs.two_timelines.two_timelines_tab import step_pairs
 
 #: Colours of a and b, also on the page.
 A_COLOUR, B_COLOUR = "#f2a02c", "#1f77d0"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mtprof_nb.views.panel import wire
 
-_FOLDER = Path(__file__).parents[1] / "web"
+_VIEWS = Path(__file__).parents[1]
 _IMPORT = re.compile(r'^import (\{.*?\}) from "\.[\w./-]*/([\w-]+\.js)";$', re.MULTILINE | re.DOTALL)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
 #: A comment that begins its line: for readers of the source, not of the script.
@@ -77,15 +77,15 @@ def _scoped(name: str, source: str) -> str:
 def panel_script(tabs: tuple[str, ...]) -> str:
     """The modules of a widget, and a function `render` that draws a panel of these tabs."""
     render = f'const render = (context) => modules["panel.js"].render(context, {_named(tabs)});\n'
-    return linked(_sources(".js", tabs)) + render
+    return linked(_sources("panel.js", *(f"{name}.js" for name in tabs))) + render
 
 
 @cache
 def page_script(tabs: tuple[str, ...]) -> str:
-    """All modules, and a call that draws a panel of these tabs, which the page around it carries."""
-    sources = _sources(".js", tabs, of_page=True)
-    answered = tuple(name for name in tabs if f"{name}_answers.js" in sources)
-    return f'{linked(sources)}modules["page.js"].start({_named(tabs)}, {_named(answered, "_answers")});\n'
+    """The modules of a page, and a call that draws a panel of these tabs, which the page around it carries."""
+    answered = tuple(name for name in tabs if f"{name}_answers.js" in _files(".js"))
+    entries = ("page.js", *(f"{name}.js" for name in tabs), *(f"{name}_answers.js" for name in answered))
+    return f'{linked(_sources(*entries))}modules["page.js"].start({_named(tabs)}, {_named(answered, "_answers")});\n'
 
 
 def _named(tabs: tuple[str, ...], suffix: str = "") -> str:
@@ -94,12 +94,22 @@ def _named(tabs: tuple[str, ...], suffix: str = "") -> str:
     return f"{{ {', '.join(members)} }}"
 
 
-def _sources(suffix: str, tabs: tuple[str, ...], of_page: bool = False) -> dict[str, str]:
-    """The files with a suffix by name; those of the page, of a comparison or of ranks only where they are needed."""
-    needed = {"page": of_page}
-    needed |= {name: any((_FOLDER / name / f"{tab}.js").exists() for tab in tabs) for name in ("comparison", "ranks")}
-    paths = sorted(_FOLDER.rglob(f"*{suffix}"), key=lambda path: path.name)
-    return {path.name: path.read_text("utf-8") for path in paths if needed.get(path.parent.name, True)}
+@cache
+def _files(suffix: str) -> dict[str, Path]:
+    """The files of the panel with a suffix by name, in order of their names."""
+    return {path.name: path for path in sorted(_VIEWS.rglob(f"*{suffix}"), key=lambda path: path.name)}
+
+
+def _sources(*entries: str) -> dict[str, str]:
+    """The ES modules `entries` and all that they import, by name."""
+    sources: dict[str, str] = {}
+    waiting = list(entries)
+    while waiting:
+        name = waiting.pop()
+        if name not in sources:
+            sources[name] = _files(".js")[name].read_text("utf-8")
+            waiting += imports(sources[name])
+    return dict(sorted(sources.items()))
 
 
 @cache
@@ -113,4 +123,11 @@ def script(tabs: tuple[str, ...]) -> str:
 @cache
 def style(tabs: tuple[str, ...], of_page: bool = False) -> str:
     """The style sheets of a widget with these tabs, or of a page."""
-    return "\n".join(_sources(".css", tabs, of_page).values())
+    shared = _VIEWS / "web"
+    folders = {_VIEWS / "tabs" / name for name in tabs} | ({shared / "page"} if of_page else set())
+    chosen = (
+        path
+        for path in _files(".css").values()
+        if path.parent in folders or (path.is_relative_to(shared) and path.parent.name != "page")
+    )
+    return "\n".join(path.read_text("utf-8") for path in chosen)

@@ -1,4 +1,4 @@
-"""The tabs of a panel. A new tab is a Python module, an ES module in `views/web`, and a line here."""
+"""The tabs of a panel. A new tab is a folder in `views/tabs`, and a line here."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from mtprof_nb.views.scene import Scene, Tab
 
 
 class TabKind(NamedTuple):
-    """A tab: its name, which is also its ES module's, its title, and its class ("module:class")."""
+    """A tab: its name, which is that of its folder in `views/tabs` and of its ES module, and its title."""
 
     name: str
     title: str
-    factory: str
     #: With more events than this, it is computed when it is first opened, and not before the panel is shown.
     eager_events: int = 300_000
 
     def make(self, scene: Scene) -> Tab:
-        module, _, name = self.factory.partition(":")
-        tab: Tab = getattr(import_module(module), name)(scene)
+        """The tab of a panel: for the name `side_by_side`, `SideBySideTab` in `side_by_side_tab.py`."""
+        module = import_module(f"mtprof_nb.views.tabs.{self.name}.{self.name}_tab")
+        tab: Tab = getattr(module, f"{self.name.title().replace('_', '')}Tab")(scene)
         return tab
 
 
 TABS = (
-    TabKind("summary", "Overview", "mtprof_nb.views.tables.summary_tab:SummaryTab", 1_000_000),
-    TabKind("operators", "Operators", "mtprof_nb.views.tables.operators_tab:OperatorsTab", sys.maxsize),
-    TabKind("lines", "Lines", "mtprof_nb.views.tables.lines_tab:LinesTab", 1_000_000),
-    TabKind("steps", "Steps", "mtprof_nb.views.charts.steps_tab:StepsTab", 1_000_000),
-    TabKind("timeline", "Timeline", "mtprof_nb.views.charts.timeline_tab:TimelineTab", 2_000_000),
-    TabKind("stacks", "Stacks", "mtprof_nb.views.charts.stack_charts:StacksTab", 2_000_000),
-    TabKind("memory", "Memory", "mtprof_nb.views.charts.memory_chart:MemoryTab"),
+    TabKind("summary", "Overview", 1_000_000),
+    TabKind("operators", "Operators", sys.maxsize),
+    TabKind("lines", "Lines", 1_000_000),
+    TabKind("steps", "Steps", 1_000_000),
+    TabKind("timeline", "Timeline", 2_000_000),
+    TabKind("stacks", "Stacks", 2_000_000),
+    TabKind("memory", "Memory"),
 )
 #: The tab of a recording of several processes, behind the overview.
-RANKS = TabKind("ranks", "Ranks", "mtprof_nb.views.tables.ranks_tab:RanksTab", sys.maxsize)
+RANKS = TabKind("ranks", "Ranks", sys.maxsize)
 WITH_RANKS = (TABS[0], RANKS, *TABS[1:])
 #: The tabs of a comparison.
 COMPARING = (
-    TabKind("differences", "Differences", "mtprof_nb.views.comparison.differences_tab:DifferencesTab", sys.maxsize),
-    TabKind("side_by_side", "Changed lines", "mtprof_nb.views.comparison.side_by_side_tab:SideBySideTab"),
-    TabKind("two_timelines", "Two timelines", "mtprof_nb.views.comparison.two_timelines_tab:TwoTimelinesTab"),
+    TabKind("differences", "Differences", sys.maxsize),
+    TabKind("side_by_side", "Changed lines"),
+    TabKind("two_timelines", "Two timelines"),
 )
 ALL_TABS = (*WITH_RANKS, *COMPARING)
 

@@ -11,8 +11,8 @@ from mtprof_nb.tables.line_table import Lines
 from mtprof_nb.tables.rank_table import rank_sentence
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Scene
-from mtprof_nb.views.static.ranks_html import rank_table
 from mtprof_nb.views.strip import strip_of
+from mtprof_nb.views.tabs.ranks.ranks_html import rank_table
 
 _LINES, _OPS = 5, 10
 _LONGEST = 60

@@ -13,18 +13,18 @@ from mtprof_nb.errors import legible_lines
 from mtprof_nb.model.trace import Int64, Trace
 from mtprof_nb.tables.line_table import Lines
 from mtprof_nb.tables.text_table import aligned
-from mtprof_nb.views.charts.timeline_blocks import arranged
-from mtprof_nb.views.charts.timeline_tab import busy_by_thread
 from mtprof_nb.views.escaped_text import escaped, fitted, shown
 from mtprof_nb.views.scene import Scene
-from mtprof_nb.views.static.lines_html import TABLE, lines_html
 from mtprof_nb.views.static.markdown_page import markdown
-from mtprof_nb.views.static.ranks_html import rank_table, ranks_html, ranks_left_out
-from mtprof_nb.views.static.steps_html import steps_html, steps_text
 from mtprof_nb.views.static.svg import image, stacks_svg, timeline_svg
 from mtprof_nb.views.strip import Strip, strip_of
-from mtprof_nb.views.tables.lines_tab import line_cells, line_titles, phases_of
-from mtprof_nb.views.tables.summary_tab import summary_html, summary_text
+from mtprof_nb.views.tabs.lines.lines_html import TABLE, lines_html
+from mtprof_nb.views.tabs.lines.lines_tab import line_cells, line_titles, phases_of
+from mtprof_nb.views.tabs.ranks.ranks_html import rank_table, ranks_html, ranks_left_out
+from mtprof_nb.views.tabs.steps.steps_html import steps_html, steps_text
+from mtprof_nb.views.tabs.summary.summary_tab import summary_html, summary_text
+from mtprof_nb.views.tabs.timeline.timeline_blocks import arranged
+from mtprof_nb.views.tabs.timeline.timeline_tab import busy_by_thread
 
 DEFAULT_ROWS = 10
 _TEXT_LINES = 8

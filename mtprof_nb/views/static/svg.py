@@ -12,10 +12,10 @@ import numpy as np
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.families import FAMILIES, Family
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.views.charts.stack_charts import FILLS, available_metrics, stack_chart
-from mtprof_nb.views.charts.stack_slices import Slices, slices
-from mtprof_nb.views.charts.timeline_blocks import ROW_PIXELS, arranged
 from mtprof_nb.views.escaped_text import escaped, fitted, short_name, shown
+from mtprof_nb.views.tabs.stacks.stack_slices import Slices, slices
+from mtprof_nb.views.tabs.stacks.stacks_tab import FILLS, available_metrics, stack_chart
+from mtprof_nb.views.tabs.timeline.timeline_blocks import ROW_PIXELS, arranged
 
 WIDTH = 860
 _GUTTER = 96

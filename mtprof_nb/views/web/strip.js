@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 
 /**
  * @import { Strip } from "./types/messages"
- * @import { DeviceBar } from "./types/devices"
+ * @import { DeviceBar } from "../tabs/timeline/devices_types"
  */
 
 /** The pattern of a phase: of "outside ops" and "profiler, outside ops", the first word. @param {string} phase */

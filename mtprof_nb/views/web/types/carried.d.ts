@@ -1,7 +1,7 @@
 // What a page without Python carries: `carried` of each tab's Python class, and the rows of all events in it.
 
-import type { Arrows } from "./devices";
-import type { MemoryWindow } from "./memory";
+import type { Arrows } from "../../tabs/timeline/devices_types";
+import type { MemoryWindow } from "../../tabs/memory/memory_types";
 import type { LineOps, OperatorsTable, StackChart, TabName, TimelineWindow } from "./messages";
 
 /** `OperatorsTab.carried`. */

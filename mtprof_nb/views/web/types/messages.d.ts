@@ -1,12 +1,17 @@
 // Messages between the page and Python, tab by tab. Beside each stands the Python function that reads or writes it.
 // Times are whole nanoseconds.
 
-import type { DifferencesFirst, SideBySideFirst, TwoTimelinesFirst, TwoWindows } from "./comparison";
-import type { Cause, DeviceBar, Gaps, Launches } from "./devices";
-import type { MemoryFirst, MemoryWindow, PurposesFirst } from "./memory";
-import type { RanksFirst } from "./ranks";
-import type { StepsFirst } from "./steps";
-import type { SummaryFirst } from "./summary";
+import type {
+  DifferencesFirst,
+  SideBySideFirst,
+  TwoTimelinesFirst,
+  TwoWindows,
+} from "../../tabs/differences/comparison_types";
+import type { Cause, DeviceBar, Gaps, Launches } from "../../tabs/timeline/devices_types";
+import type { MemoryFirst, MemoryWindow, PurposesFirst } from "../../tabs/memory/memory_types";
+import type { RanksFirst } from "../../tabs/ranks/ranks_types";
+import type { StepsFirst } from "../../tabs/steps/steps_types";
+import type { SummaryFirst } from "../../tabs/summary/summary_types";
 
 export type TabName = keyof Firsts;
 export type Phase = "forward" | "backward" | "optimizer" | "other";

@@ -1,1 +1,0 @@
-"""Drawings: timeline, stacks, memory."""

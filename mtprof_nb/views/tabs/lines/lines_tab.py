@@ -1,0 +1,225 @@
+"""The lines tab: source text with the cost of each line, by phase."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mtprof_nb.analysis import units
+from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
+from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.lines.parameter_lines import parameter_costs
+from mtprof_nb.analysis.program_time.recorded_time import program_ns
+from mtprof_nb.analysis.ranks.rank_lines import spread_of_lines
+from mtprof_nb.analysis.ranks.ranked_processes import titles
+from mtprof_nb.model.trace import OP, PHASES, SourceLine, Trace
+from mtprof_nb.tables.line_table import UNATTRIBUTED, LineRow, Lines
+from mtprof_nb.views.escaped_text import shown
+from mtprof_nb.views.scene import Answer, Question, Tab
+from mtprof_nb.views.selection import pairs, rows_of_events, selected_events, written
+from mtprof_nb.views.strip import OUTSIDE
+from mtprof_nb.views.tabs.lines.listing import ListedFile, ListedLine, listed_files
+
+#: Number of lines whose ops are saved with the notebook, and of ops of a line.
+_LINES_WITH_OPS, _MOST_OPS = 60, 12
+NO_OPS = "No op ran, so that no line has a cost."
+NO_LINES = "No op ran on a line of the cell: add --with-stack for functions elsewhere."
+NOT_RECORDED = "No source line is known: profile a cell with %%mtprofile, or add --with-stack for functions elsewhere."
+HINT = "--with-stack adds the lines of functions that these lines call"
+
+
+class LinesTab(Tab):
+    """Answers questions for the ops of a line, the line of an event, and the lines of the selection."""
+
+    def first(self) -> Answer:
+        """The source text around all lines with a cost, and the ops of the longest lines."""
+        trace = self._scene.trace
+        lines = Lines(trace)
+        if not any(row.file for row in lines):
+            return {"empty": _no_lines(trace)}
+        numbers = self._numbers()
+        rest = [row for row in lines if not row.file]
+        longest = [row for row in lines if row.count][:_LINES_WITH_OPS]
+        return {
+            "note": shown(lines.note),
+            "hint": "" if trace.stack is not None else HINT,
+            "whole_ns": program_ns(trace),
+            "largest_ns": max(row.time_ns for row in lines if row.file),
+            "outside": None if outside_by_line(trace) is None else OUTSIDE,
+            "memory": _memory_column(lines),
+            "largest_device_ns": max((row.device_ns or 0 for row in lines if row.file), default=0),
+            "phases": [PHASES[phase] for phase in phases_of(lines)],
+            "has_ranks": len(trace.processes) > 1,
+            "files": [self._written(file, numbers) for file in listed_files(trace)],
+            "rest": [_cost(row, -1, UNATTRIBUTED) for row in rest],
+            "ops": {self._number(row, numbers): self._ops(lines, row) for row in longest},
+        }
+
+    def answer(self, question: Question) -> Answer:
+        """`ops` of a line; `line_of` an event; lines `lit` by the selection."""
+        trace = self._scene.trace
+        if question["ask"] == "lit":
+            lit = selected_events(self._scene, question)
+            return {"ids": [] if lit is None else sorted(set(attribution(trace).line[lit].tolist()))}
+        if question["ask"] == "line_of":
+            return {"id": int(attribution(trace).line[int(question["event"])])}
+        lines, numbers = Lines(trace), self._numbers()
+        with_ops = (row for row in lines if row.has_ops)
+        row = next((row for row in with_ops if self._number(row, numbers) == int(question["id"])), None)
+        return {"ops": self._ops(lines, row) if row is not None else []}
+
+    def carried(self) -> Answer:
+        """The ops of every line, and the lines of each row of the operators."""
+        lines, numbers = Lines(self._scene.trace), self._numbers()
+        line = attribution(self._scene.trace).line
+        return {
+            "ops": {self._number(row, numbers): self._ops(lines, row) for row in lines if row.count},
+            "lit": {grouping: written(pairs(row, line)) for grouping, row in rows_of_events(self._scene).items()},
+        }
+
+    def _numbers(self) -> dict[SourceLine, int]:
+        """The number of each line on the page; ops without a line have -1."""
+        return {line: number for number, line in enumerate(attribution(self._scene.trace).lines)}
+
+    @staticmethod
+    def _number(row: LineRow, numbers: dict[SourceLine, int]) -> int:
+        return numbers[SourceLine(row.file, row.line)] if row.file else -1
+
+    def _written(self, file: ListedFile, numbers: dict[SourceLine, int]) -> Answer:
+        return {
+            "title": shown(file.title),
+            "self_ns": file.self_ns,
+            "outside_ns": file.outside_ns,
+            "lines": [
+                None if line is None else {"line": line.number, **self._listed(line, numbers)} for line in file.lines
+            ],
+        }
+
+    def _listed(self, line: ListedLine, numbers: dict[SourceLine, int]) -> Answer:
+        """The text and the cost of a line; of one without ops, its time and bytes outside ops."""
+        text, row = line.text.expandtabs(4), line.row
+        if row is None:
+            return {"text": shown(text)}
+        spread = self._spread(row)
+        if not row.has_ops:
+            memory = {"bytes": nbytes} if (nbytes := _bytes(row)) else {}
+            return {"text": shown(text), **_times(row), **memory, **spread}
+        return {**_cost(row, self._number(row, numbers), text), **spread}
+
+    def _spread(self, row: LineRow) -> Answer:
+        """The time of a line on the median rank and on the rank with the most; empty for one process."""
+        trace = self._scene.trace
+        found = spread_of_lines(trace).get(SourceLine(row.file, row.line)) if len(trace.processes) > 1 else None
+        if found is None:
+            return {}
+        median, most, process = found
+        return {"median_ns": median, "most_ns": most, "most_on": shown(titles(trace)[process])}
+
+    def _ops(self, lines: Lines, row: LineRow) -> list[Answer]:
+        ops = lines.ops(row)
+        return (
+            [
+                {
+                    "name": int(self._scene.trace.name[op.event]),
+                    "label": shown(op.name),
+                    "phase": PHASES[op.phase],
+                    "count": op.count,
+                    "self_ns": op.self_ns,
+                    "event": op.event,
+                }
+                for op in ops[:_MOST_OPS]
+            ]
+            + ([{"more": len(ops) - _MOST_OPS}] if len(ops) > _MOST_OPS else [])
+            + self._parameters(row)
+        )
+
+    def _parameters(self, row: LineRow) -> list[Answer]:
+        """Costs of a line of the optimizer, one entry for each parameter that it updated."""
+        trace = self._scene.trace
+        if not row.optimizer_ns or trace.parameter is None:
+            return []
+        on_line = attribution(trace).line == self._number(row, self._numbers())
+        costs = [cost for cost in parameter_costs(trace, on_line) if cost.parameter]
+        shares = [
+            {"parameter": shown(cost.parameter), "count": cost.count, "self_ns": cost.self_ns}
+            for cost in costs[:_MOST_OPS]
+        ]
+        return shares + ([{"more": len(costs) - _MOST_OPS}] if len(costs) > _MOST_OPS else [])
+
+
+def _no_lines(trace: Trace) -> str:
+    """Why there is no line with a cost."""
+    if not np.any(trace.kind == OP):
+        return NO_OPS
+    return " ".join(filter(None, [NO_LINES if trace.line is not None else NOT_RECORDED, shown(trace.lines_note)]))
+
+
+def _memory_column(lines: Lines) -> Answer | None:
+    """Title and meaning of the column of bytes; None without memory."""
+    if any(row.allocated_bytes is not None for row in lines):
+        return {"title": "Allocated", "meaning": "bytes that it allocated, released or not"}
+    if any(row.memory_bytes is not None for row in lines):
+        return {"title": "Memory", "meaning": "bytes that its ops allocated, less those they released"}
+    return None
+
+
+def self_by_phase(row: LineRow) -> tuple[int, int, int, int]:
+    """The self time of a row by phase, in the order of `PHASES`."""
+    return row.forward_ns, row.backward_ns, row.optimizer_ns, row.other_ns
+
+
+def device_by_phase(row: LineRow) -> tuple[int, int, int, int]:
+    """The time on devices of a row by phase, in the order of `PHASES`."""
+    phases = row.device_forward_ns or 0, row.device_backward_ns or 0, row.device_optimizer_ns or 0
+    return *phases, (row.device_ns or 0) - sum(phases)
+
+
+def _bytes(row: LineRow) -> int | None:
+    return row.memory_bytes if row.allocated_bytes is None else row.allocated_bytes
+
+
+def _cost(row: LineRow, number: int, text: str) -> Answer:
+    return {
+        "id": number,
+        "text": shown(text),
+        "location": shown(f"{row.where}:{row.line}") if row.file else "",
+        "phases": dict(zip(PHASES, self_by_phase(row), strict=True)),
+        **_times(row),
+        "count": row.count,
+        "bytes": _bytes(row),
+        "device_ns": row.device_ns,
+        "device_phases": None if row.device_ns is None else dict(zip(PHASES, device_by_phase(row), strict=True)),
+    }
+
+
+def line_titles(trace: Trace, phases: Sequence[int]) -> list[str]:
+    """The titles of `line_cells`."""
+    own, outside = ("Self", []) if outside_by_line(trace) is None else ("Time", ["Outside ops"])
+    device = ["Device"] if trace.on_device.any() else []
+    return [own, "Share", *(PHASES[phase].capitalize() for phase in phases), *outside, "Total", "Ops", *device]
+
+
+def line_cells(row: LineRow, whole_ns: int, phases: Sequence[int]) -> list[str]:
+    """The numbers of a line: time and share, phases, time outside ops if it is known, total, ops, time on devices."""
+    times = [*(self_by_phase(row)[phase] for phase in phases), *([] if row.outside_ns is None else [row.outside_ns])]
+    return [
+        units.duration(row.time_ns),
+        units.share(row.time_ns, whole_ns),
+        *(units.duration(time) if time else "–" for time in times),
+        units.duration(row.total_ns),
+        units.number(row.count) if row.has_ops else "–",
+        *([] if row.device_ns is None else [units.duration(row.device_ns)]),
+    ]
+
+
+def phases_of(lines: Lines) -> list[int]:
+    """The phases that any line spent time in."""
+    return [phase for phase in range(len(PHASES)) if any(self_by_phase(row)[phase] for row in lines)]
+
+
+def _times(row: LineRow | None) -> Answer:
+    """Times of a line; empty for a line that did not run."""
+    if row is None:
+        return {}
+    return {"time_ns": row.time_ns, "outside_ns": row.outside_ns, "total_ns": row.total_ns}

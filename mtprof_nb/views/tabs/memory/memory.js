@@ -1,0 +1,140 @@
+// The memory tab: bytes held over time, and the largest allocations.
+
+import { button, h, latest, legend, settled } from "../../web/dom.js";
+import { shortLocation } from "../../web/label.js";
+import { rowFilter } from "../../web/tables/row_filter.js";
+import { sorted } from "../../web/tables/row_order.js";
+import { Table } from "../../web/tables/table.js";
+import {
+  COLOURS,
+  heldAt,
+  isOf,
+  paintByteAxis,
+  paintByteGrid,
+  paintCurves,
+  paintPeaks,
+  paintSelected,
+} from "./curve.js";
+import { TimeChart } from "../../web/drawing/time_chart.js";
+
+/**
+ * @import { LargestAllocations, MemoryFirst, MemoryWindow } from "./memory_types"
+ * @import { TabContext, TabView } from "../../web/types/surroundings"
+ * @import { Store } from "../../web/store.js"
+ */
+
+const MARGIN = { left: 72, right: 14, top: 8, bottom: 24 };
+const HELP = "Drag to zoom, double-click or key 0 for all";
+
+/** @param {TabContext<MemoryFirst>} context @returns {TabView} */
+export const mount = (context) => new MemoryView(context);
+
+class MemoryView {
+  #first;
+  #wire;
+  #store;
+  /** @type {MemoryWindow} the last window from Python */
+  #drawn;
+  #chart;
+  #table;
+  #askSoon = settled(() => this.#ask(), 60);
+  #askLatest = latest(() => {
+    const [begin_ns, end_ns] = this.#chart.window.map(Math.round);
+    return this.#wire.ask({ tab: "memory", ask: "window", begin_ns, end_ns });
+  });
+
+  /** @param {TabContext<MemoryFirst>} context */
+  constructor({ host, first, wire, store }) {
+    this.#first = first;
+    this.#wire = wire;
+    this.#store = store;
+    this.#drawn = first;
+    this.#table = largestTable(first.largest, store);
+    this.#chart = new TimeChart(host, {
+      label: `Allocated bytes over time. ${HELP}`,
+      whole: first.whole_ns,
+      margin: MARGIN,
+      layers: [paintByteGrid, paintCurves, paintPeaks, paintSelected].map(
+        (paint) => (plane) => paint(plane, this.#drawn, store.selection),
+      ),
+      frames: [(plane) => paintByteAxis(plane, this.#drawn)],
+      probe: (plane, x, y) => heldAt(plane, this.#drawn, x, y),
+      onwindow: () => this.#follow(),
+      onpick: ({ event, name }) => store.pick(event, name),
+      keys: { Escape: () => store.select(null) },
+    });
+    const split = h("div", { class: "mtprof-stage mtprof-split" }, this.#chart.element, this.#table.element);
+    host.append(this.#tools(), split);
+    if (store.selection) this.renew();
+  }
+
+  /** Marks the changes, and the allocations, of what is selected. */
+  renew() {
+    const { largest } = this.#first;
+    const chosen = isOf(largest, this.#store.selection);
+    this.#table.light(largest.id.filter((_, at) => chosen(at)));
+    this.#chart.draw();
+  }
+
+  #tools() {
+    const onclick = () => this.#chart.go(this.#chart.whole);
+    const all = button({ text: "All", title: "Show the whole recording", onclick });
+    const devices = this.#first.curves.map(({ title }, at) => ({ title, colour: COLOURS[at % COLOURS.length] }));
+    const note = h("span", { class: "mtprof-count", text: HELP, title: HELP });
+    return h("div", { class: "mtprof-tools" }, all, devices.length > 1 ? legend(devices, "Devices") : null, note);
+  }
+
+  restyle() {
+    this.#chart.draw();
+  }
+
+  /** @param {boolean} isOn */
+  print(isOn) {
+    this.#chart.print();
+    this.#table.print(isOn);
+  }
+
+  destroy() {
+    this.#chart.destroy();
+    this.#table.destroy();
+  }
+
+  /** Another window is in view: it is drawn from what is here until Python sends its detail. */
+  #follow() {
+    const [begin, end] = this.#chart.window;
+    const [from, to] = this.#drawn.drawn_ns;
+    if (begin < from || end > to) this.#drawn = this.#first;
+    this.#askSoon();
+  }
+
+  async #ask() {
+    if (this.#wire.silent) return;
+    const answer = await this.#askLatest();
+    if (!answer) return;
+    this.#drawn = answer;
+    this.#chart.draw();
+  }
+}
+
+/** @param {LargestAllocations} largest @param {Store} store */
+function largestTable(largest, store) {
+  const list = () => {
+    const { matches } = rowFilter(largest, store.search);
+    table.fill(largest.columns, largest);
+    table.show(sorted(table, largest, table.sort).filter(matches), `No name holds “${store.search.text}”.`);
+  };
+  store.onseek(list);
+  const table = new Table({
+    label: "Largest allocations",
+    nameTitle: "Largest allocations",
+    detailOf: (detail, row) => (largest.line[row] >= 0 ? shortLocation(detail) : detail),
+    onsort: list,
+    onselect: (id, row) => {
+      table.select(id, false);
+      if (id !== null) store.pick(largest.event[row], largest.name[row]);
+    },
+  });
+  table.sort = { key: "nbytes", descending: true };
+  list();
+  return table;
+}

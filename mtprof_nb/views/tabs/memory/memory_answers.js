@@ -1,0 +1,53 @@
+// Answers for the memory chart on a page without Python: curves of a window, thinned so that no peak is lost.
+
+import { firstWhere } from "../timeline/levels.js";
+
+/**
+ * @import { MemoryCurve, MemoryWindow } from "./memory_types"
+ * @import { Question } from "../../web/types/messages"
+ * @typedef {Extract<Question, { tab: "memory" }>} Asked
+ */
+
+const MOST_POINTS = 1200;
+const COLUMNS = /** @type {const} */ (["time_ns", "nbytes", "change", "event", "name", "line"]);
+
+/** @param {Asked} question @param {MemoryWindow} carried @returns {MemoryWindow} */
+export function answer({ begin_ns, end_ns }, carried) {
+  const curves = carried.curves.map((curve) => inWindow(curve, begin_ns, end_ns));
+  return { ...carried, drawn_ns: [begin_ns, end_ns], curves };
+}
+
+/** @param {MemoryCurve} curve @param {number} begin @param {number} end @returns {MemoryCurve} */
+function inWindow(curve, begin, end) {
+  const { time_ns, nbytes } = curve;
+  const first = Math.max(firstWhere(0, time_ns.length, (at) => time_ns[at] > begin) - 1, 0);
+  const last = Math.min(firstWhere(first, time_ns.length, (at) => time_ns[at] >= end) + 1, time_ns.length);
+  const kept = thinned(nbytes, first, last, MOST_POINTS);
+  const columns = COLUMNS.map((key) => [key, kept.map((at) => curve[key][at])]);
+  return { ...curve, ...Object.fromEntries(columns) };
+}
+
+/**
+ * Positions of at most `most` points: of each of equal runs the first, lowest, highest and last.
+ * @param {number[]} held
+ * @param {number} first
+ * @param {number} last
+ * @param {number} most
+ */
+export function thinned(held, first, last, most) {
+  const length = last - first;
+  if (length <= most) return Array.from({ length }, (_, at) => first + at);
+  /** @type {Set<number>} */
+  const kept = new Set();
+  const runs = Math.floor(most / 4);
+  for (let run = 0; run < runs; run++) {
+    const [from, to] = [first + Math.floor((run * length) / runs), first + Math.floor(((run + 1) * length) / runs)];
+    let [lowest, highest] = [from, from];
+    for (let at = from; at < to; at++) {
+      if (held[at] < held[lowest]) lowest = at;
+      if (held[at] > held[highest]) highest = at;
+    }
+    for (const at of [from, lowest, highest, to - 1]) kept.add(at);
+  }
+  return [...kept].sort((one, other) => one - other);
+}
