@@ -141,8 +141,8 @@ WRITERS: dict[str, Callable[[Trace], list[str]]] = {
     "tables/advice_list.py": findings,
     "advice/finding.py": findings,
     "comparison/checked_fix.py": findings,
-    "recording.py": lambda trace: [repr(Recording(trace))],
     "recording.py": lambda trace: [
+        repr(Recording(trace)),
         Recording(trace).to_markdown(),
         *Recording(trace)._repr_mimebundle_().values(),
         repr(Recording(trace).summary()),
