@@ -3,8 +3,7 @@
 import numpy as np
 from traces import event, make_trace
 
-from mtprof_nb.advice.causes.module_times import module_times
-from mtprof_nb.advice.causes.where_time_went import Waiting, waiting, where_time_went
+from mtprof_nb.advice.causes.where_time_went import Waiting, module_times, waiting, where_time_went
 from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
 
 CELL = "<ipython-input-3>"

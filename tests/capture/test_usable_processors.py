@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mtprof_nb.capture.machine.usable_processors import usable_cores, usable_processors
+from mtprof_nb.capture.machine.thread_counts import usable_cores, usable_processors
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.model.trace import Trace, empty_trace
 from mtprof_nb.recording import Recording
 from mtprof_nb.views.page import html_page
-from mtprof_nb.views.page.deltas import with_deltas
+from mtprof_nb.views.page.html_page import with_deltas
 from mtprof_nb.views.panel.show_comparison import comparison_scene
 from mtprof_nb.views.panel.tabs import COMPARING, TABS, TabKind
 from mtprof_nb.views.scene import Scene

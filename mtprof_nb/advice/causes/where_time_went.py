@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
 
 from mtprof_nb.advice.causes.collector_time import collected_ns
-from mtprof_nb.advice.causes.module_times import module_times
 from mtprof_nb.advice.causes.preparations import preparation_ns
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.costs import counted_ops
+from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.devices.device_figures import device_figures
 from mtprof_nb.analysis.devices.who_waits import are_busy, devices_title, work_throughout
+from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.program_time.data_loading import loader_calls
 from mtprof_nb.analysis.program_time.recorded_time import (
@@ -27,6 +29,8 @@ from mtprof_nb.analysis.ranks.stragglers import straggler
 from mtprof_nb.analysis.summary import covered, summary, wall_ns
 from mtprof_nb.model.source_files import file_label
 from mtprof_nb.model.trace import SourceLine, Trace
+
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 _PARTS = {
     "forward": "is the forward pass",
@@ -174,3 +178,14 @@ def waiting(trace: Trace) -> list[Waiting]:
     least_ns = _LEAST_SHARE * wall_ns(trace)
     found += [Waiting(title, ns) for title, ns in now_and_then.items() if ns >= least_ns]
     return sorted((one for one in found if one.ns), key=lambda one: -one.ns)
+
+
+def module_times(trace: Trace) -> Counter[str]:
+    """The time in ops of each module itself, forward and backward; `x.0.y`, `x.1.y` and so on are `x.*.y`."""
+    found: Counter[str] = Counter()
+    if trace.module is not None:
+        rows = np.flatnonzero(counted_ops(trace) & (trace.module >= 0))
+        times = sums(trace.module[rows], op_costs(trace).self_ns[rows], len(trace.modules))
+        for path, ns in zip(trace.modules, times.tolist(), strict=True):
+            found[_NUMBER.sub("*", path)] += ns
+    return found

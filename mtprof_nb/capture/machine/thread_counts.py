@@ -1,14 +1,18 @@
-"""How many threads torch computes with, and how many processors there are for them."""
+"""How many threads torch computes with, and how many processors this process may use."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
+from math import ceil
+from pathlib import Path
 from typing import Any
 
-from mtprof_nb.capture.machine.usable_processors import usable_cores, usable_processors
+from mtprof_nb.capture.machine.control_groups import groups_with, text_of
 
 #: Variables of the environment that set the number of threads as torch is imported.
 _VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -41,3 +45,40 @@ def counts_text(at_start: dict[str, Any] | None) -> str | None:
 def _torch() -> Any:
     """The module where it is imported; it may still lack everything, while it is being imported."""
     return sys.modules["torch"]
+
+
+def usable_processors(root: Path = Path("/")) -> int:
+    """The number of logical processors; a limit of the container counts as so many whole ones."""
+    limits = [ceil(share) for share in _shares(root) if share > 0]
+    return max(min([len(_allowed()), *limits]), 1)
+
+
+def usable_cores(root: Path = Path("/")) -> int:
+    """The number of cores: two processors of one core, as hyperthreading has them, count once."""
+    return min(_cores(frozenset(_allowed()), root), usable_processors(root))
+
+
+@lru_cache(maxsize=4)
+def _cores(processors: frozenset[int], root: Path) -> int:
+    """The number of cores that have `processors`: of a large machine, a hundred small files are read."""
+    folder = root / "sys/devices/system/cpu"
+    return len({text_of(folder / f"cpu{number}/topology/thread_siblings_list") or str(number) for number in processors})
+
+
+def _allowed() -> set[int]:
+    """The processors that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
+
+
+def _shares(root: Path) -> Iterator[float]:
+    """The limit of each control group in processors."""
+    for group in groups_with(root, "", ""):
+        limit, _, period = text_of(group / "cpu.max").strip().partition(" ")
+        if limit.isdecimal() and period.isdecimal() and int(period):
+            yield int(limit) / int(period)
+    for group in groups_with(root, "cpu", "cpu"):
+        limit, period = (text_of(group / f"cpu.cfs_{part}_us").strip() for part in ("quota", "period"))
+        if limit.isdecimal() and period.isdecimal() and int(period):
+            yield int(limit) / int(period)

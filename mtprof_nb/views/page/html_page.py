@@ -14,10 +14,10 @@ import numpy as np
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.comparison.findings import Findings
 from mtprof_nb.export.atomic import replacing
+from mtprof_nb.model.trace import Int64
 from mtprof_nb.views.comparison import comparison_html
 from mtprof_nb.views.comparison.comparison_strip import comparison_strip
 from mtprof_nb.views.escaped_text import escaped
-from mtprof_nb.views.page.deltas import with_deltas
 from mtprof_nb.views.panel import bundle, wire
 from mtprof_nb.views.panel.show_comparison import comparison_scene
 from mtprof_nb.views.panel.show_panel import bundle_of, full_strip
@@ -25,6 +25,9 @@ from mtprof_nb.views.panel.tabs import COMPARING, TabKind, tabs_of
 from mtprof_nb.views.scene import Answer, Scene, Tab
 from mtprof_nb.views.selection import rows_of_events
 from mtprof_nb.views.strip import Strip
+
+#: A shorter column is not worth it.
+_SHORTEST = 100
 
 _STYLE_ATTRIBUTE = re.compile(r""" style=(["'])(.*?)\1""")
 # No script but the one with this hash, no style but those with these hashes, no request to anywhere.
@@ -159,3 +162,23 @@ def _policy(script: str, *styles: str) -> str:
         f"default-src 'none'; script-src {hashed(script)}; style-src {allowed}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
+
+
+def with_deltas(value: Any) -> Any:
+    """`value` with `{"deltas": [...]}` in place of every column whose differences are shorter to write."""
+    if isinstance(value, dict):
+        return {key: with_deltas(part) for key, part in value.items()}
+    return _shorter(value) if isinstance(value, list) and len(value) >= _SHORTEST else value
+
+
+def _shorter(column: list[Any]) -> Any:
+    if not all(type(item) is int for item in column):
+        return column
+    whole = np.array(column, np.int64)
+    deltas = np.diff(whole, prepend=0)
+    return {"deltas": deltas.tolist()} if _digits(deltas) < 0.8 * _digits(whole) else column
+
+
+def _digits(column: Int64) -> float:
+    """About how many digits the numbers have together."""
+    return float(np.log10(np.abs(column) + 1).sum()) + len(column) / 2
