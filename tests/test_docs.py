@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from test_import_directions import LAYERS
 
 import mtprof_nb
 from mtprof_nb.capture.registry import HOOK_KINDS
@@ -152,6 +153,13 @@ def test_every_path_in_the_maps_of_the_code_exists(page: str) -> None:
 
     assert len(paths) > 20
     assert [path for path in paths if not any((base / path).exists() for base in (ROOT, ROOT / "mtprof_nb"))] == []
+
+
+def test_the_layout_has_every_room_in_the_order_of_the_layers() -> None:
+    paths = [span for row in _table(DOCS / "architecture.md", "path") for span in CODE_SPAN.findall(row[0])]
+    rooms = [path.partition("/")[0].removesuffix(".py") for path in paths]
+
+    assert list(dict.fromkeys(rooms)) == list(LAYERS)
 
 
 def _named_tests() -> list[tuple[str, str]]:
