@@ -152,13 +152,17 @@ def compare(
     matters: float = 0.05,
     names: tuple[str, str] | None = None,
 ) -> Comparison:
-    """Compare b with a: tell what changed, and whether b is faster, slower, or not different by an amount that matters.
+    """Compare b with a: what changed, and whether b is faster or slower by an amount that matters.
 
     `a` and `b` are profiles, recordings, traces, files, or lists of these: several runs of each side. Or they are two
     functions without arguments: these run in turns, unprofiled, for about `seconds` (10), or `repeat` times each; then
     each is recorded once to explain the difference. An interrupt ends this early, with the times that there are.
 
     A difference of times below the share `matters` does not matter. `names` are the names of a and b in tables.
+
+        >>> comparison = mtp.compare(prof, prof, names=("before", "after"))
+        >>> comparison.verdict.answer, comparison.changes
+        ('cannot tell', ())
     """
     _check(repeat, seconds, matters)
     if _is_function(a) and _is_function(b):

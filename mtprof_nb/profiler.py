@@ -305,7 +305,7 @@ class profile(TraceMetadata, Results):
             window.attach_new_runtimes()
 
     def so_far(self) -> SoFar | None:
-        """The dearest ops and lines of the window that is being recorded; None where the hook cannot tell yet."""
+        """The slowest ops and lines of the present window; None if the hook does not know yet."""
         window = self._recording_window()
         return window.so_far() if window is not None else None
 

@@ -27,7 +27,10 @@ Path = str | PathLike[str]
 
 
 class Results:
-    """Tables, charts and files of `self.trace`."""
+    """Tables, charts and files of `self.trace`.
+
+    In examples, `prof` is a training run of three steps, `job` has four ranks, and `gpu` a device.
+    """
 
     #: Whether the cell that is running shows the panel when it ends, so that its value need not.
     panel_follows = False
@@ -40,7 +43,12 @@ class Results:
         raise NotImplementedError
 
     def events(self, *, rank: int | None = None) -> Events:
-        """Events ordered by start, without bookkeeping ops; with `rank`, those of that process alone."""
+        """Events ordered by start, without bookkeeping ops.
+        With `rank`, only those of that process.
+
+            >>> sum(event.name == "aten::addmm" for event in prof.events())
+            6
+        """
         from mtprof_nb.tables.events import Events
 
         return Events(self._trace_of(rank))
@@ -58,6 +66,10 @@ class Results:
 
         Python functions, which `with_stack` records, have rows only with `include_python_functions`. With `rank`, only
         the events of that process count.
+
+            >>> rows = prof.key_averages(group_by_input_shape=True)
+            >>> [(row.input_shapes[1], row.count) for row in rows if row.key == "aten::addmm"]
+            [([4, 8], 3), ([4, 16], 3)]
         """
         from mtprof_nb.tables.averages import key_averages
 
@@ -67,28 +79,45 @@ class Results:
         )
 
     def lines(self, *, rank: int | None = None) -> Lines:
-        """Cost of each source line in the forward pass, the backward pass and the optimizer; with `rank`, there."""
+        """Cost of each source line in the forward pass, the backward pass and the optimizer.
+        With `rank`, on that process.
+
+            >>> [row.source for row in prof.lines() if row.optimizer_ns]
+            ['optimizer.step()']
+        """
         from mtprof_nb.tables.line_table import Lines
 
         return Lines(self._trace_of(rank))
 
     def steps(self, *, rank: int | None = None) -> Steps:
-        """The time of each marked step by phase, and in what slow steps differ from the others; with `rank`, there."""
+        """Time of each marked step by phase, and what takes longer in slow steps.
+        With `rank`, on that process.
+
+            >>> [row.number for row in prof.steps()]
+            [0, 1, 2]
+        """
         from mtprof_nb.tables.step_table import Steps
 
         return Steps(self._trace_of(rank))
 
     def ranks(self) -> Ranks:
         """A row for each rank, and the one that the others waited for: `.straggler`, None without one.
+        `.collectives()` are matched over ranks, `.steps()` has the time of each step on each rank.
 
-        Also the collectives matched over ranks, `.collectives()`, and the time of each step on each rank, `.steps()`.
+            >>> job.ranks().straggler.rank
+            2
         """
         from mtprof_nb.tables.rank_table import Ranks
 
         return Ranks(self.trace)
 
     def of_rank(self, rank: int) -> Recording:
-        """One rank as a recording of its own. `ValueError` lists the ranks if there is no such one."""
+        """One rank as a recording of its own.
+        `ValueError` lists the ranks if there is no such one.
+
+            >>> job, job.of_rank(2)
+            (<Recording 'job': 90 events, 4 processes>, <Recording 'job': 30 events>)
+        """
         return Recording(self._trace_of(rank))
 
     def _trace_of(self, rank: int | None) -> Trace:
@@ -101,25 +130,32 @@ class Results:
 
     def functions(self, *, rank: int | None = None) -> Functions:
         """Time of each Python function, its own and in total: in ops, in Python code and in waiting.
-
         Needs samples of Python stacks: `profile(with_python=True)`. A cell takes them with `--python`, which is its
-        default if the native recorder is built. With `rank`, only those
-        of that process count.
+        default if the native recorder is built. With `rank`, only those of that process count.
+
+            >>> prof.functions().to_dataframe().columns[:4].tolist()
+            ['file', 'line', 'function', 'own_ns']
         """
         from mtprof_nb.tables.function_table import Functions
 
         return Functions(self._trace_of(rank))
 
     def save(self, path: Path) -> None:
-        """Write the whole recording as `run.mtp`, which `mtprof_nb.load` reads."""
+        """Write the whole recording to a file.
+        `mtprof_nb.load` reads it.
+
+            >>> prof.save("run.mtp")
+        """
         from mtprof_nb.export import recording_file
 
         recording_file.write(self.trace, path)
 
     def devices(self, *, rank: int | None = None) -> Devices:
         """When each device was busy and why it was idle, its launches, kernels, copies and collectives.
-
         With `rank`, the devices of that process.
+
+            >>> [(row.computing_ns, row.idle_ns) for row in gpu.devices()]
+            [(3000, 1000)]
         """
         from mtprof_nb.tables.device_table import Devices
 
@@ -135,12 +171,14 @@ class Results:
     ) -> None:
         """Write the trace for Perfetto, chrome://tracing or HolisticTraceAnalysis: `.json` or `.json.gz`.
 
-        The format has no place for samples of Python stacks, the source of cells and parameters of the optimizer, and
-        of stacks of more than 100 frames the middle is left out: a note in the file says so, and `save` keeps them.
-        `use_python_export` has no effect: torch uses it to choose between two writers, and this package has one. The
-        last three options are torch's, for kernels of CUDA graphs, whose nodes are not recorded here. It is a
-        `ValueError` to give `cuda_graph_annotations` if there are kernels to annotate, or `graph_lanes="all"` without
-        annotations. A `default_stream` other than 7 without `graph_lanes="all"` gives a warning.
+        Samples of Python stacks, the source of cells, parameters of the optimizer and the middle of
+        stacks of more than 100 frames are left out, and a note in the file says so; `save` keeps
+        them. The options are torch's. `use_python_export` has no effect. The others are for kernels
+        of CUDA graphs, whose nodes are not recorded: `cuda_graph_annotations` with kernels to
+        annotate, and `graph_lanes="all"` without annotations, raise `ValueError`; a
+        `default_stream` other than 7 without `graph_lanes="all"` gives a warning.
+
+            >>> prof.export_chrome_trace("trace.json.gz")
         """
         from mtprof_nb.export import chrome_trace
 
@@ -154,17 +192,22 @@ class Results:
         """Return None, as torch does without the backend `cuspy`: no export is pending."""
 
     def export_stacks(self, path: Path, metric: str = "self_cpu_time_total") -> None:
-        """Write collapsed stacks for flamegraph.pl or speedscope. A stack of more than 100 frames lacks its middle.
+        """Write collapsed stacks for flamegraph.pl or speedscope.
+        A stack of more than 100 frames lacks its middle. Metrics are those of torch, and
+        `self_python_time_total`, which needs samples: time in ops, in Python code and in waiting.
 
-        Metrics are those of torch, and `self_python_time_total`: time in ops, in Python code and in waiting, which
-        needs samples of Python stacks.
+            >>> prof.export_stacks("stacks.txt", "self_cpu_time_total")
         """
         from mtprof_nb.export import collapsed_stacks
 
         collapsed_stacks.write(self.trace, path, metric)
 
     def export_memory_timeline(self, path: Path, device: str | None = None) -> None:
-        """Write memory over time by category: `.json`, `.json.gz`, `.raw.json.gz` or `.html`."""
+        """Write memory over time by category.
+        The suffix chooses the format: `.json`, `.json.gz`, `.raw.json.gz` or `.html`.
+
+            >>> prof.export_memory_timeline("memory.html")
+        """
         if fsdecode(path).endswith(".html"):
             from mtprof_nb.views.page import memory_page
 
@@ -184,9 +227,10 @@ class Results:
         status: str | None = None,
         show_all: bool = False,
     ) -> None:
-        """Write the panel with all its tabs as one HTML file, which opens without a kernel and without a network.
-
+        """Write the panel with all its tabs as one HTML file, which needs no kernel and no network.
         The options are those of `show`.
+
+            >>> prof.export_html("report.html", name="before the change")
         """
         from mtprof_nb.views.page import html_page
         from mtprof_nb.views.panel.show_panel import scene_of
@@ -195,15 +239,22 @@ class Results:
         html_page.write(html_page.page(scene), path)
 
     def summary(self, *, rank: int | None = None) -> Summary:
-        """The key figures: wall time, time in ops and outside, phases, steps, peak memory; with `rank`, there."""
+        """The key figures: wall time, time in ops and outside, phases, steps, peak memory.
+        With `rank`, those of that process.
+
+            >>> prof.summary().steps, list(prof.summary().phases_ns)
+            (3, ['forward', 'backward', 'optimizer', 'other'])
+        """
         from mtprof_nb.analysis.summary import summary
 
         return summary(self._trace_of(rank))
 
     def advice(self, *, rank: int | None = None) -> Advice:
-        """At most five findings about what to change, the best first: each with line, evidence, fix and upper bound.
-
+        """At most five findings, the best first: line, evidence, fix and upper bound of the gain.
         There are none for several ranks together: name one with `rank`.
+
+            >>> prof.advice().to_dataframe().columns[:4].tolist()
+            ['title', 'evidence', 'fix', 'line']
         """
         from mtprof_nb.tables.advice_list import Advice
 
@@ -220,11 +271,14 @@ class Results:
     ) -> Panel | None:
         """Show the panel under the cell: in a notebook the widget, in a terminal the text.
 
-        `name` is its title, `sort` a column of the operators or one of torch's sort keys, `limit` the most rows of the
-        table, `status` a line that says how the program ended. `show_all` adds Python frames and runtime calls.
-        Returns the panel, a value that any front end displays; as the value of the same cell it is not displayed twice.
-        In marimo, which displays only the values of cells, it is returned and not displayed. Returns None for text, and
-        if a program executes the notebook.
+        `name` is its title, `sort` a column of the operators or one of torch's sort keys, `limit`
+        the most rows of the table, `status` a line that says how the program ended. `show_all` adds
+        Python frames and runtime calls. Returns the panel, which any front end displays; as the
+        value of the same cell it is not displayed twice. marimo displays only the values of cells,
+        so there it is only returned. Returns None for text, and if a program executes the notebook.
+
+            >>> prof.show(limit=3)  # doctest: +ELLIPSIS
+            train...
         """
         from mtprof_nb.views.panel import show_panel
 
@@ -232,8 +286,10 @@ class Results:
 
     def to_markdown(self, *, name: str | None = None, sort: str | None = None, limit: int | None = None) -> str:
         """Key figures, longest lines and top operators as Markdown, to paste into an issue or a chat.
-
         The options are those of `show`.
+
+            >>> prof.to_markdown(name="run 7").partition(":")[0]
+            '**run 7**'
         """
         from mtprof_nb.views.panel.show_panel import scene_of
         from mtprof_nb.views.static.markdown_page import markdown
@@ -264,7 +320,11 @@ class Results:
         return panel(self.trace)
 
     def timeline(self, *, python: bool = False, rank: int | None = None) -> Figure:
-        """The timeline as a plotly figure; `python` adds Python frames, `rank` chooses a process."""
+        """The timeline as a plotly figure.
+        `python` adds Python frames, `rank` chooses a process.
+
+            >>> prof.timeline().write_html("timeline.html")
+        """
         from mtprof_nb.views.tabs.timeline import timeline_figure
 
         return timeline_figure.timeline(self._trace_of(rank), python)
@@ -273,28 +333,42 @@ class Results:
         """The stacks as a plotly sunburst, sized by `metric`: self, count, python, memory or device.
 
         The frames of a library that call each other are one slice, unless `fold_libraries` is False.
+
+            >>> prof.sunburst("memory").data[0].type
+            'sunburst'
         """
         from mtprof_nb.views.tabs.stacks import stack_figures
 
         return stack_figures.sunburst(self._trace_of(rank), metric, fold_libraries)
 
     def icicle(self, metric: str = "self", *, fold_libraries: bool = True, rank: int | None = None) -> Figure:
-        """The stacks as a plotly icicle, sized by `metric`: self, count, python, memory or device.
+        """The stacks as a plotly icicle.
+        The options are those of `sunburst`.
 
-        The frames of a library that call each other are one slice, unless `fold_libraries` is False.
+            >>> prof.icicle("count").data[0].type
+            'icicle'
         """
         from mtprof_nb.views.tabs.stacks import stack_figures
 
         return stack_figures.icicle(self._trace_of(rank), metric, fold_libraries)
 
     def memory(self, *, rank: int | None = None) -> Figure:
-        """Allocated bytes over time as a plotly figure; `ValueError` where none were recorded."""
+        """Allocated bytes over time as a plotly figure.
+        `ValueError` where none were recorded.
+
+            >>> [curve.name for curve in prof.memory().data]
+            ['cpu', 'peak of cpu']
+        """
         from mtprof_nb.views.tabs.memory import memory_figure
 
         return memory_figure.memory(self._trace_of(rank))
 
     def operators(self, *, rank: int | None = None) -> Panel:
-        """The interactive table of operators alone, as a widget; with `rank`, of that process."""
+        """The interactive table of operators alone, as a widget.
+        With `rank`, of that process.
+
+            >>> table = prof.operators()
+        """
         from mtprof_nb.views.panel.show_panel import panel
 
         return panel(self._trace_of(rank), tabs=("operators",))

@@ -1,18 +1,23 @@
-"""The documentation names what there is: pages, objects, parameters, and sections of the README."""
+"""The documentation names what there is: pages, objects, parameters, flags, hooks and methods."""
 
 import ast
 import inspect
 import re
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from test_import_directions import LAYERS
 
 import mtprof_nb
+from mtprof_nb.capture.registry import HOOK_KINDS
+from mtprof_nb.cell.flags import PARSER
 from mtprof_nb.model.schema import schema_of
 from mtprof_nb.model.trace import Trace
+from mtprof_nb.recording import Results
 from mtprof_nb.tables.averages import FunctionEventAvg
 from mtprof_nb.tables.event import Event
 
@@ -21,12 +26,13 @@ DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 SITE = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
 DOCUMENTED = re.compile(r"^::: (\S+)$", re.MULTILINE)
-SECTION = re.compile(r'^--8<-- "README\.md:(\w+)"$', re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
 CODE_SPAN = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]*)+|\w+\.(?:py|md|yml|toml)")
 #: Public names that IPython calls, and users do not.
 CALLED_BY_IPYTHON = {"load_ipython_extension", "unload_ipython_extension"}
+#: Members of a recording that exist for torch alone, and one that the panel sets.
+FOR_TORCH = {"wait_for_exports", "take_pending_cuspy_export", "mem_tl", "panel_follows"}
 
 
 def _text(page: Path) -> str:
@@ -42,6 +48,20 @@ def _pages_of(nav: Any) -> list[str]:
 
 def _documented() -> list[str]:
     return [name for page in PAGES for name in DOCUMENTED.findall(_text(page))]
+
+
+def _table(page: Path, header: str) -> list[list[str]]:
+    """The rows of the table with this first column."""
+    lines = iter(_text(page).splitlines())
+    next(line for line in lines if line.startswith(f"| {header} |"))
+    rows = [line.strip("|").split("|") for line in takewhile(lambda line: line.startswith("|"), lines)]
+    return [[cell.strip() for cell in row] for row in rows[1:]]
+
+
+def _spelled(option: Any) -> str:
+    *short, long = option.spellings
+    value = f" {option.metavar}" if option.metavar else ""
+    return ", ".join([*(f"`{flag}`" for flag in short), f"`{long}{value}`"])
 
 
 def _object(name: str) -> Any:
@@ -67,6 +87,23 @@ def test_every_public_name_is_documented() -> None:
     public = {name for name in mtprof_nb.__all__ if id(getattr(mtprof_nb, name)) not in documented}
 
     assert public == CALLED_BY_IPYTHON
+
+
+def test_the_flags_of_the_page_are_those_of_the_parser_with_their_help() -> None:
+    flags = _table(DOCS / "magics.md", "flag")
+
+    assert flags == [[_spelled(option), option.help] for option in PARSER.options]
+
+
+def test_the_hooks_of_the_page_are_those_of_the_package() -> None:
+    assert [row[0].strip("`") for row in _table(DOCS / "hooks.md", "hook")] == list(HOOK_KINDS)
+
+
+def test_the_page_of_results_has_every_method_of_a_recording() -> None:
+    cells = [row[0] for row in _table(DOCS / "api" / "results.md", "method or attribute")]
+    listed = {span.partition("(")[0] for cell in cells for span in CODE_SPAN.findall(cell)}
+
+    assert listed == {name for name in vars(Results) if not name.startswith("_")} - FOR_TORCH
 
 
 def test_the_parameters_of_profile_are_all_described_with_their_defaults() -> None:
@@ -104,11 +141,8 @@ def test_every_field_of_a_trace_has_a_comment() -> None:
 def test_a_page_points_at_nothing_that_is_missing(page: str) -> None:
     path = DOCS / page
     targets = [target.partition("#")[0] for target in LINK.findall(_text(path))]
-    sections = SECTION.findall(_text(path))
-    readme = _text(ROOT / "README.md")
 
     assert [target for target in targets if not (path.parent / target).exists()] == []
-    assert [name for name in sections if f"[start:{name}]" not in readme or f"[end:{name}]" not in readme] == []
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
@@ -119,6 +153,13 @@ def test_every_path_in_the_maps_of_the_code_exists(page: str) -> None:
 
     assert len(paths) > 20
     assert [path for path in paths if not any((base / path).exists() for base in (ROOT, ROOT / "mtprof_nb"))] == []
+
+
+def test_the_layout_has_every_room_in_the_order_of_the_layers() -> None:
+    paths = [span for row in _table(DOCS / "architecture.md", "path") for span in CODE_SPAN.findall(row[0])]
+    rooms = [path.partition("/")[0].removesuffix(".py") for path in paths]
+
+    assert list(dict.fromkeys(rooms)) == list(LAYERS)
 
 
 def _named_tests() -> list[tuple[str, str]]:

@@ -85,13 +85,13 @@ def test_the_source_distribution_has_everything_that_its_tests_and_its_makefile_
     assert set(SETTINGS["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]) == tracked
 
 
-def test_the_readme_says_which_pythons_and_torch_were_run() -> None:
+def test_the_documentation_says_which_pythons_and_torch_were_run() -> None:
     prefix = "Programming Language :: Python :: "
     pythons = [name.removeprefix(prefix) for name in PROJECT["classifiers"] if name.startswith(prefix)]
-    readme = (ROOT / "README.md").read_text()
-    install, limits = (readme.split(f"\n## {title}\n")[1].split("\n## ")[0] for title in ("Install", "Limits"))
+    readme, install, limits = ((ROOT / page).read_text() for page in ("README.md", "docs/install.md", "docs/limits.md"))
 
     assert all(python in limits for python in pythons)
+    assert f"Python {pythons[0]} to {pythons[-1]}" in readme
     assert f"Python {pythons[0]} to {pythons[-1]}" in install
     (pinned,) = [one for one in PROJECT["optional-dependencies"]["dev"] if one.startswith("torch==")]
     assert f"PyTorch {pinned.removeprefix('torch==').removesuffix('.0')};" in limits

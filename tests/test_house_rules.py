@@ -18,7 +18,7 @@ CODE = {".py", ".js", ".ts", ".css", ".h", ".cpp"}
 FOLDERS = ("mtprof_nb", "tests", "scripts", "benchmarks", "notebooks", "docs")
 
 LONGEST_FILE = 400
-FULLEST_FOLDER = 20
+FULLEST_FOLDER = 25
 #: Files held to less than the rest.
 SHORTER = {"magic.py": 100}
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "manager", "data", "info", "misc", "common"}

@@ -88,13 +88,13 @@ def test_what_recording_took_is_not_compared() -> None:
         assert _compared(made(dear)) == _compared(made(cheap))
 
 
-def test_every_tutorial_has_a_number_of_its_own_and_a_row_in_the_readme() -> None:
-    readme = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+def test_every_tutorial_has_a_number_of_its_own_and_a_row_in_the_documentation() -> None:
+    page = (FOLDER.parent / "docs" / "tutorials.md").read_text(encoding="utf-8")
     numbers = [path.stem[:2] for path in NOTEBOOKS]
 
     assert numbers[:8] == ["01", "02", "03", "04", "05", "06", "07", "08"]
     assert len(set(numbers)) == len(numbers)
-    assert [path.name for path in NOTEBOOKS if f"(notebooks/{path.name})" not in readme] == []
+    assert [path.name for path in NOTEBOOKS if f"/notebooks/{path.name})" not in page] == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -1,12 +1,9 @@
-"""The README keeps its word: its tables are those of the code, and what it points at is there."""
+"""The README is short, and what it points at is there."""
 
 import re
 from pathlib import Path
 
 import pytest
-
-from mtprof_nb.capture.registry import HOOK_KINDS
-from mtprof_nb.cell.flags import PARSER
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -15,25 +12,11 @@ LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
 SMALL_BYTES = 200_000
 
 
-def _table(heading: str) -> list[list[str]]:
-    """The rows of the first table under a heading."""
-    section = README.split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in row] for row in rows[2:]]
+def test_the_readme_is_read_in_minutes_and_begins_with_a_profiled_cell() -> None:
+    before, _, _ = README.partition("```python\n%%mtprofile\n")
 
-
-def _spelled(option: object) -> str:
-    *short, long = option.spellings
-    value = f" {option.metavar}" if option.metavar else ""
-    return ", ".join([*(f"`{flag}`" for flag in short), f"`{long}{value}`"])
-
-
-def test_the_flags_of_the_readme_are_those_of_the_parser_with_their_help() -> None:
-    assert _table("Flags") == [[_spelled(option), option.help] for option in PARSER.options]
-
-
-def test_the_hooks_of_the_readme_are_those_of_the_package() -> None:
-    assert [row[0].strip("`") for row in _table("Hooks")] == list(HOOK_KINDS)
+    assert len(README.split()) <= 1_500
+    assert len(before.split()) <= 120
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -21,13 +21,18 @@ from mtprof_nb.views.progress_bar import Progress, progress_bar
 def load(path: PathLike | Iterable[PathLike], *, partial: bool = False) -> Recording:
     """A recording from a file that `save()` wrote, or from a Chrome trace of Kineto or Ascend, `.json` or `.json.gz`.
 
-    `path` may also be a list of files, a pattern such as `"runs/*.json.gz"`, or a folder. Many files are the processes
-    of one recording. Their ranks are those that the files tell, else those in their names, else their order; clocks of
-    several machines are aligned on the ends of collectives. Files that `save()` wrote in different jobs, such as all
-    profiles of a month, are a `LoadError`: load them one by one.
+    `path` may also be a list of files, a pattern such as `"runs/*.json.gz"`, or a folder. Many
+    files are the processes of one recording. Their ranks are read from the files, else from their
+    names, else from their order; clocks of several machines are aligned on the ends of collectives.
+    Files that `save()` wrote in different jobs, such as all profiles of a month, are a `LoadError`:
+    load them one by one.
 
     `LoadError` says what is wrong with a file that cannot be read. With `partial=True`, what can be read of a damaged
     Chrome trace is loaded, and a note says what is missing; a damaged `.mtp` file cannot be read in part.
+
+        >>> prof.save("run.mtp")
+        >>> len(mtp.load("run.mtp").events()) == len(prof.events())
+        True
     """
     files = chosen_files(path)
     are_own = _are_own(files)
