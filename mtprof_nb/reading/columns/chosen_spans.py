@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,9 +42,8 @@ class ChosenSpans:
     tracks: FileTracks
     device_name: str
     is_ascend: bool
-    #: Start and end of the recording, and its name; (0, 0) and "" where the file does not tell.
+    #: Start and end of the recording; (0, 0) where the file does not tell.
     window: tuple[int, int]
-    label: str
     #: How many events are not shown as they stand in the file, by what they are.
     tally: Counter[str]
 
@@ -115,7 +113,7 @@ def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) 
         kind = (ascend_kinds if is_ascend else kineto_kinds).kinds(collector, spans, said, tally)
     if not is_ascend:
         spans = kineto_kinds.on_threads_of_program(collector, spans, kind)
-    window, label = _recording(collector, spans)
+    window = _window(collector, spans)
     lanes = list(collector.lanes)
     asleep = is_asleep(lanes, spans, kind)
     tally["Python calls of threads that slept throughout, left out"] += int(asleep.sum())
@@ -128,8 +126,7 @@ def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) 
     elif is_xla:
         numbers = xla_kinds.device_numbers(said)
     else:
-        is_own, has_devices = "phase" in spans, bool(on_device(kind).any())
-        numbers = kineto_kinds.device_numbers(collector.categories, said, is_own=is_own, has_devices=has_devices)
+        numbers = kineto_kinds.device_numbers(collector.categories)
     tracks = file_tracks(lanes, spans, kind, said, numbers)
     tally["Threads and streams that share one track, for there are too many"] += tracks.too_many
     tally["Processes that are taken for one, for there are too many"] += tracks.too_many_processes
@@ -147,7 +144,6 @@ def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) 
         device_name=numbers.device,
         is_ascend=is_ascend,
         window=window,
-        label=label,
         tally=tally,
     )
 
@@ -167,15 +163,11 @@ def legible(name: Any) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def _recording(collector: Collector, spans: Spans) -> tuple[tuple[int, int], str]:
-    """Start, end and name of the recording, from the spans that describe it."""
+def _window(collector: Collector, spans: Spans) -> tuple[int, int]:
+    """Start and end of the recording, from the spans that describe it."""
     is_own = np.array([category == OF_RECORDING for category in collector.categories] or [False], np.bool_)
     rows = np.flatnonzero(is_own[spans["category"]])
     if not len(rows):
-        return (0, 0), ""
+        return 0, 0
     start_ns = spans["start_ns"][rows]
-    window = int(start_ns.min()), int((start_ns + spans["duration_ns"][rows]).max())
-    rests = collector.facts.rests
-    members = [json.loads(rests[rest]) for rest in spans["rest"][rows].tolist() if rest >= 0]
-    labels = [json.loads(one["label"]) for one in members if "label" in one]
-    return window, next((label for label in labels if isinstance(label, str)), "")
+    return int(start_ns.min()), int((start_ns + spans["duration_ns"][rows]).max())

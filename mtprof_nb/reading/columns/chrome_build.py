@@ -23,7 +23,7 @@ from mtprof_nb.reading.columns.file_stacks import PythonRows, text_stacks
 from mtprof_nb.reading.columns.file_steps import steps
 from mtprof_nb.reading.columns.forward_flows import phase_columns
 from mtprof_nb.reading.columns.recording_facts import recording_facts, tally_notes
-from mtprof_nb.reading.dialects import ascend_links, own_facts
+from mtprof_nb.reading.dialects import ascend_links
 from mtprof_nb.reading.spans.descriptions import base_ns
 
 
@@ -33,13 +33,11 @@ def build(file: ChosenSpans, notes: list[str]) -> Trace:
     made |= _devices(file, made)
     made |= _inputs(file)
     made |= _python(file, made)
-    made |= own_facts.columns(file)
     if len(file.collector.allocations):
         track = np.append(file.host_tracks, -1)[file.collector.allocations.whole("lane")]
         made |= allocations(file.collector.allocations, track, made)
     made |= recording_facts(file, made)
-    told = (*made.get("notes", ()), *notes, *made.pop("stack_notes", ()), *tally_notes(file.tally))
-    made["notes"] = tuple(dict.fromkeys(told))
+    made["notes"] = (*notes, *made.pop("stack_notes", ()), *tally_notes(file.tally))
     del made["node"]
     moved = base_ns(file.document)
     made["start_ns"] = made["start_ns"] + moved
@@ -48,8 +46,7 @@ def build(file: ChosenSpans, notes: list[str]) -> Trace:
     if len(file.collector.collections):
         track = np.append(file.host_tracks, -1)[file.collector.collections.whole("lane")]
         made["collections"] = collections(file.collector.collections, track, moved)
-    trace = Trace(**made, correlation_id=correlation_ids(made["kind"]))
-    return trace if trace.memory_before is not None else with_own_memory(trace)
+    return with_own_memory(Trace(**made, correlation_id=correlation_ids(made["kind"])))
 
 
 def _events(file: ChosenSpans) -> Columns:
@@ -72,10 +69,11 @@ def _events(file: ChosenSpans) -> Columns:
 
 def _devices(file: ChosenSpans, made: Columns) -> Columns:
     """Devices, launches, and the metadata of events on devices."""
-    told = own_facts.device_types(file)
-    names = ("CPU", file.device_name) if file.on_device.any() else ("CPU",)
-    device, devices = (file.on_device.astype(np.int8), names) if told is None else told
-    found: Columns = {"device": device, "devices": devices, "device_index": file.tracks.device_index}
+    found: Columns = {
+        "device": file.on_device.astype(np.int8),
+        "devices": ("CPU", file.device_name) if file.on_device.any() else ("CPU",),
+        "device_index": file.tracks.device_index,
+    }
     if not (file.on_device | (file.kind == RUNTIME)).any():
         return found
     linked = ascend_links.launches(file) if file.is_ascend else file_launches.launches(file)
@@ -121,7 +119,7 @@ def _inputs(file: ChosenSpans) -> Columns:
 
 
 def _python(file: ChosenSpans, made: Columns) -> Columns:
-    """Stacks and modules, from Python calls or from the texts of stacks."""
+    """Stacks and modules, from Python calls or from texts."""
     found: Columns = {}
     is_python = file.kind == PYTHON
     interner = StackInterner()
@@ -145,6 +143,7 @@ def _python(file: ChosenSpans, made: Columns) -> Columns:
             module = np.where(of_forward, module[made["forward"]], module)
             number, table = intern(paths)
             found |= {"module": np.where(module >= 0, number[module], -1), "modules": table}
+    found |= _told_modules(file)
     is_called = stack >= 0
     for fact in ("call_stack", "frames"):
         if fact in file.spans:
@@ -153,10 +152,21 @@ def _python(file: ChosenSpans, made: Columns) -> Columns:
             stack = np.where(told >= 0, told, stack)
             of_forward &= told < 0
             is_called &= told < 0
-    if "is_forward_stack" in file.spans:
-        of_forward |= file.spans["is_forward_stack"] > 0
+            # A file may have the stack of the forward op for an op of its backward.
+            of_forward |= (told >= 0) & (made["forward"] >= 0) & (told == told[made["forward"]])
     if (on_host & is_called).any():
         found["stack_notes"] = ["Lines in stacks are those of `def`: the file has no others."]
     if (stack >= 0).any() or is_python.any():
         found |= {"stack": stack, "stacks": interner.tree(), "stack_is_forward": of_forward & (stack >= 0)}
     return found
+
+
+def _told_modules(file: ChosenSpans) -> Columns:
+    """Modules that the events themselves tell."""
+    if "module" not in file.spans:
+        return {}
+    table: dict[str, int] = {}
+    texts = file.collector.facts.texts["module"]
+    numbers = [table.setdefault(path, len(table)) if isinstance(path, str) and path else -1 for path in texts]
+    module = np.array([*numbers, -1], np.int32)[file.spans["module"]]
+    return {"module": module, "modules": tuple(table)} if table else {}

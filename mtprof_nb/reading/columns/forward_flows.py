@@ -24,9 +24,10 @@ def phase_columns(file: ChosenSpans) -> Columns:
     links = node_links(events, forward_thread, flows, numbers)
     # Nodes that no engine ran: those of runtimes in which a backward op is a node itself.
     links_forward = np.where(links.forward >= 0, links.forward, flows)
-    is_training = np.isin(links.phase, (BACKWARD, OPTIMIZER)).any()
+    of_rows = np.where(flows >= 0, BACKWARD, links.phase)
+    is_training = np.isin(of_rows, (BACKWARD, OPTIMIZER)).any()
     phase = np.full(len(file), OTHER if is_training else FORWARD, np.int8)
-    phase[rows] = links.phase
+    phase[rows] = of_rows
     is_async = np.zeros(len(file), np.bool_)
     is_async[rows] = events.is_async | events.crossing_scopes()
     return {
@@ -56,8 +57,6 @@ def _host_events(file: ChosenSpans, rows: Int64) -> HostEvents:
     names = set(file.names)
     is_node = np.array([ENGINE_PREFIX + name in names for name in file.names] or [False], np.bool_)
     name, kind = file.name.take(rows), file.kind.take(rows)
-    # In exports of this package, Python calls that cross a scope and scopes that cross a step have their own tracks.
-    crosses = (kind == PYTHON) | (file.spans["is_nested"].take(rows) > 0)
     return HostEvents(
         name=name,
         names=file.names,
@@ -68,7 +67,8 @@ def _host_events(file: ChosenSpans, rows: Int64) -> HostEvents:
         sequence_nr=file.sequence_nr.take(rows),
         is_scope=kind == SCOPE,
         is_backward_node=is_node.take(name) & (kind == OP),
-        is_async=(file.spans["is_async"].take(rows) > 0) & ~crosses,
+        # In exports of this package, Python calls that cross a scope have tracks of their own.
+        is_async=(file.spans["is_async"].take(rows) > 0) & (kind != PYTHON),
         is_python=kind == PYTHON,
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from mtprof_nb.building.closures import OF_OPTIMIZER
 from mtprof_nb.building.phases import OF_LOADER
-from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
+from mtprof_nb.model.schema import Bool, Int8, Int32
 from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, OP, PYTHON, RUNTIME, SCOPE, SET, STEP_PREFIX, SYNC
 from mtprof_nb.reading.columns.file_tracks import DeviceNumbers
 from mtprof_nb.reading.spans.collector import Collector
@@ -77,8 +77,6 @@ _DEVICES = {
     "gcu_": "GCU",
     "musa_": "MUSA",
 }
-#: In exports of this package with several processes, devices have these numbers: so many a process, from the first on.
-_FIRST_DEVICE, _DEVICES_OF_PROCESS = 5_000_000, 1_000
 #: Names of scopes that older recordings have among the ops.
 _SCOPES = (STEP_PREFIX, OF_OPTIMIZER, OF_LOADER, "nccl:", "gloo:", "hccl:", "xccl:")
 #: Waits of the host, which Kineto writes to process -1, and calls that devices of one maker share with the host.
@@ -165,28 +163,8 @@ def _without_category(collector: Collector, lanes: Any) -> Int8:
     return found
 
 
-def device_numbers(categories: Iterable[Any], said: Descriptions, *, is_own: bool, has_devices: bool) -> DeviceNumbers:
-    """The type of device that the events of a file ran on, and how devices are numbered."""
+def device_numbers(categories: Iterable[Any]) -> DeviceNumbers:
+    """The type of device that the events of a file ran on, which its categories tell."""
     names = [str(category).lower() for category in categories]
     found = [device for begin, device in _DEVICES.items() if any(name.startswith(begin) for name in names)]
-    device = found[0] if found else "CUDA"
-    hosts = _own_hosts(said, has_devices=has_devices)
-    return DeviceNumbers(device, _own_index, _own_process, hosts) if is_own else DeviceNumbers(device)
-
-
-def _own_hosts(said: Descriptions, *, has_devices: bool) -> tuple[int, ...]:
-    """The processes of an export in the order of the recording; none if a device may be among them.
-
-    Numbers of devices tell themselves where an export has several processes.
-    """
-    named = [pid for pid in said.process_names if isinstance(pid, int)]
-    hosts = tuple(pid for pid in named if pid < _FIRST_DEVICE)
-    return hosts if len(hosts) < len(named) or not has_devices else ()
-
-
-def _own_index(pid: Int64) -> Int64:
-    return np.where(pid >= _FIRST_DEVICE, (pid - _FIRST_DEVICE) % _DEVICES_OF_PROCESS, pid)
-
-
-def _own_process(pid: Int64) -> Int64:
-    return np.where(pid >= _FIRST_DEVICE, (pid - _FIRST_DEVICE) // _DEVICES_OF_PROCESS, 0)
+    return DeviceNumbers(found[0] if found else "CUDA")
