@@ -13,7 +13,6 @@ from mtprof_nb.building.interning import intern, used_entries
 from mtprof_nb.model.device_facts import device_facts
 from mtprof_nb.model.schema import Columns, Int32
 from mtprof_nb.model.trace import COLLECTIVE, OP, PYTHON, RUNTIME, SCOPE, StackInterner, Trace, correlation_ids
-from mtprof_nb.reading.columns import file_launches
 from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
 from mtprof_nb.reading.columns.collective_scopes import named_by_scopes
 from mtprof_nb.reading.columns.file_collections import collections
@@ -23,7 +22,6 @@ from mtprof_nb.reading.columns.file_stacks import PythonRows, text_stacks
 from mtprof_nb.reading.columns.file_steps import steps
 from mtprof_nb.reading.columns.forward_flows import phase_columns
 from mtprof_nb.reading.columns.recording_facts import recording_facts, tally_notes
-from mtprof_nb.reading.dialects import ascend_links
 from mtprof_nb.reading.spans.descriptions import base_ns
 
 
@@ -76,7 +74,7 @@ def _devices(file: ChosenSpans, made: Columns) -> Columns:
     }
     if not (file.on_device | (file.kind == RUNTIME)).any():
         return found
-    linked = ascend_links.launches(file) if file.is_ascend else file_launches.launches(file)
+    linked = file.dialect.launches(file)
     launcher: Int32 = linked["launcher"]
     found |= linked | {"phase": np.where(launcher >= 0, made["phase"][launcher], made["phase"])}
     found |= _extras(file)
@@ -85,18 +83,18 @@ def _devices(file: ChosenSpans, made: Columns) -> Columns:
 
 
 def _extras(file: ChosenSpans) -> Columns:
-    rest, texts = np.where(file.has_extras, file.rest, np.int32(-1)), file.collector.facts.rests
-    if file.is_ascend:
-        rest, texts = _in_words_of_kineto(file, rest, texts)
+    rest = np.where(file.has_extras, file.rest, np.int32(-1))
+    rest, texts = _in_words_of_kineto(file, rest, file.collector.facts.rests)
     used, place = used_entries(rest, len(texts))
     extra, extras = intern([texts[one] for one in used.tolist()])
     return {"extra": np.append(extra, np.int32(-1))[place], "extras": extras} if extras else {}
 
 
 def _in_words_of_kineto(file: ChosenSpans, rest: Int32, texts: list[str]) -> tuple[Int32, list[str]]:
+    """The members of each span, those of collectives under Kineto's keys."""
     rest, texts = rest.copy(), list(texts)
     for row in np.flatnonzero((file.kind == COLLECTIVE) & (rest >= 0)).tolist():
-        said = ascend_links.in_words_of_kineto(file.names[file.name[row]], json.loads(texts[rest[row]]))
+        said = file.dialect.extras(file.names[file.name[row]], json.loads(texts[rest[row]]))
         rest[row] = len(texts)
         texts.append(json.dumps(said))
     return rest, texts

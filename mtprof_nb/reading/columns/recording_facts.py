@@ -59,7 +59,7 @@ def _processes(file: ChosenSpans) -> tuple[Process, ...]:
     found = []
     for pid, process in zip(file.tracks.pids, file.tracks.processes, strict=True):
         own = file.said.metadata.get(pid, {})
-        rank = _rank(own, process.label) if several else rank_of(file.document, file.path, is_ascend=file.is_ascend)
+        rank = _rank(own, process.label) if several else rank_of(file.document, file.path, file.dialect.rank_beside)
         metadata = tuple({**({} if several and own else shared), **own}.items())
         found.append(process._replace(rank=rank, host=host if isinstance(host, str) else "", metadata=metadata))
     return tuple(found)

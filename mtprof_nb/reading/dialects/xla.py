@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy as np
 from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
 from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, OP, SCOPE, SET
 from mtprof_nb.reading.columns.file_tracks import DeviceNumbers
+from mtprof_nb.reading.dialects.dialect import Dialect
+from mtprof_nb.reading.dialects.kineto import launches
 from mtprof_nb.reading.spans.collector import Collector
 from mtprof_nb.reading.spans.descriptions import Descriptions
 from mtprof_nb.reading.spans.spans import Spans
@@ -27,12 +30,12 @@ _INSTRUCTION = '"hlo_op"'
 _ROUNDING_NS = 1
 
 
-def is_xla(said: Descriptions) -> bool:
+def _recognise(said: Descriptions) -> bool:
     """Whether a file was written by XLA's profiler."""
     return any(name.startswith(_HOST) or _DEVICE.fullmatch(name) for name in said.process_names.values())
 
 
-def kinds(collector: Collector, spans: Spans, said: Descriptions) -> Int8:
+def _kinds(collector: Collector, spans: Spans, said: Descriptions, _: Counter[str]) -> Int8:
     """The kind of each span: work and scopes of devices, instructions that ran on the host, and its other calls."""
     lane = spans["lane"]
     of_lane = np.array(_kinds_of_lanes(collector, said) or [SCOPE], np.int8)
@@ -76,7 +79,7 @@ def _is_around_another(lane: Int32, start_ns: Int64, duration_ns: Int64, among: 
     return found
 
 
-def device_numbers(said: Descriptions) -> DeviceNumbers:
+def _numbers(_: Collector, said: Descriptions) -> DeviceNumbers:
     """The type of the devices of a file, and their indices, which the names of their processes tell."""
     matches: Mapping[Any, Any] = {pid: _DEVICE.fullmatch(name) for pid, name in said.process_names.items()}
     index = {pid: int(match[2]) for pid, match in matches.items() if match and isinstance(pid, int)}
@@ -86,3 +89,6 @@ def device_numbers(said: Descriptions) -> DeviceNumbers:
         return np.array([index.get(one, 0) for one in pid.tolist()], np.int64)
 
     return DeviceNumbers(_TYPES[types[0]] if types else "CUDA", index_of)
+
+
+XLA = Dialect(_recognise, _kinds, _numbers, launches)
