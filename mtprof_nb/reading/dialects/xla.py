@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
-from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, OP, SCOPE, SET
+from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, OP, PYTHON, SCOPE, SET
 from mtprof_nb.reading.columns.file_tracks import DeviceNumbers
 from mtprof_nb.reading.dialects.dialect import Dialect
 from mtprof_nb.reading.dialects.kineto import launches
@@ -24,6 +24,8 @@ _HOST = "/host:"
 _STREAM, _OPS = "Stream #", "XLA Ops"
 _TYPES = {"GPU": "CUDA", "TPU": "TPU"}
 _WORK = {"memcpy": COPY, "memset": SET}
+#: How names of Python calls begin.
+_CALL = "$"
 #: The member of a span that runs an instruction of a program.
 _INSTRUCTION = '"hlo_op"'
 #: Starts and lengths are in picoseconds: rounded each by itself, instructions that follow each other overlap by this.
@@ -36,12 +38,14 @@ def _recognise(said: Descriptions) -> bool:
 
 
 def _kinds(collector: Collector, spans: Spans, said: Descriptions, _: Counter[str]) -> Int8:
-    """The kind of each span: work and scopes of devices, instructions that ran on the host, and its other calls."""
+    """The kind of each span: work and scopes of devices, instructions and Python calls of the host, other calls."""
     lane = spans["lane"]
     of_lane = np.array(_kinds_of_lanes(collector, said) or [SCOPE], np.int8)
     found: Int8 = of_lane[lane]
     runs_instruction = [_INSTRUCTION in text for text in collector.facts.rests]
     found[(found == SCOPE) & np.array([*runs_instruction, False], np.bool_)[spans["rest"]]] = OP
+    is_call = [isinstance(name, str) and name.startswith(_CALL) for name in collector.names]
+    found[(found == SCOPE) & np.array(is_call or [False], np.bool_)[spans["name"]]] = PYTHON
     of_name = [_work(str(name)) for name in collector.names]
     works = found == KERNEL
     found[works] = np.array(of_name or [KERNEL], np.int8)[spans["name"][works]]
