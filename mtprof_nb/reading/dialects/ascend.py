@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mtprof_nb.model.device_facts import KERNELS_OF_COLLECTIVES
 from mtprof_nb.model.schema import Bool, Columns, Int8, Int32, Int64
 from mtprof_nb.model.trace import COLLECTIVE, COPY, DEVICE_SCOPE, KERNEL, OP, RUNTIME, SET, SYNC
 from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
@@ -97,7 +98,7 @@ def _task(name: Any) -> int:
 
 def _communication(name: Any) -> int:
     """A collective, or one of the tasks that it consists of, which are no work besides."""
-    return COLLECTIVE if str(name).lower().startswith(("hcom", "hccl")) else DEVICE_SCOPE
+    return COLLECTIVE if str(name).lower().startswith(KERNELS_OF_COLLECTIVES) else DEVICE_SCOPE
 
 
 def _named(collector: Collector, spans: Spans, names: tuple[str, ...]) -> Bool:

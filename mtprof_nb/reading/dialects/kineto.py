@@ -13,6 +13,7 @@ import numpy as np
 from mtprof_nb.building.closures import OF_OPTIMIZER
 from mtprof_nb.building.interning import first_with_number
 from mtprof_nb.building.phases import OF_LOADER
+from mtprof_nb.model.collective_calls import SCOPES_OF_COLLECTIVES
 from mtprof_nb.model.schema import Bool, Columns, Int8, Int32
 from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, OP, PYTHON, RUNTIME, SCOPE, SET, STEP_PREFIX, SYNC
 from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
@@ -79,7 +80,7 @@ _DEVICES = {
     "musa_": "MUSA",
 }
 #: Names of scopes that older recordings have among the ops.
-_SCOPES = (STEP_PREFIX, OF_OPTIMIZER, OF_LOADER, "nccl:", "gloo:", "hccl:", "xccl:")
+_SCOPES = (STEP_PREFIX, OF_OPTIMIZER, OF_LOADER, *SCOPES_OF_COLLECTIVES)
 #: Waits of the host, which Kineto writes to process -1, and calls that devices of one maker share with the host.
 _WAITS_OF_HOST, _OF_HOST_OR_DEVICE = "xpu_sync", "hpu_op"
 
