@@ -10,9 +10,8 @@ from typing import Any
 
 from mtprof_nb.errors import warn
 from mtprof_nb.export.atomic import replacing
-from mtprof_nb.export.chrome_allocations import allocation_lines
-from mtprof_nb.export.chrome_collections import collection_lines
 from mtprof_nb.export.chrome_events import EventLines
+from mtprof_nb.export.chrome_memory import allocation_lines, collection_lines
 from mtprof_nb.export.chrome_text import base_ns, has_window, json_text, microseconds_text, quoted
 from mtprof_nb.export.chrome_tracks import ChromeTracks, naming_line
 from mtprof_nb.model.trace import Process, Trace

@@ -10,17 +10,25 @@ import numpy as np
 from mtprof_nb.building.allocator_records import with_own_memory
 from mtprof_nb.building.closures import with_closures
 from mtprof_nb.building.interning import intern, used_entries
+from mtprof_nb.model.collective_calls import SCOPES_OF_COLLECTIVES
 from mtprof_nb.model.device_facts import device_facts
 from mtprof_nb.model.schema import Columns, Int32
-from mtprof_nb.model.trace import COLLECTIVE, OP, PYTHON, RUNTIME, SCOPE, StackInterner, Trace, correlation_ids
+from mtprof_nb.model.trace import (
+    COLLECTIVE,
+    OP,
+    PYTHON,
+    RUNTIME,
+    SCOPE,
+    Collective,
+    StackInterner,
+    Trace,
+    correlation_ids,
+)
 from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
-from mtprof_nb.reading.columns.collective_scopes import named_by_scopes
-from mtprof_nb.reading.columns.file_collections import collections
 from mtprof_nb.reading.columns.file_inputs import shape_columns, value_columns
-from mtprof_nb.reading.columns.file_memory import allocations
+from mtprof_nb.reading.columns.file_memory import allocations, collections
 from mtprof_nb.reading.columns.file_stacks import PythonRows, text_stacks
-from mtprof_nb.reading.columns.file_steps import steps
-from mtprof_nb.reading.columns.forward_flows import phase_columns
+from mtprof_nb.reading.columns.forward_flows import phase_columns, steps
 from mtprof_nb.reading.columns.recording_facts import recording_facts, tally_notes
 from mtprof_nb.reading.spans.descriptions import base_ns
 
@@ -79,7 +87,27 @@ def _devices(file: ChosenSpans, made: Columns) -> Columns:
     found |= linked | {"phase": np.where(launcher >= 0, made["phase"][launcher], made["phase"])}
     found |= _extras(file)
     found |= device_facts(made | found)
-    return found | named_by_scopes(file, made | found)
+    return found | _named_by_scopes(file, made | found)
+
+
+def _named_by_scopes(file: ChosenSpans, made: Columns) -> Columns:
+    """Facts of collectives for kernels that tell none, as in older recordings, from the scope open at their launch."""
+    known = made.get("collective")
+    collective = np.full(len(file), -1, np.int32) if known is None else known
+    rows = np.flatnonzero((made["kind"] == COLLECTIVE) & (collective < 0) & (made["launch"] >= 0))
+    is_scope = np.array([name.startswith(SCOPES_OF_COLLECTIVES) for name in file.names] or [False], np.bool_)[file.name]
+    is_scope &= file.kind == SCOPE
+    if not len(rows) or not is_scope.any():
+        return {}
+    calls = made["launch"][rows]
+    scopes = file.intervals.running(is_scope, file.tracks.track[calls], file.spans["start_ns"][calls])
+    table = {one: place for place, one in enumerate(made["collectives"])}
+    found = collective.copy()
+    for row, scope in zip(rows.tolist(), scopes.tolist(), strict=True):
+        if scope >= 0:
+            name = file.names[file.name[scope]].partition(":")[2]
+            found[row] = table.setdefault(Collective(name), len(table))
+    return {"collective": found, "collectives": tuple(table)}
 
 
 def _extras(file: ChosenSpans) -> Columns:
