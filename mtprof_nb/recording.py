@@ -171,12 +171,12 @@ class Results:
     ) -> None:
         """Write the trace for Perfetto, chrome://tracing or HolisticTraceAnalysis: `.json` or `.json.gz`.
 
-        Samples of Python stacks, the source of cells, parameters of the optimizer and the middle of
-        stacks of more than 100 frames are left out, and a note in the file says so; `save` keeps
-        them. The options are torch's. `use_python_export` has no effect. The others are for kernels
-        of CUDA graphs, whose nodes are not recorded: `cuda_graph_annotations` with kernels to
-        annotate, and `graph_lanes="all"` without annotations, raise `ValueError`; a
-        `default_stream` other than 7 without `graph_lanes="all"` gives a warning.
+        The file has what `torch.profiler` writes, and loads as such a file does; `save` keeps
+        everything. Of stacks of more than 100 frames, the middle is left out. The options are
+        torch's. `use_python_export` has no effect. The others are for kernels of CUDA graphs, whose
+        nodes are not recorded: `cuda_graph_annotations` with kernels to annotate, and
+        `graph_lanes="all"` without annotations, raise `ValueError`; a `default_stream` other than
+        7 without `graph_lanes="all"` gives a warning.
 
             >>> prof.export_chrome_trace("trace.json.gz")
         """
