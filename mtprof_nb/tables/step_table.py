@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING
 
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.steps.step_figures import Difference, StepFigures, step_figures
+from mtprof_nb.analysis.steps.step_figures import StepDifference, StepFigures, step_figures
 from mtprof_nb.analysis.summary import coverage_notes
 from mtprof_nb.errors import legible, shown
 from mtprof_nb.model.source_files import source_location
@@ -74,7 +74,7 @@ def steps_sentence(trace: Trace, steps: StepFigures) -> str:
     return f"{count}; median {units.duration(steps.median_ns)}{spread}"
 
 
-def difference_text(trace: Trace, one: Difference) -> str:
+def difference_text(trace: Trace, one: StepDifference) -> str:
     """As "train.py:3 takes 5.00 ms instead of 1.00 ms"."""
     title = source_location(trace, *one.line) if one.line else one.title
     return f"{title} takes {units.duration(one.ns)} instead of {units.duration(one.usual_ns)}"

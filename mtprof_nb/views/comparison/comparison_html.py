@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mtprof_nb.analysis import units
-from mtprof_nb.comparison.findings import Findings
+from mtprof_nb.comparison.compared import Compared
 from mtprof_nb.comparison.joined_rows import EDITED, GONE, NEW
 from mtprof_nb.comparison.side_by_side import Row, Version, Versions, side_by_side
 from mtprof_nb.views.comparison import comparison_text
@@ -19,24 +19,24 @@ _SWATCH = "display:inline-block;width:9px;height:9px;margin-right:6px"
 _TINTS = {NEW: "#1f77d026", GONE: "#f2a02c26", EDITED: "#8a919926"}
 
 
-def comparison_bundle(findings: Findings, limit: int | None = None) -> dict[str, str]:
+def comparison_bundle(compared: Compared, limit: int | None = None) -> dict[str, str]:
     """The comparison as HTML, Markdown and text."""
     return {
-        "text/html": html(findings, limit),
-        "text/markdown": comparison_text.markdown(findings, limit),
-        "text/plain": comparison_text.text(findings, limit),
+        "text/html": html(compared, limit),
+        "text/markdown": comparison_text.markdown(compared, limit),
+        "text/plain": comparison_text.text(compared, limit),
     }
 
 
-def html(findings: Findings, limit: int | None = None) -> str:
+def html(compared: Compared, limit: int | None = None) -> str:
     """The page, with at most `limit` rows of each kind."""
     parts = [
-        f"<b>{escaped(headline(findings))}</b>",
-        *(f"<div>{escaped(line)}</div>" for line in explanation(findings)),
-        *(_table(table) for table in tables(findings, limit)),
-        _key(findings),
-        *(f"<div style='margin-top:8px'><b>{escaped(title)}</b>{drawn}</div>" for title, drawn in pictures(findings)),
-        *(_versions(file) for file in side_by_side(findings.sides)),
+        f"<b>{escaped(headline(compared))}</b>",
+        *(f"<div>{escaped(line)}</div>" for line in explanation(compared)),
+        *(_table(table) for table in tables(compared, limit)),
+        _key(compared),
+        *(f"<div style='margin-top:8px'><b>{escaped(title)}</b>{drawn}</div>" for title, drawn in pictures(compared)),
+        *(_versions(file) for file in side_by_side(compared.sides)),
     ]
     return f"<div style='{_PAGE}'>{''.join(parts)}</div>"
 
@@ -58,11 +58,11 @@ def _style(column: int, table: Table) -> str:
     return _NAME if column in (0, len(table.head) - 1) else _CELL
 
 
-def _key(findings: Findings) -> str:
+def _key(compared: Compared) -> str:
     """Which colour of the pictures is whose."""
     return " &nbsp; ".join(
         f"<span><span style='{_SWATCH};background:{colour}'></span>{escaped(name)}</span>"
-        for colour, name in zip((A_COLOUR, B_COLOUR), labels(findings), strict=True)
+        for colour, name in zip((A_COLOUR, B_COLOUR), labels(compared), strict=True)
     )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mtprof_nb.analysis import units
+from mtprof_nb.comparison.compared import Compared
 from mtprof_nb.comparison.exact_changes import Change
-from mtprof_nb.comparison.findings import Findings
 from mtprof_nb.comparison.joined_rows import Difference
 from mtprof_nb.comparison.verdicts import SAME, Verdict
 from mtprof_nb.views.escaped_text import shown
@@ -29,26 +29,26 @@ class Table:
     folded: str = ""
 
 
-def headline(findings: Findings) -> str:
+def headline(compared: Compared) -> str:
     """The verdict in one line: `after against before: faster, 0.78 × the time`."""
-    a, b = labels(findings)
-    return f"{b} against {a}: {verdict_sentence(findings)}"
+    a, b = labels(compared)
+    return f"{b} against {a}: {verdict_sentence(compared)}"
 
 
-def verdict_sentence(findings: Findings) -> str:
+def verdict_sentence(compared: Compared) -> str:
     """The verdict and the ratio: `faster, 0.78 × the time (0.75 to 0.81)`."""
-    times = _times(findings.verdict)
-    return f"{findings.verdict.answer}{f', {times}' if times else ''}"
+    times = _times(compared.verdict)
+    return f"{compared.verdict.answer}{f', {times}' if times else ''}"
 
 
-def explanation(findings: Findings) -> list[str]:
+def explanation(compared: Compared) -> list[str]:
     """The reason of the verdict, how the times were taken, and notes about the recordings, a line each."""
-    return [units.sentence(findings.verdict.why), *_measured(findings), *map(shown, findings.notes)]
+    return [units.sentence(compared.verdict.why), *_measured(compared), *map(shown, compared.notes)]
 
 
-def tables(findings: Findings, limit: int | None = None) -> list[Table]:
+def tables(compared: Compared, limit: int | None = None) -> list[Table]:
     """The changes that need no statistics, then the times; of each kind at most `limit` rows."""
-    found = [_changes_table(findings, limit), _times_table(findings, limit)]
+    found = [_changes_table(compared, limit), _times_table(compared, limit)]
     return [table for table in found if table.rows]
 
 
@@ -59,26 +59,26 @@ def _times(verdict: Verdict) -> str:
     return f"{units.ratio(verdict.ratio)} × the time{interval}"
 
 
-def _measured(findings: Findings) -> list[str]:
-    times = findings.alternated
+def _measured(compared: Compared) -> list[str]:
+    times = compared.alternated
     if times is None:
         return []
-    names = [shown(side.label) for side in findings.sides.both]
+    names = [shown(side.label) for side in compared.sides.both]
     blocks = ", ".join(
         f"{name}: {units.plural(block.calls, 'call')} a block"
         for name, block in zip(names, (times.a_block, times.b_block), strict=True)
     )
-    p = findings.verdict.p
+    p = compared.verdict.p
     test = "" if p is None else f" Wilcoxon signed-rank test: p {'< 0.0001' if p < 0.0001 else f'= {p:.4f}'}."
     pairs = units.plural(len(times.a_ns), "pair")
     return [f"Measured unprofiled in {pairs} of blocks, in random order, in {times.seconds:.1f} s ({blocks}).{test}"]
 
 
-def _changes_table(findings: Findings, limit: int | None) -> Table:
+def _changes_table(compared: Compared, limit: int | None) -> Table:
     most = _CHANGES if limit is None else limit
-    rows = [change_cells(change) for change in findings.changes[:most]]
-    left = len(findings.changes) - len(rows)
-    head = ("Changed, whatever the noise", *labels(findings), "Change")
+    rows = [change_cells(change) for change in compared.changes[:most]]
+    left = len(compared.changes) - len(rows)
+    head = ("Changed, whatever the noise", *labels(compared), "Change")
     return Table("Changes", head, tuple(rows), f"and {units.plural(left, 'more change')}" if left > 0 else "")
 
 
@@ -124,15 +124,15 @@ def percent_text(share: float) -> str:
     return f"{units.MINUS if percent < 0 else '+'}{digits} %"
 
 
-def labels(findings: Findings) -> tuple[str, str]:
+def labels(compared: Compared) -> tuple[str, str]:
     """Names of both sides, fit to be shown."""
-    return shown(findings.sides.a.label, 40), shown(findings.sides.b.label, 40)
+    return shown(compared.sides.a.label, 40), shown(compared.sides.b.label, 40)
 
 
-def _times_table(findings: Findings, limit: int | None) -> Table:
-    rows = list(_shown_rows(findings.differences, limit))
-    left = len(findings.differences) - len(rows)
-    head = ("Time", *labels(findings), "Δ", "Ratio", "Interval", "Verdict")
+def _times_table(compared: Compared, limit: int | None) -> Table:
+    rows = list(_shown_rows(compared.differences, limit))
+    left = len(compared.differences) - len(rows)
+    head = ("Time", *labels(compared), "Δ", "Ratio", "Interval", "Verdict")
     folded = f"and {units.plural(left, 'row')} with smaller differences" if left > 0 else ""
     return Table("Times", head, tuple(_time_cells(row) for row in rows), folded)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mtprof_nb.comparison.findings import Findings
+from mtprof_nb.comparison.compared import Compared
 from mtprof_nb.errors import legible_lines
 from mtprof_nb.tables.text_table import aligned
 from mtprof_nb.views.comparison.comparison_tables import explanation, headline, tables
@@ -15,10 +15,10 @@ _NAME_WIDTH = 60
 _MARKUP = re.compile(r"([\\`*_<>|\[\]])")
 
 
-def text(findings: Findings, limit: int | None = None) -> str:
+def text(compared: Compared, limit: int | None = None) -> str:
     """The headline, its reason and the tables as plain text."""
-    parts = [headline(findings), *explanation(findings)]
-    for table in tables(findings, limit):
+    parts = [headline(compared), *explanation(compared)]
+    for table in tables(compared, limit):
         cells = [list(table.head), *([fitted(row[0], _NAME_WIDTH), *row[1:]] for row in table.rows)]
         last = len(table.head) - 1
         parts += ["", *(line.rstrip() for line in aligned(cells, texts=(0, last)))]
@@ -26,10 +26,10 @@ def text(findings: Findings, limit: int | None = None) -> str:
     return legible_lines("\n".join(parts))
 
 
-def markdown(findings: Findings, limit: int | None = None) -> str:
+def markdown(compared: Compared, limit: int | None = None) -> str:
     """The headline, its reason and the tables as Markdown."""
-    parts = [f"**{_marked(headline(findings))}**", "", *(f"{_marked(line)}\n" for line in explanation(findings))]
-    for table in tables(findings, limit):
+    parts = [f"**{_marked(headline(compared))}**", "", *(f"{_marked(line)}\n" for line in explanation(compared))]
+    for table in tables(compared, limit):
         rule = [":--", *["--:"] * (len(table.head) - 2), ":--"]
         lines = [map(_marked, table.head), rule, *(map(_marked, row) for row in table.rows)]
         parts += [*(f"| {' | '.join(line)} |" for line in lines), ""]

@@ -7,7 +7,7 @@ import numpy as np
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.families import FAMILIES, Family
 from mtprof_nb.analysis.operators.operator_rows import rows, showing
-from mtprof_nb.analysis.operators.operator_table import Column, OperatorRows
+from mtprof_nb.analysis.operators.operator_table import OperatorRows, TableColumn
 from mtprof_nb.analysis.program_time.recorded_time import program_ns
 from mtprof_nb.errors import legible_lines
 from mtprof_nb.model.trace import Int64, Trace
@@ -127,7 +127,7 @@ def _cells(grouped: OperatorRows, row: int) -> list[str]:
     return [_cell(grouped, column, row) for column in grouped.columns]
 
 
-def _cell(grouped: OperatorRows, column: Column, row: int) -> str:
+def _cell(grouped: OperatorRows, column: TableColumn, row: int) -> str:
     if column.of:
         return units.share(*grouped.share(column, row))
     value = int(grouped.value[column.key][row])

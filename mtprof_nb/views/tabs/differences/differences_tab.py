@@ -37,19 +37,19 @@ class DifferencesTab(Tab):
     """Sends all that the page shows at once; it has no questions."""
 
     def first(self) -> Answer:
-        findings = self._scene.compared
-        a, b = labels(findings)
-        rows = findings.differences[:_MOST_ROWS]
-        changes = findings.changes[:_MOST_CHANGES]
+        compared = self._scene.compared
+        a, b = labels(compared)
+        rows = compared.differences[:_MOST_ROWS]
+        changes = compared.changes[:_MOST_CHANGES]
         return {
             "labels": [a, b],
-            "explanation": explanation(findings),
-            "points": measured_points(findings)._asdict(),
+            "explanation": explanation(compared),
+            "points": measured_points(compared)._asdict(),
             "changes": [list(change_cells(change)) for change in changes],
-            "more_changes": len(findings.changes) - len(changes),
+            "more_changes": len(compared.changes) - len(changes),
             "columns": _columns(a, b, with_interval=any(row.verdict and row.verdict.low is not None for row in rows)),
             "rows": _written(rows),
-            "more_rows": len(findings.differences) - len(rows),
+            "more_rows": len(compared.differences) - len(rows),
             "levels": [{"title": title, "colour": colour, "ink": "#ffffff"} for title, colour in LEVELS.values()],
         }
 

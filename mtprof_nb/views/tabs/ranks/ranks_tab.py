@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.operators.operator_table import Column
+from mtprof_nb.analysis.operators.operator_table import TableColumn
 from mtprof_nb.analysis.ranks.call_groups import CollectiveCalls, collective_calls
 from mtprof_nb.analysis.ranks.rank_figures import RankFigures, rank_figures
 from mtprof_nb.analysis.ranks.ranked_processes import titles
@@ -23,29 +23,29 @@ _MOST_CELLS, _MOST_STEPS = 60_000, 240
 #: The most rows of collectives.
 _MOST_COLLECTIVES = 400
 _RANK_COLUMNS = (
-    Column("wall_ns", "Wall", "time", "recorded time"),
-    Column("in_ops_ns", "In ops", "time", "self time of all ops, summed over threads"),
-    Column("computing_ns", "Computing", "time", "a kernel ran; without devices, an op"),
-    Column("communicating_ns", "Comm.", "time", "collectives after all ranks had come, while nothing computed"),
-    Column("waiting_ns", "Waiting", "time", "in collectives until the last rank came, while nothing computed"),
-    Column("outside_ns", "Outside", "time", "none of these: Python code, input, a device without work"),
-    Column("came_last", "Last", "count", "in how many collectives it came last"),
-    Column("waited_for_ns", "Waited for", "time", "how long each of the others waited for it, on average"),
+    TableColumn("wall_ns", "Wall", "time", "recorded time"),
+    TableColumn("in_ops_ns", "In ops", "time", "self time of all ops, summed over threads"),
+    TableColumn("computing_ns", "Computing", "time", "a kernel ran; without devices, an op"),
+    TableColumn("communicating_ns", "Comm.", "time", "collectives after all ranks had come, while nothing computed"),
+    TableColumn("waiting_ns", "Waiting", "time", "in collectives until the last rank came, while nothing computed"),
+    TableColumn("outside_ns", "Outside", "time", "none of these: Python code, input, a device without work"),
+    TableColumn("came_last", "Last", "count", "in how many collectives it came last"),
+    TableColumn("waited_for_ns", "Waited for", "time", "how long each of the others waited for it, on average"),
 )
-_STEP = Column("step_ns", "Step", "time", "median time of a step")
-_PEAK = Column("peak_bytes", "Peak memory", "bytes", "most bytes held at once, of one device")
-_HOTTEST = Column("hottest", "Hottest line", "words", "the line with the most time on this rank")
+_STEP = TableColumn("step_ns", "Step", "time", "median time of a step")
+_PEAK = TableColumn("peak_bytes", "Peak memory", "bytes", "most bytes held at once, of one device")
+_HOTTEST = TableColumn("hottest", "Hottest line", "words", "the line with the most time on this rank")
 _COLLECTIVE_COLUMNS = (
-    Column("calls", "Calls", "count", "how often ranks met in it"),
-    Column("processes", "Ranks", "count", "ranks of this recording that took part"),
-    Column("exchange_ns", "Exchange", "time", "from the last rank's coming to the end, in all calls"),
-    Column("wait_ns", "Wait", "time", "time that all ranks together waited for the last to come"),
-    Column("waiter", "Waited most", "text", "the rank that waited the longest"),
-    Column("last", "Most often last", "words", "the rank that came last most often"),
+    TableColumn("calls", "Calls", "count", "how often ranks met in it"),
+    TableColumn("processes", "Ranks", "count", "ranks of this recording that took part"),
+    TableColumn("exchange_ns", "Exchange", "time", "from the last rank's coming to the end, in all calls"),
+    TableColumn("wait_ns", "Wait", "time", "time that all ranks together waited for the last to come"),
+    TableColumn("waiter", "Waited most", "text", "the rank that waited the longest"),
+    TableColumn("last", "Most often last", "words", "the rank that came last most often"),
 )
 _SIZE_COLUMNS = (
-    Column("nbytes", "Size", "bytes", "bytes of one rank in one call"),
-    Column("bytes_per_s", "Bandwidth", "rate", "bytes of one rank in a second of the exchange"),
+    TableColumn("nbytes", "Size", "bytes", "bytes of one rank in one call"),
+    TableColumn("bytes_per_s", "Bandwidth", "rate", "bytes of one rank in a second of the exchange"),
 )
 
 
@@ -71,7 +71,7 @@ class RanksTab(Tab):
         raise NotImplementedError(question["ask"])
 
 
-def rank_columns(rows: Sequence[RankFigures]) -> list[Column]:
+def rank_columns(rows: Sequence[RankFigures]) -> list[TableColumn]:
     """The columns that these ranks can fill."""
     step = [_STEP] if any(row.step_ns is not None for row in rows) else []
     peak = [_PEAK] if any(row.peak_bytes is not None for row in rows) else []
@@ -79,7 +79,7 @@ def rank_columns(rows: Sequence[RankFigures]) -> list[Column]:
     return [*_RANK_COLUMNS, *step, *peak, *hottest]
 
 
-def _collective_columns(rows: Sequence[CollectiveCalls]) -> list[Column]:
+def _collective_columns(rows: Sequence[CollectiveCalls]) -> list[TableColumn]:
     """The columns that these collectives can fill: sizes only if those of any are known."""
     sizes = _SIZE_COLUMNS if any(row.nbytes is not None for row in rows) else ()
     return [*_COLLECTIVE_COLUMNS[:2], *sizes, *_COLLECTIVE_COLUMNS[2:]]
