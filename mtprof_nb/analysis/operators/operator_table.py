@@ -11,12 +11,12 @@ from mtprof_nb.model.trace import Bool, Int8, Int32, Int64
 
 
 class TableColumn(NamedTuple):
-    """A column of numbers: its key, title, unit and meaning."""
+    """A column of a table: its key, title, unit and meaning. Of a column without a title, only the data have values."""
 
     key: str
-    title: str
-    unit: str
-    meaning: str
+    title: str = ""
+    unit: str = "words"
+    meaning: str = ""
     #: Of a column of shares, the column whose shares they are.
     of: str = ""
 
