@@ -20,12 +20,11 @@ from mtprof_nb.errors import MtprofError, SessionError, collected_warnings
 from mtprof_nb.loading.recordings import load
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.profiler import active, profile
-from mtprof_nb.tables.text_table import data_frame
+from mtprof_nb.tables.row_table import Tabular
+from mtprof_nb.tables.table import Table, TableColumn
 from mtprof_nb.views.progress_bar import progress_bar
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from mtprof_nb.views.panel.widget import Panel
 
 #: A recording for the explanation holds at most this many calls, and about as much time.
@@ -33,7 +32,7 @@ _RECORDED_CALLS, _RECORDED_NS = 10, 1_000_000_000
 _NAMELESS = ("", "profile", "<lambda>")
 
 
-class Comparison:
+class Comparison(Tabular):
     """How program b differs from program a, and whether it is faster."""
 
     def __init__(self, compared: Compared) -> None:
@@ -79,15 +78,16 @@ class Comparison:
         """How the fix of `finding` changed a to b: verdict, peaks of memory, and whether b still has the finding."""
         return checked(finding, self)
 
-    def to_dataframe(self) -> pd.DataFrame:
-        """`differences` as a pandas DataFrame, with a column for each field, and those of the verdict. Needs pandas."""
-        return data_frame([_record(row) for row in self.differences])
+    def facts(self) -> Table:
+        """`differences` as data: a column for each field, and those of the verdict."""
+        records = [_record(row) for row in self.differences]
+        return Table([TableColumn(name) for name in records[0]], [list(record.values()) for record in records])
 
     def to_markdown(self, limit: int | None = None) -> str:
         """Verdict and tables as Markdown, with at most `limit` rows of each kind."""
-        from mtprof_nb.views.comparison import comparison_text
+        from mtprof_nb.views.comparison import comparison_html
 
-        return comparison_text.markdown(self.compared, limit)
+        return comparison_html.markdown(self.compared, limit)
 
     def export_html(self, path: str | os.PathLike[str], limit: int | None = None) -> None:
         """Write the comparison with all its tabs as one HTML file, which opens without a kernel and without a network.
@@ -109,9 +109,9 @@ class Comparison:
         return show_comparison.show(self.compared, limit)
 
     def __repr__(self) -> str:
-        from mtprof_nb.views.comparison import comparison_text
+        from mtprof_nb.views.comparison import comparison_html
 
-        return comparison_text.text(self.compared)
+        return comparison_html.text(self.compared)
 
     def _ipython_display_(self) -> None:
         from mtprof_nb.views.panel import show_comparison
@@ -123,6 +123,11 @@ class Comparison:
         from mtprof_nb.views.comparison.comparison_html import comparison_bundle
 
         return comparison_bundle(self.compared)
+
+    def _repr_html_(self) -> str:
+        from mtprof_nb.views.comparison import comparison_html
+
+        return comparison_html.html(self.compared)
 
     def _display_(self) -> Panel:
         """The panel as marimo displays it."""

@@ -7,9 +7,8 @@ from mtprof_nb.comparison.alternation import Alternated, Block
 from mtprof_nb.comparison.compared import Compared, of_functions, of_recordings
 from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.model.trace import Recorded, Trace
-from mtprof_nb.views.comparison.comparison_html import html
+from mtprof_nb.views.comparison.comparison_html import html, markdown, text
 from mtprof_nb.views.comparison.comparison_tables import percent_text
-from mtprof_nb.views.comparison.comparison_text import markdown, text
 
 
 def _run(*ops: tuple[str, int], **scalars: object) -> Trace:
@@ -34,10 +33,12 @@ def test_the_text_has_the_verdict_first_then_the_certain_changes_then_the_times(
         "One run each: below a factor of 10, noise between two recordings can be the reason.",
         "",
         "Changed, whatever the noise  before  after  Change",
+        "-" * 61,
         "ops                               3      2  −33 %",
         "op aten::add                      2      1  called less often",
         "",
         "Time            before    after         Δ  Ratio  Interval  Verdict",
+        "-" * 71,
         "wall time      11.0 ms  7.00 ms  −4.00 ms   0.64         –  cannot tell",
         "phase forward  11.0 ms  7.00 ms  −4.00 ms   0.64         –  cannot tell",
         "op aten::mm    9.00 ms  6.00 ms  −3.00 ms   0.67         –  cannot tell",

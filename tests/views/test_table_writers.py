@@ -2,10 +2,16 @@
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+from rank_traces import job
+from synthetic import training_run
+from test_hostile_writers import on_devices, tables
 
+import mtprof_nb as mtp
+from mtprof_nb.recording import Recording
 from mtprof_nb.tables.table import MARK, Table, TableColumn, table_of
 from mtprof_nb.tables.writers.as_dataframe import as_dataframe
 from mtprof_nb.tables.writers.as_html import as_html
@@ -13,6 +19,7 @@ from mtprof_nb.tables.writers.as_json import as_json
 from mtprof_nb.tables.writers.as_markdown import as_markdown
 from mtprof_nb.tables.writers.as_text import as_text
 
+TRACES = {"one process": lambda: training_run(600), "devices": on_devices, "ranks": lambda: job(4, 2)}
 TABLE = Table(
     columns=(
         TableColumn("mark", "", MARK),
@@ -98,3 +105,46 @@ def test_a_dataframe_has_the_keys_as_columns() -> None:
     frame = as_dataframe(Table([TableColumn("a"), TableColumn("b")], [[1, 2]]))
 
     assert (list(frame.columns), frame["b"].tolist()) == (["a", "b"], [2])
+
+
+@pytest.mark.parametrize("kind", TRACES)
+def test_every_table_of_a_recording_is_the_same_data_as_json_and_as_a_dataframe(kind: str) -> None:
+    pytest.importorskip("pandas")
+    recording = Recording(TRACES[kind]())
+    others: list[Any] = [recording.key_averages(), mtp.compare(recording, recording)]
+    for table in (*tables(recording.trace), *others):
+        frame, records = table.to_dataframe(), json.loads(table.to_json())
+        assert len(frame) == len(records)
+        for record, row in zip(records, frame.to_dict("records"), strict=True):
+            assert list(record) == list(frame.columns)
+            numbers = {key for key, value in record.items() if type(value) in (int, float)}
+            assert {key: record[key] for key in numbers} == {key: row[key] for key in numbers}
+            assert all(type(record[key]) is int for key in numbers if key.endswith("_ns") and table not in others)
+
+
+@pytest.mark.parametrize("kind", TRACES)
+def test_every_table_of_a_recording_is_html_in_a_notebook(kind: str) -> None:
+    recording = Recording(TRACES[kind]())
+    for table in tables(recording.trace):
+        assert table._repr_html_().startswith(("<div", "<table"))
+    assert "<table" in mtp.compare(recording, recording)._repr_html_()
+
+
+def test_events_are_json_under_the_keys_that_were_recorded() -> None:
+    events = Recording(training_run(300)).events()
+    records = json.loads(events.to_json())
+
+    assert len(records) == len(events)
+    assert set(records[0]) == {key for event in events for key in dict(event)}
+    assert all(type(record["duration_ns"]) is int for record in records)
+
+
+def test_markdown_begins_with_the_overview_and_has_the_findings() -> None:
+    recording = Recording(job(4, 2))
+    (finding,) = recording.advice()
+    text = recording.to_markdown()
+
+    assert text.startswith("**job**: Rank 2 came last in 10 of 10 all-reduces; ")
+    assert f"\n\n**{finding.title}** (train.py:4): {finding.evidence} {finding.gain}\n\n" in text
+    assert "\n    sampler = DistributedSampler(dataset)" in text
+    assert text.index(finding.title) < text.index("| Rank |") < text.index("| Line |") < text.index("| Name |")

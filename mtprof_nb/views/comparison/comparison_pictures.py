@@ -9,8 +9,8 @@ import numpy as np
 from mtprof_nb.analysis import units
 from mtprof_nb.comparison.compared import Compared
 from mtprof_nb.comparison.measured_points import Points, measured_points
+from mtprof_nb.tables.writers.as_html import escaped
 from mtprof_nb.views.comparison.comparison_tables import labels
-from mtprof_nb.views.escaped_text import escaped
 from mtprof_nb.views.static.svg import INK, LABEL, WIDTH, image, timeline_svg
 from mtprof_nb.views.tabs.two_timelines.two_timelines_tab import step_pairs
 

@@ -1,32 +1,21 @@
-"""Headline and tables of a comparison as cells of text, for every form in which it is shown."""
+"""Headline and tables of a comparison, for every form in which it is shown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mtprof_nb.analysis import units
 from mtprof_nb.comparison.compared import Compared
 from mtprof_nb.comparison.exact_changes import Change
 from mtprof_nb.comparison.joined_rows import Difference
 from mtprof_nb.comparison.verdicts import SAME, Verdict
-from mtprof_nb.views.escaped_text import shown
+from mtprof_nb.errors import shown
+from mtprof_nb.tables.table import MISSING, Table, TableColumn, table_of
 
-MISSING = "–"
 _CHANGES = 12
 #: Rows of each level that are shown at most; the others are folded.
 _ROWS = {"line": 8, "op": 10, "kernel": 10}
 _LEVELS = {"phase": "phase", "line": "line", "op": "op", "kernel": "kernel"}
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of texts: the first column holds names, the others numbers; `folded` says what is left out."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    folded: str = ""
 
 
 def headline(compared: Compared) -> str:
@@ -75,11 +64,17 @@ def _measured(compared: Compared) -> list[str]:
 
 
 def _changes_table(compared: Compared, limit: int | None) -> Table:
-    most = _CHANGES if limit is None else limit
-    rows = [change_cells(change) for change in compared.changes[:most]]
-    left = len(compared.changes) - len(rows)
-    head = ("Changed, whatever the noise", *labels(compared), "Change")
-    return Table("Changes", head, tuple(rows), f"and {units.plural(left, 'more change')}" if left > 0 else "")
+    (a, b), changes = labels(compared), compared.changes
+    shown_changes = changes[: _CHANGES if limit is None else limit]
+    left = len(changes) - len(shown_changes)
+    columns = (
+        TableColumn("name", "Changed, whatever the noise", "words"),
+        TableColumn("a", a, "text"),
+        TableColumn("b", b, "text"),
+        TableColumn("change", "Change", "words"),
+    )
+    notes = (f"and {units.plural(left, 'more change')}",) if left > 0 else ()
+    return Table(columns, list(map(change_cells, shown_changes)), notes)
 
 
 def change_cells(change: Change) -> tuple[str, ...]:
@@ -129,12 +124,29 @@ def labels(compared: Compared) -> tuple[str, str]:
     return shown(compared.sides.a.label, 40), shown(compared.sides.b.label, 40)
 
 
+def time_columns(compared: Compared) -> list[TableColumn]:
+    """Columns of the times of both sides."""
+    a, b = labels(compared)
+    return [
+        TableColumn("a_ns", a, "time", f"time of {a}"),
+        TableColumn("b_ns", b, "time", f"time of {b}"),
+        TableColumn("delta_ns", "Δ", "change", "difference of the times"),
+        TableColumn("ratio", "Ratio", "ratio", f"time of {b} over that of {a}"),
+        TableColumn("interval", "Interval", "text", "confidence interval of the ratio"),
+        TableColumn("verdict", "Verdict", "words", "what can be said about the times; the reason shows on hover"),
+    ]
+
+
 def _times_table(compared: Compared, limit: int | None) -> Table:
-    rows = list(_shown_rows(compared.differences, limit))
+    def made(row: Difference) -> dict[str, str]:
+        name = _name(_LEVELS.get(row.level, "figure"), row.name, row.detail)
+        return {"name": name, "interval": interval_text(row.verdict), "verdict": verdict_text(row)}
+
+    rows = _shown_rows(compared.differences, limit)
     left = len(compared.differences) - len(rows)
-    head = ("Time", *labels(compared), "Δ", "Ratio", "Interval", "Verdict")
-    folded = f"and {units.plural(left, 'row')} with smaller differences" if left > 0 else ""
-    return Table("Times", head, tuple(_time_cells(row) for row in rows), folded)
+    notes = (f"and {units.plural(left, 'row')} with smaller differences",) if left > 0 else ()
+    columns = (TableColumn("name", "Time", "words"), *time_columns(compared))
+    return table_of(columns, rows, made, notes=notes)
 
 
 def _shown_rows(differences: Sequence[Difference], limit: int | None) -> list[Difference]:
@@ -150,19 +162,6 @@ def is_small(row: Difference) -> bool:
     """Whether a row has too little of the time for its difference to matter."""
     verdict = row.verdict
     return verdict is not None and verdict.answer == SAME and verdict.ratio is None
-
-
-def _time_cells(row: Difference) -> tuple[str, ...]:
-    sign = "+" if row.delta_ns > 0 else ""
-    return (
-        _name(_LEVELS.get(row.level, "figure"), row.name, row.detail),
-        MISSING if row.a_ns is None else units.duration(row.a_ns),
-        MISSING if row.b_ns is None else units.duration(row.b_ns),
-        f"{sign}{units.duration(row.delta_ns)}",
-        MISSING if row.ratio is None else units.ratio(row.ratio),
-        interval_text(row.verdict),
-        verdict_text(row),
-    )
 
 
 def calls_text(row: Difference) -> str:

@@ -14,9 +14,9 @@ import numpy as np
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.comparison.compared import Compared
 from mtprof_nb.export.atomic import replacing
+from mtprof_nb.tables.writers.as_html import escaped
 from mtprof_nb.views.comparison import comparison_html
 from mtprof_nb.views.comparison.comparison_strip import comparison_strip
-from mtprof_nb.views.escaped_text import escaped
 from mtprof_nb.views.page.deltas import with_deltas
 from mtprof_nb.views.panel import bundle, wire
 from mtprof_nb.views.panel.show_comparison import comparison_scene

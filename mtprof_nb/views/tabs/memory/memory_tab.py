@@ -17,9 +17,9 @@ from mtprof_nb.analysis.memory.memory_curve import (
 )
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.analysis.operators.operator_table import TableColumn
 from mtprof_nb.analysis.summary import span_ns
 from mtprof_nb.model.trace import Int64, Trace
+from mtprof_nb.tables.table import TableColumn
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Tab
 from mtprof_nb.views.strip import NO_MEMORY
