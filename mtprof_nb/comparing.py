@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.comparison.alternation import Alternated, Alternation
 from mtprof_nb.comparison.checked_fix import CheckedFix, checked
+from mtprof_nb.comparison.compared import Compared, of_functions, of_recordings
 from mtprof_nb.comparison.exact_changes import Change
-from mtprof_nb.comparison.findings import Findings, of_functions, of_recordings
 from mtprof_nb.comparison.joined_rows import Difference
 from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.comparison.verdicts import Verdict
@@ -20,12 +20,11 @@ from mtprof_nb.errors import MtprofError, SessionError, collected_warnings
 from mtprof_nb.loading.recordings import load
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.profiler import active, profile
-from mtprof_nb.tables.text_table import data_frame
+from mtprof_nb.tables.row_table import Tabular
+from mtprof_nb.tables.table import Table, TableColumn
 from mtprof_nb.views.progress_bar import progress_bar
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from mtprof_nb.views.panel.widget import Panel
 
 #: A recording for the explanation holds at most this many calls, and about as much time.
@@ -33,61 +32,62 @@ _RECORDED_CALLS, _RECORDED_NS = 10, 1_000_000_000
 _NAMELESS = ("", "profile", "<lambda>")
 
 
-class Comparison:
+class Comparison(Tabular):
     """How program b differs from program a, and whether it is faster."""
 
-    def __init__(self, findings: Findings) -> None:
+    def __init__(self, compared: Compared) -> None:
         #: All that was found, as the views read it.
-        self.findings = findings
+        self.compared = compared
 
     @property
     def verdict(self) -> Verdict:
         """The verdict on a call of the functions; of recordings, on the median step, or without steps the wall time."""
-        return self.findings.verdict
+        return self.compared.verdict
 
     @property
     def changes(self) -> tuple[Change, ...]:
         """Changes that need no statistics: figures, ops, kernels, lines, shapes and types."""
-        return self.findings.changes
+        return self.compared.changes
 
     @property
     def differences(self) -> tuple[Difference, ...]:
         """Times of both sides: the whole, steps, phases, lines, ops and kernels."""
-        return self.findings.differences
+        return self.compared.differences
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Differences between the recordings themselves, and what is not compared because of them."""
-        return self.findings.notes
+        return self.compared.notes
 
     @property
     def labels(self) -> tuple[str, str]:
         """Names of a and b."""
-        return self.findings.sides.a.label, self.findings.sides.b.label
+        return self.compared.sides.a.label, self.compared.sides.b.label
 
     @property
     def traces(self) -> tuple[tuple[Trace, ...], tuple[Trace, ...]]:
         """The recordings of a and of b."""
-        return self.findings.sides.a.runs, self.findings.sides.b.runs
+        return self.compared.sides.a.runs, self.compared.sides.b.runs
 
     @property
     def alternated(self) -> Alternated | None:
         """The measured times of two functions; None for recordings."""
-        return self.findings.alternated
+        return self.compared.alternated
 
     def check(self, finding: Finding) -> CheckedFix:
         """How the fix of `finding` changed a to b: verdict, peaks of memory, and whether b still has the finding."""
         return checked(finding, self)
 
-    def to_dataframe(self) -> pd.DataFrame:
-        """`differences` as a pandas DataFrame, with a column for each field, and those of the verdict. Needs pandas."""
-        return data_frame([_record(row) for row in self.differences])
+    def facts(self) -> Table:
+        """`differences` as data: a column for each field, and those of the verdict."""
+        records = [_record(row) for row in self.differences]
+        return Table([TableColumn(name) for name in records[0]], [list(record.values()) for record in records])
 
     def to_markdown(self, limit: int | None = None) -> str:
         """Verdict and tables as Markdown, with at most `limit` rows of each kind."""
-        from mtprof_nb.views.comparison import comparison_text
+        from mtprof_nb.views.comparison import comparison_html
 
-        return comparison_text.markdown(self.findings, limit)
+        return comparison_html.markdown(self.compared, limit)
 
     def export_html(self, path: str | os.PathLike[str], limit: int | None = None) -> None:
         """Write the comparison with all its tabs as one HTML file, which opens without a kernel and without a network.
@@ -96,7 +96,7 @@ class Comparison:
         """
         from mtprof_nb.views.page import html_page
 
-        html_page.write(html_page.comparison_page(self.findings, limit), path)
+        html_page.write(html_page.comparison_page(self.compared, limit), path)
 
     def show(self, limit: int | None = None) -> Panel | None:
         """Show the comparison below the cell, or in a terminal as text, with at most `limit` rows of each kind.
@@ -106,29 +106,34 @@ class Comparison:
         """
         from mtprof_nb.views.panel import show_comparison
 
-        return show_comparison.show(self.findings, limit)
+        return show_comparison.show(self.compared, limit)
 
     def __repr__(self) -> str:
-        from mtprof_nb.views.comparison import comparison_text
+        from mtprof_nb.views.comparison import comparison_html
 
-        return comparison_text.text(self.findings)
+        return comparison_html.text(self.compared)
 
     def _ipython_display_(self) -> None:
         from mtprof_nb.views.panel import show_comparison
 
-        show_comparison.show_value(self.findings)
+        show_comparison.show_value(self.compared)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """The comparison as HTML, Markdown and text."""
         from mtprof_nb.views.comparison.comparison_html import comparison_bundle
 
-        return comparison_bundle(self.findings)
+        return comparison_bundle(self.compared)
+
+    def _repr_html_(self) -> str:
+        from mtprof_nb.views.comparison import comparison_html
+
+        return comparison_html.html(self.compared)
 
     def _display_(self) -> Panel:
         """The panel as marimo displays it."""
         from mtprof_nb.views.panel import show_comparison
 
-        return show_comparison.panel(self.findings)
+        return show_comparison.panel(self.compared)
 
 
 def _record(row: Difference) -> dict[str, Any]:

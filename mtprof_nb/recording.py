@@ -285,7 +285,7 @@ class Results:
         return show_panel.show(self.trace, name=name, sort=sort, limit=limit, status=status, show_all=show_all)
 
     def to_markdown(self, *, name: str | None = None, sort: str | None = None, limit: int | None = None) -> str:
-        """Key figures, longest lines and top operators as Markdown, to paste into an issue or a chat.
+        """The overview, findings, longest lines and top operators as Markdown, for an issue or a chat.
         The options are those of `show`.
 
             >>> prof.to_markdown(name="run 7").partition(":")[0]

@@ -138,7 +138,7 @@ def test_of_several_windows_the_times_are_summed() -> None:
 def test_a_comparison_with_a_recording_that_was_full_says_so_and_judges_no_times() -> None:
     whole = make_trace([event("aten::mm", 0, 9 * S, line=("f.py", 3))], ended_ns=10 * S, windows=((0, 10 * S),))
 
-    found = compare(Recording(full()), Recording(whole)).findings
+    found = compare(Recording(full()), Recording(whole)).compared
 
     assert found.sides.why_incomparable == "a recording lacks events"
     assert found.notes[:2] == (

@@ -47,8 +47,12 @@ class Finding:
             return f"at most {units.duration(self.at_most_ns)} ({self.share:.0%} of the time)".replace("%", " %")
         return f"at most {units.nbytes(self.at_most_bytes)} ({self.share:.0%} of the peak)".replace("%", " %")
 
+    @property
+    def gain(self) -> str:
+        """How sure the finding is, and its upper bound, as a sentence."""
+        return f"This is {self.certainty}; a fix can save {self.bound}."
+
     def __str__(self) -> str:
         where = f" ({self.where})" if self.where else ""
-        gain = f"This is {self.certainty}; a fix can save {self.bound}."
-        found = shown(f"{self.title}{where}: {self.evidence} {gain}", LONGEST_SENTENCE)
+        found = shown(f"{self.title}{where}: {self.evidence} {self.gain}", LONGEST_SENTENCE)
         return f"{found}\n{legible_lines(indent(self.fix, '    '))}"

@@ -18,7 +18,7 @@ from mtprof_nb.views.panel import show_panel
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from mtprof_nb.comparison.findings import Findings
+    from mtprof_nb.comparison.compared import Compared
     from mtprof_nb.profiler import profile
     from mtprof_nb.recording import Recording
 
@@ -62,12 +62,12 @@ def _write_page(path: Path, prof: profile | Recording, flags: Flags, ending: End
     html_page.write(html_page.page(scene), path)
 
 
-def _difference(prof: profile | Recording, flags: Flags, against: Any) -> Findings | None:
+def _difference(prof: profile | Recording, flags: Flags, against: Any) -> Compared | None:
     """The comparison with the recording `against`, None without one."""
     if against is None:
         return None
     before = str(flags.against) if flags.against != prof.name else "before"
-    return compare(against, prof, names=(before, prof.name)).findings
+    return compare(against, prof, names=(before, prof.name)).compared
 
 
 def _options(prof: profile | Recording, flags: Flags, ending: Ending) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def over_limits(found: Comparison, limits: dict[str, float]) -> list[str]:
     """
     from mtprof_nb.comparison.exact_changes import known_figures
 
-    known = known_figures(found.findings.sides)
+    known = known_figures(found.compared.sides)
     if unknown := [name for name in limits if name in _FIGURES and _FIGURES[name] not in known]:
         msg = (
             f"the limit of {' and of '.join(unknown)} cannot be checked, because a recording lacks it: "

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mtprof_nb.analysis.program_time.recorded_time import recorded_ns
+from mtprof_nb.comparison.compared import Compared
 from mtprof_nb.comparison.differences import step_lengths
-from mtprof_nb.comparison.findings import Findings
 from mtprof_nb.comparison.sides import Side
 
 #: The most points of a side.
@@ -24,9 +24,9 @@ class Points(NamedTuple):
     b: list[list[float]]
 
 
-def measured_points(findings: Findings) -> Points:
+def measured_points(compared: Compared) -> Points:
     """The points of both sides, thinned where there are many; the shortest and the longest of a run are kept."""
-    times, sides = findings.alternated, findings.sides
+    times, sides = compared.alternated, compared.sides
     if times is not None:
         return Points("block of calls", [_thinned(times.a_ns, MOST_POINTS)], [_thinned(times.b_ns, MOST_POINTS)])
     if min(sides.a.steps + sides.b.steps) >= 2:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from os import PathLike
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
@@ -15,10 +15,9 @@ from mtprof_nb.analysis.operators.sort_keys import TORCH_KEYS
 from mtprof_nb.errors import shown
 from mtprof_nb.model.trace import PYTHON, Int64, Trace
 from mtprof_nb.tables.event import DeviceName, Event, used_device
-from mtprof_nb.tables.text_table import FormattedTimes, TextTable, data_frame, self_cpu_time
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mtprof_nb.tables.row_table import facts_of
+from mtprof_nb.tables.table import Table
+from mtprof_nb.tables.text_table import FormattedTimes, TextTable, self_cpu_time
 
 #: Attributes that are sums, and the column of `Groups` that each one is.
 _SUMMED = {name: column for name, column in TORCH_KEYS.items() if name not in ("cpu_time", "key")}
@@ -194,9 +193,9 @@ class EventList(TextTable, list[FunctionEventAvg]):
         total.key = "Total"
         return total
 
-    def to_dataframe(self) -> pd.DataFrame:
-        """The rows as a pandas DataFrame with the columns `DATAFRAME_COLUMNS`."""
-        return data_frame({name: [getattr(row, name) for row in self] for name in DATAFRAME_COLUMNS})
+    def facts(self) -> Table:
+        """The data: a column for each of `DATAFRAME_COLUMNS`, times in torch's microseconds."""
+        return facts_of(self, DATAFRAME_COLUMNS)
 
     def export_stacks(self, path: str | PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Write the rows' stacks, root first, each with its metric: `a;b;c 123`."""

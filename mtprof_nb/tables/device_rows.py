@@ -1,24 +1,20 @@
-"""Rows of kernels, copies and collectives, each list with its text and its DataFrame."""
+"""Rows of kernels, copies and collectives on devices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 from mtprof_nb.analysis.devices.kernel_groups import collective_groups, copy_groups, kernel_groups
 from mtprof_nb.analysis.devices.kernel_keys import collective_of_event, direction_of, launch_shape, op_of_kernel
 from mtprof_nb.analysis.devices.recorded_devices import device_numbers, device_work
 from mtprof_nb.analysis.groups import Groups
 from mtprof_nb.model.trace import KINDS, Trace
-from mtprof_nb.tables.row_list import RowList
-from mtprof_nb.tables.text_table import aligned, data_frame, format_memory, format_share, format_time
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mtprof_nb.tables.row_table import RowTable
+from mtprof_nb.tables.table import Table, TableColumn, table_of
 
 R = TypeVar("R", bound="DeviceRow")
-_NAME_WIDTH = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,36 +74,37 @@ class CollectiveRow(DeviceRow):
     dtype: str
 
 
-class DeviceRows(RowList[R]):
+_COMMON = [part.name for part in fields(DeviceRow)]
+#: Units of columns; all others are words. A column has the name of its field as title, but for these.
+_UNITS = (
+    dict.fromkeys(("name", "op"), "code")
+    | dict.fromkeys(("count", "group_size"), "count")
+    | dict.fromkeys(("min_ns", "max_ns", "time_ns"), "time")
+    | {"share": "share", "occupancy": "percent", "moved_bytes": "bytes", "gb_per_s": "number"}
+)
+_TITLES = {"min_ns": "min", "max_ns": "max", "time_ns": "time", "moved_bytes": "bytes", "gb_per_s": "GB/s"}
+
+
+class DeviceRows(RowTable[R]):
     """Rows of one kind, those with the most time first."""
 
     def __init__(self, kind: type[R], rows: list[R]) -> None:
-        self._kind = kind
         super().__init__(sorted(rows, key=lambda row: -row.time_ns))
+        self._facts = (*(part.name for part in fields(kind)), "gb_per_s")
 
-    def __repr__(self) -> str:
-        return self.table(row_limit=30)
-
-    def table(self, row_limit: int | None = 100) -> str:
-        """The rows as aligned text. A negative `row_limit`, or None, shows all of them."""
-        shown = self._rows if row_limit is None or row_limit < 0 else self._rows[:row_limit]
-        columns = [part.name for part in fields(self._kind) if part.name not in _COMMON]
-        titles = [*(name.removesuffix("_ns") for name in columns), "device", "count", "time", "share", "bytes", "GB/s"]
-        cells = [titles, *([_text(name, getattr(row, name)) for name in columns] + _common(row) for row in shown)]
-        texts = [position for position, title in enumerate(titles) if title in _TEXTS]
-        lines = [line.rstrip() for line in aligned(cells, texts)]
-        left_out = len(self._rows) - len(shown)
-        return "\n".join([*lines, *([f"showing {len(shown)} of {len(self._rows)} rows"] if left_out else [])]) + "\n"
-
-    def to_dataframe(self) -> pd.DataFrame:
-        """A pandas DataFrame with a column for each field, and `gb_per_s`. Needs pandas."""
-        columns = [*(part.name for part in fields(self._kind)), "gb_per_s"]
-        return data_frame([{**asdict(row), "gb_per_s": row.gb_per_s} for row in self._rows], columns=columns)
+    def content(self) -> Table:
+        """All rows, as they are shown."""
+        names = [*(name for name in self._facts[:-1] if name not in _COMMON), *_COMMON, "gb_per_s"]
+        columns = [TableColumn(name, _TITLES.get(name, name), _UNITS.get(name, "words")) for name in names]
+        return table_of(columns, self._rows, _made)
 
 
-_COMMON = {part.name for part in fields(DeviceRow)}
-#: Columns of text, which stand on the left.
-_TEXTS = {"name", "kind", "op", "stream", "grid", "block", "device", "direction", "memories", "group", "dtype"}
+def _made(row: DeviceRow) -> dict[str, Any]:
+    made: dict[str, Any] = {"share": (row.share, 1)}
+    if isinstance(row, KernelRow):
+        made |= {name: "x".join(map(str, getattr(row, name))) for name in ("grid", "block")}
+        made["occupancy"] = None if row.occupancy is None else round(row.occupancy)
+    return made
 
 
 def kernel_rows(trace: Trace) -> DeviceRows[KernelRow]:
@@ -167,25 +164,3 @@ def _shared(trace: Trace, groups: Groups) -> Iterator[tuple[int, dict[str, Any]]
                 "moved_bytes": moved or None,
             },
         )
-
-
-def _text(name: str, value: Any) -> str:
-    if name.endswith("_ns"):
-        return format_time(value / 1e3)
-    if isinstance(value, tuple):
-        return "x".join(map(str, value))
-    if isinstance(value, float):
-        return f"{value:.0f}"
-    text = "" if value is None else str(value)
-    return text if len(text) <= _NAME_WIDTH else f"{text[: _NAME_WIDTH - 3]}..."
-
-
-def _common(row: DeviceRow) -> list[str]:
-    return [
-        row.device,
-        str(row.count),
-        format_time(row.time_ns / 1e3),
-        format_share(row.share, 1),
-        "" if row.moved_bytes is None else format_memory(row.moved_bytes),
-        "" if row.gb_per_s is None else f"{row.gb_per_s:.3f}",
-    ]

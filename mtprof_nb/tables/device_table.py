@@ -1,13 +1,12 @@
-"""`Devices`: the figures of each device, as rows, as text and as a DataFrame."""
+"""`Devices`: the figures of each device."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
-from typing import TYPE_CHECKING
+from dataclasses import fields, replace
+from typing import Any
 
 from mtprof_nb.analysis.devices.device_figures import DeviceFigures, device_figures
 from mtprof_nb.analysis.devices.who_waits import who_waits
-from mtprof_nb.errors import legible
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.tables.device_rows import (
     CollectiveRow,
@@ -18,24 +17,50 @@ from mtprof_nb.tables.device_rows import (
     copy_rows,
     kernel_rows,
 )
-from mtprof_nb.tables.row_list import RowList
-from mtprof_nb.tables.text_table import aligned, data_frame, format_memory, format_share, format_time
+from mtprof_nb.tables.row_table import RowTable
+from mtprof_nb.tables.table import Table, TableColumn, table_of
 
-if TYPE_CHECKING:
-    import pandas as pd
+#: Figures of a device, each with its key, title and unit. Parts have their shares of the span.
+_COLUMNS = (
+    TableColumn("device", "", "words"),
+    TableColumn("span_ns", "span", "part"),
+    TableColumn("busy_ns", "busy", "part"),
+    TableColumn("computing_ns", "  computing", "part"),
+    TableColumn("exposed_communication_ns", "  exposed communication", "part"),
+    TableColumn("exposed_copies_ns", "  exposed copies", "part"),
+    TableColumn("idle_ns", "idle", "part"),
+    TableColumn("idle_host_ns", "  host late", "part"),
+    TableColumn("idle_kernel_ns", "  kernel to kernel", "part"),
+    TableColumn("idle_synchronisation_ns", "  synchronisation", "part"),
+    TableColumn("idle_other_ns", "  other", "part"),
+    TableColumn("communication_ns", "communication", "part"),
+    TableColumn("overlap", "  behind computing", "share"),
+    TableColumn("copies_ns", "copies", "part"),
+    TableColumn("launch_delay_median_ns", "launch delay, median", "time"),
+    TableColumn("launch_delay_mean_ns", "launch delay, mean", "time"),
+    TableColumn("launch_delay_max_ns", "launch delay, max", "time"),
+    TableColumn("queue_max", "queue, max", "count"),
+    TableColumn("queue_mean", "queue, mean", "number"),
+    TableColumn("streams", "# of streams", "count"),
+    TableColumn("kernels", "# of kernels", "count"),
+    TableColumn("short_kernels", "  under 10 µs", "count"),
+    TableColumn("copies", "# of copies", "count"),
+    TableColumn("copied_bytes", "  copied", "bytes"),
+    TableColumn("collectives", "# of collectives", "count"),
+    TableColumn("collective_bytes", "  exchanged", "bytes"),
+    TableColumn("host_waiting_ns", "host waits", "time"),
+)
 
-_NOTHING = "no device was recorded: no kernel ran, or the runtime reports none"
 
-
-class Devices(RowList[DeviceFigures]):
+class Devices(RowTable[DeviceFigures]):
     """The devices of a trace that ran kernels, copies, sets or collectives; empty without one."""
+
+    _nothing = "no device was recorded: no kernel ran, or the runtime reports none"
+    _facts = tuple(part.name for part in fields(DeviceFigures))
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(device_figures(trace))
         self._trace = trace
-
-    def __repr__(self) -> str:
-        return self.table()
 
     @property
     def sentence(self) -> str:
@@ -54,57 +79,21 @@ class Devices(RowList[DeviceFigures]):
         """Collectives: a row for each device, name, group of processes and element type."""
         return collective_rows(self._trace)
 
-    def to_dataframe(self) -> pd.DataFrame:
-        """A pandas DataFrame with one row a device and a column for each field of `DeviceFigures`. Needs pandas."""
-        rows = [asdict(row) | {"device": str(row.device)} for row in self._rows]
-        return data_frame(rows, columns=[part.name for part in fields(DeviceFigures)])
+    def facts(self) -> Table:
+        """The data: a row for each device, a column for each field of `DeviceFigures`."""
+        data = super().facts()
+        return replace(data, rows=[[str(device), *figures] for device, *figures in data.rows])
 
-    def table(self) -> str:
-        """The figures as text, one column a device."""
-        if not self._rows:
-            return f"{_NOTHING}\n"
-        columns = [_figures(row) for row in self._rows]
-        cells = [[title, *(column[title] for column in columns)] for title in columns[0]]
-        lines = [line.rstrip() for line in aligned(cells, texts=(0,))]
-        return "\n".join([*filter(None, [legible(self.sentence)]), *lines]) + "\n"
+    def content(self) -> Table:
+        """A row for each figure, and a column for each device."""
+        return table_of(_COLUMNS, self._rows, _made, sentence=self.sentence).turned()
 
 
-def _figures(row: DeviceFigures) -> dict[str, str]:
-    """The figures of one device as texts, by their titles."""
-
-    def time(ns: int | None) -> str:
-        return "" if ns is None else format_time(ns / 1e3)
-
-    def part(ns: int) -> str:
-        return f"{time(ns)} {format_share(ns, row.span_ns):>7}"
-
-    def moved(count: int, nbytes: int | None) -> str:
-        return str(count) if nbytes is None else f"{count}, {format_memory(nbytes)}"
-
+def _made(row: DeviceFigures) -> dict[str, Any]:
+    parts = [column.key for column in _COLUMNS if column.unit == "part"]
     return {
-        "": str(row.device),
-        "span": part(row.span_ns),
-        "busy": part(row.busy_ns),
-        "  computing": part(row.computing_ns),
-        "  exposed communication": part(row.exposed_communication_ns),
-        "  exposed copies": part(row.exposed_copies_ns),
-        "idle": part(row.idle_ns),
-        "  host late": part(row.idle_host_ns),
-        "  kernel to kernel": part(row.idle_kernel_ns),
-        "  synchronisation": part(row.idle_synchronisation_ns),
-        "  other": part(row.idle_other_ns),
-        "communication": part(row.communication_ns),
-        "  behind computing": "" if row.overlap is None else format_share(row.overlap, 1),
-        "copies": part(row.copies_ns),
-        "launch delay, median": time(row.launch_delay_median_ns),
-        "launch delay, mean": time(row.launch_delay_mean_ns),
-        "launch delay, max": time(row.launch_delay_max_ns),
-        "queue, max": str(row.queue_max),
-        "queue, mean": f"{row.queue_mean:.1f}",
-        "# of streams": str(row.streams),
-        "# of kernels": str(row.kernels),
-        "  under 10 us": f"{row.short_kernels} {format_share(row.short_kernels, row.kernels):>7}",
-        "# of copies": moved(row.copies, row.copied_bytes),
-        "# of collectives": moved(row.collectives, row.collective_bytes),
-        "host waits": time(row.host_waiting_ns),
+        "device": str(row.device),
+        **{key: (getattr(row, key), row.span_ns) for key in parts},
+        "overlap": None if row.overlap is None else (row.overlap, 1),
+        "short_kernels": (row.short_kernels, row.kernels),
     }

@@ -15,7 +15,9 @@ from mtprof_nb.model.trace import Int64, Trace
 from mtprof_nb.tables.averages import SORT_KEYS, EventList, FunctionEventAvg, key_averages
 from mtprof_nb.tables.event import Event
 from mtprof_nb.tables.event_columns import event_columns
-from mtprof_nb.tables.text_table import TextTable, data_frame
+from mtprof_nb.tables.table import Table, TableColumn
+from mtprof_nb.tables.text_table import TextTable
+from mtprof_nb.tables.writers.as_dataframe import data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,6 +152,12 @@ class Events(TextTable, MutableSequence[Event]):
         if self._held is not None:
             return data_frame([dict(event) for event in self._held])
         return data_frame(event_columns(self._trace, np.array(self._positions, np.int64)))
+
+    def facts(self) -> Table:
+        """The data: a row for each event, a column for each key of any of them."""
+        events = [dict(event) for event in self]
+        keys = list(dict.fromkeys(key for event in events for key in event))
+        return Table([TableColumn(key) for key in keys], [[event.get(key) for key in keys] for event in events])
 
     def export_stacks(self, path: str | PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Write collapsed stacks for flamegraph.pl or speedscope."""

@@ -1,12 +1,13 @@
-"""`Functions`: where the time of the program went, by Python function, as rows, as text and as a DataFrame."""
+"""`Functions`: where the time of the program went, by Python function."""
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import Any
 
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.functions.call_counts import count_of_calls
 from mtprof_nb.analysis.functions.function_costs import function_costs
 from mtprof_nb.analysis.once import once_a_trace
@@ -14,14 +15,10 @@ from mtprof_nb.analysis.summary import coverage_notes
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import Frame, Trace
 from mtprof_nb.tables.line_table import source_lines
-from mtprof_nb.tables.row_table import RowTable, ruled
-from mtprof_nb.tables.text_table import data_frame, format_share, format_time
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mtprof_nb.tables.row_table import SourceTable
+from mtprof_nb.tables.table import Table, TableColumn, table_of
 
 UNKNOWN = "(unknown)"
-_NOTHING = "Python's time was not recorded: use profile(with_python=True), or %%mtprofile --python in a notebook"
 
 
 @dataclass(frozen=True)
@@ -60,40 +57,57 @@ class FunctionRow:
         return self.python_ns + self.waiting_ns
 
 
-class Functions(RowTable[FunctionRow]):
+_COLUMNS = (
+    TableColumn("function", "Function", "code", "its name"),
+    TableColumn("where", "Where", "code", "where it begins"),
+    TableColumn("share", "Own %", "share", "own time as a share of the time of all threads", "own_ns"),
+    TableColumn("own_ns", "Own", "time", "time in the function itself"),
+    TableColumn("error_ns", "+/-", "time", "its own time is wrong by more than this in 5 of 100 recordings"),
+    TableColumn("ops_ns", "Ops", "time", "in ops that it called itself"),
+    TableColumn("python_ns", "Python", "time", "in its Python code, and in C code that is no op"),
+    TableColumn("waiting_ns", "Waiting", "time", "asleep: time.sleep, locks, input, or the GIL"),
+    TableColumn("total_ns", "Total", "time", "time while it was running, with everything that it called"),
+    TableColumn("calls", "Calls", "count", "how often it was called"),
+)
+
+
+class Functions(SourceTable[FunctionRow]):
     """The functions of a trace, the largest `own_ns` first. Their `own_ns` sum up to the time of all threads.
 
     Empty without samples, which `profile(with_python=True)` takes. Time of which no function is known is the last row.
     """
 
+    _nothing = "Python's time was not recorded: use profile(with_python=True), or %%mtprofile --python in a notebook"
     _location_keys = ("file", "line", "function")
-    _cost_keys = tuple(part.name for part in fields(FunctionRow) if part.name not in ("file", "line", "function"))
-    _tie_key = "total_ns"
+    _facts = tuple(part.name for part in fields(FunctionRow))
+    _cost_keys = _facts[3:]
+    _sort_key, _tie_key = "own_ns", "total_ns"
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(_rows(trace))
         self._trace = trace
 
-    def __repr__(self) -> str:
-        return self.table(row_limit=30)
+    def _content(self, rows: list[FunctionRow]) -> Table:
+        trace, whole_ns = self._trace, sum(row.own_ns for row in rows)
 
-    def to_dataframe(self) -> pd.DataFrame:
-        """A pandas DataFrame with one row a function and a column for each field of `FunctionRow`. Needs pandas."""
-        columns = [*self._location_keys, *self._cost_keys]
-        return data_frame([asdict(row) for row in self._rows], columns=columns)
+        def estimate(ns: int) -> str:
+            return f"~{units.duration(ns)}" if ns else ""
 
-    def table(self, sort_by: str = "own_ns", row_limit: int | None = 100) -> str:
-        """The rows as aligned text, the largest `sort_by` first. A negative `row_limit`, or None, shows all rows."""
-        if not self._rows:
-            return f"{_NOTHING}\n"
-        shown, left_out = self._shown(sort_by, row_limit)
-        whole_ns = sum(row.own_ns for row in self._rows)
-        ends = [
-            f"Total of all threads: {format_time(whole_ns / 1e3)}",
-            f"Times marked ~ are estimates from {sum(row.samples for row in self._rows):,} samples.",
-            *(f"Note: {note}" for note in coverage_notes(self._trace)),
-        ]
-        return "\n".join([*_table_lines(self._trace, shown, whole_ns), *left_out, *ends]) + "\n"
+        def made(row: FunctionRow) -> dict[str, Any]:
+            return {
+                "where": source_location(trace, row.file, row.line) if row.file else "",
+                "share": (row.own_ns, whole_ns),
+                "error_ns": "?" if row.error_ns is None else row.error_ns,
+                "ops_ns": row.ops_ns or "" if trace.stack is not None else estimate(row.ops_ns),
+                **{key: estimate(getattr(row, key)) for key in ("own_ns", "python_ns", "waiting_ns", "total_ns")},
+            }
+
+        notes = (
+            f"Total of all threads: {units.duration(whole_ns)}",
+            f"Times marked ~ are estimates from {sum(row.samples for row in rows):,} samples.",
+            *(f"Note: {note}" for note in coverage_notes(trace)),
+        )
+        return table_of(_COLUMNS, rows, made, notes=notes)
 
 
 @once_a_trace
@@ -141,22 +155,3 @@ class _Beginnings:
             lines = enumerate(source_lines(self._trace, file), 1)
             self._found[key] = [number for number, line in lines if define.match(line)]
         return self._found[key]
-
-
-def _table_lines(trace: Trace, rows: list[FunctionRow], whole_ns: int) -> list[str]:
-    def estimate(ns: int) -> str:
-        return f"~{format_time(ns / 1e3)}" if ns else ""
-
-    is_exact = trace.stack is not None
-    has_calls = any(row.calls is not None for row in rows)
-    titles = ["Function", "Where", "Own %", "Own", "+/-", "Ops", "Python", "Waiting", "Total", *["Calls"] * has_calls]
-    cells = [titles]
-    for row in rows:
-        where = source_location(trace, row.file, row.line) if row.file else ""
-        ops = format_time(row.ops_ns / 1e3) if is_exact and row.ops_ns else estimate(row.ops_ns)
-        error = "?" if row.error_ns is None else format_time(row.error_ns / 1e3)
-        own = f"~{format_time(row.own_ns / 1e3)}"
-        times = [own, error, ops, estimate(row.python_ns), estimate(row.waiting_ns), estimate(row.total_ns)]
-        calls = [str(row.calls or "")] * has_calls
-        cells.append([row.function, where, format_share(row.own_ns, whole_ns), *times, *calls])
-    return ruled(cells)

@@ -1,30 +1,25 @@
-"""`Lines`: the cost of each source line, as rows, as text and as a DataFrame."""
+"""`Lines`: the cost of each source line."""
 
 from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.lines.line_costs import LineCosts, OpsOfLine, line_costs, ops_of_line
 from mtprof_nb.analysis.lines.parameter_lines import ParameterCost, parameter_costs
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.program_time.recorded_time import program_ns
 from mtprof_nb.analysis.summary import coverage_notes
-from mtprof_nb.errors import LONGEST_SENTENCE, shown
 from mtprof_nb.model.source_files import file_label
-from mtprof_nb.model.trace import Int64, OutsideOps, SourceLine, Trace
-from mtprof_nb.tables.row_table import RowTable, ruled
-from mtprof_nb.tables.text_table import data_frame, format_memory, format_share, format_time
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mtprof_nb.model.trace import PHASES, Int64, OutsideOps, SourceLine, Trace
+from mtprof_nb.tables.row_table import SourceTable, facts_of
+from mtprof_nb.tables.table import Table, TableColumn, table_of
 
 UNATTRIBUTED = "(unattributed)"
-_SOURCE_WIDTH = 60
 _NO_TIME = OutsideOps(0, 0)
 _NOTHING_RECORDED = "no lines were recorded: use profile(with_stack=True), or %%mtprofile in a notebook"
 
@@ -78,22 +73,44 @@ _OPTIONAL = tuple(part.name for part in fields(LineRow) if part.default is None)
 _COSTS = tuple(part.name for part in fields(LineRow) if part.name not in (*_LOCATION, "has_ops"))
 
 
-class Lines(RowTable[LineRow]):
+_COLUMNS = (
+    TableColumn("where", "Line", "code", "the file or cell, and the line"),
+    TableColumn("time_ns", "Time", "time", "time of its ops in all phases, and its time outside ops"),
+    TableColumn("share", "Share", "share", "time as a share of the program's time", "time_ns"),
+    *(TableColumn(f"{phase}_ns", phase.capitalize(), "time", f"time of its ops in phase {phase}") for phase in PHASES),
+    TableColumn("outside_ns", "Outside ops", "time", "time in which it ran and no op ran"),
+    TableColumn("total_ns", "Total", "time", "time of the line and of the lines that it called"),
+    TableColumn("count", "Ops", "count", "ops that ran on it"),
+    TableColumn("device_ns", "Device", "time", "time of the kernels that it launched"),
+    TableColumn("device_forward_ns", "Device fwd", "time", "of these, in the forward pass"),
+    TableColumn("device_backward_ns", "Device bwd", "time", "of these, in the backward pass"),
+    TableColumn("device_optimizer_ns", "Device opt", "time", "of these, in the optimizer"),
+    TableColumn("memory_bytes", "Memory", "bytes", "bytes that its ops allocated, less those they released"),
+    TableColumn("allocated_bytes", "Allocated", "bytes", "bytes that it allocated, released or not"),
+    TableColumn("source", "Source", "code", "the text of the line"),
+)
+_PHASES = tuple(f"{phase}_ns" for phase in PHASES)
+_BRIEF = (
+    *("where", "time_ns", "share", *_PHASES, "outside_ns"),
+    *("total_ns", "count", "device_ns", "source"),
+)
+
+
+class Lines(SourceTable[LineRow]):
     """The lines of a trace, the most expensive first. Their sums equal the totals of the trace, to the nanosecond.
 
     Lines without ops follow those with ops. Ops whose line is unknown are the last row.
     """
 
+    _nothing = _NOTHING_RECORDED
     _location_keys = _LOCATION
     _cost_keys = ("self_ns", *(cost for cost in _COSTS if cost != "self_ns"), "time_ns")
-    _tie_key = "time_ns"
+    _sort_key = _tie_key = "time_ns"
+    _facts = (*_LOCATION, "time_ns", *_COSTS)
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(_rows(trace))
         self._trace = trace
-
-    def __repr__(self) -> str:
-        return self.table(row_limit=30)
 
     @property
     def note(self) -> str:
@@ -111,29 +128,42 @@ class Lines(RowTable[LineRow]):
         """Cost of the optimizer for each parameter, the most expensive first. Needs `record_shapes`."""
         return parameter_costs(self._trace)
 
-    def to_dataframe(self) -> pd.DataFrame:
-        """A pandas DataFrame with one row per line, the largest `time_ns` first. Needs pandas.
-
-        It has a column for each field of `LineRow` that was recorded, and `time_ns`, the panel's *Time*.
-        """
-        rows = [{**asdict(row), "time_ns": row.time_ns} for row in self.by_time()]
-        frame = data_frame(rows, columns=[*_LOCATION, "time_ns", *_COSTS])
-        absent = [name for name in _OPTIONAL if frame[name].isna().all()]
-        return frame.drop(columns=absent)
+    def facts(self) -> Table:
+        """The rows by `time_ns`, the panel's *Time*, with a column for each field of `LineRow` that was recorded."""
+        absent = {name for name in _OPTIONAL if all(getattr(row, name) is None for row in self._rows)}
+        return facts_of(self.by_time(), (name for name in self._facts if name not in absent))
 
     def by_time(self) -> list[LineRow]:
         """The rows by `time_ns`, the largest first; ops without a line come last."""
         return self.sorted_rows(self._rows, "time_ns")
 
-    def table(self, sort_by: str = "time_ns", row_limit: int | None = 100) -> str:
-        """The rows as aligned text, the largest `sort_by` first. A negative `row_limit`, or None, shows all rows."""
-        rows, left_out = self._shown(sort_by, row_limit)
-        columns = _table_columns(self._rows, program_ns(self._trace))
-        cells = [[title for title, _ in columns], *([text(row) for _, text in columns] for row in rows)]
-        total_ns, count = sum(row.self_ns for row in self._rows), sum(row.count for row in self._rows)
-        ends = [*left_out, f"Total: {format_time(total_ns / 1e3)}  Count: {count}"]
-        note = [f"Note: {shown(self.note, LONGEST_SENTENCE)}"] if self.note else []
-        return "\n".join([*ruled(cells), *ends, *note]) + "\n"
+    def brief(self) -> Table:
+        """All lines with few columns, as a page shows them."""
+        return replace(self.content().only(*_BRIEF), notes=(f"Note: {self.note}",) if self.note else ())
+
+    def phases(self) -> list[int]:
+        """The phases that any line spent time in."""
+        return [phase for phase, key in enumerate(_PHASES) if any(getattr(row, key) for row in self._rows)]
+
+    def _content(self, rows: list[LineRow]) -> Table:
+        whole_ns, is_divided = program_ns(self._trace), len(self.phases()) > 1
+        columns = [column for column in _COLUMNS if is_divided or column.key not in _PHASES]
+        if outside_by_line(self._trace) is None:
+            columns = [column._replace(title="Self") if column.key == "time_ns" else column for column in columns]
+
+        def made(row: LineRow) -> dict[str, Any]:
+            return {
+                "where": f"{row.where}:{row.line}" if row.file else row.source,
+                "share": (row.time_ns, whole_ns),
+                "source": row.source if row.file else "",
+                "count": row.count if row.has_ops else None,
+                # A dash is easier to overlook than a zero.
+                **{key: getattr(row, key) or None for key in (*_PHASES, "outside_ns")},
+            }
+
+        total_ns, count = sum(row.self_ns for row in rows), sum(row.count for row in rows)
+        notes = (f"Total: {units.duration(total_ns)}  Count: {count}", *([f"Note: {self.note}"] if self.note else []))
+        return table_of(columns, rows, made, notes=notes)
 
 
 @once_a_trace
@@ -234,40 +264,3 @@ def _as_typed(call: re.Match[str]) -> str:
     if call["system"]:
         return f"!{call['text']}"
     return f"{'%' if call['kind'] == 'line' else '%%'}{call['name']} {call['text']}".rstrip()
-
-
-def _table_columns(rows: list[LineRow], whole_ns: int) -> list[tuple[str, Callable[[LineRow], str]]]:
-    """Title and text of each column of a table."""
-    has_device = any(row.device_ns is not None for row in rows)
-    columns: list[tuple[str, Callable[[LineRow], str], bool]] = [
-        ("Line", lambda row: f"{row.where}:{row.line}" if row.file else "", True),
-        ("Source", lambda row: _cut(row.source), True),
-        ("Share", lambda row: format_share(row.time_ns, whole_ns), True),
-        ("Self", lambda row: _time(row.self_ns), True),
-        ("Forward", lambda row: _time(row.forward_ns), True),
-        ("Backward", lambda row: _time(row.backward_ns), True),
-        ("Optimizer", lambda row: _time(row.optimizer_ns), True),
-        ("Other", lambda row: _time(row.other_ns), any(row.other_ns for row in rows)),
-        ("Outside ops", lambda row: _time(row.outside_ns), any(row.outside_ns is not None for row in rows)),
-        ("Total", lambda row: _time(row.total_ns), True),
-        ("# of Ops", lambda row: str(row.count), True),
-        ("Device", lambda row: _time(row.device_ns), has_device),
-        ("Device fwd", lambda row: _time(row.device_forward_ns), has_device),
-        ("Device bwd", lambda row: _time(row.device_backward_ns), has_device),
-        ("Device opt", lambda row: _time(row.device_optimizer_ns), has_device),
-        ("Memory", lambda row: _memory(row.memory_bytes), any(row.memory_bytes is not None for row in rows)),
-        ("Allocated", lambda row: _memory(row.allocated_bytes), any(row.allocated_bytes is not None for row in rows)),
-    ]
-    return [(title, text) for title, text, is_there in columns if is_there]
-
-
-def _cut(source: str) -> str:
-    return source if len(source) <= _SOURCE_WIDTH else f"{source[: _SOURCE_WIDTH - 3]}..."
-
-
-def _time(ns: int | None) -> str:
-    return format_time((ns or 0) / 1e3)
-
-
-def _memory(nbytes: int | None) -> str:
-    return "" if nbytes is None else format_memory(nbytes)

@@ -2,32 +2,62 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
-from typing import TYPE_CHECKING
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
 
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.ranks.call_groups import CollectiveCalls, collective_calls
 from mtprof_nb.analysis.ranks.rank_figures import RankFigures, rank_figures
 from mtprof_nb.analysis.ranks.ranked_processes import titles
 from mtprof_nb.analysis.ranks.step_matrix import step_matrix
 from mtprof_nb.analysis.ranks.stragglers import Straggler, straggler
-from mtprof_nb.errors import legible
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.tables.row_list import RowList
-from mtprof_nb.tables.text_table import aligned, data_frame, format_memory, format_share, format_time
+from mtprof_nb.tables.row_table import RowTable, facts_of
+from mtprof_nb.tables.table import Table, TableColumn, table_of
+from mtprof_nb.tables.writers.as_dataframe import data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Ranks(RowList[RankFigures]):
+RANK_COLUMNS = (
+    TableColumn("wall_ns", "Wall", "time", "recorded time"),
+    TableColumn("in_ops_ns", "In ops", "time", "self time of all ops, summed over threads"),
+    TableColumn("computing_ns", "Computing", "time", "a kernel ran; without devices, an op"),
+    TableColumn("communicating_ns", "Comm.", "time", "collectives after all ranks had come, while nothing computed"),
+    TableColumn("waiting_ns", "Waiting", "time", "in collectives until the last rank came, while nothing computed"),
+    TableColumn("outside_ns", "Outside", "time", "none of these: Python code, input, a device without work"),
+    TableColumn("came_last", "Last", "count", "in how many collectives it came last"),
+    TableColumn("waited_for_ns", "Waited for", "time", "how long each of the others waited for it, on average"),
+    TableColumn("step_ns", "Step", "time", "median time of a step"),
+    TableColumn("peak_bytes", "Peak memory", "bytes", "most bytes held at once, of one device"),
+    TableColumn("hottest", "Hottest line", "words", "the line with the most time on this rank"),
+)
+COLLECTIVE_COLUMNS = (
+    TableColumn("calls", "Calls", "count", "how often ranks met in it"),
+    TableColumn("processes", "Ranks", "count", "ranks of this recording that took part"),
+    TableColumn("nbytes", "Size", "bytes", "bytes of one rank in one call"),
+    TableColumn("bytes_per_s", "Bandwidth", "rate", "bytes of one rank in a second of the exchange"),
+    TableColumn("exchange_ns", "Exchange", "time", "from the last rank's coming to the end, in all calls"),
+    TableColumn("wait_ns", "Wait", "time", "time that all ranks together waited for the last to come"),
+    TableColumn("waiter", "Waited most", "text", "the rank that waited the longest"),
+    TableColumn("last", "Most often last", "words", "the rank that came last most often"),
+)
+#: Beyond this number, a page shows the ranks that the others waited for longest.
+_MOST_RANKS = 16
+#: Times that are parts of the wall time without the profiler's.
+PARTS = ("computing_ns", "communicating_ns", "waiting_ns", "outside_ns")
+_BRIEF = ("title", "wall_ns", *PARTS, "came_last", "peak_bytes", "hottest")
+
+
+class Ranks(RowTable[RankFigures]):
     """The processes of a recording by rank. A recording of one process has one row."""
+
+    _facts = tuple(part.name for part in fields(RankFigures))
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(rank_figures(trace))
         self._trace = trace
-
-    def __repr__(self) -> str:
-        return self.table()
 
     @property
     def straggler(self) -> Straggler | None:
@@ -52,15 +82,23 @@ class Ranks(RowList[RankFigures]):
         }
         return data_frame(columns, index=list(matrix.numbers)).rename_axis("step")
 
-    def to_dataframe(self) -> pd.DataFrame:
-        """A pandas DataFrame with one row a rank and a column for each field of `RankFigures`. Needs pandas."""
-        return data_frame([asdict(row) for row in self._rows], columns=[part.name for part in fields(RankFigures)])
+    def content(self) -> Table:
+        """A row for each rank, below the sentence about the straggler."""
+        columns = (TableColumn("title", "Rank", "words"), *RANK_COLUMNS)
+        return table_of(columns, self._rows, _shown_rank, sentence=self.evidence)
 
-    def table(self) -> str:
-        """The rows as aligned text, below the sentence about the straggler."""
-        cells = [list(_TITLES), *(_cells(row) for row in self._rows)]
-        lines = [line.rstrip() for line in aligned(cells, texts=(0, len(_TITLES) - 1))]
-        return "\n".join([*filter(None, [legible(self.evidence)]), *lines]) + "\n"
+    def brief(self) -> Table | None:
+        """The ranks that others waited for longest, with few columns, as a page shows them; None for one process."""
+        if len(self) < 2:
+            return None
+        table, left = self.content(), len(self) - _MOST_RANKS
+        if self.straggler is not None:  # the overview names it
+            table = replace(table, sentence="")
+        if left > 0:
+            order = sorted(range(len(self)), key=lambda place: -self._rows[place].waited_for_ns)[:_MOST_RANKS]
+            note = f"showing the {_MOST_RANKS} ranks that others waited for longest; {left:,} more"
+            table = replace(table, rows=[table.rows[place] for place in order], notes=(note,))
+        return table.only(*_BRIEF)
 
 
 def rank_sentence(trace: Trace) -> str:
@@ -75,66 +113,42 @@ def rank_sentence(trace: Trace) -> str:
     return "no single rank keeps the others waiting"
 
 
-_TITLES = (
-    *("rank", "wall", "in ops", "computing", "communicating", "waiting", "outside", "last", "waited for", "step"),
-    *("peak memory", "hottest line"),
-)
+def _shown_rank(row: RankFigures) -> dict[str, Any]:
+    hottest = f"{row.hottest_line} {units.duration(row.hottest_line_ns)}" if row.hottest_line else None
+    return {
+        **{key: (getattr(row, key), row.program_ns) for key in PARTS},
+        "came_last": f"{row.came_last} of {row.collectives}",
+        "hottest": hottest,
+    }
 
 
-def _cells(row: RankFigures) -> list[str]:
-    def part(ns: int) -> str:
-        return f"{format_time(ns / 1e3)} {format_share(ns, row.program_ns):>7}"
-
-    return [
-        row.title,
-        format_time(row.wall_ns / 1e3),
-        format_time(row.in_ops_ns / 1e3),
-        *(part(ns) for ns in (row.computing_ns, row.communicating_ns, row.waiting_ns, row.outside_ns)),
-        f"{row.came_last} of {row.collectives}",
-        format_time(row.waited_for_ns / 1e3),
-        "" if row.step_ns is None else format_time(row.step_ns / 1e3),
-        "" if row.peak_bytes is None else format_memory(row.peak_bytes),
-        f"{row.hottest_line} {format_time(row.hottest_line_ns / 1e3)}" if row.hottest_line else "",
-    ]
-
-
-class RankCollectives(RowList[CollectiveCalls]):
+class RankCollectives(RowTable[CollectiveCalls]):
     """Collectives by name, group and size, those with the longest exchange and waits first."""
+
+    _facts = tuple(part.name for part in fields(CollectiveCalls) if part.name != "waits_ns")
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(collective_calls(trace))
 
-    def __repr__(self) -> str:
-        return self.table()
+    def facts(self) -> Table:
+        """A column for each field, `gb_per_s`, and `wait_ns, rank 0` and so on."""
+        data = facts_of(self._rows, (*self._facts, "gb_per_s"))
+        ranks = list(dict.fromkeys(title for row in self._rows for title in row.waits_ns))
+        waits = ([row.waits_ns.get(title) for title in ranks] for row in self._rows)
+        return Table(
+            [*data.columns, *(TableColumn(f"wait_ns, {title}") for title in ranks)],
+            [[*row, *wait] for row, wait in zip(data.rows, waits, strict=True)],
+        )
 
-    def to_dataframe(self) -> pd.DataFrame:
-        """A pandas DataFrame: a column for each field, `gb_per_s`, and `wait_ns, rank 0` and so on. Needs pandas."""
-        rows = []
-        for row in self._rows:
-            values = asdict(row)
-            waits = {f"wait_ns, {title}": ns for title, ns in values.pop("waits_ns").items()}
-            rows.append({**values, "gb_per_s": row.gb_per_s, **waits})
-        names = [part.name for part in fields(CollectiveCalls) if part.name != "waits_ns"]
-        of_ranks = list(dict.fromkeys(name for row in rows for name in row if name.startswith("wait_ns, ")))
-        return data_frame(rows, columns=[*names, "gb_per_s", *of_ranks])
-
-    def table(self) -> str:
-        """The rows as aligned text."""
-        titles_ = ["name", "group", "bytes", "calls", "exchange", "GB/s", "wait", "longest wait", "last"]
-        lines = [line.rstrip() for line in aligned([titles_, *map(_collective_cells, self._rows)], texts=(0, 1, 7, 8))]
-        return "\n".join(lines) + "\n"
+    def content(self) -> Table:
+        """A row for each name, group and size."""
+        columns = (TableColumn("name", "Name", "code"), TableColumn("group", "Group", "words"), *COLLECTIVE_COLUMNS)
+        return table_of(columns, self._rows, shown_collective)
 
 
-def _collective_cells(row: CollectiveCalls) -> list[str]:
-    longest = f"{row.longest_wait} {format_time(row.longest_wait_ns / 1e3)}" if row.longest_wait else ""
-    return [
-        row.name,
-        row.group,
-        "" if row.nbytes is None else format_memory(row.nbytes),
-        str(row.calls),
-        format_time(row.exchange_ns / 1e3),
-        "" if row.gb_per_s is None else f"{row.gb_per_s:.3f}",
-        format_time(row.wait_ns / 1e3),
-        longest,
-        f"{row.most_often_last} {row.times_last} of {row.calls}" if row.most_often_last else "",
-    ]
+def shown_collective(row: CollectiveCalls) -> dict[str, Any]:
+    """Values of the columns that are no fields."""
+    last = f"{row.most_often_last}, {row.times_last} of {row.calls}" if row.most_often_last else ""
+    rate = None if row.nbytes is None else round((row.gb_per_s or 0) * 1e9)
+    waiter = f"{row.longest_wait} {units.duration(row.longest_wait_ns)}" if row.longest_wait else ""
+    return {"bytes_per_s": rate, "waiter": waiter, "last": last}

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
 
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.steps.step_figures import Difference, StepFigures, step_figures
+from mtprof_nb.analysis.steps.step_figures import StepDifference, StepFigures, step_figures
 from mtprof_nb.analysis.summary import coverage_notes
 from mtprof_nb.errors import legible, shown
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import PHASES, Trace
-from mtprof_nb.tables.row_list import RowList
-from mtprof_nb.tables.text_table import data_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mtprof_nb.tables.row_table import RowTable
+from mtprof_nb.tables.table import Table, TableColumn, table_of
 
 NO_STEPS = "no step was marked: call mtprof_nb.step() at the end of each, or loop over mtprof_nb.steps(loader)"
 
@@ -38,8 +34,21 @@ class StepRow:
     differs: str
 
 
-class Steps(RowList[StepRow]):
+_COLUMNS = (
+    TableColumn("number", "Step", "count"),
+    TableColumn("duration_ns", "Time", "time", "from its start to that of the next"),
+    *(TableColumn(f"{phase}_ns", phase.capitalize(), "time", f"time of its ops in phase {phase}") for phase in PHASES),
+    TableColumn("outside_ns", "Outside ops", "time", "time in no op"),
+    TableColumn("ops", "Ops", "count", "ops that ran in it"),
+    TableColumn("differs", "Differs", "words", "what took longer than usual in a slow step"),
+)
+
+
+class Steps(RowTable[StepRow]):
     """The marked steps of a recording, in their order. Empty if there are none, and for several processes."""
+
+    _nothing = NO_STEPS
+    _facts = tuple(part.name for part in fields(StepRow))
 
     def __init__(self, trace: Trace) -> None:
         self._trace, self._figures, self._notes = trace, step_figures(trace), coverage_notes(trace)
@@ -61,9 +70,10 @@ class Steps(RowList[StepRow]):
         slow = [f"step {row.number}: {units.duration(row.duration_ns)}; {shown(row.differs)}" for row in self.slow]
         return "\n".join([steps_sentence(self._trace, self._figures), *slow, *map(legible, self._notes)])
 
-    def to_dataframe(self) -> pd.DataFrame:
-        """A pandas DataFrame with one row a step. Needs pandas."""
-        return data_frame(list(map(asdict, self._rows)), columns=[part.name for part in fields(StepRow)])
+    def content(self) -> Table:
+        """A row for each step, below their median and spread."""
+        sentence = steps_sentence(self._trace, self._figures) if self._figures else NO_STEPS
+        return table_of(_COLUMNS, self._rows, notes=self._notes, sentence=sentence)
 
 
 def steps_sentence(trace: Trace, steps: StepFigures) -> str:
@@ -74,7 +84,7 @@ def steps_sentence(trace: Trace, steps: StepFigures) -> str:
     return f"{count}; median {units.duration(steps.median_ns)}{spread}"
 
 
-def difference_text(trace: Trace, one: Difference) -> str:
+def difference_text(trace: Trace, one: StepDifference) -> str:
     """As "train.py:3 takes 5.00 ms instead of 1.00 ms"."""
     title = source_location(trace, *one.line) if one.line else one.title
     return f"{title} takes {units.duration(one.ns)} instead of {units.duration(one.usual_ns)}"

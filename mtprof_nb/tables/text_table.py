@@ -6,15 +6,13 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from mtprof_nb.analysis.operators.sort_keys import sort_attribute
 from mtprof_nb.analysis.stacks.stack_metrics import METRICS
-from mtprof_nb.errors import legible, shown
+from mtprof_nb.errors import legible
 from mtprof_nb.model.trace import DEVICE_WORK
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mtprof_nb.tables.row_table import Tabular
 
 #: An object with the attributes of torch's `FunctionEventAvg`.
 Row = Any
@@ -23,16 +21,6 @@ _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
 _FLOPS_UNITS = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
 _COLUMN_WIDTH = 12
 _SPACING = "  "
-
-
-def data_frame(content: Any, **options: Any) -> pd.DataFrame:
-    """`content` as a pandas DataFrame; an `ImportError` that says how to get pandas where it is missing."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        msg = "to_dataframe() needs pandas, which is not installed: pip install pandas"
-        raise ImportError(msg) from error
-    return pd.DataFrame(content, **options)
 
 
 def format_time(time_us: float, unit: str | None = None) -> str:
@@ -118,7 +106,7 @@ class TextColumn:
     align: str = ">"
 
 
-class TextTable:
+class TextTable(Tabular):
     """Gives a list of rows torch's `table()`, which is also its text."""
 
     __slots__ = ()
@@ -178,19 +166,6 @@ class TextTable:
         if top_level_events_only:
             lines += ["=" * body.line_length, "This report only display top-level ops statistics"]
         return "\n".join([*lines, *body.lines(), *_totals(rows, time_unit)]) + "\n"
-
-
-def aligned(cells: list[list[str]], texts: Sequence[int]) -> list[str]:
-    """Lines of a table: the columns `texts` on the left, numbers on the right."""
-    cells = [[shown(cell) for cell in row] for row in cells]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        _SPACING.join(
-            cell.ljust(width) if column in texts else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in cells
-    ]
 
 
 class _Body:

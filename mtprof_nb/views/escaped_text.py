@@ -6,7 +6,6 @@ import html
 import re
 from functools import lru_cache
 
-from mtprof_nb.errors import LONGEST
 from mtprof_nb.errors import shown as shown
 from mtprof_nb.model.trace import ENGINE_PREFIX
 
@@ -14,11 +13,6 @@ from mtprof_nb.model.trace import ENGINE_PREFIX
 _LONGEST_KERNEL = 20_000
 #: Words that names of kernels in C++ have in common, and that tell nothing.
 _COMMON_IN_KERNELS = re.compile(r"^void |\(anonymous namespace\)::")
-
-
-def escaped(name: str, longest: int = LONGEST) -> str:
-    """`shown` for HTML and SVG, attributes included."""
-    return html.escape(shown(name, longest), quote=True)
 
 
 @lru_cache(maxsize=8192)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mtprof_nb.model.trace import Trace
 
 if TYPE_CHECKING:
-    from mtprof_nb.comparison.findings import Findings
+    from mtprof_nb.comparison.compared import Compared
 
 #: Questions to a tab and its answers: plain values, lists and dicts, as in JSON.
 Question = Mapping[str, Any]
@@ -33,10 +33,10 @@ class Scene:
     #: Whether Python frames are shown, IPython's included.
     show_all: bool = False
     #: The comparison of the trace with another one, None without one.
-    against: Findings | None = None
+    against: Compared | None = None
 
     @property
-    def compared(self) -> Findings:
+    def compared(self) -> Compared:
         """The comparison; `ValueError` without one."""
         if self.against is None:
             msg = "this panel compares nothing: give it a comparison"

@@ -189,7 +189,7 @@ def test_merged_recordings_keep_the_samples_of_both() -> None:
 def test_the_table_marks_estimates_and_an_unknown_sort_key_is_refused() -> None:
     functions = Functions(sampled(of_ops(), [(100, [MAIN, LOAD], True)]))
 
-    assert "~1.000us" in functions.table("total_ns", row_limit=1)
+    assert "~1.00 µs" in functions.table("total_ns", row_limit=1)
     assert "showing 1 of 2 functions" in functions.table("total_ns", row_limit=1)
     assert list(functions.to_dataframe().columns)[:4] == ["file", "line", "function", "own_ns"]
     with pytest.raises(AttributeError, match="own_ns, ops_ns"):

@@ -26,7 +26,7 @@ before = training(800_000, "for x in data:\\n    y = slow(x)\\n    total += y", 
 after = training(30_000, "for x in data:\\n    y = quick(x)\\n    print(x.sqrt())", ["aten::sqrt"])
 found = mtprof_nb.compare(before, after, names=("before", "after"))
 """
-AGAINST = "show_panel.show(after, name='Cell [3]', against=found.findings)"
+AGAINST = "show_panel.show(after, name='Cell [3]', against=found.compared)"
 
 
 @pytest.fixture(scope="module")

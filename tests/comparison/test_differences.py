@@ -4,6 +4,7 @@ import pytest
 from traces import event, make_trace
 from two_programs import row, run, sides
 
+from mtprof_nb.comparison.compared import of_recordings
 from mtprof_nb.comparison.differences import (
     kernel_differences,
     op_differences,
@@ -11,7 +12,6 @@ from mtprof_nb.comparison.differences import (
     step_difference,
     whole_difference,
 )
-from mtprof_nb.comparison.findings import of_recordings
 from mtprof_nb.comparison.line_differences import line_differences
 from mtprof_nb.comparison.verdicts import FASTER
 from mtprof_nb.model.trace import Recorded, Trace

@@ -109,7 +109,7 @@ def test_a_method_that_another_cell_replaced_is_among_the_changed_lines(kernel: 
     kernel.run("def forward(self, x):\n    h = x.mm(x)\n    return self.last(h)\n\nNet.forward = forward")
     kernel.run(profiled.format("after"))
     kernel.run("from mtprof_nb import compare\nfrom mtprof_nb.comparison.side_by_side import side_by_side")
-    kernel.run("found = side_by_side(compare(before, after).findings.sides)")
+    kernel.run("found = side_by_side(compare(before, after).compared.sides)")
 
     changed = (
         "[(row.a.text.strip(), row.b.text.strip()) for file in found for row in file.rows if row.change == 'edited']"

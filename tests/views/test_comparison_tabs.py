@@ -4,7 +4,7 @@ import pytest
 from traces import event, make_trace
 
 from mtprof_nb.comparison.alternation import Alternated, Block
-from mtprof_nb.comparison.findings import Findings, of_functions, of_recordings
+from mtprof_nb.comparison.compared import Compared, of_functions, of_recordings
 from mtprof_nb.comparison.measured_points import MOST_POINTS, measured_points
 from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.model.trace import Trace, empty_trace
@@ -26,18 +26,18 @@ def _training(length: int, steps: int = 3, text: str = "y = slow(x)") -> Trace:
     return make_trace(rows, ended_ns=1_000 * steps, sources={"train.py": text})
 
 
-def _findings(a: Trace, b: Trace) -> Findings:
+def _compared(a: Trace, b: Trace) -> Compared:
     return of_recordings(Sides(Side("before", (a,)), Side("after", (b,))))
 
 
 @pytest.fixture
-def findings() -> Findings:
-    return _findings(_training(400), _training(200, text="y = quick(x)"))
+def compared() -> Compared:
+    return _compared(_training(400), _training(200, text="y = quick(x)"))
 
 
 @pytest.fixture
-def scene(findings: Findings) -> Scene:
-    return Scene(findings.sides.b.runs[0], against=findings)
+def scene(compared: Compared) -> Scene:
+    return Scene(compared.sides.b.runs[0], against=compared)
 
 
 def test_the_table_has_a_row_for_each_difference(scene: Scene) -> None:
@@ -57,7 +57,7 @@ def test_the_table_has_a_row_for_each_difference(scene: Scene) -> None:
 
 def test_a_row_of_one_side_has_no_number_on_the_other() -> None:
     after = make_trace([event("aten::add", 0, 50)])
-    first = DifferencesTab(Scene(after, against=_findings(make_trace([event("aten::mm", 0, 100)]), after))).first()
+    first = DifferencesTab(Scene(after, against=_compared(make_trace([event("aten::mm", 0, 100)]), after))).first()
     row = first["rows"]["label"].index("aten::mm")
 
     assert (first["rows"]["value"]["a_ns"][row], first["rows"]["value"]["b_ns"][row]) == (100, None)
@@ -65,9 +65,9 @@ def test_a_row_of_one_side_has_no_number_on_the_other() -> None:
     assert (first["rows"]["text"]["verdict"][row], first["rows"]["text"]["calls"][row]) == ("gone", "1 → –")
 
 
-def test_a_point_is_a_step_a_block_or_a_run(findings: Findings) -> None:
-    assert measured_points(findings) == ("step", [[1000.0] * 3], [[1000.0] * 3])
-    whole = _findings(make_trace([event("aten::mm", 0, 70)]), make_trace([event("aten::mm", 0, 50)]))
+def test_a_point_is_a_step_a_block_or_a_run(compared: Compared) -> None:
+    assert measured_points(compared) == ("step", [[1000.0] * 3], [[1000.0] * 3])
+    whole = _compared(make_trace([event("aten::mm", 0, 70)]), make_trace([event("aten::mm", 0, 50)]))
     assert measured_points(whole) == ("run", [[70.0]], [[50.0]])
     times = Alternated((2.0, 3.0), (1.0, 1.5), Block(1, 1), Block(1, 1), planned=2, seconds=1.0)
     in_turns = of_functions(Sides(Side("f", ()), Side("g", ())), times)
@@ -105,12 +105,12 @@ def test_changed_lines_stand_side_by_side(scene: Scene) -> None:
 def test_equal_sources_say_that_nothing_changed() -> None:
     same = _training(400)
 
-    assert "the same in both" in SideBySideTab(Scene(same, against=_findings(same, same))).first()["empty"]
+    assert "the same in both" in SideBySideTab(Scene(same, against=_compared(same, same))).first()["empty"]
 
 
 def test_timelines_begin_with_the_step() -> None:
     a, b = _training(400), _training(200)
-    tab = TwoTimelinesTab(Scene(b, against=_findings(a, b)))
+    tab = TwoTimelinesTab(Scene(b, against=_compared(a, b)))
 
     assert [step["title"] for step in tab.first()["steps"]] == ["median step", "step 0", "step 1", "step 2"]
     windows = tab.answer({"ask": "window", "step": 3, "begin_ns": 0, "end_ns": 1_000, "pixels": 800})["windows"]
@@ -121,7 +121,7 @@ def test_timelines_begin_with_the_step() -> None:
 def test_nothing_is_drawn_after_the_end_of_a_shorter_step() -> None:
     a = make_trace([event("aten::mm", at, at + 50, step=at // 2_000) for at in (0, 500, 2_000)], ended_ns=4_000)
     b = _training(200)
-    tab = TwoTimelinesTab(Scene(b, against=_findings(a, b)))
+    tab = TwoTimelinesTab(Scene(b, against=_compared(a, b)))
     windows = tab.answer({"ask": "window", "step": 1, "begin_ns": 0, "end_ns": 2_000, "pixels": 800})["windows"]
 
     assert tab.first()["steps"][1]["length_ns"] == [2_000, 1_000]
@@ -131,7 +131,7 @@ def test_nothing_is_drawn_after_the_end_of_a_shorter_step() -> None:
 def test_recordings_without_steps_are_compared_as_a_whole() -> None:
     a, b = make_trace([event("aten::mm", 5, 75)]), make_trace([event("aten::mm", 10, 60)])
 
-    (pair,) = step_pairs(_findings(a, b).sides)
+    (pair,) = step_pairs(_compared(a, b).sides)
     assert (pair.title, pair.a.start_ns, pair.b.start_ns, pair.length_ns) == ("whole recording", 5, 10, 70)
 
 
@@ -139,7 +139,7 @@ def test_an_empty_recording_has_no_timeline() -> None:
     nothing = empty_trace()
 
     assert (
-        "Nothing was recorded" in TwoTimelinesTab(Scene(nothing, against=_findings(nothing, nothing))).first()["empty"]
+        "Nothing was recorded" in TwoTimelinesTab(Scene(nothing, against=_compared(nothing, nothing))).first()["empty"]
     )
 
 
@@ -148,22 +148,22 @@ def test_dots_have_a_place_in_the_part_of_their_run() -> None:
 
 
 def test_very_long_times_do_not_make_the_others_small() -> None:
-    findings = _findings(_training(400, steps=6), _training(200, steps=6))
-    points = measured_points(findings)._replace(a=[[100.0, 100.0, 100.0, 90_000.0]], b=[[100.0, 110.0]])
+    compared = _compared(_training(400, steps=6), _training(200, steps=6))
+    points = measured_points(compared)._replace(a=[[100.0, 100.0, 100.0, 90_000.0]], b=[[100.0, 110.0]])
 
     assert scale_of(points) == (97.0, 1.03 * 250)
     assert points_svg(points).count("<circle") == 6
 
 
-def test_a_panel_against_another_profile_has_all_tabs_and_the_verdict(findings: Findings) -> None:
-    scene = scene_of(findings.sides.b.runs[0], name="Cell [2]", against=findings)
+def test_a_panel_against_another_profile_has_all_tabs_and_the_verdict(compared: Compared) -> None:
+    scene = scene_of(compared.sides.b.runs[0], name="Cell [2]", against=compared)
 
     assert tabs_of(scene) == (*TABS, *COMPARING)
     assert all("after against before: cannot tell" in text for text in bundle_of(scene).values())
 
 
-def test_the_panel_of_a_comparison_has_its_own_tabs_and_strip(findings: Findings) -> None:
-    made = panel(findings)
+def test_the_panel_of_a_comparison_has_its_own_tabs_and_strip(compared: Compared) -> None:
+    made = panel(compared)
 
     assert [tab["name"] for tab in made.tabs] == ["differences", "side_by_side", "two_timelines"]
     assert made.strip["title"] == "after against before"

@@ -4,12 +4,11 @@ from traces import event, make_trace
 
 from mtprof_nb.analysis import units
 from mtprof_nb.comparison.alternation import Alternated, Block
-from mtprof_nb.comparison.findings import Findings, of_functions, of_recordings
+from mtprof_nb.comparison.compared import Compared, of_functions, of_recordings
 from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.model.trace import Recorded, Trace
-from mtprof_nb.views.comparison.comparison_html import html
+from mtprof_nb.views.comparison.comparison_html import html, markdown, text
 from mtprof_nb.views.comparison.comparison_tables import percent_text
-from mtprof_nb.views.comparison.comparison_text import markdown, text
 
 
 def _run(*ops: tuple[str, int], **scalars: object) -> Trace:
@@ -20,7 +19,7 @@ def _run(*ops: tuple[str, int], **scalars: object) -> Trace:
     return make_trace(rows, **scalars)
 
 
-def _findings(a: Trace, b: Trace) -> Findings:
+def _compared(a: Trace, b: Trace) -> Compared:
     return of_recordings(Sides(Side("before", (a,)), Side("after", (b,))))
 
 
@@ -29,15 +28,17 @@ AFTER = _run(("aten::mm", 6_000_000), ("aten::add", 1_000_000))
 
 
 def test_the_text_has_the_verdict_first_then_the_certain_changes_then_the_times() -> None:
-    assert text(_findings(BEFORE, AFTER)).splitlines() == [
+    assert text(_compared(BEFORE, AFTER)).splitlines() == [
         "after against before: cannot tell, 0.64 × the time",
         "One run each: below a factor of 10, noise between two recordings can be the reason.",
         "",
         "Changed, whatever the noise  before  after  Change",
+        "-" * 61,
         "ops                               3      2  −33 %",
         "op aten::add                      2      1  called less often",
         "",
         "Time            before    after         Δ  Ratio  Interval  Verdict",
+        "-" * 71,
         "wall time      11.0 ms  7.00 ms  −4.00 ms   0.64         –  cannot tell",
         "phase forward  11.0 ms  7.00 ms  −4.00 ms   0.64         –  cannot tell",
         "op aten::mm    9.00 ms  6.00 ms  −3.00 ms   0.67         –  cannot tell",
@@ -46,7 +47,7 @@ def test_the_text_has_the_verdict_first_then_the_certain_changes_then_the_times(
 
 
 def test_rows_beyond_a_limit_are_counted() -> None:
-    lines = text(_findings(BEFORE, AFTER), limit=1).splitlines()
+    lines = text(_compared(BEFORE, AFTER), limit=1).splitlines()
 
     assert "and 1 more change" in lines
     assert lines[-1] == "and 1 row with smaller differences"
@@ -55,19 +56,19 @@ def test_rows_beyond_a_limit_are_counted() -> None:
 def test_rows_with_too_little_time_are_folded() -> None:
     before = _run(("aten::mm", 9_000_000), ("aten::add", 100))
 
-    assert text(_findings(before, before)).splitlines()[-1] == "and 1 row with smaller differences"
+    assert text(_compared(before, before)).splitlines()[-1] == "and 1 row with smaller differences"
 
 
 def test_differences_between_the_recordings_are_said() -> None:
     other = _run(("aten::mm", 6_000_000), recorded=Recorded(with_stack=True))
 
-    assert text(_findings(BEFORE, other)).splitlines()[1:3] == [
+    assert text(_compared(BEFORE, other)).splitlines()[1:3] == [
         "The two sides were recorded with different flags.",
         "Flags differ (a: none; b: with_stack): only what both have is compared, and times are not judged.",
     ]
 
 
-def _in_turns(count: int) -> Findings:
+def _in_turns(count: int) -> Compared:
     a, b = tuple(2e6 + 1e3 * at for at in range(count)), tuple(1e6 + 1e3 * at for at in range(count))
     times = Alternated(a, b, Block(10, 1), Block(20, 1), planned=count, seconds=4.2)
     return of_functions(Sides(Side("f", ()), Side("g", ())), times)
@@ -95,7 +96,7 @@ def test_an_interrupted_measurement_says_so() -> None:
 
 
 def test_markdown_has_a_table_of_each() -> None:
-    lines = markdown(_findings(BEFORE, AFTER)).splitlines()
+    lines = markdown(_compared(BEFORE, AFTER)).splitlines()
 
     assert lines[0] == "**after against before: cannot tell, 0.64 × the time**"
     assert "| op aten::add | 2 | 1 | called less often |" in lines
@@ -106,7 +107,7 @@ HOSTILE = "a|b`<script>alert(1)</script>\n*x*"
 
 
 def test_names_cannot_break_out_of_a_table() -> None:
-    found = _findings(_run((HOSTILE, 5_000_000)), _run((HOSTILE, 5_000_000), (HOSTILE, 5_000_000)))
+    found = _compared(_run((HOSTILE, 5_000_000)), _run((HOSTILE, 5_000_000), (HOSTILE, 5_000_000)))
 
     row = next(line for line in markdown(found).splitlines() if "script" in line)
     assert row.startswith("| op a\\|b\\`\\<script\\>alert(1)\\</script\\>\ufffd\\*x\\* | 1 | 2 |")
@@ -115,7 +116,7 @@ def test_names_cannot_break_out_of_a_table() -> None:
 
 
 def test_html_has_the_tables_and_no_scripts() -> None:
-    page = html(_findings(BEFORE, AFTER))
+    page = html(_compared(BEFORE, AFTER))
 
     assert page.count("<table") == 2
     assert "<b>after against before: cannot tell, 0.64 × the time</b>" in page

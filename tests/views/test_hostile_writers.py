@@ -3,6 +3,7 @@
 import ast
 import html
 import json
+import re
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -28,6 +29,8 @@ from mtprof_nb.errors import LoadError, collected_warnings, warn
 from mtprof_nb.model.records import Samples
 from mtprof_nb.model.trace import Collective, Frame, SourceLine, StackInterner, Trace
 from mtprof_nb.recording import Recording
+from mtprof_nb.tables.row_table import RowTable
+from mtprof_nb.tables.writers.as_markdown import as_markdown
 from mtprof_nb.views.page import html_page
 from mtprof_nb.views.panel import show_panel
 from mtprof_nb.views.progress_bar import _Bar
@@ -115,7 +118,19 @@ def compared(trace: Trace) -> list[str]:
 def findings(trace: Trace) -> list[str]:
     finding = Finding(f"title{HARM}", f"evidence{HARM}", f"fix{HARM}", SourceLine(f"a{HARM}", 3), 5, where=f"a{HARM}:3")
     checked = CheckedFix(finding, mtp.compare(Recording(trace), Recording(trace)), None, 1, 2)
-    return [str(finding), str(checked), repr(Recording(trace).advice())]
+    advice = Recording(trace).advice()
+    advice._rows.append(finding)
+    told = (repr(advice), advice._repr_html_(), *advice.markdown())
+    return [str(finding), str(checked), *told]
+
+
+def tables(trace: Trace) -> list[RowTable[Any]]:
+    """Every table that a recording answers with."""
+    recording = Recording(trace)
+    devices, ranks = recording.devices(), recording.ranks()
+    of_devices = (devices, devices.kernels(), devices.copies(), devices.collectives())
+    of_lines = (recording.lines(), recording.functions(), recording.steps(), recording.advice())
+    return [*of_lines, *of_devices, ranks, ranks.collectives()]
 
 
 #: A way to each text that the package writes for people, by the class or module that writes it.
@@ -127,17 +142,13 @@ WRITERS: dict[str, Callable[[Trace], list[str]]] = {
     "tables/averages.py": lambda trace: [*map(repr, Recording(trace).key_averages())],
     "tables/event.py": lambda trace: [*map(repr, Recording(trace).events()[:20])],
     "tables/events.py": lambda trace: [repr(Recording(trace).events())],
-    "tables/line_table.py": lambda trace: [repr(Recording(trace).lines()), Recording(trace).lines().table()],
-    "tables/function_table.py": lambda trace: [repr(Recording(trace).functions())],
+    "tables/row_table.py": lambda trace: [
+        *map(repr, tables(trace)),
+        *(table.table() for table in tables(trace)),
+        *(table._repr_html_() for table in tables(trace)),
+        *(as_markdown(table.content()) for table in tables(trace)),
+    ],
     "tables/step_table.py": lambda trace: [repr(Recording(trace).steps())],
-    "tables/device_table.py": lambda trace: [repr(Recording(trace).devices())],
-    "tables/device_rows.py": lambda trace: [
-        repr(getattr(Recording(trace).devices(), rows)()) for rows in ("kernels", "copies", "collectives")
-    ],
-    "tables/rank_table.py": lambda trace: [
-        repr(Recording(trace).ranks()),
-        repr(Recording(trace).ranks().collectives()),
-    ],
     "tables/advice_list.py": findings,
     "advice/finding.py": findings,
     "comparison/checked_fix.py": findings,
@@ -241,6 +252,15 @@ def test_very_long_texts_are_cut_where_people_read_them() -> None:
         # The summary is data; its texts are those of the panel.
         for writer in WRITERS.keys() - {"recording.py"}:
             assert max(map(len, WRITERS[writer](trace)), default=0) < 200_000, writer
+
+
+@pytest.mark.parametrize("kind", TRACES)
+def test_markup_of_a_recording_stays_text(kind: str) -> None:
+    markup = "<script>alert(1)</script>|`*x*`"
+    for table in tables(hostile(TRACES[kind](), markup)):
+        assert "<script" not in table._repr_html_()
+        for row in as_markdown(table.content()).splitlines():
+            assert "<script" not in re.sub(r"(?<!\\)`[^`]*`", "", row.replace("\\<", "")), row
 
 
 def test_data_stay_exact() -> None:

@@ -26,16 +26,18 @@ def trace() -> Trace:
 def test_a_headline_the_dearest_lines_and_the_top_ops_are_told(trace: Trace) -> None:
     assert Recording(trace).to_markdown() == "\n".join(
         [
-            r"**Cell \[3\]**: wall 50.0 µs, in ops 40.0 µs, ops 2, threads 1",
+            r"**Cell \[3\]**: 60 % of this recording is the forward pass; train.py:2 causes 60 % of the whole.",
+            "",
+            "wall 50.0 µs, in ops 40.0 µs, ops 2, threads 1",
             "",
             "Of the program's 50.0 µs: forward 60.0 %, backward 20.0 %, outside ops 20.0 %",
             "",
-            "| Line | Source | Time | Share |",
+            "| Line | Source | Self | Share |",
             "| --- | --- | ---: | ---: |",
             r"| `train.py:2` | `y = x \| w` | 30.0 µs | 60.0 % |",
             "| `train.py:3` | `z = y + 1` | 10.0 µs | 20.0 % |",
             "",
-            "| Op | Calls | Self | Share | Total |",
+            "| Name | Calls | Self | Share | Total |",
             "| --- | ---: | ---: | ---: | ---: |",
             "| `aten::mm` | 1 | 30.0 µs | 60.0 % | 30.0 µs |",
             "| `aten::add` | 1 | 10.0 µs | 20.0 % | 10.0 µs |",

@@ -10,7 +10,7 @@ from traces import event, make_trace
 
 import mtprof_nb.views
 from mtprof_nb.advice.finding import Finding
-from mtprof_nb.comparison.findings import of_recordings
+from mtprof_nb.comparison.compared import of_recordings
 from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
 from mtprof_nb.views.panel import show_panel as panels

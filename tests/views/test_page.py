@@ -19,7 +19,7 @@ from traces import event, make_trace
 
 from mtprof_nb import Comparison, compare, load
 from mtprof_nb.comparison.alternation import Alternated, Block
-from mtprof_nb.comparison.findings import of_functions
+from mtprof_nb.comparison.compared import of_functions
 from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.model.trace import Trace, empty_trace
 from mtprof_nb.recording import Recording
@@ -270,7 +270,7 @@ def test_a_comparison_has_a_page_with_its_tabs(comparison: Comparison, tmp_path:
 
 
 def test_a_page_against_another_recording_has_the_tabs_of_both(comparison: Comparison) -> None:
-    scene = Scene(comparison.traces[1][0], against=comparison.findings)
+    scene = Scene(comparison.traces[1][0], against=comparison.compared)
     parts = Elements(html_page.page(scene)).parts()
 
     assert [tab["name"] for tab in parts["state"]["tabs"]] == [kind.name for kind in (*TABS, *COMPARING)]
@@ -289,7 +289,7 @@ def test_a_page_of_functions_that_were_not_recorded_has_their_times() -> None:
 
 
 def test_the_page_answers_as_python_does_for_two_timelines(comparison: Comparison) -> None:
-    scene = comparison_scene(comparison.findings)
+    scene = comparison_scene(comparison.compared)
     asked = [
         {"tab": "two_timelines", "ask": "window", "step": step, "begin_ns": begin, "end_ns": end, "pixels": 900}
         for step in (0, 1, 2)

@@ -17,12 +17,11 @@ from mtprof_nb.model.records import Samples
 from mtprof_nb.model.trace import Frame, OutsideOps, SourceLine, StackInterner, Trace, Track
 from mtprof_nb.recording import Recording
 from mtprof_nb.tables.line_table import Lines
+from mtprof_nb.tables.rank_table import PARTS
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static.static_page import bundle
 from mtprof_nb.views.strip import strip_of
 from mtprof_nb.views.tabs.lines.lines_tab import LinesTab
-from mtprof_nb.views.tabs.ranks.ranks_html import rank_table
-from mtprof_nb.views.tabs.ranks.ranks_tab import parts_of
 from mtprof_nb.views.tabs.summary.summary_tab import SummaryTab
 
 MS = 1_000_000
@@ -132,9 +131,10 @@ def test_the_parts_of_a_rank_are_shares_of_its_time_without_the_profilers() -> N
     row = rank_figures(trace)[0]
 
     assert (row.wall_ns, row.profiler_ns) == (100 * MS, 10 * MS)
-    assert sum(parts_of(row).values()) == 90 * MS
-    expected = [units.share(ns, 90 * MS) for ns in parts_of(row).values()]
-    assert [re.findall(r"\((.*)\)", cell)[0] for cell in rank_table(trace)[1][2:6]] == expected
-    assert re.findall(r"([\d.]+%)", repr(Recording(trace).ranks()).splitlines()[-2]) == [
-        f"{100 * ns / (90 * MS):.2f}%" for ns in parts_of(row).values()
-    ]
+    parts = [getattr(row, key) for key in PARTS]
+    assert sum(parts) == 90 * MS
+    expected = [units.share(ns, 90 * MS) for ns in parts]
+    brief = Recording(trace).ranks().brief()
+    assert brief is not None
+    assert [re.findall(r"\((.*)\)", cell)[0] for cell in brief.texts()[0][2:6]] == expected
+    assert re.findall(r"\(([^)]*)\)", repr(Recording(trace).ranks()).splitlines()[-2]) == expected

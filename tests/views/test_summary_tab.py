@@ -4,8 +4,9 @@ from traces import event, make_trace
 
 from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
 from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.static.overview import overview_html, overview_text
 from mtprof_nb.views.tabs.lines.lines_tab import LinesTab
-from mtprof_nb.views.tabs.summary.summary_tab import SummaryTab, summary_html, summary_text
+from mtprof_nb.views.tabs.summary.summary_tab import SummaryTab
 
 MS = 1_000_000
 
@@ -81,9 +82,9 @@ def test_text_and_static_page_tell_what_the_program_waited_for() -> None:
     name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
     rows = [event(name, 0, 2_000_000, kind="scope"), event("aten::mm", 2_000_000, 90_000_000)]
 
-    assert "Waited for: DataLoader's next 2.00 ms." in summary_text(make_trace(rows))
-    assert "<div>Waited for: DataLoader&#x27;s next 2.00 ms.</div>" in summary_html(make_trace(rows))
-    assert "Waited" not in summary_html(make_trace(rows[1:]))
+    assert "Waited for: DataLoader's next 2.00 ms." in overview_text(make_trace(rows))
+    assert "<div>Waited for: DataLoader&#x27;s next 2.00 ms.</div>" in overview_html(make_trace(rows))
+    assert "Waited" not in overview_html(make_trace(rows[1:]))
 
 
 def _waiting_for_the_gpu(phase: str = "forward") -> Trace:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from traces import event, make_trace
 
 from mtprof_nb.errors import LONGEST
-from mtprof_nb.views.escaped_text import escaped, fitted, hover, short_name, shown
+from mtprof_nb.tables.writers.as_html import escaped
+from mtprof_nb.views.escaped_text import fitted, hover, short_name, shown
 
 
 def test_unprintable_characters_are_shown_as_such() -> None:

@@ -15,7 +15,7 @@ from mtprof_nb.analysis.groups import Groups, Key, group
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.missing_memory import has_memory
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.analysis.operators.operator_table import Column, OperatorRows, with_containers
+from mtprof_nb.analysis.operators.operator_table import OperatorRows, TableColumn, with_containers
 from mtprof_nb.analysis.operators.spent import allocated_by, spent_by
 from mtprof_nb.analysis.program_time.recorded_time import program_ns
 from mtprof_nb.analysis.ranks.rank_spread import spread_of_events
@@ -48,58 +48,66 @@ _BY_OP = ("op", "shapes", "types", "line")
 
 
 _COLUMNS = (
-    Column("count", "Calls", "count", "how often it ran"),
-    Column("self_ns", "Self", "time", "time in it, without what it called"),
-    Column("share", "Share", "share", "self time as a share of the program's time, in ops and outside", of="self_ns"),
-    Column("total_ns", "Total", "time", "time in it, with what it called"),
-    Column("average_ns", "Average", "time", "total time of one call"),
+    TableColumn("count", "Calls", "count", "how often it ran"),
+    TableColumn("self_ns", "Self", "time", "time in it, without what it called"),
+    TableColumn(
+        "share", "Share", "share", "self time as a share of the program's time, in ops and outside", of="self_ns"
+    ),
+    TableColumn("total_ns", "Total", "time", "time in it, with what it called"),
+    TableColumn("average_ns", "Average", "time", "total time of one call"),
 )
 #: Calls of modules and threads are not recorded.
 _COLUMNS_OF_OPS = (
-    Column("count", "Ops", "count", "ops that ran in it, nested ones too"),
-    Column("self_ns", "Self", "time", "time in its ops"),
+    TableColumn("count", "Ops", "count", "ops that ran in it, nested ones too"),
+    TableColumn("self_ns", "Self", "time", "time in its ops"),
     *_COLUMNS[2:3],
 )
-_WITH_SUBMODULES = Column("total_ns", "Total", "time", "time in its ops and in those of its submodules")
-_DEVICE = Column("device_ns", "Device", "time", "time of the kernels it launched")
+_WITH_SUBMODULES = TableColumn("total_ns", "Total", "time", "time in its ops and in those of its submodules")
+_DEVICE = TableColumn("device_ns", "Device", "time", "time of the kernels it launched")
 _DEVICE_OF_OPS = (
-    Column("self_device_ns", "Self device", "time", "time of the kernels it launched itself, or of the kernel"),
-    Column("device_share", "Device %", "share", "self device time as a share of all work on devices", "self_device_ns"),
-    Column("device_ns", "Device", "time", "time of the kernels it launched, with what it called"),
-    Column("device_average_ns", "Dev avg", "time", "device time of one call"),
+    TableColumn("self_device_ns", "Self device", "time", "time of the kernels it launched itself, or of the kernel"),
+    TableColumn(
+        "device_share", "Device %", "share", "self device time as a share of all work on devices", "self_device_ns"
+    ),
+    TableColumn("device_ns", "Device", "time", "time of the kernels it launched, with what it called"),
+    TableColumn("device_average_ns", "Dev avg", "time", "device time of one call"),
 )
 _COLUMNS_OF_KERNELS = (
-    Column("count", "Calls", "count", "how often it ran"),
-    Column("device_ns", "Device", "time", "its time on the device"),
-    Column("device_share", "Device %", "share", "its time as a share of all work on devices", "device_ns"),
-    Column("device_average_ns", "Average", "time", "time of one call"),
-    Column("shortest_ns", "Min", "time", "time of its shortest call"),
-    Column("longest_ns", "Max", "time", "time of its longest call"),
+    TableColumn("count", "Calls", "count", "how often it ran"),
+    TableColumn("device_ns", "Device", "time", "its time on the device"),
+    TableColumn("device_share", "Device %", "share", "its time as a share of all work on devices", "device_ns"),
+    TableColumn("device_average_ns", "Average", "time", "time of one call"),
+    TableColumn("shortest_ns", "Min", "time", "time of its shortest call"),
+    TableColumn("longest_ns", "Max", "time", "time of its longest call"),
 )
-_OCCUPANCY = Column("occupancy", "Occupancy", "percent", "estimated share of a multiprocessor that it occupied")
+_OCCUPANCY = TableColumn("occupancy", "Occupancy", "percent", "estimated share of a multiprocessor that it occupied")
 _MOVED = (
-    Column("moved_bytes", "Bytes", "bytes", "bytes that copies, sets and collectives moved"),
-    Column("bytes_per_s", "Bandwidth", "rate", "bytes moved in a second of its time"),
+    TableColumn("moved_bytes", "Bytes", "bytes", "bytes that copies, sets and collectives moved"),
+    TableColumn("bytes_per_s", "Bandwidth", "rate", "bytes moved in a second of its time"),
 )
-_MEMORY = Column("self_bytes", "Memory", "bytes", "bytes it allocated itself, less those it released")
-_ALLOCATED = Column("allocated_bytes", "Allocated", "bytes", "bytes it allocated, with what it called, released or not")
-_ALLOCATED_IN = Column("allocated_bytes", "Allocated", "bytes", "bytes allocated in it, released or not")
+_MEMORY = TableColumn("self_bytes", "Memory", "bytes", "bytes it allocated itself, less those it released")
+_ALLOCATED = TableColumn(
+    "allocated_bytes", "Allocated", "bytes", "bytes it allocated, with what it called, released or not"
+)
+_ALLOCATED_IN = TableColumn("allocated_bytes", "Allocated", "bytes", "bytes allocated in it, released or not")
 _OF_RANKS = (
-    Column("least_ns", "Least rank", "time", "self time on the rank with the least"),
-    Column("median_ns", "Median rank", "time", "self time on half of the ranks is less"),
-    Column("most_ns", "Most", "time", "self time on the rank with the most"),
-    Column("most_rank", "On", "rank", "the rank with the most self time"),
+    TableColumn("least_ns", "Least rank", "time", "self time on the rank with the least"),
+    TableColumn("median_ns", "Median rank", "time", "self time on half of the ranks is less"),
+    TableColumn("most_ns", "Most", "time", "self time on the rank with the most"),
+    TableColumn("most_rank", "On", "rank", "the rank with the most self time"),
 )
-_FLOPS = Column("flops", "FLOPs", "flops", "floating point operations, where a formula is known")
+_FLOPS = TableColumn("flops", "FLOPs", "flops", "floating point operations, where a formula is known")
 #: Columns that replace the column of memory where rows are sorted by it.
 _INSTEAD = {
     column.key: column
     for column in (
         _MEMORY,
-        Column("cpu_bytes", "CPU mem", "bytes", "bytes of the CPU, with what it called, less those released"),
-        Column("self_cpu_bytes", "Self CPU mem", "bytes", "bytes of the CPU, its own, less those released"),
-        Column("device_bytes", "Device mem", "bytes", "bytes of devices, with what it called, less those released"),
-        Column("self_device_bytes", "Self dev mem", "bytes", "bytes of devices, its own, less those released"),
+        TableColumn("cpu_bytes", "CPU mem", "bytes", "bytes of the CPU, with what it called, less those released"),
+        TableColumn("self_cpu_bytes", "Self CPU mem", "bytes", "bytes of the CPU, its own, less those released"),
+        TableColumn(
+            "device_bytes", "Device mem", "bytes", "bytes of devices, with what it called, less those released"
+        ),
+        TableColumn("self_device_bytes", "Self dev mem", "bytes", "bytes of devices, its own, less those released"),
     )
 }
 _REPLACED = (_MEMORY.key, _ALLOCATED.key)
@@ -130,7 +138,7 @@ def missing_flag(trace: Trace, grouping: str) -> str:
     return GROUPINGS[grouping].flag if there.get(grouping, trace.name) is None else ""
 
 
-def columns(trace: Trace, grouping: str = "op") -> tuple[Column, ...]:
+def columns(trace: Trace, grouping: str = "op") -> tuple[TableColumn, ...]:
     """The columns that this trace can fill under a grouping."""
     if grouping == "kernel":
         return _columns_of_kernels(trace)
@@ -150,7 +158,7 @@ def columns(trace: Trace, grouping: str = "op") -> tuple[Column, ...]:
     return tuple(chosen)
 
 
-def _columns_of_kernels(trace: Trace) -> tuple[Column, ...]:
+def _columns_of_kernels(trace: Trace) -> tuple[TableColumn, ...]:
     found = kernel_groups(trace)
     occupancy = (_OCCUPANCY,) if (found.occupancy >= 0).any() else ()
     return (*_COLUMNS_OF_KERNELS, *occupancy, *(_MOVED if found.groups.moved_bytes.any() else ()))

@@ -10,13 +10,13 @@ import numpy as np
 from mtprof_nb.model.trace import Bool, Int8, Int32, Int64
 
 
-class Column(NamedTuple):
-    """A column of numbers: its key, title, unit and meaning."""
+class TableColumn(NamedTuple):
+    """A column of a table: its key, title, unit and meaning. Of a column without a title, only the data have values."""
 
     key: str
-    title: str
-    unit: str
-    meaning: str
+    title: str = ""
+    unit: str = "words"
+    meaning: str = ""
     #: Of a column of shares, the column whose shares they are.
     of: str = ""
 
@@ -36,7 +36,7 @@ class OperatorRows:
     #: The name of the row's first event, as a position in `Trace.names`; -1 for a row without events.
     name: Int32
     value: dict[str, Int64]
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     #: Of each column of shares, the whole, under the key of the column whose shares they are.
     wholes: dict[str, int]
 
@@ -61,7 +61,7 @@ class OperatorRows:
         values = self.value.get(of, self.value[self.default_sort])[by_label]
         return by_label[np.argsort(-values if descending else values, kind="stable")]
 
-    def share(self, column: Column, row: int) -> tuple[int, int]:
+    def share(self, column: TableColumn, row: int) -> tuple[int, int]:
         """Part and whole of a cell of a column of shares."""
         return int(self.value[column.of][row]), self.wholes[column.of]
 

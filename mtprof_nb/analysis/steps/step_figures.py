@@ -23,7 +23,7 @@ _MOST_SLOW, _MOST_DIFFERENCES = 10, 3
 _LEAST_SHARE = 0.1
 
 
-class Difference(NamedTuple):
+class StepDifference(NamedTuple):
     """Something that took longer in a step than usual: a line, an op, the DataLoader, collections, time outside ops."""
 
     title: str
@@ -36,7 +36,7 @@ class SlowStep(NamedTuple):
     """A slow step: its position among the steps, and what took longer in it, the most first."""
 
     position: int
-    differences: tuple[Difference, ...]
+    differences: tuple[StepDifference, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +107,11 @@ def _slow_steps(trace: Trace, steps: StepFigures, rows: Int64, position: Int64) 
 
 def _differences(
     steps: StepFigures, at: int, titles: list[str], lines: list[SourceLine | None], times: Int64, usual: Int64
-) -> tuple[Difference, ...]:
+) -> tuple[StepDifference, ...]:
     more = times - usual
     least = _LEAST_SHARE * (int(steps.duration_ns[at]) - steps.median_ns)
     largest = [part for part in np.argsort(-more, kind="stable")[:_MOST_DIFFERENCES].tolist() if more[part] >= least]
-    return tuple(Difference(titles[part], lines[part], int(times[part]), int(usual[part])) for part in largest)
+    return tuple(StepDifference(titles[part], lines[part], int(times[part]), int(usual[part])) for part in largest)
 
 
 def _parts(

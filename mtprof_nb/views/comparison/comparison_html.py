@@ -1,15 +1,17 @@
-"""A comparison as HTML without scripts: verdict, tables, pictures, and changed lines side by side."""
+"""A comparison without scripts: as text, as Markdown, and as HTML with pictures and changed lines side by side."""
 
 from __future__ import annotations
 
 from mtprof_nb.analysis import units
-from mtprof_nb.comparison.findings import Findings
+from mtprof_nb.comparison.compared import Compared
 from mtprof_nb.comparison.joined_rows import EDITED, GONE, NEW
 from mtprof_nb.comparison.side_by_side import Row, Version, Versions, side_by_side
-from mtprof_nb.views.comparison import comparison_text
+from mtprof_nb.errors import legible_lines
+from mtprof_nb.tables.writers.as_html import as_html, escaped
+from mtprof_nb.tables.writers.as_markdown import as_markdown, marked
+from mtprof_nb.tables.writers.as_text import as_text
 from mtprof_nb.views.comparison.comparison_pictures import A_COLOUR, B_COLOUR, pictures
-from mtprof_nb.views.comparison.comparison_tables import Table, explanation, headline, labels, tables
-from mtprof_nb.views.escaped_text import escaped
+from mtprof_nb.views.comparison.comparison_tables import explanation, headline, labels, tables
 
 _PAGE = "font-size:13px;line-height:1.5"
 _TABLE = "color:inherit;font-size:inherit;border-collapse:collapse;margin:6px 0;text-align:right;white-space:nowrap"
@@ -19,50 +21,45 @@ _SWATCH = "display:inline-block;width:9px;height:9px;margin-right:6px"
 _TINTS = {NEW: "#1f77d026", GONE: "#f2a02c26", EDITED: "#8a919926"}
 
 
-def comparison_bundle(findings: Findings, limit: int | None = None) -> dict[str, str]:
+def comparison_bundle(compared: Compared, limit: int | None = None) -> dict[str, str]:
     """The comparison as HTML, Markdown and text."""
     return {
-        "text/html": html(findings, limit),
-        "text/markdown": comparison_text.markdown(findings, limit),
-        "text/plain": comparison_text.text(findings, limit),
+        "text/html": html(compared, limit),
+        "text/markdown": markdown(compared, limit),
+        "text/plain": text(compared, limit),
     }
 
 
-def html(findings: Findings, limit: int | None = None) -> str:
+def text(compared: Compared, limit: int | None = None) -> str:
+    """The headline, its reason and the tables as plain text."""
+    shown_tables = (f"\n{as_text(table)}" for table in tables(compared, limit))
+    return legible_lines("\n".join([headline(compared), *explanation(compared), *shown_tables]))
+
+
+def markdown(compared: Compared, limit: int | None = None) -> str:
+    """The headline, its reason and the tables as Markdown."""
+    first = (f"**{marked(headline(compared))}**", *map(marked, explanation(compared)))
+    return "\n\n".join([*first, *map(as_markdown, tables(compared, limit))]) + "\n"
+
+
+def html(compared: Compared, limit: int | None = None) -> str:
     """The page, with at most `limit` rows of each kind."""
     parts = [
-        f"<b>{escaped(headline(findings))}</b>",
-        *(f"<div>{escaped(line)}</div>" for line in explanation(findings)),
-        *(_table(table) for table in tables(findings, limit)),
-        _key(findings),
-        *(f"<div style='margin-top:8px'><b>{escaped(title)}</b>{drawn}</div>" for title, drawn in pictures(findings)),
-        *(_versions(file) for file in side_by_side(findings.sides)),
+        f"<b>{escaped(headline(compared))}</b>",
+        *(f"<div>{escaped(line)}</div>" for line in explanation(compared)),
+        *map(as_html, tables(compared, limit)),
+        _key(compared),
+        *(f"<div style='margin-top:8px'><b>{escaped(title)}</b>{drawn}</div>" for title, drawn in pictures(compared)),
+        *(_versions(file) for file in side_by_side(compared.sides)),
     ]
     return f"<div style='{_PAGE}'>{''.join(parts)}</div>"
 
 
-def _table(table: Table) -> str:
-    head = "".join(f"<th style='{_style(at, table)}'>{escaped(title)}</th>" for at, title in enumerate(table.head))
-    rows = "".join(f"<tr>{_cells(row, table)}</tr>" for row in table.rows)
-    folded = f"<div>{escaped(table.folded)}</div>" if table.folded else ""
-    return f"<table style='{_TABLE}'><tr>{head}</tr>{rows}</table>{folded}"
-
-
-def _cells(row: tuple[str, ...], table: Table) -> str:
-    return "".join(
-        f"<td style='{_style(at, table)}' title='{escaped(cell)}'>{escaped(cell)}</td>" for at, cell in enumerate(row)
-    )
-
-
-def _style(column: int, table: Table) -> str:
-    return _NAME if column in (0, len(table.head) - 1) else _CELL
-
-
-def _key(findings: Findings) -> str:
+def _key(compared: Compared) -> str:
     """Which colour of the pictures is whose."""
     return " &nbsp; ".join(
         f"<span><span style='{_SWATCH};background:{colour}'></span>{escaped(name)}</span>"
-        for colour, name in zip((A_COLOUR, B_COLOUR), labels(findings), strict=True)
+        for colour, name in zip((A_COLOUR, B_COLOUR), labels(compared), strict=True)
     )
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mtprof_nb.analysis import units
-from mtprof_nb.comparison.findings import Findings
+from mtprof_nb.comparison.compared import Compared
 from mtprof_nb.comparison.measured_points import Points, measured_points
+from mtprof_nb.tables.writers.as_html import escaped
 from mtprof_nb.views.comparison.comparison_tables import labels
-from mtprof_nb.views.escaped_text import escaped
 from mtprof_nb.views.static.svg import INK, LABEL, WIDTH, image, timeline_svg
 from mtprof_nb.views.tabs.two_timelines.two_timelines_tab import step_pairs
 
@@ -21,13 +21,13 @@ _HEIGHT, _LEFT, _EDGE = 120, 64, 6
 _WITHIN = 2.5
 
 
-def pictures(findings: Findings) -> list[tuple[str, str]]:
+def pictures(compared: Compared) -> list[tuple[str, str]]:
     """Title and HTML of each picture; without recordings, of the dots alone."""
-    points = measured_points(findings)
+    points = measured_points(compared)
     found = [(points_title(points), image(points_svg(points), points_title(points)))]
-    runs = findings.sides.all_runs
+    runs = compared.sides.all_runs
     if runs and all(len(run) for run in runs):
-        found += _timelines(findings)
+        found += _timelines(compared)
     return found
 
 
@@ -83,10 +83,10 @@ def _mark(time: float, low: float, high: float) -> str:
     return f'<text x="{_LEFT - 8}" y="{y:.1f}" text-anchor="end" fill="{INK}">{units.duration(time)}</text>'
 
 
-def _timelines(findings: Findings) -> list[tuple[str, str]]:
-    pair = step_pairs(findings.sides)[0]
-    titles = [f"{pair.title.capitalize()} of {label}" for label in labels(findings)]
-    runs = findings.sides.a.runs[0], findings.sides.b.runs[0]
+def _timelines(compared: Compared) -> list[tuple[str, str]]:
+    pair = step_pairs(compared.sides)[0]
+    titles = [f"{pair.title.capitalize()} of {label}" for label in labels(compared)]
+    runs = compared.sides.a.runs[0], compared.sides.b.runs[0]
     return [
         (title, image(timeline_svg(run, window=(step.start_ns, step.start_ns + pair.length_ns)), title))
         for title, run, step in zip(titles, runs, (pair.a, pair.b), strict=True)

@@ -1,54 +1,43 @@
-"""Headline and tables of a comparison as cells of text, for every form in which it is shown."""
+"""Headline and tables of a comparison, for every form in which it is shown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mtprof_nb.analysis import units
+from mtprof_nb.comparison.compared import Compared
 from mtprof_nb.comparison.exact_changes import Change
-from mtprof_nb.comparison.findings import Findings
 from mtprof_nb.comparison.joined_rows import Difference
 from mtprof_nb.comparison.verdicts import SAME, Verdict
-from mtprof_nb.views.escaped_text import shown
+from mtprof_nb.errors import shown
+from mtprof_nb.tables.table import MISSING, Table, TableColumn, table_of
 
-MISSING = "–"
 _CHANGES = 12
 #: Rows of each level that are shown at most; the others are folded.
 _ROWS = {"line": 8, "op": 10, "kernel": 10}
 _LEVELS = {"phase": "phase", "line": "line", "op": "op", "kernel": "kernel"}
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table of texts: the first column holds names, the others numbers; `folded` says what is left out."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    folded: str = ""
-
-
-def headline(findings: Findings) -> str:
+def headline(compared: Compared) -> str:
     """The verdict in one line: `after against before: faster, 0.78 × the time`."""
-    a, b = labels(findings)
-    return f"{b} against {a}: {verdict_sentence(findings)}"
+    a, b = labels(compared)
+    return f"{b} against {a}: {verdict_sentence(compared)}"
 
 
-def verdict_sentence(findings: Findings) -> str:
+def verdict_sentence(compared: Compared) -> str:
     """The verdict and the ratio: `faster, 0.78 × the time (0.75 to 0.81)`."""
-    times = _times(findings.verdict)
-    return f"{findings.verdict.answer}{f', {times}' if times else ''}"
+    times = _times(compared.verdict)
+    return f"{compared.verdict.answer}{f', {times}' if times else ''}"
 
 
-def explanation(findings: Findings) -> list[str]:
+def explanation(compared: Compared) -> list[str]:
     """The reason of the verdict, how the times were taken, and notes about the recordings, a line each."""
-    return [units.sentence(findings.verdict.why), *_measured(findings), *map(shown, findings.notes)]
+    return [units.sentence(compared.verdict.why), *_measured(compared), *map(shown, compared.notes)]
 
 
-def tables(findings: Findings, limit: int | None = None) -> list[Table]:
+def tables(compared: Compared, limit: int | None = None) -> list[Table]:
     """The changes that need no statistics, then the times; of each kind at most `limit` rows."""
-    found = [_changes_table(findings, limit), _times_table(findings, limit)]
+    found = [_changes_table(compared, limit), _times_table(compared, limit)]
     return [table for table in found if table.rows]
 
 
@@ -59,27 +48,33 @@ def _times(verdict: Verdict) -> str:
     return f"{units.ratio(verdict.ratio)} × the time{interval}"
 
 
-def _measured(findings: Findings) -> list[str]:
-    times = findings.alternated
+def _measured(compared: Compared) -> list[str]:
+    times = compared.alternated
     if times is None:
         return []
-    names = [shown(side.label) for side in findings.sides.both]
+    names = [shown(side.label) for side in compared.sides.both]
     blocks = ", ".join(
         f"{name}: {units.plural(block.calls, 'call')} a block"
         for name, block in zip(names, (times.a_block, times.b_block), strict=True)
     )
-    p = findings.verdict.p
+    p = compared.verdict.p
     test = "" if p is None else f" Wilcoxon signed-rank test: p {'< 0.0001' if p < 0.0001 else f'= {p:.4f}'}."
     pairs = units.plural(len(times.a_ns), "pair")
     return [f"Measured unprofiled in {pairs} of blocks, in random order, in {times.seconds:.1f} s ({blocks}).{test}"]
 
 
-def _changes_table(findings: Findings, limit: int | None) -> Table:
-    most = _CHANGES if limit is None else limit
-    rows = [change_cells(change) for change in findings.changes[:most]]
-    left = len(findings.changes) - len(rows)
-    head = ("Changed, whatever the noise", *labels(findings), "Change")
-    return Table("Changes", head, tuple(rows), f"and {units.plural(left, 'more change')}" if left > 0 else "")
+def _changes_table(compared: Compared, limit: int | None) -> Table:
+    (a, b), changes = labels(compared), compared.changes
+    shown_changes = changes[: _CHANGES if limit is None else limit]
+    left = len(changes) - len(shown_changes)
+    columns = (
+        TableColumn("name", "Changed, whatever the noise", "words"),
+        TableColumn("a", a, "text"),
+        TableColumn("b", b, "text"),
+        TableColumn("change", "Change", "words"),
+    )
+    notes = (f"and {units.plural(left, 'more change')}",) if left > 0 else ()
+    return Table(columns, list(map(change_cells, shown_changes)), notes)
 
 
 def change_cells(change: Change) -> tuple[str, ...]:
@@ -124,17 +119,34 @@ def percent_text(share: float) -> str:
     return f"{units.MINUS if percent < 0 else '+'}{digits} %"
 
 
-def labels(findings: Findings) -> tuple[str, str]:
+def labels(compared: Compared) -> tuple[str, str]:
     """Names of both sides, fit to be shown."""
-    return shown(findings.sides.a.label, 40), shown(findings.sides.b.label, 40)
+    return shown(compared.sides.a.label, 40), shown(compared.sides.b.label, 40)
 
 
-def _times_table(findings: Findings, limit: int | None) -> Table:
-    rows = list(_shown_rows(findings.differences, limit))
-    left = len(findings.differences) - len(rows)
-    head = ("Time", *labels(findings), "Δ", "Ratio", "Interval", "Verdict")
-    folded = f"and {units.plural(left, 'row')} with smaller differences" if left > 0 else ""
-    return Table("Times", head, tuple(_time_cells(row) for row in rows), folded)
+def time_columns(compared: Compared) -> list[TableColumn]:
+    """Columns of the times of both sides."""
+    a, b = labels(compared)
+    return [
+        TableColumn("a_ns", a, "time", f"time of {a}"),
+        TableColumn("b_ns", b, "time", f"time of {b}"),
+        TableColumn("delta_ns", "Δ", "change", "difference of the times"),
+        TableColumn("ratio", "Ratio", "ratio", f"time of {b} over that of {a}"),
+        TableColumn("interval", "Interval", "text", "confidence interval of the ratio"),
+        TableColumn("verdict", "Verdict", "words", "what can be said about the times; the reason shows on hover"),
+    ]
+
+
+def _times_table(compared: Compared, limit: int | None) -> Table:
+    def made(row: Difference) -> dict[str, str]:
+        name = _name(_LEVELS.get(row.level, "figure"), row.name, row.detail)
+        return {"name": name, "interval": interval_text(row.verdict), "verdict": verdict_text(row)}
+
+    rows = _shown_rows(compared.differences, limit)
+    left = len(compared.differences) - len(rows)
+    notes = (f"and {units.plural(left, 'row')} with smaller differences",) if left > 0 else ()
+    columns = (TableColumn("name", "Time", "words"), *time_columns(compared))
+    return table_of(columns, rows, made, notes=notes)
 
 
 def _shown_rows(differences: Sequence[Difference], limit: int | None) -> list[Difference]:
@@ -150,19 +162,6 @@ def is_small(row: Difference) -> bool:
     """Whether a row has too little of the time for its difference to matter."""
     verdict = row.verdict
     return verdict is not None and verdict.answer == SAME and verdict.ratio is None
-
-
-def _time_cells(row: Difference) -> tuple[str, ...]:
-    sign = "+" if row.delta_ns > 0 else ""
-    return (
-        _name(_LEVELS.get(row.level, "figure"), row.name, row.detail),
-        MISSING if row.a_ns is None else units.duration(row.a_ns),
-        MISSING if row.b_ns is None else units.duration(row.b_ns),
-        f"{sign}{units.duration(row.delta_ns)}",
-        MISSING if row.ratio is None else units.ratio(row.ratio),
-        interval_text(row.verdict),
-        verdict_text(row),
-    )
 
 
 def calls_text(row: Difference) -> str:

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mtprof_nb.analysis.lines.attribution import attribution
-from mtprof_nb.comparison.findings import Findings
+from mtprof_nb.comparison.compared import Compared
 from mtprof_nb.export.atomic import replacing
 from mtprof_nb.model.trace import Int64
+from mtprof_nb.tables.writers.as_html import escaped
 from mtprof_nb.views.comparison import comparison_html
 from mtprof_nb.views.comparison.comparison_strip import comparison_strip
-from mtprof_nb.views.escaped_text import escaped
 from mtprof_nb.views.panel import bundle, wire
 from mtprof_nb.views.panel.show_comparison import comparison_scene
 from mtprof_nb.views.panel.show_panel import bundle_of, full_strip
@@ -62,11 +62,11 @@ def page(scene: Scene) -> str:
     return page_of(scene, made(scene, tabs_of(scene)), full_strip(scene), bundle_of(scene)["text/html"])
 
 
-def comparison_page(findings: Findings, limit: int | None = None) -> str:
+def comparison_page(compared: Compared, limit: int | None = None) -> str:
     """A comparison as a page; without scripts it has at most `limit` rows of each kind."""
-    scene = comparison_scene(findings, limit)
-    static = comparison_html.html(findings, limit)
-    return page_of(scene, made(scene, COMPARING), comparison_strip(findings), static)
+    scene = comparison_scene(compared, limit)
+    static = comparison_html.html(compared, limit)
+    return page_of(scene, made(scene, COMPARING), comparison_strip(compared), static)
 
 
 class PageTab(NamedTuple):

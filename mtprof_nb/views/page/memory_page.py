@@ -11,7 +11,8 @@ from mtprof_nb.analysis.memory.memory_categories import Category
 from mtprof_nb.analysis.memory.memory_curve import memory_curve, peak, thinned
 from mtprof_nb.export.memory_timeline import MemoryTimeline, timeline_for
 from mtprof_nb.model.trace import Int64, Trace
-from mtprof_nb.views.escaped_text import escaped, shown
+from mtprof_nb.tables.writers.as_html import escaped
+from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.page import html_page
 from mtprof_nb.views.page.html_page import PageTab, page_of
 from mtprof_nb.views.scene import Answer, Question, Scene, Tab

@@ -19,7 +19,7 @@ from mtprof_nb.views.static import static_page as static
 from mtprof_nb.views.strip import Strip, strip_of
 
 if TYPE_CHECKING:
-    from mtprof_nb.comparison.findings import Findings
+    from mtprof_nb.comparison.compared import Compared
     from mtprof_nb.views.panel.widget import Panel
 
 #: For each cell its last run, and the panels that the run showed.
@@ -99,7 +99,7 @@ def scene_of(
     limit: int | None = None,
     status: str | None = None,
     show_all: bool = False,
-    against: Findings | None = None,
+    against: Compared | None = None,
 ) -> Scene:
     """The scene of a panel of `trace`: the trace with the options for showing it.
 

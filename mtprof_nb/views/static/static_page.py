@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from mtprof_nb.analysis import units
-from mtprof_nb.analysis.families import FAMILIES, Family
-from mtprof_nb.analysis.operators.operator_rows import rows, showing
-from mtprof_nb.analysis.operators.operator_table import Column, OperatorRows
-from mtprof_nb.analysis.program_time.recorded_time import program_ns
+from mtprof_nb.analysis.families import FAMILIES
+from mtprof_nb.analysis.operators.operator_rows import rows
 from mtprof_nb.errors import legible_lines
-from mtprof_nb.model.trace import Int64, Trace
-from mtprof_nb.tables.line_table import Lines
-from mtprof_nb.tables.text_table import aligned
-from mtprof_nb.views.escaped_text import escaped, fitted, shown
+from mtprof_nb.model.trace import Trace
+from mtprof_nb.tables.rank_table import Ranks
+from mtprof_nb.tables.step_table import Steps
+from mtprof_nb.tables.table import Table
+from mtprof_nb.tables.writers.as_html import as_html, coloured, escaped
+from mtprof_nb.tables.writers.as_text import as_text
+from mtprof_nb.views.escaped_text import fitted, shown
 from mtprof_nb.views.scene import Scene
+from mtprof_nb.views.static.brief_tables import DEFAULT_ROWS, lines_table, operators_table
 from mtprof_nb.views.static.markdown_page import markdown
+from mtprof_nb.views.static.overview import overview_html, overview_text
 from mtprof_nb.views.static.svg import image, stacks_svg, timeline_svg
 from mtprof_nb.views.strip import Strip, strip_of
-from mtprof_nb.views.tabs.lines.lines_html import TABLE, lines_html
-from mtprof_nb.views.tabs.lines.lines_tab import line_cells, line_titles, phases_of
-from mtprof_nb.views.tabs.ranks.ranks_html import rank_table, ranks_html, ranks_left_out
-from mtprof_nb.views.tabs.steps.steps_html import steps_html, steps_text
-from mtprof_nb.views.tabs.summary.summary_tab import summary_html, summary_text
 from mtprof_nb.views.tabs.timeline.timeline_blocks import arranged
 from mtprof_nb.views.tabs.timeline.timeline_tab import busy_by_thread
 
-DEFAULT_ROWS = 10
 _TEXT_LINES = 8
-_NAME_WIDTH = 44
-_BAR_CHARACTERS = 24
 _SPARKS = " ▁▂▃▄▅▆▇█"
 _SPARK_BINS, _SPARK_TITLE = 80, 20
 #: Pictures of more events take longer than somebody waits for a panel, whose tabs draw them when they are opened.
@@ -50,51 +46,23 @@ def _text_lines(scene: Scene) -> list[str]:
     strip = strip_of(scene.trace, scene.name, scene.status)
     lines = [shown(strip.title), *filter(None, [strip.sentence]), *map(shown, strip.notes)]
     if not len(scene.trace):
-        return lines + _lines_text(scene)
-    grouped, order = _top(scene)
+        table = lines_table(scene, _TEXT_LINES)
+        return lines if table is None else [*lines, "", as_text(table)]
     lines.append(strip.line)
     if strip.phases:
         lines.append(strip.shares)
     lines += [shown(bar.line) for bar in strip.devices]
-    lines += summary_text(scene.trace)
-    lines += steps_text(scene.trace)
-    lines += _ranks_text(scene.trace)
-    lines += _lines_text(scene)
-    body = [[fitted(shown(grouped.label[row]), _NAME_WIDTH), *_cells(grouped, row)] for row in order.tolist()]
-    table = _aligned([["Name", *(column.title for column in grouped.columns)], *body])
-    return [*lines, "", *table, "", _showing(grouped, order)]
+    lines += overview_text(scene.trace)
+    if steps := _steps(scene.trace):
+        lines += ["", *steps]
+    tables = (Ranks(scene.trace).brief(), lines_table(scene, _TEXT_LINES), operators_table(scene))
+    return lines + [part for table in tables if table is not None for part in ("", as_text(table))]
 
 
-def _ranks_text(trace: Trace) -> list[str]:
-    """A row for each rank as an aligned table, empty for one process."""
-    table = rank_table(trace)
-    if not table:
-        return []
-    note = ranks_left_out(trace)
-    return ["", *(line.rstrip() for line in _aligned(table, texts=(0, len(table[0]) - 1))), *([note] if note else [])]
-
-
-def _lines_text(scene: Scene) -> list[str]:
-    """The longest lines as an aligned table, empty where no line is known."""
-    listed = Lines(scene.trace)
-    if not any(row.file for row in listed):
-        return []
-    most = _TEXT_LINES if scene.limit is None else max(min(scene.limit, _TEXT_LINES), 0)
-    whole, spent = program_ns(scene.trace), phases_of(listed)
-    phases = spent if len(spent) > 1 else []
-    titles = ["Line", *line_titles(scene.trace, phases), "Source"]
-    body = [
-        [
-            shown(f"{row.where}:{row.line}" if row.file else row.source, _NAME_WIDTH),
-            *line_cells(row, whole, phases),
-            fitted(shown(row.source), _NAME_WIDTH) if row.file else "",
-        ]
-        for row in listed.by_time()[:most]
-    ]
-    table = _aligned([titles, *body], texts=(0, len(titles) - 1))
-    count = units.plural(len(listed), "line")
-    note = [f"Note: {shown(listed.note)}"] if listed.note else []
-    return ["", *(line.rstrip() for line in table), "", f"showing {units.number(len(body))} of {count}", *note]
+def _steps(trace: Trace) -> list[str]:
+    """A line about all steps and one for each slow step; empty without marked steps, and for several processes."""
+    steps = Steps(trace)
+    return list(map(shown, repr(steps).splitlines())) if len(steps) else []
 
 
 def html(scene: Scene, charts: bool = True) -> str:
@@ -102,12 +70,11 @@ def html(scene: Scene, charts: bool = True) -> str:
     trace, show_all = scene.trace, scene.show_all
     parts = [_strip_html(strip_of(trace, scene.name, scene.status))]
     if charts:
-        parts.append(summary_html(trace))
-        parts.append(_titled("Steps", steps_html(trace)))
-        parts.append(_titled("Ranks", ranks_html(trace)))
-        parts.append(_titled("Lines by time", lines_html(trace)))
-    if len(trace):
-        parts.append(_table_html(*_top(scene)))
+        parts.append(overview_html(trace))
+        parts.append(_titled("Steps", "".join(f"<div>{escaped(line)}</div>" for line in _steps(trace))))
+        parts.append(_titled("Ranks", _table(Ranks(trace).brief())))
+        parts.append(_titled("Lines by time", _table(lines_table(replace(scene, limit=None), DEFAULT_ROWS))))
+    parts.append(_table(operators_table(scene)))
     if charts and 0 < len(trace) <= _MOST_EVENTS:
         parts += [
             _titled("Timeline", image(timeline_svg(trace, show_all), "Timeline") + _sparks(trace)),
@@ -117,33 +84,8 @@ def html(scene: Scene, charts: bool = True) -> str:
     return f'<div style="font-size:13px;line-height:1.5">{"".join(parts)}</div>'
 
 
-def _top(scene: Scene) -> tuple[OperatorRows, Int64]:
-    grouped = showing(rows(scene.trace, "op", scene.show_all), scene.sort)
-    order = grouped.order(scene.sort)
-    return grouped, order[: DEFAULT_ROWS if scene.limit is None else max(scene.limit, 0)]
-
-
-def _cells(grouped: OperatorRows, row: int) -> list[str]:
-    return [_cell(grouped, column, row) for column in grouped.columns]
-
-
-def _cell(grouped: OperatorRows, column: Column, row: int) -> str:
-    if column.of:
-        return units.share(*grouped.share(column, row))
-    value = int(grouped.value[column.key][row])
-    if column.unit == "flops" and not value:
-        return "–"
-    return units.WRITERS[column.unit](value)
-
-
-def _showing(grouped: OperatorRows, order: Int64) -> str:
-    return f"showing {units.number(len(order))} of {units.plural(len(grouped), 'row')}"
-
-
-def _aligned(table: list[list[str]], texts: tuple[int, ...] = (0,)) -> list[str]:
-    """Lines of a table under its header: the columns `texts` on the left, numbers on the right."""
-    header, *lines = aligned(table, texts)
-    return [header, "-" * len(header), *lines]
+def _table(table: Table | None) -> str:
+    return "" if table is None else as_html(table)
 
 
 def _strip_html(strip: Strip) -> str:
@@ -157,37 +99,6 @@ def _strip_html(strip: Strip) -> str:
     sentence = f"<div>{escaped(strip.sentence)}</div>" if strip.sentence else ""
     devices = "".join(f'<div style="opacity:0.8">{escaped(bar.line)}</div>' for bar in strip.devices)
     return f"<div><b>{escaped(strip.title)}</b></div>{sentence}{notes}<div>{figures}</div>{shares}{devices}"
-
-
-def _table_html(grouped: OperatorRows, order: Int64) -> str:
-    head = "".join(f'<th title="{escaped(column.meaning)}">{column.title}</th>' for column in grouped.columns)
-    body = "".join(_row_html(grouped, row) for row in order.tolist())
-    return (
-        f'<table {TABLE}><thead><tr align="right"><th align="left">Name</th>{head}<th></th></tr></thead>'
-        f"<tbody>{body}</tbody></table><div>{_showing(grouped, order)}</div>"
-    )
-
-
-def _row_html(grouped: OperatorRows, row: int) -> str:
-    family, label = FAMILIES[grouped.family[row]], grouped.label[row]
-    shared = next(
-        (grouped.value[column.of] for column in grouped.columns if column.of), np.ones(len(grouped), np.int64)
-    )
-    name = f'<td align="left" nowrap>{coloured("■", family)} {escaped(label, 60)}</td>'
-    cells = "".join(f"<td nowrap>{escaped(cell)}</td>" for cell in _cells(grouped, row))
-    bar = coloured(text_bar(int(shared[row]) / max(int(shared.max()), 1)), family)
-    return f'<tr align="right">{name}{cells}<td align="left">{bar}</td></tr>'
-
-
-def coloured(text: str, family: Family) -> str:
-    """A text in the colour of a family, where styles are kept."""
-    return f'<span style="color:{family.colour}">{text}</span>'
-
-
-def text_bar(share: float) -> str:
-    """A share as a bar of characters, which every frontend keeps."""
-    eighths = round(share * _BAR_CHARACTERS * 8)
-    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
 def _sparks(trace: Trace) -> str:
@@ -209,5 +120,5 @@ def _titled(title: str, picture: str) -> str:
 
 def _legend_html(trace: Trace, show_all: bool) -> str:
     codes = np.unique(rows(trace, "op", show_all).family).tolist()
-    entries = " &nbsp; ".join(f"{coloured('■', FAMILIES[code])} {FAMILIES[code].title}" for code in codes)
+    entries = " &nbsp; ".join(f"{coloured('■', FAMILIES[code].colour)} {FAMILIES[code].title}" for code in codes)
     return f'<div style="opacity:0.8;margin-top:4px">{entries}</div>'

@@ -12,7 +12,8 @@ import numpy as np
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.families import FAMILIES, Family
 from mtprof_nb.model.trace import Trace
-from mtprof_nb.views.escaped_text import escaped, fitted, short_name, shown
+from mtprof_nb.tables.writers.as_html import escaped
+from mtprof_nb.views.escaped_text import fitted, short_name, shown
 from mtprof_nb.views.tabs.stacks.stack_slices import Slices, slices
 from mtprof_nb.views.tabs.stacks.stacks_tab import FILLS, available_metrics, stack_chart
 from mtprof_nb.views.tabs.timeline.timeline_blocks import ROW_PIXELS, arranged

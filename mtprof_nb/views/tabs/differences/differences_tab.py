@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mtprof_nb.comparison.compared import Compared
 from mtprof_nb.comparison.joined_rows import Difference
 from mtprof_nb.comparison.measured_points import measured_points
+from mtprof_nb.tables.table import TableColumn
 from mtprof_nb.views.comparison.comparison_tables import (
     calls_text,
     change_cells,
@@ -14,6 +16,7 @@ from mtprof_nb.views.comparison.comparison_tables import (
     interval_text,
     is_small,
     labels,
+    time_columns,
     verdict_text,
 )
 from mtprof_nb.views.escaped_text import shown
@@ -37,19 +40,20 @@ class DifferencesTab(Tab):
     """Sends all that the page shows at once; it has no questions."""
 
     def first(self) -> Answer:
-        findings = self._scene.compared
-        a, b = labels(findings)
-        rows = findings.differences[:_MOST_ROWS]
-        changes = findings.changes[:_MOST_CHANGES]
+        compared = self._scene.compared
+        rows = compared.differences[:_MOST_ROWS]
+        changes = compared.changes[:_MOST_CHANGES]
         return {
-            "labels": [a, b],
-            "explanation": explanation(findings),
-            "points": measured_points(findings)._asdict(),
+            "labels": list(labels(compared)),
+            "explanation": explanation(compared),
+            "points": measured_points(compared)._asdict(),
             "changes": [list(change_cells(change)) for change in changes],
-            "more_changes": len(findings.changes) - len(changes),
-            "columns": _columns(a, b, with_interval=any(row.verdict and row.verdict.low is not None for row in rows)),
+            "more_changes": len(compared.changes) - len(changes),
+            "columns": _columns(
+                compared, with_interval=any(row.verdict and row.verdict.low is not None for row in rows)
+            ),
             "rows": _written(rows),
-            "more_rows": len(findings.differences) - len(rows),
+            "more_rows": len(compared.differences) - len(rows),
             "levels": [{"title": title, "colour": colour, "ink": "#ffffff"} for title, colour in LEVELS.values()],
         }
 
@@ -57,18 +61,11 @@ class DifferencesTab(Tab):
         raise KeyError(question["ask"])
 
 
-def _columns(a: str, b: str, with_interval: bool) -> list[Answer]:
-    interval = ("interval", "Interval", "text", "confidence interval of the ratio")
-    columns = (
-        ("verdict", "Verdict", "words", "what can be said about the times; the reason shows on hover"),
-        ("a_ns", a, "time", f"time of {a}"),
-        ("b_ns", b, "time", f"time of {b}"),
-        ("delta_ns", "Δ", "change", "difference of the times"),
-        ("ratio", "Ratio", "ratio", f"time of {b} over that of {a}"),
-        *([interval] if with_interval else []),
-        ("calls", "Calls", "text", "calls of an op or kernel, ops of a line"),
-    )
-    return [dict(zip(("key", "title", "unit", "meaning", "of"), (*column, ""), strict=True)) for column in columns]
+def _columns(compared: Compared, with_interval: bool) -> list[Answer]:
+    *times, verdict = time_columns(compared)
+    calls = TableColumn("calls", "Calls", "text", "calls of an op or kernel, ops of a line")
+    columns = (verdict, *(column for column in times if with_interval or column.key != "interval"), calls)
+    return [column._asdict() for column in columns]
 
 
 def _written(rows: Sequence[Difference]) -> Answer:

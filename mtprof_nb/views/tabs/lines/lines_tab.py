@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from mtprof_nb.analysis import units
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.lines.parameter_lines import parameter_costs
@@ -49,7 +46,7 @@ class LinesTab(Tab):
             "outside": None if outside_by_line(trace) is None else OUTSIDE,
             "memory": _memory_column(lines),
             "largest_device_ns": max((row.device_ns or 0 for row in lines if row.file), default=0),
-            "phases": [PHASES[phase] for phase in phases_of(lines)],
+            "phases": [PHASES[phase] for phase in lines.phases()],
             "has_ranks": len(trace.processes) > 1,
             "files": [self._written(file, numbers) for file in listed_files(trace)],
             "rest": [_cost(row, -1, UNATTRIBUTED) for row in rest],
@@ -164,12 +161,12 @@ def _memory_column(lines: Lines) -> Answer | None:
     return None
 
 
-def self_by_phase(row: LineRow) -> tuple[int, int, int, int]:
+def _self_by_phase(row: LineRow) -> tuple[int, int, int, int]:
     """The self time of a row by phase, in the order of `PHASES`."""
     return row.forward_ns, row.backward_ns, row.optimizer_ns, row.other_ns
 
 
-def device_by_phase(row: LineRow) -> tuple[int, int, int, int]:
+def _device_by_phase(row: LineRow) -> tuple[int, int, int, int]:
     """The time on devices of a row by phase, in the order of `PHASES`."""
     phases = row.device_forward_ns or 0, row.device_backward_ns or 0, row.device_optimizer_ns or 0
     return *phases, (row.device_ns or 0) - sum(phases)
@@ -184,38 +181,13 @@ def _cost(row: LineRow, number: int, text: str) -> Answer:
         "id": number,
         "text": shown(text),
         "location": shown(f"{row.where}:{row.line}") if row.file else "",
-        "phases": dict(zip(PHASES, self_by_phase(row), strict=True)),
+        "phases": dict(zip(PHASES, _self_by_phase(row), strict=True)),
         **_times(row),
         "count": row.count,
         "bytes": _bytes(row),
         "device_ns": row.device_ns,
-        "device_phases": None if row.device_ns is None else dict(zip(PHASES, device_by_phase(row), strict=True)),
+        "device_phases": None if row.device_ns is None else dict(zip(PHASES, _device_by_phase(row), strict=True)),
     }
-
-
-def line_titles(trace: Trace, phases: Sequence[int]) -> list[str]:
-    """The titles of `line_cells`."""
-    own, outside = ("Self", []) if outside_by_line(trace) is None else ("Time", ["Outside ops"])
-    device = ["Device"] if trace.on_device.any() else []
-    return [own, "Share", *(PHASES[phase].capitalize() for phase in phases), *outside, "Total", "Ops", *device]
-
-
-def line_cells(row: LineRow, whole_ns: int, phases: Sequence[int]) -> list[str]:
-    """The numbers of a line: time and share, phases, time outside ops if it is known, total, ops, time on devices."""
-    times = [*(self_by_phase(row)[phase] for phase in phases), *([] if row.outside_ns is None else [row.outside_ns])]
-    return [
-        units.duration(row.time_ns),
-        units.share(row.time_ns, whole_ns),
-        *(units.duration(time) if time else "–" for time in times),
-        units.duration(row.total_ns),
-        units.number(row.count) if row.has_ops else "–",
-        *([] if row.device_ns is None else [units.duration(row.device_ns)]),
-    ]
-
-
-def phases_of(lines: Lines) -> list[int]:
-    """The phases that any line spent time in."""
-    return [phase for phase in range(len(PHASES)) if any(self_by_phase(row)[phase] for row in lines)]
 
 
 def _times(row: LineRow | None) -> Answer:

@@ -17,9 +17,9 @@ from mtprof_nb.analysis.memory.memory_curve import (
 )
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.analysis.operators.operator_table import Column
 from mtprof_nb.analysis.summary import span_ns
 from mtprof_nb.model.trace import Int64, Trace
+from mtprof_nb.tables.table import TableColumn
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Tab
 from mtprof_nb.views.strip import NO_MEMORY
@@ -30,11 +30,11 @@ from mtprof_nb.views.weak_trace import WeakTraceHolder
 MOST_POINTS, _CARRIED_POINTS = 1_200, 20_000
 LARGEST = 50
 _LARGEST_COLUMNS = (
-    Column("nbytes", "Size", "bytes", "bytes of the allocation, the largest of those alike"),
-    Column("count", "Number", "count", "allocations by the same op on the same line"),
-    Column("total_bytes", "Together", "bytes", "bytes of all of them, whenever they were held"),
-    Column("at_ns", "At", "time", "when the largest was made, since the recording began"),
-    Column("held_ns", "Held for", "held", "how long until the largest was released"),
+    TableColumn("nbytes", "Size", "bytes", "bytes of the allocation, the largest of those alike"),
+    TableColumn("count", "Number", "count", "allocations by the same op on the same line"),
+    TableColumn("total_bytes", "Together", "bytes", "bytes of all of them, whenever they were held"),
+    TableColumn("at_ns", "At", "time", "when the largest was made, since the recording began"),
+    TableColumn("held_ns", "Held for", "held", "how long until the largest was released"),
 )
 #: The purposes of blocks that are shown; the others are not known.
 _PURPOSES = {

@@ -15,13 +15,13 @@ class SideBySideTab(Tab):
     """Sends all that the page shows at once; it has no questions."""
 
     def first(self) -> Answer:
-        findings = self._scene.compared
-        files = side_by_side(findings.sides)
+        compared = self._scene.compared
+        files = side_by_side(compared.sides)
         if not files:
             return {"empty": _UNCHANGED}
         times = [version.ns for file in files for row in file.rows if row for version in row[:2] if version]
         return {
-            "labels": list(labels(findings)),
+            "labels": list(labels(compared)),
             "largest_ns": max((ns for ns in times if ns is not None), default=0.0),
             "files": [
                 {

@@ -6,7 +6,7 @@ import numpy as np
 
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.lines.attribution import attribution
-from mtprof_nb.analysis.steps.step_figures import Difference, SlowStep, StepFigures, step_figures
+from mtprof_nb.analysis.steps.step_figures import SlowStep, StepDifference, StepFigures, step_figures
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import PHASES, Int64, Trace
 from mtprof_nb.tables.step_table import NO_STEPS, steps_sentence
@@ -60,7 +60,7 @@ def _slow(trace: Trace, steps: StepFigures, slow: SlowStep) -> Answer:
     }
 
 
-def _difference(trace: Trace, one: Difference) -> Answer:
+def _difference(trace: Trace, one: StepDifference) -> Answer:
     return {
         "id": attribution(trace).lines.index(one.line) if one.line else -1,
         "location": shown(source_location(trace, *one.line) if one.line else one.title),

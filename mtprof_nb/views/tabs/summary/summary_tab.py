@@ -17,7 +17,7 @@ from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import SourceLine, Trace
 from mtprof_nb.tables.function_table import FunctionRow, Functions
 from mtprof_nb.tables.line_table import LineRow, Lines
-from mtprof_nb.views.escaped_text import escaped, shown
+from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Tab
 
 #: Number of lines, of ops and of functions that are shown.
@@ -25,7 +25,6 @@ _MOST = 3
 NOTHING_FOUND = "No rule is sure of anything above 5 % of the time or of the peak memory."
 _LACKS_FACTS = "More can be found with shapes, stacks and memory: add --record-shapes --with-stack --profile-memory."
 _OF_ONE_RANK = "Findings are about one rank: choose it beside the tabs in a notebook, or call advice(rank=0)."
-_QUIET, _CODE = "opacity:0.7", "font-family:monospace;white-space:pre-wrap;margin:2px 0 2px 16px"
 
 
 class SummaryTab(Tab):
@@ -141,37 +140,3 @@ def _finding(trace: Trace, finding: Finding) -> Answer:
         "bound": finding.bound,
         "certainty": finding.certainty,
     }
-
-
-def _waits(trace: Trace) -> str:
-    """As "Waited for: DataLoader's next 12.0 ms, garbage collections 3.00 ms."; "" if it waited for nothing."""
-    waits = ", ".join(f"{one.title} {units.duration(one.ns)}" for one in waiting(trace))
-    return f"Waited for: {waits}." if waits else ""
-
-
-def summary_html(trace: Trace) -> str:
-    """The sentence, the waits, the findings and the notes as HTML that needs no script; "" without events."""
-    sentence, waits = where_time_went(trace), _waits(trace)
-    waited = f"<div>{escaped(waits)}</div>" if waits else ""
-    findings = "".join(map(_finding_html, advise(trace)))
-    notes = "".join(f"<div>{escaped(note)}</div>" for note in advice_notes(trace))
-    return f"<section><div><b>{escaped(sentence)}</b></div>{waited}{findings}{notes}</section>" if sentence else ""
-
-
-def _finding_html(finding: Finding) -> str:
-    where = f' <span style="{_QUIET}">{escaped(finding.where)}</span>' if finding.where else ""
-    fix = "\n".join(map(escaped, finding.fix.splitlines()))
-    gain = f"A fix can save {escaped(finding.bound)}, an upper bound; {finding.certainty}."
-    return (
-        f'<div style="margin:4px 0"><b>{escaped(finding.title)}</b>{where}'
-        f'<div>{escaped(finding.evidence)} <span style="{_QUIET}">{gain}</span></div>'
-        f'<div style="{_CODE}">{fix}</div></div>'
-    )
-
-
-def summary_text(trace: Trace) -> list[str]:
-    """The sentence, the waits, the findings and the notes as lines of text."""
-    first = [shown(line) for line in (where_time_went(trace), _waits(trace)) if line]
-    findings = [shown(line) for finding in advise(trace) for line in ("", *str(finding).splitlines())]
-    notes = [line for note in advice_notes(trace) for line in ("", note)]
-    return [*first, *findings, *notes]

@@ -72,13 +72,13 @@ class TwoTimelinesTab(Tab):
         return arranged(sides.a.runs[0]), arranged(sides.b.runs[0])
 
     def first(self) -> Answer:
-        findings = self._scene.compared
+        compared = self._scene.compared
         if not self._is_drawn:
             return {"empty": _NOTHING}
-        pairs = step_pairs(findings.sides)
+        pairs = step_pairs(compared.sides)
         codes = {int(code) for chart in self._charts for code in np.unique(chart.family)}
         return {
-            "labels": list(labels(findings)),
+            "labels": list(labels(compared)),
             "steps": [{"title": pair.title, "length_ns": [pair.a.duration_ns, pair.b.duration_ns]} for pair in pairs],
             "lanes": [chart.lane_rows() for chart in self._charts],
             "windows": self._windows(pairs[0], 0, pairs[0].length_ns, 1_000, _FIRST_BARS),

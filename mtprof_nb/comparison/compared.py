@@ -23,7 +23,7 @@ from mtprof_nb.comparison.verdicts import Verdict, judged_pairs
 
 
 @dataclass(frozen=True, eq=False)
-class Findings:
+class Compared:
     """The verdict, the changes that need no statistics, the rows with times, and notes about the recordings."""
 
     sides: Sides
@@ -35,7 +35,7 @@ class Findings:
     alternated: Alternated | None = None
 
 
-def of_recordings(sides: Sides) -> Findings:
+def of_recordings(sides: Sides) -> Compared:
     """The comparison of recordings. The verdict is that on the median step, or on the wall time without steps."""
     whole, step = whole_difference(sides), step_difference(sides)
     rows = [
@@ -47,10 +47,10 @@ def of_recordings(sides: Sides) -> Findings:
         *kernel_differences(sides),
     ]
     verdict = cast("Verdict", rows[0].verdict)
-    return Findings(sides, verdict, tuple(exact_changes(sides, rows)), tuple(rows), tuple(sides.notes()))
+    return Compared(sides, verdict, tuple(exact_changes(sides, rows)), tuple(rows), tuple(sides.notes()))
 
 
-def of_functions(sides: Sides, alternated: Alternated, notes: Sequence[str] = ()) -> Findings:
+def of_functions(sides: Sides, alternated: Alternated, notes: Sequence[str] = ()) -> Compared:
     """The comparison of two functions: the verdict from their times in turns, the rest from a recording of each.
 
     Without recordings, as after an interrupt, the times are all there is.
@@ -60,7 +60,7 @@ def of_functions(sides: Sides, alternated: Alternated, notes: Sequence[str] = ()
     call = Difference("call", "median call", a_ns=a_ns, b_ns=b_ns, verdict=verdict)
     notes = (*_interrupted(alternated), *notes)
     if not sides.all_runs:
-        return Findings(sides, verdict, (), (call,), notes, alternated)
+        return Compared(sides, verdict, (), (call,), notes, alternated)
     recorded = of_recordings(sides)
     rows = (call, *(row for row in recorded.differences if row.level not in ("whole", "step")))
     return replace(recorded, verdict=verdict, differences=rows, notes=(*notes, *recorded.notes), alternated=alternated)
