@@ -283,6 +283,14 @@ def test_ops_are_no_part_of_the_time_that_python_was_awake() -> None:
     assert (rows["train"].python_ns, rows["load"].waiting_ns) == (100 + 50, 650 + 100)
 
 
+def test_a_sample_inside_an_op_tells_of_a_wait_for_a_processor_before_it() -> None:
+    samples = [(100, [MAIN, TRAIN]), (300, [MAIN, LOAD]), (500, [MAIN, TRAIN]), (900, [MAIN, TRAIN])]
+    # Awake until 500, as the sample there tells, and then asleep for 150.
+    rows = by_name(awake(sampled(of_ops((450, 550)), samples), 100, 150, 500, 750))
+    found = {name: (rows[name].python_ns, rows[name].waiting_ns) for name in ("load", "train")}
+    assert found == {"load": (100 + 140, 60), "train": (200 + 210 + 100, 90)}
+
+
 def test_a_short_sleep_between_two_samples_is_waiting() -> None:
     rows = by_name(awake(sampled(of_ops(), [(100, [MAIN, TRAIN]), (900, [MAIN, LOAD])]), 0, 600))
 
