@@ -91,7 +91,7 @@ print("ended")
 
 def test_a_part_that_is_full_while_it_is_still_being_started_ends_after_that() -> None:
     command = [sys.executable, "-c", _NEXT_PART]
-    assert subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout == "ended\n"
+    assert subprocess.run(command, capture_output=True, text=True, check=False, timeout=300).stdout == "ended\n"
 
 
 @pytest.mark.parametrize(("name", "is_put_off"), [("torch", True), ("torchvision", False)])
@@ -141,7 +141,7 @@ def test_a_recording_that_a_limit_ended_says_why(
 
 def _soon(is_so: Callable[[], bool]) -> bool:
     """Run Python until `is_so`, so that pending calls have a moment to be made."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + 300
     while not is_so() and time.monotonic() < until:
         time.sleep(0.001)
     return is_so()

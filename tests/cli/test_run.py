@@ -21,7 +21,7 @@ Ran = subprocess.CompletedProcess
 def ran(folder: Path, *command: str, **environment: str) -> Ran[str]:
     path = os.pathsep.join([str(Path(mtp.__file__).parent.parent), os.environ.get("PYTHONPATH", "")])
     variables = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"} | environment
-    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False, timeout=300)
 
 
 def outcome(process: Ran[str]) -> tuple[int, str, str]:

@@ -48,7 +48,7 @@ def output_of(program: str) -> tuple[str, str]:
     """The output of a program, and its errors."""
     text = _BEGINNING.format(flags=EVERY_FLAG) + program
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", text]  # Python 3.12 warns of every fork
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     return ended.stdout.strip(), ended.stderr.strip()
 
 
