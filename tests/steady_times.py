@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mtprof_nb.model.trace import Columns, Int64, Trace
+from mtprof_nb.model.trace import Columns, Int64, OutsideOps, Trace
 
 
 def steady(trace: Trace) -> Trace:
@@ -45,7 +45,19 @@ def _at(trace: Trace, since_ns: Int64, steady_ns: Int64) -> Trace:
     if (ran := trace.collections) is not None:
         start_ns, end_ns = at(ran.start_ns), at(ran.start_ns + ran.duration_ns)
         made["collections"] = replace(ran, start_ns=start_ns, duration_ns=end_ns - start_ns)
+    if (seen := trace.samples) is not None:
+        times = {"time_ns": at(seen.time_ns), "taken_ns": at(seen.taken_ns)}
+        made["samples"] = replace(seen, **times, awake_ns=None, computed_ns=None)
     ends = at(np.array([moment for window in trace.windows for moment in window], np.int64)).reshape(-1, 2)
     starts = [(int(at(np.array(moment))), number) for moment, number in trace.step_starts]
     made |= {"windows": tuple(map(tuple, ends.tolist())), "step_starts": tuple(starts)}
+    made |= _marks(trace, steady_ns[-1] / max(since_ns[-1], 1))
     return replace(trace, ended_ns=trace.began_ns + int(steady_ns[-1]), **made)
+
+
+def _marks(trace: Trace, share: float) -> Columns:
+    """The times of marked lines, each with its `share`, and the profiler's own time with theirs."""
+    lines = {line: OutsideOps(*(int(ns * share) for ns in times)) for line, times in (trace.outside or {}).items()}
+    saved_ns = sum(times.profiler_ns - lines[line].profiler_ns for line, times in (trace.outside or {}).items())
+    known_ns = {name: getattr(trace, name) - saved_ns for name in ("own_ns", "overhead_ns")}
+    return {"outside": lines if trace.outside is not None else None, **known_ns} if saved_ns else {}
