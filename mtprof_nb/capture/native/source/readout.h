@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
+#include <memory>
 
 #include "decoding.h"
 #include "recording.h"
@@ -35,16 +37,72 @@ class Column {
   Number* numbers_;
 };
 
+// Keep what began before `until` alone, for want of memory to read it all.
+inline void cut(Recording& recording, int64_t until) {
+  for (TakenThread& thread : recording.taken) {
+    const size_t rows = thread.rows.count();
+    const auto keep = [&](auto& items, auto&& moment_of) {
+      size_t count = 0;
+      items.each([&](const auto& item) { count += moment_of(item) < until; });
+      items.keep(count);
+    };
+    keep(thread.ids, [](const CallId& id) { return id.row->start; });
+    keep(thread.blocks, [](const Block& block) { return block.time; });
+    keep(thread.rows, [](const Row& row) { return row.start; });
+    recording.dropped += static_cast<int64_t>(rows - thread.rows.count());
+  }
+  recording.is_out_of_memory.store(true);
+  recording.misses_from(until);
+}
+
+// Bytes that reading takes, here and in Python, beyond those that the recording has.
+inline int64_t bytes_to_read(const std::vector<TakenThread>& threads) {
+  constexpr size_t kOfRow = 200, kOfBlock = 100;
+  size_t needed = 0;
+  for (const TakenThread& thread : threads) {
+    needed += kOfRow * thread.rows.count() + kOfBlock * thread.blocks.count();
+  }
+  return static_cast<int64_t>(needed);
+}
+
+// Leave out about the last quarter; false where so little is left that it must be something else that needs memory.
+inline bool cut_last_quarter(Recording& recording) {
+  size_t most = 64;
+  int64_t until = 0;
+  const auto find = [&](auto& items, auto&& moment_of) {
+    if (items.count() >= most) {
+      most = items.count();
+      items.each_between(most / 4 * 3, most / 4 * 3 + 1, [&](const auto& item) { until = moment_of(item); });
+    }
+  };
+  for (TakenThread& thread : recording.taken) {
+    find(thread.rows, [](const Row& row) { return row.start; });
+    find(thread.blocks, [](const Block& block) { return block.time; });
+  }
+  if (until > 0) {
+    cut(recording, until);
+  }
+  return until > 0;
+}
+
 // Number the values that were kept for one row each.
-inline void number_values(std::vector<TakenThread>& threads, Interner& values) {
-  for (TakenThread& thread : threads) {
+inline void number_values(Recording& recording) {
+  for (TakenThread& thread : recording.taken) {
     KeptTexts::Cursor texts(thread.values_of_rows);
+    int64_t until = std::numeric_limits<int64_t>::max();
     thread.rows.each([&](Row& row) {
-      if (row.values == kOwnValues) {
-        const std::string_view text = texts.next();
-        row.values = values.entry(text.data(), text.size()).number;
+      if (row.values == kOwnValues && row.start < until) {
+        try {
+          const std::string_view text = texts.next();
+          row.values = recording.values.entry(text.data(), text.size()).number;
+        } catch (const std::bad_alloc&) {
+          until = row.start;
+        }
       }
     });
+    if (until != std::numeric_limits<int64_t>::max()) {
+      cut(recording, until);
+    }
   }
 }
 
@@ -87,7 +145,6 @@ inline int64_t leave_out(std::vector<PlacedRow>& rows, int64_t most, int64_t& un
   const auto first = std::partition_point(
       rows.begin(), rows.end(), [&](const PlacedRow& placed) { return placed.row->start < until; });
   const int64_t count = rows.end() - first;
-  std::for_each(first, rows.end(), [](const PlacedRow& placed) { placed.row->start = 0; });
   rows.erase(first, rows.end());
   return count;
 }
@@ -100,17 +157,38 @@ inline int64_t dropped_by(const std::vector<TakenThread>& threads) {
   return sum;
 }
 
+// While it lives, each row has its position in the place of its sequence number.
+class Positions {
+ public:
+  Positions(const std::vector<PlacedRow>& rows, const Owned& found) : rows_(rows), numbers_(rows.size()) {
+    numbers_.into(found, "sequence_nr");
+    for (size_t position = 0; position < rows_.size(); ++position) {
+      numbers_[position] = std::exchange(rows_[position].row->sequence_nr, static_cast<int64_t>(position));
+    }
+  }
+  ~Positions() {
+    for (size_t position = 0; position < rows_.size(); ++position) {
+      rows_[position].row->sequence_nr = numbers_[position];
+    }
+  }
+  Positions(const Positions&) = delete;
+  Positions& operator=(const Positions&) = delete;
+
+ private:
+  const std::vector<PlacedRow>& rows_;
+  Column<int64_t> numbers_;
+};
+
 inline void read_rows(const std::vector<PlacedRow>& rows, const Owned& found) {
   const size_t count = rows.size();
-  Column<int64_t> start(count), duration(count), sequence_nr(count);
+  Column<int64_t> start(count), duration(count);
   Column<int32_t> name(count), form(count), values(count), stack(count), forward_thread(count), addresses(count);
   Column<int32_t> extra(count), thread(count);
   Column<int8_t> scope(count), flags(count), device_type(count), device_index(count);
   for (size_t position = 0; position < count; ++position) {
-    Row& row = *rows[position].row;
+    const Row& row = *rows[position].row;
     start[position] = row.start;
     duration[position] = row.end - row.start;
-    sequence_nr[position] = row.sequence_nr;
     name[position] = row.name;
     form[position] = row.form;
     values[position] = row.values;
@@ -123,11 +201,9 @@ inline void read_rows(const std::vector<PlacedRow>& rows, const Owned& found) {
     flags[position] = static_cast<int8_t>(row.flags);
     device_type[position] = row.device_type;
     device_index[position] = row.device_index;
-    row.sequence_nr = static_cast<int64_t>(position);
   }
   start.into(found, "start");
   duration.into(found, "duration");
-  sequence_nr.into(found, "sequence_nr");
   name.into(found, "name");
   form.into(found, "form");
   values.into(found, "values");
@@ -142,12 +218,12 @@ inline void read_rows(const std::vector<PlacedRow>& rows, const Owned& found) {
   device_index.into(found, "device_index");
 }
 
-// Torch's numbers of the calls, after `read_rows`; an empty column where they were not recorded.
-inline void read_ids(std::vector<TakenThread>& threads, size_t count, const Owned& found) {
+// Torch's numbers of the calls, by `Positions`; an empty column where they were not recorded.
+inline void read_ids(std::vector<TakenThread>& threads, size_t count, int64_t until, const Owned& found) {
   Column<int64_t> handle(count);
   for (TakenThread& thread : threads) {
     thread.ids.each([&](const CallId& id) {
-      if (id.row->start != 0) {  // it was not left out
+      if (id.row->start < until) {
         handle[static_cast<size_t>(id.row->sequence_nr)] = static_cast<int64_t>(id.number);
       }
     });
@@ -266,14 +342,14 @@ inline std::vector<PlacedBlock> own_blocks(std::vector<TakenThread>& threads, in
   return found;
 }
 
-inline int32_t position_of(const Row* row) {
-  while (row != nullptr && ((row->flags & kIsAsync) != 0 || row->start == 0)) {
+inline int32_t position_of(const Row* row, int64_t until) {
+  while (row != nullptr && ((row->flags & kIsAsync) != 0 || row->start >= until)) {
     row = row->parent;
   }
   return row == nullptr ? -1 : static_cast<int32_t>(row->sequence_nr);
 }
 
-inline void read_blocks(const std::vector<PlacedBlock>& blocks, const Owned& found) {
+inline void read_blocks(const std::vector<PlacedBlock>& blocks, int64_t until, const Owned& found) {
   const size_t count = blocks.size();
   Column<int64_t> time(count), address(count), nbytes(count), total(count);
   Column<int32_t> event(count), thread(count), stack(count);
@@ -283,7 +359,7 @@ inline void read_blocks(const std::vector<PlacedBlock>& blocks, const Owned& fou
     address[position] = static_cast<int64_t>(block.address);
     nbytes[position] = block.nbytes;
     total[position] = blocks[position].total;
-    event[position] = position_of(block.row);
+    event[position] = position_of(block.row, until);
     thread[position] = blocks[position].thread;
     stack[position] = block.stack;
   }
@@ -295,6 +371,22 @@ inline void read_blocks(const std::vector<PlacedBlock>& blocks, const Owned& fou
   thread.into(found, "block_thread");
   stack.into(found, "block_stack");
 }
+
+// As much memory as Python needs to make a trace, in pieces like its columns, beyond what the recording gives back.
+class RoomForTrace {
+ public:
+  RoomForTrace(size_t rows, size_t blocks, size_t nodes) {
+    constexpr size_t kOfAll = size_t{1} << 20, kOfNode = 512;
+    const size_t numbers = rows - std::min(rows, blocks / 2);  // much of a block is given back
+    for (auto& piece : pieces_) {
+      piece.reset(new char[numbers * sizeof(int64_t) + (kOfAll + nodes * kOfNode) / kColumns]);
+    }
+  }
+
+ private:
+  static constexpr size_t kColumns = 12;
+  std::unique_ptr<char[]> pieces_[kColumns];
+};
 
 inline void set_item(const Owned& dictionary, const char* name, Owned value) {
   if (PyDict_SetItemString(dictionary.get(), name, value.get()) < 0) {
