@@ -14,6 +14,7 @@
 #include "readout.h"
 #include "sampler.h"
 #include "scopes.h"
+#include "shortage.h"
 
 namespace mtprof {
 namespace {
