@@ -84,6 +84,12 @@ class Session:
         cast("Window", self.window).start()
         self.is_recording = True
 
+    def check_thread(self) -> None:
+        """Raise `SessionError` in a thread that cannot stop the window, before anything is lost."""
+        if self.window is not None:
+            for hook in self.window.hooks.values():
+                hook.check_thread()
+
     def stop(self) -> tuple[StoppedWindow, list[tuple[int, int]], list[OpenScope]]:
         """Stop the window. Returns the arguments of `finish`: the window, the steps and the interleaved scopes."""
         self.is_recording = False
