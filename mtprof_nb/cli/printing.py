@@ -6,6 +6,7 @@ import os
 from typing import TextIO
 
 from mtprof_nb.errors import legible_lines
+from mtprof_nb.views.escaped_text import encodable
 
 
 def print_to(stream: TextIO, text: str) -> None:
@@ -13,9 +14,8 @@ def print_to(stream: TextIO, text: str) -> None:
 
     A closed pipe is no error: what is printed afterwards goes nowhere.
     """
-    encoding = stream.encoding or "utf-8"
     try:
-        print(legible_lines(text).encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
+        print(encodable(legible_lines(text), stream), file=stream, flush=True)
     except BrokenPipeError:
         # At its exit, Python would try to write the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
