@@ -12,8 +12,10 @@ from mtprof_nb.views.escaped_text import encodable
 def print_to(stream: TextIO, text: str) -> None:
     """Print `text`, legible; characters that the stream cannot encode are escaped.
 
-    A closed pipe is no error: what is printed afterwards goes nowhere.
+    A closed pipe is no error: what is printed afterwards goes nowhere. Nor is a closed stream.
     """
+    if stream.closed:
+        return
     try:
         print(encodable(legible_lines(text), stream), file=stream, flush=True)
     except BrokenPipeError:
