@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from functools import lru_cache
+from typing import Any
 
 from mtprof_nb.errors import LONGEST
 from mtprof_nb.errors import shown as shown
@@ -19,6 +20,12 @@ _COMMON_IN_KERNELS = re.compile(r"^void |\(anonymous namespace\)::")
 def escaped(name: str, longest: int = LONGEST) -> str:
     """`shown` for HTML and SVG, attributes included."""
     return html.escape(shown(name, longest), quote=True)
+
+
+def encodable(text: str, stream: Any) -> str:
+    """`text` with those characters escaped that the encoding of `stream` lacks."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 @lru_cache(maxsize=8192)

@@ -369,8 +369,8 @@ def test_the_overview_names_the_functions_that_took_longest_outside_ops() -> Non
     first = SummaryTab(Scene(trace)).first()
 
     assert first["functions"] == [
-        {"label": "load", "location": "run.py:4", "outside_ns": 525, "share": "52.5 %"},
-        {"label": "train", "location": "run.py:1", "outside_ns": 275, "share": "27.5 %"},
+        {"label": "load", "location": "run.py:4", "outside_ns": 525, "error_ns": 1_244, "share": "52.5 %"},
+        {"label": "train", "location": "run.py:1", "outside_ns": 275, "error_ns": 952, "share": "27.5 %"},
     ]
     assert SummaryTab(Scene(of_ops((100, 300)))).first()["functions"] == []
 

@@ -56,6 +56,23 @@ def test_a_full_queue_of_pending_calls_is_tried_again(
     assert len(refused) == 3
 
 
+def test_memory_that_a_program_allocates_ends_no_recording_of_few_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings: list[int] = []
+
+    def grown() -> Heap:
+        readings.append(1)
+        return Heap(used=len(readings) << 18, free=0)
+
+    monkeypatch.setattr(event_cap, "heap_reader", lambda: grown)
+    monkeypatch.setattr(Room, "is_short", lambda *_: False)
+    finished = threading.Event()
+    cap = EventCap(100, finished.set, Recorded(), Room(Recorded(), follows_python=False))
+    cap.start()
+    assert _soon(lambda: finished.is_set() or len(readings) > 40)
+    cap.stop()
+    assert not finished.is_set()
+
+
 #: Ends a part and begins the next one, which is full at once: as `KinetoHook` does, on a machine that is slow there.
 _NEXT_PART = """
 import sys, threading, time

@@ -33,7 +33,6 @@ from mtprof_nb.capture.kineto import event_cap
 from mtprof_nb.capture.kineto import kineto_hook as kineto
 from mtprof_nb.capture.kineto import new_thread_stacks as thread_stacks
 from mtprof_nb.capture.kineto import tensor_operators as operators
-from mtprof_nb.capture.shared.python_sampler import PythonSampler
 
 torch = pytest.importorskip("torch")
 KINETO = torch.autograd.profiler.profile
@@ -365,30 +364,3 @@ def test_a_handler_that_raises_leaves_no_signal_blocked() -> None:
     with pytest.raises(KeyboardInterrupt), threads_without_signals():
         signal.raise_signal(signal.SIGINT)  # comes at the end of the block
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
-
-
-def no_thread(*_: Any) -> None:
-    msg = "can't start new thread"
-    raise RuntimeError(msg)
-
-
-@pytest.mark.parametrize("failure", [MemoryError, RuntimeError])
-def test_a_recording_goes_on_where_no_sampler_can_start(
-    failure: type[Exception], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails() -> None:
-        raise failure
-
-    monkeypatch.setattr(window, "started_sampler", fails)
-    with pytest.warns(mtp.MtprofWarning, match="not sampled"), mtp.profile(hook="dispatch", with_python=True) as prof:
-        work()
-    assert "aten::mm" in names(prof)
-    assert prof.trace.samples is None
-
-
-def test_a_sampler_whose_thread_does_not_start_leaves_the_switch_interval(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = sys.getswitchinterval()
-    monkeypatch.setattr(threading.Thread, "start", no_thread)
-    with pytest.raises(RuntimeError):
-        PythonSampler().start(None)
-    assert sys.getswitchinterval() == before

@@ -51,7 +51,7 @@ def _follow(spans: tuple[Unrecorded, ...], within: Window) -> bool:
 
 
 def _are_starts(starts: tuple[tuple[int, int], ...], within: Window) -> bool:
-    is_within = all(within.has(start_ns, start_ns) and number >= 0 for start_ns, number in starts)
+    is_within = all(within.has(start_ns, start_ns) and number >= -1 for start_ns, number in starts)
     return is_within and list(starts) == sorted(starts)
 
 

@@ -43,7 +43,19 @@ def verdict_sentence(findings: Findings) -> str:
 
 def explanation(findings: Findings) -> list[str]:
     """The reason of the verdict, how the times were taken, and notes about the recordings, a line each."""
-    return [units.sentence(findings.verdict.why), *_measured(findings), *map(shown, findings.notes)]
+    lines = (*_measured(findings), *_about_ratio(findings), *map(shown, findings.notes))
+    return [units.sentence(findings.verdict.why), *lines]
+
+
+def _about_ratio(findings: Findings) -> list[str]:
+    """How ratios were estimated, where they are not the quotient of the times beside them."""
+    if findings.verdict.p is None:
+        return []
+    unit = "runs" if findings.alternated is None else "blocks"
+    return [
+        f"Times are medians of the {unit}. A ratio is the median of the ratios of pairs of {unit}, "
+        "not the quotient of the times."
+    ]
 
 
 def tables(findings: Findings, limit: int | None = None) -> list[Table]:

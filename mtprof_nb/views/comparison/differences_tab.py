@@ -64,7 +64,7 @@ def _columns(a: str, b: str, with_interval: bool) -> list[Answer]:
         ("a_ns", a, "time", f"time of {a}"),
         ("b_ns", b, "time", f"time of {b}"),
         ("delta_ns", "Δ", "change", "difference of the times"),
-        ("ratio", "Ratio", "ratio", f"time of {b} over that of {a}"),
+        ("ratio", "Ratio", "ratio", f"time of {b} over that of {a}; of several blocks or runs, the median over pairs"),
         *([interval] if with_interval else []),
         ("calls", "Calls", "text", "calls of an op or kernel, ops of a line"),
     )
