@@ -188,6 +188,8 @@ class profile(TraceMetadata, Results):
             msg = "step() inside on_trace_ready: the step that ended is being delivered; call it in the loop"
             raise SessionError(msg)
         session = self._session
+        if session is not None:
+            session.check_thread()
         self._leave_step()
         previous, self.step_num = self.current_action, self.step_num + 1
         self.current_action = as_action(self.schedule(self.step_num))
@@ -204,6 +206,8 @@ class profile(TraceMetadata, Results):
         if not self._is_started and self._session is None:
             msg = "stop() without start(): the profiler is not running"
             raise SessionError(msg)
+        if self._session is not None:
+            self._session.check_thread()
         global _last
         if self._is_delivering or not self._is_started:  # its window is over, or was only prepared
             self._close_session()

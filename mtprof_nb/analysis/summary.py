@@ -13,7 +13,7 @@ from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.memory.memory_curve import memory_curve, memory_devices, peak
 from mtprof_nb.analysis.memory.missing_memory import has_memory
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.analysis.ranks.ranked_processes import trace_of_process
+from mtprof_nb.analysis.ranks.ranked_processes import step_starts_of_processes, trace_of_process
 from mtprof_nb.model.trace import OP, PHASES, SCOPE, STEP_PREFIX, Trace
 
 
@@ -68,8 +68,7 @@ def summary(trace: Trace) -> Summary:
         overhead_ns=trace.overhead_ns if trace.overhead_ns >= 0 else None,
         phases_ns=dict(zip(PHASES, phases_ns.tolist(), strict=True)),
         ops=int(is_op.sum()),
-        # A data loader's last look for a batch that is not there is a scope of a step without ops.
-        steps=len(np.unique(trace.step[trace.kind == OP])) if has_steps(trace) else None,
+        steps=len(marked_steps(trace)) if has_steps(trace) else None,
         threads=len(np.unique(trace.track[runs])),
         device_ns=int(trace.duration_ns[work].sum()) if work.any() else None,
         peak_bytes=peak_bytes(trace),
@@ -143,6 +142,15 @@ def _ran_at_once(trace: Trace) -> bool:
 
 
 @once_a_trace
+def marked_steps(trace: Trace) -> list[int]:
+    """The numbers of the steps with ops, without the one that only has what ran after a loop over `steps()`."""
+    # A data loader's last look for a batch that is not there is a scope of a step without ops.
+    with_ops = set(np.unique(trace.step[trace.kind == OP]).tolist())
+    starts = step_starts_of_processes(trace)
+    listed = {number for of_process in starts for _, number in of_process}
+    return sorted(with_ops & listed if all(starts) else with_ops)
+
+
 def has_steps(trace: Trace) -> bool:
     """Whether the program marked steps; otherwise all events are of step 0."""
     return bool(trace.step[(trace.kind == OP) | (trace.kind == SCOPE)].any())

@@ -22,6 +22,9 @@ from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import PYTHON, SCOPE, Columns, Int32, Int64, StepStarts, Trace, Unrecorded, taken
 from mtprof_nb.model.tracks import with_metadata
 
+#: Stands for the number of a step where a loop over `steps()` has ended.
+NO_STEP = -1
+
 
 @dataclass(frozen=True)
 class StoppedWindow:
@@ -170,8 +173,10 @@ def _step_starts(event_times: Callable[[npt.ArrayLike], Int64], steps: Sequence[
 
 
 def _steps(start_ns: Int64, step_starts: StepStarts) -> Int32:
-    """The number of the step in which each event started."""
+    """The number of the step in which each event started; after a loop over `steps()`, the number that follows."""
     starts_ns, numbers = zip(*step_starts, strict=True)
+    if numbers[-1] == NO_STEP:
+        numbers = (*numbers[:-1], numbers[-2] + 1)
     step = np.searchsorted(starts_ns, start_ns, side="right") - 1
     return np.array(numbers, np.int32)[np.maximum(step, 0)]
 

@@ -70,6 +70,10 @@ class Hook(Protocol):
     def start(self) -> None:
         """Install, and record from now on."""
 
+    def check_thread(self) -> None:
+        """Raise `SessionError` in a thread that cannot stop the hook; by default every thread can."""
+        return
+
     def stop(self) -> Trace:
         """Uninstall, and return the events. Their column `step` is all 0: the session fills it in."""
 

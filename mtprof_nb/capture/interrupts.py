@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -31,25 +32,36 @@ _RAISING = ("SIGINT", "SIGALRM", "SIGTERM")
 _HELD = tuple(getattr(signal, name) for name in _RAISING if hasattr(signal, name))
 
 
+#: Calls that a block may make beyond the limit of recursion: at the limit, an end would fail halfway.
+_MORE_CALLS = 200
+
+
 @contextmanager
 def interrupts_held_back() -> Iterator[None]:
     """Delay SIGINT, SIGALRM and SIGTERM to the end of the block, where their handlers are called as usual.
 
-    Outside the main thread this does nothing, because Python delivers no signals there.
+    The block has room for calls even at the limit of recursion. Outside the main thread this does nothing, because
+    Python delivers no signals there, and all threads have one limit.
     """
     # `current_thread` would add a dummy to the process for good where the thread is not Python's own.
     is_main = threading.get_ident() == threading.main_thread().ident
     handlers = {number: handler for number in _HELD if is_main and callable(handler := signal.getsignal(number))}
     held: dict[int, FrameType | None] = {}
+    limit = sys.getrecursionlimit()
 
     def hold(number: int, frame: FrameType | None) -> None:
         held.setdefault(number, frame)
 
     try:
+        if is_main:
+            sys.setrecursionlimit(limit + _MORE_CALLS)
         for number in handlers:
             signal.signal(number, hold)
         yield
     finally:
+        # A limit that was set inside the block is the user's.
+        if is_main and sys.getrecursionlimit() == limit + _MORE_CALLS:
+            sys.setrecursionlimit(limit)
         for number, handler in handlers.items():
             # A handler that was installed inside the block is the user's.
             if signal.getsignal(number) is hold:

@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast
 from mtprof_nb.capture.async_scopes import OpenScope, OpenScopes, current_task
 from mtprof_nb.capture.clock import Clock
 from mtprof_nb.capture.decorated import decorated
-from mtprof_nb.capture.finish import StoppedWindow
+from mtprof_nb.capture.finish import NO_STEP, StoppedWindow
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.torch_scope import count_steps, is_being_compiled, torch_scope
 from mtprof_nb.capture.window import Window
@@ -61,6 +61,8 @@ class Session:
     scopes: OpenScopes = field(init=False)
     #: The number of each step, and when it began.
     _steps: list[tuple[int, int]] = field(default_factory=list)
+    #: True from the end of a loop over `steps()` to the next step.
+    is_after_loop: bool = False
 
     def __post_init__(self, first_step: int) -> None:
         self.scopes = OpenScopes(self.clock)
@@ -70,6 +72,7 @@ class Session:
         """Events that start from now on belong to this step."""
         if self._steps:
             count_steps("increment_step")
+        self.is_after_loop = False
         self._steps.append((number, self.clock.now_ns()))
 
     def prepare(self, trace_id: str) -> Window:
@@ -84,13 +87,22 @@ class Session:
         cast("Window", self.window).start()
         self.is_recording = True
 
+    def check_thread(self) -> None:
+        """Raise `SessionError` in a thread that cannot stop the window, before anything is lost."""
+        if self.window is not None:
+            for hook in self.window.hooks.values():
+                hook.check_thread()
+
     def stop(self) -> tuple[StoppedWindow, list[tuple[int, int]], list[OpenScope]]:
         """Stop the window. Returns the arguments of `finish`: the window, the steps and the interleaved scopes."""
         self.is_recording = False
         # After an interrupt here the window is still there to be stopped.
         stopped = cast("Window", self.window).stop()
         self.window = None
-        return stopped, self._steps, self.scopes.take_interleaved()
+        steps = self._steps
+        if self.is_after_loop and len(steps) > 1:
+            steps = [*steps[:-1], (NO_STEP, steps[-1][1])]
+        return stopped, steps, self.scopes.take_interleaved()
 
 
 _lock = threading.Lock()
@@ -248,12 +260,22 @@ def step() -> None:
 
 
 def steps(iterable: Iterable[T]) -> Iterator[T]:
-    """Yield the items of `iterable`; each pass of the loop is one step of the active profile, if there is one."""
+    """Yield the items of `iterable`; each pass of the loop is one step of the active profile, if there is one.
+
+    What runs after the loop is in no step.
+    """
     for item in iterable:
+        _note_loop(has_ended=False)
         yield item
         owner = _owner()
         if owner is not None:
             owner.step()
+    _note_loop(has_ended=True)
+
+
+def _note_loop(*, has_ended: bool) -> None:
+    if _active is not None:
+        _active.is_after_loop = has_ended
 
 
 def _owner() -> Owner | None:

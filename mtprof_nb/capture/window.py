@@ -189,5 +189,9 @@ class Window:
     def _stop_sampler(self) -> None:
         sampler = self._sampler
         if sampler is not None:
-            with interrupts_held_back():
-                self._samples, self._sampler = sampler.stop(), None
+            self._sampler = None
+            try:
+                with interrupts_held_back():
+                    self._samples = sampler.stop()
+            except MemoryError:
+                warn("the samples of Python code are lost: there was not enough memory to read them; free some")

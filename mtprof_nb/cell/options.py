@@ -78,7 +78,7 @@ def _new_file(text: str) -> Path:
     path = Path(text).expanduser()
     _require(path.parent.is_dir(), f"{str(path.parent)!r} is not a directory: create it first")
     _require(not path.is_dir(), f"{text!r} is a directory: name a file in it")
-    return path
+    return path.absolute()  # the program may change the current folder
 
 
 def _page_file(text: str) -> Path:

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any
 
+from mtprof_nb.cli.printing import print_to
 from mtprof_nb.errors import BuildError
 
 
@@ -26,7 +27,7 @@ def _build(given: argparse.Namespace) -> int:
             raise BuildError(failure)
         if given.force or not is_built():
             print("compiling the native recorder, which takes less than a minute", file=sys.stderr)  # noqa: T201
-        print(build_recorder(given.force))  # noqa: T201
+        print_to(sys.stdout, str(build_recorder(given.force)))
     except BuildError as error:
         if not given.if_possible:
             raise

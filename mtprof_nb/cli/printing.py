@@ -6,16 +6,18 @@ import os
 from typing import TextIO
 
 from mtprof_nb.errors import legible_lines
+from mtprof_nb.views.escaped_text import encodable
 
 
 def print_to(stream: TextIO, text: str) -> None:
     """Print `text`, legible; characters that the stream cannot encode are escaped.
 
-    A closed pipe is no error: what is printed afterwards goes nowhere.
+    A closed pipe is no error: what is printed afterwards goes nowhere. Nor is a closed stream.
     """
-    encoding = stream.encoding or "utf-8"
+    if stream.closed:
+        return
     try:
-        print(legible_lines(text).encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
+        print(encodable(legible_lines(text), stream), file=stream, flush=True)
     except BrokenPipeError:
         # At its exit, Python would try to write the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

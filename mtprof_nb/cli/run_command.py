@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -67,7 +68,7 @@ def _run(given: argparse.Namespace) -> int:
 
 def _run_script(script: Script, flags: Flags) -> Ending:
     # The script may replace it.
-    screen = sys.stderr
+    screen, process = sys.stderr, os.getpid()
     script.become_main()
     try:
         tree = script.tree()
@@ -79,7 +80,8 @@ def _run_script(script: Script, flags: Flags) -> Ending:
     marked = recording.marked(tree)
     recording.begin()
     ending = run_to_end(partial(script.execute, marked), recording.end)
-    return _deliver(recording, flags, ending, screen)
+    # A forked child that runs to the end must not write over the recording of its parent.
+    return _deliver(recording, flags, ending, screen) if os.getpid() == process else ending
 
 
 def _recording(flags: Flags, script: Script) -> ScriptRecording:

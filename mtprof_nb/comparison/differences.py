@@ -12,7 +12,7 @@ from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.operators.operator_rows import rows
 from mtprof_nb.analysis.program_time.recorded_time import recorded_ns
 from mtprof_nb.analysis.steps.step_times import step_times
-from mtprof_nb.analysis.summary import summary
+from mtprof_nb.analysis.summary import marked_steps, summary
 from mtprof_nb.comparison.joined_rows import Difference, Item, Items, joined, of_runs, verdict_on
 from mtprof_nb.comparison.sides import Side, Sides, has_bytes, has_device_work
 from mtprof_nb.comparison.verdicts import Parts
@@ -95,6 +95,7 @@ def parts_of(sides: Sides, run: Trace, times: Int64, chosen: Bool) -> Int64:
     """The times of the chosen events in each step that has any; without steps, of their calls but for the longest."""
     if not sides.in_steps:
         return _steady_calls(run, times, chosen)
+    chosen = chosen & np.isin(run.step, marked_steps(run))
     _, number = np.unique(run.step[chosen], return_inverse=True)
     return sums(number.ravel(), times[chosen], int(number.max(initial=-1)) + 1)
 

@@ -255,7 +255,8 @@ class Trace(Record):
     windows: Annotated[tuple[tuple[Moment, Moment], ...], Joined(in_order)] = ()
     #: For each window that was complete only until its end in `windows`, the time from there to its real end.
     unrecorded: Annotated[tuple[Unrecorded, ...], Joined(in_order)] = ()
-    #: When each step of the windows began, and its number; () if the program marked none.
+    #: When each step of the windows began, and its number; () if the program marked none. The number is -1 where a loop
+    #: over `steps()` ended: from there on `step` goes on, but there is no step.
     step_starts: Annotated[StepStarts, Joined(in_order)] = ()
     #: `name` of the profile.
     label: str = ""

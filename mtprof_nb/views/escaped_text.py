@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from functools import lru_cache
+from typing import Any
 
 from mtprof_nb.errors import shown as shown
 from mtprof_nb.model.trace import ENGINE_PREFIX
@@ -13,6 +14,12 @@ from mtprof_nb.model.trace import ENGINE_PREFIX
 _LONGEST_KERNEL = 20_000
 #: Words that names of kernels in C++ have in common, and that tell nothing.
 _COMMON_IN_KERNELS = re.compile(r"^void |\(anonymous namespace\)::")
+
+
+def encodable(text: str, stream: Any) -> str:
+    """`text` with those characters escaped that the encoding of `stream` lacks."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 @lru_cache(maxsize=8192)

@@ -98,7 +98,7 @@ FLAWLESS = {
     "bound_by_python": program(
         """
         import torch
-        w = torch.randn(400, 400)
+        w = torch.randn(250, 250)
         """,
         """
         for step in range(600):

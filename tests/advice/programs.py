@@ -131,7 +131,7 @@ FLAWED = {
             rows = torch.arange(8)
             """,
             """
-            for _ in range(40):
+            for _ in range(10):
                 used = table(rows)
                 used.sum().backward()
             """,
@@ -253,7 +253,7 @@ FLAWED = {
             x = torch.randn(8, 8)
             """,
             """
-            for _ in range(12):
+            for _ in range(6):
                 y = x @ x
                 gc.collect()
             """,

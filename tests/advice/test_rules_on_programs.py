@@ -7,8 +7,11 @@ import pytest
 from flawless_programs import FLAWLESS
 from more_programs import FLAWED_TOO, FLAWLESS_TOO
 from programs import FLAWED, Program
+from steady_times import steady
 
 import mtprof_nb as mtp
+from mtprof_nb.advice.advising import advise
+from mtprof_nb.advice.finding import Finding
 
 pytest.importorskip("torch")
 
@@ -25,16 +28,15 @@ def _recorded(program: Program, folder: Path) -> mtp.profile:
     return prof
 
 
-def _assert_found(program: Program, rule: str, line: int | None, folder: Path) -> None:
-    where = f"recorded.py:{line}" if line else ""
+def _findings(program: Program, folder: Path) -> dict[str, Finding]:
+    return {finding.rule: finding for finding in advise(steady(_recorded(program, folder).trace))}
 
-    for _ in range(3):  # a busy machine may take the processor away during most of a recording, or on another line
-        found = {finding.rule: finding for finding in _recorded(program, folder).advice()}
-        if rule in found and found[rule].where == where:
-            break
+
+def _assert_found(program: Program, rule: str, line: int | None, folder: Path) -> None:
+    found = _findings(program, folder)
 
     assert rule in found
-    assert found[rule].where == where
+    assert found[rule].where == (f"recorded.py:{line}" if line else "")
     assert found[rule].share >= 0.05
 
 
@@ -52,23 +54,21 @@ def test_a_rule_names_the_line_of_a_further_flaw(flaw: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("rule", FLAWLESS)
 def test_a_rule_is_silent_where_a_program_only_looks_alike(rule: str, tmp_path: Path) -> None:
-    found = _recorded(FLAWLESS[rule], tmp_path).advice()
-
-    assert rule not in {finding.rule for finding in found}
+    assert rule not in _findings(FLAWLESS[rule], tmp_path)
 
 
 @pytest.mark.parametrize("name", FLAWLESS_TOO)
 def test_a_rule_is_silent_in_further_programs_without_a_flaw(name: str, tmp_path: Path) -> None:
     program, rule = FLAWLESS_TOO[name]
 
-    assert rule not in {finding.rule for finding in _recorded(program, tmp_path).advice()}
+    assert rule not in _findings(program, tmp_path)
 
 
 def test_a_score_that_holds_the_graph_of_an_evaluation_is_found(tmp_path: Path) -> None:
     summed = "model.eval()\nscore = 0\nfor _ in range(3):\n    score = score + model(x).mean()\n"
     kept = FLAWED["missing_no_grad"][0]._replace(recorded=summed)
 
-    (finding,) = (one for one in _recorded(kept, tmp_path).advice() if one.rule == "missing_no_grad")
+    finding = _findings(kept, tmp_path)["missing_no_grad"]
 
     assert (finding.where, finding.certainty) == ("recorded.py:4", "likely")
     assert finding.title == "Gradients are recorded here for no backward pass"

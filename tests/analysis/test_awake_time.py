@@ -2,19 +2,45 @@
 
 import numpy as np
 
-from mtprof_nb.analysis.functions.awake_time import split_time
+from mtprof_nb.analysis.functions.awake_time import split_time, with_late_waits
 from mtprof_nb.model.records import Samples
 
 
+def counted(taken: list[int], awake: list[int] | None) -> Samples:
+    """Samples of one thread that computes; `awake` is the time awake that the system had counted until then."""
+    nothing = np.zeros(len(taken), np.int32)
+    known = None if awake is None else np.array(awake)
+    return Samples(np.array(taken), np.array(taken), nothing, nothing, nothing.astype(np.bool_), known)
+
+
+def awake_of(samples: Samples) -> list[int] | None:
+    awake_ns = with_late_waits(samples).awake_ns
+    return None if awake_ns is None else awake_ns.tolist()
+
+
 def test_a_wait_for_a_processor_that_is_counted_when_it_ends_began_before() -> None:
-    moments, nothing = np.array([100, 500, 900]), np.zeros(3, np.int32)
     # At 500 the thread had waited for 300, which the system had not counted yet.
-    samples = Samples(moments, moments, nothing, nothing, np.zeros(3, np.bool_), np.array([0, 100, 800]))
+    samples = with_late_waits(counted([100, 500, 900], [0, 100, 800]))
 
     split = split_time(samples, np.array([100, 400, 400, 100]), np.array([200, 200]), np.array([0, 0]))
 
     assert split.python_ns.tolist() == [100 + 200, 200 + 200, 200 + 100]
     assert split.waiting_ns.tolist() == [0, 0, 0]
+
+
+def test_a_wait_that_lasts_for_several_samples_is_awake_in_each_and_a_sleep_in_none() -> None:
+    # Asleep from 200 to 500, then awake: the wait from 600 to 950 is counted at the sample of 1000.
+    assert awake_of(counted([100, 500, 700, 900, 1000], [100, 200, 300, 300, 700])) == [100, 200, 400, 600, 700]
+
+
+def test_a_wait_that_is_counted_after_all_samples_stays_a_sleep() -> None:
+    assert awake_of(counted([100, 500, 900], [100, 500, 600])) == [100, 500, 600]
+
+
+def test_samples_that_do_not_know_the_time_awake_stay_so_and_change_no_other() -> None:
+    assert awake_of(counted([100, 500, 900, 950], [0, -1, 800, -1])) == [0, -1, 800, -1]
+    assert awake_of(counted([100, 500], None)) is None
+    assert awake_of(counted([], [])) == []
 
 
 def test_time_that_was_computed_between_two_sleeps_is_of_the_nearest_sample_that_computes() -> None:

@@ -283,6 +283,14 @@ def test_ops_are_no_part_of_the_time_that_python_was_awake() -> None:
     assert (rows["train"].python_ns, rows["load"].waiting_ns) == (100 + 50, 650 + 100)
 
 
+def test_a_sample_inside_an_op_tells_of_a_wait_for_a_processor_before_it() -> None:
+    samples = [(100, [MAIN, TRAIN]), (300, [MAIN, LOAD]), (500, [MAIN, TRAIN]), (900, [MAIN, TRAIN])]
+    # Awake until 500, as the sample there tells, and then asleep for 150.
+    rows = by_name(awake(sampled(of_ops((450, 550)), samples), 100, 150, 500, 750))
+    found = {name: (rows[name].python_ns, rows[name].waiting_ns) for name in ("load", "train")}
+    assert found == {"load": (100 + 140, 60), "train": (200 + 210 + 100, 90)}
+
+
 def test_a_short_sleep_between_two_samples_is_waiting() -> None:
     rows = by_name(awake(sampled(of_ops(), [(100, [MAIN, TRAIN]), (900, [MAIN, LOAD])]), 0, 600))
 
@@ -361,8 +369,8 @@ def test_the_overview_names_the_functions_that_took_longest_outside_ops() -> Non
     first = SummaryTab(Scene(trace)).first()
 
     assert first["functions"] == [
-        {"label": "load", "location": "run.py:4", "outside_ns": 525, "share": "52.5 %"},
-        {"label": "train", "location": "run.py:1", "outside_ns": 275, "share": "27.5 %"},
+        {"label": "load", "location": "run.py:4", "outside_ns": 525, "error_ns": 1_244, "share": "52.5 %"},
+        {"label": "train", "location": "run.py:1", "outside_ns": 275, "error_ns": 952, "share": "27.5 %"},
     ]
     assert SummaryTab(Scene(of_ops((100, 300)))).first()["functions"] == []
 

@@ -3,9 +3,11 @@
 from traces import event, make_trace
 
 from mtprof_nb.analysis.steps.step_times import StepTime, step_times, steps_of_processes
+from mtprof_nb.analysis.summary import summary
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Unrecorded
 from mtprof_nb.tables.step_table import Steps
+from mtprof_nb.views.tabs.timeline import timeline_blocks
 
 STARTS = ((5, 1), (25, 2), (100, 9))
 
@@ -96,3 +98,17 @@ def test_a_step_of_several_processes_is_as_long_as_that_of_the_slowest() -> None
     both = merge([make_trace(slow, rank=0, ended_ns=100), make_trace(fast, rank=1, ended_ns=100)])
 
     assert [step.duration_ns for step in step_times(both)] == [50, 60]
+
+
+def test_the_rest_of_a_program_after_a_loop_over_steps_is_no_step() -> None:
+    rows = [event("aten::mm", at, at + 5, step=number) for number, at in enumerate((10, 30, 60))]
+    scopes = [event(f"ProfilerStep#{n}", at, at + 9, kind="scope", step=n) for n, at in enumerate((9, 29, 59))]
+    facts = {"step_starts": ((0, 0), (20, 1), (50, -1)), "began_ns": 0, "ended_ns": 100}
+
+    trace, scheduled = make_trace(rows, **facts), make_trace([*rows, *scopes], **facts)
+
+    assert step_times(trace) == (StepTime(0, 0, 20), StepTime(1, 20, 30))
+    assert step_times(scheduled) == (StepTime(0, 9, 9), StepTime(1, 29, 9))
+    assert (summary(trace).steps, [row.ops for row in Steps(trace)]) == (2, [1, 1])
+    assert [number for number, _ in timeline_blocks._step_starts(trace)] == [0, 1]
+    assert Steps(make_trace(rows, **facts | {"step_starts": ()}))[-1].number == 2

@@ -10,6 +10,8 @@ import pytest
 from laboratory import FLAGS, Laboratory, Page, laboratory
 from shown_panels import AGAIN, COUNT_PANELS, EMPTY, FULL, SETUP, SHOWS, Shown
 
+#: What a page is to show may take long on a busy machine; playwright's own patience ends after five seconds.
+PATIENCE_MS = 60_000
 WIDE = {"width": 1_250, "height": 950}
 
 
@@ -22,8 +24,9 @@ def lab(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab
 
 @pytest.fixture(scope="session")
 def browser(chromium: str) -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         started.new_page().close()

@@ -39,11 +39,11 @@ def test_the_bar_is_seen_while_a_file_is_loaded_and_gone_afterwards(
     page.tab.evaluate(START)
 
     bar = page.tab.locator(".jp-OutputArea progress")
-    expect(bar).to_be_visible(timeout=60_000)
+    expect(bar).to_be_visible()
     assert 0 < float(bar.get_attribute("value") or 0) < 1
     assert "loading trace.json" in page.tab.locator(".jp-OutputArea").inner_text()
     (lab.folder / "seen").touch()
-    expect(page.tab.get_by_text("20000 events")).to_be_visible(timeout=60_000)
+    expect(page.tab.get_by_text("20000 events")).to_be_visible()
     expect(bar).to_have_count(0)
     assert page.problems == []
     page.tab.close()

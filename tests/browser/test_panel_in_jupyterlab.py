@@ -187,7 +187,7 @@ def test_a_reopened_notebook_shows_its_panels_without_their_kernel(saved: str, n
     expect(stacks.locator(".mtprof-slice", has_text=re.compile("^addmm$")).first).to_be_visible()
     expect(stacks.locator("[fill-opacity='0.15']").first).to_be_visible()
     drawn.wait_for(shown.open("Memory"), "shapes.some(({ label }) => label.startsWith('peak '))")
-    expect(shown.open("Memory", LONG)).to_contain_text("was not opened while the kernel ran", timeout=8_000)
+    expect(shown.open("Memory", LONG)).to_contain_text("was not opened while the kernel ran")
     assert page.problems == []
     page.tab.close()
 

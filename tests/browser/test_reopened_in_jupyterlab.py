@@ -103,12 +103,12 @@ def test_without_widget_state_the_panel_is_drawn_by_the_page_and_no_error_shows(
 ) -> None:
     page = reopened(without_state)
     expect(page.tab.locator(PAGE).locator("visible=true")).to_have_count(PANELS)
-    expect(page.tab.get_by_text("Error displaying widget")).to_have_count(PANELS, timeout=30_000)
+    expect(page.tab.get_by_text("Error displaying widget")).to_have_count(PANELS)
     expect(page.tab.get_by_text("Error displaying widget").locator("visible=true")).to_have_count(0)
     for number in range(PANELS):
         page.tab.locator(PAGE).nth(number).scroll_into_view_if_needed()
-        page.tab.locator(PAGE).nth(number).get_by_role("tab", name="Operators").click(timeout=10_000)
-        page.tab.locator(PAGE).nth(number).locator(".mtprof-row").first.wait_for(timeout=10_000)
+        page.tab.locator(PAGE).nth(number).get_by_role("tab", name="Operators").click()
+        page.tab.locator(PAGE).nth(number).locator(".mtprof-row").first.wait_for()
     rows = page.tab.locator(".jp-OutputArea-child").locator("visible=true")
     expect(rows).to_have_count(PANELS + 1)
     expect(page.tab.locator("img[title='Timeline']").locator("visible=true")).to_have_count(0)
@@ -134,7 +134,7 @@ def test_the_overview_of_the_page_looks_as_that_of_the_panel(
     live: Page, without_state: str, reopened: Callable[[str], Page]
 ) -> None:
     page = reopened(without_state)
-    expect(page.tab.get_by_text("Error displaying widget")).to_have_count(PANELS, timeout=30_000)
+    expect(page.tab.get_by_text("Error displaying widget")).to_have_count(PANELS)
 
     for shown in (
         ".mtprof-summary-sentence",
@@ -147,7 +147,7 @@ def test_the_overview_of_the_page_looks_as_that_of_the_panel(
 
 def test_a_cell_that_runs_again_has_its_panel_back(without_state: str, reopened: Callable[[str], Page]) -> None:
     page = reopened(without_state)
-    expect(page.tab.get_by_text("Error displaying widget")).to_have_count(PANELS, timeout=30_000)
+    expect(page.tab.get_by_text("Error displaying widget")).to_have_count(PANELS)
     page.run(0)
     page.run(1)
     page.panel().locator(".mtprof-summary-sentence").wait_for()

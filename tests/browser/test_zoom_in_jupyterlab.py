@@ -47,10 +47,10 @@ def test_after_the_first_zoom_of_all_the_whole_recording_comes_back(page: Page, 
 
     page.drag(plot, 0.3, 0.5)
     page.tab.mouse.move(0, 0)
-    page.tab.wait_for_function(DIFFERS, arg=[plot.element_handle(), whole], timeout=5_000)
+    page.tab.wait_for_function(DIFFERS, arg=[plot.element_handle(), whole])
     WAYS_BACK[way](page, body, page.settled_box(plot))
     page.tab.mouse.move(0, 0)
-    page.tab.wait_for_function(DIFFERS.replace("!==", "==="), arg=[plot.element_handle(), whole], timeout=5_000)
+    page.tab.wait_for_function(DIFFERS.replace("!==", "==="), arg=[plot.element_handle(), whole])
     if title == "Timeline":
         # The small picture of the whole marks no part of it any more.
         assert body.locator(".mtprof-window.mtprof-whole").count() == 1

@@ -10,7 +10,7 @@ from traces import event, make_trace
 
 from mtprof_nb.capture.clock import Clock
 from mtprof_nb.capture.collector_watch import WatchedCollections
-from mtprof_nb.capture.finish import StoppedWindow, finish
+from mtprof_nb.capture.finish import NO_STEP, StoppedWindow, finish
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.native import native_cost
 from mtprof_nb.capture.samples.sampled_stacks import SampledStacks
@@ -60,6 +60,15 @@ def test_all_that_is_known_of_a_recording_is_in_its_trace() -> None:
     assert trace.step.tolist() == [3, 4]
     assert trace.end_ns.tolist() == [30, 100], "a scope that is open at the end ends there"
     assert (trace.own_ns, trace.overhead_ns) == (5, 5 + 2 * 600)
+
+
+def test_events_after_a_loop_over_steps_have_the_number_that_follows_and_no_step_begins() -> None:
+    rows = [event("a", 20, 30), event("b", 40, 50), event("rest", 70, 80)]
+
+    trace = finish(stopped(kineto=make_trace(rows)), [(3, 0), (4, 25), (NO_STEP, 50)], [])
+
+    assert trace.step.tolist() == [3, 4, 5]
+    assert trace.step_starts == ((15, 3), (35, 4), (60, -1))
 
 
 def test_lines_are_told_the_times_of_events_at_moments_of_the_monotonic_clock() -> None:

@@ -8,9 +8,9 @@ import pytest
 from traces import event, make_trace
 
 from mtprof_nb.capture.marks.mark_buffers import MarkBuffers
-from mtprof_nb.capture.marks.mark_replay import marked_lines
+from mtprof_nb.capture.marks.mark_replay import marked_lines, with_end
 from mtprof_nb.capture.marks.mark_transform import ENTER, LEAVE, LINE, Function, Place, Places
-from mtprof_nb.model.trace import OutsideOps
+from mtprof_nb.model.trace import OutsideOps, SourceLine
 
 
 def test_time_outside_ops_belongs_to_the_innermost_line_that_was_running() -> None:
@@ -107,3 +107,14 @@ def test_a_backward_op_on_a_thread_of_the_engine_has_the_line_that_waits_for_it(
     )
 
     assert marked_lines(trace, buffers, places, ["cell"], np.asarray)["line"].tolist() == [0, -1]
+
+
+def test_a_line_behind_the_end_of_a_cell_is_the_profilers() -> None:
+    last, behind = SourceLine("cell.py", 2), SourceLine("cell.py", 3)
+    outside = {last: OutsideOps(50, 50, 1), behind: OutsideOps(40, 40, 7)}
+
+    found = with_end({"outside": outside, "own_ns": 100, "overhead_ns": -1}, {"cell.py": "%%mtprofile -r\nx = 1\n"})
+
+    assert found["outside"] == {last: OutsideOps(50, 50, 1), behind: OutsideOps(0, 0, 47)}
+    assert (found["own_ns"], found["overhead_ns"]) == (140, -1)
+    assert with_end({"outside": None, "own_ns": 1, "overhead_ns": 1}, {"cell.py": ""})["outside"] is None

@@ -51,7 +51,7 @@ def test_nothing_costs_nothing() -> None:
 @pytest.mark.parametrize("hook", [NATIVE])
 def test_the_cost_of_an_op_is_measured_and_leaves_nothing_behind(hook: str) -> None:
     module: Any = recorder()
-    assert 0 < module.op_cost() < 1_000_000
+    assert module.op_cost() > 0
     assert not module.is_recording()
     module.start(with_inputs=False, with_stacks=False, with_memory=False, with_ids=False, max_events=1)
     assert module.op_cost() is None

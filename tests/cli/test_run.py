@@ -21,7 +21,7 @@ Ran = subprocess.CompletedProcess
 def ran(folder: Path, *command: str, **environment: str) -> Ran[str]:
     path = os.pathsep.join([str(Path(mtp.__file__).parent.parent), os.environ.get("PYTHONPATH", "")])
     variables = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"} | environment
-    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False, timeout=300)
 
 
 def outcome(process: Ran[str]) -> tuple[int, str, str]:
@@ -96,6 +96,31 @@ def test_a_program_ends_as_it_ends_under_python(tmp_path: Path, ending: str) -> 
     plain = ran(tmp_path, sys.executable, "script.py")
 
     assert outcome(ran(tmp_path, *RUN, "-q", "script.py")) == outcome(plain)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_forked_child_that_ends_last_leaves_the_recording_of_its_parent(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(
+        "import os, sys, time\n"
+        "parent = os.getpid()\n"
+        "if os.fork() == 0:\n"
+        "    while os.getppid() == parent:\n"
+        "        time.sleep(0.01)\n"
+        "    sys.exit(5)\n"
+        "import torch\n"
+        "torch.ones(3)\n"
+    )
+    process = ran(tmp_path, *RUN, "-o", "run.mtp", "script.py")  # until the child has closed its output
+
+    assert (process.returncode, process.stderr.count("script.py\n"), "status 5" in process.stderr) == (0, 1, False)
+    assert "aten::ones" in {event.name for event in mtp.load(tmp_path / "run.mtp").events()}
+
+
+def test_a_recording_is_saved_where_the_program_began_and_needs_no_output(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("import os, sys; os.chdir('/'); sys.stderr.close()")
+    process = ran(tmp_path, *RUN, "-o", "run.mtp", "script.py")
+
+    assert (process.returncode, (tmp_path / "run.mtp").exists()) == (0, True)
 
 
 def test_an_interrupt_ends_it_by_the_signal_and_still_shows_the_profile(tmp_path: Path) -> None:
@@ -277,4 +302,5 @@ def test_a_recording_that_cannot_be_saved_is_one_line_and_keeps_a_failing_status
 
     assert process.returncode == status
     assert process.stderr.count("\n") == 1
-    assert process.stderr.startswith("mtprof_nb: cannot write 'full/run.mtp': its folder does not exist")
+    target = tmp_path / "full" / "run.mtp"
+    assert process.stderr.startswith(f"mtprof_nb: cannot write '{target}': its folder does not exist")

@@ -65,6 +65,15 @@ def test_characters_that_a_terminal_cannot_write_are_escaped(command: str, saved
     assert "\\x" in ran.stdout or "\\u" in ran.stdout
 
 
+def test_a_recording_shown_by_a_program_escapes_what_its_output_cannot_write(saved: Path) -> None:
+    program = f"import mtprof_nb; mtprof_nb.load({str(saved)!r}).show(name='é')"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii:strict"}
+    command = [sys.executable, "-c", program]
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+    assert (ran.returncode, ran.stderr, ran.stdout[:4]) == (0, "", "\\xe9")
+
+
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])

@@ -24,7 +24,7 @@ def _names(folder: Path) -> list[str]:
 
 def _run(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", program, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
 def test_a_new_file_holds_what_was_written(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     reader.start()
     with replacing(pipe) as file:
         file.write(b"new")
-    reader.join(timeout=30)
+    reader.join(timeout=300)
 
     assert received == [b"new"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from jupyter_client.manager import KernelManager
 
-TIMEOUT_S = 60
+TIMEOUT_S = 300
 WIDGET = "application/vnd.jupyter.widget-view+json"
 #: How the page without scripts begins.
 PAGE = '<div style="font-size:13px'

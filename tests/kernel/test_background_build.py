@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LOAD = "%load_ext mtprof_nb"
 CHILDREN = 'open(f\'/proc/{__import__("os").getpid()}/task/{__import__("os").getpid()}/children\').read()'
 #: A busy machine compiles slowly, at the lowest priority.
-PATIENCE_S = 240
+PATIENCE_S = 600
 
 
 def wait_for(folder: Path, suffix: str) -> Path:

@@ -26,7 +26,7 @@ CELLS = (
 def executed() -> nbformat.NotebookNode:
     """A notebook as `jupyter execute` and `nbconvert --execute` leave it: both are this client."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
-    return NotebookClient(notebook, timeout=60, store_widget_state=False).execute()
+    return NotebookClient(notebook, timeout=300, store_widget_state=False).execute()
 
 
 def test_a_notebook_that_is_executed_has_the_table_and_the_page_and_no_progress_line(
@@ -117,7 +117,7 @@ def test_a_plain_terminal_gets_an_aligned_table(tmp_path: Path) -> None:
     )
     shell = [sys.executable, "-m", "IPython", "--simple-prompt", "--no-banner", "--colors=NoColor", "--no-confirm-exit"]
     environment = os.environ | {"IPYTHONDIR": str(tmp_path), "OMP_NUM_THREADS": "1"}
-    ran = subprocess.run(shell, input=typed, capture_output=True, text=True, env=environment, timeout=120, check=True)
+    ran = subprocess.run(shell, input=typed, capture_output=True, text=True, env=environment, timeout=300, check=True)
 
     assert "Out[3]: 8.0" in ran.stdout
     assert "Out[4]: 9.0" in ran.stdout

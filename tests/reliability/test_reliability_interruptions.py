@@ -33,7 +33,6 @@ from mtprof_nb.capture.kineto import event_cap
 from mtprof_nb.capture.kineto import kineto_hook as kineto
 from mtprof_nb.capture.kineto import new_thread_stacks as thread_stacks
 from mtprof_nb.capture.kineto import tensor_operators as operators
-from mtprof_nb.capture.samples.python_sampler import PythonSampler
 
 torch = pytest.importorskip("torch")
 KINETO = torch.autograd.profiler.profile
@@ -276,7 +275,7 @@ def test_holding_interrupts_back_in_a_foreign_thread_leaves_no_dummy_thread() ->
         done.release()
 
     _thread.start_new_thread(foreign, ())
-    assert done.acquire(timeout=10)
+    assert done.acquire(timeout=300)
     assert known == [False]
 
 
@@ -298,7 +297,7 @@ prof.start()
 torch.ones(2)
 sys.exit(7)
 """
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=300)
     assert (ended.returncode, ended.stderr) == (7, "")
 
 
@@ -365,30 +364,3 @@ def test_a_handler_that_raises_leaves_no_signal_blocked() -> None:
     with pytest.raises(KeyboardInterrupt), threads_without_signals():
         signal.raise_signal(signal.SIGINT)  # comes at the end of the block
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
-
-
-def no_thread(*_: Any) -> None:
-    msg = "can't start new thread"
-    raise RuntimeError(msg)
-
-
-@pytest.mark.parametrize("failure", [MemoryError, RuntimeError])
-def test_a_recording_goes_on_where_no_sampler_can_start(
-    failure: type[Exception], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails() -> None:
-        raise failure
-
-    monkeypatch.setattr(window, "started_sampler", fails)
-    with pytest.warns(mtp.MtprofWarning, match="not sampled"), mtp.profile(hook="dispatch", with_python=True) as prof:
-        work()
-    assert "aten::mm" in names(prof)
-    assert prof.trace.samples is None
-
-
-def test_a_sampler_whose_thread_does_not_start_leaves_the_switch_interval(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = sys.getswitchinterval()
-    monkeypatch.setattr(threading.Thread, "start", no_thread)
-    with pytest.raises(RuntimeError):
-        PythonSampler().start(None)
-    assert sys.getswitchinterval() == before

@@ -48,7 +48,7 @@ def output_of(program: str) -> tuple[str, str]:
     """The output of a program, and its errors."""
     text = _BEGINNING.format(flags=EVERY_FLAG) + program
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", text]  # Python 3.12 warns of every fork
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     return ended.stdout.strip(), ended.stderr.strip()
 
 
@@ -173,24 +173,3 @@ names = [event.name for event in prof.events()]
 print(names.count("aten::add") == 1 + 500 + len(arrived))
 """
     assert output_of(program) == ("True", "")
-
-
-def test_a_stop_that_fails_at_the_limit_of_recursion_keeps_no_later_recording_from_starting(hook: str) -> None:
-    program = """
-import inspect
-def down(levels, act):
-    return act() if levels == 0 else down(levels - 1, act)
-
-ended = []
-for margin in range(4, 120, 4):
-    try:
-        down(sys.getrecursionlimit() - len(inspect.stack(0)) - margin, lambda: recording().stop())
-    except (RecursionError, TypeError):  # torch makes another error of it
-        pass
-    with mtp.profile(hook="native", with_python=True) as prof:
-        x + 1
-    ended.append(len(prof.events()) > 0)
-print(set(ended), torch.autograd.profiler._is_profiler_enabled)
-"""
-    output, errors = output_of(program)
-    assert (output, "Traceback" in errors) == ("{True} False", False)

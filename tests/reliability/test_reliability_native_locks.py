@@ -78,7 +78,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_thread_that_holds_the_gil_may_wait_for_an_op_of_new_code(library: Path) -> None:
     program = [sys.executable, "-c", PROGRAM, str(library)]
-    done = subprocess.run(program, timeout=60, capture_output=True, text=True, check=False)
+    done = subprocess.run(program, timeout=300, capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.strip() == "['never_seen_before']"

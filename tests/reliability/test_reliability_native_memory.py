@@ -65,10 +65,45 @@ def test_no_allocation_that_fails_harms_the_program_or_the_recording(hook: str, 
     assert all(int(count) > 10 for count in counts.values()), counts
 
 
-def test_a_recording_without_memory_is_cut_or_lost_and_says_so(hook: str) -> None:
-    found = lines_of("limited_program.py", 8, 24)
-    assert set(found[0::2]) <= {"lost", "cut"}  # what the recorder itself gives back may be enough to read it
-    assert found[1::2] == ["cut", "cut"]
+def test_of_a_recording_without_memory_the_first_part_is_kept_and_says_so(hook: str) -> None:
+    found = lines_of("limited_program.py", 4, 8, 24, 40, 60, 100, 250)
+    assert found[:6] == ["cut"] * 6
+    assert set(found[6:]) <= {"cut", "whole"}  # what the recorder itself gives back may be enough to read it
+
+
+def test_of_a_recording_that_would_take_more_memory_than_there_is_the_first_part_is_read(hook: str) -> None:
+    recorder().start(**_NO_FLAGS, max_events=1_000_000)
+    for _ in range(1000):
+        torch.ones(2)
+    columns = recorder().stop(100_000)
+    kept = len(columns["start"]) // 8
+    assert 250 < kept <= 500
+    assert columns["dropped"] == 3 * 1000 - kept
+    assert columns["is_out_of_memory"]
+
+
+def test_a_recording_takes_at_most_half_of_the_memory_that_is_left(hook: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mtprof_nb.capture.native.native_hook.available_bytes", lambda: 0)
+    monkeypatch.setattr("mtprof_nb.capture.native.native_hook._TAKEN_ANYWAY", 2 * 64 * 50)
+    prof = mtp.profile(hook=hook)
+    prof.start()
+    for _ in range(200):
+        torch.ones(2).neg()
+    with pytest.warns(MtprofWarning, match="there was not enough memory"):
+        prof.stop()
+    assert len(prof.trace) == 50
+    assert prof.trace.unrecorded[0].reason.startswith("there was not enough memory")
+
+
+def test_samples_that_cannot_be_read_do_not_take_the_ops_with_them(hook: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_raw: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("mtprof_nb.capture.native.native_sampler._read", fail)
+    prof = mtp.profile(hook=hook, with_python=True)
+    with pytest.warns(MtprofWarning, match="the samples of Python code are lost"), prof:
+        torch.ones(2).neg()
+    assert [event.name for event in prof.events()].count("aten::neg") == 1
 
 
 class NoMemory:
@@ -77,8 +112,8 @@ class NoMemory:
     def __getattr__(self, name: str) -> Any:
         return getattr(recorder(), name)
 
-    def stop(self) -> Any:
-        recorder().stop()
+    def stop(self, available: int) -> Any:
+        recorder().stop(available)
         raise MemoryError
 
 

@@ -112,7 +112,7 @@ def test_a_session_with_its_views_writes_only_what_it_was_told_to(tmp_path: Path
     folder.mkdir()
     environment = {"HOME": str(home), "PATH": "", "OMP_NUM_THREADS": "1", "TMPDIR": str(home)}
     command = [sys.executable, "-W", "ignore", "-c", PROGRAM]
-    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300)
     assert ran.returncode == 0, ran.stderr
     files, refused, opened = json.loads(ran.stdout.splitlines()[-1])
     assert files == ["memory.html", "stacks.txt", "trace.json"]

@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from timed_functions import check, wall_share
+from timed_functions import check
 
 import mtprof_nb as mtp
 from mtprof_nb.views.tabs.stacks.stacks_tab import stack_chart
@@ -36,9 +36,8 @@ def collate(work: ModuleType) -> Callable[[list[Any]], dict[str, Any]]:
 
 
 def checked(prof: mtp.profile, work: ModuleType) -> None:
-    """The times are right, and stacks have the user's functions a few folded frames below the caller."""
+    """Samples are right, and stacks have the user's functions a few folded frames below the caller."""
     check(prof, work)
-    assert wall_share(prof) == pytest.approx(1, rel=0.02)
     labels = stack_chart(prof.trace, False, True).chart("python")["slices"]["label"]
     assert any(label.startswith("busy_one") for label in labels)
     assert any(label.endswith(" frames)") for label in labels)

@@ -77,11 +77,13 @@ def _in_turns(count: int) -> Compared:
 def test_functions_say_how_they_were_measured() -> None:
     lines = text(_in_turns(20)).splitlines()
 
-    assert lines[:3] == [
+    assert lines[:4] == [
         "g against f: faster, 0.50 × the time (0.50 to 0.50)",
         "20 pairs of blocks in turns: 99 % interval 0.50 to 0.50.",
         "Measured unprofiled in 20 pairs of blocks, in random order, in 4.2 s "
         "(f: 10 calls a block, g: 20 calls a block). Wilcoxon signed-rank test: p < 0.0001.",
+        "Times are medians of the blocks. A ratio is the median of the ratios of pairs of blocks, "
+        "not the quotient of the times.",
     ]
     assert lines[-1].split("  ")[-1] == "faster"
     assert " ".join(lines[-1].split()) == "median call 2.01 ms 1.01 ms −1.00 ms 0.50 0.50 to 0.50 faster"
@@ -127,3 +129,7 @@ def test_numbers_are_short() -> None:
     assert [units.ratio(ratio) for ratio in (0.0, 0.0002, 0.0128)] == ["0.00", "<0.001", "0.013"]
     assert [percent_text(share) for share in (-0.334, 0.052, 1.5)] == ["−33 %", "+5.2 %", "+150 %"]
     assert [percent_text(share) for share in (-0.9996, -0.992, -1.0)] == ["−99.9 %", "−99.2 %", "−100 %"]
+
+
+def test_one_run_of_each_has_the_quotient_of_its_times_and_no_word_about_pairs() -> None:
+    assert "pairs" not in text(_compared(BEFORE, AFTER))

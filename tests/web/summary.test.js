@@ -31,9 +31,10 @@ test("the source of a line is shown as it was written: its slashes divide", () =
   assert.deepEqual(entries("Hottest lines", { lines: [line] }), ["Cell [3]:4 b = (a @ a) / ratio / 25.00 µs10.0 %"]);
 });
 
-test("a function has its file without folders", () => {
-  const one = { label: "load", location: "/home/me/my data/sets.py:7", outside_ns: 5_000, share: "10.0 %" };
-  assert.deepEqual(entries("Hottest functions, outside ops", { functions: [one] }), ["load sets.py:75.00 µs10.0 %"]);
+test("a function has its file without folders, and its error", () => {
+  const one = { label: "load", location: "/my data/sets.py:7", outside_ns: 5_000, error_ns: 900, share: "10 %" };
+  const shown = entries("Hottest functions, outside ops", { functions: [one, { ...one, error_ns: null }] });
+  assert.deepEqual(shown, ["load sets.py:7~5.00 µs ± 0.900 µs10 %", "load sets.py:7~5.00 µs ± ?10 %"]);
 });
 
 test("the cell of a name shows the detail that it is given, and has all of it as its title", () => {

@@ -6,7 +6,7 @@ between them is therefore known, however far apart they are. Where it is not kno
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,19 @@ class SplitTime:
     python_ns: Int64
     waiting_ns: Int64
     unseen_ns: Int64
+
+
+def with_late_waits(samples: Samples) -> Samples:
+    """`samples` of one thread, whose time awake contains waits for a processor that were counted after a sample.
+
+    The system counts such a wait when it ends: until then the thread seems to sleep. No thread has slept for longer
+    than it had at a later sample.
+    """
+    if samples.awake_ns is None:
+        return samples
+    asleep_ns = samples.taken_ns - samples.awake_ns
+    least_ns = np.minimum.accumulate(asleep_ns[::-1])[::-1]
+    return replace(samples, awake_ns=np.where(samples.awake_ns < 0, -1, samples.taken_ns - least_ns))
 
 
 def split_time(samples: Samples, outside_ns: Int64, first_ns: Int64, in_ops_ns: Int64) -> SplitTime:
@@ -88,21 +101,10 @@ def _awake(samples: Samples, outside_ns: Int64, in_ops_ns: Int64) -> tuple[Float
         return np.zeros(len(outside_ns)), np.zeros(len(outside_ns), np.bool_)
     counted = samples.awake_ns >= 0
     is_known = counted[1:] & counted[:-1] & (in_ops_ns <= _MOST_OPS * (outside_ns + in_ops_ns))
-    awake = np.diff(_awake_until(samples.taken_ns, samples.awake_ns)) - in_ops_ns
+    awake = np.diff(samples.awake_ns) - in_ops_ns
     share = np.clip(awake / np.maximum(outside_ns, 1), 0, 1)
     share = np.where(share < _LEAST_SHARE, 0, np.where(share > 1 - _LEAST_SHARE, 1, share))
     return share * outside_ns, is_known
-
-
-def _awake_until(taken_ns: Int64, counted_ns: Int64) -> Int64:
-    """For how long the thread had been awake at each sample, where the system has counted `counted_ns`.
-
-    The system counts a wait for a processor when it ends. What makes a thread awake for longer than the time that
-    passed since a sample had begun before that sample.
-    """
-    asleep_ns = taken_ns - counted_ns
-    found: Int64 = taken_ns - np.minimum.accumulate(asleep_ns[::-1])[::-1]
-    return found
 
 
 def _shared(time: Float64, share: Float64, is_of_kind: Bool) -> Float64:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
-from mtprof_nb.analysis.functions.awake_time import split_time
+from mtprof_nb.analysis.functions.awake_time import split_time, with_late_waits
 from mtprof_nb.analysis.functions.marked_lines import Outside, Program, program_of, without_marks
 from mtprof_nb.analysis.groups import numbered_alike, sums
 from mtprof_nb.analysis.once import once_a_trace
@@ -97,7 +97,7 @@ def _threads(trace: Trace, samples: Samples) -> list[_Thread]:
     threads = []
     for track in np.unique(samples.track).tolist():
         starts, ends = found.get(track, (nothing, nothing))
-        own = samples.take(samples.track == track)
+        own = with_late_waits(samples.take(samples.track == track))
         program = program_of(trace, track)
         began_ns, ended_ns = _lifetime(trace, samples, own, program)
         began_ns, ended_ns = min([began_ns, *starts[:1].tolist()]), max([ended_ns, *ends[-1:].tolist()])

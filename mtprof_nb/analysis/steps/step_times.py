@@ -43,7 +43,7 @@ def steps_of_processes(trace: Trace) -> tuple[tuple[StepTime, ...], ...]:
     A step is as long as its scope, which a schedule records. Otherwise it reaches from the `step()` that began it, the
     first from the start of the window, to the next `step()`; the last one of a window, to the end of the window. In
     a file that does not tell these moments, a step begins with its first op or scope. A step in which the recording was
-    full is left out.
+    full is left out, and so is what ran after a loop over `steps()`.
     """
     if not has_steps(trace):
         return ((),) * len(trace.processes)
@@ -56,10 +56,11 @@ def steps_of_processes(trace: Trace) -> tuple[tuple[StepTime, ...], ...]:
         own = rows[runs[rows]]
         with_ops = set(trace.step[rows[trace.kind[rows] == OP]].tolist())
         steps = _of_scopes(trace, own[is_step[own]]) or _of_starts(starts or _first_events(trace, own), windows)
+        listed = {number for _, number in starts} or with_ops
         steps = [step for step in steps if step.start_ns + step.duration_ns not in full_ns]
         # A scope that is there twice, as in two windows, counts with its longer part.
         longest = {step.number: step for step in sorted(steps, key=lambda step: step.duration_ns)}
-        found.append(tuple(longest[number] for number in sorted(with_ops & set(longest))))
+        found.append(tuple(longest[number] for number in sorted(with_ops & listed & set(longest))))
     return tuple(found)
 
 

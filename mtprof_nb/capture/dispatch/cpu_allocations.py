@@ -46,6 +46,10 @@ class KinetoMemory:
         if self._hook is not None:
             self._hook.start()
 
+    def check_thread(self) -> None:
+        if self._hook is not None:
+            self._hook.check_thread()
+
     def abandon(self) -> None:
         if self._hook is not None:
             self._hook.abandon()

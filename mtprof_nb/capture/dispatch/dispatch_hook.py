@@ -78,6 +78,11 @@ class DispatchHook(Hook):
         self._started_on, self._native_id = threading.get_ident(), threading.get_native_id()
         self._push()
 
+    def check_thread(self) -> None:
+        """CPU memory is recorded by Kineto, which must be stopped where it was started."""
+        if self._memory is not None:
+            self._memory.check_thread()
+
     def stop(self) -> Trace:
         """The window's trace. Harmless after a failed start."""
         try:

@@ -24,6 +24,8 @@ from mtprof_nb.model.trace import PYTHON, Recorded, Trace
 #: Bytes that Kineto keeps for one event while it records; more for shapes, and for its allocator's records.
 _BYTES_AN_EVENT, _BYTES_OF_SHAPES, _BYTES_OF_MEMORY = 215, 385, 130
 _BYTES_A_CALL = 25
+#: Memory of fewer events is no sign of a limit: a program of its own allocates as much. The rest is cut at the end.
+_FEWEST = 100_000
 #: The shortest time in which an event is recorded.
 _SECONDS_AN_EVENT = 0.3e-6
 _PAUSE_S = 0.02
@@ -117,7 +119,7 @@ class EventCap:
     def __init__(
         self, max_events: int, finish: Callable[[], Any], recorded: Recorded, room: Room, folder: str = "<none>"
     ) -> None:
-        self._max_events = max_events
+        self._max_events = max(max_events, _FEWEST)
         with_shapes = recorded.record_shapes or recorded.with_flops
         bytes_an_event = _BYTES_AN_EVENT + _BYTES_OF_SHAPES * with_shapes + _BYTES_OF_MEMORY * recorded.profile_memory
         self._bytes_an_event = bytes_an_event
@@ -137,9 +139,17 @@ class EventCap:
         if heap is None:
             return
         watching = (heap, heap().used)
-        self._thread = threading.Thread(target=self._watch, args=watching, name="mtprof event cap", daemon=True)
-        with threads_without_signals():
-            self._thread.start()
+        thread = threading.Thread(target=self._watch, args=watching, name="mtprof event cap", daemon=True)
+        try:
+            with threads_without_signals():
+                thread.start()
+        except RuntimeError:
+            warn(
+                "the recording's memory is not watched, because the system has no thread left: "
+                "end some threads, or record less"
+            )
+        else:
+            self._thread = thread
 
     def stop(self) -> None:
         """End watching. Raises what `finish` raised."""

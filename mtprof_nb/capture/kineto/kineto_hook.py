@@ -24,10 +24,20 @@ from mtprof_nb.capture.kineto.profile_slot import ProfileSlot
 from mtprof_nb.capture.kineto.tensor_operators import TensorOperators
 from mtprof_nb.capture.samples.thread_names import running_threads
 from mtprof_nb.capture.torch_facts.fast_scopes import FastScopes
+from mtprof_nb.capture.torch_facts.garbage_collector import frames_of_others
 from mtprof_nb.capture.torch_facts.switched_off import without_switched_off
 from mtprof_nb.errors import HookError, SessionError, warn
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Trace, Unrecorded, empty_trace
+
+_EMPTIED = (
+    "a torch profiler was started during the recording and has emptied it, because Kineto supports one profiler at a "
+    "time: profile without it, or use hook='dispatch'"
+)
+_STARTED_ELSEWHERE = (
+    "what Kineto recorded is lost: the thread that started it has ended, and no other can stop it; call stop() before "
+    "that thread ends, or use hook='native'"
+)
 
 
 class KinetoHook(Hook):
@@ -51,6 +61,8 @@ class KinetoHook(Hook):
         #: Torch's low-level profiler of the present part, from `prepare` to `_uninstall`.
         self.profiler: Any = None
         self._is_recording = False
+        #: The thread that started the recording.
+        self._thread = 0
         #: Kineto's results, from the end of a part until it is read out.
         self._results: Any = None
         #: The traces of the parts so far, and the cap of each part.
@@ -102,7 +114,7 @@ class KinetoHook(Hook):
         self.threads.note_start()
         self._install_patches()
         self._start_kineto()
-        self._is_recording = True
+        self._is_recording, self._thread = True, threading.get_ident()
         if self._slot is not None:
             self._slot.started()
         remaining = self._request.max_events - sum(map(len, self._parts))
@@ -141,6 +153,20 @@ class KinetoHook(Hook):
             msg = "Kineto could not follow Python while other threads ran: try again, or leave with_stack off"
             raise HookError(msg) from error
 
+    def check_thread(self) -> None:
+        """`SessionError` where Kineto records one thread, and this is another one."""
+        if self._is_recording and self._is_elsewhere and self._thread in frames_of_others():
+            msg = (
+                "this recording can only be stopped in the thread that started it, for Kineto keeps its state there: "
+                "call stop() in that thread, or use hook='native'"
+            )
+            raise SessionError(msg)
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        """Whether Kineto records one thread, and this is another one."""
+        return not self.threads.are_all and self._thread != threading.get_ident()
+
     def stop(self) -> Trace:
         """The window's trace. Harmless after a failed start."""
         with interrupts_held_back():
@@ -150,10 +176,7 @@ class KinetoHook(Hook):
         trace = with_own_memory(merge(parts)) if parts else empty_trace(recorded=self._request.recorded)
         if self._is_emptied:
             trace = replace(trace, is_partial=True)
-            warn(
-                "a torch profiler was started during the recording and has emptied it, because Kineto supports one "
-                "profiler at a time: profile without it, or use hook='dispatch'"
-            )
+            warn(_STARTED_ELSEWHERE if self._is_elsewhere else _EMPTIED)
         self._warn_of_missing_threads(trace)
         trace = without_switched_off(trace, self._cpu_switched)
         if not self._full_ns:

@@ -14,14 +14,22 @@ _CGROUPS = {
     "memory": ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 }
 
+#: The first version says by a number like this that there is no limit.
+_NO_LIMIT = 1 << 60
+
 #: A recording of fewer events leaves less than 10 MB behind.
 _MANY_EVENTS = 50_000
 
 
 def available_bytes(root: Path = Path("/")) -> int | None:
     """The least that machine, container and limits leave, without swap; None where none of them is known."""
-    left = [*_in_machine(root), *_in_cgroups(root), *_in_own_limits(root)]
+    left = [*bytes_before_a_kill(root), *_in_own_limits(root)]
     return max(min(left), 0) if left else None
+
+
+def bytes_before_a_kill(root: Path = Path("/")) -> list[int]:
+    """The bytes that machine and container each leave: the system ends a process that takes more."""
+    return [*_in_machine(root), *_in_cgroups(root)]
 
 
 def resident_bytes(root: Path = Path("/")) -> int:
@@ -57,8 +65,10 @@ def _in_cgroups(root: Path) -> Iterator[int]:
 
 
 def _in_group(group: Path, limit: str, use: str, cache: str) -> Iterator[int]:
-    limit, use = text_of(group / limit).strip(), text_of(group / use).strip()
-    if limit.isdecimal() and use.isdecimal():
+    limit = text_of(group / limit).strip()
+    if not limit.isdecimal() or int(limit) > _NO_LIMIT:
+        return  # to read the others takes milliseconds
+    if (use := text_of(group / use).strip()).isdecimal():
         yield int(limit) - int(use) + _fields(group / "memory.stat").get(cache, 0)
 
 

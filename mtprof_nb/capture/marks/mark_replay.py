@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -166,6 +166,20 @@ def marked_lines(
     cell = [index for index, thread in enumerate(trace.tracks) if thread.native_id == buffers.cell_thread]
     times: Columns = {"own_ns": own_ns, "overhead_ns": overhead_ns}
     return replay.lines(node, spent) | times | _of_program(trace, working[:, 0], working[:, 1], cell)
+
+
+def with_end(columns: Columns, texts: Mapping[str, str]) -> Columns:
+    """`columns` of `marked_lines`, in which lines behind the end of their text have no time of the program.
+
+    There a call ends the recording, whose time is the profiler's.
+    """
+    ends = {file: len(text.splitlines()) for file, text in texts.items()}
+    outside: dict[SourceLine, OutsideOps] = dict(columns["outside"] or {})
+    behind = {line: times for line, times in outside.items() if line.line > ends.get(line.file, line.line)}
+    outside |= {line: OutsideOps(0, 0, times.own_ns + times.profiler_ns) for line, times in behind.items()}
+    ended_ns = sum(times.own_ns for times in behind.values())
+    times = {name: columns[name] + ended_ns for name in ("own_ns", "overhead_ns") if columns[name] >= 0}
+    return {**columns, **times, "outside": outside} if behind else columns
 
 
 def _of_program(trace: Trace, starts: Int64, ends: Int64, cell: list[int]) -> Columns:

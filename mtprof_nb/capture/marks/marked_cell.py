@@ -20,7 +20,7 @@ from mtprof_nb.capture.marks.hot_functions import HotFunctions
 from mtprof_nb.capture.marks.mark_buffers import IDLE, MarkBuffers, idle_mark, mark_cost_ns
 from mtprof_nb.capture.marks.mark_eligibility import reader_of_functions, transparent_decorators
 from mtprof_nb.capture.marks.mark_hosts import Host, ShellHost
-from mtprof_nb.capture.marks.mark_replay import marked_lines
+from mtprof_nb.capture.marks.mark_replay import marked_lines, with_end
 from mtprof_nb.capture.marks.mark_transform import MARK, Places, mark_tree
 from mtprof_nb.capture.samples.sampled_stacks import samples_within
 from mtprof_nb.model.trace import Columns, Int64, Trace
@@ -144,8 +144,9 @@ class Marks:
             return {}
         if self._left_ns is not None:
             self._buffers.own.append((self._left_ns, time.perf_counter_ns()))
-        lines = marked_lines(trace, self._buffers, self._places, [unit.file for unit in self._units], times_of)
         texts = {unit.file: unit.text for unit in self._units if unit.text}
+        files = [unit.file for unit in self._units]
+        lines = with_end(marked_lines(trace, self._buffers, self._places, files, times_of), texts)
         lines |= samples_within(replace(trace, samples=lines["samples"]), texts)
         return lines | {"sources": {**trace.sources, **texts}, "lines_note": self.note}
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 from collections import Counter
-from contextlib import AbstractContextManager
-from typing import Any, ClassVar
+from contextlib import AbstractContextManager, suppress
+from typing import Any
 
 from mtprof_nb.capture.activities import available
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back
-from mtprof_nb.capture.machine.available_memory import resident_bytes
+from mtprof_nb.capture.machine.available_memory import available_bytes, bytes_before_a_kill, resident_bytes
 from mtprof_nb.capture.native.mapped_storages import MappedStorages
 from mtprof_nb.capture.native.native_trace import Ended, build_trace
 from mtprof_nb.capture.native.profiler_flag import ProfilerFlag
@@ -26,6 +26,11 @@ from mtprof_nb.model.schema import TIMES
 from mtprof_nb.model.source_files import is_user_file
 from mtprof_nb.model.trace import SourceLine, Trace, empty_trace
 
+#: Bytes that the recorder keeps for an event; for its values, where each has its own; and for a block and its release.
+_BYTES_AN_EVENT, _BYTES_OF_VALUES, _BYTES_OF_MEMORY = 64, 16, 80
+#: Files that the system keeps in memory may seem to leave none: so many bytes are taken in any case.
+_TAKEN_ANYWAY = 64 << 20
+
 
 def serves(request: Request) -> bool:
     """Whether hook `auto` records PyTorch by this hook: it is built, and only the CPU is recorded."""
@@ -33,11 +38,16 @@ def serves(request: Request) -> bool:
     return available(request.activities) == {"CPU"} and not has_torch_options and recorder() is not None
 
 
+def _most_events(request: Request) -> int:
+    """As many events as were asked for, and as take no more than half of the memory that is left."""
+    found, recorded = available_bytes(), request.recorded
+    left = sys.maxsize if found is None else max(found, _TAKEN_ANYWAY)
+    nbytes = _BYTES_AN_EVENT + _BYTES_OF_VALUES * recorded.record_shapes + _BYTES_OF_MEMORY * recorded.profile_memory
+    return min(request.max_events, left // 2 // nbytes)
+
+
 class NativeHook(Hook):
     """One recording window of the native recorder. It sees the ops of all threads, with memory, shapes and stacks."""
-
-    #: The hook that was started last. Its end may have failed, as at the limit of recursion: the next start ends it.
-    _started: ClassVar[NativeHook | None] = None
 
     def __init__(self, request: Request) -> None:
         import torch
@@ -58,6 +68,7 @@ class NativeHook(Hook):
         self._recorder = found
         self._request = request
         self._is_recording = False
+        self._most_events = request.max_events
         self._fast_scopes = FastScopes(torch, found, with_inputs=request.recorded.record_shapes)
         self._mapped = MappedStorages(torch, found)
         self._flag = ProfilerFlag(torch)
@@ -73,16 +84,14 @@ class NativeHook(Hook):
             version = f"{sys.version_info.major}.{sys.version_info.minor}"
             warn(f"hook 'native' cannot read the stacks of Python {version}: lines and modules are missing")
         self._thread_names = running_threads()
+        self._most_events = _most_events(self._request)
         with interrupts_held_back():
-            if NativeHook._started is not None and self._recorder.is_recording():
-                NativeHook._started._end()
-            NativeHook._started = self
             notes_memory = self._recorder.start(
                 with_inputs=recorded.record_shapes or recorded.with_flops,
                 with_stacks=needs_stacks,
                 with_memory=recorded.profile_memory,
                 with_ids=self._request.has_execution_trace,
-                max_events=self._request.max_events,
+                max_events=self._most_events,
                 module_call=getattr(self._torch.nn.Module.__call__, "__code__", None),
                 outermost=running_cell(),
             )
@@ -111,7 +120,12 @@ class NativeHook(Hook):
     def _end(self) -> Any:
         self._restore_torch()
         self._is_recording = False  # also where memory does not suffice to read it: then it is lost
-        return self._recorder.stop()
+        left = sys.maxsize
+        with suppress(MemoryError, RecursionError):  # then it is read as far as memory suffices
+            left = min(bytes_before_a_kill(), default=left)
+        columns = self._recorder.stop(max(left, _TAKEN_ANYWAY))
+        columns["is_out_of_memory"] |= self._most_events < self._request.max_events
+        return columns
 
     def _restore_torch(self) -> None:
         self._flag.restore()

@@ -13,7 +13,7 @@ from mtprof_nb.capture.native.native_stacks import NODE_TYPES, frames_of_nodes
 from mtprof_nb.capture.native.recorder_loading import recorder
 from mtprof_nb.capture.samples.python_stacks import is_user_thread
 from mtprof_nb.capture.samples.sampled_stacks import PERIOD_NS, SampledStacks
-from mtprof_nb.model.trace import Bool, Columns
+from mtprof_nb.model.trace import Bool, Columns, Int64
 
 _TYPES: dict[str, npt.DTypeLike] = {
     **dict.fromkeys(("asked", "taken", "thread", "awake", "computed"), np.int64),
@@ -40,7 +40,6 @@ class NativeSampler:
 
     def start(self, outermost: CodeType | None) -> bool:
         """Look at the threads from now on; stacks end at a frame of `outermost`. False where the system forbids it."""
-        self._recorder.stop_sampler()  # one whose end has failed, as at the limit of recursion
         return bool(self._recorder.start_sampler(PERIOD_NS, outermost))
 
     def stop(self) -> SampledStacks | None:
@@ -63,13 +62,21 @@ def _read(raw: dict[str, Any]) -> SampledStacks:
         thread=columns["thread"],
         stack=stack[columns["node"]],
         is_waiting=columns["is_waiting"],
-        awake_ns=columns["awake"],
+        awake_ns=_awake(columns),
         computed_ns=columns["computed"],
         is_of_user=_of_user(columns, parents)[columns["node"]],
         certainty=columns["certainty"],
         tree=tree,
         notes=tuple(_notes(raw)),
     )
+
+
+def _awake(columns: Columns) -> Int64:
+    """For how long threads had been awake: the one that ended the sampler never slept for longer than until then."""
+    awake, asleep_at_end = columns["awake"], columns["asleep_at_end"]
+    is_bounded = (awake >= 0) & (columns["thread"] == columns["ended_by"]) & (asleep_at_end >= 0)
+    found: Int64 = np.where(is_bounded, np.maximum(awake, columns["taken"] - asleep_at_end), awake)
+    return found
 
 
 def _notes(raw: dict[str, Any]) -> Iterator[str]:

@@ -32,7 +32,19 @@ def verdict_sentence(compared: Compared) -> str:
 
 def explanation(compared: Compared) -> list[str]:
     """The reason of the verdict, how the times were taken, and notes about the recordings, a line each."""
-    return [units.sentence(compared.verdict.why), *_measured(compared), *map(shown, compared.notes)]
+    lines = (*_measured(compared), *_about_ratio(compared), *map(shown, compared.notes))
+    return [units.sentence(compared.verdict.why), *lines]
+
+
+def _about_ratio(compared: Compared) -> list[str]:
+    """How ratios were estimated, where they are not the quotient of the times beside them."""
+    if compared.verdict.p is None:
+        return []
+    unit = "runs" if compared.alternated is None else "blocks"
+    return [
+        f"Times are medians of the {unit}. A ratio is the median of the ratios of pairs of {unit}, "
+        "not the quotient of the times."
+    ]
 
 
 def tables(compared: Compared, limit: int | None = None) -> list[Table]:
@@ -131,7 +143,9 @@ def time_columns(compared: Compared) -> list[TableColumn]:
         TableColumn("a_ns", a, "time", f"time of {a}"),
         TableColumn("b_ns", b, "time", f"time of {b}"),
         TableColumn("delta_ns", "Δ", "change", "difference of the times"),
-        TableColumn("ratio", "Ratio", "ratio", f"time of {b} over that of {a}"),
+        TableColumn(
+            "ratio", "Ratio", "ratio", f"time of {b} over that of {a}; of several blocks or runs, the median over pairs"
+        ),
         TableColumn("interval", "Interval", "text", "confidence interval of the ratio"),
         TableColumn("verdict", "Verdict", "words", "what can be said about the times; the reason shows on hover"),
     ]

@@ -11,7 +11,7 @@ from mtprof_nb.analysis.operators.sort_keys import sort_column
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.views.comparison.comparison_html import comparison_bundle
 from mtprof_nb.views.comparison.comparison_strip import with_verdict
-from mtprof_nb.views.escaped_text import shown
+from mtprof_nb.views.escaped_text import encodable, shown
 from mtprof_nb.views.frontend import is_marimo, is_unattended, run_of, running_shell
 from mtprof_nb.views.panel.tabs import tabs_of
 from mtprof_nb.views.scene import Scene
@@ -52,7 +52,7 @@ def show_once(bundle: Callable[[], dict[str, str]], panel: Callable[[], Panel]) 
         return panel()
     shell = running_shell()
     if not hasattr(shell, "kernel"):
-        sys.stdout.write(f"{bundle()['text/plain']}\n")
+        sys.stdout.write(encodable(f"{bundle()['text/plain']}\n", sys.stdout))
         return None
     from IPython.display import display
 

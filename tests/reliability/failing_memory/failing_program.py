@@ -145,8 +145,13 @@ class Parts:
     def stop(self) -> int:
         def run(first: int, last: int) -> int:
             start()
-            torch.ones(3)[1].add(2, alpha=3)
-            return self._failing(_MODULE.stop, first, last, "the recording, which is lost")
+            program()
+            columns: list[dict[str, Any]] = []
+            count = self._failing(lambda: columns.append(_MODULE.stop()), first, last, "the recording, which is lost")
+            if columns:
+                assert_begins_as(columns[0], self._expected, first)
+            assert columns or last > first, f"lost for want of one piece of memory, {first}"
+            return count
 
         return self._checked(swept(run))
 

@@ -58,6 +58,7 @@ class NodeCache {
     bool is_used = false;
   };
   static constexpr size_t kFirstSize = 32;
+  static constexpr size_t kLargestSize = 1 << 16;
 
   // The slot of this key, or the free one where it belongs: there is always one.
   Slot& slot_of(const NodeKey& key) {
@@ -73,6 +74,9 @@ class NodeCache {
   void make_room_for_one() {
     if ((used_ + 1) * 2 <= slots_.size()) {
       return;
+    }
+    if (slots_.size() >= kLargestSize) {  // stacks that hardly repeat: start again, and stay small
+      reset();
     }
     std::vector<Slot> before(slots_.empty() ? kFirstSize : slots_.size() * 2);
     before.swap(slots_);

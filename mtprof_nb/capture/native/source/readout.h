@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "decoding.h"
 #include "recording.h"
@@ -34,19 +35,6 @@ class Column {
   Owned bytes_;
   Number* numbers_;
 };
-
-// Number the values that were kept for one row each.
-inline void number_values(std::vector<TakenThread>& threads, Interner& values) {
-  for (TakenThread& thread : threads) {
-    KeptTexts::Cursor texts(thread.values_of_rows);
-    thread.rows.each([&](Row& row) {
-      if (row.values == kOwnValues) {
-        const std::string_view text = texts.next();
-        row.values = values.entry(text.data(), text.size()).number;
-      }
-    });
-  }
-}
 
 struct PlacedRow {
   Row* row;
@@ -87,7 +75,6 @@ inline int64_t leave_out(std::vector<PlacedRow>& rows, int64_t most, int64_t& un
   const auto first = std::partition_point(
       rows.begin(), rows.end(), [&](const PlacedRow& placed) { return placed.row->start < until; });
   const int64_t count = rows.end() - first;
-  std::for_each(first, rows.end(), [](const PlacedRow& placed) { placed.row->start = 0; });
   rows.erase(first, rows.end());
   return count;
 }
@@ -100,17 +87,38 @@ inline int64_t dropped_by(const std::vector<TakenThread>& threads) {
   return sum;
 }
 
+// While it lives, each row has its position in the place of its sequence number.
+class Positions {
+ public:
+  Positions(const std::vector<PlacedRow>& rows, const Owned& found) : rows_(rows), numbers_(rows.size()) {
+    numbers_.into(found, "sequence_nr");
+    for (size_t position = 0; position < rows_.size(); ++position) {
+      numbers_[position] = std::exchange(rows_[position].row->sequence_nr, static_cast<int64_t>(position));
+    }
+  }
+  ~Positions() {
+    for (size_t position = 0; position < rows_.size(); ++position) {
+      rows_[position].row->sequence_nr = numbers_[position];
+    }
+  }
+  Positions(const Positions&) = delete;
+  Positions& operator=(const Positions&) = delete;
+
+ private:
+  const std::vector<PlacedRow>& rows_;
+  Column<int64_t> numbers_;
+};
+
 inline void read_rows(const std::vector<PlacedRow>& rows, const Owned& found) {
   const size_t count = rows.size();
-  Column<int64_t> start(count), duration(count), sequence_nr(count);
+  Column<int64_t> start(count), duration(count);
   Column<int32_t> name(count), form(count), values(count), stack(count), forward_thread(count), addresses(count);
   Column<int32_t> extra(count), thread(count);
   Column<int8_t> scope(count), flags(count), device_type(count), device_index(count);
   for (size_t position = 0; position < count; ++position) {
-    Row& row = *rows[position].row;
+    const Row& row = *rows[position].row;
     start[position] = row.start;
     duration[position] = row.end - row.start;
-    sequence_nr[position] = row.sequence_nr;
     name[position] = row.name;
     form[position] = row.form;
     values[position] = row.values;
@@ -123,11 +131,9 @@ inline void read_rows(const std::vector<PlacedRow>& rows, const Owned& found) {
     flags[position] = static_cast<int8_t>(row.flags);
     device_type[position] = row.device_type;
     device_index[position] = row.device_index;
-    row.sequence_nr = static_cast<int64_t>(position);
   }
   start.into(found, "start");
   duration.into(found, "duration");
-  sequence_nr.into(found, "sequence_nr");
   name.into(found, "name");
   form.into(found, "form");
   values.into(found, "values");
@@ -142,12 +148,12 @@ inline void read_rows(const std::vector<PlacedRow>& rows, const Owned& found) {
   device_index.into(found, "device_index");
 }
 
-// Torch's numbers of the calls, after `read_rows`; an empty column where they were not recorded.
-inline void read_ids(std::vector<TakenThread>& threads, size_t count, const Owned& found) {
+// Torch's numbers of the calls, by `Positions`; an empty column where they were not recorded.
+inline void read_ids(std::vector<TakenThread>& threads, size_t count, int64_t until, const Owned& found) {
   Column<int64_t> handle(count);
   for (TakenThread& thread : threads) {
     thread.ids.each([&](const CallId& id) {
-      if (id.row->start != 0) {  // it was not left out
+      if (id.row->start < until) {
         handle[static_cast<size_t>(id.row->sequence_nr)] = static_cast<int64_t>(id.number);
       }
     });
@@ -266,14 +272,14 @@ inline std::vector<PlacedBlock> own_blocks(std::vector<TakenThread>& threads, in
   return found;
 }
 
-inline int32_t position_of(const Row* row) {
-  while (row != nullptr && ((row->flags & kIsAsync) != 0 || row->start == 0)) {
+inline int32_t position_of(const Row* row, int64_t until) {
+  while (row != nullptr && ((row->flags & kIsAsync) != 0 || row->start >= until)) {
     row = row->parent;
   }
   return row == nullptr ? -1 : static_cast<int32_t>(row->sequence_nr);
 }
 
-inline void read_blocks(const std::vector<PlacedBlock>& blocks, const Owned& found) {
+inline void read_blocks(const std::vector<PlacedBlock>& blocks, int64_t until, const Owned& found) {
   const size_t count = blocks.size();
   Column<int64_t> time(count), address(count), nbytes(count), total(count);
   Column<int32_t> event(count), thread(count), stack(count);
@@ -283,7 +289,7 @@ inline void read_blocks(const std::vector<PlacedBlock>& blocks, const Owned& fou
     address[position] = static_cast<int64_t>(block.address);
     nbytes[position] = block.nbytes;
     total[position] = blocks[position].total;
-    event[position] = position_of(block.row);
+    event[position] = position_of(block.row, until);
     thread[position] = blocks[position].thread;
     stack[position] = block.stack;
   }

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <future>
 #include <limits>
 
 #include "held_memory.h"
@@ -13,6 +14,7 @@
 #include "readout.h"
 #include "sampler.h"
 #include "scopes.h"
+#include "shortage.h"
 
 namespace mtprof {
 namespace {
@@ -35,6 +37,15 @@ void take_threads(Recording& recording) {
   }
 }
 
+// Let the calling thread read torch's callbacks, which takes a lock: in a child that it forks, nobody may release that.
+void learn_callbacks() {
+  try {
+    at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION);
+  } catch (const std::exception&) {
+    // It learns of them at its next op.
+  }
+}
+
 // End the recording and return it, or nullptr where there is none.
 Recording* end_recording() {
   State& process = state();
@@ -47,9 +58,23 @@ Recording* end_recording() {
   process.generation.store(0);
   process.recording = nullptr;
   at::removeCallback(process.handle);
+  learn_callbacks();
   NotingAllocator::instance().remove();
   take_threads(*recording);
   return recording;
+}
+
+// In a forked child: remove the callback of its parent, unless another thread of that one held torch's lock meanwhile.
+void remove_left(at::CallbackHandle left) {
+  std::packaged_task<void()> removal([left] { at::removeCallback(left); });
+  std::future<void> removed = removal.get_future();
+  std::thread(std::move(removal)).detach();
+  if (removed.wait_for(std::chrono::seconds(2)) != std::future_status::ready) {
+    throw std::runtime_error(
+        "nothing can be recorded in this process: it was forked while another thread held a lock of torch's; start it "
+        "with the method 'spawn'");
+  }
+  removed.get();
 }
 
 // Begin a recording; false where one is active. Sets `notes_memory` where its memory is recorded.
@@ -61,12 +86,13 @@ bool begin_recording(const Options& options, bool& notes_memory) {
   }
   auto made = std::make_unique<Recording>(options);
   if (process.left != at::INVALID_CALLBACK_HANDLE) {
-    at::removeCallback(process.left);
+    remove_left(process.left);
     process.left = at::INVALID_CALLBACK_HANDLE;
   }
   process.process_id = static_cast<int64_t>(getpid());
   process.handle = at::addGlobalCallback(
       at::RecordFunctionCallback(&enter, &leave).needsInputs(options.with_inputs).needsIds(options.with_ids));
+  learn_callbacks();
   notes_memory = options.with_memory && NotingAllocator::instance().install();
   process.recording = made.release();
   if (options.with_stacks) {
@@ -109,21 +135,21 @@ PyObject* start(PyObject*, PyObject* arguments, PyObject* keywords) {
   return nullptr;
 }
 
-Owned read_out(Recording& recording, int64_t ended) {
+Owned read_whole(Recording& recording, int64_t ended) {
   Owned found(PyDict_New());
   std::vector<TakenThread>& taken = recording.taken;
   std::vector<PlacedRow> rows;
   std::vector<PlacedBlock> blocks;
   int64_t dropped = recording.dropped + dropped_by(taken), until = recording.complete_until.load();
   without_gil([&] {
-    number_values(taken, recording.values);
     rows = ordered_rows(taken, ended);
     dropped += leave_out(rows, recording.options.max_events, until);
     blocks = own_blocks(taken, until);
   });
+  const Positions positions(rows, found);
   read_rows(rows, found);
-  read_ids(taken, recording.options.with_ids ? rows.size() : 0, found);
-  read_blocks(blocks, found);
+  read_ids(taken, recording.options.with_ids ? rows.size() : 0, until, found);
+  read_blocks(blocks, until, found);
   read_held(rows, blocks, recording.options.with_memory, found);
   read_stacks(recording.stacks, found);
   read_texts(recording.names, found, "names", [](const std::string& text) { return text_object(text); });
@@ -135,10 +161,35 @@ Owned read_out(Recording& recording, int64_t ended) {
   set_item(found, "dropped", Owned(PyLong_FromLongLong(dropped)));
   set_item(found, "until", Owned(PyLong_FromLongLong(until)));
   set_item(found, "is_out_of_memory", Owned(PyBool_FromLong(recording.is_out_of_memory.load())));
+  const RoomForTrace room(rows.size(), blocks.size(), recording.stacks.nodes().size());
   return found;
 }
 
-PyObject* stop(PyObject*, PyObject*) {
+// The recording; where there is not enough memory to read all of it, its first part.
+Owned read_out(Recording& recording, int64_t ended, int64_t available) {
+  without_gil([&] {
+    number_values(recording);
+    while (bytes_to_read(recording.taken) > available && cut_last_quarter(recording)) {
+    }
+  });
+  for (;;) {
+    try {
+      return read_whole(recording, ended);
+    } catch (const std::bad_alloc&) {
+      if (!cut_last_quarter(recording)) {
+        throw;
+      }
+      PyErr_Clear();
+    }
+  }
+}
+
+// `available` are the bytes that the system would give; more than there are end the process.
+PyObject* stop(PyObject*, PyObject* arguments) {
+  long long available = std::numeric_limits<long long>::max();
+  if (!PyArg_ParseTuple(arguments, "|L", &available)) {
+    return nullptr;
+  }
   Recording* recording = nullptr;
   const int64_t ended = now_ns();
   Py_BEGIN_ALLOW_THREADS;  // a thread may be waiting for the GIL; nothing here can fail
@@ -153,7 +204,7 @@ PyObject* stop(PyObject*, PyObject*) {
   }
   PyObject* found = nullptr;
   try {
-    found = read_out(*recording, ended).take();
+    found = read_out(*recording, ended, available).take();
   } catch (const std::exception&) {
     out_of_memory("there is not enough memory to read the recording, which is lost");
   }
@@ -294,7 +345,7 @@ PyObject* is_recording(PyObject*, PyObject*) {
 PyMethodDef methods[] = {
     {"start", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)(void)>(start)), METH_VARARGS | METH_KEYWORDS,
      "Record from now on."},
-    {"stop", stop, METH_NOARGS, "End the recording and return its columns."},
+    {"stop", stop, METH_VARARGS, "End the recording and return its columns."},
     {"abandon", abandon, METH_NOARGS, "In a forked child: end the recording there and keep nothing."},
     {"so_far", so_far, METH_NOARGS, "The ops and stacks that have cost most so far."},
     {"living", living, METH_VARARGS, "The living instances of each class, as lists."},

@@ -81,6 +81,17 @@ class Chunks {
     return count_;
   }
 
+  // Keep the first `count` items. The memory of parts that have none of them is freed.
+  void keep(size_t count) {
+    while (!parts_.empty() && count_ - used_ >= count) {
+      count_ -= used_;
+      parts_.pop_back();
+      used_ = size();
+    }
+    used_ -= count_ - count;
+    count_ = count;
+  }
+
   template <typename Function>
   void each(Function&& function) {
     for (size_t part = 0; part < parts_.size(); ++part) {

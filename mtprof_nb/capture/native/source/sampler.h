@@ -61,8 +61,8 @@ class Sampler {
 
   // Ends the threads. The GIL must not be held.
   void stop() {
-    const auto self = static_cast<int64_t>(syscall(SYS_gettid));
-    const int64_t asleep = ThreadStates::own_sleep(self);
+    ended_by_ = static_cast<int64_t>(syscall(SYS_gettid));
+    asleep_at_end_ = ThreadStates::own_sleep(ended_by_);
     {
       std::lock_guard<std::mutex> held(mutex_);
       is_stopping_ = true;
@@ -70,7 +70,6 @@ class Sampler {
     changed_.notify_all();
     thread_.join();
     tree_.stop_holding();
-    count_late_waits(self, asleep);
   }
 
   void read_out(const Owned& found) {
@@ -97,6 +96,8 @@ class Sampler {
     node.into(found, "node");
     is_waiting.into(found, "is_waiting");
     certainty.into(found, "certainty");
+    set_item(found, "ended_by", Owned(PyLong_FromLongLong(ended_by_)));
+    set_item(found, "asleep_at_end", Owned(PyLong_FromLongLong(asleep_at_end_)));
     set_item(found, "cut", Owned(PyLong_FromLongLong(cut_)));
     set_item(found, "lost", Owned(PyLong_FromLongLong(lost_)));
     read_stacks(tree_, found);
@@ -238,26 +239,6 @@ class Sampler {
     return false;
   }
 
-  // The system counts a wait for a processor when it ends: until then the thread seems to sleep. No thread has slept
-  // for longer than it had at a later sample, and `self` not for longer than `asleep`, of the end.
-  void count_late_waits(int64_t self, int64_t asleep) {
-    try {
-      std::unordered_map<int64_t, int64_t> least;
-      if (asleep >= 0) {
-        least.emplace(self, asleep);
-      }
-      for (auto row = rows_.rbegin(); row != rows_.rend(); ++row) {
-        if (row->awake >= 0) {
-          int64_t& known = least.try_emplace(row->native_id, row->taken).first->second;
-          known = std::min(known, row->taken - row->awake);
-          row->awake = row->taken - known;
-        }
-      }
-    } catch (const std::bad_alloc&) {
-      ++lost_;
-    }
-  }
-
   void forget_ended() {
     for (auto one = threads_.begin(); one != threads_.end();) {
       one = one->second.round == round_ ? std::next(one) : threads_.erase(one);
@@ -274,6 +255,8 @@ class Sampler {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_stopping_ = false;
+  // The thread that ended the sampler, and for how long it had slept then; -1: unknown.
+  int64_t ended_by_ = -1, asleep_at_end_ = -1;
   std::chrono::steady_clock::time_point moment_ = std::chrono::steady_clock::now(), earliest_ = moment_;
   // All that follows is used by the thread of the sampler, until it has ended.
   StackTree tree_;

@@ -6,7 +6,7 @@ import { shortLocation } from "../../web/label.js";
 
 /**
  * @import { Store } from "../../web/store.js"
- * @import { DearOp, LineLink, ShownFinding, SummaryFirst } from "./summary_types"
+ * @import { DearFunction, DearOp, LineLink, ShownFinding, SummaryFirst } from "./summary_types"
  * @import { TabContext, TabView } from "../../web/types/surroundings"
  */
 
@@ -17,8 +17,8 @@ const LONGEST = 19;
 export function mount({ host, first, store }) {
   const lines = first.lines.map((line) => entry(lineLink(line, store), duration(line.time_ns), line.share, line.text));
   const ops = first.ops.map((op) => entry(opLink(op, store), duration(op.time_ns), op.share, calls(op.count)));
-  const functions = first.functions.map(({ label, location, outside_ns, share }) =>
-    entry(h("span", { text: label }), duration(outside_ns), share, shortLocation(location), location),
+  const functions = first.functions.map((one) =>
+    entry(h("span", { text: one.label }), estimate(one), one.share, shortLocation(one.location), one.location),
   );
   const waits = first.waits.map(({ title, ns, share }) =>
     entry(h("span", { text: title, title }), duration(ns), share),
@@ -125,6 +125,11 @@ function shortened(location) {
   const cut = location.length - LONGEST + 1;
   const begin = Math.ceil((location.length - cut) / 3);
   return cut > 1 ? `${location.slice(0, begin)}…${location.slice(begin + cut)}` : location;
+}
+
+/** The time of a function with its error, as `functions()` tells it. @param {DearFunction} one */
+function estimate({ outside_ns, error_ns }) {
+  return `~${duration(outside_ns)} ± ${error_ns === null ? "?" : duration(error_ns)}`;
 }
 
 /** @param {number} count */

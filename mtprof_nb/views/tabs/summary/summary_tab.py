@@ -99,6 +99,7 @@ def _function(trace: Trace, row: FunctionRow, whole: int) -> Answer:
         "label": shown(row.function),
         "location": shown(source_location(trace, row.file, row.line)),
         "outside_ns": row.outside_ns,
+        "error_ns": row.error_ns,
         "share": units.share(row.outside_ns, whole),
     }
 

@@ -45,6 +45,8 @@ export interface DearFunction {
   label: string;
   location: string;
   outside_ns: number;
+  /** The estimate is wrong by more than this in 5 of 100 recordings; null where it is not known. */
+  error_ns: number | null;
   share: string;
 }
 

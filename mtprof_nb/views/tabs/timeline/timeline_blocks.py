@@ -8,6 +8,7 @@ from mtprof_nb.analysis.families import FAMILIES, families
 from mtprof_nb.analysis.lanes import Lanes, lanes
 from mtprof_nb.analysis.lod import LIMIT, Blocks, Levels, Parts
 from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.analysis.summary import marked_steps
 from mtprof_nb.model.trace import Bool, Int32, Trace
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer
@@ -158,6 +159,8 @@ def drawn_parts(blocks: Blocks, parts: Parts) -> Parts:
 
 
 def _step_starts(trace: Trace) -> list[tuple[int, int]]:
-    """Each recorded step, and the start of its first event."""
+    """Each step with ops, and the start of its first event."""
+    marked = marked_steps(trace)
     steps, first = np.unique(trace.step, return_index=True)
-    return list(zip(steps.tolist(), trace.start_ns[first].tolist(), strict=True))
+    starts_ns = trace.start_ns[first].tolist()
+    return [(step, ns) for step, ns in zip(steps.tolist(), starts_ns, strict=True) if step in marked]
