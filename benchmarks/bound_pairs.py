@@ -175,21 +175,21 @@ PAIRS = (
         "total = sum(n * 3 + 1 for n in range(150))\nh = whole + w",
     ),
     _pair(
-        "dear_backward",
+        "slow_backward",
         "select",
         f"{_TORCH}x = torch.randn(64, 20_000, requires_grad=True)",
         "y = 0\nfor i in range(24):\n    y = y + x[i].sum()\ny.backward()",
         "y = 0\nrows = x.unbind(0)\nfor i in range(24):\n    y = y + rows[i].sum()\ny.backward()",
     ),
     _pair(
-        "dear_backward",
+        "slow_backward",
         "slice",
         f"{_TORCH}x = torch.randn(400, 2_000, requires_grad=True)",
         "y = 0\nfor i in range(40):\n    y = y + x[10 * i : 10 * i + 10].sum()\ny.backward()",
         "y = 0\nparts = x.split(10)\nfor i in range(40):\n    y = y + parts[i].sum()\ny.backward()",
     ),
     _pair(
-        "dear_backward",
+        "slow_backward",
         "embedding",
         f"{_TORCH}tables = [nn.Embedding(100_000, 32, sparse=one) for one in (False, True)]\n"
         "rows = torch.arange(8)\noptimizers = [torch.optim.SGD(one.parameters(), lr=1e-9) for one in tables]",

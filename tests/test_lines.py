@@ -29,7 +29,7 @@ def trace() -> Trace:
     )
 
 
-def test_the_dearest_line_comes_first_and_what_has_no_line_last(trace: Trace) -> None:
+def test_the_slowest_line_comes_first_and_what_has_no_line_last(trace: Trace) -> None:
     lines = Lines(trace)
 
     assert [(row.line, row.source, row.self_ns) for row in lines] == [

@@ -80,12 +80,12 @@ def test_which_steps_are_slow_is_not_compared() -> None:
 
 def test_what_recording_took_is_not_compared() -> None:
     rows = [event("aten::add", start, start + 5_000) for start in range(0, 25 * MS, 25_000)]
-    dear, cheap = (Scene(make_trace(rows, overhead_ns=cost)) for cost in (24 * MS, 1 * MS))
+    slow, cheap = (Scene(make_trace(rows, overhead_ns=cost)) for cost in (24 * MS, 1 * MS))
 
     for made in (static.text, static.html):
-        assert "the profiler's own" in unescape(made(dear))
+        assert "the profiler's own" in unescape(made(slow))
         assert "the profiler's own" not in unescape(made(cheap))
-        assert _compared(made(dear)) == _compared(made(cheap))
+        assert _compared(made(slow)) == _compared(made(cheap))
 
 
 def test_every_tutorial_has_a_number_of_its_own_and_a_row_in_the_documentation() -> None:

@@ -18,7 +18,7 @@ from mtprof_nb.model.trace import Trace
 RULE_MODULES = (
     *("ops.double_precision", "ops.to_and_fro", "ops.pointwise_chains", "ops.needless_contiguous"),
     *("loops.one_by_one", "loops.loop_over_elements", "loops.tensors_of_numbers", "loops.growing_cat"),
-    *("loops.python_bound", "autograd.gradients_for_nothing", "autograd.dear_backward"),
+    *("loops.python_bound", "autograd.gradients_for_nothing", "autograd.slow_backward"),
     *("waiting.waiting_for_input", "waiting.slow_first_step", "waiting.garbage_collections"),
     *("memory.kept_tensors", "memory.activations_at_peak"),
     *("machine.too_few_threads", "machine.too_many_threads", "machine.slowest_rank"),

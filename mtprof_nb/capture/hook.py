@@ -50,7 +50,7 @@ def full(most: int) -> str:
 
 
 class SoFar(NamedTuple):
-    """Ops and lines with the most self time so far, the dearest first: a name or a line, and nanoseconds."""
+    """Ops and lines with the most self time so far, the slowest first: a name or a line, and nanoseconds."""
 
     ops: tuple[tuple[str, int], ...]
     lines: tuple[tuple[SourceLine, int], ...]
@@ -78,7 +78,7 @@ class Hook(Protocol):
         """Uninstall, and return the events. Their column `step` is all 0: the session fills it in."""
 
     def so_far(self) -> SoFar | None:
-        """Return the dearest ops and lines so far, and since when it is full; None where the hook cannot tell any."""
+        """Return the slowest ops and lines so far, and since when it is full; None where the hook cannot tell any."""
         return None
 
     def abandon(self) -> None:

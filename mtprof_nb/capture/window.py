@@ -131,7 +131,7 @@ class Window:
         return scope if theirs is None else Together(scope, theirs)
 
     def so_far(self) -> SoFar | None:
-        """Return the dearest ops and lines so far, by the first hook that can tell."""
+        """Return the slowest ops and lines so far, by the first hook that can tell."""
         return next((found for hook in self.hooks.values() if (found := hook.so_far()) is not None), None)
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:

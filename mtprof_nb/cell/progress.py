@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 INTERVAL_S = 1.0
-#: From here on, and as often, the dearest ops and lines are shown.
+#: From here on, and as often, the slowest ops and lines are shown.
 _LIVE_S = 2
 #: How many of each are shown, and how much of a line's text.
 _MOST, _MOST_LETTERS = 3, 70
@@ -115,7 +115,7 @@ def _elapsed(elapsed_s: float) -> str:
 
 
 def written(found: SoFar | None) -> list[str]:
-    """The dearest lines and ops so far, and the memory of the process, a line of text each."""
+    """The slowest lines and ops so far, and the memory of the process, a line of text each."""
     if found is None or not found.ops:
         return []
     lines = [f"{units.duration(ns)}  {_source(line)}" for line, ns in found.lines[:_MOST]]

@@ -83,7 +83,7 @@ FLAWLESS = {
             total = total + x[0].sin().sum()
         """,
     ),
-    "dear_backward": program(
+    "slow_backward": program(
         """
         import torch
         x = torch.randn(8, 2_000)

@@ -123,7 +123,7 @@ FLAWED = {
         ),
         3,
     ),
-    "dear_backward": (
+    "slow_backward": (
         program(
             """
             import torch

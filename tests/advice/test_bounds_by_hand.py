@@ -195,7 +195,7 @@ def test_indexing_by_a_tensor_is_dear_on_devices_alone() -> None:
 
     kernel = event("indexing_backward", 3 * MS, 99 * MS, kind="kernel", device="CUDA", thread=7, launcher=1)
     assert advise(recorded()) == ()
-    assert only(recorded(kernel)).rule == "dear_backward"
+    assert only(recorded(kernel)).rule == "slow_backward"
 
 
 def test_the_time_to_record_the_ops_of_an_optimizer_is_not_saved() -> None:

@@ -20,7 +20,7 @@ def _step(forward: int, backward: int, **scalars: object) -> Trace:
     )
 
 
-def test_the_largest_phase_and_the_dearest_line_are_named() -> None:
+def test_the_largest_phase_and_the_slowest_line_are_named() -> None:
     trace = _step(17, 73, cells={CELL: "Cell [3]"})
 
     assert where_time_went(trace) == "73 % of this cell is the backward pass; Cell [3]:6 causes 73 % of the whole."
@@ -101,7 +101,7 @@ def test_without_the_wall_time_the_shares_are_of_the_time_in_ops() -> None:
     assert where_time_went(trace).startswith("70 % of the time in ops of this recording is the backward pass")
 
 
-def test_of_a_recording_without_ops_the_dearest_line_is_told_if_one_is_known() -> None:
+def test_of_a_recording_without_ops_the_slowest_line_is_told_if_one_is_known() -> None:
     rows = [event("load", 0, 10, kind="scope")]
     outside = {SourceLine(CELL, 4): OutsideOps(80, 80)}
 

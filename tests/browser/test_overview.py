@@ -39,7 +39,7 @@ def page(browser: Any, tmp_path: Path) -> Any:
     context.close()
 
 
-def test_a_panel_opens_with_the_sentence_the_findings_and_the_dearest_lines_and_ops(page: Any) -> None:
+def test_a_panel_opens_with_the_sentence_the_findings_and_the_slowest_lines_and_ops(page: Any) -> None:
     expect(page.get_by_role("tab", name="Overview")).to_have_attribute("aria-selected", "true")
     body = page.get_by_role("tabpanel")
     expect(body).to_contain_text("60 % of this recording is the backward pass; train.py:3 causes 60 % of the whole.")

@@ -118,7 +118,7 @@ PLANTED: dict[str, Program] = {
                 cache = torch.cat([cache, token])  # HERE
         """,
     ),
-    "dear_backward": program(
+    "slow_backward": program(
         "import torch\nfrom torch import nn\nwords = nn.Embedding(300_000, 32)\nhead = nn.Linear(32, 2)\n"
         "text = torch.randint(0, 300_000, (16, 8))\n",
         """

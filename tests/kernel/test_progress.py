@@ -139,9 +139,9 @@ def test_a_longer_cell_tells_what_has_cost_most_so_far(quick: Kernel) -> None:
     cell = "import time\nend = time.time() + 0.6\nwhile time.time() < end:\n    torch.ones(8, 8) @ torch.ones(8, 8)"
     lines = [line for line in _lines(quick.run(f"%%mtprofile --name loop\n{cell}", **WATCHED)) if line]
 
-    head, dearest, ops, memory = next(line for line in lines if "ops: " in line).splitlines()
+    head, slowest, ops, memory = next(line for line in lines if "ops: " in line).splitlines()
     assert head.startswith("loop: recording")
-    assert dearest.endswith("line 5  torch.ones(8, 8) @ torch.ones(8, 8)")
+    assert slowest.endswith("line 5  torch.ones(8, 8) @ torch.ones(8, 8)")
     assert "aten::" in ops
     assert memory.startswith("memory of the process: ")
 

@@ -68,10 +68,10 @@ def test_a_line_whose_backward_does_more_than_its_forward_is_charged_with_both(s
     )
 
     lines = Lines(trace)
-    dear = next(row for row in lines if row.line == 4)
+    slow = next(row for row in lines if row.line == 4)
 
     assert costs_of_lines(trace) == truth.costs(trace)
-    counts = {phase: sum(op.count for op in lines.ops(dear) if op.phase == phase) for phase in (FORWARD, BACKWARD)}
+    counts = {phase: sum(op.count for op in lines.ops(slow) if op.phase == phase) for phase in (FORWARD, BACKWARD)}
     assert counts[BACKWARD] > counts[FORWARD] > 0
 
 

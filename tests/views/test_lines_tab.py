@@ -90,7 +90,7 @@ def test_a_cell_without_an_op_has_its_lines_and_nothing_else(trace: Trace) -> No
     assert panel.panel(trace.take([])).tabs == []
 
 
-def test_the_dearest_file_is_the_one_that_took_longest(trace: Trace) -> None:
+def test_the_slowest_file_is_the_one_that_took_longest(trace: Trace) -> None:
     outside = {SourceLine("model.py", 2): OutsideOps(50_000, 50_000)}
 
     assert [file.file for file in listed_files(replace(trace, outside=outside))] == ["model.py", CELL]
@@ -177,7 +177,7 @@ def test_a_hint_names_the_flag_that_opens_the_functions_that_lines_call() -> Non
     assert hint(stack=[cell]) == ""
 
 
-def test_the_dearest_file_comes_first(trace: Trace) -> None:
+def test_the_slowest_file_comes_first(trace: Trace) -> None:
     assert [file.title for file in listed_files(trace)] == [CELL, "model.py"]
 
 
@@ -239,7 +239,7 @@ def lines_html(trace: Trace, most: int = 10) -> str:
     return "" if table is None else as_html(table)
 
 
-def test_the_table_without_scripts_has_the_dearest_lines(trace: Trace) -> None:
+def test_the_table_without_scripts_has_the_slowest_lines(trace: Trace) -> None:
     page = lines_html(trace)
 
     assert page.index("y = model(x)") < page.index("z = i.sum()") < page.index("(unattributed)")

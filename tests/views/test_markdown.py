@@ -23,7 +23,7 @@ def trace() -> Trace:
     )
 
 
-def test_a_headline_the_dearest_lines_and_the_top_ops_are_told(trace: Trace) -> None:
+def test_a_headline_the_slowest_lines_and_the_top_ops_are_told(trace: Trace) -> None:
     assert Recording(trace).to_markdown() == "\n".join(
         [
             r"**Cell \[3\]**: 60 % of this recording is the forward pass; train.py:2 causes 60 % of the whole.",

@@ -85,8 +85,8 @@ def test_the_overview(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     first = SummaryTab(scene).first()
 
     assert set(first) == fields("SummaryFirst")
-    assert set(first["lines"][0]) == fields("DearLine")
-    assert set(first["ops"][0]) == fields("DearOp")
+    assert set(first["lines"][0]) == fields("SlowLine")
+    assert set(first["ops"][0]) == fields("SlowOp")
     assert set(first["findings"][0]) == fields("ShownFinding")
     assert first["findings"][0]["fix"] == ["x = 1", "y = 2"]
 

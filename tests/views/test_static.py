@@ -101,7 +101,7 @@ def test_the_column_that_is_sorted_by_is_the_one_that_is_shown() -> None:
     ]
 
 
-def test_the_dearest_lines_stand_before_the_ops() -> None:
+def test_the_slowest_lines_stand_before_the_ops() -> None:
     trace = make_trace(
         [
             event("aten::mm", 0, 30_000, line=("train.py", 2)),
@@ -125,7 +125,7 @@ def test_the_dearest_lines_stand_before_the_ops() -> None:
     assert page.index("y = x.mm(x)") < page.index("aten::mm")
 
 
-def test_lines_that_took_long_outside_ops_stand_among_the_dearest() -> None:
+def test_lines_that_took_long_outside_ops_stand_among_the_slowest() -> None:
     trace = make_trace(
         [event("aten::mm", 0, 30_000, line=("train.py", 2))],
         sources={"train.py": "import torch\ny = x.mm(x)\nread(y)"},

@@ -1,4 +1,4 @@
-"""The overview tab: the sentence, the dearest lines and ops, the waits, the findings."""
+"""The overview tab: the sentence, the slowest lines and ops, the waits, the findings."""
 
 from traces import event, make_trace
 
@@ -11,7 +11,7 @@ from mtprof_nb.views.tabs.summary.summary_tab import SummaryTab
 MS = 1_000_000
 
 
-def test_the_overview_tells_the_largest_part_and_the_dearest_lines_and_ops() -> None:
+def test_the_overview_tells_the_largest_part_and_the_slowest_lines_and_ops() -> None:
     trace = make_trace(
         [
             event("aten::mm", 0, 60 * MS, line=("f.py", 2), phase="forward"),

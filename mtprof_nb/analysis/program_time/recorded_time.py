@@ -93,7 +93,7 @@ def time_by_line(trace: Trace, chosen: Bool) -> Int64:
     return sums(caused.line[rows], op_costs(trace).self_ns[rows], len(caused.lines))
 
 
-def dearest_line(trace: Trace, chosen: Bool) -> SourceLine | None:
+def slowest_line(trace: Trace, chosen: Bool) -> SourceLine | None:
     """The line whose chosen events took the longest; None if no chosen event has a line."""
     times = time_by_line(trace, chosen)
     if not len(times) or not times.any():

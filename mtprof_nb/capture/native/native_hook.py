@@ -133,7 +133,7 @@ class NativeHook(Hook):
         self._fast_scopes.remove()
 
     def so_far(self) -> SoFar | None:
-        """The dearest ops, and the dearest lines of the user's where stacks are recorded."""
+        """The slowest ops, and the slowest lines of the user's where stacks are recorded."""
         found = self._recorder.so_far() if self._is_recording else None
         if found is None:
             return None
@@ -143,8 +143,8 @@ class NativeHook(Hook):
             users = (SourceLine(file, line) for file, line in frames if is_user_file(file))
             if (line := next(users, None)) is not None:
                 lines[line] += ns
-        dearest = tuple((name, ns) for name, _, ns in ops)
-        return SoFar(dearest, tuple(lines.most_common()), resident_bytes(), until if until < TIMES.limit else 0)
+        slowest = tuple((name, ns) for name, _, ns in ops)
+        return SoFar(slowest, tuple(lines.most_common()), resident_bytes(), until if until < TIMES.limit else 0)
 
     def abandon(self) -> None:
         if self._is_recording:

@@ -9,7 +9,7 @@ from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import op_costs
 from mtprof_nb.analysis.program_time.gaps import outermost_ops
-from mtprof_nb.analysis.program_time.recorded_time import dearest_line, recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import recorded_ns, slowest_line
 from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_nested
 from mtprof_nb.model.trace import COPY, Bool, Int64, Trace
 
@@ -35,7 +35,7 @@ def made_on_host(trace: Trace) -> Finding | None:
         f"{units.plural(len(makers), 'tensor')}: making and moving them takes {units.duration(ns)} of "
         f"{units.duration(recorded_ns(trace))}.",
         _FIX,
-        dearest_line(trace, with_nested(trace, chosen)),
+        slowest_line(trace, with_nested(trace, chosen)),
         found_ns=ns,
         at_most_ns=saved_ns(trace, chosen),
         certainty=CERTAIN,

@@ -11,7 +11,7 @@ from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.program_time.data_loading import loader_calls
-from mtprof_nb.analysis.program_time.recorded_time import dearest_line, recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import recorded_ns, slowest_line
 from mtprof_nb.analysis.program_time.spent_time import spent_ns
 from mtprof_nb.model.trace import Trace
 
@@ -45,7 +45,7 @@ def too_few_threads(trace: Trace) -> Finding | None:
         f"{units.duration(recorded_ns(trace))}, with {units.plural(counts.threads, 'thread')}; the process may use "
         f"{units.plural(counts.cores, 'core')}, {free} of them free.{set_by}",
         f"torch.set_num_threads({counts.threads + free})",
-        dearest_line(trace, chosen),
+        slowest_line(trace, chosen),
         found_ns=ns * free // (counts.threads + free),
         # Other ops divide their work, too, as far as they can.
         at_most_ns=spent_ns(trace, counted_ops(trace)) * free // (counts.threads + free),

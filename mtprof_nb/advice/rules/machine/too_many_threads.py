@@ -7,7 +7,7 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops
-from mtprof_nb.analysis.program_time.recorded_time import dearest_line, recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import recorded_ns, slowest_line
 from mtprof_nb.analysis.program_time.spent_time import spent_ns
 from mtprof_nb.model.trace import Trace
 
@@ -38,7 +38,7 @@ def too_many_threads(trace: Trace) -> Finding | None:
         f"each other; {units.plural(int(chosen.sum()), 'product')} of under 1 ms take {units.duration(ns)} of "
         f"{units.duration(recorded_ns(trace))}.",
         f"torch.set_num_threads({counts.processors})  # or OMP_NUM_THREADS={counts.processors} for the process",
-        dearest_line(trace, chosen),
+        slowest_line(trace, chosen),
         found_ns=ns,
         at_most_ns=spent_ns(trace, counted_ops(trace)),  # other ops share the processors, too
     )

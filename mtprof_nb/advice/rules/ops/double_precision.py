@@ -14,7 +14,7 @@ from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
-from mtprof_nb.analysis.program_time.recorded_time import dearest_line, recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import recorded_ns, slowest_line
 from mtprof_nb.analysis.program_time.spent_time import spent_ns
 from mtprof_nb.model.trace import BACKWARD, Bool, Trace
 
@@ -62,7 +62,7 @@ def float64_everywhere(trace: Trace) -> Finding | None:
         f"Ops on float64 tensors take {_of_time(trace, double_ns)}, and the recorded source asks for it nowhere; "
         "numpy's arrays are float64.",
         _FIX_MIXED,
-        dearest_line(trace, is_double),
+        slowest_line(trace, is_double),
         at_most_ns=double_ns,
         certainty=LIKELY,
     )

@@ -10,7 +10,7 @@ from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import op_costs
 from mtprof_nb.analysis.program_time.gaps import outermost_ops
-from mtprof_nb.analysis.program_time.recorded_time import dearest_line, recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import recorded_ns, slowest_line
 from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_backward
 from mtprof_nb.model.trace import FORWARD, OTHER, Bool, Int64, Trace
 
@@ -34,7 +34,7 @@ def needless_contiguous(trace: Trace) -> Finding | None:
         f"{units.plural(int(chosen.sum()), 'call')} of contiguous() that copy take {units.duration(ns)} of "
         f"{units.duration(recorded_ns(trace))}; the op that follows takes a tensor as it is.",
         "y = x.t() * 2  # without .contiguous()",
-        dearest_line(trace, inside),
+        slowest_line(trace, inside),
         # With less new memory, the op that follows may be faster, too.
         found_ns=ns,
         at_most_ns=saved_ns(trace, with_backward(trace, chosen | following)),

@@ -12,7 +12,7 @@ from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.program_time.gaps import outermost_ops
-from mtprof_nb.analysis.program_time.recorded_time import dearest_line, recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import recorded_ns, slowest_line
 from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_backward
 from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.trace import FORWARD, OTHER, Bool, Int64, Trace
@@ -45,7 +45,7 @@ def pointwise_chain(trace: Trace) -> Finding | None:
         f"{units.plural(int(chosen.sum()), 'op')} in chains, each on tensors of over a million elements, take "
         f"{units.duration(ns)} of {units.duration(recorded_ns(trace))}, backward passes included.",
         _FIX,
-        dearest_line(trace, inside),
+        slowest_line(trace, inside),
         found_ns=ns,
         at_most_ns=saved_ns(trace, inside),
     )

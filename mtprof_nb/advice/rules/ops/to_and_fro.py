@@ -12,7 +12,7 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops, op_costs
-from mtprof_nb.analysis.program_time.recorded_time import dearest_line, recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import recorded_ns, slowest_line
 from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_backward, with_nested
 from mtprof_nb.model.trace import FORWARD, OTHER, RUNTIME, Bool, Int64, Trace
 
@@ -47,7 +47,7 @@ def converted_to_and_fro(trace: Trace) -> Finding | None:
         f"{units.plural(len(undone), 'conversion')} in both directions, of tensors of one size, "
         f"take {units.duration(ns)}{others} of {units.duration(recorded_ns(trace))}.",
         _FIX,
-        dearest_line(trace, chosen),
+        slowest_line(trace, chosen),
         found_ns=ns,
         at_most_ns=saved_ns(trace, with_backward(trace, converting | between)),
     )

@@ -44,7 +44,7 @@ loader = DataLoader(dataset, batch_size=…, num_workers=…, persistent_workers
 
 @rule
 def waits_for_input(trace: Trace) -> Finding | None:
-    """Find a program that waits for its DataLoader; the line is the dearest one that the DataLoader calls.
+    """Find a program that waits for its DataLoader; the line is the slowest one that the DataLoader calls.
 
     The time to record ops of the DataLoader does not count.
     """
@@ -67,7 +67,7 @@ def waits_for_input(trace: Trace) -> Finding | None:
         f"{units.plural(len(calls), 'call')} of the DataLoader's next, {workers}, take "
         f"{units.duration(next_ns - recording)} of {units.duration(recorded_ns(trace))}{started}.",
         _FIX_STARTED if is_started else _fix(trace, alone, (next_ns - recording) / len(calls)),
-        _dearest_inside(trace, calls),
+        _slowest_inside(trace, calls),
         found_ns=next_ns - recording + starting_ns,
         at_most_ns=next_ns - recording_ns(trace, inside) + starting_ns,
         certainty=CERTAIN if is_started else LIKELY,  # more workers can make it slower
@@ -89,8 +89,8 @@ def _fix(trace: Trace, alone: bool, batch_ns: float) -> str:
     return _FIX_ALONE.format(room=said, workers=cores or "…", pay=units.number(pay))
 
 
-def _dearest_inside(trace: Trace, calls: Int64) -> SourceLine | None:
-    """The dearest line of the functions that `next` calls; the line of the loop if no other is known."""
+def _slowest_inside(trace: Trace, calls: Int64) -> SourceLine | None:
+    """The slowest line of the functions that `next` calls; the line of the loop if no other is known."""
     caused, times = attribution(trace), line_times(trace)
     around = {caused.lines[line] for line in caused.line[calls].tolist() if line >= 0}
     inside = {caused.lines[line] for line in caused.line[during(trace, calls)].tolist() if line >= 0} - around

@@ -120,7 +120,7 @@ inline std::vector<LiveFrame> live_frames(StackTree& tree, size_t node) {
   return found;
 }
 
-// ([(name, calls, self ns), …], [([(file, line), …], self ns), …], until when it is complete), the dearest first.
+// ([(name, calls, self ns), …], [([(file, line), …], self ns), …], until when it is complete), the slowest first.
 inline Owned live_object(const std::vector<LiveOp>& ops, const std::vector<LiveStack>& stacks, int64_t until) {
   Owned names(PyList_New(0)), lines(PyList_New(0));
   for (const LiveOp& op : ops) {

@@ -6,7 +6,7 @@ import { shortLocation } from "../../web/label.js";
 
 /**
  * @import { Store } from "../../web/store.js"
- * @import { DearFunction, DearOp, LineLink, ShownFinding, SummaryFirst } from "./summary_types"
+ * @import { SlowFunction, SlowOp, LineLink, ShownFinding, SummaryFirst } from "./summary_types"
  * @import { TabContext, TabView } from "../../web/types/surroundings"
  */
 
@@ -104,7 +104,7 @@ function lineLink({ id, location, text }, store) {
   });
 }
 
-/** The name of an op; a click selects its row in the operators tab. @param {DearOp} op @param {Store} store */
+/** The name of an op; a click selects its row in the operators tab. @param {SlowOp} op @param {Store} store */
 function opLink({ id, label, name }, store) {
   return link(label, `Open ${label} in Operators`, () => {
     store.open("operators");
@@ -127,7 +127,7 @@ function shortened(location) {
   return cut > 1 ? `${location.slice(0, begin)}…${location.slice(begin + cut)}` : location;
 }
 
-/** The time of a function with its error, as `functions()` tells it. @param {DearFunction} one */
+/** The time of a function with its error, as `functions()` tells it. @param {SlowFunction} one */
 function estimate({ outside_ns, error_ns }) {
   return `~${duration(outside_ns)} ± ${error_ns === null ? "?" : duration(error_ns)}`;
 }

@@ -36,13 +36,13 @@ class SummaryTab(Tab):
         if is_on_devices := bool(where_device_time_went(trace)):
             lines, ops = _device_lines(trace), self._ops("self_device_ns", summary(trace).device_ns or 0)
         else:
-            lines, ops = [_line(trace, row, whole) for row in dearest_lines(trace)], self._ops("self_ns", whole)
+            lines, ops = [_line(trace, row, whole) for row in slowest_lines(trace)], self._ops("self_ns", whole)
         return {
             "sentence": shown(where_time_went(trace)),
             "on": f" on {devices_title(trace)}" if is_on_devices else "",
             "lines": lines,
             "ops": ops,
-            "functions": [_function(trace, row, whole) for row in dearest_functions(trace)],
+            "functions": [_function(trace, row, whole) for row in slowest_functions(trace)],
             "waits": [
                 {"title": one.title, "ns": one.ns, "share": units.share(one.ns, recorded_ns(trace))}
                 for one in waiting(trace)
@@ -60,7 +60,7 @@ class SummaryTab(Tab):
         """The ops with the most of a column of time; kernels, which have rows too, have no time on the host."""
         grouped = rows(self._scene.trace, "op", self._scene.show_all)
         took = (grouped.value["self_ns"] > 0) & (grouped.value[time] > 0)
-        dearest = [row for row in grouped.order(time).tolist() if took[row]][:_MOST]
+        slowest = [row for row in grouped.order(time).tolist() if took[row]][:_MOST]
         return [
             {
                 "id": row,
@@ -70,7 +70,7 @@ class SummaryTab(Tab):
                 "time_ns": int(grouped.value[time][row]),
                 "share": units.share(int(grouped.value[time][row]), whole),
             }
-            for row in dearest
+            for row in slowest
         ]
 
 
@@ -83,12 +83,12 @@ def nothing_found(trace: Trace) -> str:
     return NOTHING_FOUND if has_facts else f"{NOTHING_FOUND} {_LACKS_FACTS}"
 
 
-def dearest_lines(trace: Trace) -> list[LineRow]:
+def slowest_lines(trace: Trace) -> list[LineRow]:
     """The lines that took longest."""
     return [row for row in Lines(trace).by_time() if row.file and row.time_ns][:_MOST]
 
 
-def dearest_functions(trace: Trace) -> list[FunctionRow]:
+def slowest_functions(trace: Trace) -> list[FunctionRow]:
     """The functions that took longest themselves, outside ops; none without samples."""
     known = [row for row in Functions(trace) if row.file and row.outside_ns]
     return sorted(known, key=lambda row: -row.outside_ns)[:_MOST]
@@ -113,8 +113,8 @@ def _number(trace: Trace, line: SourceLine | None) -> int:
 def _device_lines(trace: Trace) -> list[Answer]:
     """The lines whose work on devices took longest."""
     rows = [row for row in Lines(trace) if row.file and row.device_ns]
-    dearest = sorted(rows, key=lambda row: -(row.device_ns or 0))[:_MOST]
-    return [_line(trace, row, summary(trace).device_ns or 0, row.device_ns) for row in dearest]
+    slowest = sorted(rows, key=lambda row: -(row.device_ns or 0))[:_MOST]
+    return [_line(trace, row, summary(trace).device_ns or 0, row.device_ns) for row in slowest]
 
 
 def _line(trace: Trace, row: LineRow, whole: int, time_ns: int | None = None) -> Answer:

@@ -5,9 +5,9 @@ export interface SummaryFirst {
   sentence: string;
   /** Where the lines and ops took this time, as " on the GPU"; "" for the host. */
   on: string;
-  lines: DearLine[];
-  ops: DearOp[];
-  functions: DearFunction[];
+  lines: SlowLine[];
+  ops: SlowOp[];
+  functions: SlowFunction[];
   waits: { title: string; ns: number; share: string }[];
   findings: ShownFinding[];
   /** Shown where there is no finding. */
@@ -24,13 +24,13 @@ export interface LineLink {
 }
 
 /** `summary_tab._line`. */
-export interface DearLine extends LineLink {
+export interface SlowLine extends LineLink {
   time_ns: number;
   share: string;
 }
 
 /** `SummaryTab._ops`. */
-export interface DearOp {
+export interface SlowOp {
   /** The row of the operators tab, grouped by op. */
   id: number;
   label: string;
@@ -41,7 +41,7 @@ export interface DearOp {
 }
 
 /** `summary_tab._function`: its own time in Python code and in waiting, an estimate. */
-export interface DearFunction {
+export interface SlowFunction {
   label: string;
   location: string;
   outside_ns: number;

@@ -16,13 +16,13 @@ from mtprof_nb.analysis.program_time.recorded_time import recorded_ns
 from mtprof_nb.analysis.program_time.spent_time import saved_ns, with_backward
 from mtprof_nb.model.trace import BACKWARD, OPTIMIZER, Trace
 
-_TIMES_DEARER = 4
+_TIMES_SLOWER = 4
 #: The backward op has to take at least this part of the line's backward pass.
 _OF_LINE = 0.5
 
 
 class _Cause(NamedTuple):
-    """Why the backward pass of an op is dear, and its replacement."""
+    """Why the backward pass of an op is slow, and its replacement."""
 
     reason: str
     fix: str
@@ -56,13 +56,13 @@ _CAUSES = {
 
 
 @rule
-def dear_backward(trace: Trace) -> Finding | None:
-    """Find the dearest line whose backward takes over four times its forward, most of it for one known op."""
+def slow_backward(trace: Trace) -> Finding | None:
+    """Find the slowest line whose backward takes over four times its forward, most of it for one known op."""
     costs = line_costs(trace)
     backward_ns = costs.backward_ns[: len(costs.lines)]
-    is_dear = backward_ns > _TIMES_DEARER * np.maximum(costs.forward_ns[: len(costs.lines)], 1)
+    is_slow = backward_ns > _TIMES_SLOWER * np.maximum(costs.forward_ns[: len(costs.lines)], 1)
     for number in np.argsort(-backward_ns, kind="stable")[:5].tolist():
-        if is_dear[number] and (cause := _cause(trace, number, int(backward_ns[number]))):
+        if is_slow[number] and (cause := _cause(trace, number, int(backward_ns[number]))):
             return _finding(trace, number, int(costs.forward_ns[number]), int(backward_ns[number]), cause)
     return None
 
@@ -72,7 +72,7 @@ def _finding(trace: Trace, line: int, forward_ns: int, backward_ns: int, cause: 
     if cause.saves_optimizer:
         chosen |= trace.phase == OPTIMIZER
     return Finding(
-        "The backward pass of this line is far dearer than its forward pass",
+        "The backward pass of this line is far slower than its forward pass",
         f"Backward {units.duration(backward_ns)}, forward {units.duration(forward_ns)}, of "
         f"{units.duration(recorded_ns(trace))}: {cause.reason}.",
         cause.fix,
