@@ -184,7 +184,7 @@ def test_the_mask_of_a_dropout_is_kept_by_the_graph() -> None:
     assert (finding.rule, finding.at_most_bytes) == ("missing_no_grad", 9 * MIB)
 
 
-def test_indexing_by_a_tensor_is_dear_on_devices_alone() -> None:
+def test_indexing_by_a_tensor_is_slow_on_devices_alone() -> None:
     def recorded(*kernels: Row) -> Trace:
         node = {"phase": "backward", "sequence_nr": 1, "forward": 0}
         rows = [

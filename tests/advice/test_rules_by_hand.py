@@ -187,7 +187,7 @@ def _embedding(forward_ms: int, backward_ms: int) -> Trace:
     )
 
 
-def test_a_dear_backward_is_one_of_more_than_four_times_the_forward() -> None:
+def test_a_slow_backward_is_one_of_more_than_four_times_the_forward() -> None:
     finding = only(_embedding(2, 10))
 
     assert finding.rule == "slow_backward"
