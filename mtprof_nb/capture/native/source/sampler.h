@@ -176,12 +176,12 @@ class Sampler {
   }
 
   void look_at_all() {
+    const int64_t asked = now_ns();  // to read memory waits for a thread that forks: it is there until then
     reader_.threads(interpreter_, found_);
     // The main thread comes first: it is likely the one that runs.
     std::stable_partition(found_.begin(), found_.end(),
                           [this](const FoundThread& one) { return one.native_id == process; });
     ++round_;
-    const int64_t asked = now_ns();
     for (const FoundThread& one : found_) {
       look_at(one, asked);
     }
@@ -197,13 +197,13 @@ class Sampler {
       thread.native_id = found.native_id;
     }
     thread.round = round_;
-    const int64_t taken = now_ns();
     const int64_t computed = ThreadStates::computed(found.native_id);
     // A thread that has not computed since is where it was.
     const bool has_run = thread.node < 0 || computed < 0 || computed != thread.times.computed;
     if (has_run && !read(found, thread)) {
       return;
     }
+    const int64_t taken = now_ns();
     const bool has_moved = has_run && ThreadStates::computed(found.native_id) != computed;
     if (has_run || thread.state != ThreadStates::kAsleep) {  // one that slept and has not computed since sleeps
       thread.state = states_.state(found.native_id, thread.times);
