@@ -26,8 +26,8 @@ PathLike = str | os.PathLike[str]
 def chosen_files(path: PathLike | Iterable[PathLike]) -> list[Path]:
     """The files that `path` stands for, each once. `LoadError` if there are none."""
     given = [path] if isinstance(path, str | os.PathLike) else list(path)
-    if not given:
-        msg = "cannot load an empty list: name at least one file"
+    if not given or "" in given:
+        msg = f"cannot load an empty {'name' if given else 'list'}: name at least one file"
         raise LoadError(msg)
     found = {os.path.realpath(file): file for one in given for file in _files(one)}
     return list(found.values())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
+from mtprof_nb.analysis.functions.sampled_lines import outside_by_line, outside_error_ns
 from mtprof_nb.analysis.lines.line_costs import LineCosts, OpsOfLine, line_costs, ops_of_line
 from mtprof_nb.analysis.lines.parameter_lines import ParameterCost, parameter_costs
 from mtprof_nb.analysis.once import once_a_trace
@@ -58,6 +58,9 @@ class LineRow:
     #: `%%mtprofile` if all its ops were recorded; with samples of Python stacks, an estimate for all other lines; else
     #: None.
     outside_ns: int | None = None
+    #: An estimated `outside_ns` is wrong by more than this in 5 of 100 recordings; 0 where it was measured, None where
+    #: the error is not known.
+    outside_error_ns: int | None = None
     #: Whether an op ran on the line, or on one that it called.
     has_ops: bool = True
 
@@ -79,6 +82,7 @@ _COLUMNS = (
     TableColumn("share", "Share", "share", "time as a share of the program's time", "time_ns"),
     *(TableColumn(f"{phase}_ns", phase.capitalize(), "time", f"time of its ops in phase {phase}") for phase in PHASES),
     TableColumn("outside_ns", "Outside ops", "time", "time in which it ran and no op ran"),
+    TableColumn("outside_error_ns", "+/-", "time", "an estimate is wrong by more in 5 of 100 recordings"),
     TableColumn("total_ns", "Total", "time", "time of the line and of the lines that it called"),
     TableColumn("count", "Ops", "count", "ops that ran on it"),
     TableColumn("device_ns", "Device", "time", "time of the kernels that it launched"),
@@ -148,6 +152,8 @@ class Lines(SourceTable[LineRow]):
     def _content(self, rows: list[LineRow]) -> Table:
         whole_ns, is_divided = program_ns(self._trace), len(self.phases()) > 1
         columns = [column for column in _COLUMNS if is_divided or column.key not in _PHASES]
+        if not any(row.outside_error_ns for row in rows):
+            columns = [column for column in columns if column.key != "outside_error_ns"]
         if outside_by_line(self._trace) is None:
             columns = [column._replace(title="Self") if column.key == "time_ns" else column for column in columns]
 
@@ -157,6 +163,7 @@ class Lines(SourceTable[LineRow]):
                 "share": (row.time_ns, whole_ns),
                 "source": row.source if row.file else "",
                 "count": row.count if row.has_ops else None,
+                "outside_error_ns": "?" if row.outside_error_ns is None else row.outside_error_ns or None,
                 # A dash is easier to overlook than a zero.
                 **{key: getattr(row, key) or None for key in (*_PHASES, "outside_ns")},
             }
@@ -216,6 +223,7 @@ def _row(trace: Trace, costs: LineCosts, index: int | None, line: SourceLine | N
         memory_bytes=nbytes(costs.memory_bytes),
         allocated_bytes=nbytes(costs.allocated_bytes),
         outside_ns=None if outside_by_line(trace) is None else outside.own_ns,
+        outside_error_ns=outside_error_ns(trace, line) if line else None,
         has_ops=any(map(cost, (costs.count, costs.total_ns))) or bool(device(costs.device_ns)),
     )
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mtprof_nb.analysis.functions.awake_time import split_time, with_late_waits
+from mtprof_nb.analysis.functions.awake_time import split_time
 from mtprof_nb.model.records import Samples
 
 
@@ -14,13 +14,13 @@ def counted(taken: list[int], awake: list[int] | None) -> Samples:
 
 
 def awake_of(samples: Samples) -> list[int] | None:
-    awake_ns = with_late_waits(samples).awake_ns
+    awake_ns = samples.with_late_waits().awake_ns
     return None if awake_ns is None else awake_ns.tolist()
 
 
 def test_a_wait_for_a_processor_that_is_counted_when_it_ends_began_before() -> None:
     # At 500 the thread had waited for 300, which the system had not counted yet.
-    samples = with_late_waits(counted([100, 500, 900], [0, 100, 800]))
+    samples = counted([100, 500, 900], [0, 100, 800]).with_late_waits()
 
     split = split_time(samples, np.array([100, 400, 400, 100]), np.array([200, 200]), np.array([0, 0]))
 
@@ -53,3 +53,26 @@ def test_time_that_was_computed_between_two_sleeps_is_of_the_nearest_sample_that
 
     assert split.python_ns.tolist() == [50, 50 + 20, 20, 60 + 100 + 100]
     assert split.waiting_ns.tolist() == [100 + 150, 150 + 150, 150 + 300, 0]
+
+
+def test_time_that_was_slept_between_two_samples_that_compute_is_of_the_nearest_one_that_sleeps() -> None:
+    moments, nothing = np.array([100, 500, 900, 1300]), np.zeros(4, np.int32)
+    is_waiting, counted = np.array([False, False, False, True]), np.array([0, 300, 700, 900])
+    samples = Samples(moments, moments, nothing, nothing, is_waiting, counted, counted)
+
+    split = split_time(samples, np.array([100, 400, 400, 400, 100]), np.full(3, 200), np.zeros(3, np.int64))
+
+    assert split.python_ns.tolist() == [100 + 150, 150 + 200, 200 + 200, 0]
+    assert split.waiting_ns.tolist() == [0, 0, 0, 100 + 200 + 100]
+
+
+def test_a_thread_that_waits_for_a_processor_between_two_sleeps_is_where_it_slept() -> None:
+    moments, nothing = np.array([0, 8_000_000]), np.zeros(2, np.int32)
+    is_waiting, counted = np.ones(2, np.bool_), np.array([0, 6_000_000])
+    ends = np.array([0, 8_000_000, 0]), np.array([4_000_000]), np.array([0])
+
+    waited = split_time(Samples(moments, moments, nothing, nothing, is_waiting, counted, np.array([0, 10])), *ends)
+    unseen = split_time(Samples(moments, moments, nothing, nothing, is_waiting, counted, counted), *ends)
+
+    assert (waited.python_ns.tolist(), waited.unseen_ns.tolist()) == ([3_000_000, 3_000_000], [0])
+    assert (unseen.python_ns.tolist(), unseen.unseen_ns.tolist()) == ([0, 0], [6_000_000])

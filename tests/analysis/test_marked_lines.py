@@ -125,3 +125,10 @@ def test_marks_that_took_nothing_or_more_than_samples_saw_leave_no_time_below_ze
 
     assert min(row.own_ns for row in Functions(trace)) >= 0
     assert sum(functions(trace).values()) == 1_000 - own_ns
+
+
+def test_time_of_a_main_thread_without_samples_is_that_of_no_known_function() -> None:
+    trace = sampled([], outside=None, own_ns=20)
+    of_main = replace(trace, processes=(trace.processes[0]._replace(pid=trace.tracks[0].native_id),))
+
+    assert functions(of_main) == {"(unknown)": 1_000 - 20}

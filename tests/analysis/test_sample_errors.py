@@ -7,8 +7,9 @@ import pytest
 
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.records import AT_PLACE, LATER, MOVING, Samples
-from mtprof_nb.model.trace import Frame, Process, StackInterner, Trace, Track, empty_trace
+from mtprof_nb.model.trace import Frame, OutsideOps, Process, SourceLine, StackInterner, Trace, Track, empty_trace
 from mtprof_nb.tables.function_table import FunctionRow, Functions
+from mtprof_nb.tables.line_table import Lines
 
 
 def sampled(*certainty: int) -> Trace:
@@ -96,3 +97,37 @@ def test_functions_of_several_processes_have_the_time_of_all_of_them(later_ns: i
     both = merge([of_rank(0, 2, 0), of_rank(1, 6, later_ns)])
 
     assert {row.function: row.own_ns for row in Functions(both)} == {"one": 100 + 300, "other": 100 + 300}
+
+
+def test_lines_tell_the_error_of_their_time_as_functions_do() -> None:
+    lines = {row.line: row for row in Lines(sampled(AT_PLACE, AT_PLACE, MOVING, AT_PLACE))}
+
+    assert {line: row.outside_ns for line, row in lines.items()} == {1: 200, 2: 200}
+    assert lines[1].outside_error_ns == round(2 * 100 * np.sqrt(3) + 100)
+    assert lines[2].outside_error_ns == round(2 * 100 * np.sqrt(3))
+
+
+def test_measured_lines_have_no_error_but_that_of_what_is_taken_from_them() -> None:
+    interner, cell = StackInterner(), "<ipython-input-1>"
+    measured, calling = Frame(cell, 1, "<module>"), Frame(cell, 2, "<module>")
+    stacks = [interner.stack(frames) for frames in ([measured], [calling, Frame("f.py", 5, "f")])]
+    trace = sampled(AT_PLACE, AT_PLACE)
+    assert trace.samples is not None
+    outside = {SourceLine(cell, 1): OutsideOps(100, 100), SourceLine(cell, 2): OutsideOps(100, 100)}
+    samples = replace(trace.samples, stack=np.array(stacks, np.int32))
+    sources = {cell: "one\ntwo\n", "f.py": "x\n" * 5}
+    made = replace(trace, samples=samples, stacks=interner.tree(), outside=outside, sources=sources)
+
+    found = {(row.file, row.line): (row.outside_ns, row.outside_error_ns) for row in Lines(made)}
+
+    error_ns = round(2 * 100 * np.sqrt(2))
+    assert found == {(cell, 1): (100, 0), (cell, 2): (0, error_ns), ("f.py", 5): (100, error_ns)}
+
+
+@pytest.mark.parametrize("certainty", [AT_PLACE, LATER])
+def test_the_table_of_lines_shows_errors(certainty: int) -> None:
+    text, later = Lines(sampled(AT_PLACE, certainty)).table(), Lines(sampled(AT_PLACE, LATER)).to_dataframe()
+
+    assert "+/-" in text
+    assert ("?" in text) == (certainty == LATER)
+    assert later["outside_error_ns"].isna().sum() == 1

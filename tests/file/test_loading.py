@@ -91,6 +91,8 @@ def test_a_path_without_files_is_told_with_what_to_do(path: str, problem: str, t
 
 
 def test_an_empty_list_is_told_with_what_to_do():
+    with pytest.raises(LoadError, match="cannot load an empty name: name at least one file"):
+        mtp.load("")  # not the current folder
     with pytest.raises(LoadError, match="cannot load an empty list: name at least one file"):
         mtp.load([])
 

@@ -6,7 +6,7 @@ between them is therefore known, however far apart they are. Where it is not kno
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from mtprof_nb.model.trace import Bool, Int64, Samples
 _MOST_OPS = 0.25
 #: A smaller share of an interval may be due to the moments at which the two clocks were read.
 _LEAST_SHARE = 0.05
-#: A thread that slept at both samples, and was awake for longer in between, ran code that no sample saw.
+#: A thread that slept at both samples, and computed for longer in between, ran code that no sample saw.
 _UNSEEN_NS = 1_000_000
 #: A sample so many samples away may stand for it.
 _NEAR = 25
@@ -34,19 +34,6 @@ class SplitTime:
     unseen_ns: Int64
 
 
-def with_late_waits(samples: Samples) -> Samples:
-    """`samples` of one thread, whose time awake contains waits for a processor that were counted after a sample.
-
-    The system counts such a wait when it ends: until then the thread seems to sleep. No thread has slept for longer
-    than it had at a later sample.
-    """
-    if samples.awake_ns is None:
-        return samples
-    asleep_ns = samples.taken_ns - samples.awake_ns
-    least_ns = np.minimum.accumulate(asleep_ns[::-1])[::-1]
-    return replace(samples, awake_ns=np.where(samples.awake_ns < 0, -1, samples.taken_ns - least_ns))
-
-
 def split_time(samples: Samples, outside_ns: Int64, first_ns: Int64, in_ops_ns: Int64) -> SplitTime:
     """Divide the intervals around `samples`: before the first, between each two, and after the last.
 
@@ -59,22 +46,28 @@ def split_time(samples: Samples, outside_ns: Int64, first_ns: Int64, in_ops_ns: 
     both_wait = waits[:-1] & waits[1:]
     # Where it is not known, a thread is taken to have slept as long as the samples that say so stand for.
     awake = np.where(is_known, awake, ~waits[:-1] * share * inner + ~waits[1:] * (1 - share) * inner)
-    computed = np.minimum(awake, _computed(samples) - in_ops_ns)
+    is_counted, computed_ns = _computed(samples)
+    computed = np.minimum(awake, computed_ns - in_ops_ns)
     seen_near, nearest = _moved_to_nearest(np.where(is_known & both_wait & (computed > 0), computed, 0), ~waits)
-    unseen = np.where(is_known & both_wait & (awake - seen_near > _UNSEEN_NS), awake - seen_near, 0)
+    # The wait for a processor is that of a thread that wakes up: it is still where it slept.
+    rest = np.where(is_counted, computed, awake) - seen_near
+    unseen = np.where(is_known & both_wait & (rest > _UNSEEN_NS), rest, 0)
     python = _shared(awake - unseen - seen_near, share, ~waits) + nearest
-    waiting = _shared(inner - awake, share, waits)
+    slept = np.where(is_known & ~waits[:-1] & ~waits[1:], inner - awake, 0)
+    slept_near, nearest_slept = _moved_to_nearest(slept, waits)
+    waiting = _shared(inner - awake - slept_near, share, waits) + nearest_slept
     ends = outside_ns[0] * _at(waits, 0) + outside_ns[-1] * _at(waits, -1)
     return _rounded(np.where(waits, 0, ends) + python, np.where(waits, ends, 0) + waiting, unseen, outside_ns)
 
 
-def _moved_to_nearest(time: Float64, is_awake: Bool) -> tuple[Float64, Float64]:
-    """How much of the time of each interval another sample of a thread that computes stands for; and by sample.
+def _moved_to_nearest(time: Float64, is_of_kind: Bool) -> tuple[Float64, Float64]:
+    """How much of the time of each interval another sample, one of its kind, stands for; and by sample.
 
     On a busy machine, samples come when the program sleeps: what it computed in between is like what near samples saw.
+    So are sleeps that are shorter than the time between two samples.
     """
-    rows, intervals = np.flatnonzero(is_awake), np.flatnonzero(time)
-    moved, found = np.zeros(len(time)), np.zeros(len(is_awake))
+    rows, intervals = np.flatnonzero(is_of_kind), np.flatnonzero(time)
+    moved, found = np.zeros(len(time)), np.zeros(len(is_of_kind))
     if len(rows) and len(intervals):
         after = np.searchsorted(rows, intervals)
         before, behind = rows[np.maximum(after - 1, 0)], rows[np.minimum(after, len(rows) - 1)]
@@ -86,13 +79,11 @@ def _moved_to_nearest(time: Float64, is_awake: Bool) -> tuple[Float64, Float64]:
     return moved, found
 
 
-def _computed(samples: Samples) -> Int64:
-    """For each inner interval how long the thread computed; 0 where it is not known."""
-    if samples.computed_ns is None:
-        return np.zeros(max(len(samples) - 1, 0), np.int64)
-    counted = samples.computed_ns >= 0
-    found: Int64 = np.where(counted[1:] & counted[:-1], np.diff(samples.computed_ns), 0)
-    return found
+def _computed(samples: Samples) -> tuple[Bool, Int64]:
+    """For each inner interval whether it is known how long the thread computed, and how long; else 0."""
+    computed_ns = np.full(len(samples), -1, np.int64) if samples.computed_ns is None else samples.computed_ns
+    is_known = (computed_ns[1:] >= 0) & (computed_ns[:-1] >= 0)
+    return is_known, np.where(is_known, np.diff(computed_ns), 0)
 
 
 def _awake(samples: Samples, outside_ns: Int64, in_ops_ns: Int64) -> tuple[Float64, Bool]:

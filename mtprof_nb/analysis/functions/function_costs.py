@@ -49,7 +49,7 @@ def function_costs(trace: Trace, function_of: Sequence[int], count: int) -> Func
         python_ns=sums(own, time.python_ns, count + 1),
         waiting_ns=sums(own, time.waiting_ns, count + 1),
         total_ns=total_ns,
-        error_ns=_errors(time, own, count + 1),
+        error_ns=sample_errors(time, time.ops_ns + time.python_ns + time.waiting_ns, own, count + 1),
         samples=np.bincount(own[time.is_estimate], minlength=count + 1).astype(np.int64),
     )
 
@@ -71,8 +71,8 @@ def _outermost(tree: StackTree, functions: Int32) -> Int32:
     return np.where(has_above(tree.parent.tolist(), of_node.tolist()), functions[-1], of_node)
 
 
-def _errors(time: StackTime, own: Int32, count: int) -> npt.NDArray[np.float64]:
-    """Two standard errors, and the time of samples that may be of the call before or after.
+def sample_errors(time: StackTime, times_ns: Int64, own: Int32, count: int) -> npt.NDArray[np.float64]:
+    """Errors of `times_ns`, summed by `own`: two standard errors, and samples that may be of the call before or after.
 
     Each run of samples in a row is wrong by about the time that one sample stands for. So are the calls that no sample
     saw: a function without samples may have run for that long, too.
@@ -80,7 +80,7 @@ def _errors(time: StackTime, own: Int32, count: int) -> npt.NDArray[np.float64]:
     chosen = np.flatnonzero(time.is_estimate)
     if not len(chosen):
         return np.zeros(count)
-    spent_ns = (time.ops_ns + time.python_ns + time.waiting_ns)[chosen].astype(np.float64)
+    spent_ns = times_ns[chosen].astype(np.float64)
     _, first, run = np.unique(time.run[chosen], return_index=True, return_inverse=True)
     length = np.bincount(run)
     squares = np.full(count, (spent_ns.sum() / max(np.count_nonzero(spent_ns), 1)) ** 2)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
-from mtprof_nb.analysis.functions.awake_time import split_time, with_late_waits
+from mtprof_nb.analysis.functions.awake_time import split_time
 from mtprof_nb.analysis.functions.marked_lines import Outside, Program, program_of, without_marks
 from mtprof_nb.analysis.groups import numbered_alike, sums
 from mtprof_nb.analysis.once import once_a_trace
@@ -87,7 +87,7 @@ def _recorded_ops(trace: Trace) -> StackTime:
 
 
 def _threads(trace: Trace, samples: Samples) -> list[_Thread]:
-    """The threads that have samples."""
+    """The threads that have samples, and main threads that ran ops for too short a time to have some."""
     ops = np.flatnonzero(counted_ops(trace) & ~trace.on_device & ~trace.is_async)
     found = {
         int(trace.track[rows[0]]): merged(starts, ends)
@@ -95,9 +95,11 @@ def _threads(trace: Trace, samples: Samples) -> list[_Thread]:
     }
     nothing = np.empty(0, np.int64)
     threads = []
-    for track in np.unique(samples.track).tolist():
+    owners = {track: trace.processes[trace.tracks[track].process] for track in found}
+    main = [track for track, process in owners.items() if trace.tracks[track].native_id == process.pid]
+    for track in np.union1d(samples.track, np.array(main, np.int32)).tolist():
         starts, ends = found.get(track, (nothing, nothing))
-        own = with_late_waits(samples.take(samples.track == track))
+        own = samples.take(samples.track == track).with_late_waits()
         program = program_of(trace, track)
         began_ns, ended_ns = _lifetime(trace, samples, own, program)
         began_ns, ended_ns = min([began_ns, *starts[:1].tolist()]), max([ended_ns, *ends[-1:].tolist()])
@@ -107,6 +109,8 @@ def _threads(trace: Trace, samples: Samples) -> list[_Thread]:
 
 def _lifetime(trace: Trace, samples: Samples, own: Samples, program: Program) -> tuple[int, int]:
     """When the thread of the samples `own` began and ended: to the middle between two moments of samples."""
+    if not len(own):
+        return program.began_ns, program.ended_ns
     first, last = int(own.time_ns[0]), int(own.taken_ns[-1])
     is_near = trace.processes_of(samples.track) == trace.processes_of(own.track[:1])
     moments = np.unique(samples.time_ns[is_near])

@@ -73,11 +73,14 @@ class FrameReader {
     size_t steps = 0;  // frames of C code are not added: torn ones that lead to each other would have no end
     for (const Frame* at = top; at != nullptr; ++steps) {
       Frame frame;
+      if (at == top) {
+        choose_copy(top);
+      }
       if (steps > kMostSteps || reinterpret_cast<uintptr_t>(at) % alignof(Frame) != 0 ||
           !frame_at(at, frame, frames.size())) {
         return kTorn;
       }
-      if (at == top) {
+      if (at == top && !is_copied(top)) {
         certainty = is_as_before(address, thread, top, frame) ? kSure : kMoved;
       }
       if (is_of_python(frame)) {
@@ -144,57 +147,38 @@ class FrameReader {
     inner_ = thread.end + thread.room - inner_size_;
     outer_size_ = std::min(used + thread.room - inner_size_, copy_.size());
     outer_ = inner_ - outer_size_;
-    Piece pieces[6];
+    Piece pieces[5];
     size_t count = 0, whole = 0;
     const auto add = [&](const void* from, void* to, size_t size) {
-      pieces[count++] = {from, to, size};
-      whole += size;
+      if (from != nullptr && size > 0) {
+        pieces[count++] = {from, to, size};
+        whole += size;
+      }
     };
     add(address, &state, sizeof(state));
-#if PY_VERSION_HEX < 0x030D0000
-    _PyCFrame holder;
-    const size_t least = sizeof(state) + (thread.top_at == nullptr ? 0 : sizeof(holder));
-    if (thread.top_at != nullptr) {
-      add(thread.top_at, &holder, sizeof(holder));
-    }
-#else
-    const size_t least = sizeof(state);
-#endif
-    if (used > 0) {
-      add(inner_, inner_copy_, inner_size_);
-      if (outer_size_ > 0) {
-        add(outer_, copy_.data(), outer_size_);
-      }
-      add(inner_, again_copy_, inner_size_);
-      add(top_address(address, thread), &top_again_, sizeof(top_again_));
-    }
+    add(inner_, before_copy_, inner_size_);
+    add(top_address(address, thread), &top, sizeof(top));
+    add(inner_, after_copy_, inner_size_);
+    add(outer_, copy_.data(), outer_size_);
     const size_t got = memory_.read(pieces, count);
     if (got < sizeof(state) || state.interp != interpreter) {
       return kTorn;
     }
     is_whole_ = used > 0 && got == whole;
-    if (!is_whole_) {
-      inner_size_ = outer_size_ = 0;
-    }
     expect(thread, state);
 #if PY_VERSION_HEX < 0x030D0000
-    if (thread.top_at != state.cframe || got < least) {
-      thread.top_at = state.cframe;
-      is_whole_ = false;
-      if (state.cframe == nullptr) {
-        return kNothing;
-      }
-      if (!memory_.read(state.cframe, &holder, sizeof(holder))) {
-        thread.top_at = nullptr;
+    is_whole_ = is_whole_ && thread.top_at == state.cframe;
+    thread.top_at = state.cframe;
+    if (state.cframe == nullptr) {
+      return kNothing;
+    }
+#endif
+    if (!is_whole_) {
+      inner_size_ = outer_size_ = 0;
+      if (!memory_.read(top_address(address, thread), &top, sizeof(top))) {
         return kTorn;
       }
-      inner_size_ = outer_size_ = 0;
     }
-    top = holder.current_frame;
-#else
-    static_cast<void>(least);
-    top = state.current_frame;
-#endif
     return top == nullptr ? kNothing : kStack;
   }
 
@@ -243,27 +227,41 @@ class FrameReader {
     return memory_.read(at, &frame, kFrame);
   }
 
-  // Whether the thread was in the same call before and after its innermost frame was read.
+  bool is_copied(const Frame* at) const {
+    Frame unused;
+    return copied(at, inner_, inner_copy_, inner_size_, unused);
+  }
+
+  // Take the innermost frames from the copy before or after the address of the top was read, in turns: where these
+  // differ, the thread was at either, and neither earlier nor later places get more than their share.
+  void choose_copy(const Frame* top) {
+    Frame before, after;
+    inner_copy_ = after_copy_;
+    if (copied(top, inner_, before_copy_, inner_size_, before) && copied(top, inner_, after_copy_, inner_size_, after)) {
+      const bool is_same_caller = before.previous == after.previous;
+      certainty = is_same_caller && code_of(&before) == code_of(&after) ? kSure : kMoved;
+      takes_before_ = !takes_before_;
+      inner_copy_ = is_same_caller && takes_before_ ? before_copy_ : after_copy_;
+    }
+  }
+
+  // Whether the thread was in the same call before and after its innermost frame was read, one that is elsewhere.
   bool is_as_before(const PyThreadState* address, const ReadThread& thread, const Frame* top, const Frame& frame) {
     Frame again;
-    const Frame* top_again = top_again_;
-    if (!is_whole_ || !copied(top, inner_, again_copy_, inner_size_, again)) {
-      const Piece pieces[] = {{top, &again, kFrame}, {top_address(address, thread), &top_again, sizeof(top_again)}};
-      if (memory_.read(pieces, 2) != kFrame + sizeof(top_again)) {
-        return false;
-      }
-    }
-    return top_again == top && code_of(&again) == code_of(const_cast<Frame*>(&frame)) && again.previous == frame.previous;
+    const Frame* top_again = nullptr;
+    const Piece pieces[] = {{top, &again, kFrame}, {top_address(address, thread), &top_again, sizeof(top_again)}};
+    return memory_.read(pieces, 2) == kFrame + sizeof(top_again) && top_again == top &&
+           code_of(&again) == code_of(const_cast<Frame*>(&frame)) && again.previous == frame.previous;
   }
 
   CheckedMemory& memory_;
   std::vector<char> copy_;
-  char inner_copy_[kInnermost + kRoom], again_copy_[kInnermost + kRoom];
+  char before_copy_[kInnermost + kRoom], after_copy_[kInnermost + kRoom];
+  const char* inner_copy_ = after_copy_;
   const char* inner_ = nullptr;
   const char* outer_ = nullptr;
   size_t inner_size_ = 0, outer_size_ = 0;
-  const Frame* top_again_ = nullptr;
-  bool is_whole_ = false;
+  bool is_whole_ = false, takes_before_ = false;
 };
 
 #endif

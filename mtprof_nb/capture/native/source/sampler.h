@@ -40,6 +40,7 @@ struct SampledThread {
   int32_t node;
   int8_t is_waiting;
   int8_t certainty;
+  bool is_ready;  // awake, but without a processor
 };
 
 class Sampler {
@@ -76,7 +77,7 @@ class Sampler {
     const size_t count = rows_.size();
     Column<int64_t> asked(count), taken(count), thread(count), awake(count), computed(count);
     Column<int32_t> node(count);
-    Column<int8_t> is_waiting(count), certainty(count);
+    Column<int8_t> is_waiting(count), certainty(count), is_ready(count);
     for (size_t position = 0; position < count; ++position) {
       const SampledThread& row = rows_[position];
       asked[position] = row.asked;
@@ -87,6 +88,7 @@ class Sampler {
       node[position] = row.node;
       is_waiting[position] = row.is_waiting;
       certainty[position] = row.certainty;
+      is_ready[position] = row.is_ready;
     }
     asked.into(found, "asked");
     taken.into(found, "taken");
@@ -96,6 +98,7 @@ class Sampler {
     node.into(found, "node");
     is_waiting.into(found, "is_waiting");
     certainty.into(found, "certainty");
+    is_ready.into(found, "is_ready");
     set_item(found, "ended_by", Owned(PyLong_FromLongLong(ended_by_)));
     set_item(found, "asleep_at_end", Owned(PyLong_FromLongLong(asleep_at_end_)));
     set_item(found, "cut", Owned(PyLong_FromLongLong(cut_)));
@@ -175,12 +178,12 @@ class Sampler {
   }
 
   void look_at_all() {
+    const int64_t asked = now_ns();  // to read memory waits for a thread that forks: it is there until then
     reader_.threads(interpreter_, found_);
     // The main thread comes first: it is likely the one that runs.
     std::stable_partition(found_.begin(), found_.end(),
                           [this](const FoundThread& one) { return one.native_id == process; });
     ++round_;
-    const int64_t asked = now_ns();
     for (const FoundThread& one : found_) {
       look_at(one, asked);
     }
@@ -196,13 +199,14 @@ class Sampler {
       thread.native_id = found.native_id;
     }
     thread.round = round_;
-    const int64_t taken = now_ns();
     const int64_t computed = ThreadStates::computed(found.native_id);
     // A thread that has not computed since is where it was.
     const bool has_run = thread.node < 0 || computed < 0 || computed != thread.times.computed;
     if (has_run && !read(found, thread)) {
       return;
     }
+    const int64_t taken = now_ns();
+    const bool has_moved = has_run && ThreadStates::computed(found.native_id) != computed;
     if (has_run || thread.state != ThreadStates::kAsleep) {  // one that slept and has not computed since sleeps
       thread.state = states_.state(found.native_id, thread.times);
     }
@@ -210,11 +214,16 @@ class Sampler {
       thread.times = states_.times(found.native_id);
       // Read late, if this thread had to wait for a processor: then the other one was not awake for longer than it was.
       thread.times.awake -= thread.times.awake < 0 ? 0 : std::min(now_ns() - taken, thread.times.awake);
+      if (has_moved) {
+        thread.state = ThreadStates::kAwake;  // it may have fallen asleep since
+      } else if (thread.state == ThreadStates::kAwake && thread.times.computed != computed) {
+        thread.state = ThreadStates::kAsleep;  // it has woken up since
+      }
     }
     if (thread.state != ThreadStates::kUnknown) {
       const auto certainty = has_run ? thread.certainty : static_cast<int8_t>(kSure);
       rows_.push_back({asked, taken, found.native_id, thread.times.awake, thread.times.computed, thread.node,
-                       thread.state, certainty});
+                       thread.state, certainty, has_run && !has_moved && thread.state == ThreadStates::kAwake});
       cut_ += thread.is_cut;
     }
   }
