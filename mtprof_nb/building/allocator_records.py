@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from mtprof_nb.building.thread_intervals import ThreadIntervals
+from mtprof_nb.building.thread_intervals import ThreadIntervals, intervals_of
 from mtprof_nb.model.intervals import runs_of_equal
-from mtprof_nb.model.trace import OP, SCOPE, Allocations, Bool, Int8, Int32, Int64, Trace
+from mtprof_nb.model.trace import OP, SCOPE, Allocations, Bool, Columns, Int8, Int32, Int64, Trace
+
+
+class UnownedRecords(NamedTuple):
+    """An allocator's records in order of time, without their events; `device` is a position in `devices`."""
+
+    records: Allocations
+    devices: Sequence[str]
+
+
+def owned_records(made: Columns, unowned: UnownedRecords) -> Columns:
+    """Fields `allocations`, owned by the ops and scopes that were running, and `devices`, theirs included.
+
+    Totals go on from before the recording; `with_own_memory` makes those of the recording.
+    """
+    records, names = unowned
+    devices = tuple(dict.fromkeys((*made["devices"], *names)))
+    device = np.array([devices.index(name) for name in names] or [0], np.int8)[records.device]
+    owns = owns_memory(made["kind"], made["is_async"])
+    event = intervals_of(made).running(owns, records.track, records.time_ns).astype(np.int32)
+    return {"allocations": replace(records, device=device, event=event), "devices": devices}
 
 
 def of_recording(trace: Trace, records: Allocations) -> Allocations:

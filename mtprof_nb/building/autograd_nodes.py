@@ -10,7 +10,7 @@ import numpy as np
 
 from mtprof_nb.building.closures import OF_OPTIMIZER
 from mtprof_nb.building.host_events import HostEvents
-from mtprof_nb.building.phases import OF_LOADER, phases, settled
+from mtprof_nb.building.phases import phases
 from mtprof_nb.model.trace import ENGINE_PREFIX, Bool, Int8, Int32, Int64
 
 #: How Kineto's name of the Python call of a module begins.
@@ -30,6 +30,14 @@ class NodeLinks:
     phase: Int8
     forward: Int32
     node: Int32
+
+    def lacking_python(self, began_ns: Int64, start_ns: Int64) -> Bool:
+        """Events with a forward event, and without Python of their own.
+
+        The Python call that was running on their thread, since `began_ns`, began before their node did.
+        """
+        node_start_ns = np.where(self.node >= 0, start_ns[self.node], np.iinfo(np.int64).min)
+        return (self.forward >= 0) & (began_ns < node_start_ns)
 
 
 def link(
@@ -57,10 +65,6 @@ def link(
     """
     is_wrapper = columns.where_name(lambda name: name.startswith(ENGINE_PREFIX))
     is_engine = is_wrapper | columns.is_backward_node
-    is_optimizer = columns.is_scope & columns.where_name(lambda name: name.startswith(OF_OPTIMIZER))
-    is_loader = columns.is_scope & columns.where_name(lambda name: name.startswith(OF_LOADER))
-    is_module = columns.is_python & columns.where_name(lambda name: name.startswith(_MODULE_PREFIX))
-    is_op = ~columns.is_scope & ~columns.is_python
     intervals = columns.intervals
     node = intervals.innermost(is_engine).astype(np.int32)
     forward_of_node = _forward_of_nodes(columns, is_engine, forward_threads)
@@ -69,16 +73,17 @@ def link(
         wrapper = intervals.parents(is_engine)
         inner = np.flatnonzero((flows >= 0) & (wrapper >= 0) & is_wrapper[wrapper])
         forward_of_node[wrapper[inner]] = flows[inner]
-    recorded = _recorded_by_autograd(columns, is_op & ~is_engine, forward_of_node, counters)
+    recorded = _recorded_by_autograd(columns, columns.is_op & ~is_engine, forward_of_node, counters)
     # A step may run inside a node (in a hook), and a backward pass inside a step (in a closure): the inner one counts,
     # which comes later in the order of events.
-    step = intervals.innermost(is_optimizer)
+    step = intervals.innermost(columns.scopes_of(OF_OPTIMIZER))
     in_step = step > node
     is_backward = (node > step) | intervals.inside(_root_gradients(columns, is_engine))
-    phase, undecided = phases(is_op, recorded, intervals.inside(is_loader), is_backward, in_step)
-    phase = settled(phase, undecided, intervals.inside(is_module) if in_module is None else in_module)
+    if in_module is None:
+        is_module = columns.where_name(lambda name: name.startswith(_MODULE_PREFIX))
+        in_module = intervals.inside(columns.is_python & is_module)
     forward = np.where((node >= 0) & ~in_step, forward_of_node[node], -1).astype(np.int32)
-    return NodeLinks(phase, forward, node)
+    return NodeLinks(phases(columns, recorded, is_backward, in_step, in_module), forward, node)
 
 
 def _recorded_by_autograd(
@@ -109,9 +114,8 @@ def _root_gradients(columns: HostEvents, is_engine: Bool) -> Bool:
     candidates = columns.where_name("aten::ones_like".__eq__)
     if not candidates.any() or not is_engine.any():
         return roots
-    is_op = ~columns.is_scope & ~columns.is_python
-    for rows in columns.intervals.by_thread(candidates & is_op):
-        next_ops = np.flatnonzero((is_op & (columns.thread == columns.thread[rows[0]])) | is_engine)
+    for rows in columns.intervals.by_thread(candidates & columns.is_op):
+        next_ops = np.flatnonzero((columns.is_op & (columns.thread == columns.thread[rows[0]])) | is_engine)
         following = np.searchsorted(columns.start_ns[next_ops], columns.end_ns[rows], side="left")
         has_next = following < len(next_ops)
         roots[rows[has_next]] = is_engine[next_ops[following[has_next]]]
@@ -127,7 +131,7 @@ def _forward_of_nodes(columns: HostEvents, is_engine: Bool, forward_threads: For
     forward = np.full(len(columns) + 1, -1, np.int32)
     numbers = _numbers(columns, is_engine)
     nodes = np.flatnonzero(is_engine & (numbers >= 0))
-    makers = np.flatnonzero(~is_engine & (numbers >= 0) & ~columns.is_scope & ~columns.is_python)
+    makers = np.flatnonzero(columns.is_op & ~is_engine & (numbers >= 0))
     if not len(nodes) or not len(makers):
         return forward
     kineto_threads = np.array([thread.number for thread in columns.threads])

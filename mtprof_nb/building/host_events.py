@@ -30,6 +30,7 @@ class HostEvents:
     sequence_nr: Int64
     is_scope: Bool
     is_backward_node: Bool
+    #: Scopes that ended on another thread, or after their call had returned.
     is_async: Bool
     is_python: Bool
 
@@ -44,6 +45,15 @@ class HostEvents:
     def intervals(self) -> ThreadIntervals:
         return ThreadIntervals(self.start_ns, self.end_ns, self.thread)
 
+    @cached_property
+    def is_op(self) -> Bool:
+        """Neither scopes nor Python calls."""
+        return ~(self.is_scope | self.is_python)
+
+    def scopes_of(self, prefix: str) -> Bool:
+        """The scopes whose name begins so."""
+        return self.is_scope & self.where_name(lambda name: name.startswith(prefix))
+
     def where_name(self, accepts: Callable[[str], bool]) -> Bool:
         """The events whose name `accepts`, which is called once for each distinct name."""
         accepted = np.fromiter(map(accepts, self.names), np.bool_, len(self.names))
@@ -55,11 +65,10 @@ class HostEvents:
         The scope of a collective ends with it, on a thread that waits for it, and may cross the op that started it:
         what only such a scope crosses is nested.
         """
-        is_step = self.where_name(lambda name: name.startswith(STEP_PREFIX))
-        scopes = self.is_scope & ~self.is_async & ~is_step
+        scopes = self.is_scope & ~self.is_async & ~self.scopes_of(STEP_PREFIX)
         of_collectives = scopes & self.where_name(lambda name: name.startswith(_OF_COLLECTIVES))
         if not of_collectives.any():
             return self.intervals.crossing(scopes)
-        ops = ~(self.is_scope | self.is_python | self.is_async)
+        ops = self.is_op & ~self.is_async
         outlasting = of_collectives & (self.intervals.crossing(of_collectives | ops) | self.intervals.crossing(scopes))
         return outlasting | self.intervals.crossing(scopes & ~outlasting)

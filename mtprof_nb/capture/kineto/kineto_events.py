@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import compress, count
 from typing import Any
 
@@ -171,7 +171,7 @@ def read_columns(
         events = [events[row] for row in order.tolist()]
     kineto_threads, first, thread = np.unique(read["start_thread_id"], return_index=True, return_inverse=True)
     native = [_native_id(events, thread, number, at) for number, at in enumerate(first.tolist())]
-    columns = KinetoColumns(
+    return KinetoColumns(
         events=events,
         name=read["name"],
         names=names,
@@ -189,7 +189,6 @@ def read_columns(
         is_python=read.get("is_python_function", np.zeros(len(events), np.bool_)),
         unread=unread,
     )
-    return replace(columns, is_async=columns.is_async | columns.crossing_scopes())
 
 
 def _native_id(events: Sequence[Any], thread: Int64, number: int, first: int) -> int:

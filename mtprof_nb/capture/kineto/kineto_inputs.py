@@ -77,11 +77,11 @@ def read_record_functions(results: Any, events: Sequence[Any], kineto_event: Any
     return found if found.any() else None
 
 
-def read_extras(kind: Int8, columns: KinetoColumns, kineto_event: Any) -> tuple[Int32, tuple[str, ...]]:
+def read_extras(kind: Int8, columns: KinetoColumns, kineto_event: Any) -> Columns:
     """For each event a position in a table of JSON objects: the metadata of a collective or of a device."""
     rows = np.flatnonzero(columns.where_name(_COLLECTIVE.__eq__) | on_device(kind) | (kind == RUNTIME)).tolist()
     said = [kineto_event.extra_meta(columns.events[row]) for row in rows]
-    position, texts = intern([json.dumps(one) if one else None for one in said])
+    position, extras = intern([json.dumps(one) if one else None for one in said])
     extra = np.full(len(kind), -1, np.int32)
     extra[rows] = position
-    return extra, texts
+    return {"extra": extra, "extras": extras} if extras else {}

@@ -1,0 +1,44 @@
+"""The parameter that each op of an optimizer updates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from mtprof_nb.building.interning import intern
+from mtprof_nb.building.thread_intervals import ThreadIntervals
+from mtprof_nb.model.trace import OP, OPTIMIZER, Columns, Int64
+
+#: For events, the parameter that the inputs of each one tell, None where they tell none.
+OwnParameters = Callable[[Int64], Sequence[str | None]]
+
+
+def updated_parameters(made: Columns, own: OwnParameters) -> Columns:
+    """Columns `parameter` and `parameters`. `own` is asked for the outermost ops of optimizers, if there are any.
+
+    An op on a temporary belongs to the parameter of the ops before and after it, if both have the same.
+    """
+    rows = np.flatnonzero((made["phase"] == OPTIMIZER) & (made["kind"] == OP))
+    rows = rows[np.argsort(made["track"][rows], kind="stable")]
+    parameter = np.full(len(made["kind"]), -1, np.int32)
+    if not len(rows):
+        return {"parameter": parameter}
+    start_ns = made["start_ns"][rows]
+    ops = ThreadIntervals(start_ns, start_ns + made["duration_ns"][rows], made["track"][rows])
+    outermost, position = np.unique(ops.outermost(np.ones(len(rows), np.bool_)), return_inverse=True)
+    numbers, names = intern(_between(own(rows[outermost])))
+    parameter[rows] = numbers[position]
+    return {"parameter": parameter, "parameters": names}
+
+
+def _between(known: Sequence[str | None]) -> list[str | None]:
+    """`known` with each gap between two ops of one parameter filled."""
+    filled, last = list(known), -1
+    for index, name in enumerate(known):
+        if name is None:
+            continue
+        if last >= 0 and known[last] == name:
+            filled[last:index] = [name] * (index - last)
+        last = index
+    return filled

@@ -1,0 +1,115 @@
+"""The one builder of a `Trace`. A hook or a reader translates its records to events, links and facts; the rest is here.
+
+`facts` are fields of `Trace` by their names: those of the whole recording, and optional columns with their tables. Some
+are completed:
+
+- `kind` is told of events on devices and of calls of a runtime; it is -1 for ops, scopes and Python calls.
+- `launcher`: an event that an op launched has the phase of that op.
+- `shape`: a scope has inputs only where it was given some.
+- `flops`: an op inside another one with a count is counted by that.
+- `extras`: the facts of collectives and copies are read from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mtprof_nb.building.allocator_records import UnownedRecords, owned_records
+from mtprof_nb.building.autograd_nodes import NodeLinks
+from mtprof_nb.building.closures import with_closures
+from mtprof_nb.building.host_events import HostEvents
+from mtprof_nb.building.noted_scopes import NotedScope, with_inputs
+from mtprof_nb.building.parameters import OwnParameters, updated_parameters
+from mtprof_nb.building.thread_intervals import intervals_of
+from mtprof_nb.model.device_facts import device_facts
+from mtprof_nb.model.trace import OP, PYTHON, SCOPE, Columns, Int8, Trace, correlation_ids, on_device
+
+
+def build(
+    events: HostEvents,
+    links: NodeLinks,
+    facts: Columns,
+    *,
+    scopes: Sequence[NotedScope] = (),
+    own_parameters: OwnParameters | None = None,
+    input_devices: tuple[str, Int8] | None = None,
+    records: UnownedRecords | None = None,
+) -> Trace:
+    """The trace of `events`.
+
+    `scopes` have inputs that were noted beside the recording. `own_parameters` tells the parameters that ops of an
+    optimizer have as inputs. `input_devices` has a type of device and for each event the index of the one that its
+    inputs are on, or -1. `records` are the allocator's, where the recorder does not tell which event made each.
+    """
+    made = _columns(events, links) | facts
+    made |= _kinds(made, events)
+    made |= _phases(made)
+    made |= _inputs(made)
+    made |= with_inputs(made, scopes)
+    if own_parameters is not None:
+        made |= updated_parameters(made, own_parameters)
+    if input_devices is not None:
+        made |= _on_devices(made, *input_devices)
+    if made.get("extras") or on_device(made["kind"]).any():
+        made |= device_facts(made)
+    if records is not None:
+        made |= owned_records(made, records)
+    return Trace(**made, correlation_id=correlation_ids(made["kind"]))
+
+
+def _columns(events: HostEvents, links: NodeLinks) -> Columns:
+    """The columns that every recording has, of events on the CPU in one step."""
+    count = len(events)
+    return {
+        "name": events.name,
+        "names": events.names,
+        "device": np.zeros(count, np.int8),
+        "device_index": np.zeros(count, np.int8),
+        "devices": ("CPU",),
+        "start_ns": events.start_ns,
+        "duration_ns": events.duration_ns,
+        "track": events.thread,
+        "tracks": events.threads,
+        "phase": links.phase,
+        "sequence_nr": events.sequence_nr,
+        "forward": links.forward,
+        "step": np.zeros(count, np.int32),
+        "is_async": events.is_async | events.crossing_scopes(),
+    }
+
+
+def _kinds(made: Columns, events: HostEvents) -> Columns:
+    of_host = np.where(events.is_scope, np.int8(SCOPE), np.int8(OP))
+    of_host[events.is_python] = PYTHON
+    told = made.get("kind")
+    return {"kind": of_host if told is None else np.where(told >= 0, told, of_host)}
+
+
+def _phases(made: Columns) -> Columns:
+    phase, launcher = with_closures(made), made.get("launcher")
+    return {"phase": phase if launcher is None else np.where(launcher >= 0, phase[launcher], phase)}
+
+
+def _inputs(made: Columns) -> Columns:
+    found: Columns = {}
+    if made.get("shape") is not None:
+        has_inputs = (made["kind"] == OP) | np.array([*map(bool, made["shapes"]), False])[made["shape"]]
+        found["shape"] = np.where(has_inputs, made["shape"], np.int32(-1))
+    if made.get("flops") is not None:
+        counted = made["flops"] >= 0
+        is_inside = intervals_of(made).parents(counted) >= 0
+        found["flops"] = np.where(is_inside, -1, made["flops"])
+    return found
+
+
+def _on_devices(made: Columns, name: str, index: Int8) -> Columns:
+    """The devices of ops by their inputs, for a backend made in Python: recorders call all of its ops CPU ops."""
+    devices = tuple(dict.fromkeys((*made["devices"], name)))
+    is_there = (made["kind"] == OP) & (index >= 0)
+    return {
+        "devices": devices,
+        "device": np.where(is_there, np.int8(devices.index(name)), made["device"]),
+        "device_index": np.where(is_there, index, made["device_index"]),
+    }
