@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtprof_nb.building.thread_intervals import ThreadIntervals, intervals_of
+from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.intervals import runs_of_equal
-from mtprof_nb.model.trace import OP, SCOPE, Allocations, Bool, Columns, Int8, Int32, Int64, Trace
+from mtprof_nb.model.trace import OP, SCOPE, Allocations, Bool, Int8, Int32, Int64, Trace
 
 
 class UnownedRecords(NamedTuple):
@@ -20,17 +20,16 @@ class UnownedRecords(NamedTuple):
     devices: Sequence[str]
 
 
-def owned_records(made: Columns, unowned: UnownedRecords) -> Columns:
-    """Fields `allocations`, owned by the ops and scopes that were running, and `devices`, theirs included.
+def with_records(trace: Trace, unowned: UnownedRecords) -> Trace:
+    """`trace` with an allocator's records, owned by the ops and scopes that were running.
 
     Totals go on from before the recording; `with_own_memory` makes those of the recording.
     """
     records, names = unowned
-    devices = tuple(dict.fromkeys((*made["devices"], *names)))
+    devices = tuple(dict.fromkeys((*trace.devices, *names)))
     device = np.array([devices.index(name) for name in names] or [0], np.int8)[records.device]
-    owns = owns_memory(made["kind"], made["is_async"])
-    event = intervals_of(made).running(owns, records.track, records.time_ns).astype(np.int32)
-    return {"allocations": replace(records, device=device, event=event), "devices": devices}
+    owned = replace(records, device=device, event=innermost_events(trace, records))
+    return replace(trace, devices=devices, allocations=owned)
 
 
 def of_recording(trace: Trace, records: Allocations) -> Allocations:

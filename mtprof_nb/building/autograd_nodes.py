@@ -11,7 +11,7 @@ import numpy as np
 from mtprof_nb.building.closures import OF_OPTIMIZER
 from mtprof_nb.building.host_events import HostEvents
 from mtprof_nb.building.phases import phases
-from mtprof_nb.model.trace import ENGINE_PREFIX, Bool, Int8, Int32, Int64
+from mtprof_nb.model.trace import ENGINE_PREFIX, Bool, Int8, Int32, Int64, on_device
 
 #: How Kineto's name of the Python call of a module begins.
 _MODULE_PREFIX = "nn.Module: "
@@ -63,7 +63,7 @@ def link(
     - Ops of a backward pass have numbers only where they make nodes: in a checkpoint, which runs its function again,
       and for gradients of gradients.
     """
-    is_wrapper = columns.where_name(lambda name: name.startswith(ENGINE_PREFIX))
+    is_wrapper = ~on_device(columns.kind) & columns.where_name(lambda name: name.startswith(ENGINE_PREFIX))
     is_engine = is_wrapper | columns.is_backward_node
     intervals = columns.intervals
     node = intervals.innermost(is_engine).astype(np.int32)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mtprof_nb.building.thread_intervals import intervals_of
+from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, SCOPE, Bool, Columns, Int8, Int64
 
 OF_OPTIMIZER = "Optimizer."
@@ -24,12 +24,12 @@ def with_closures(fields: Columns) -> Int8:
     """The phase of each event of `fields`, in the order of a `Trace`; ops of closures are forward, not optimizer."""
     forward, kind, names = (fields[name] for name in ("forward", "kind", "names"))
     phase: Int8 = fields["phase"]
+    start_ns, end_ns = fields["start_ns"], fields["start_ns"] + fields["duration_ns"]
     backward = np.flatnonzero((phase == BACKWARD) & (forward >= 0))
     backward = backward[phase[forward[backward]] == OPTIMIZER]
     if not len(backward):
         return phase
-    intervals = intervals_of(fields)
-    start_ns, end_ns = intervals.start, intervals.end
+    intervals = ThreadIntervals(start_ns, end_ns, fields["track"])
     of_optimizer = np.array([name.startswith(OF_OPTIMIZER) for name in names], np.bool_)
     scope = intervals.innermost((kind == SCOPE) & of_optimizer[fields["name"]])
     outermost = intervals.outermost((kind == OP) & (phase == OPTIMIZER))

@@ -1,4 +1,4 @@
-"""Events of the host as a recorder or a file has them, before they are linked."""
+"""Events as a recorder or a file has them, before they are linked."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from mtprof_nb.building.thread_intervals import ThreadIntervals
-from mtprof_nb.model.schema import Bool, Int32, Int64
-from mtprof_nb.model.trace import STEP_PREFIX, Track
+from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
+from mtprof_nb.model.trace import OP, PYTHON, SCOPE, STEP_PREFIX, Track
 
 #: How the names of the scopes of collectives begin.
 _OF_COLLECTIVES = ("nccl:", "gloo:", "hccl:", "xccl:")
@@ -18,21 +18,21 @@ _OF_COLLECTIVES = ("nccl:", "gloo:", "hccl:", "xccl:")
 
 @dataclass(frozen=True, kw_only=True)
 class HostEvents:
-    """Ops, scopes and Python calls, in the order of a `Trace`."""
+    """All events in the order of a `Trace`; those of devices stand on tracks of their own."""
 
     name: Int32
     names: tuple[str, ...]
+    #: As in a `Trace`, but that of collectives, which the builder finds.
+    kind: Int8
     start_ns: Int64
     duration_ns: Int64
     thread: Int32
-    #: A track for each thread; its `number` is the runtime's own.
+    #: A track for each thread or stream; the `number` of a thread is the runtime's own.
     threads: tuple[Track, ...]
     sequence_nr: Int64
-    is_scope: Bool
     is_backward_node: Bool
     #: Scopes that ended on another thread, or after their call had returned.
     is_async: Bool
-    is_python: Bool
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -47,8 +47,18 @@ class HostEvents:
 
     @cached_property
     def is_op(self) -> Bool:
-        """Neither scopes nor Python calls."""
-        return ~(self.is_scope | self.is_python)
+        found: Bool = self.kind == OP
+        return found
+
+    @cached_property
+    def is_scope(self) -> Bool:
+        found: Bool = self.kind == SCOPE
+        return found
+
+    @cached_property
+    def is_python(self) -> Bool:
+        found: Bool = self.kind == PYTHON
+        return found
 
     def scopes_of(self, prefix: str) -> Bool:
         """The scopes whose name begins so."""

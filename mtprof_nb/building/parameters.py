@@ -14,21 +14,19 @@ from mtprof_nb.model.trace import OP, OPTIMIZER, Columns, Int64
 OwnParameters = Callable[[Int64], Sequence[str | None]]
 
 
-def updated_parameters(made: Columns, own: OwnParameters) -> Columns:
+def updated_parameters(made: Columns, intervals: ThreadIntervals, own: OwnParameters) -> Columns:
     """Columns `parameter` and `parameters`. `own` is asked for the outermost ops of optimizers, if there are any.
 
     An op on a temporary belongs to the parameter of the ops before and after it, if both have the same.
     """
-    rows = np.flatnonzero((made["phase"] == OPTIMIZER) & (made["kind"] == OP))
-    rows = rows[np.argsort(made["track"][rows], kind="stable")]
-    parameter = np.full(len(made["kind"]), -1, np.int32)
-    if not len(rows):
+    is_updating = (made["phase"] == OPTIMIZER) & (made["kind"] == OP)
+    parameter = np.full(len(is_updating), -1, np.int32)
+    if not is_updating.any():
         return {"parameter": parameter}
-    start_ns = made["start_ns"][rows]
-    ops = ThreadIntervals(start_ns, start_ns + made["duration_ns"][rows], made["track"][rows])
-    outermost, position = np.unique(ops.outermost(np.ones(len(rows), np.bool_)), return_inverse=True)
-    numbers, names = intern(_between(own(rows[outermost])))
-    parameter[rows] = numbers[position]
+    rows = np.concatenate(intervals.by_thread(is_updating))
+    is_outermost = intervals.outermost(is_updating)[rows] == rows
+    numbers, names = intern(_between(own(rows[is_outermost])))
+    parameter[rows] = numbers[np.cumsum(is_outermost) - 1]
     return {"parameter": parameter, "parameters": names}
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from mtprof_nb.building.host_events import HostEvents
-from mtprof_nb.model.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, Bool, Int8
+from mtprof_nb.model.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, RUNTIME, Bool, Int8
 
 #: How the name of the scope begins in which torch's data loader makes a batch.
 OF_LOADER = "enumerate(DataLoader)"
@@ -28,7 +28,8 @@ def phases(events: HostEvents, recorded: Bool, is_backward: Bool, in_step: Bool,
     in_loader = events.intervals.inside(events.scopes_of(OF_LOADER))
     conditions = [is_backward, in_step, recorded & ~in_loader]
     phase = np.select(conditions, [BACKWARD, OPTIMIZER, FORWARD], OTHER).astype(np.int8)
-    return settled(phase, events.is_op & ~in_loader & (phase == OTHER), in_module)
+    is_decided = in_loader | (phase != OTHER)
+    return settled(phase, (events.is_op | (events.kind == RUNTIME)) & ~is_decided, in_module)
 
 
 def settled(phase: Int8, undecided: Bool, is_in_module: Bool) -> Int8:

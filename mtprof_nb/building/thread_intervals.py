@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.model.intervals import by_thread, covered, crossing, innermost, nest_intervals, runs_of_equal
-from mtprof_nb.model.trace import Bool, Columns, Int32, Int64
+from mtprof_nb.model.trace import Bool, Int32, Int64
 
 #: For so many threads it is faster to look for each one than to sort.
 _FEW = 16
@@ -89,8 +89,3 @@ class ThreadIntervals:
         for rows in self.by_thread(mask):
             found[rows] = crossing(self.start[rows], self.end[rows])
         return found
-
-
-def intervals_of(made: Columns) -> ThreadIntervals:
-    """The intervals of the events of a trace that is being built."""
-    return ThreadIntervals(made["start_ns"], made["start_ns"] + made["duration_ns"], made["track"])

@@ -3,8 +3,8 @@
 `facts` are fields of `Trace` by their names: those of the whole recording, and optional columns with their tables. Some
 are completed:
 
-- `kind` is told of events on devices and of calls of a runtime; it is -1 for ops, scopes and Python calls.
-- `launcher`: an event that an op launched has the phase of that op.
+- `launcher`: an event that an op launched has the phase of that op. Any other event on a device is forward, unless the
+  recording is of training.
 - `shape`: a scope has inputs only where it was given some.
 - `flops`: an op inside another one with a count is counted by that.
 - `extras`: the facts of collectives and copies are read from them.
@@ -16,15 +16,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mtprof_nb.building.allocator_records import UnownedRecords, owned_records
+from mtprof_nb.building.allocator_records import UnownedRecords, with_records
 from mtprof_nb.building.autograd_nodes import NodeLinks
 from mtprof_nb.building.closures import with_closures
 from mtprof_nb.building.host_events import HostEvents
 from mtprof_nb.building.noted_scopes import NotedScope, with_inputs
 from mtprof_nb.building.parameters import OwnParameters, updated_parameters
-from mtprof_nb.building.thread_intervals import intervals_of
 from mtprof_nb.model.device_facts import device_facts
-from mtprof_nb.model.trace import OP, PYTHON, SCOPE, Columns, Int8, Trace, correlation_ids, on_device
+from mtprof_nb.model.trace import (
+    BACKWARD,
+    FORWARD,
+    OP,
+    OPTIMIZER,
+    OTHER,
+    Columns,
+    Int8,
+    Trace,
+    correlation_ids,
+    on_device,
+)
 
 
 def build(
@@ -44,19 +54,18 @@ def build(
     inputs are on, or -1. `records` are the allocator's, where the recorder does not tell which event made each.
     """
     made = _columns(events, links) | facts
-    made |= _kinds(made, events)
+    del facts  # so that a column which is completed below is freed
     made |= _phases(made)
-    made |= _inputs(made)
+    made |= _inputs(made, events)
     made |= with_inputs(made, scopes)
     if own_parameters is not None:
-        made |= updated_parameters(made, own_parameters)
+        made |= updated_parameters(made, events.intervals, own_parameters)
     if input_devices is not None:
         made |= _on_devices(made, *input_devices)
     if made.get("extras") or on_device(made["kind"]).any():
         made |= device_facts(made)
-    if records is not None:
-        made |= owned_records(made, records)
-    return Trace(**made, correlation_id=correlation_ids(made["kind"]))
+    trace = Trace(**made, correlation_id=correlation_ids(made["kind"]))
+    return trace if records is None else with_records(trace, records)
 
 
 def _columns(events: HostEvents, links: NodeLinks) -> Columns:
@@ -65,6 +74,7 @@ def _columns(events: HostEvents, links: NodeLinks) -> Columns:
     return {
         "name": events.name,
         "names": events.names,
+        "kind": events.kind,
         "device": np.zeros(count, np.int8),
         "device_index": np.zeros(count, np.int8),
         "devices": ("CPU",),
@@ -80,26 +90,22 @@ def _columns(events: HostEvents, links: NodeLinks) -> Columns:
     }
 
 
-def _kinds(made: Columns, events: HostEvents) -> Columns:
-    of_host = np.where(events.is_scope, np.int8(SCOPE), np.int8(OP))
-    of_host[events.is_python] = PYTHON
-    told = made.get("kind")
-    return {"kind": of_host if told is None else np.where(told >= 0, told, of_host)}
-
-
 def _phases(made: Columns) -> Columns:
     phase, launcher = with_closures(made), made.get("launcher")
-    return {"phase": phase if launcher is None else np.where(launcher >= 0, phase[launcher], phase)}
+    if launcher is None:
+        return {"phase": phase}
+    is_training = np.isin(phase, (BACKWARD, OPTIMIZER)).any()
+    phase = np.where(on_device(made["kind"]), np.int8(OTHER if is_training else FORWARD), phase)
+    return {"phase": np.where(launcher >= 0, phase[launcher], phase)}
 
 
-def _inputs(made: Columns) -> Columns:
+def _inputs(made: Columns, events: HostEvents) -> Columns:
     found: Columns = {}
     if made.get("shape") is not None:
         has_inputs = (made["kind"] == OP) | np.array([*map(bool, made["shapes"]), False])[made["shape"]]
         found["shape"] = np.where(has_inputs, made["shape"], np.int32(-1))
     if made.get("flops") is not None:
-        counted = made["flops"] >= 0
-        is_inside = intervals_of(made).parents(counted) >= 0
+        is_inside = events.intervals.parents(made["flops"] >= 0) >= 0
         found["flops"] = np.where(is_inside, -1, made["flops"])
     return found
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mtprof_nb.capture.buffers import python_stacks as stacks
+from mtprof_nb.capture.samples import python_stacks as stacks
 from mtprof_nb.capture.kineto import busy_threads as other_threads
 from mtprof_nb.capture.kineto import own_python
 

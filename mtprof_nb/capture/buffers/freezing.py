@@ -23,7 +23,7 @@ from mtprof_nb.capture.buffers.buffered_rows import Rows, read_rows
 from mtprof_nb.capture.distributed import this_process
 from mtprof_nb.capture.hook import full
 from mtprof_nb.capture.samples import python_stacks as stacks
-from mtprof_nb.model.trace import BACKWARD, Bool, Columns, Trace, Unrecorded
+from mtprof_nb.model.trace import BACKWARD, OP, SCOPE, Bool, Columns, Trace, Unrecorded
 
 
 @dataclass(frozen=True)
@@ -85,15 +85,14 @@ def _host_events(rows: Rows, links: Links, vocabulary: Vocabulary, offset_ns: in
     events = HostEvents(
         name=rows.of_all(position[np.append(op_name, len(op_names) + scope_name)]),
         names=names,
+        kind=np.where(rows.is_op, np.int8(OP), np.int8(SCOPE)),
         start_ns=rows.start + offset_ns,
         duration_ns=rows.end - rows.start,
         thread=rows.thread,
         threads=tuple(thread.track for thread in rows.threads),
         sequence_nr=links.sequence_nr,
-        is_scope=~rows.is_op,
         is_backward_node=np.zeros(len(rows), np.bool_),
         is_async=rows.of_scopes(rows.scopes["is_async"]),
-        is_python=np.zeros(len(rows), np.bool_),
     )
     return events, facts
 

@@ -20,8 +20,7 @@ from mtprof_nb.capture.flops.shape_flops import Inputs, flops_by_inputs
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto import kineto_tree
 from mtprof_nb.capture.kineto.busy_threads import Unfinished
-from mtprof_nb.capture.kineto.kineto_addresses import addresses_of_inputs, nodes_by_id, nodes_in_steps
-from mtprof_nb.capture.kineto.kineto_devices import read_devices, without_calls
+from mtprof_nb.capture.kineto.kineto_devices import read_devices
 from mtprof_nb.capture.kineto.kineto_events import KinetoColumns, forward_threads, read_columns
 from mtprof_nb.capture.kineto.kineto_inputs import read_extras, read_record_functions, read_shapes, read_values
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
@@ -32,7 +31,7 @@ from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
 from mtprof_nb.capture.torch_facts.module_names import paths_of_modules
 from mtprof_nb.capture.torch_facts.optimizer_parameters import parameter_of, parameter_owners
 from mtprof_nb.errors import warn
-from mtprof_nb.model.schema import Bool, Columns, Int8, Int32, Int64
+from mtprof_nb.model.schema import Columns, Int8, Int32, Int64
 from mtprof_nb.model.trace import Recorded, Trace, on_device
 
 
@@ -71,15 +70,14 @@ def build_trace(results: Any, torch: Any, request: Request, noted: Noted) -> Tra
     noted.unfinished.extend(columns.unfinished())
     devices = read_devices(columns, kineto_event, device_type_name) if request.activities != {"CPU"} else {}
     if devices:
-        columns = replace(columns, thread=devices["track"], threads=devices["tracks"])
-    kind = devices.get("kind", np.full(len(columns), -1, np.int8))
-    links = link(without_calls(columns, kind), forward_threads(columns, kineto_event), noted.counters)
+        columns = replace(columns, thread=devices["track"], threads=devices["tracks"], kind=devices["kind"])
+    links = link(columns, forward_threads(columns, kineto_event), noted.counters)
     facts = devices | {"processes": (this_process(),), "recorded": recorded, "dropped": columns.unread}
     if recorded.record_shapes or recorded.with_flops:
-        facts |= _inputs(columns, kineto_event, ~columns.is_python & (kind < 0), torch, recorded)
+        facts |= _inputs(columns, kineto_event, torch, recorded)
     if request.has_execution_trace:
         facts["record_function"] = read_record_functions(results, columns.events, kineto_event)
-    facts |= read_extras(kind, columns, kineto_event)
+    facts |= read_extras(columns, kineto_event)
     if request.experimental_config is not None:
         facts |= _overloads(columns, kineto_event)
     backend = torch._C._get_privateuse1_backend_name()
@@ -102,7 +100,8 @@ def build_trace(results: Any, torch: Any, request: Request, noted: Noted) -> Tra
     return _with_used_threads(trace.take(_shown(columns, recorded.with_stack and not tree.is_turned)))
 
 
-def _inputs(columns: KinetoColumns, kineto_event: Any, has_inputs: Bool, torch: Any, recorded: Recorded) -> Columns:
+def _inputs(columns: KinetoColumns, kineto_event: Any, torch: Any, recorded: Recorded) -> Columns:
+    has_inputs = columns.is_op | columns.is_scope
     found = read_shapes(columns.events, kineto_event, has_inputs, with_strides=recorded.record_shapes)
     values, texts = read_values(columns.events, kineto_event, has_inputs)
     flops: Columns = {}
@@ -123,10 +122,9 @@ def _own_parameters(
 ) -> OwnParameters:
     def own(rows: Int64) -> list[str | None]:
         ids = [columns.events[row].correlation_id() for row in rows.tolist()]
-        # With Python calls in the tree, ops are not below the scope of their step.
-        nodes = nodes_in_steps(results) if tree is None else nodes_by_id(tree.nodes, ids)
+        inputs = kineto_tree.addresses_of_inputs(kineto_tree.flatten(results) if tree is None else tree, ids)
         owners = parameter_owners(LivingObjects(torch))
-        return [parameter_of(addresses_of_inputs(nodes.get(one)), owners) for one in ids]
+        return [parameter_of(inputs.get(one, ()), owners) for one in ids]
 
     return own
 

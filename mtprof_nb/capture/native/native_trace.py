@@ -24,7 +24,7 @@ from mtprof_nb.capture.samples.thread_names import name_of_native_thread
 from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
 from mtprof_nb.capture.torch_facts.optimizer_parameters import parameter_of, parameter_owners
 from mtprof_nb.model.schema import TIMES
-from mtprof_nb.model.trace import Allocations, Columns, Int8, Int64, Recorded, Trace, Track, Unrecorded
+from mtprof_nb.model.trace import OP, SCOPE, Allocations, Columns, Int8, Int64, Recorded, Trace, Track, Unrecorded
 
 #: Values of torch's `RecordScope`, and the flag of the recorder for a scope that ended on another thread.
 _OP_SCOPE, _BACKWARD_SCOPE, _USER_SCOPE = 0, 1, 7
@@ -64,21 +64,10 @@ def build_trace(raw: Mapping[str, Any], objects: LivingObjects, request: Request
     in_module = None if stacks is None else stacks.is_in_module[columns["stack"]]
     links = link(events, columns["forward_thread"].__getitem__, ended.counters, in_module=in_module)
     devices = _devices_of_inputs(events, columns, objects.torch) if recorded.record_shapes else None
-    facts = _recording(columns, request)
-    if recorded.record_shapes or recorded.with_flops:
-        facts |= _inputs(events, columns, objects.torch, recorded)
-    if len(columns["extras"]):
-        facts |= {"extra": columns["extra"], "extras": tuple(columns["extras"])}
-    if stacks is not None:
-        facts |= _python(stacks, links, columns, recorded)
-    if recorded.profile_memory:
-        facts |= _memory(columns, request.clock.offset_ns, stacks if recorded.with_stack else None)
-        if devices is not None:  # of ops on other devices no memory is noted: they hold nothing
-            facts |= {side: np.where(devices[1] >= 0, 0, facts[side]) for side in ("memory_before", "memory_after")}
     return build(
         events,
         links,
-        facts,
+        _facts(events, links, columns, stacks, request, objects.torch) | _memory(columns, stacks, devices, request),
         scopes=ended.fast_scopes,
         own_parameters=_own_parameters(columns, objects) if recorded.record_shapes else None,
         input_devices=devices,
@@ -92,6 +81,7 @@ def _host_events(columns: Columns, ended: Ended, offset_ns: int) -> HostEvents:
     return HostEvents(
         name=name,
         names=names,
+        kind=np.where(scope == _USER_SCOPE, np.int8(SCOPE), np.int8(OP)),
         start_ns=columns["start"] + offset_ns,
         duration_ns=columns["duration"],
         thread=columns["thread"],
@@ -100,10 +90,8 @@ def _host_events(columns: Columns, ended: Ended, offset_ns: int) -> HostEvents:
             for tid, number in columns["threads"]
         ),
         sequence_nr=columns["sequence_nr"],
-        is_scope=scope == _USER_SCOPE,
         is_backward_node=scope == _BACKWARD_SCOPE,
         is_async=outlives,
-        is_python=np.zeros(len(name), np.bool_),
     )
 
 
@@ -116,16 +104,23 @@ def _used(position: Any, table: list[Any]) -> tuple[Any, tuple[Any, ...]]:
     return moved[position], tuple(entry for entry, used in zip(table, is_used.tolist(), strict=True) if used)
 
 
-def _recording(columns: Columns, request: Request) -> Columns:
-    """Facts of the whole recording, and the numbers of an execution trace."""
-    found: Columns = {"processes": (this_process(),), "recorded": request.recorded, "dropped": columns["dropped"]}
+def _facts(
+    events: HostEvents, links: NodeLinks, columns: Columns, stacks: NativeStacks | None, request: Request, torch: Any
+) -> Columns:
+    """Facts of the whole recording, and those that its flags ask for."""
+    recorded = request.recorded
+    found: Columns = {"processes": (this_process(),), "recorded": recorded, "dropped": columns["dropped"]}
     if columns["until"] < TIMES.limit:
         until_ns = columns["until"] + request.clock.offset_ns
         reason = _OUT_OF_MEMORY if columns["is_out_of_memory"] else full(request.max_events)
         found["unrecorded"] = (Unrecorded(until_ns, until_ns, reason),)
     if request.has_execution_trace:
         found["record_function"] = columns["handle"]
-    return found
+    if recorded.record_shapes or recorded.with_flops:
+        found |= _inputs(events, columns, torch, recorded)
+    if len(columns["extras"]):
+        found |= {"extra": columns["extra"], "extras": tuple(columns["extras"])}
+    return found if stacks is None else found | _python(stacks, links, columns, recorded)
 
 
 def _inputs(events: HostEvents, columns: Columns, torch: Any, recorded: Recorded) -> Columns:
@@ -172,11 +167,15 @@ def _python(stacks: NativeStacks, links: NodeLinks, columns: Columns, recorded: 
     return found
 
 
-def _memory(columns: Columns, offset_ns: int, stacks: NativeStacks | None) -> Columns:
+def _memory(
+    columns: Columns, stacks: NativeStacks | None, devices: tuple[str, Int8] | None, request: Request
+) -> Columns:
     """The allocator's records, and the bytes that it held around each op."""
+    if not request.recorded.profile_memory:
+        return {}
     count = len(columns["block_time"])
     records = Allocations(
-        time_ns=columns["block_time"] + offset_ns,
+        time_ns=columns["block_time"] + request.clock.offset_ns,
         nbytes=columns["block_nbytes"],
         total=columns["block_total"],
         address=columns["block_address"],
@@ -184,6 +183,9 @@ def _memory(columns: Columns, offset_ns: int, stacks: NativeStacks | None) -> Co
         track=columns["block_thread"],
         device=np.zeros(count, np.int8),
         device_index=np.zeros(count, np.int8),
-        stack=None if stacks is None else stacks.stack[columns["block_stack"]],
+        stack=stacks.stack[columns["block_stack"]] if stacks is not None and request.recorded.with_stack else None,
     )
-    return {"allocations": records, "memory_before": columns["held_before"], "memory_after": columns["held_after"]}
+    before, after = columns["held_before"], columns["held_after"]
+    if devices is not None:  # of ops on other devices no memory is noted: they hold nothing
+        before, after = (np.where(devices[1] >= 0, 0, held) for held in (before, after))
+    return {"allocations": records, "memory_before": before, "memory_after": after}

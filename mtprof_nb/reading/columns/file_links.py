@@ -42,7 +42,7 @@ def tracks_of_numbers(events: HostEvents, forward_thread: Int64, flows: Int32) -
     A flow tells the track. Without one it is the track with the most ops that carry the numbers of the nodes.
     """
     is_node = events.is_backward_node | events.where_name(lambda name: name.startswith(ENGINE_PREFIX))
-    makers = np.flatnonzero(~is_node & (events.sequence_nr >= 0) & ~events.is_scope & ~events.is_python)
+    makers = np.flatnonzero(events.is_op & ~is_node & (events.sequence_nr >= 0))
     nodes = np.flatnonzero(is_node & (events.sequence_nr >= 0) & (forward_thread > 0))
     found: dict[int, int] = {}
     for run in runs_of_equal(forward_thread[nodes])[:_MOST_THREADS]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from mtprof_nb.building.host_events import HostEvents
 from mtprof_nb.model.schema import Bool, Columns, Int32, Int64
-from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, FORWARD, OP, OPTIMIZER, OTHER, PYTHON, SCOPE, Track
+from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, FORWARD, OP, OPTIMIZER, OTHER, PYTHON, Track
 from mtprof_nb.reading.columns.chosen_spans import MOST_NUMBERS, ChosenSpans
 from mtprof_nb.reading.columns.file_links import FORWARD_FLOWS, flow_pairs, node_links, rows_at, tracks_of_numbers
 
@@ -61,15 +61,14 @@ def _host_events(file: ChosenSpans, rows: Int64) -> HostEvents:
     return HostEvents(
         name=name,
         names=file.names,
+        kind=kind,
         start_ns=file.spans["start_ns"].take(rows),
         duration_ns=file.spans["duration_ns"].take(rows),
         thread=file.tracks.track.take(rows),
         threads=tuple(track._replace(number=number) for number, track in enumerate(file.tracks.tracks)),
         sequence_nr=file.sequence_nr.take(rows),
-        is_scope=kind == SCOPE,
         is_backward_node=is_node.take(name) & (kind == OP),
         is_async=(file.spans["is_async"].take(rows) > 0) & ~crosses,
-        is_python=kind == PYTHON,
     )
 
 
