@@ -135,8 +135,8 @@ class Results:
     ) -> None:
         """Write the trace for Perfetto, chrome://tracing or HolisticTraceAnalysis: `.json` or `.json.gz`.
 
-        The format has no place for samples of Python stacks, the source of cells and parameters of the optimizer, and
-        of stacks of more than 100 frames the middle is left out: a note in the file says so, and `save` keeps them.
+        The file has what `torch.profiler` writes, and loads as such a file does; `save` keeps everything. Of stacks of
+        more than 100 frames, the middle is left out.
         `use_python_export` has no effect: torch uses it to choose between two writers, and this package has one. The
         last three options are torch's, for kernels of CUDA graphs, whose nodes are not recorded here. It is a
         `ValueError` to give `cuda_graph_annotations` if there are kernels to annotate, or `graph_lanes="all"` without

@@ -110,9 +110,7 @@ def test_pages_and_files_say_it(tmp_path: Path) -> None:
 
     assert differences(load(saved).trace, trace) == []
     again = load(chrome).trace
-    assert (again.unrecorded, again.step_starts, again.windows) == (trace.unrecorded, trace.step_starts, trace.windows)
-    assert (again.began_ns, again.ended_ns) == (0, 5 * S)
-    assert summary(again).notes[0] == COVERS
+    assert (again.began_ns, again.ended_ns, again.dropped) == (0, 5 * S, 7)
 
 
 def test_of_several_ranks_each_that_was_full_says_so() -> None:

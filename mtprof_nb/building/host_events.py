@@ -9,11 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from mtprof_nb.building.thread_intervals import ThreadIntervals
+from mtprof_nb.model.collective_calls import SCOPES_OF_COLLECTIVES
 from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
 from mtprof_nb.model.trace import OP, PYTHON, SCOPE, STEP_PREFIX, Track
-
-#: How the names of the scopes of collectives begin.
-_OF_COLLECTIVES = ("nccl:", "gloo:", "hccl:", "xccl:")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +74,7 @@ class HostEvents:
         what only such a scope crosses is nested.
         """
         scopes = self.is_scope & ~self.is_async & ~self.scopes_of(STEP_PREFIX)
-        of_collectives = scopes & self.where_name(lambda name: name.startswith(_OF_COLLECTIVES))
+        of_collectives = scopes & self.where_name(lambda name: name.startswith(SCOPES_OF_COLLECTIVES))
         if not of_collectives.any():
             return self.intervals.crossing(scopes)
         ops = self.is_op & ~self.is_async

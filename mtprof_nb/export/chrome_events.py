@@ -7,8 +7,8 @@ from itertools import repeat
 
 import numpy as np
 
-from mtprof_nb.export.chrome_facts import NOT_ASYNC, Facts
-from mtprof_nb.export.chrome_text import Texts, joined, quoted, table
+from mtprof_nb.export.chrome_facts import Facts
+from mtprof_nb.export.chrome_text import Texts, joined, quoted
 from mtprof_nb.export.chrome_tracks import ChromeTracks
 from mtprof_nb.export.crossings import crossing_calls, crossing_scopes
 from mtprof_nb.export.cut_texts import cut_name
@@ -24,8 +24,6 @@ _RUNTIME_OF_DEVICE = {
     "MTIA": "mtia_runtime",
     "NPU": "privateuse1_runtime",
 }
-#: Says of an event with a track of its own that it is not asynchronous.
-_NESTED = table([f',"{NOT_ASYNC}":true', ""])
 
 
 class EventLines:
@@ -74,7 +72,6 @@ class EventLines:
                 self._openings[self._opening[rows]].tolist(),
                 row_texts(beside(len(rows), *columns)),
                 *self._facts.texts(rows),
-                _NESTED[self._trace.is_async[rows].astype(np.int8)].tolist(),
                 repeat(b"}},\n"),
             )
 
@@ -124,8 +121,7 @@ def _written_names(trace: Trace) -> tuple[Int64, Sequence[str]]:
     used, named = np.unique(trace.name.astype(np.int64) * size + trace.overload + 1, return_inverse=True)
     endings = ("", *(f".{overload}" for overload in trace.overloads))
     pairs = [(trace.names[code // size], endings[code % size]) for code in used.tolist()]
-    # A loaded export has them already.
-    return named, [name.removesuffix(ending) + ending for name, ending in pairs]
+    return named, [name + ending for name, ending in pairs]
 
 
 def _category_names(trace: Trace) -> list[str]:

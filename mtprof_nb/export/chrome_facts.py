@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from mtprof_nb.export.chrome_inputs import extra_text, shape_text, values_text
-from mtprof_nb.export.chrome_joins import Joins, optional
+from mtprof_nb.export.chrome_joins import Joins
 from mtprof_nb.export.chrome_text import RowTexts, Texts, quoted, table
 from mtprof_nb.export.cut_texts import CutStacks
 from mtprof_nb.export.fixed_width import Words, choice, constant, digits, signed_digits
-from mtprof_nb.model.trace import OP, PHASES, PYTHON, Int32, Int64, StackTree, Trace
+from mtprof_nb.model.trace import OP, PYTHON, Int32, Int64, StackTree, Trace
 
 
 class Facts:
@@ -21,9 +21,6 @@ class Facts:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._joins = Joins(trace)
-        self._device_and_phase = table(
-            f',"device_type":{quoted(device)},"phase":"{phase}"' for phase in PHASES for device in trace.devices
-        )
         self._tables = _interned(trace)
         self._stacks = None if trace.stacks is None else _Stacks(trace.stacks)
         # Without the closing quote, so that the key goes on.
@@ -36,12 +33,9 @@ class Facts:
         return 0 if self._stacks is None else self._stacks.longest
 
     def numbers(self, rows: Int64) -> list[Words]:
-        """Step, position in the trace, numbers that other tools join by, flops, memory."""
+        """Position in the trace, numbers that other tools join by, memory."""
         trace = self._trace
-        columns = [constant('"step":'), digits(trace.step[rows].astype(np.int64)), constant(',"Ev Idx":'), digits(rows)]
-        columns += self._joins.columns(rows)
-        if trace.flops is not None:
-            columns += optional("flops", trace.flops[rows], trace.flops[rows] < 0)
+        columns = [constant('"Ev Idx":'), digits(rows), *self._joins.columns(rows)]
         if trace.memory_before is not None and trace.memory_after is not None:
             columns += self._memory(rows, trace.memory_before[rows], trace.memory_after[rows])
         return columns
@@ -56,35 +50,27 @@ class Facts:
         return [column for pair in zip(keys, values, strict=True) for column in pair]
 
     def texts(self, rows: Int64) -> list[RowTexts]:
-        """Device, phase, and the recorded ones of shapes, module, line and stack."""
+        """Rare numbers, and the recorded ones of shapes, values, module and stack."""
         trace = self._trace
-        position = trace.phase[rows].astype(np.int64) * len(trace.devices) + trace.device[rows]
-        columns: list[RowTexts] = [self._device_and_phase[position].tolist(), self._joins.rare(rows)]
+        columns: list[RowTexts] = [self._joins.rare(rows)]
         columns += [texts[ids[rows]].tolist() for ids, texts in self._tables]
         if trace.stack is not None and self._stacks is not None:
             # The events around a Python function are its stack already.
             columns.append(self._stacks.column(np.where(trace.kind[rows] == PYTHON, -1, trace.stack[rows])))
-        if trace.stack_is_forward is not None:
-            columns.append(_STACK_IS_FORWARD[trace.stack_is_forward[rows].astype(np.int8)].tolist())
         return columns
 
 
-#: Key of an event that crosses others, but is not asynchronous.
-NOT_ASYNC = "Crosses others of its thread"
 _MEMORY = ("before", "after", "delta")
 _LONGEST_DEVICE = 40
 #: Keys that a keyword of the user must not replace.
 _KEYS = frozenset(
     {
-        *("step", "Ev Idx", "External id", "correlation_id", "runtime_name", "runtime_tid", "Record function id"),
-        *("Sequence number", "Fwd thread id", "flops", "device_type", "phase"),
-        *("Input Dims", "Input type", "input_shapes"),
-        *("Input Strides", "Concrete Inputs", "Module Hierarchy", "Source line", "Overload", "Call stack", "stack"),
-        *("Call stack is of the forward op", NOT_ASYNC),
+        *("Ev Idx", "External id", "correlation_id", "runtime_name", "runtime_tid", "Record function id"),
+        *("Sequence number", "Fwd thread id", "Input Dims", "Input type", "input_shapes"),
+        *("Input Strides", "Concrete Inputs", "Module Hierarchy", "Call stack", "stack"),
     }
 )
 _KEYS_OF_DEVICES = frozenset({"correlation", "device", "stream"})
-_STACK_IS_FORWARD = table(["", ',"Call stack is of the forward op":true'])
 
 
 def _interned(trace: Trace) -> list[tuple[Int32, Texts]]:
@@ -103,11 +89,6 @@ def _interned(trace: Trace) -> list[tuple[Int32, Texts]]:
         tables.append((trace.extra, table(extra_text(text, taken | _KEYS_OF_DEVICES) for text in trace.extras)))
     if trace.module is not None:
         tables.append((trace.module, table(f',"Module Hierarchy":{quoted(path)}' for path in trace.modules)))
-    if trace.line is not None:
-        lines = (f',"Source line":{quoted(f"{line.file}:{line.line}")}' for line in trace.lines)
-        tables.append((trace.line, table(lines)))
-    if trace.overload is not None:
-        tables.append((trace.overload, table(f',"Overload":{quoted(name)}' for name in trace.overloads)))
     return tables
 
 

@@ -4,41 +4,29 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from typing import Any
 
-import numpy as np
-
-from mtprof_nb.analysis.stacks.stack_metrics import depths
 from mtprof_nb.errors import warn
 from mtprof_nb.export.atomic import replacing
-from mtprof_nb.export.chrome_allocations import allocation_lines
-from mtprof_nb.export.chrome_collections import collection_lines
 from mtprof_nb.export.chrome_events import EventLines
+from mtprof_nb.export.chrome_memory import allocation_lines, collection_lines
 from mtprof_nb.export.chrome_text import base_ns, has_window, json_text, microseconds_text, quoted
 from mtprof_nb.export.chrome_tracks import ChromeTracks, naming_line
-from mtprof_nb.export.cut_texts import INNERMOST, OUTERMOST, cut_name
-from mtprof_nb.model.file.carried_facts import KEY, carried_text
-from mtprof_nb.model.source_files import is_cell
 from mtprof_nb.model.trace import Process, Trace
 
 #: The stream on which torch puts kernels of CUDA graphs for which no other one is named.
 DEFAULT_STREAM = 7
 #: Keys of the file itself, and names of lines that viewers act upon: the user's metadata must not take them.
-_KEYS_OF_FILE = {"schemaVersion", "traceEvents", "displayTimeUnit", "baseTimeNanoseconds", "traceName", KEY}
+_KEYS_OF_FILE = {"schemaVersion", "traceEvents", "displayTimeUnit", "baseTimeNanoseconds", "traceName"}
 #: The key under which torch describes the process group.
 _GROUP = "distributedInfo"
-_REMEDY = "A file of save() has them."
 _LINES_OF_VIEWERS = re.compile(r"(process|thread)_\w+|num_cpus|trace_buffer_overflowed")
 
 
 def write(trace: Trace, path: str | os.PathLike[str]) -> None:
-    """Write `trace` to `path`, compressed where it ends in `.gz`; `ExportError` leaves what was there whole.
-
-    A note in the file, which `load` reads, tells of recorded facts that the format has no place for.
-    """
-    trace = replace(trace, notes=(*trace.notes, *(note for note in _losses(trace) if note not in trace.notes)))
+    """Write `trace` to `path`, compressed where it ends in `.gz`; `ExportError` leaves what was there whole."""
     with replacing(path) as file:
         for text in _document(trace, os.fsdecode(path)):
             file.write(text)
@@ -77,7 +65,7 @@ def _document(trace: Trace, path: str) -> Iterator[bytes]:
     # Calls that are open at the end of the window end a moment later; readers add start and length inexactly.
     last_ns = max(ended_ns, int(trace.end_ns.max(initial=-1_000)) + 1_000)
     began, ended = microseconds_text(began_ns - base), microseconds_text(last_ns - base)
-    yield _header(trace, base, tracks.pids).encode("ascii")
+    yield _header(trace, base).encode("ascii")
     yield from lines.events()
     yield from lines.async_events()
     yield from allocation_lines(trace, tracks, base)
@@ -95,33 +83,13 @@ def _document(trace: Trace, path: str) -> Iterator[bytes]:
     yield f'],\n"traceName":{quoted(path)}\n}}\n'.encode("ascii")
 
 
-def _losses(trace: Trace) -> Iterator[str]:
-    """A sentence for each kind of facts that the file lacks."""
-    lost = {
-        "samples of Python stacks": trace.samples is not None and len(trace.samples) > 0,
-        "the source of notebook cells": any(map(is_cell, trace.sources)),
-        "parameters of the optimizer": bool(trace.parameters),
-        "lines of memory outside ops": trace.allocations is not None and trace.allocations.stack is not None,
-    }
-    if any(lost.values()):
-        yield f"Not part of a Chrome trace: {', '.join(what for what, is_lost in lost.items() if is_lost)}. {_REMEDY}"
-    if trace.stacks is not None and int(depths(trace.stacks.parent).max(initial=0)) >= INNERMOST + OUTERMOST:
-        most = INNERMOST + OUTERMOST
-        yield f"In a Chrome trace, stacks of more than {most} frames are cut in the middle. {_REMEDY}"
-    counts = np.bincount(trace.name, minlength=len(trace.names)).tolist()
-    if any(cut_name(name, count) != name for name, count in zip(trace.names, counts, strict=True)):
-        yield "In a Chrome trace, very long names are cut. A file of save() has them whole."
-
-
-def _header(trace: Trace, base: int, pids: Sequence[int]) -> str:
+def _header(trace: Trace, base: int) -> str:
     flags = {part.name: "1" for part in fields(trace.recorded) if getattr(trace.recorded, part.name)}
     entries = {"schemaVersion": "1", "deviceProperties": "[]", "trace_id": quoted(trace.trace_id), **flags}
     if len(hosts := {process.host for process in trace.processes}) == 1 and all(hosts):
         entries["host_name"] = quoted(hosts.pop())
     if trace.dropped:
         entries["dropped_events"] = str(trace.dropped)
-    if carried := carried_text(trace, pids):
-        entries[KEY] = carried
     # A reader takes these for the whole file's: where processes disagree, only their own lines tell.
     said = [_metadata(process) for process in trace.processes]
     entries |= {
@@ -144,7 +112,7 @@ def _window(trace: Trace) -> tuple[int, int]:
 
 def _span(trace: Trace, began: str) -> str:
     first, last = _window(trace)
-    args = f'{{"Op count":{len(trace)},"label":{quoted(trace.label)}}}'
+    args = f'{{"Op count":{len(trace)}}}'
     # Readers of Kineto's traces find the recording itself by these names, fourth and second from the end.
     return (
         '{"ph":"X","cat":"Trace","name":"PyTorch Profiler (0)","pid":"Spans","tid":"PyTorch Profiler",'

@@ -10,8 +10,9 @@ import numpy as np
 from mtprof_nb.model.schema import Int64
 from mtprof_nb.model.trace import COLLECTIVE, SCOPE, Trace
 
-#: Scopes of collectives on the host, which Gloo's own threads run.
+#: How the names of the scopes begin in which PyTorch starts a collective: on devices, and on the host by Gloo.
 _ON_HOST = "gloo:"
+SCOPES_OF_COLLECTIVES = ("nccl:", "hccl:", "xccl:", _ON_HOST)
 #: Parts of names of exchanges between two processes.
 _BETWEEN_TWO = ("send", "recv")
 #: In these no process can end before all have begun. In a broadcast, say, the sender can.

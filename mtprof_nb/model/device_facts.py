@@ -29,7 +29,7 @@ _FACTS = frozenset(
 _ANY_FACT = re.compile('"(Collective name|bytes)"')
 _BYTES = re.compile(r'(?<!\\)"bytes": "(\d{1,15})"')
 #: How the names of kernels begin in which processes exchange data.
-_KERNELS_OF_COLLECTIVES = ("nccl", "rccl", "hccl", "hcom", "oneccl")
+KERNELS_OF_COLLECTIVES = ("nccl", "rccl", "hccl", "hcom", "oneccl")
 
 
 def device_facts(fields: Columns) -> Columns:
@@ -42,7 +42,7 @@ def device_facts(fields: Columns) -> Columns:
     moved = np.array([moved_bytes(one) for one in said] + [-1], np.int64)
     extra, kind = fields.get("extra"), fields["kind"]
     extra = np.full(len(kind), -1, np.int32) if extra is None else extra
-    is_named = [name.lower().startswith(_KERNELS_OF_COLLECTIVES) for name in fields["names"]]
+    is_named = [name.lower().startswith(KERNELS_OF_COLLECTIVES) for name in fields["names"]]
     exchanges = (position[extra] >= 0) | np.array([*is_named, False], np.bool_)[fields["name"]]
     return {
         "kind": np.where(exchanges & (kind == KERNEL), np.int8(COLLECTIVE), kind),

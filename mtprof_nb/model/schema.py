@@ -14,7 +14,7 @@ have a form of their own, `Annotated[str, CheckedBy(json.loads)]`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from types import MappingProxyType
@@ -79,6 +79,26 @@ class Joined(NamedTuple):
     """How the values of several parts become one; without this the first part's value stays."""
 
     how: Callable[[list[Any]], Any]
+
+
+def of_all(parts: list[Iterable[Any]]) -> tuple[Any, ...]:
+    """The distinct entries of all parts, in the order in which they come."""
+    return tuple(dict.fromkeys(entry for part in parts for entry in part))
+
+
+def in_order(parts: list[Iterable[Any]]) -> tuple[Any, ...]:
+    """The distinct entries of all parts, sorted."""
+    return tuple(sorted({entry for part in parts for entry in part}))
+
+
+def updated(parts: list[Mapping[Any, Any]]) -> dict[Any, Any]:
+    """The entries of all parts; of one key, the last."""
+    return {key: value for part in parts for key, value in part.items()}
+
+
+def all_known(parts: list[int]) -> int:
+    """The sum; -1 where one part is unknown."""
+    return -1 if min(parts) < 0 else sum(parts)
 
 
 class CheckedBy(NamedTuple):

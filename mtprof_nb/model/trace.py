@@ -11,10 +11,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mtprof_nb.model.allocations import Allocations as Allocations
 from mtprof_nb.model.input_values import check_metadata_of_event, check_values
 from mtprof_nb.model.intervals import order_of, runs_of_equal
-from mtprof_nb.model.joins import all_known, in_order, of_all, updated
 from mtprof_nb.model.outside_ops import OutsideOps as OutsideOps
 from mtprof_nb.model.outside_ops import SourceLine as SourceLine
 from mtprof_nb.model.outside_ops import summed
@@ -23,8 +21,9 @@ from mtprof_nb.model.process_facts import Recorded as Recorded
 from mtprof_nb.model.process_facts import StepStarts as StepStarts
 from mtprof_nb.model.process_facts import Unrecorded as Unrecorded
 from mtprof_nb.model.process_facts import flags_of_any
-from mtprof_nb.model.samples import Collections as Collections
-from mtprof_nb.model.samples import Samples as Samples
+from mtprof_nb.model.records import Allocations as Allocations
+from mtprof_nb.model.records import Collections as Collections
+from mtprof_nb.model.records import Samples as Samples
 from mtprof_nb.model.schema import (
     POINTS_TO_EVENT,
     TIMES,
@@ -36,8 +35,12 @@ from mtprof_nb.model.schema import (
     PointsInto,
     Record,
     Within,
+    all_known,
     concatenated,
+    in_order,
+    of_all,
     schema_of,
+    updated,
 )
 from mtprof_nb.model.schema import Bool as Bool
 from mtprof_nb.model.schema import Columns as Columns

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mtprof_nb.analysis.functions.awake_time import split_time
-from mtprof_nb.model.samples import Samples
+from mtprof_nb.model.records import Samples
 
 
 def test_a_wait_for_a_processor_that_is_counted_when_it_ends_began_before() -> None:

@@ -11,7 +11,7 @@ from traces import event, make_trace
 import mtprof_nb
 from mtprof_nb.export import collapsed_stacks
 from mtprof_nb.model.merge import merge
-from mtprof_nb.model.samples import Samples
+from mtprof_nb.model.records import Samples
 from mtprof_nb.model.trace import Frame, OutsideOps, SourceLine, StackInterner, Trace, Track
 from mtprof_nb.recording import Recording
 from mtprof_nb.tables.function_table import FunctionRow, Functions

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mtprof_nb.model.merge import merge
-from mtprof_nb.model.samples import AT_PLACE, LATER, MOVING, Samples
+from mtprof_nb.model.records import AT_PLACE, LATER, MOVING, Samples
 from mtprof_nb.model.trace import Frame, Process, StackInterner, Trace, Track, empty_trace
 from mtprof_nb.tables.function_table import FunctionRow, Functions
 

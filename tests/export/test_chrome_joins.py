@@ -115,14 +115,14 @@ def test_values_of_inputs_are_spelt_as_pytorch_prints_them(tmp_path: Path) -> No
 
 
 def test_keywords_are_keys_unless_the_file_has_the_key_itself(tmp_path: Path) -> None:
-    keywords = {"alpha": 1, 'b"c': 'x"y', "many": ["a"], "phase": "mine", "nan": float("nan"), "sizes": [1, 2]}
+    keywords = {"alpha": 1, 'b"c': 'x"y', "many": ["a"], "stack": "mine", "nan": float("nan"), "sizes": [1, 2]}
     args = _args(make_trace([event("a", 0, 5, values=([], keywords))]), tmp_path)["a"]
 
     assert {key: args.get(key) for key in keywords} == {
         "alpha": 1,
         'b"c': 'x"y',
         "many": ["a"],
-        "phase": "forward",
+        "stack": None,
         "nan": None,
         "sizes": None,
     }
@@ -145,12 +145,6 @@ def test_the_host_and_what_its_allocator_reserved_are_told(tmp_path: Path) -> No
     assert document["host_name"] == "node7"
     (memory,) = (one for one in document["traceEvents"] if one["name"] == "[memory]")
     assert memory["args"]["Total Reserved"] == 512
-
-
-def test_a_lent_stack_is_marked(tmp_path: Path) -> None:
-    rows = [event("aten::mm", 1_000, 2_000, stack=(("a.py", 1, "f"),), stack_is_forward=True)]
-
-    assert _args(make_trace(rows), tmp_path)["aten::mm"]["Call stack is of the forward op"] is True
 
 
 def test_a_python_function_has_no_stack_of_its_own_as_it_is_part_of_one(tmp_path: Path) -> None:

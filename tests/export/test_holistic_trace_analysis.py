@@ -67,4 +67,4 @@ def test_a_trace_of_several_ranks_comes_back_with_its_ranks_and_its_straggler(tm
     ]
     assert ranks.straggler is not None
     assert ranks.straggler.slower is not None
-    assert ranks.straggler.slower.where == "train.py:4"
+    assert ranks.straggler.slower.where == "aten::sort"

@@ -1,21 +1,16 @@
-"""Facts that a file has no place for: deep stacks are cut, samples are left out, and the reader is told."""
+"""Texts that would make a file grow beyond its events: deep stacks and long names are cut, and say so."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from chrome_documents import written
 from traces import event, make_trace
 
 import mtprof_nb as mtp
-from mtprof_nb.export import chrome_trace, collapsed_stacks
+from mtprof_nb.export import chrome_trace, collapsed_stacks, recording_file
 from mtprof_nb.export.cut_texts import CutStacks
-from mtprof_nb.model.samples import Samples
-from mtprof_nb.model.trace import Frame, SourceLine, StackInterner, Trace
-
-DEEP = "In a Chrome trace, stacks of more than 100 frames are cut in the middle. A file of save() has them."
-SAMPLES = "Not part of a Chrome trace: samples of Python stacks. A file of save() has them."
+from mtprof_nb.model.trace import Frame, StackInterner, Trace
 
 
 def recursion(depth: int) -> Trace:
@@ -57,23 +52,21 @@ def test_a_file_grows_with_the_number_of_events_and_not_with_their_depth(write, 
     assert sizes[1] / sizes[0] < 2.3
 
 
-def test_a_cut_stack_is_loaded_as_it_is_written_and_a_note_says_so(tmp_path: Path) -> None:
+def test_a_cut_stack_is_loaded_as_it_is_written(tmp_path: Path) -> None:
     trace = recursion(300)
     chrome_trace.write(trace, tmp_path / "deep.json")
     recording = mtp.load(tmp_path / "deep.json")
 
-    assert recording.summary().notes == (DEEP,)
     assert recording.trace.stacks.stack(recording.trace.stack[299])[75] == Frame("<cut>", 200, "more frames")
     lines = [(row.line, row.self_ns) for row in recording.lines() if row.file]
     assert sorted(lines) == [(level, 4_000) for level in range(1, 301)]
-    # Saved, the stacks are whole, and nothing is to be said.
-    mtp.results.loaded_recording.Recording(trace).save(tmp_path / "deep.mtp")
+    # Saved, the stacks are whole.
+    recording_file.write(trace, tmp_path / "deep.mtp")
     saved = mtp.load(tmp_path / "deep.mtp")
-    assert saved.summary().notes == ()
     assert len(saved.trace.stacks.stack(saved.trace.stack[299])) == 300
 
 
-def test_a_long_name_of_many_events_is_cut_and_a_note_says_so(tmp_path: Path) -> None:
+def test_a_long_name_of_many_events_is_cut_and_ends_with_its_length(tmp_path: Path) -> None:
     name = "n" * 1_000_000
     for count, length in ((64, 1_000_000), (80, 800_000)):
         rows = [event(name, 10 * at, 10 * at + 5) for at in range(count)]
@@ -82,36 +75,3 @@ def test_a_long_name_of_many_events_is_cut_and_a_note_says_so(tmp_path: Path) ->
 
         cut = "" if count == 64 else "… (1,000,000 characters)"
         assert recording.trace.names == (name[:length] + cut,)
-        said = "In a Chrome trace, very long names are cut. A file of save() has them whole."
-        assert recording.summary().notes == ((said,) if cut else ())
-
-
-def test_samples_are_no_part_of_a_chrome_trace_and_a_note_says_so_once(tmp_path: Path) -> None:
-    trace = recursion(3)
-    times = np.array([1_000, 2_000])
-    trace = replace(trace, samples=Samples(times, times, np.zeros(2, int), np.array([0, 1]), np.zeros(2, bool)))
-    for name in ("one.json", "two.json"):
-        chrome_trace.write(trace, tmp_path / name)
-        recording = mtp.load(tmp_path / name)
-        trace = recording.trace
-
-        assert recording.summary().notes == (SAMPLES,)
-        assert recording.trace.samples is None
-
-
-def test_a_note_names_all_that_is_lost(tmp_path: Path) -> None:
-    cell = "<ipython-input-1-abc>"
-    trace = make_trace([event("aten::mm", 0, 5, parameter="w", line=(cell, 1))])
-    trace = replace(trace, sources={cell: "y = x @ w"}, lines=(SourceLine(cell, 1),))
-    chrome_trace.write(trace, tmp_path / "trace.json")
-
-    (note,) = mtp.load(tmp_path / "trace.json").summary().notes
-    lost = "the source of notebook cells, parameters of the optimizer"
-    assert note == f"Not part of a Chrome trace: {lost}. A file of save() has them."
-
-
-def test_a_trace_without_losses_has_no_note(tmp_path: Path) -> None:
-    chrome_trace.write(recursion(100), tmp_path / "trace.json")
-
-    assert mtp.load(tmp_path / "trace.json").summary().notes == ()
-    assert "mtprof_nb" not in written(recursion(100), tmp_path / "trace.json")

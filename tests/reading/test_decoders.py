@@ -12,13 +12,14 @@ from mtprof_nb.reading.text.plain_json import PlainDecoder
 
 
 def _event(category: str | None = None, **args: Any) -> dict[str, Any]:
-    return {"ph": "X", "name": "mm", "args": args} | ({} if category is None else {"cat": category})
+    members = {key.replace("_", " "): value for key, value in args.items()}
+    return {"ph": "X", "name": "mm", "args": members} | ({} if category is None else {"cat": category})
 
 
 PARTS = [
-    [_event("cpu_op", step=1)],
-    [_event("cpu_op", step=2), _event(step=3), _event("cpu_op or another", step=4)],
-    [_event("kernel", step=5), _event("cpu_op", flops=6), _event("kernel", step=7)],
+    [_event("cpu_op", External_id=1)],
+    [_event("cpu_op", External_id=2), _event(External_id=3), _event("cpu_op or another", External_id=4)],
+    [_event("kernel", External_id=5), _event("cpu_op", Sequence_number=6), _event("kernel", External_id=7)],
     [_event("cpu_op or another"), _event(), _event("kernel", stream=8)],
 ]
 

@@ -43,7 +43,7 @@ def test_streams_of_a_gpu_have_its_work_and_other_lanes_repeat_it(tmp_path: Path
     trace = read(_written(tmp_path, events))
 
     assert facts(trace, "kind", "device", "device_index", "track") == [
-        ("$train.py:7 step", "scope", "CPU", 0, "python"),
+        ("$train.py:7 step", "python", "CPU", 0, "python"),
         ("PjitFunction(step)", "scope", "CPU", 0, "python"),
         ("1", "device_scope", "CUDA", 1, "Steps"),
         ("MemcpyH2D", "copy", "CUDA", 1, "Stream #14(MemcpyH2D)"),
@@ -119,3 +119,36 @@ def test_instructions_on_the_host_are_ops(tmp_path: Path) -> None:
         ("TfrtCpuExecutable::Execute", "scope", "python"),
         ("dot.3", "op", "tf_XLAEigen/9"),
     ]
+
+
+def test_three_steps_of_jax_on_the_cpu_are_read() -> None:
+    """`jax_cpu.trace.json.gz` was recorded by JAX 0.10: a jitted `w - 0.1 * jax.grad(loss)(w, x)`, three times."""
+    recording = mtp.load(Path(__file__).with_name("jax_cpu.trace.json.gz"))
+    trace = recording.trace
+
+    ops = [(one.name, one.start_ns, one.duration_ns) for one in recording.events() if one.kind == "op"]
+    assert ops == [
+        ("ynn_fusion", 28_863_531, 25_518),
+        ("multiply_add_fusion", 28_890_130, 3_916),
+        ("dot", 28_894_336, 52_739),
+        ("multiply_subtract_fusion", 28_950_109, 2_404),
+        ("ynn_fusion", 53_625_758, 36_525),
+        ("multiply_add_fusion", 53_663_454, 3_756),
+        ("dot", 53_667_641, 51_396),
+        ("multiply_subtract_fusion", 53_721_701, 2_604),
+        ("ynn_fusion", 102_011_761, 30_305),
+        ("multiply_add_fusion", 102_043_228, 3_906),
+        ("dot", 102_047_554, 47_301),
+        ("multiply_subtract_fusion", 102_097_899, 2_624),
+    ]
+    # Each op has a scope `end: …` inside.
+    assert recording.summary().in_ops_ns == sum(duration_ns for *_, duration_ns in ops) - 3_456 == 259_538
+    assert [track.name for track in trace.tracks] == ["python", "tf_XLAPjRtCpuClient/2917804267831049812"]
+    calls = [row for row in facts(trace, "kind", "duration_ns") if row[1] == "python"]
+    assert len(calls) == 7
+    assert calls[2] == ("$jaxprog.py:16 train", "python", 126_532_045)
+    jitted = [one for one in recording.events() if one.name == "PjitFunction(step)"]
+    assert [one.stack for one in jitted] == [["jaxprog.py:16:train"]] * 3
+    averages = {row.key: row.count for row in recording.key_averages()}
+    assert (averages["dot"], averages["train"], averages["PjitFunction(step)"]) == (3, 3, 3)
+    assert not any(key.startswith("$") for key in averages)

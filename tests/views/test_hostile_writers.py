@@ -25,7 +25,7 @@ from mtprof_nb.cell.progress import RecordingLine
 from mtprof_nb.cli.program import main
 from mtprof_nb.comparison.checked_fix import CheckedFix
 from mtprof_nb.errors import LoadError, collected_warnings, warn
-from mtprof_nb.model.samples import Samples
+from mtprof_nb.model.records import Samples
 from mtprof_nb.model.trace import Collective, Frame, SourceLine, StackInterner, Trace
 from mtprof_nb.recording import Recording
 from mtprof_nb.views.page import html_page

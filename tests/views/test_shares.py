@@ -13,7 +13,7 @@ from traces import event, make_trace
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.operators.operator_rows import rows
 from mtprof_nb.analysis.ranks.rank_figures import rank_figures
-from mtprof_nb.model.samples import Samples
+from mtprof_nb.model.records import Samples
 from mtprof_nb.model.trace import Frame, OutsideOps, SourceLine, StackInterner, Trace, Track
 from mtprof_nb.recording import Recording
 from mtprof_nb.tables.line_table import Lines

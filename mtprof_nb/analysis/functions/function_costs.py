@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mtprof_nb.analysis.functions.thread_time import StackTime, stack_time
 from mtprof_nb.analysis.groups import sums
-from mtprof_nb.model.samples import LATER, MOVING
+from mtprof_nb.model.records import LATER, MOVING
 from mtprof_nb.model.stack_tree import has_above
 from mtprof_nb.model.trace import Int32, Int64, StackTree, Trace
 

@@ -17,7 +17,7 @@ from mtprof_nb.building.interning import distinct
 from mtprof_nb.capture.samples.python_stacks import StackEntry, Stacks, frames_of, is_of_user_thread
 from mtprof_nb.capture.samples.sampled_stacks import PERIOD_NS, SampledStacks
 from mtprof_nb.capture.samples.thread_names import running_threads
-from mtprof_nb.model.samples import LATER
+from mtprof_nb.model.records import LATER
 from mtprof_nb.model.trace import StackInterner
 
 #: While samples are taken: a thread that runs Python code keeps others waiting for this long, in seconds.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +16,7 @@ from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
 from mtprof_nb.model.trace import RUNTIME, on_device
 from mtprof_nb.reading.columns.file_tracks import FileTracks, file_tracks, is_asleep, label_of
-from mtprof_nb.reading.dialects import ascend_kinds, kineto_kinds, xla_kinds
-from mtprof_nb.reading.dialects.kineto_kinds import LEFT_OUT, OF_RECORDING
+from mtprof_nb.reading.dialects.dialect import LEFT_OUT, Dialect
 from mtprof_nb.reading.spans.collector import Collector
 from mtprof_nb.reading.spans.descriptions import Descriptions, descriptions
 from mtprof_nb.reading.spans.spans import Spans, whole_spans
@@ -26,6 +24,8 @@ from mtprof_nb.reading.spans.spans import Spans, whole_spans
 #: Numbers of calls, threads and autograd's nodes are below this: a file may say otherwise.
 MOST_NUMBERS = 2**40
 _OF_COLLECTIVES = '"Collective name"'
+#: The category of spans that describe the recording, not the program.
+_OF_RECORDING = "Trace"
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,9 @@ class ChosenSpans:
     kind: Int8
     tracks: FileTracks
     device_name: str
-    is_ascend: bool
-    #: Start and end of the recording, and its name; (0, 0) and "" where the file does not tell.
+    dialect: Dialect
+    #: Start and end of the recording; (0, 0) where the file does not tell.
     window: tuple[int, int]
-    label: str
     #: How many events are not shown as they stand in the file, by what they are.
     tally: Counter[str]
 
@@ -103,33 +102,24 @@ class ChosenSpans:
         return ThreadIntervals(start_ns, start_ns + self.spans["duration_ns"], self.tracks.track)
 
 
-def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) -> ChosenSpans:
-    """The spans that become events."""
+def chosen_spans(
+    collector: Collector, document: Mapping[str, Any], path: Path, dialects: Sequence[Dialect]
+) -> ChosenSpans:
+    """The spans that become events, read by the first of `dialects` that recognises the file."""
     said = descriptions(collector)
     spans = whole_spans(collector)
     tally = Counter(collector.left_out) + spans.problems
-    is_ascend, is_xla = ascend_kinds.is_ascend(said), xla_kinds.is_xla(said)
-    if is_xla:
-        kind = xla_kinds.kinds(collector, spans, said)
-    else:
-        kind = (ascend_kinds if is_ascend else kineto_kinds).kinds(collector, spans, said, tally)
-    if not is_ascend:
-        spans = kineto_kinds.on_threads_of_program(collector, spans, kind)
-    window, label = _recording(collector, spans)
-    lanes = list(collector.lanes)
+    dialect = next(one for one in dialects if one.recognise(said))
+    kind = dialect.kinds(collector, spans, said, tally)
+    spans, lanes = dialect.threads(collector, spans, kind, said)
+    window = _window(collector, spans)
     asleep = is_asleep(lanes, spans, kind)
     tally["Python calls of threads that slept throughout, left out"] += int(asleep.sum())
     kept = np.flatnonzero((kind != LEFT_OUT) & ~asleep)
     if len(kept) < len(spans):
         spans, kind = spans.take(kept), kind.take(kept)
     name, names = _names(collector, spans["name"])
-    if is_ascend:
-        lanes, numbers = ascend_kinds.with_threads_of_program(lanes, said), ascend_kinds.NUMBERS
-    elif is_xla:
-        numbers = xla_kinds.device_numbers(said)
-    else:
-        is_own, has_devices = "phase" in spans, bool(on_device(kind).any())
-        numbers = kineto_kinds.device_numbers(collector.categories, said, is_own=is_own, has_devices=has_devices)
+    numbers = dialect.numbers(collector, said)
     tracks = file_tracks(lanes, spans, kind, said, numbers)
     tally["Threads and streams that share one track, for there are too many"] += tracks.too_many
     tally["Processes that are taken for one, for there are too many"] += tracks.too_many_processes
@@ -145,9 +135,8 @@ def chosen_spans(collector: Collector, document: Mapping[str, Any], path: Path) 
         kind=kind,
         tracks=tracks,
         device_name=numbers.device,
-        is_ascend=is_ascend,
+        dialect=dialect,
         window=window,
-        label=label,
         tally=tally,
     )
 
@@ -167,15 +156,11 @@ def legible(name: Any) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def _recording(collector: Collector, spans: Spans) -> tuple[tuple[int, int], str]:
-    """Start, end and name of the recording, from the spans that describe it."""
-    is_own = np.array([category == OF_RECORDING for category in collector.categories] or [False], np.bool_)
+def _window(collector: Collector, spans: Spans) -> tuple[int, int]:
+    """Start and end of the recording, from the spans that describe it."""
+    is_own = np.array([category == _OF_RECORDING for category in collector.categories] or [False], np.bool_)
     rows = np.flatnonzero(is_own[spans["category"]])
     if not len(rows):
-        return (0, 0), ""
+        return 0, 0
     start_ns = spans["start_ns"][rows]
-    window = int(start_ns.min()), int((start_ns + spans["duration_ns"][rows]).max())
-    rests = collector.facts.rests
-    members = [json.loads(rests[rest]) for rest in spans["rest"][rows].tolist() if rest >= 0]
-    labels = [json.loads(one["label"]) for one in members if "label" in one]
-    return window, next((label for label in labels if isinstance(label, str)), "")
+    return int(start_ns.min()), int((start_ns + spans["duration_ns"][rows]).max())

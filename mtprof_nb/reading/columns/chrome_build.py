@@ -10,20 +10,26 @@ import numpy as np
 from mtprof_nb.building.allocator_records import with_own_memory
 from mtprof_nb.building.closures import with_closures
 from mtprof_nb.building.interning import intern, used_entries
+from mtprof_nb.model.collective_calls import SCOPES_OF_COLLECTIVES
 from mtprof_nb.model.device_facts import device_facts
 from mtprof_nb.model.schema import Columns, Int32
-from mtprof_nb.model.trace import COLLECTIVE, OP, PYTHON, RUNTIME, SCOPE, StackInterner, Trace, correlation_ids
-from mtprof_nb.reading.columns import file_launches
+from mtprof_nb.model.trace import (
+    COLLECTIVE,
+    OP,
+    PYTHON,
+    RUNTIME,
+    SCOPE,
+    Collective,
+    StackInterner,
+    Trace,
+    correlation_ids,
+)
 from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
-from mtprof_nb.reading.columns.collective_scopes import named_by_scopes
-from mtprof_nb.reading.columns.file_collections import collections
 from mtprof_nb.reading.columns.file_inputs import shape_columns, value_columns
-from mtprof_nb.reading.columns.file_memory import allocations
+from mtprof_nb.reading.columns.file_memory import allocations, collections
 from mtprof_nb.reading.columns.file_stacks import PythonRows, text_stacks
-from mtprof_nb.reading.columns.file_steps import steps
-from mtprof_nb.reading.columns.forward_flows import phase_columns
+from mtprof_nb.reading.columns.forward_flows import phase_columns, steps
 from mtprof_nb.reading.columns.recording_facts import recording_facts, tally_notes
-from mtprof_nb.reading.dialects import ascend_links, own_facts
 from mtprof_nb.reading.spans.descriptions import base_ns
 
 
@@ -33,13 +39,11 @@ def build(file: ChosenSpans, notes: list[str]) -> Trace:
     made |= _devices(file, made)
     made |= _inputs(file)
     made |= _python(file, made)
-    made |= own_facts.columns(file)
     if len(file.collector.allocations):
         track = np.append(file.host_tracks, -1)[file.collector.allocations.whole("lane")]
         made |= allocations(file.collector.allocations, track, made)
     made |= recording_facts(file, made)
-    told = (*made.get("notes", ()), *notes, *made.pop("stack_notes", ()), *tally_notes(file.tally))
-    made["notes"] = tuple(dict.fromkeys(told))
+    made["notes"] = (*notes, *made.pop("stack_notes", ()), *tally_notes(file.tally))
     del made["node"]
     moved = base_ns(file.document)
     made["start_ns"] = made["start_ns"] + moved
@@ -48,8 +52,7 @@ def build(file: ChosenSpans, notes: list[str]) -> Trace:
     if len(file.collector.collections):
         track = np.append(file.host_tracks, -1)[file.collector.collections.whole("lane")]
         made["collections"] = collections(file.collector.collections, track, moved)
-    trace = Trace(**made, correlation_id=correlation_ids(made["kind"]))
-    return trace if trace.memory_before is not None else with_own_memory(trace)
+    return with_own_memory(Trace(**made, correlation_id=correlation_ids(made["kind"])))
 
 
 def _events(file: ChosenSpans) -> Columns:
@@ -72,33 +75,54 @@ def _events(file: ChosenSpans) -> Columns:
 
 def _devices(file: ChosenSpans, made: Columns) -> Columns:
     """Devices, launches, and the metadata of events on devices."""
-    told = own_facts.device_types(file)
-    names = ("CPU", file.device_name) if file.on_device.any() else ("CPU",)
-    device, devices = (file.on_device.astype(np.int8), names) if told is None else told
-    found: Columns = {"device": device, "devices": devices, "device_index": file.tracks.device_index}
+    found: Columns = {
+        "device": file.on_device.astype(np.int8),
+        "devices": ("CPU", file.device_name) if file.on_device.any() else ("CPU",),
+        "device_index": file.tracks.device_index,
+    }
     if not (file.on_device | (file.kind == RUNTIME)).any():
         return found
-    linked = ascend_links.launches(file) if file.is_ascend else file_launches.launches(file)
+    linked = file.dialect.launches(file)
     launcher: Int32 = linked["launcher"]
     found |= linked | {"phase": np.where(launcher >= 0, made["phase"][launcher], made["phase"])}
     found |= _extras(file)
     found |= device_facts(made | found)
-    return found | named_by_scopes(file, made | found)
+    return found | _named_by_scopes(file, made | found)
+
+
+def _named_by_scopes(file: ChosenSpans, made: Columns) -> Columns:
+    """Facts of collectives for kernels that tell none, as in older recordings, from the scope open at their launch."""
+    known = made.get("collective")
+    collective = np.full(len(file), -1, np.int32) if known is None else known
+    rows = np.flatnonzero((made["kind"] == COLLECTIVE) & (collective < 0) & (made["launch"] >= 0))
+    is_scope = np.array([name.startswith(SCOPES_OF_COLLECTIVES) for name in file.names] or [False], np.bool_)[file.name]
+    is_scope &= file.kind == SCOPE
+    if not len(rows) or not is_scope.any():
+        return {}
+    calls = made["launch"][rows]
+    scopes = file.intervals.running(is_scope, file.tracks.track[calls], file.spans["start_ns"][calls])
+    table = {one: place for place, one in enumerate(made["collectives"])}
+    found = collective.copy()
+    for row, scope in zip(rows.tolist(), scopes.tolist(), strict=True):
+        if scope >= 0:
+            name = file.names[file.name[scope]].partition(":")[2]
+            found[row] = table.setdefault(Collective(name), len(table))
+    return {"collective": found, "collectives": tuple(table)}
 
 
 def _extras(file: ChosenSpans) -> Columns:
-    rest, texts = np.where(file.has_extras, file.rest, np.int32(-1)), file.collector.facts.rests
-    if file.is_ascend:
-        rest, texts = _in_words_of_kineto(file, rest, texts)
+    rest = np.where(file.has_extras, file.rest, np.int32(-1))
+    rest, texts = _in_words_of_kineto(file, rest, file.collector.facts.rests)
     used, place = used_entries(rest, len(texts))
     extra, extras = intern([texts[one] for one in used.tolist()])
     return {"extra": np.append(extra, np.int32(-1))[place], "extras": extras} if extras else {}
 
 
 def _in_words_of_kineto(file: ChosenSpans, rest: Int32, texts: list[str]) -> tuple[Int32, list[str]]:
+    """The members of each span, those of collectives under Kineto's keys."""
     rest, texts = rest.copy(), list(texts)
     for row in np.flatnonzero((file.kind == COLLECTIVE) & (rest >= 0)).tolist():
-        said = ascend_links.in_words_of_kineto(file.names[file.name[row]], json.loads(texts[rest[row]]))
+        said = file.dialect.extras(file.names[file.name[row]], json.loads(texts[rest[row]]))
         rest[row] = len(texts)
         texts.append(json.dumps(said))
     return rest, texts
@@ -121,7 +145,7 @@ def _inputs(file: ChosenSpans) -> Columns:
 
 
 def _python(file: ChosenSpans, made: Columns) -> Columns:
-    """Stacks and modules, from Python calls or from the texts of stacks."""
+    """Stacks and modules, from Python calls or from texts."""
     found: Columns = {}
     is_python = file.kind == PYTHON
     interner = StackInterner()
@@ -145,6 +169,7 @@ def _python(file: ChosenSpans, made: Columns) -> Columns:
             module = np.where(of_forward, module[made["forward"]], module)
             number, table = intern(paths)
             found |= {"module": np.where(module >= 0, number[module], -1), "modules": table}
+    found |= _told_modules(file)
     is_called = stack >= 0
     for fact in ("call_stack", "frames"):
         if fact in file.spans:
@@ -153,10 +178,21 @@ def _python(file: ChosenSpans, made: Columns) -> Columns:
             stack = np.where(told >= 0, told, stack)
             of_forward &= told < 0
             is_called &= told < 0
-    if "is_forward_stack" in file.spans:
-        of_forward |= file.spans["is_forward_stack"] > 0
+            # A file may have the stack of the forward op for an op of its backward.
+            of_forward |= (told >= 0) & (made["forward"] >= 0) & (told == told[made["forward"]])
     if (on_host & is_called).any():
         found["stack_notes"] = ["Lines in stacks are those of `def`: the file has no others."]
     if (stack >= 0).any() or is_python.any():
         found |= {"stack": stack, "stacks": interner.tree(), "stack_is_forward": of_forward & (stack >= 0)}
     return found
+
+
+def _told_modules(file: ChosenSpans) -> Columns:
+    """Modules that the events themselves tell."""
+    if "module" not in file.spans:
+        return {}
+    table: dict[str, int] = {}
+    texts = file.collector.facts.texts["module"]
+    numbers = [table.setdefault(path, len(table)) if isinstance(path, str) and path else -1 for path in texts]
+    module = np.array([*numbers, -1], np.int32)[file.spans["module"]]
+    return {"module": module, "modules": tuple(table)} if table else {}

@@ -11,6 +11,7 @@ from mtprof_nb.building.host_events import HostEvents
 from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.schema import Columns, Int32, Int64
 from mtprof_nb.model.trace import ENGINE_PREFIX
+from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
 from mtprof_nb.reading.spans.tables import GrowingColumns
 
 #: Flows from a forward op to the node that it made.
@@ -103,3 +104,13 @@ def rows_at(track: Int32, start_ns: Int64, among: Int64, tracks: Int32, moments_
     there = (place >= 0) & (key[np.maximum(place, 0)] == wanted) & (tracks >= 0)
     found[there] = among[place[there]]
     return found
+
+
+def flows_to_devices(file: ChosenSpans, categories: tuple[str, ...]) -> tuple[Columns, Int64]:
+    """Flows of some categories, and the event on a device that each one leads to, or -1."""
+    pairs = flow_pairs(file.collector.flows, list(file.collector.categories), categories, file.labels)
+    device_tracks = np.full(len(file.collector.lanes) + 1, -1, np.int32)
+    device_tracks[file.spans["lane"][file.on_device]] = file.tracks.track[file.on_device]
+    track = device_tracks[pairs["end_lane"]]
+    rows = np.flatnonzero(file.on_device)
+    return pairs, rows_at(file.tracks.track, file.spans["start_ns"], rows, track, pairs["end_ns"])

@@ -1,4 +1,4 @@
-"""Allocations of a file: its `[memory]` instants."""
+"""Allocations of a file, its `[memory]` instants, and garbage collections, which this package writes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from mtprof_nb.building.allocator_records import owns_memory
 from mtprof_nb.building.thread_intervals import ThreadIntervals
-from mtprof_nb.model.schema import Columns, Int32
-from mtprof_nb.model.trace import Allocations
+from mtprof_nb.model.schema import TIMES, Columns, Int32
+from mtprof_nb.model.trace import Allocations, Collections
 from mtprof_nb.reading.spans.tables import GrowingColumns
 
 #: c10's numbers of device types.
@@ -44,3 +44,14 @@ def allocations(records: GrowingColumns, track: Int32, made: Columns) -> Columns
         reserved=reserved if (reserved > 0).any() else None,
     )
     return {"allocations": found, "devices": devices}
+
+
+def collections(found: GrowingColumns, track: Int32, moved_ns: int) -> Collections:
+    """The collections in order of time, later by `moved_ns`; `track` has the track of each."""
+    made = Collections(
+        start_ns=found.whole("start_ns") + moved_ns,
+        duration_ns=found.whole("duration_ns").clip(0, TIMES.limit - 1),
+        generation=found.whole("generation").clip(0, 2),
+        track=track,
+    )
+    return made.take(np.argsort(made.start_ns, kind="stable"))

@@ -18,7 +18,9 @@ from mtprof_nb.model.schema import Bool, Int32, Int64
 from mtprof_nb.model.trace import Frame, StackInterner
 from mtprof_nb.reading.text.small_json import parsed
 
+#: Names of Python calls: Kineto's, and XLA's.
 _CALL = re.compile(r"(.+)\((\d{1,9})\): (.+)", re.DOTALL)
+_CALL_OF_XLA = re.compile(r"\$(.+):(\d{1,9}) (.+)", re.DOTALL)
 _OWN_FRAME = re.compile(r"(.*):(\d{1,9}):([^:]*)", re.DOTALL)
 _MODULE = re.compile(r"nn\.Module: (.+?)(_\d+)?")
 #: Frames of the profiler, of a notebook's kernel, and of Python itself that call the user's code.
@@ -31,8 +33,11 @@ _HIDDEN = re.compile(
 
 
 def frame_of_call(name: str) -> Frame | None:
-    """The frame of a Python call by its name `file(line): function`; None for a builtin, a module and hidden code."""
-    match = _CALL.fullmatch(name)
+    """The frame of a Python call by its name `file(line): function`, or XLA's `$file:line function`.
+
+    None for a builtin, a module and hidden code.
+    """
+    match = _CALL.fullmatch(name) or _CALL_OF_XLA.fullmatch(name)
     if match is None or _is_hidden(match[1]):
         return None
     return Frame(match[1], int(match[2]), match[3])

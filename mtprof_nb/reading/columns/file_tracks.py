@@ -31,15 +31,10 @@ _THREAD = re.compile(r"thread (-?\d+)(?: \((.*)\))?", re.IGNORECASE)
 
 
 class DeviceNumbers(NamedTuple):
-    """How a dialect numbers devices: their type, and index and process from the `pid` of an event on a device.
-
-    A process is a position in `hosts`, which has the `pid` of each process.
-    """
+    """How a dialect numbers devices: their type, and the index from the `pid` of an event on a device."""
 
     device: str
     index_of: Callable[[Int64], Int64] = lambda pid: pid
-    process_of: Callable[[Int64], Int64] | None = None
-    hosts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ def file_tracks(
     """A track for each thread, and for each stream of a device of each process."""
     lane, runs_on_device = spans["lane"], on_device(kind)
     on_host = lane[~runs_on_device]
-    process_of = _processes([*numbers.hosts, *(lanes[number][0] for number in _in_order(on_host))])
+    process_of = _processes([lanes[number][0] for number in _in_order(on_host)])
     made = _Tracks()
     track = np.full(len(spans), -1, np.int32)
     of_lane = np.full(len(lanes) + 1, -1, np.int32)
@@ -87,8 +82,7 @@ def file_tracks(
     unclear: set[Any] = set()
     if len(rows):
         launched_by, is_tied = owners(lanes, spans, kind, runs_on_device, process_of)
-        if numbers.process_of is None:
-            unclear = {pid for (pid, _), one in zip(lanes, is_tied, strict=True) if one and not label_of(pid)}
+        unclear = {pid for (pid, _), one in zip(lanes, is_tied, strict=True) if one and not label_of(pid)}
         streams = _Streams(lanes, spans, rows, kind, numbers, _with_labels(launched_by, lanes, process_of))
         track[rows], index[rows] = streams.tracks(made, said, len(set(process_of.values())) or 1), streams.index
     first_of: dict[int, Any] = {}
@@ -159,7 +153,7 @@ def _thread(lane: Lane, number: int, process_of: dict[Any, int], said: Descripti
 
 
 class _Streams:
-    """Devices and streams of the spans at `rows`; `owner` has the process of each lane, where no number tells it."""
+    """Devices and streams of the spans at `rows`; `owner` has the process of each lane."""
 
     def __init__(
         self, lanes: Sequence[Lane], spans: Spans, rows: Int64, kind: Int8, numbers: DeviceNumbers, owner: Int64
@@ -169,7 +163,7 @@ class _Streams:
         device, stream = spans["device"][rows], spans["stream"][rows]
         index = np.where(device >= 0, device, numbers.index_of(pid))
         self.index: Int8 = np.where((index >= 0) & (index <= _MOST_INDEX), index, 0).astype(np.int8)
-        self._process = owner[self._lane] if numbers.process_of is None else numbers.process_of(pid)
+        self._process = owner[self._lane]
         self._is_sync = (kind[rows] == SYNC) & (tid >= SYNC_OFFSET)
         # Not every span has a stream in its `args`, and -1 there is also the stream of a whole device.
         self._stream = np.where(stream >= 0, stream, np.where(self._is_sync, tid - SYNC_OFFSET, tid))

@@ -1,16 +1,30 @@
-"""Phases and forward ops of a file's events."""
+"""Phases, forward ops and steps of a file's events."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from mtprof_nb.building.host_events import HostEvents
-from mtprof_nb.model.schema import Bool, Columns, Int32, Int64
-from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, FORWARD, OP, OPTIMIZER, OTHER, PYTHON, Track
+from mtprof_nb.model.schema import Bool, Columns, Int8, Int32, Int64
+from mtprof_nb.model.trace import (
+    BACKWARD,
+    ENGINE_PREFIX,
+    FORWARD,
+    OP,
+    OPTIMIZER,
+    OTHER,
+    PYTHON,
+    SCOPE,
+    STEP_PREFIX,
+    Track,
+)
 from mtprof_nb.reading.columns.chosen_spans import MOST_NUMBERS, ChosenSpans
 from mtprof_nb.reading.columns.file_links import FORWARD_FLOWS, flow_pairs, node_links, rows_at, tracks_of_numbers
+
+_STEP = re.compile(re.escape(STEP_PREFIX) + r"(\d{1,9})")
 
 
 def phase_columns(file: ChosenSpans) -> Columns:
@@ -24,9 +38,10 @@ def phase_columns(file: ChosenSpans) -> Columns:
     links = node_links(events, forward_thread, flows, numbers)
     # Nodes that no engine ran: those of runtimes in which a backward op is a node itself.
     links_forward = np.where(links.forward >= 0, links.forward, flows)
-    is_training = np.isin(links.phase, (BACKWARD, OPTIMIZER)).any()
+    of_rows = np.where(flows >= 0, BACKWARD, links.phase)
+    is_training = np.isin(of_rows, (BACKWARD, OPTIMIZER)).any()
     phase = np.full(len(file), OTHER if is_training else FORWARD, np.int8)
-    phase[rows] = links.phase
+    phase[rows] = of_rows
     is_async = np.zeros(len(file), np.bool_)
     is_async[rows] = events.is_async | events.crossing_scopes()
     return {
@@ -56,8 +71,6 @@ def _host_events(file: ChosenSpans, rows: Int64) -> HostEvents:
     names = set(file.names)
     is_node = np.array([ENGINE_PREFIX + name in names for name in file.names] or [False], np.bool_)
     name, kind = file.name.take(rows), file.kind.take(rows)
-    # In exports of this package, Python calls that cross a scope and scopes that cross a step have their own tracks.
-    crosses = (kind == PYTHON) | (file.spans["is_nested"].take(rows) > 0)
     return HostEvents(
         name=name,
         names=file.names,
@@ -68,7 +81,8 @@ def _host_events(file: ChosenSpans, rows: Int64) -> HostEvents:
         threads=tuple(track._replace(number=number) for number, track in enumerate(file.tracks.tracks)),
         sequence_nr=file.sequence_nr.take(rows),
         is_backward_node=is_node.take(name) & (kind == OP),
-        is_async=(file.spans["is_async"].take(rows) > 0) & ~crosses,
+        # In exports of this package, Python calls that cross a scope have tracks of their own.
+        is_async=(file.spans["is_async"].take(rows) > 0) & (kind != PYTHON),
     )
 
 
@@ -94,3 +108,16 @@ def _starting(file: ChosenSpans, events: HostEvents, chosen: Bool, lane: Int32, 
     """The last of the chosen events that starts at each moment on each lane, or -1."""
     track = file.host_tracks[lane]
     return rows_at(events.thread, events.start_ns, np.flatnonzero(chosen), track, at_ns)
+
+
+def steps(start_ns: Int64, kind: Int8, name: Int32, names: Sequence[str], process: Int32) -> Int32:
+    """The number of the step that began last; of the first step for what came before it; 0 without steps."""
+    number = np.array([int(match[1]) if (match := _STEP.fullmatch(text)) else -1 for text in names] or [-1], np.int32)
+    found = np.zeros(len(start_ns), np.int32)
+    is_step = (kind == SCOPE) & (number[name] >= 0)
+    for one in np.unique(process[is_step]).tolist():
+        begins = np.flatnonzero(is_step & (process == one))
+        here = process == one
+        last = np.searchsorted(start_ns[begins], start_ns[here], "right") - 1
+        found[here] = number[name[begins[np.maximum(last, 0)]]]
+    return found

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
-from mtprof_nb.model.file.carried_facts import KEY, carried_facts
-from mtprof_nb.model.file.possible_facts import Window, possible_facts
 from mtprof_nb.model.schema import Columns
 from mtprof_nb.model.trace import OP, PYTHON, Process, Recorded
 from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
@@ -22,54 +19,25 @@ _LABEL_OF_RANK = re.compile(r"(?:TP|DP|PP|EP|rank)[ _-]?(\d{1,6})", re.IGNORECAS
 
 
 def recording_facts(file: ChosenSpans, made: Columns) -> Columns:
-    """Fields of a `Trace` that are no columns; exports of this package carry some that no other file has."""
+    """Fields of a `Trace` that are no columns."""
     there = Recorded(
         record_shapes="shape" in made,
-        profile_memory="allocations" in made or "memory_before" in made,
+        profile_memory="allocations" in made,
         with_stack="stack" in made,
-        with_flops="flops" in made,
         with_modules="module" in made,
     )
     began_ns, ended_ns = _window(file)
     dropped = file.document.get("dropped_events")
-    processes = _processes(file)
     return {
         "recorded": there,
-        "processes": processes,
+        "processes": _processes(file),
         "began_ns": began_ns,
         "ended_ns": ended_ns,
         "windows": ((began_ns, ended_ns),),
-        "label": file.label,
         "trace_id": trace_id if isinstance(trace_id := file.document.get("trace_id"), str) else "",
         "dropped": dropped if isinstance(dropped, int) and 0 < dropped < _MOST_COUNT else 0,
         "is_partial": not bool((file.kind == OP).any()),
-        **_carried(file, processes, Window(began_ns, ended_ns, len(processes))),
     }
-
-
-def _carried(file: ChosenSpans, processes: tuple[Process, ...], window: Window) -> Columns:
-    if KEY not in file.document:
-        return {}
-    said, wrong = carried_facts(file.document[KEY])
-    found = possible_facts(said, window)
-    of_processes: Columns = {name: found.pop(name) for name in ("processes", "process_facts") if name in found}
-    if matched := _in_order_of_file(of_processes, file.tracks.pids):
-        own = zip(matched["processes"], processes, strict=True)
-        matched["processes"] = tuple(process._replace(metadata=read.metadata) for process, read in own)
-    found |= matched
-    wrong += len(said) - len(found)
-    file.tally["Facts of the recording that are not as this package writes them, left out"] += wrong
-    return found
-
-
-def _in_order_of_file(carried: Columns, pids: Sequence[Any]) -> Columns:
-    """Processes and the facts of each in the order of `pids`, their numbers in the file; none where these differ."""
-    position = {pid: place for place, (pid, _) in enumerate(carried.get("processes", ()))}
-    told = {name: values for name, values in carried.items() if len(values) == len(pids)}
-    if "processes" not in told or position.keys() != set(pids):
-        return {}
-    told["processes"] = [process for _, process in told["processes"]]
-    return {name: tuple(values[position[pid]] for pid in pids) for name, values in told.items()}
 
 
 def _window(file: ChosenSpans) -> tuple[int, int]:
@@ -91,7 +59,7 @@ def _processes(file: ChosenSpans) -> tuple[Process, ...]:
     found = []
     for pid, process in zip(file.tracks.pids, file.tracks.processes, strict=True):
         own = file.said.metadata.get(pid, {})
-        rank = _rank(own, process.label) if several else rank_of(file.document, file.path, is_ascend=file.is_ascend)
+        rank = _rank(own, process.label) if several else rank_of(file.document, file.path, file.dialect.rank_beside)
         metadata = tuple({**({} if several and own else shared), **own}.items())
         found.append(process._replace(rank=rank, host=host if isinstance(host, str) else "", metadata=metadata))
     return tuple(found)

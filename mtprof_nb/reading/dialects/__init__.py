@@ -1,1 +1,1 @@
-"""Dialects of Chrome traces: what the spans of Kineto, Ascend and XLA are."""
+"""Dialects of Chrome traces, one a file: Kineto's, Ascend's, XLA's."""

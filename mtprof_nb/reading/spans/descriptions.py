@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from mtprof_nb.model.file.carried_facts import KEY
 from mtprof_nb.model.trace import Recorded
 from mtprof_nb.reading.spans.collector import Collector
 from mtprof_nb.reading.text.event_records import json_text
@@ -17,7 +16,7 @@ from mtprof_nb.reading.text.small_json import parsed
 #: Members of a file that are no metadata of the user.
 _OF_FILE = {
     *("schemaVersion", "traceEvents", "displayTimeUnit", "baseTimeNanoseconds", "traceName", "trace_id"),
-    *("host_name", "dropped_events", KEY, *(part.name for part in fields(Recorded))),
+    *("host_name", "dropped_events", *(part.name for part in fields(Recorded))),
 }
 _OF_VIEWERS = re.compile(r"(process|thread)_\w+|num_cpus|trace_buffer_overflowed")
 

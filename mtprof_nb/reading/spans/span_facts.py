@@ -32,20 +32,8 @@ _NUMBERS = {
     "Fwd thread id": "forward_thread",
     "Python id": "python_id",
     "Python parent id": "python_parent",
-    # Members of this package's exports.
-    "step": "step",
-    "flops": "flops",
-    "Call stack is of the forward op": "is_forward_stack",
-    "Crosses others of its thread": "is_nested",
 }
-_TEXTS = {
-    "Call stack": "call_stack",
-    "Module Hierarchy": "module",
-    "phase": "phase",
-    "device_type": "device_type",
-    "Source line": "line",
-    "Overload": "overload",
-}
+_TEXTS = {"Call stack": "call_stack", "Module Hierarchy": "module"}
 _RAW = {
     "Input Dims": "dims",
     "Input dims": "dims",
@@ -202,8 +190,6 @@ def _meaning(numbers_of: str, key: str) -> tuple[How, str]:
         return How.NUMBER, fact
     if key in _TEXTS:
         return How.TEXT, _TEXTS[key]
-    if key in _SKIPPED:
+    if key in _SKIPPED or _MEMORY.fullmatch(key):
         return How.SKIPPED, ""
-    if memory := _MEMORY.fullmatch(key):
-        return (How.SKIPPED if memory[1] == "delta" else How.NUMBER), f"memory_{memory[1]}"
     return (How.RAW, _RAW[key]) if key in _RAW else (How.PLAIN, "")

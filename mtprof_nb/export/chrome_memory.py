@@ -1,4 +1,4 @@
-"""The allocator's events as the `[memory]` instants of a Chrome trace."""
+"""The allocator's events as the `[memory]` instants of a Chrome trace, and garbage collections as spans."""
 
 from __future__ import annotations
 
@@ -46,5 +46,25 @@ def allocation_lines(trace: Trace, tracks: ChromeTracks, base_ns: int) -> Iterat
             digits(np.zeros(stop - first, np.int64) if reserved is None else reserved[rows]),
             constant(',"finished":false,"Ev Idx":'),
             digits(np.arange(len(trace) + first, len(trace) + stop)),
+            constant("}},\n"),
+        ).tobytes()
+
+
+def collection_lines(trace: Trace, tracks: ChromeTracks, base_ns: int) -> Iterator[bytes]:
+    """A line for each collection, ending in a comma."""
+    found = trace.collections
+    if found is None:
+        return
+    for first in range(0, len(found), _CHUNK_ROWS):
+        part = found.take(np.arange(first, min(first + _CHUNK_ROWS, len(found))))
+        yield beside(
+            len(part),
+            constant('{"ph":"X","cat":"garbage_collection","name":"garbage collection"'),
+            tracks.fields_of_tracks(part.track),
+            *microseconds(np.maximum(part.start_ns - base_ns, 0)),
+            constant(',"dur":'),
+            *microseconds(part.duration_ns),
+            constant(',"args":{"generation":'),
+            digits(part.generation.astype(np.int64)),
             constant("}},\n"),
         ).tobytes()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
-from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, OP, SCOPE, SET
+from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, OP, PYTHON, SCOPE, SET
 from mtprof_nb.reading.columns.file_tracks import DeviceNumbers
+from mtprof_nb.reading.dialects.dialect import Dialect
+from mtprof_nb.reading.dialects.kineto import launches
 from mtprof_nb.reading.spans.collector import Collector
 from mtprof_nb.reading.spans.descriptions import Descriptions
 from mtprof_nb.reading.spans.spans import Spans
@@ -21,24 +24,28 @@ _HOST = "/host:"
 _STREAM, _OPS = "Stream #", "XLA Ops"
 _TYPES = {"GPU": "CUDA", "TPU": "TPU"}
 _WORK = {"memcpy": COPY, "memset": SET}
+#: How names of Python calls begin.
+_CALL = "$"
 #: The member of a span that runs an instruction of a program.
 _INSTRUCTION = '"hlo_op"'
 #: Starts and lengths are in picoseconds: rounded each by itself, instructions that follow each other overlap by this.
 _ROUNDING_NS = 1
 
 
-def is_xla(said: Descriptions) -> bool:
+def _recognise(said: Descriptions) -> bool:
     """Whether a file was written by XLA's profiler."""
     return any(name.startswith(_HOST) or _DEVICE.fullmatch(name) for name in said.process_names.values())
 
 
-def kinds(collector: Collector, spans: Spans, said: Descriptions) -> Int8:
-    """The kind of each span: work and scopes of devices, instructions that ran on the host, and its other calls."""
+def _kinds(collector: Collector, spans: Spans, said: Descriptions, _: Counter[str]) -> Int8:
+    """The kind of each span: work and scopes of devices, instructions and Python calls of the host, other calls."""
     lane = spans["lane"]
     of_lane = np.array(_kinds_of_lanes(collector, said) or [SCOPE], np.int8)
     found: Int8 = of_lane[lane]
     runs_instruction = [_INSTRUCTION in text for text in collector.facts.rests]
     found[(found == SCOPE) & np.array([*runs_instruction, False], np.bool_)[spans["rest"]]] = OP
+    is_call = [isinstance(name, str) and name.startswith(_CALL) for name in collector.names]
+    found[(found == SCOPE) & np.array(is_call or [False], np.bool_)[spans["name"]]] = PYTHON
     of_name = [_work(str(name)) for name in collector.names]
     works = found == KERNEL
     found[works] = np.array(of_name or [KERNEL], np.int8)[spans["name"][works]]
@@ -76,7 +83,7 @@ def _is_around_another(lane: Int32, start_ns: Int64, duration_ns: Int64, among: 
     return found
 
 
-def device_numbers(said: Descriptions) -> DeviceNumbers:
+def _numbers(_: Collector, said: Descriptions) -> DeviceNumbers:
     """The type of the devices of a file, and their indices, which the names of their processes tell."""
     matches: Mapping[Any, Any] = {pid: _DEVICE.fullmatch(name) for pid, name in said.process_names.items()}
     index = {pid: int(match[2]) for pid, match in matches.items() if match and isinstance(pid, int)}
@@ -86,3 +93,6 @@ def device_numbers(said: Descriptions) -> DeviceNumbers:
         return np.array([index.get(one, 0) for one in pid.tolist()], np.int64)
 
     return DeviceNumbers(_TYPES[types[0]] if types else "CUDA", index_of)
+
+
+XLA = Dialect(_recognise, _kinds, _numbers, launches)

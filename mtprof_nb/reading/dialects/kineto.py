@@ -1,27 +1,29 @@
-"""Categories of Kineto's events, from 2021 on, and of torch's older exporter: the kind of each span."""
+"""Traces of Kineto, from 2021 on, and of torch's older exporter: categories say what a span is."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mtprof_nb.building.closures import OF_OPTIMIZER
+from mtprof_nb.building.interning import first_with_number
 from mtprof_nb.building.phases import OF_LOADER
-from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
+from mtprof_nb.model.collective_calls import SCOPES_OF_COLLECTIVES
+from mtprof_nb.model.schema import Bool, Columns, Int8, Int32
 from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, OP, PYTHON, RUNTIME, SCOPE, SET, STEP_PREFIX, SYNC
-from mtprof_nb.reading.columns.file_tracks import DeviceNumbers
-from mtprof_nb.reading.spans.collector import Collector
+from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
+from mtprof_nb.reading.columns.file_links import flows_to_devices, rows_at
+from mtprof_nb.reading.columns.file_tracks import DeviceNumbers, Lane
+from mtprof_nb.reading.dialects.dialect import LEFT_OUT, Dialect
+from mtprof_nb.reading.spans.collector import LAUNCH_FLOWS, Collector
 from mtprof_nb.reading.spans.descriptions import Descriptions
 from mtprof_nb.reading.spans.spans import Spans
 
-#: Spans that describe the recording, not the program.
-OF_RECORDING = "Trace"
-LEFT_OUT = -1
 _KINDS = {
     "cpu_op": OP,
     "operator": OP,
@@ -77,10 +79,8 @@ _DEVICES = {
     "gcu_": "GCU",
     "musa_": "MUSA",
 }
-#: In exports of this package with several processes, devices have these numbers: so many a process, from the first on.
-_FIRST_DEVICE, _DEVICES_OF_PROCESS = 5_000_000, 1_000
 #: Names of scopes that older recordings have among the ops.
-_SCOPES = (STEP_PREFIX, OF_OPTIMIZER, OF_LOADER, "nccl:", "gloo:", "hccl:", "xccl:")
+_SCOPES = (STEP_PREFIX, OF_OPTIMIZER, OF_LOADER, *SCOPES_OF_COLLECTIVES)
 #: Waits of the host, which Kineto writes to process -1, and calls that devices of one maker share with the host.
 _WAITS_OF_HOST, _OF_HOST_OR_DEVICE = "xpu_sync", "hpu_op"
 
@@ -137,10 +137,10 @@ def _in(pids: Collection[Any], collector: Collector, lane: Int32) -> Bool:
     return found
 
 
-def on_threads_of_program(collector: Collector, spans: Spans, kind: Int8) -> Spans:
-    """The spans, in which waits of the host stand on the threads that waited: Kineto tells these, and no process."""
+def _threads(collector: Collector, spans: Spans, kind: Int8, _: Descriptions) -> tuple[Spans, list[Lane]]:
+    """The spans and lanes, with waits of the host on the threads that waited: Kineto tells these, and no process."""
     if _WAITS_OF_HOST not in collector.categories:
-        return spans
+        return spans, list(collector.lanes)
     lanes, lane = list(collector.lanes), spans["lane"].copy()
     calls = np.bincount(lane[(kind == OP) | (kind == RUNTIME)], minlength=len(lanes)).tolist()
     of_process: Counter[Any] = Counter()
@@ -151,7 +151,7 @@ def on_threads_of_program(collector: Collector, spans: Spans, kind: Int8) -> Spa
     for number in np.unique(lane[is_wait]).tolist():
         if _is_nowhere(lanes[number][0]) and not _is_nowhere(program):
             lane[is_wait & (lane == number)] = collector.lanes[program, lanes[number][1]]
-    return replace(spans, columns=spans.columns | {"lane": lane})
+    return replace(spans, columns=spans.columns | {"lane": lane}), list(collector.lanes)
 
 
 def _is_nowhere(pid: Any) -> bool:
@@ -165,28 +165,43 @@ def _without_category(collector: Collector, lanes: Any) -> Int8:
     return found
 
 
-def device_numbers(categories: Iterable[Any], said: Descriptions, *, is_own: bool, has_devices: bool) -> DeviceNumbers:
-    """The type of device that the events of a file ran on, and how devices are numbered."""
-    names = [str(category).lower() for category in categories]
+def _numbers(collector: Collector, _: Descriptions) -> DeviceNumbers:
+    """The type of device that the events of a file ran on, which its categories tell."""
+    names = [str(category).lower() for category in collector.categories]
     found = [device for begin, device in _DEVICES.items() if any(name.startswith(begin) for name in names)]
-    device = found[0] if found else "CUDA"
-    hosts = _own_hosts(said, has_devices=has_devices)
-    return DeviceNumbers(device, _own_index, _own_process, hosts) if is_own else DeviceNumbers(device)
+    return DeviceNumbers(found[0] if found else "CUDA")
 
 
-def _own_hosts(said: Descriptions, *, has_devices: bool) -> tuple[int, ...]:
-    """The processes of an export in the order of the recording; none if a device may be among them.
+def launches(file: ChosenSpans) -> Columns:
+    """`launch` and `launcher` of each span."""
+    kind, on_device = file.kind, file.on_device
+    correlation = file.within_processes(file.spans["correlation"])
+    external = file.within_processes(file.spans["external"])
+    is_call = kind == RUNTIME
+    launch = first_with_number(correlation, np.flatnonzero(is_call), correlation, on_device & (correlation > 0))
+    by_flow = _by_flows(file)
+    launch = np.where(launch >= 0, launch, by_flow["launch"])
+    # Older recordings repeat the number of the call in place of the op's.
+    has_own = (external > 0) & (external != correlation) & (is_call | on_device)
+    among = np.flatnonzero((kind == OP) | (kind == SCOPE))
+    launcher = first_with_number(external, among, external, has_own)
+    lacking = np.flatnonzero(is_call & (launcher < 0))
+    launcher[lacking] = file.intervals.running(kind == OP, file.tracks.track[lacking], file.spans["start_ns"][lacking])
+    of_launch = np.where(launch >= 0, launcher[launch], -1)
+    launcher = np.where(on_device & (launcher < 0), np.where(of_launch >= 0, of_launch, by_flow["launcher"]), launcher)
+    return {"launch": launch, "launcher": launcher}
 
-    Numbers of devices tell themselves where an export has several processes.
-    """
-    named = [pid for pid in said.process_names if isinstance(pid, int)]
-    hosts = tuple(pid for pid in named if pid < _FIRST_DEVICE)
-    return hosts if len(hosts) < len(named) or not has_devices else ()
+
+def _by_flows(file: ChosenSpans) -> Columns:
+    """The call, or the op, at which the flow to each event of a device begins: for files without other numbers."""
+    pairs, ends = flows_to_devices(file, tuple(LAUNCH_FLOWS))
+    track, start_ns = file.host_tracks[pairs["begin_lane"]], file.spans["start_ns"]
+    found: Columns = {}
+    for name, kind in (("launch", RUNTIME), ("launcher", OP)):
+        begins = rows_at(file.tracks.track, start_ns, np.flatnonzero(file.kind == kind), track, pairs["begin_ns"])
+        found[name] = np.full(len(file), -1, np.int32)
+        found[name][ends[ends >= 0]] = begins[ends >= 0]
+    return found
 
 
-def _own_index(pid: Int64) -> Int64:
-    return np.where(pid >= _FIRST_DEVICE, (pid - _FIRST_DEVICE) % _DEVICES_OF_PROCESS, pid)
-
-
-def _own_process(pid: Int64) -> Int64:
-    return np.where(pid >= _FIRST_DEVICE, (pid - _FIRST_DEVICE) // _DEVICES_OF_PROCESS, 0)
+KINETO = Dialect(lambda _: True, kinds, _numbers, launches, threads=_threads)

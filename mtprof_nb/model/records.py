@@ -1,4 +1,4 @@
-"""Samples of the code that threads were running, and garbage collections of Python."""
+"""Records beside the events of a trace: samples of running code, garbage collections, the allocator's records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 
-from mtprof_nb.model.schema import TIMES, Absent, Bool, Int8, Int32, Int64, PointsInto, Record, Within, concatenated
+from mtprof_nb.model.schema import (
+    POINTS_TO_EVENT,
+    TIMES,
+    Absent,
+    Bool,
+    Int8,
+    Int32,
+    Int64,
+    PointsInto,
+    Record,
+    Within,
+    concatenated,
+)
 
 #: The thread was there; a call began or ended while its stack was read; the stack is that of the next call or loop.
 AT_PLACE, MOVING, LATER = range(3)
@@ -75,3 +87,37 @@ class Collections(Record):
         """The collections of all parts in order of time."""
         whole = cls(**concatenated(cls, [vars(part) for part in parts]))
         return whole.take(np.argsort(whole.start_ns, kind="stable"))
+
+
+@dataclass(frozen=True, eq=False)
+class Allocations(Record):
+    """Allocator events in order of time: a release has negative `nbytes`."""
+
+    time_ns: Annotated[Int64, TIMES]
+    nbytes: Int64
+    #: Bytes held on that device after the event, of those that were allocated in the same recording.
+    total: Int64
+    #: Identifies the block; 0 where the runtime does not tell.
+    address: Int64
+    #: The innermost event of the same thread during which it happened, or -1.
+    event: Annotated[Int32, POINTS_TO_EVENT]
+    track: Annotated[Int32, PointsInto("tracks")]
+    device: Annotated[Int8, PointsInto("devices", always=True)]
+    device_index: Int8
+    #: Bytes the allocator had reserved of its device after the event; None where it reserves nothing.
+    reserved: Int64 | None = None
+    #: The stack that allocated outside any op, a node of `Trace.stacks`; -1 for all others.
+    stack: Annotated[Int32 | None, PointsInto("stacks")] = None
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    def take(self, rows: npt.ArrayLike) -> Allocations:
+        order = np.asarray(rows)
+        return replace(self, **{name: column[order] for name, column in self.columns.items()})
+
+    @classmethod
+    def joined(cls, parts: Iterable[Allocations]) -> Allocations:
+        """The records of all parts in order of time; of one moment, those of the earlier part first."""
+        whole = cls(**concatenated(cls, [vars(part) for part in parts]))
+        return whole.take(np.argsort(whole.time_ns, kind="stable"))
