@@ -14,7 +14,7 @@ from mtprof_nb.model.trace import OP, SCOPE, Allocations, Bool, Int32, Int64, Tr
 
 
 class UnownedRecords(NamedTuple):
-    """An allocator's records in order of time, without their events; `device` is a position in `devices`."""
+    """Records in order of time, without their events; `device` is a position in `devices`."""
 
     records: Allocations
     devices: Sequence[str]

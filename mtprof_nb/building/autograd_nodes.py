@@ -9,8 +9,8 @@ from types import MappingProxyType
 import numpy as np
 
 from mtprof_nb.building.closures import OF_OPTIMIZER
-from mtprof_nb.building.host_events import HostEvents
 from mtprof_nb.building.phases import phases
+from mtprof_nb.building.recorded_events import RecordedEvents
 from mtprof_nb.model.trace import ENGINE_PREFIX, Bool, Int8, Int32, Int64, on_device
 
 #: How Kineto's name of the Python call of a module begins.
@@ -41,7 +41,7 @@ class NodeLinks:
 
 
 def link(
-    columns: HostEvents,
+    columns: RecordedEvents,
     forward_threads: ForwardThreads,
     counters: Mapping[int, int] = MappingProxyType({}),
     flows: Int32 | None = None,
@@ -87,7 +87,7 @@ def link(
 
 
 def _recorded_by_autograd(
-    columns: HostEvents, is_op: Bool, forward_of_node: Int32, counters: Mapping[int, int]
+    columns: RecordedEvents, is_op: Bool, forward_of_node: Int32, counters: Mapping[int, int]
 ) -> Bool:
     """Ops for which autograd made a node, and all ops around and inside them.
 
@@ -105,7 +105,7 @@ def _recorded_by_autograd(
     return made | columns.intervals.spread(is_op, made)
 
 
-def _root_gradients(columns: HostEvents, is_engine: Bool) -> Bool:
+def _root_gradients(columns: RecordedEvents, is_engine: Bool) -> Bool:
     """The `ones_like` that `backward()` runs for a scalar, directly before the first autograd node.
 
     Nodes of a device run on a thread of autograd's engine, so the first node may be on another thread.
@@ -122,12 +122,12 @@ def _root_gradients(columns: HostEvents, is_engine: Bool) -> Bool:
     return roots
 
 
-def _is_node_of(columns: HostEvents, kind: str) -> Bool:
+def _is_node_of(columns: RecordedEvents, kind: str) -> Bool:
     """Events of nodes whose name begins with `kind`, and the engine's events around them."""
     return columns.where_name(lambda name: name.removeprefix(ENGINE_PREFIX).startswith(kind))
 
 
-def _forward_of_nodes(columns: HostEvents, is_engine: Bool, forward_threads: ForwardThreads) -> Int32:
+def _forward_of_nodes(columns: RecordedEvents, is_engine: Bool, forward_threads: ForwardThreads) -> Int32:
     forward = np.full(len(columns) + 1, -1, np.int32)
     numbers = _numbers(columns, is_engine)
     nodes = np.flatnonzero(is_engine & (numbers >= 0))
@@ -150,7 +150,7 @@ def _forward_of_nodes(columns: HostEvents, is_engine: Bool, forward_threads: For
     return forward
 
 
-def _numbers(columns: HostEvents, is_engine: Bool) -> Int64:
+def _numbers(columns: RecordedEvents, is_engine: Bool) -> Int64:
     """The number of each event; of the ops of a script, that of their node, which is made just before the last op."""
     is_script = columns.where_name(_OF_SCRIPT.__eq__)
     if not is_script.any():

@@ -1,4 +1,4 @@
-"""Scopes whose inputs were noted beside the recording, for the runtime leaves them out of its own."""
+"""Scopes whose inputs a hook notes itself, for the runtime leaves them out of its recording."""
 
 from __future__ import annotations
 

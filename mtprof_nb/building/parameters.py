@@ -15,9 +15,10 @@ OwnParameters = Callable[[Int64], Sequence[str | None]]
 
 
 def updated_parameters(made: Columns, intervals: ThreadIntervals, own: OwnParameters) -> Columns:
-    """Columns `parameter` and `parameters`. `own` is asked for the outermost ops of optimizers, if there are any.
+    """Columns `parameter` and `parameters`; `own` is asked for the outermost ops of optimizers.
 
-    An op on a temporary belongs to the parameter of the ops before and after it, if both have the same.
+    An op on a temporary belongs to the parameter of the ops before and after it, if both have the
+    same.
     """
     is_updating = (made["phase"] == OPTIMIZER) & (made["kind"] == OP)
     parameter = np.full(len(is_updating), -1, np.int32)

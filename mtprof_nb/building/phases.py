@@ -12,18 +12,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.building.host_events import HostEvents
+from mtprof_nb.building.recorded_events import RecordedEvents
 from mtprof_nb.model.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, RUNTIME, Bool, Int8
 
 #: How the name of the scope begins in which torch's data loader makes a batch.
 OF_LOADER = "enumerate(DataLoader)"
 
 
-def phases(events: HostEvents, recorded: Bool, is_backward: Bool, in_step: Bool, in_module: Bool) -> Int8:
+def phases(events: RecordedEvents, recorded: Bool, is_backward: Bool, in_step: Bool, in_module: Bool) -> Int8:
     """The phase of each event.
 
-    `recorded` has the events that autograd recorded, `in_step` those of an optimizer's step, `in_module` those that ran
-    inside the call of a module.
+    `recorded` has the events that autograd recorded, `in_step` those of an optimizer's step,
+    `in_module` those that ran inside the call of a module.
     """
     in_loader = events.intervals.inside(events.scopes_of(OF_LOADER))
     conditions = [is_backward, in_step, recorded & ~in_loader]

@@ -1,10 +1,10 @@
-"""The one builder of a `Trace`. A hook or a reader translates its records to events, links and facts; the rest is here.
+"""The one builder of a `Trace`, of events, links and facts, to which a hook or a reader translates its records.
 
-`facts` are fields of `Trace` by their names: those of the whole recording, and optional columns with their tables. Some
-are completed:
+Facts are fields of `Trace` by their names: those of the whole recording, and optional columns with
+their tables. Some are completed:
 
-- `launcher`: an event that an op launched has the phase of that op. Any other event on a device is forward, unless the
-  recording is of training.
+- `launcher`: an event that an op launched has the phase of that op. Any other event on a device is
+  forward, unless the recording is of training.
 - `shape`: a scope has inputs only where it was given some.
 - `flops`: an op inside another one with a count is counted by that.
 - `extras`: the facts of collectives and copies are read from them.
@@ -19,9 +19,9 @@ import numpy as np
 from mtprof_nb.building.allocator_records import UnownedRecords, with_records
 from mtprof_nb.building.autograd_nodes import NodeLinks
 from mtprof_nb.building.closures import with_closures
-from mtprof_nb.building.host_events import HostEvents
 from mtprof_nb.building.noted_scopes import NotedScope, with_inputs
 from mtprof_nb.building.parameters import OwnParameters, updated_parameters
+from mtprof_nb.building.recorded_events import RecordedEvents
 from mtprof_nb.model.device_facts import device_facts
 from mtprof_nb.model.trace import (
     BACKWARD,
@@ -38,7 +38,7 @@ from mtprof_nb.model.trace import (
 
 
 def build(
-    events: HostEvents,
+    events: RecordedEvents,
     links: NodeLinks,
     facts: Columns,
     *,
@@ -49,9 +49,10 @@ def build(
 ) -> Trace:
     """The trace of `events`.
 
-    `scopes` have inputs that were noted beside the recording. `own_parameters` tells the parameters that ops of an
-    optimizer have as inputs. `input_devices` has a type of device and for each event the index of the one that its
-    inputs are on, or -1. `records` are the allocator's, where the recorder does not tell which event made each.
+    `scopes` have inputs that were noted beside the recording. `own_parameters` tells the parameters
+    that ops of an optimizer have as inputs. `input_devices` has a type of device and for each event
+    the index of the one that its inputs are on, or -1. `records` are the allocator's, where the
+    recorder does not tell which event made each.
     """
     made = _columns(events, links) | facts
     del facts  # so that a column which is completed below is freed
@@ -68,7 +69,7 @@ def build(
     return trace if records is None else with_records(trace, records)
 
 
-def _columns(events: HostEvents, links: NodeLinks) -> Columns:
+def _columns(events: RecordedEvents, links: NodeLinks) -> Columns:
     """The columns that every recording has, of events on the CPU in one step."""
     count = len(events)
     return {
@@ -99,11 +100,11 @@ def _phases(made: Columns) -> Columns:
     return {"phase": np.where(launcher >= 0, phase[launcher], phase)}
 
 
-def _inputs(made: Columns, events: HostEvents) -> Columns:
+def _inputs(made: Columns, events: RecordedEvents) -> Columns:
     found: Columns = {}
     if made.get("shape") is not None:
-        has_inputs = (made["kind"] == OP) | np.array([*map(bool, made["shapes"]), False])[made["shape"]]
-        found["shape"] = np.where(has_inputs, made["shape"], np.int32(-1))
+        has_any = np.array([*map(bool, made["shapes"]), False])[made["shape"]]
+        found["shape"] = np.where((made["kind"] == OP) | has_any, made["shape"], np.int32(-1))
     if made.get("flops") is not None:
         is_inside = events.intervals.parents(made["flops"] >= 0) >= 0
         found["flops"] = np.where(is_inside, -1, made["flops"])
@@ -111,7 +112,7 @@ def _inputs(made: Columns, events: HostEvents) -> Columns:
 
 
 def _on_devices(made: Columns, name: str, index: Int8) -> Columns:
-    """The devices of ops by their inputs, for a backend made in Python: recorders call all of its ops CPU ops."""
+    """The devices of ops by their inputs; recorders call all ops of a backend in Python CPU ops."""
     devices = tuple(dict.fromkeys((*made["devices"], name)))
     is_there = (made["kind"] == OP) & (index >= 0)
     return {

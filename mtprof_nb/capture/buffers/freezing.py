@@ -12,10 +12,10 @@ import numpy as np
 from mtprof_nb.building.allocator_records import with_readings
 from mtprof_nb.building.autograd_nodes import NodeLinks
 from mtprof_nb.building.closures import OF_OPTIMIZER
-from mtprof_nb.building.host_events import HostEvents
 from mtprof_nb.building.interning import describe, intern
 from mtprof_nb.building.paused_collector import collector_paused
 from mtprof_nb.building.phases import phases
+from mtprof_nb.building.recorded_events import RecordedEvents
 from mtprof_nb.building.trace_builder import build
 from mtprof_nb.capture.buffers.autograd_links import Links, no_links
 from mtprof_nb.capture.buffers.buffer import Buffer
@@ -55,7 +55,7 @@ def freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
 def _freeze(buffer: Buffer, vocabulary: Vocabulary, dropped: int) -> Trace:
     rows = read_rows(buffer)
     found = vocabulary.link(rows)
-    events, facts = _host_events(rows, found, vocabulary, buffer.request.clock.offset_ns)
+    events, facts = _recorded_events(rows, found, vocabulary, buffer.request.clock.offset_ns)
     frozen = _frozen_stacks(rows, vocabulary) if "stack" in rows.ops else None
     module, modules = intern(rows.ops.get("module", []))
     module = rows.of_ops(module, -1) if "module" in rows.ops else np.full(len(rows), -1, np.int32)
@@ -73,7 +73,9 @@ def _freeze(buffer: Buffer, vocabulary: Vocabulary, dropped: int) -> Trace:
     return with_readings(trace, *(rows.of_ops(np.array(rows.ops[side], np.int64), -1) for side in ("before", "after")))
 
 
-def _host_events(rows: Rows, links: Links, vocabulary: Vocabulary, offset_ns: int) -> tuple[HostEvents, Columns]:
+def _recorded_events(
+    rows: Rows, links: Links, vocabulary: Vocabulary, offset_ns: int
+) -> tuple[RecordedEvents, Columns]:
     """The events, and the facts that describe ops: their overloads and devices."""
     op_name, op_names = describe(rows.ops["name"], vocabulary.name)
     scope_name, scope_names = intern(rows.scopes["name"])
@@ -82,7 +84,7 @@ def _host_events(rows: Rows, links: Links, vocabulary: Vocabulary, offset_ns: in
     overload, overloads = intern([overload or None for _, overload in op_names])
     if overloads:
         facts |= {"overload": rows.of_ops(overload[op_name], -1), "overloads": overloads}
-    events = HostEvents(
+    events = RecordedEvents(
         name=rows.of_all(position[np.append(op_name, len(op_names) + scope_name)]),
         names=names,
         kind=np.where(rows.is_op, np.int8(OP), np.int8(SCOPE)),
@@ -142,10 +144,11 @@ def _devices(rows: Rows, vocabulary: Vocabulary) -> Columns:
     }
 
 
-def _linked(events: HostEvents, rows: Rows, links: Links, in_module: Bool) -> tuple[HostEvents, NodeLinks]:
+def _linked(events: RecordedEvents, rows: Rows, links: Links, in_module: Bool) -> tuple[RecordedEvents, NodeLinks]:
     """The links of events with phases, and the events with the numbers of these links.
 
-    A step may run inside a node (in a hook), and a backward pass inside a step (in a closure): the inner one counts.
+    A step may run inside a node (in a hook), and a backward pass inside a step (in a closure): the
+    inner one counts.
     """
     step = rows.innermost(events.scopes_of(OF_OPTIMIZER))
     is_of_step = links.is_backward & (step >= 0) & (links.running == links.running[step])

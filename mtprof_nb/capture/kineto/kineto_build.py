@@ -72,7 +72,8 @@ def build_trace(results: Any, torch: Any, request: Request, noted: Noted) -> Tra
     if devices:
         columns = replace(columns, thread=devices["track"], threads=devices["tracks"], kind=devices["kind"])
     links = link(columns, forward_threads(columns, kineto_event), noted.counters)
-    facts = devices | {"processes": (this_process(),), "recorded": recorded, "dropped": columns.unread}
+    facts: Columns = {"processes": (this_process(),), "recorded": recorded, "dropped": columns.unread}
+    facts |= devices
     if recorded.record_shapes or recorded.with_flops:
         facts |= _inputs(columns, kineto_event, torch, recorded)
     if request.has_execution_trace:
@@ -84,20 +85,24 @@ def build_trace(results: Any, torch: Any, request: Request, noted: Noted) -> Tra
     devices_from_inputs = recorded.record_shapes and backend != "privateuseone"
     needs_tree = with_python or recorded.profile_memory or devices_from_inputs
     tree = kineto_tree.flatten(results, jumped) if needs_tree else None
-    if tree is not None and with_python:
-        facts |= _python(columns, links, tree, noted.new_threads, recorded, _causes(devices, len(columns)))
+    own_parameters = _own_parameters(columns, results, tree, torch) if recorded.record_shapes else None
+    scopes = () if noted.fast_scopes is None else noted.fast_scopes.left
+    if tree is None:
+        return build(columns, links, facts, scopes=scopes, own_parameters=own_parameters)
+    if with_python:
+        causes = _causes(devices, len(columns))
+        facts |= _python(columns, links, tree, noted.new_threads, recorded, causes)
     trace = build(
         columns,
         links,
         facts,
-        scopes=() if noted.fast_scopes is None else noted.fast_scopes.left,
-        own_parameters=_own_parameters(columns, results, tree, torch) if recorded.record_shapes else None,
-        input_devices=_devices_of_inputs(columns, tree, backend) if tree is not None and devices_from_inputs else None,
-        records=_records(columns, tree) if tree is not None and recorded.profile_memory else None,
+        scopes=scopes,
+        own_parameters=own_parameters,
+        input_devices=_devices_of_inputs(columns, tree, backend) if devices_from_inputs else None,
+        records=_records(columns, tree) if recorded.profile_memory else None,
     )
-    if tree is None or not with_python:
-        return trace
-    return _with_used_threads(trace.take(_shown(columns, recorded.with_stack and not tree.is_turned)))
+    with_calls = recorded.with_stack and not tree.is_turned
+    return _with_used_threads(trace.take(_shown(columns, with_calls))) if with_python else trace
 
 
 def _inputs(columns: KinetoColumns, kineto_event: Any, torch: Any, recorded: Recorded) -> Columns:
@@ -108,7 +113,8 @@ def _inputs(columns: KinetoColumns, kineto_event: Any, torch: Any, recorded: Rec
     if recorded.with_flops:
         inputs = Inputs(found["shape"], found["shapes"], found["dtypes"])
         flops["flops"] = flops_by_inputs(torch, columns, inputs, (values, texts))
-    return flops | found | {"values": values, "value_texts": texts} if recorded.record_shapes else flops
+    found |= {"values": values, "value_texts": texts}
+    return flops | found if recorded.record_shapes else flops
 
 
 def _overloads(columns: KinetoColumns, kineto_event: Any) -> Columns:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.building.autograd_nodes import ForwardThreads
-from mtprof_nb.building.host_events import HostEvents
+from mtprof_nb.building.recorded_events import RecordedEvents
 from mtprof_nb.capture.kineto.busy_threads import Unfinished
 from mtprof_nb.capture.samples.thread_names import name_of_native_thread
 from mtprof_nb.model.intervals import order_of
@@ -66,7 +66,7 @@ def _decoded(accessor: Callable[[Any], str], one: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class KinetoColumns(HostEvents):
+class KinetoColumns(RecordedEvents):
     """The events of one Kineto result without allocator records; the `number` of a thread is Kineto's own."""
 
     events: Sequence[Any]

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.building.autograd_nodes import NodeLinks, link
-from mtprof_nb.building.host_events import HostEvents
+from mtprof_nb.building.interning import used_part
 from mtprof_nb.building.noted_scopes import NotedScope
 from mtprof_nb.building.parameters import OwnParameters
 from mtprof_nb.building.paused_collector import collector_paused
+from mtprof_nb.building.recorded_events import RecordedEvents
 from mtprof_nb.building.trace_builder import build
 from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.distributed import this_process
@@ -24,7 +25,18 @@ from mtprof_nb.capture.samples.thread_names import name_of_native_thread
 from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
 from mtprof_nb.capture.torch_facts.optimizer_parameters import parameter_of, parameter_owners
 from mtprof_nb.model.schema import TIMES
-from mtprof_nb.model.trace import OP, SCOPE, Allocations, Columns, Int8, Int64, Recorded, Trace, Track, Unrecorded
+from mtprof_nb.model.trace import (
+    OP,
+    SCOPE,
+    Allocations,
+    Columns,
+    Int8,
+    Int64,
+    Recorded,
+    Trace,
+    Track,
+    Unrecorded,
+)
 
 #: Values of torch's `RecordScope`, and the flag of the recorder for a scope that ended on another thread.
 _OP_SCOPE, _BACKWARD_SCOPE, _USER_SCOPE = 0, 1, 7
@@ -60,25 +72,28 @@ def build_trace(raw: Mapping[str, Any], objects: LivingObjects, request: Request
     recorded = request.recorded
     needs_stacks = recorded.with_stack or recorded.with_modules
     stacks = read_stacks(columns, objects if recorded.with_modules else None) if needs_stacks else None
-    events = _host_events(columns, ended, request.clock.offset_ns)
+    events = _recorded_events(columns, ended, request.clock.offset_ns)
     in_module = None if stacks is None else stacks.is_in_module[columns["stack"]]
     links = link(events, columns["forward_thread"].__getitem__, ended.counters, in_module=in_module)
     devices = _devices_of_inputs(events, columns, objects.torch) if recorded.record_shapes else None
     return build(
         events,
         links,
-        _facts(events, links, columns, stacks, request, objects.torch) | _memory(columns, stacks, devices, request),
+        _recording(columns, request)
+        | _inputs(events, columns, objects.torch, recorded)
+        | _python(stacks, links, columns, recorded)
+        | _memory(columns, stacks if recorded.with_stack else None, devices, request),
         scopes=ended.fast_scopes,
         own_parameters=_own_parameters(columns, objects) if recorded.record_shapes else None,
         input_devices=devices,
     )
 
 
-def _host_events(columns: Columns, ended: Ended, offset_ns: int) -> HostEvents:
-    name, names = _used(columns["name"], columns["names"])
+def _recorded_events(columns: Columns, ended: Ended, offset_ns: int) -> RecordedEvents:
+    name, names = used_part(columns["name"], columns["names"])
     scope = columns["scope"]
     outlives = (columns["flags"] & _IS_ASYNC > 0) & (scope != _OP_SCOPE) & (scope != _BACKWARD_SCOPE)
-    return HostEvents(
+    return RecordedEvents(
         name=name,
         names=names,
         kind=np.where(scope == _USER_SCOPE, np.int8(SCOPE), np.int8(OP)),
@@ -95,41 +110,34 @@ def _host_events(columns: Columns, ended: Ended, offset_ns: int) -> HostEvents:
     )
 
 
-def _used(position: Any, table: list[Any]) -> tuple[Any, tuple[Any, ...]]:
-    """`position` and `table` without the entries that no event has."""
-    is_used = np.bincount(position[position >= 0], minlength=len(table)) > 0
-    if is_used.all():
-        return position, tuple(table)
-    moved = np.append(np.cumsum(is_used, dtype=np.int32) - 1, np.int32(-1))
-    return moved[position], tuple(entry for entry, used in zip(table, is_used.tolist(), strict=True) if used)
-
-
-def _facts(
-    events: HostEvents, links: NodeLinks, columns: Columns, stacks: NativeStacks | None, request: Request, torch: Any
-) -> Columns:
-    """Facts of the whole recording, and those that its flags ask for."""
-    recorded = request.recorded
-    found: Columns = {"processes": (this_process(),), "recorded": recorded, "dropped": columns["dropped"]}
+def _recording(columns: Columns, request: Request) -> Columns:
+    """Facts of the whole recording, metadata of collectives, and numbers of an execution trace."""
+    found: Columns = {
+        "processes": (this_process(),),
+        "recorded": request.recorded,
+        "dropped": columns["dropped"],
+    }
     if columns["until"] < TIMES.limit:
         until_ns = columns["until"] + request.clock.offset_ns
         reason = _OUT_OF_MEMORY if columns["is_out_of_memory"] else full(request.max_events)
         found["unrecorded"] = (Unrecorded(until_ns, until_ns, reason),)
     if request.has_execution_trace:
         found["record_function"] = columns["handle"]
-    if recorded.record_shapes or recorded.with_flops:
-        found |= _inputs(events, columns, torch, recorded)
     if len(columns["extras"]):
         found |= {"extra": columns["extra"], "extras": tuple(columns["extras"])}
-    return found if stacks is None else found | _python(stacks, links, columns, recorded)
+    return found
 
 
-def _inputs(events: HostEvents, columns: Columns, torch: Any, recorded: Recorded) -> Columns:
-    form, forms = _used(columns["form"], columns["forms"])
-    values, texts = _used(columns["values"], columns["value_texts"])
+def _inputs(events: RecordedEvents, columns: Columns, torch: Any, recorded: Recorded) -> Columns:
+    if not (recorded.record_shapes or recorded.with_flops):
+        return {}
+    form, forms = used_part(columns["form"], columns["forms"])
+    values, texts = used_part(columns["values"], columns["value_texts"])
     shapes, dtypes, strides = zip(*forms, strict=True) if forms else ((), (), ())
     found: Columns = {}
     if recorded.with_flops:
-        found["flops"] = flops_by_inputs(torch, events, Inputs(form, shapes, dtypes), (values, texts))
+        inputs = Inputs(form, shapes, dtypes)
+        found["flops"] = flops_by_inputs(torch, events, inputs, (values, texts))
     if recorded.record_shapes:
         found |= {"shape": form, "shapes": shapes, "dtypes": dtypes, "strides": strides}
         found |= {"values": values, "value_texts": texts}
@@ -145,8 +153,8 @@ def _own_parameters(columns: Columns, objects: LivingObjects) -> OwnParameters:
     return own
 
 
-def _devices_of_inputs(events: HostEvents, columns: Columns, torch: Any) -> tuple[str, Int8] | None:
-    """The device type of a backend made in Python, and the index of the one that each op's tensors are on, or -1."""
+def _devices_of_inputs(events: RecordedEvents, columns: Columns, torch: Any) -> tuple[str, Int8] | None:
+    """The device type of a backend made in Python, and of each op's tensors the index, or -1."""
     is_there = (columns["device_type"] == _PRIVATE_USE) & events.is_op
     if not is_there.any():
         return None
@@ -154,8 +162,10 @@ def _devices_of_inputs(events: HostEvents, columns: Columns, torch: Any) -> tupl
     return name, np.where(is_there, np.maximum(columns["device_index"], 0), np.int8(-1))
 
 
-def _python(stacks: NativeStacks, links: NodeLinks, columns: Columns, recorded: Recorded) -> Columns:
+def _python(stacks: NativeStacks | None, links: NodeLinks, columns: Columns, recorded: Recorded) -> Columns:
     """Stacks and modules. In the backward pass an op without Python of its own has those of its forward op."""
+    if stacks is None:
+        return {}
     own = columns["stack"]
     of_forward = (links.forward >= 0) & (own == own[links.node])
     shown = np.where(of_forward, own[links.forward], own)
@@ -183,7 +193,7 @@ def _memory(
         track=columns["block_thread"],
         device=np.zeros(count, np.int8),
         device_index=np.zeros(count, np.int8),
-        stack=stacks.stack[columns["block_stack"]] if stacks is not None and request.recorded.with_stack else None,
+        stack=None if stacks is None else stacks.stack[columns["block_stack"]],
     )
     before, after = columns["held_before"], columns["held_after"]
     if devices is not None:  # of ops on other devices no memory is noted: they hold nothing

@@ -9,7 +9,7 @@ import numpy as np
 
 from mtprof_nb.building.allocator_records import with_own_memory
 from mtprof_nb.building.autograd_nodes import NodeLinks
-from mtprof_nb.building.interning import intern, used_entries
+from mtprof_nb.building.interning import intern, used_part
 from mtprof_nb.building.trace_builder import build
 from mtprof_nb.model.collective_calls import SCOPES_OF_COLLECTIVES
 from mtprof_nb.model.schema import Columns, Int32
@@ -76,8 +76,8 @@ def _named_by_scopes(file: ChosenSpans, trace: Trace) -> Trace:
 def _extras(file: ChosenSpans) -> Columns:
     rest = np.where(file.has_extras, file.rest, np.int32(-1))
     rest, texts = _in_words_of_kineto(file, rest, file.collector.facts.rests)
-    used, place = used_entries(rest, len(texts))
-    extra, extras = intern([texts[one] for one in used.tolist()])
+    place, used = used_part(rest, texts)
+    extra, extras = intern(used)
     return {"extra": np.append(extra, np.int32(-1))[place], "extras": extras} if extras else {}
 
 

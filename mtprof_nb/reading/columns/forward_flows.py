@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from mtprof_nb.building.autograd_nodes import NodeLinks
-from mtprof_nb.building.host_events import HostEvents
+from mtprof_nb.building.recorded_events import RecordedEvents
 from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
 from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, OP, PYTHON, SCOPE, STEP_PREFIX, Track
 from mtprof_nb.reading.columns.chosen_spans import MOST_NUMBERS, ChosenSpans
@@ -18,7 +18,7 @@ from mtprof_nb.reading.columns.file_links import FORWARD_FLOWS, flow_pairs, node
 _STEP = re.compile(re.escape(STEP_PREFIX) + r"(\d{1,9})")
 
 
-def linked_events(file: ChosenSpans) -> tuple[HostEvents, NodeLinks]:
+def linked_events(file: ChosenSpans) -> tuple[RecordedEvents, NodeLinks]:
     """All events of a file, and their links."""
     events = _events(file)
     flows = _flows(file, events)
@@ -39,10 +39,10 @@ def _numbered(tracks: tuple[Track, ...], numbers: Mapping[int, int]) -> tuple[Tr
     return tuple(track._replace(number=number_of.get(place, -1)) for place, track in enumerate(tracks))
 
 
-def _events(file: ChosenSpans) -> HostEvents:
+def _events(file: ChosenSpans) -> RecordedEvents:
     names = set(file.names)
     is_node = np.array([ENGINE_PREFIX + name in names for name in file.names] or [False], np.bool_)
-    return HostEvents(
+    return RecordedEvents(
         name=file.name,
         names=file.names,
         kind=file.kind,
@@ -57,7 +57,7 @@ def _events(file: ChosenSpans) -> HostEvents:
     )
 
 
-def _flows(file: ChosenSpans, events: HostEvents) -> Int32:
+def _flows(file: ChosenSpans, events: RecordedEvents) -> Int32:
     """For each event that a flow from a forward op leads to, that op; -1 for all others."""
     found = np.full(len(file), -1, np.int32)
     pairs = flow_pairs(file.collector.flows, list(file.collector.categories), FORWARD_FLOWS, file.labels)

@@ -15,7 +15,7 @@ from mtprof_nb.model.trace import OP, PYTHON, SCOPE, STEP_PREFIX, Track
 
 
 @dataclass(frozen=True, kw_only=True)
-class HostEvents:
+class RecordedEvents:
     """All events in the order of a `Trace`; those of devices stand on tracks of their own."""
 
     name: Int32
