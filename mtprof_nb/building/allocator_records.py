@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.intervals import runs_of_equal
-from mtprof_nb.model.trace import OP, SCOPE, Allocations, Bool, Int8, Int32, Int64, Trace
+from mtprof_nb.model.trace import OP, SCOPE, Allocations, Bool, Int32, Int64, Trace
+
+
+class UnownedRecords(NamedTuple):
+    """Records in order of time, without their events; `device` is a position in `devices`."""
+
+    records: Allocations
+    devices: Sequence[str]
+
+
+def with_records(trace: Trace, unowned: UnownedRecords) -> Trace:
+    """`trace` with an allocator's records, owned by the ops and scopes that were running.
+
+    Totals go on from before the recording; `with_own_memory` makes those of the recording.
+    """
+    records, names = unowned
+    devices = tuple(dict.fromkeys((*trace.devices, *names)))
+    device = np.array([devices.index(name) for name in names] or [0], np.int8)[records.device]
+    owned = replace(records, device=device, event=innermost_events(trace, records))
+    return replace(trace, devices=devices, allocations=owned)
 
 
 def of_recording(trace: Trace, records: Allocations) -> Allocations:
@@ -142,14 +163,8 @@ def _changes(trace: Trace, mask: Bool, before: Int64, after: Int64, *, counts_fr
 
 def innermost_events(trace: Trace, records: Allocations) -> Int32:
     """For each record the innermost op or scope that its thread was running then, or -1."""
-    owns = owns_memory(trace.kind, trace.is_async)
+    owns = ((trace.kind == OP) | (trace.kind == SCOPE)) & ~trace.is_async
     return _intervals(trace).running(owns, records.track, records.time_ns).astype(np.int32)
-
-
-def owns_memory(kind: Int8, is_async: Bool) -> Bool:
-    """Which events may own the allocations of their thread: ops and scopes that nest."""
-    owns: Bool = ((kind == OP) | (kind == SCOPE)) & ~is_async
-    return owns
 
 
 def _intervals(trace: Trace) -> ThreadIntervals:

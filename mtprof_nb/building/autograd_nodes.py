@@ -9,9 +9,9 @@ from types import MappingProxyType
 import numpy as np
 
 from mtprof_nb.building.closures import OF_OPTIMIZER
-from mtprof_nb.building.host_events import HostEvents
-from mtprof_nb.building.phases import OF_LOADER, phases, settled
-from mtprof_nb.model.trace import ENGINE_PREFIX, Bool, Int8, Int32, Int64
+from mtprof_nb.building.phases import phases
+from mtprof_nb.building.recorded_events import RecordedEvents
+from mtprof_nb.model.trace import ENGINE_PREFIX, Bool, Int8, Int32, Int64, on_device
 
 #: How Kineto's name of the Python call of a module begins.
 _MODULE_PREFIX = "nn.Module: "
@@ -31,9 +31,17 @@ class NodeLinks:
     forward: Int32
     node: Int32
 
+    def lacking_python(self, began_ns: Int64, start_ns: Int64) -> Bool:
+        """Events with a forward event, and without Python of their own.
+
+        The Python call that was running on their thread, since `began_ns`, began before their node did.
+        """
+        node_start_ns = np.where(self.node >= 0, start_ns[self.node], np.iinfo(np.int64).min)
+        return (self.forward >= 0) & (began_ns < node_start_ns)
+
 
 def link(
-    columns: HostEvents,
+    columns: RecordedEvents,
     forward_threads: ForwardThreads,
     counters: Mapping[int, int] = MappingProxyType({}),
     flows: Int32 | None = None,
@@ -55,12 +63,8 @@ def link(
     - Ops of a backward pass have numbers only where they make nodes: in a checkpoint, which runs its function again,
       and for gradients of gradients.
     """
-    is_wrapper = columns.where_name(lambda name: name.startswith(ENGINE_PREFIX))
+    is_wrapper = ~on_device(columns.kind) & columns.where_name(lambda name: name.startswith(ENGINE_PREFIX))
     is_engine = is_wrapper | columns.is_backward_node
-    is_optimizer = columns.is_scope & columns.where_name(lambda name: name.startswith(OF_OPTIMIZER))
-    is_loader = columns.is_scope & columns.where_name(lambda name: name.startswith(OF_LOADER))
-    is_module = columns.is_python & columns.where_name(lambda name: name.startswith(_MODULE_PREFIX))
-    is_op = ~columns.is_scope & ~columns.is_python
     intervals = columns.intervals
     node = intervals.innermost(is_engine).astype(np.int32)
     forward_of_node = _forward_of_nodes(columns, is_engine, forward_threads)
@@ -69,20 +73,21 @@ def link(
         wrapper = intervals.parents(is_engine)
         inner = np.flatnonzero((flows >= 0) & (wrapper >= 0) & is_wrapper[wrapper])
         forward_of_node[wrapper[inner]] = flows[inner]
-    recorded = _recorded_by_autograd(columns, is_op & ~is_engine, forward_of_node, counters)
+    recorded = _recorded_by_autograd(columns, columns.is_op & ~is_engine, forward_of_node, counters)
     # A step may run inside a node (in a hook), and a backward pass inside a step (in a closure): the inner one counts,
     # which comes later in the order of events.
-    step = intervals.innermost(is_optimizer)
+    step = intervals.innermost(columns.scopes_of(OF_OPTIMIZER))
     in_step = step > node
     is_backward = (node > step) | intervals.inside(_root_gradients(columns, is_engine))
-    phase, undecided = phases(is_op, recorded, intervals.inside(is_loader), is_backward, in_step)
-    phase = settled(phase, undecided, intervals.inside(is_module) if in_module is None else in_module)
+    if in_module is None:
+        is_module = columns.where_name(lambda name: name.startswith(_MODULE_PREFIX))
+        in_module = intervals.inside(columns.is_python & is_module)
     forward = np.where((node >= 0) & ~in_step, forward_of_node[node], -1).astype(np.int32)
-    return NodeLinks(phase, forward, node)
+    return NodeLinks(phases(columns, recorded, is_backward, in_step, in_module), forward, node)
 
 
 def _recorded_by_autograd(
-    columns: HostEvents, is_op: Bool, forward_of_node: Int32, counters: Mapping[int, int]
+    columns: RecordedEvents, is_op: Bool, forward_of_node: Int32, counters: Mapping[int, int]
 ) -> Bool:
     """Ops for which autograd made a node, and all ops around and inside them.
 
@@ -100,7 +105,7 @@ def _recorded_by_autograd(
     return made | columns.intervals.spread(is_op, made)
 
 
-def _root_gradients(columns: HostEvents, is_engine: Bool) -> Bool:
+def _root_gradients(columns: RecordedEvents, is_engine: Bool) -> Bool:
     """The `ones_like` that `backward()` runs for a scalar, directly before the first autograd node.
 
     Nodes of a device run on a thread of autograd's engine, so the first node may be on another thread.
@@ -109,25 +114,24 @@ def _root_gradients(columns: HostEvents, is_engine: Bool) -> Bool:
     candidates = columns.where_name("aten::ones_like".__eq__)
     if not candidates.any() or not is_engine.any():
         return roots
-    is_op = ~columns.is_scope & ~columns.is_python
-    for rows in columns.intervals.by_thread(candidates & is_op):
-        next_ops = np.flatnonzero((is_op & (columns.thread == columns.thread[rows[0]])) | is_engine)
+    for rows in columns.intervals.by_thread(candidates & columns.is_op):
+        next_ops = np.flatnonzero((columns.is_op & (columns.thread == columns.thread[rows[0]])) | is_engine)
         following = np.searchsorted(columns.start_ns[next_ops], columns.end_ns[rows], side="left")
         has_next = following < len(next_ops)
         roots[rows[has_next]] = is_engine[next_ops[following[has_next]]]
     return roots
 
 
-def _is_node_of(columns: HostEvents, kind: str) -> Bool:
+def _is_node_of(columns: RecordedEvents, kind: str) -> Bool:
     """Events of nodes whose name begins with `kind`, and the engine's events around them."""
     return columns.where_name(lambda name: name.removeprefix(ENGINE_PREFIX).startswith(kind))
 
 
-def _forward_of_nodes(columns: HostEvents, is_engine: Bool, forward_threads: ForwardThreads) -> Int32:
+def _forward_of_nodes(columns: RecordedEvents, is_engine: Bool, forward_threads: ForwardThreads) -> Int32:
     forward = np.full(len(columns) + 1, -1, np.int32)
     numbers = _numbers(columns, is_engine)
     nodes = np.flatnonzero(is_engine & (numbers >= 0))
-    makers = np.flatnonzero(~is_engine & (numbers >= 0) & ~columns.is_scope & ~columns.is_python)
+    makers = np.flatnonzero(columns.is_op & ~is_engine & (numbers >= 0))
     if not len(nodes) or not len(makers):
         return forward
     kineto_threads = np.array([thread.number for thread in columns.threads])
@@ -146,7 +150,7 @@ def _forward_of_nodes(columns: HostEvents, is_engine: Bool, forward_threads: For
     return forward
 
 
-def _numbers(columns: HostEvents, is_engine: Bool) -> Int64:
+def _numbers(columns: RecordedEvents, is_engine: Bool) -> Int64:
     """The number of each event; of the ops of a script, that of their node, which is made just before the last op."""
     is_script = columns.where_name(_OF_SCRIPT.__eq__)
     if not is_script.any():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,17 +24,13 @@ def intern(values: Sequence[Any]) -> tuple[Int32, tuple[Any, ...]]:
     return np.fromiter(map(position.__getitem__, values), np.int32, len(values)), tuple(table)
 
 
-def used_entries(positions: Int32, count: int) -> tuple[Int64, Int64]:
-    """The entries of a table of `count` that some position names, in order, and for each position its place among them.
-
-    A position of -1 has the place -1.
-    """
-    is_used = np.zeros(count + 1, np.bool_)
-    is_used[positions] = True
-    used = np.flatnonzero(is_used[:count])
-    place = np.full(count + 1, -1, np.int64)
-    place[used] = np.arange(len(used))
-    return used, place[positions]
+def used_part(position: Int32, table: Sequence[T]) -> tuple[Int32, tuple[T, ...]]:
+    """`position` and `table` without the entries that no position names; -1 stays."""
+    is_used = np.bincount(position[position >= 0], minlength=len(table)) > 0
+    if is_used.all():
+        return position, tuple(table)
+    moved = np.append(np.cumsum(is_used, dtype=np.int32) - 1, np.int32(-1))
+    return moved[position], tuple(compress(table, is_used.tolist()))
 
 
 def distinct(objects: Sequence[T]) -> tuple[Int64, list[T]]:

@@ -12,20 +12,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.model.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, Bool, Int8
+from mtprof_nb.building.recorded_events import RecordedEvents
+from mtprof_nb.model.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, RUNTIME, Bool, Int8
 
 #: How the name of the scope begins in which torch's data loader makes a batch.
 OF_LOADER = "enumerate(DataLoader)"
 
 
-def phases(is_op: Bool, recorded: Bool, in_loader: Bool, is_backward: Bool, in_step: Bool) -> tuple[Int8, Bool]:
-    """The phase of each event, and the undecided ops: *other* so far, for autograd did not record them.
+def phases(events: RecordedEvents, recorded: Bool, is_backward: Bool, in_step: Bool, in_module: Bool) -> Int8:
+    """The phase of each event.
 
-    `recorded` has the events that autograd recorded, `in_step` those of an optimizer's step.
+    `recorded` has the events that autograd recorded, `in_step` those of an optimizer's step,
+    `in_module` those that ran inside the call of a module.
     """
+    in_loader = events.intervals.inside(events.scopes_of(OF_LOADER))
     conditions = [is_backward, in_step, recorded & ~in_loader]
     phase = np.select(conditions, [BACKWARD, OPTIMIZER, FORWARD], OTHER).astype(np.int8)
-    return phase, is_op & ~in_loader & (phase == OTHER)
+    is_decided = in_loader | (phase != OTHER)
+    return settled(phase, (events.is_op | (events.kind == RUNTIME)) & ~is_decided, in_module)
 
 
 def settled(phase: Int8, undecided: Bool, is_in_module: Bool) -> Int8:

@@ -10,7 +10,7 @@ from mtprof_nb.building.paused_collector import collector_paused
 from mtprof_nb.errors import LoadError
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.reading.columns.chosen_spans import chosen_spans
-from mtprof_nb.reading.columns.chrome_build import build
+from mtprof_nb.reading.columns.chrome_build import build_trace
 from mtprof_nb.reading.dialects.known import DIALECTS
 from mtprof_nb.reading.spans.collector import Collector
 from mtprof_nb.reading.spans.span_facts import FactReader, how_of
@@ -49,7 +49,7 @@ def read(
     if not collector.has_events and (collector.count or stream.no_events):
         msg = f"{path}: the file is a list, but not of events: load a trace that a profiler exported"
         raise LoadError(msg)
-    return build(chosen_spans(collector, stream.document, path, DIALECTS), _notes(stream, source))
+    return build_trace(chosen_spans(collector, stream.document, path, DIALECTS), _notes(stream, source))
 
 
 def _keep_freed_memory() -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mtprof_nb.capture.buffers import python_stacks as stacks
 from mtprof_nb.capture.kineto import busy_threads as other_threads
 from mtprof_nb.capture.kineto import own_python
+from mtprof_nb.capture.samples import python_stacks as stacks
 
 
 def _captured(of: stacks.Stacks) -> stacks.StackEntry:

@@ -331,9 +331,13 @@ def test_with_every_flag_off_shapes_stacks_and_modules_are_not_read(monkeypatch:
     def read(*_args: Any) -> Any:
         raise AssertionError("read, though nobody asked for it")
 
-    for name in ("tensor_facts.TensorFacts.shapes", "tensor_facts.TensorFacts.flops", "python_stacks.Stacks.capture"):
+    for name in (
+        "tensor_facts.TensorFacts.shapes",
+        "tensor_facts.TensorFacts.flops",
+        "module_paths.ModulesOnStack.path",
+    ):
         monkeypatch.setattr(f"mtprof_nb.capture.buffers.{name}", read)
-    monkeypatch.setattr("mtprof_nb.capture.buffers.module_paths.ModulesOnStack.path", read)
+    monkeypatch.setattr("mtprof_nb.capture.samples.python_stacks.Stacks.capture", read)
     trace = record(lambda: torch.ones(1))
 
     optional = (trace.shape, trace.stack, trace.memory_before, trace.flops, trace.module, trace.allocations)

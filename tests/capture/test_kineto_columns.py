@@ -51,8 +51,8 @@ def test_a_kernel_refers_to_the_op_and_to_the_runtime_call_that_launched_it() ->
         on("gpu_user_annotation", "CUDA"),
         on("overhead", "CPU"),
     )
-    assert [KINDS[kind] if kind >= 0 else "" for kind in found["kind"]] == [
-        *("", "runtime", "runtime"),
+    assert [KINDS[kind] for kind in found["kind"]] == [
+        *("op", "runtime", "runtime"),
         *("kernel", "copy", "set", "sync", "device_scope"),
         "runtime",
     ]

@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from mtprof_nb.building.allocator_records import with_readings
-from mtprof_nb.building.closures import OF_OPTIMIZER, with_closures
+from mtprof_nb.building.autograd_nodes import NodeLinks
+from mtprof_nb.building.closures import OF_OPTIMIZER
 from mtprof_nb.building.interning import describe, intern
 from mtprof_nb.building.paused_collector import collector_paused
-from mtprof_nb.building.phases import OF_LOADER, phases, settled
+from mtprof_nb.building.phases import phases
+from mtprof_nb.building.recorded_events import RecordedEvents
+from mtprof_nb.building.trace_builder import build
 from mtprof_nb.capture.buffers.autograd_links import Links, no_links
 from mtprof_nb.capture.buffers.buffer import Buffer
 from mtprof_nb.capture.buffers.buffered_rows import Rows, read_rows
 from mtprof_nb.capture.distributed import this_process
 from mtprof_nb.capture.hook import full
 from mtprof_nb.capture.samples import python_stacks as stacks
-from mtprof_nb.model.trace import (
-    BACKWARD,
-    OP,
-    OPTIMIZER,
-    SCOPE,
-    STEP_PREFIX,
-    Bool,
-    Columns,
-    Int8,
-    Trace,
-    Unrecorded,
-    correlation_ids,
-)
+from mtprof_nb.model.trace import BACKWARD, OP, SCOPE, Bool, Columns, Trace, Unrecorded
 
 
 @dataclass(frozen=True)
@@ -63,74 +54,83 @@ def freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
 @collector_paused()
 def _freeze(buffer: Buffer, vocabulary: Vocabulary, dropped: int) -> Trace:
     rows = read_rows(buffer)
-    links = vocabulary.link(rows)
-    phase, undecided = _phase(rows, links)
-    is_of_step = links.is_backward & (phase == OPTIMIZER)
-    offset = buffer.request.clock.offset_ns
-    kind = np.where(rows.is_op, np.int8(OP), np.int8(SCOPE))
-    made: Columns = {
-        **_names(rows, vocabulary),
-        **_devices(rows, vocabulary),
-        "kind": kind,
-        "start_ns": rows.start + offset,
-        "duration_ns": rows.end - rows.start,
-        "track": rows.thread,
-        "tracks": tuple(thread.track for thread in rows.threads),
-        "phase": phase,
-        "correlation_id": correlation_ids(kind),
-        "sequence_nr": np.where(is_of_step, -1, links.sequence_nr),
-        "forward": np.where(is_of_step, np.int32(-1), links.forward),
-        "step": np.zeros(len(rows), np.int32),
-        "is_async": _is_async(rows),
-        "recorded": buffer.request.recorded,
-        "began_ns": buffer.began + offset,
-        "ended_ns": buffer.ended + offset,
-        "processes": (this_process(),),
-        "trace_id": buffer.request.trace_id,
-        "dropped": dropped,
-    }
-    if buffer.full_ns:
-        made["unrecorded"] = (Unrecorded(buffer.full_ns + offset, made["ended_ns"], full(buffer.limit)),)
-    made["phase"] = with_closures(made)
-    trace = Trace(**made | _facts(made, rows, vocabulary, undecided))
+    found = vocabulary.link(rows)
+    events, facts = _recorded_events(rows, found, vocabulary, buffer.request.clock.offset_ns)
+    frozen = _frozen_stacks(rows, vocabulary) if "stack" in rows.ops else None
+    module, modules = intern(rows.ops.get("module", []))
+    module = rows.of_ops(module, -1) if "module" in rows.ops else np.full(len(rows), -1, np.int32)
+    in_module = module >= 0 if frozen is None else (module >= 0) | rows.of_all(frozen.is_in_module)
+    events, links = _linked(events, rows, found, in_module)
+    facts |= _recording(buffer, dropped) | _facts(rows, vocabulary, links)
+    if frozen is not None:
+        facts |= _stacks(rows, links, frozen)
+    if "module" in rows.ops:
+        takes = _takes_from_forward(links, module >= 0)
+        facts |= {"module": np.where(takes, module[links.forward], module), "modules": modules}
+    trace = build(events, links, facts)
     if "before" not in rows.ops:
         return trace
     return with_readings(trace, *(rows.of_ops(np.array(rows.ops[side], np.int64), -1) for side in ("before", "after")))
 
 
-def _facts(made: Columns, rows: Rows, vocabulary: Vocabulary, undecided: Bool) -> Columns:
-    """The facts that were asked for, as far as the hook records them, and phases, for which modules are a fact."""
-    found: Columns = {}
-    is_in_module = np.zeros(len(rows), np.bool_)
-    if "in_python" in rows.ops:
-        in_python = rows.of_ops(np.array(rows.ops["in_python"], np.bool_), False)
-        found["is_python_backward"] = in_python & (made["phase"] == BACKWARD)
-    if "shapes" in rows.ops:
-        found |= _shapes(rows, vocabulary)
-    if "stack" in rows.ops:
-        entries = rows.ops["stack"] + rows.scopes["stack"]
-        frozen = stacks.freeze(entries, vocabulary.is_engine, vocabulary.is_module, vocabulary.folder)
-        found |= _stacks(made, rows, frozen)
-        is_in_module |= rows.of_all(frozen.is_in_module)
-    if "flops" in rows.ops:
-        found["flops"] = _flops(rows)
-    if "module" in rows.ops:
-        module, found["modules"] = intern(rows.ops["module"])
-        module = rows.of_ops(module, -1)
-        is_in_module |= module >= 0
-        found["module"] = np.where(_takes_from_forward(made, module >= 0), module[made["forward"]], module)
-    return found | {"phase": settled(made["phase"], undecided, is_in_module)}
-
-
-def _names(rows: Rows, vocabulary: Vocabulary) -> Columns:
+def _recorded_events(
+    rows: Rows, links: Links, vocabulary: Vocabulary, offset_ns: int
+) -> tuple[RecordedEvents, Columns]:
+    """The events, and the facts that describe ops: their overloads and devices."""
     op_name, op_names = describe(rows.ops["name"], vocabulary.name)
     scope_name, scope_names = intern(rows.scopes["name"])
     position, names = intern([*(name for name, _ in op_names), *scope_names])
-    made: Columns = {"name": rows.of_all(position[np.append(op_name, len(op_names) + scope_name)]), "names": names}
+    facts = _devices(rows, vocabulary)
     overload, overloads = intern([overload or None for _, overload in op_names])
     if overloads:
-        made |= {"overload": rows.of_ops(overload[op_name], -1), "overloads": overloads}
-    return made
+        facts |= {"overload": rows.of_ops(overload[op_name], -1), "overloads": overloads}
+    events = RecordedEvents(
+        name=rows.of_all(position[np.append(op_name, len(op_names) + scope_name)]),
+        names=names,
+        kind=np.where(rows.is_op, np.int8(OP), np.int8(SCOPE)),
+        start_ns=rows.start + offset_ns,
+        duration_ns=rows.end - rows.start,
+        thread=rows.thread,
+        threads=tuple(thread.track for thread in rows.threads),
+        sequence_nr=links.sequence_nr,
+        is_backward_node=np.zeros(len(rows), np.bool_),
+        is_async=rows.of_scopes(rows.scopes["is_async"]),
+    )
+    return events, facts
+
+
+def _recording(buffer: Buffer, dropped: int) -> Columns:
+    """Facts of the whole recording."""
+    request, offset = buffer.request, buffer.request.clock.offset_ns
+    found: Columns = {
+        "recorded": request.recorded,
+        "began_ns": buffer.began + offset,
+        "ended_ns": buffer.ended + offset,
+        "processes": (this_process(),),
+        "trace_id": request.trace_id,
+        "dropped": dropped,
+    }
+    if buffer.full_ns:
+        found["unrecorded"] = (Unrecorded(buffer.full_ns + offset, found["ended_ns"], full(buffer.limit)),)
+    return found
+
+
+def _facts(rows: Rows, vocabulary: Vocabulary, links: NodeLinks) -> Columns:
+    """The facts that were asked for, as far as the hook records them."""
+    found: Columns = {}
+    if "in_python" in rows.ops:
+        in_python = rows.of_ops(np.array(rows.ops["in_python"], np.bool_), False)
+        found["is_python_backward"] = in_python & (links.phase == BACKWARD)
+    if "shapes" in rows.ops:
+        found |= _shapes(rows, vocabulary)
+    if "flops" in rows.ops:
+        found["flops"] = rows.of_ops(np.array(rows.ops["flops"], np.int64), -1)
+    return found
+
+
+def _frozen_stacks(rows: Rows, vocabulary: Vocabulary) -> stacks.FrozenStacks:
+    entries = rows.ops["stack"] + rows.scopes["stack"]
+    return stacks.freeze(entries, vocabulary.is_engine, vocabulary.is_module, vocabulary.folder)
 
 
 def _devices(rows: Rows, vocabulary: Vocabulary) -> Columns:
@@ -144,19 +144,19 @@ def _devices(rows: Rows, vocabulary: Vocabulary) -> Columns:
     }
 
 
-def _phase(rows: Rows, links: Links) -> tuple[Int8, Bool]:
-    """Phases, and the ops that are not decided yet; see `phases`."""
+def _linked(events: RecordedEvents, rows: Rows, links: Links, in_module: Bool) -> tuple[RecordedEvents, NodeLinks]:
+    """The links of events with phases, and the events with the numbers of these links.
+
+    A step may run inside a node (in a hook), and a backward pass inside a step (in a closure): the
+    inner one counts.
+    """
+    step = rows.innermost(events.scopes_of(OF_OPTIMIZER))
+    is_of_step = links.is_backward & (step >= 0) & (links.running == links.running[step])
     recorded = _recorded_by_autograd(rows, links)
-    in_loader = rows.inside(_is_scope_of(rows, OF_LOADER))
-    step = rows.innermost(_is_scope_of(rows, OF_OPTIMIZER))
-    # A step may run inside a node (in a hook), and a backward pass inside a step (in a closure): the inner one counts.
-    is_inner = links.running == links.running[step]
-    is_backward = links.is_backward & ~((step >= 0) & is_inner)
-    return phases(rows.is_op, recorded, in_loader, is_backward, step >= 0)
-
-
-def _is_scope_of(rows: Rows, prefix: str) -> Bool:
-    return rows.of_scopes([name.startswith(prefix) for name in rows.scopes["name"]])
+    phase = phases(events, recorded, links.is_backward & ~is_of_step, step >= 0, in_module)
+    forward = np.where(is_of_step, np.int32(-1), links.forward)
+    events = replace(events, sequence_nr=np.where(is_of_step, -1, links.sequence_nr))
+    return events, NodeLinks(phase, forward, np.full(len(rows), -1, np.int32))
 
 
 def _recorded_by_autograd(rows: Rows, links: Links) -> Bool:
@@ -174,12 +174,6 @@ def _with_functions(made: Bool, is_without: Bool) -> Bool:
     last_made = np.maximum.accumulate(np.where(made, np.arange(len(made)), -1))
     inside: Bool = made | (is_without & (last_made > began))
     return inside
-
-
-def _is_async(rows: Rows) -> Bool:
-    """Scopes that ended on another thread, and scopes of one thread that cross, as those of interleaved tasks do."""
-    found = rows.of_scopes(rows.scopes["is_async"])
-    return found | rows.crossing(~rows.is_op & ~found & ~_is_scope_of(rows, STEP_PREFIX))
 
 
 def _shapes(rows: Rows, vocabulary: Vocabulary) -> Columns:
@@ -206,29 +200,22 @@ def _plain(shape: Any) -> tuple[Any, ...]:
     return tuple(_plain(size) if isinstance(size, tuple | list) else int(size) for size in shape)
 
 
-def _stacks(made: Columns, rows: Rows, found: stacks.FrozenStacks) -> Columns:
-    own, forward = rows.of_all(found.stack), made["forward"]
-    of_forward = _takes_from_forward(made, rows.of_all(found.has_own_backward))
+def _stacks(rows: Rows, links: NodeLinks, found: stacks.FrozenStacks) -> Columns:
+    own, has_own = rows.of_all(found.stack), rows.of_all(found.has_own_backward)
+    of_forward = _takes_from_forward(links, has_own)
     # The forward op may itself be of a backward pass, and take the stack of its own forward op.
-    source = forward.copy()
-    while (again := of_forward & of_forward[source] & (forward[source] >= 0)).any():
-        source[again] = forward[source[again]]
+    source = links.forward.copy()
+    while (again := of_forward & of_forward[source] & (links.forward[source] >= 0)).any():
+        source[again] = links.forward[source[again]]
     return {
         "stack": np.where(of_forward, own[source], own),
         "stacks": found.tree,
         "stack_is_forward": of_forward,
-        "is_python_backward": rows.of_all(found.has_own_backward) & rows.is_op & (made["phase"] == BACKWARD),
+        "is_python_backward": has_own & rows.is_op & (links.phase == BACKWARD),
     }
 
 
-def _takes_from_forward(made: Columns, has_own: Bool) -> Bool:
+def _takes_from_forward(links: NodeLinks, has_own: Bool) -> Bool:
     """Ops of the backward pass without a stack or module of their own: they take that of their forward op."""
-    found: Bool = (made["phase"] == BACKWARD) & (made["forward"] >= 0) & ~has_own
+    found: Bool = (links.phase == BACKWARD) & (links.forward >= 0) & ~has_own
     return found
-
-
-def _flops(rows: Rows) -> Any:
-    """Operations of each op. An op inside another one with a formula is counted by that."""
-    flops = rows.of_ops(np.array(rows.ops["flops"], np.int64), -1)
-    flops[rows.parents(flops >= 0) >= 0] = -1
-    return flops

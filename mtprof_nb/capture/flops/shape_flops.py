@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mtprof_nb.building.thread_intervals import ThreadIntervals
+from mtprof_nb.building.recorded_events import RecordedEvents
 from mtprof_nb.capture.flops.flop_formulas import elementwise, flops_of
 from mtprof_nb.model.input_values import from_text
-from mtprof_nb.model.trace import Columns, Int32, Int64, Shapes
+from mtprof_nb.model.trace import Int32, Int64, Shapes
 
 Formula = Callable[..., int]
 #: Ops that Kineto counts by formulas of its own, from shapes alone.
@@ -41,19 +41,14 @@ def registered_formulas() -> dict[str, Formula]:
     return {packet._qualified_op_name: registry[packet] for packet in packets}
 
 
-def flops_by_inputs(torch: Any, made: Columns, inputs: Inputs, values: tuple[Int32, Sequence[str]]) -> Int64:
-    """Operations of each event, -1 where there is no formula for it.
-
-    `values` are positions and their table. An op inside another one with a formula is counted by
-    that one.
-    """
+def flops_by_inputs(torch: Any, events: RecordedEvents, inputs: Inputs, values: tuple[Int32, Sequence[str]]) -> Int64:
+    """Operations of each event, -1 where there is no formula for it. `values` are positions and their table."""
     known = registered_formulas()
-    names = made["names"]
-    is_known = np.array([name in known or name in _AS_KINETO for name in names] or [False], np.bool_)
-    rows = np.flatnonzero(is_known[made["name"]] & (inputs.position >= 0)) if len(names) else np.empty(0, np.int64)
-    flops = np.full(len(made["name"]), -1, np.int64)
+    names = events.names
+    rows = np.flatnonzero(events.where_name({*known, *_AS_KINETO}.__contains__) & (inputs.position >= 0))
+    flops = np.full(len(events), -1, np.int64)
     sizes = len(names), len(inputs.shapes), len(values[1]) + 1
-    calls = np.ravel_multi_index((made["name"][rows], inputs.position[rows], values[0][rows] + 1), sizes)
+    calls = np.ravel_multi_index((events.name[rows], inputs.position[rows], values[0][rows] + 1), sizes)
     distinct, of_call = np.unique(calls, return_inverse=True)
     texts = ("[[],[]]", *values[1])
     counted = [
@@ -61,8 +56,6 @@ def flops_by_inputs(torch: Any, made: Columns, inputs: Inputs, values: tuple[Int
         for name, form, value in zip(*(part.tolist() for part in np.unravel_index(distinct, sizes)), strict=True)
     ]
     flops[rows] = np.array(counted, np.int64)[of_call]
-    intervals = ThreadIntervals(made["start_ns"], made["start_ns"] + made["duration_ns"], made["track"])
-    flops[intervals.parents(flops >= 0) >= 0] = -1
     return flops
 
 

@@ -7,44 +7,32 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.building.allocator_records import owns_memory
+from mtprof_nb.building.allocator_records import UnownedRecords
 from mtprof_nb.building.autograd_nodes import NodeLinks, link
-from mtprof_nb.building.closures import with_closures
 from mtprof_nb.building.interning import intern
+from mtprof_nb.building.parameters import OwnParameters
 from mtprof_nb.building.paused_collector import collector_paused
-from mtprof_nb.building.thread_intervals import ThreadIntervals
+from mtprof_nb.building.trace_builder import build
 from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.distributed import this_process
+from mtprof_nb.capture.flops.shape_flops import Inputs, flops_by_inputs
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto import kineto_tree
 from mtprof_nb.capture.kineto.busy_threads import Unfinished
-from mtprof_nb.capture.kineto.kineto_addresses import addresses_of_inputs, nodes_by_id, nodes_in_steps
-from mtprof_nb.capture.kineto.kineto_devices import read_devices, without_calls
+from mtprof_nb.capture.kineto.kineto_devices import read_devices
 from mtprof_nb.capture.kineto.kineto_events import KinetoColumns, forward_threads, read_columns
-from mtprof_nb.capture.kineto.kineto_flops import kineto_flops
 from mtprof_nb.capture.kineto.kineto_inputs import read_extras, read_record_functions, read_shapes, read_values
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
 from mtprof_nb.capture.kineto.own_python import own_python
 from mtprof_nb.capture.samples.python_stacks import frames_of
-from mtprof_nb.capture.torch_facts.fast_scopes import FastScopes, with_inputs
+from mtprof_nb.capture.torch_facts.fast_scopes import FastScopes
 from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
 from mtprof_nb.capture.torch_facts.module_names import paths_of_modules
-from mtprof_nb.capture.torch_facts.optimizer_parameters import parameter_of, parameter_owners, updated_parameters
+from mtprof_nb.capture.torch_facts.optimizer_parameters import parameter_of, parameter_owners
 from mtprof_nb.errors import warn
-from mtprof_nb.model.device_facts import device_facts
 from mtprof_nb.model.schema import Columns, Int8, Int32, Int64
-from mtprof_nb.model.trace import (
-    OP,
-    OPTIMIZER,
-    PYTHON,
-    SCOPE,
-    Recorded,
-    Trace,
-    correlation_ids,
-    on_device,
-    taken,
-)
+from mtprof_nb.model.trace import Recorded, Trace, on_device
 
 
 @dataclass(frozen=True)
@@ -82,87 +70,51 @@ def build_trace(results: Any, torch: Any, request: Request, noted: Noted) -> Tra
     noted.unfinished.extend(columns.unfinished())
     devices = read_devices(columns, kineto_event, device_type_name) if request.activities != {"CPU"} else {}
     if devices:
-        columns = replace(columns, thread=devices["track"], threads=devices["tracks"])
-    host = without_calls(columns, devices["kind"]) if devices else columns
-    links = link(host, forward_threads(columns, kineto_event), noted.counters)
-    made = _events(columns, links, recorded, devices)
+        columns = replace(columns, thread=devices["track"], threads=devices["tracks"], kind=devices["kind"])
+    links = link(columns, forward_threads(columns, kineto_event), noted.counters)
+    facts: Columns = {"processes": (this_process(),), "recorded": recorded, "dropped": columns.unread}
+    facts |= devices
     if recorded.record_shapes or recorded.with_flops:
-        made |= _shapes(made["kind"], columns, kineto_event, torch, recorded)
+        facts |= _inputs(columns, kineto_event, torch, recorded)
     if request.has_execution_trace:
-        made["record_function"] = read_record_functions(results, columns.events, kineto_event)
-    made |= _extras(made, columns, kineto_event)
+        facts["record_function"] = read_record_functions(results, columns.events, kineto_event)
+    facts |= read_extras(columns, kineto_event)
     if request.experimental_config is not None:
-        made |= _overloads(columns, kineto_event)
+        facts |= _overloads(columns, kineto_event)
     backend = torch._C._get_privateuse1_backend_name()
     devices_from_inputs = recorded.record_shapes and backend != "privateuseone"
     needs_tree = with_python or recorded.profile_memory or devices_from_inputs
     tree = kineto_tree.flatten(results, jumped) if needs_tree else None
-    if recorded.record_shapes:
-        made |= _parameters(made, columns, results, tree, torch)
-    if tree is not None:
-        if devices_from_inputs:
-            made |= _devices_of_inputs(made, columns, tree, backend)
-        if recorded.profile_memory:
-            made |= _memory(made, columns, tree)
-        if with_python:
-            made |= _python(columns, links, tree, noted.new_threads, recorded, _causes(made))
-            made |= taken(made, _shown(columns, recorded.with_stack and not tree.is_turned))
-            made |= _used_threads(made)
-    if noted.fast_scopes is not None:
-        made |= with_inputs(made, noted.fast_scopes.left)
-    return Trace(**made, correlation_id=correlation_ids(made["kind"]))
-
-
-def _events(columns: KinetoColumns, links: NodeLinks, recorded: Recorded, devices: Columns) -> Columns:
-    """The columns that every recording has, and those of `devices`."""
-    count = len(columns)
-    made: Columns = {
-        "name": columns.name,
-        "kind": np.select([columns.is_scope, columns.is_python], [SCOPE, PYTHON], OP).astype(np.int8),
-        "device": np.zeros(count, np.int8),
-        "device_index": np.zeros(count, np.int8),
-        "start_ns": columns.start_ns,
-        "duration_ns": columns.duration_ns,
-        "track": columns.thread,
-        "phase": links.phase,
-        "sequence_nr": columns.sequence_nr,
-        "forward": links.forward,
-        "step": np.zeros(count, np.int32),
-        "is_async": columns.is_async,
-        "names": columns.names,
-        "devices": ("CPU",),
-        "tracks": columns.threads,
-        "processes": (this_process(),),
-        "recorded": recorded,
-        "dropped": columns.unread,
-    }
-    if devices:
-        known: Int8 = devices["kind"]
-        made |= devices | {"kind": np.where(known >= 0, known, made["kind"])}
-    phase = with_closures(made)
-    launcher = devices.get("launcher", np.full(count, -1, np.int32))
-    return made | {"phase": np.where(launcher >= 0, phase[launcher], phase)}
-
-
-def _shapes(kind: Int8, columns: KinetoColumns, kineto_event: Any, torch: Any, recorded: Recorded) -> Columns:
-    has_inputs = (kind == OP) | (kind == SCOPE)
-    found = read_shapes(columns.events, kineto_event, has_inputs, with_strides=recorded.record_shapes)
-    shape, shapes = found["shape"], found["shapes"]
-    flops: Columns = {"flops": kineto_flops(torch, columns, shape, shapes)} if recorded.with_flops else {}
-    if not recorded.record_shapes:
-        return flops
-    # A scope has inputs only where it was given some.
-    has_any = np.array([*map(bool, shapes), False])[shape]
-    values, texts = read_values(columns.events, kineto_event, has_inputs)
-    return (
-        found | flops | {"shape": np.where((kind == OP) | has_any, shape, -1), "values": values, "value_texts": texts}
+    own_parameters = _own_parameters(columns, results, tree, torch) if recorded.record_shapes else None
+    scopes = () if noted.fast_scopes is None else noted.fast_scopes.left
+    if tree is None:
+        return build(columns, links, facts, scopes=scopes, own_parameters=own_parameters)
+    if with_python:
+        causes = _causes(devices, len(columns))
+        facts |= _python(columns, links, tree, noted.new_threads, recorded, causes)
+    trace = build(
+        columns,
+        links,
+        facts,
+        scopes=scopes,
+        own_parameters=own_parameters,
+        input_devices=_devices_of_inputs(columns, tree, backend) if devices_from_inputs else None,
+        records=_records(columns, tree) if recorded.profile_memory else None,
     )
+    with_calls = recorded.with_stack and not tree.is_turned
+    return _with_used_threads(trace.take(_shown(columns, with_calls))) if with_python else trace
 
 
-def _extras(made: Columns, columns: KinetoColumns, kineto_event: Any) -> Columns:
-    extra, extras = read_extras(made["kind"], columns, kineto_event)
-    found: Columns = {"extra": extra, "extras": extras} if extras else {}
-    return found | device_facts(made | found) if extras or on_device(made["kind"]).any() else found
+def _inputs(columns: KinetoColumns, kineto_event: Any, torch: Any, recorded: Recorded) -> Columns:
+    has_inputs = columns.is_op | columns.is_scope
+    found = read_shapes(columns.events, kineto_event, has_inputs, with_strides=recorded.record_shapes)
+    values, texts = read_values(columns.events, kineto_event, has_inputs)
+    flops: Columns = {}
+    if recorded.with_flops:
+        inputs = Inputs(found["shape"], found["shapes"], found["dtypes"])
+        flops["flops"] = flops_by_inputs(torch, columns, inputs, (values, texts))
+    found |= {"values": values, "value_texts": texts}
+    return flops | found if recorded.record_shapes else flops
 
 
 def _overloads(columns: KinetoColumns, kineto_event: Any) -> Columns:
@@ -171,36 +123,22 @@ def _overloads(columns: KinetoColumns, kineto_event: Any) -> Columns:
     return {"overload": overload, "overloads": overloads} if overloads else {}
 
 
-def _parameters(
-    made: Columns, columns: KinetoColumns, results: Any, tree: kineto_tree.FlatTree | None, torch: Any
-) -> Columns:
-    rows = np.flatnonzero((made["phase"] == OPTIMIZER) & (made["kind"] == OP))
-    rows = rows[np.argsort(made["track"][rows], kind="stable")]
-    parameter = np.full(len(columns), -1, np.int32)
-    if not len(rows):
-        return {"parameter": parameter}
-    ids = [columns.events[row].correlation_id() for row in rows.tolist()]
-    # With Python calls in the tree, ops are not below the scope of their step.
-    nodes = nodes_in_steps(results) if tree is None else nodes_by_id(tree.nodes, ids)
-    ops = ThreadIntervals(columns.start_ns[rows], columns.end_ns[rows], made["track"][rows])
-    owners = parameter_owners(LivingObjects(torch))
-    parameter[rows], names = updated_parameters(
-        ops, lambda row: parameter_of(addresses_of_inputs(nodes.get(ids[row])), owners)
-    )
-    return {"parameter": parameter, "parameters": names}
+def _own_parameters(
+    columns: KinetoColumns, results: Any, tree: kineto_tree.FlatTree | None, torch: Any
+) -> OwnParameters:
+    def own(rows: Int64) -> list[str | None]:
+        ids = [columns.events[row].correlation_id() for row in rows.tolist()]
+        inputs = kineto_tree.addresses_of_inputs(kineto_tree.flatten(results) if tree is None else tree, ids)
+        owners = parameter_owners(LivingObjects(torch))
+        return [parameter_of(inputs.get(one, ()), owners) for one in ids]
+
+    return own
 
 
-def _devices_of_inputs(made: Columns, columns: KinetoColumns, tree: kineto_tree.FlatTree, backend: str) -> Columns:
-    """The device of each op's tensors, for a backend made in Python: Kineto calls all of its ops CPU ops."""
+def _devices_of_inputs(columns: KinetoColumns, tree: kineto_tree.FlatTree, backend: str) -> tuple[str, Int8]:
     index_of = kineto_tree.indices_of_inputs_on(tree, backend)
     found = [index_of.get(event.correlation_id(), -1) for event in columns.events]
-    index = np.where(made["kind"] == OP, np.array(found, np.int8), np.int8(-1))
-    devices = tuple(dict.fromkeys((*made["devices"], device_type_name(backend))))
-    return {
-        "devices": devices,
-        "device": np.where(index >= 0, devices.index(device_type_name(backend)), made["device"]),
-        "device_index": np.where(index >= 0, index, made["device_index"]),
-    }
+    return device_type_name(backend), np.array(found, np.int8)
 
 
 def _python(
@@ -234,8 +172,7 @@ def _python(
         stack[rows[own]] = kineto_tree.running_stacks(tree, side, calls, at[own])
         module[rows] = calls.innermost_module()[at]
     # In the backward pass an op without Python of its own takes the stack of its forward op.
-    node_start = np.where(links.node >= 0, columns.start_ns[links.node], 0)
-    of_forward = (links.forward >= 0) & (began < node_start) & ~columns.is_python
+    of_forward = links.lacking_python(began, columns.start_ns) & ~columns.is_python
     stack = np.where(of_forward, stack[links.forward], stack)
     module = np.where(of_forward, module[links.forward], module)
     stack, module, of_forward = (np.where(causes >= 0, one[causes], one) for one in (stack, module, of_forward))
@@ -249,12 +186,12 @@ def _python(
     return made
 
 
-def _causes(made: Columns) -> Int32:
+def _causes(devices: Columns, count: int) -> Int32:
     """For each event on a device the op that launched it, or else the call that did; -1 for all other events."""
-    if made.get("launcher") is None:
-        return np.full(len(made["kind"]), -1, np.int32)
-    cause = np.where(made["launcher"] >= 0, made["launcher"], made["launch"])
-    return np.where(on_device(made["kind"]), cause, -1).astype(np.int32)
+    if not devices:
+        return np.full(count, -1, np.int32)
+    cause = np.where(devices["launcher"] >= 0, devices["launcher"], devices["launch"])
+    return np.where(on_device(devices["kind"]), cause, -1).astype(np.int32)
 
 
 def _shown(columns: KinetoColumns, with_calls: bool) -> Int64:
@@ -264,23 +201,20 @@ def _shown(columns: KinetoColumns, with_calls: bool) -> Int64:
     return np.flatnonzero(~hidden & has_ops)
 
 
-def _used_threads(made: Columns) -> Columns:
-    """Tracks without the threads that have no event, such as a notebook's own threads."""
-    used = np.unique(made["track"])
-    position = np.full(len(made["tracks"]) + 1, -1, np.int32)
+def _with_used_threads(trace: Trace) -> Trace:
+    """`trace` without the threads that have no event, such as a notebook's own threads."""
+    used = np.unique(trace.track)
+    position = np.full(len(trace.tracks) + 1, -1, np.int32)
     position[used] = np.arange(len(used))
-    found: Columns = {"tracks": tuple(made["tracks"][one] for one in used), "track": position[made["track"]]}
-    if "allocations" in made:
-        found["allocations"] = replace(made["allocations"], track=position[made["allocations"].track])
-    return found
+    records = trace.allocations
+    return replace(
+        trace,
+        tracks=tuple(trace.tracks[one] for one in used),
+        track=position[trace.track],
+        allocations=None if records is None else replace(records, track=position[records.track]),
+    )
 
 
-def _memory(made: Columns, columns: KinetoColumns, tree: kineto_tree.FlatTree) -> Columns:
-    """All of the allocator's records; `with_own_memory` makes totals of them when all parts are merged."""
-    records, torch_devices = kineto_tree.allocations(tree, [thread.number for thread in columns.threads])
-    names = [device_type_name(name) for name in torch_devices]
-    devices = tuple(dict.fromkeys((*made["devices"], *names)))
-    device = np.array([devices.index(name) for name in names], np.int8)[records.device]
-    owns = owns_memory(made["kind"], columns.is_async)
-    event = columns.intervals.running(owns, records.track, records.time_ns).astype(np.int32)
-    return {"allocations": replace(records, device=device, event=event), "devices": devices}
+def _records(columns: KinetoColumns, tree: kineto_tree.FlatTree) -> UnownedRecords:
+    records, devices = kineto_tree.allocations(tree, [thread.number for thread in columns.threads])
+    return UnownedRecords(records, [device_type_name(name) for name in devices])

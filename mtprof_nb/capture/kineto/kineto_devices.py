@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ _CALLS = ("_runtime", "_driver", "overhead")
 
 
 def read_devices(columns: KinetoColumns, kineto_event: Any, device_name: Callable[[str], str]) -> Columns:
-    """Kinds (-1 for ops, scopes and Python calls), devices, launches and tracks of all events.
+    """Kinds, devices, launches and tracks of all events.
 
     Slow, and needed only with devices.
     """
@@ -46,7 +45,7 @@ def read_devices(columns: KinetoColumns, kineto_event: Any, device_name: Callabl
         "devices": devices,
         # For events on the CPU, Kineto's index is the process id.
         "device_index": np.where(on_cpu, 0, index).astype(np.int8),
-        "kind": kind,
+        "kind": np.where(kind >= 0, kind, columns.kind),
         "launcher": first_with_number(correlation, ops, linked, linked > 0),
         "launch": first_with_number(correlation, calls, correlation, ~on_cpu & (correlation > 0)),
     }
@@ -86,8 +85,3 @@ def _tracks(columns: KinetoColumns, found: Columns, resource: Int64) -> Columns:
 
 def _pairs(first: Int64, second: Int32) -> zip[tuple[int, int]]:
     return zip(first.tolist(), second.tolist(), strict=True)
-
-
-def without_calls(columns: KinetoColumns, kind: Int8) -> KinetoColumns:
-    """`columns` for autograd's links, in which calls of the runtime are no ops. They have no node."""
-    return replace(columns, is_python=columns.is_python | (kind == RUNTIME))

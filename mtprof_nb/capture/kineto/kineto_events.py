@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import compress, count
 from typing import Any
 
@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.building.autograd_nodes import ForwardThreads
-from mtprof_nb.building.host_events import HostEvents
+from mtprof_nb.building.recorded_events import RecordedEvents
 from mtprof_nb.capture.kineto.busy_threads import Unfinished
 from mtprof_nb.capture.samples.thread_names import name_of_native_thread
 from mtprof_nb.model.intervals import order_of
 from mtprof_nb.model.schema import Bool, Int8, Int64
-from mtprof_nb.model.trace import Track
+from mtprof_nb.model.trace import OP, PYTHON, SCOPE, Track
 
 #: Converts Kineto's times to those without a jump of the wall clock.
 Straighten = Callable[[Int64], Int64]
@@ -66,7 +66,7 @@ def _decoded(accessor: Callable[[Any], str], one: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class KinetoColumns(HostEvents):
+class KinetoColumns(RecordedEvents):
     """The events of one Kineto result without allocator records; the `number` of a thread is Kineto's own."""
 
     events: Sequence[Any]
@@ -170,11 +170,14 @@ def read_columns(
         read = {accessor: column[order] for accessor, column in read.items()}
         events = [events[row] for row in order.tolist()]
     kineto_threads, first, thread = np.unique(read["start_thread_id"], return_index=True, return_inverse=True)
+    is_scope = read["scope"] == _USER_SCOPE
+    is_python = read.get("is_python_function", np.zeros(len(events), np.bool_))
     native = [_native_id(events, thread, number, at) for number, at in enumerate(first.tolist())]
-    columns = KinetoColumns(
+    return KinetoColumns(
         events=events,
         name=read["name"],
         names=names,
+        kind=np.select([is_scope, is_python], [SCOPE, PYTHON], OP).astype(np.int8),
         start_ns=start_ns,
         duration_ns=duration_ns,
         thread=thread.astype(np.int32),
@@ -183,13 +186,10 @@ def read_columns(
             for tid, number in zip(native, kineto_threads.tolist(), strict=True)
         ),
         sequence_nr=read["sequence_nr"],
-        is_scope=read["scope"] == _USER_SCOPE,
         is_backward_node=read["scope"] == _BACKWARD_SCOPE,
         is_async=_is_async(events, read["scope"]),
-        is_python=read.get("is_python_function", np.zeros(len(events), np.bool_)),
         unread=unread,
     )
-    return replace(columns, is_async=columns.is_async | columns.crossing_scopes())
 
 
 def _native_id(events: Sequence[Any], thread: Int64, number: int, first: int) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from mtprof_nb.building.interning import intern
 from mtprof_nb.capture.kineto.kineto_events import PART, KinetoColumns
 from mtprof_nb.model.input_values import plain, to_text
-from mtprof_nb.model.trace import RUNTIME, Bool, Columns, Int8, Int32, Int64, on_device
+from mtprof_nb.model.trace import RUNTIME, Bool, Columns, Int32, Int64, on_device
 
 #: The op whose inputs describe a collective.
 _COLLECTIVE = "record_param_comms"
@@ -77,11 +77,12 @@ def read_record_functions(results: Any, events: Sequence[Any], kineto_event: Any
     return found if found.any() else None
 
 
-def read_extras(kind: Int8, columns: KinetoColumns, kineto_event: Any) -> tuple[Int32, tuple[str, ...]]:
+def read_extras(columns: KinetoColumns, kineto_event: Any) -> Columns:
     """For each event a position in a table of JSON objects: the metadata of a collective or of a device."""
-    rows = np.flatnonzero(columns.where_name(_COLLECTIVE.__eq__) | on_device(kind) | (kind == RUNTIME)).tolist()
+    drives_device = on_device(columns.kind) | (columns.kind == RUNTIME)
+    rows = np.flatnonzero(drives_device | columns.where_name(_COLLECTIVE.__eq__)).tolist()
     said = [kineto_event.extra_meta(columns.events[row]) for row in rows]
-    position, texts = intern([json.dumps(one) if one else None for one in said])
-    extra = np.full(len(kind), -1, np.int32)
+    position, extras = intern([json.dumps(one) if one else None for one in said])
+    extra = np.full(len(columns), -1, np.int32)
     extra[rows] = position
-    return extra, texts
+    return {"extra": extra, "extras": extras} if extras else {}

@@ -6,6 +6,7 @@ import linecache
 import os
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
@@ -289,6 +290,18 @@ def allocations(tree: FlatTree, kineto_threads: list[int]) -> tuple[Allocations,
         ),
         tuple(devices),
     )
+
+
+def addresses_of_inputs(tree: FlatTree, ids: Iterable[int]) -> dict[int, list[list[int]]]:
+    """For the ops with these correlation ids, the addresses of the tensors of each input."""
+    wanted = set(ids)
+    nodes = (tree.nodes[row] for row in tree.rows(_TORCH_OP).tolist())
+    return {number: _addresses(node) for node in nodes if (number := node.correlation_id) in wanted}
+
+
+def _addresses(node: Any) -> list[list[int]]:
+    lists = [value if isinstance(value, list) else [value] for value in node.extra_fields.inputs]
+    return [[getattr(tensor, "storage_data_ptr", None) or 0 for tensor in tensors] for tensors in lists]
 
 
 def indices_of_inputs_on(tree: FlatTree, device_type: str) -> dict[int, int]:

@@ -9,38 +9,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
+from mtprof_nb.building.noted_scopes import Input, NotedScope
 from mtprof_nb.capture.buffers.tensor_facts import TensorFacts, dtype_name
 from mtprof_nb.capture.torch_facts.patches import Patches
-from mtprof_nb.model.input_values import plain, to_text
-from mtprof_nb.model.trace import SCOPE, Columns, Int64
+from mtprof_nb.model.input_values import plain
 
 _SCALARS = (bool, int, float, complex)
-
-
-class Input(NamedTuple):
-    """One positional input as Kineto describes it."""
-
-    shape: tuple[Any, ...] = ()
-    dtype: str = ""
-    strides: tuple[Any, ...] = ()
-    value: Any = None
-
-
-@dataclass(frozen=True)
-class FastScope:
-    """One scope that was entered and left, with the inputs that it was given."""
-
-    native_id: int
-    name: str
-    entered_ns: int
-    inputs: tuple[Input, ...]
-    keywords: Mapping[str, Any]
 
 
 class FastScopes:
@@ -60,7 +36,7 @@ class FastScopes:
         self._facts = TensorFacts(torch)
         self._patches = Patches()
         self.is_noting = False
-        self.left: list[FastScope] = []
+        self.left: list[NotedScope] = []
 
     def install(self) -> None:
         self._patches.replace(self._module, "_RecordFunctionFast", self._maker)
@@ -77,18 +53,18 @@ class FastScopes:
             if self._recorder is not None:
                 scope = _RecordedScope(scope, self._recorder, *args, **kwargs)
             is_noted = self._with_inputs and len(args) + len(kwargs) > 1
-            return _NotedScope(scope, self, *args, **kwargs) if is_noted else scope
+            return _NotingScope(scope, self, *args, **kwargs) if is_noted else scope
 
         return make
 
-    def read(self, name: str, values: Sequence[Any], keywords: Mapping[str, Any]) -> FastScope | None:
+    def read(self, name: str, values: Sequence[Any], keywords: Mapping[str, Any]) -> NotedScope | None:
         """Describe the inputs of a scope that this thread enters now; no tensor is kept."""
         try:
             found = [one for value in values if (one := self._input(value)) is not None]
             kept = {str(key): _keyword(value) for key, value in keywords.items()}
         except Exception:  # an input may be an object of the user's, with methods that fail
             return None
-        return FastScope(threading.get_native_id(), name, time.perf_counter_ns(), tuple(found), kept)
+        return NotedScope(threading.get_native_id(), name, time.perf_counter_ns(), tuple(found), kept)
 
     def _input(self, value: Any) -> Input | None:
         """The description of `value`; None where torch cannot infer its type, for torch leaves such a value out."""
@@ -142,7 +118,7 @@ class _RecordedScope:
         return self._scope.__exit__(*raised) if opened is None else self._recorder.leave_scope(opened)
 
 
-class _NotedScope:
+class _NotingScope:
     """Wraps a scope of torch's, which it enters and leaves."""
 
     def __init__(
@@ -156,7 +132,7 @@ class _NotedScope:
         self._scope = scope
         self._noting = noting
         self._given = name, input_values, keyword_values or {}
-        self._entered: FastScope | None = None
+        self._entered: NotedScope | None = None
 
     def __enter__(self) -> Any:
         self._entered = self._noting.read(*self._given) if self._noting.is_noting else None
@@ -174,39 +150,3 @@ def _keyword(value: Any) -> Any:
     is_mixed = isinstance(value, list) and len(set(map(type, value))) > 1
     kept = None if is_mixed else plain((value,), {})[0][0]
     return "NULL" if kept is None and not (is_mixed or value is None) else kept
-
-
-def with_inputs(fields: Columns, scopes: Sequence[FastScope]) -> Columns:
-    """Columns of inputs with those of `scopes`. A name and a thread are left out if some scopes were not recorded."""
-    groups: dict[tuple[int, str], list[FastScope]] = {}
-    for scope in sorted(scopes, key=attrgetter("entered_ns")):
-        groups.setdefault((scope.native_id, scope.name), []).append(scope)
-    if fields.get("shape") is None or fields.get("values") is None or not groups:
-        return {}
-    shape, values, kind = (fields[name].copy() for name in ("shape", "values", "kind"))
-    described: dict[Any, int] = {}
-    texts = {text: index for index, text in enumerate(fields["value_texts"])}
-    for (native_id, name), group in groups.items():
-        rows = _rows_of(fields, native_id, name)
-        if len(rows) != len(group):
-            continue
-        for row, scope in zip(rows.tolist(), group, strict=True):
-            if scope.inputs:
-                forms = tuple(zip(*(one[:3] for one in scope.inputs), strict=True))
-                shape[row] = len(fields["shapes"]) + described.setdefault(forms, len(described))
-            text = to_text(plain([one.value for one in scope.inputs], {})[0], scope.keywords)
-            values[row] = texts.setdefault(text, len(texts))
-            if scope.keywords.get("scope") == "user_scope":
-                kind[row] = SCOPE
-    tables = {
-        table: (*fields[table], *(forms[part] for forms in described))
-        for part, table in enumerate(("shapes", "dtypes", "strides"))
-    }
-    return {"kind": kind, "shape": shape, "values": values, "value_texts": tuple(texts), **tables}
-
-
-def _rows_of(fields: Columns, native_id: int, name: str) -> Int64:
-    """The events of that name on that thread, in order."""
-    threads = [index for index, thread in enumerate(fields["tracks"]) if thread.native_id == native_id]
-    named = [index for index, text in enumerate(fields["names"]) if text == name]
-    return np.flatnonzero(np.isin(fields["track"], threads) & np.isin(fields["name"], named))

@@ -1,33 +1,15 @@
-"""The parameter that each op of an optimizer updates, found by the address of the op's inputs."""
+"""The parameter that an op of an optimizer has as input, found by the addresses of its inputs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
-
-from mtprof_nb.building.interning import intern
-from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
-from mtprof_nb.model.trace import Int32
 
 #: Addresses of the tensors of one op: a group for each input that is a tensor or a list of them.
 Addresses = Iterable[Iterable[int]]
-
-
-def updated_parameters(ops: ThreadIntervals, own: Callable[[int], str | None]) -> tuple[Int32, tuple[str, ...]]:
-    """The parameter that each op updates, as a position in the names that follow, or -1.
-
-    `ops` are by thread, each thread's in order of time, the outer one of two nested ops first. `own` tells the
-    parameter of the op at a position by its own inputs, None where they tell none. An op on a temporary belongs to the
-    parameter of the ops before and after it, if both have the same.
-    """
-    outermost = ops.outermost(np.ones(len(ops), np.bool_))
-    outer_ops, position = np.unique(outermost, return_inverse=True)
-    numbers, names = intern(_between([own(row) for row in outer_ops.tolist()]))
-    return numbers[position], names
 
 
 def parameter_of(inputs: Addresses, owners: Mapping[int, str]) -> str | None:
@@ -39,18 +21,6 @@ def parameter_of(inputs: Addresses, owners: Mapping[int, str]) -> str | None:
         if found:
             return found.pop()
     return None
-
-
-def _between(known: list[str | None]) -> list[str | None]:
-    """`known` with each gap between two ops of one parameter filled."""
-    filled, last = list(known), -1
-    for index, name in enumerate(known):
-        if name is None:
-            continue
-        if last >= 0 and known[last] == name:
-            filled[last:index] = [name] * (index - last)
-        last = index
-    return filled
 
 
 def parameter_owners(found: LivingObjects) -> dict[int, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.building.interning import used_entries
+from mtprof_nb.building.interning import intern, used_part
 from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
 from mtprof_nb.model.trace import RUNTIME, on_device
@@ -143,11 +143,9 @@ def chosen_spans(
 
 def _names(collector: Collector, name: Int32) -> tuple[Int32, tuple[str, ...]]:
     """Names as texts, each once, of the spans that are kept."""
-    texts = list(collector.names)
-    used, position = used_entries(name, len(texts))
-    table: dict[str, int] = {}
-    numbers = [table.setdefault(legible(texts[one]), len(table)) for one in used.tolist()]
-    return np.array(numbers, np.int32)[position] if numbers else name, tuple(table)
+    position, texts = used_part(name, list(collector.names))
+    number, names = intern([legible(text) for text in texts])
+    return number[position] if names else name, names
 
 
 def legible(name: Any) -> str:

@@ -8,113 +8,76 @@ from dataclasses import replace
 import numpy as np
 
 from mtprof_nb.building.allocator_records import with_own_memory
-from mtprof_nb.building.closures import with_closures
-from mtprof_nb.building.interning import intern, used_entries
+from mtprof_nb.building.autograd_nodes import NodeLinks
+from mtprof_nb.building.interning import intern, used_part
+from mtprof_nb.building.trace_builder import build
 from mtprof_nb.model.collective_calls import SCOPES_OF_COLLECTIVES
-from mtprof_nb.model.device_facts import device_facts
 from mtprof_nb.model.schema import Columns, Int32
-from mtprof_nb.model.trace import (
-    COLLECTIVE,
-    OP,
-    PYTHON,
-    RUNTIME,
-    SCOPE,
-    Collective,
-    StackInterner,
-    Trace,
-    correlation_ids,
-)
+from mtprof_nb.model.trace import COLLECTIVE, OP, PYTHON, RUNTIME, SCOPE, Collective, StackInterner, Trace
 from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
 from mtprof_nb.reading.columns.file_inputs import shape_columns, value_columns
-from mtprof_nb.reading.columns.file_memory import allocations, collections
+from mtprof_nb.reading.columns.file_memory import collections, unowned_records
 from mtprof_nb.reading.columns.file_stacks import PythonRows, text_stacks
-from mtprof_nb.reading.columns.forward_flows import phase_columns, steps
+from mtprof_nb.reading.columns.forward_flows import linked_events, steps
 from mtprof_nb.reading.columns.recording_facts import recording_facts, tally_notes
 from mtprof_nb.reading.spans.descriptions import base_ns
 
 
-def build(file: ChosenSpans, notes: list[str]) -> Trace:
+def build_trace(file: ChosenSpans, notes: list[str]) -> Trace:
     """The trace of one file, with `notes` of its reading."""
-    made = _events(file)
-    made |= _devices(file, made)
-    made |= _inputs(file)
-    made |= _python(file, made)
-    if len(file.collector.allocations):
-        track = np.append(file.host_tracks, -1)[file.collector.allocations.whole("lane")]
-        made |= allocations(file.collector.allocations, track, made)
-    made |= recording_facts(file, made)
-    made["notes"] = (*notes, *made.pop("stack_notes", ()), *tally_notes(file.tally))
-    del made["node"]
-    moved = base_ns(file.document)
-    made["start_ns"] = made["start_ns"] + moved
-    if "allocations" in made:
-        made["allocations"] = replace(made["allocations"], time_ns=made["allocations"].time_ns + moved)
+    moved_ns = base_ns(file.document)
+    events, links = linked_events(file)
+    facts = _facts(file) | _devices(file) | _inputs(file) | _python(file, links)
+    facts |= recording_facts(file, facts)
+    facts["notes"] = (*notes, *facts.pop("stack_notes", ()), *tally_notes(file.tally))
     if len(file.collector.collections):
-        track = np.append(file.host_tracks, -1)[file.collector.collections.whole("lane")]
-        made["collections"] = collections(file.collector.collections, track, moved)
-    return with_own_memory(Trace(**made, correlation_id=correlation_ids(made["kind"])))
+        facts["collections"] = collections(file, moved_ns)
+    records = unowned_records(file, moved_ns) if len(file.collector.allocations) else None
+    events = replace(events, start_ns=events.start_ns + moved_ns)
+    return with_own_memory(_named_by_scopes(file, build(events, links, facts, records=records)))
 
 
-def _events(file: ChosenSpans) -> Columns:
-    """The columns that every recording has, and `node`."""
-    made: Columns = {
-        "name": file.name,
-        "names": file.names,
-        "kind": file.kind,
-        "start_ns": file.spans["start_ns"],
-        "duration_ns": file.spans["duration_ns"],
-        "track": file.tracks.track,
-        "sequence_nr": file.sequence_nr,
-        "step": steps(file.spans["start_ns"], file.kind, file.name, file.names, file.process),
-        **phase_columns(file),
-    }
+def _facts(file: ChosenSpans) -> Columns:
+    found: Columns = {"step": steps(file.spans["start_ns"], file.kind, file.name, file.names, file.process)}
     if "record_function" in file.spans and (file.spans["record_function"] > 0).any():
-        made["record_function"] = np.maximum(file.spans["record_function"], 0)
-    return made | {"phase": with_closures(made)}
+        found["record_function"] = np.maximum(file.spans["record_function"], 0)
+    return found
 
 
-def _devices(file: ChosenSpans, made: Columns) -> Columns:
+def _devices(file: ChosenSpans) -> Columns:
     """Devices, launches, and the metadata of events on devices."""
     found: Columns = {
         "device": file.on_device.astype(np.int8),
         "devices": ("CPU", file.device_name) if file.on_device.any() else ("CPU",),
         "device_index": file.tracks.device_index,
     }
-    if not (file.on_device | (file.kind == RUNTIME)).any():
-        return found
-    linked = file.dialect.launches(file)
-    launcher: Int32 = linked["launcher"]
-    found |= linked | {"phase": np.where(launcher >= 0, made["phase"][launcher], made["phase"])}
-    found |= _extras(file)
-    found |= device_facts(made | found)
-    return found | _named_by_scopes(file, made | found)
+    has_devices = (file.on_device | (file.kind == RUNTIME)).any()
+    return found | file.dialect.launches(file) | _extras(file) if has_devices else found
 
 
-def _named_by_scopes(file: ChosenSpans, made: Columns) -> Columns:
-    """Facts of collectives for kernels that tell none, as in older recordings, from the scope open at their launch."""
-    known = made.get("collective")
-    collective = np.full(len(file), -1, np.int32) if known is None else known
-    rows = np.flatnonzero((made["kind"] == COLLECTIVE) & (collective < 0) & (made["launch"] >= 0))
-    is_scope = np.array([name.startswith(SCOPES_OF_COLLECTIVES) for name in file.names] or [False], np.bool_)[file.name]
-    is_scope &= file.kind == SCOPE
-    if not len(rows) or not is_scope.any():
-        return {}
-    calls = made["launch"][rows]
-    scopes = file.intervals.running(is_scope, file.tracks.track[calls], file.spans["start_ns"][calls])
-    table = {one: place for place, one in enumerate(made["collectives"])}
-    found = collective.copy()
+def _named_by_scopes(file: ChosenSpans, trace: Trace) -> Trace:
+    """`trace` with facts of collectives that tell none, as in older files, from the scope open at their launch."""
+    known = np.full(len(trace), -1, np.int32) if trace.collective is None else trace.collective
+    is_scope = (trace.kind == SCOPE) & trace.where_name(lambda name: name.startswith(SCOPES_OF_COLLECTIVES))
+    if trace.launch is None or not is_scope.any():
+        return trace
+    rows = np.flatnonzero((trace.kind == COLLECTIVE) & (known < 0) & (trace.launch >= 0))
+    calls = trace.launch[rows]
+    scopes = file.intervals.running(is_scope, trace.track[calls], file.spans["start_ns"][calls])
+    table = {one: place for place, one in enumerate(trace.collectives)}
+    found = known.copy()
     for row, scope in zip(rows.tolist(), scopes.tolist(), strict=True):
         if scope >= 0:
-            name = file.names[file.name[scope]].partition(":")[2]
+            name = trace.names[trace.name[scope]].partition(":")[2]
             found[row] = table.setdefault(Collective(name), len(table))
-    return {"collective": found, "collectives": tuple(table)}
+    return replace(trace, collective=found, collectives=tuple(table)) if len(rows) else trace
 
 
 def _extras(file: ChosenSpans) -> Columns:
     rest = np.where(file.has_extras, file.rest, np.int32(-1))
     rest, texts = _in_words_of_kineto(file, rest, file.collector.facts.rests)
-    used, place = used_entries(rest, len(texts))
-    extra, extras = intern([texts[one] for one in used.tolist()])
+    place, used = used_part(rest, texts)
+    extra, extras = intern(used)
     return {"extra": np.append(extra, np.int32(-1))[place], "extras": extras} if extras else {}
 
 
@@ -144,7 +107,7 @@ def _inputs(file: ChosenSpans) -> Columns:
     return found | value_columns(inputs, list(texts.get("inputs", ())), keywords, file.collector.facts.rests)
 
 
-def _python(file: ChosenSpans, made: Columns) -> Columns:
+def _python(file: ChosenSpans, links: NodeLinks) -> Columns:
     """Stacks and modules, from Python calls or from texts."""
     found: Columns = {}
     is_python = file.kind == PYTHON
@@ -159,14 +122,14 @@ def _python(file: ChosenSpans, made: Columns) -> Columns:
         running = np.full(len(file), -1, np.int64)
         running[on_host] = calls.running(np.flatnonzero(on_host))
         stack = np.where(is_python, outside, np.where(on_host & (running >= 0), inside[running], -1))
-        began = np.where(running >= 0, made["start_ns"][running], np.iinfo(np.int64).min)
-        node_start = np.where(made["node"] >= 0, made["start_ns"][made["node"]], np.iinfo(np.int64).min)
-        of_forward = (made["forward"] >= 0) & (began < node_start) & on_host
-        stack = np.where(of_forward, stack[made["forward"]], stack)
+        start_ns = file.spans["start_ns"]
+        began_ns = np.where(running >= 0, start_ns[running], np.iinfo(np.int64).min)
+        of_forward = links.lacking_python(began_ns, start_ns) & on_host
+        stack = np.where(of_forward, stack[links.forward], stack)
         within, paths = calls.modules(file.names)
         if paths:
             module = np.where(is_python, within, np.where(on_host & (running >= 0), within[running], -1))
-            module = np.where(of_forward, module[made["forward"]], module)
+            module = np.where(of_forward, module[links.forward], module)
             number, table = intern(paths)
             found |= {"module": np.where(module >= 0, number[module], -1), "modules": table}
     found |= _told_modules(file)
@@ -179,7 +142,7 @@ def _python(file: ChosenSpans, made: Columns) -> Columns:
             of_forward &= told < 0
             is_called &= told < 0
             # A file may have the stack of the forward op for an op of its backward.
-            of_forward |= (told >= 0) & (made["forward"] >= 0) & (told == told[made["forward"]])
+            of_forward |= (told >= 0) & (links.forward >= 0) & (told == told[links.forward])
     if (on_host & is_called).any():
         found["stack_notes"] = ["Lines in stacks are those of `def`: the file has no others."]
     if (stack >= 0).any() or is_python.any():

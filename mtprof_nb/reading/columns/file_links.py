@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mtprof_nb.building.autograd_nodes import NodeLinks, link
-from mtprof_nb.building.host_events import HostEvents
+from mtprof_nb.building.recorded_events import RecordedEvents
 from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.schema import Columns, Int32, Int64
 from mtprof_nb.model.trace import ENGINE_PREFIX
@@ -20,30 +20,26 @@ FORWARD_FLOWS = ("fwdbwd", "forward_backward")
 _MOST_THREADS = 256
 
 
-def node_links(events: HostEvents, forward_thread: Int64, flows: Int32, tracks: Mapping[int, int]) -> NodeLinks:
+def node_links(events: RecordedEvents, forward_thread: Int64, flows: Int32, tracks: Mapping[int, int]) -> NodeLinks:
     """Phase and forward op of each event. `flows` has the forward op of nodes with a flow, -1 for all others.
 
     `tracks` has the track of each of the runtime's numbers of threads, of which nodes carry that of their forward op.
     """
-    number = np.array([*tracks, -1], np.int64)
-    position = np.array([*tracks.values(), -1], np.int64)
 
     def forward_tracks(nodes: Int64) -> Int64:
-        order = np.argsort(number)
-        found = np.searchsorted(number[order], forward_thread[nodes])
-        found = order[np.minimum(found, len(order) - 1)]
-        return np.where(number[found] == forward_thread[nodes], position[found], -1)
+        numbers, place = np.unique(forward_thread[nodes], return_inverse=True)
+        return np.array([tracks.get(number, -1) for number in numbers.tolist()], np.int64)[place]
 
     return link(events, forward_tracks, flows=flows)
 
 
-def tracks_of_numbers(events: HostEvents, forward_thread: Int64, flows: Int32) -> dict[int, int]:
+def tracks_of_numbers(events: RecordedEvents, forward_thread: Int64, flows: Int32) -> dict[int, int]:
     """The track of each of the runtime's numbers of threads: files have numbers for nodes alone, and no list of them.
 
     A flow tells the track. Without one it is the track with the most ops that carry the numbers of the nodes.
     """
     is_node = events.is_backward_node | events.where_name(lambda name: name.startswith(ENGINE_PREFIX))
-    makers = np.flatnonzero(~is_node & (events.sequence_nr >= 0) & ~events.is_scope & ~events.is_python)
+    makers = np.flatnonzero(events.is_op & ~is_node & (events.sequence_nr >= 0))
     nodes = np.flatnonzero(is_node & (events.sequence_nr >= 0) & (forward_thread > 0))
     found: dict[int, int] = {}
     for run in runs_of_equal(forward_thread[nodes])[:_MOST_THREADS]:

@@ -1,56 +1,36 @@
-"""Phases, forward ops and steps of a file's events."""
+"""Events of a file with phases, forward ops and steps."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from mtprof_nb.building.host_events import HostEvents
-from mtprof_nb.model.schema import Bool, Columns, Int8, Int32, Int64
-from mtprof_nb.model.trace import (
-    BACKWARD,
-    ENGINE_PREFIX,
-    FORWARD,
-    OP,
-    OPTIMIZER,
-    OTHER,
-    PYTHON,
-    SCOPE,
-    STEP_PREFIX,
-    Track,
-)
+from mtprof_nb.building.autograd_nodes import NodeLinks
+from mtprof_nb.building.recorded_events import RecordedEvents
+from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
+from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, OP, PYTHON, SCOPE, STEP_PREFIX, Track
 from mtprof_nb.reading.columns.chosen_spans import MOST_NUMBERS, ChosenSpans
 from mtprof_nb.reading.columns.file_links import FORWARD_FLOWS, flow_pairs, node_links, rows_at, tracks_of_numbers
 
 _STEP = re.compile(re.escape(STEP_PREFIX) + r"(\d{1,9})")
 
 
-def phase_columns(file: ChosenSpans) -> Columns:
-    """Columns `phase`, `forward`, `node` (the autograd node that an event ran in), `is_async`, and the tracks."""
-    rows = np.flatnonzero(~file.on_device)
-    events = _host_events(file, rows)
-    flows = _flows(file, rows, events)
+def linked_events(file: ChosenSpans) -> tuple[RecordedEvents, NodeLinks]:
+    """All events of a file, and their links."""
+    events = _events(file)
+    flows = _flows(file, events)
     forward_thread = file.spans["forward_thread"]
-    forward_thread = np.where(forward_thread > 0, file.within_processes(forward_thread), forward_thread).take(rows)
+    forward_thread = np.where(forward_thread > 0, file.within_processes(forward_thread), forward_thread)
     numbers = tracks_of_numbers(events, forward_thread, flows)
     links = node_links(events, forward_thread, flows, numbers)
     # Nodes that no engine ran: those of runtimes in which a backward op is a node itself.
-    links_forward = np.where(links.forward >= 0, links.forward, flows)
-    of_rows = np.where(flows >= 0, BACKWARD, links.phase)
-    is_training = np.isin(of_rows, (BACKWARD, OPTIMIZER)).any()
-    phase = np.full(len(file), OTHER if is_training else FORWARD, np.int8)
-    phase[rows] = of_rows
-    is_async = np.zeros(len(file), np.bool_)
-    is_async[rows] = events.is_async | events.crossing_scopes()
-    return {
-        "phase": phase,
-        "forward": _spread(file, rows, links_forward),
-        "node": _spread(file, rows, links.node),
-        "is_async": is_async,
-        "tracks": _numbered(file.tracks.tracks, numbers),
-    }
+    phase = np.where(flows >= 0, np.int8(BACKWARD), links.phase)
+    forward = np.where(links.forward >= 0, links.forward, flows)
+    threads = _numbered(file.tracks.tracks, numbers)
+    return replace(events, threads=threads), NodeLinks(phase, forward, links.node)
 
 
 def _numbered(tracks: tuple[Track, ...], numbers: Mapping[int, int]) -> tuple[Track, ...]:
@@ -59,45 +39,34 @@ def _numbered(tracks: tuple[Track, ...], numbers: Mapping[int, int]) -> tuple[Tr
     return tuple(track._replace(number=number_of.get(place, -1)) for place, track in enumerate(tracks))
 
 
-def _spread(file: ChosenSpans, rows: Int64, positions: Int32) -> Int32:
-    """Positions among the host's events as rows of the file."""
-    found = np.full(len(file), -1, np.int32)
-    if len(rows):
-        found[rows] = np.where(positions >= 0, rows[positions], -1)
-    return found
-
-
-def _host_events(file: ChosenSpans, rows: Int64) -> HostEvents:
+def _events(file: ChosenSpans) -> RecordedEvents:
     names = set(file.names)
     is_node = np.array([ENGINE_PREFIX + name in names for name in file.names] or [False], np.bool_)
-    name, kind = file.name.take(rows), file.kind.take(rows)
-    return HostEvents(
-        name=name,
+    return RecordedEvents(
+        name=file.name,
         names=file.names,
-        start_ns=file.spans["start_ns"].take(rows),
-        duration_ns=file.spans["duration_ns"].take(rows),
-        thread=file.tracks.track.take(rows),
+        kind=file.kind,
+        start_ns=file.spans["start_ns"],
+        duration_ns=file.spans["duration_ns"],
+        thread=file.tracks.track,
         threads=tuple(track._replace(number=number) for number, track in enumerate(file.tracks.tracks)),
-        sequence_nr=file.sequence_nr.take(rows),
-        is_scope=kind == SCOPE,
-        is_backward_node=is_node.take(name) & (kind == OP),
+        sequence_nr=file.sequence_nr,
+        is_backward_node=is_node.take(file.name) & (file.kind == OP),
         # In exports of this package, Python calls that cross a scope have tracks of their own.
-        is_async=(file.spans["is_async"].take(rows) > 0) & (kind != PYTHON),
-        is_python=kind == PYTHON,
+        is_async=(file.spans["is_async"] > 0) & (file.kind != PYTHON) & ~file.on_device,
     )
 
 
-def _flows(file: ChosenSpans, rows: Int64, events: HostEvents) -> Int32:
-    """For each host event that a flow from a forward op leads to, that op; -1 for all others."""
-    found = np.full(len(rows), -1, np.int32)
+def _flows(file: ChosenSpans, events: RecordedEvents) -> Int32:
+    """For each event that a flow from a forward op leads to, that op; -1 for all others."""
+    found = np.full(len(file), -1, np.int32)
     pairs = flow_pairs(file.collector.flows, list(file.collector.categories), FORWARD_FLOWS, file.labels)
     if not len(pairs["end_ns"]):
         return found
-    is_op = file.kind[rows] == OP
     is_engine = events.is_backward_node | events.where_name(lambda name: name.startswith(ENGINE_PREFIX))
-    begins = _starting(file, events, is_op & ~is_engine, pairs["begin_lane"], pairs["begin_ns"])
-    nodes = _starting(file, events, events.is_backward_node, pairs["end_lane"], pairs["end_ns"])
-    others = _starting(file, events, is_op & ~events.is_backward_node, pairs["end_lane"], pairs["end_ns"])
+    begins = _starting(file, events.is_op & ~is_engine, pairs["begin_lane"], pairs["begin_ns"])
+    nodes = _starting(file, events.is_backward_node, pairs["end_lane"], pairs["end_ns"])
+    others = _starting(file, events.is_op & ~events.is_backward_node, pairs["end_lane"], pairs["end_ns"])
     ends = np.where(nodes >= 0, nodes, others)
     known = (begins >= 0) & (ends >= 0)
     found[ends[known]] = begins[known]
@@ -105,10 +74,10 @@ def _flows(file: ChosenSpans, rows: Int64, events: HostEvents) -> Int32:
     return found
 
 
-def _starting(file: ChosenSpans, events: HostEvents, chosen: Bool, lane: Int32, at_ns: Int64) -> Int64:
+def _starting(file: ChosenSpans, chosen: Bool, lane: Int32, at_ns: Int64) -> Int64:
     """The last of the chosen events that starts at each moment on each lane, or -1."""
-    track = file.host_tracks[lane]
-    return rows_at(events.thread, events.start_ns, np.flatnonzero(chosen), track, at_ns)
+    track, start_ns = file.tracks.track, file.spans["start_ns"]
+    return rows_at(track, start_ns, np.flatnonzero(chosen), file.host_tracks[lane], at_ns)
 
 
 def steps(start_ns: Int64, kind: Int8, name: Int32, names: Sequence[str], process: Int32) -> Int32:

@@ -22,7 +22,7 @@ def recording_facts(file: ChosenSpans, made: Columns) -> Columns:
     """Fields of a `Trace` that are no columns."""
     there = Recorded(
         record_shapes="shape" in made,
-        profile_memory="allocations" in made,
+        profile_memory=len(file.collector.allocations) > 0,
         with_stack="stack" in made,
         with_modules="module" in made,
     )

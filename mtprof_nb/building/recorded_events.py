@@ -1,4 +1,4 @@
-"""Events of the host as a recorder or a file has them, before they are linked."""
+"""Events as a recorder or a file has them, before they are linked."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ import numpy as np
 
 from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.collective_calls import SCOPES_OF_COLLECTIVES
-from mtprof_nb.model.schema import Bool, Int32, Int64
-from mtprof_nb.model.trace import STEP_PREFIX, Track
+from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
+from mtprof_nb.model.trace import OP, PYTHON, SCOPE, STEP_PREFIX, Track
 
 
 @dataclass(frozen=True, kw_only=True)
-class HostEvents:
-    """Ops, scopes and Python calls, in the order of a `Trace`."""
+class RecordedEvents:
+    """All events in the order of a `Trace`; those of devices stand on tracks of their own."""
 
     name: Int32
     names: tuple[str, ...]
+    #: As in a `Trace`, but that of collectives, which the builder finds.
+    kind: Int8
     start_ns: Int64
     duration_ns: Int64
     thread: Int32
-    #: A track for each thread; its `number` is the runtime's own.
+    #: A track for each thread or stream; the `number` of a thread is the runtime's own.
     threads: tuple[Track, ...]
     sequence_nr: Int64
-    is_scope: Bool
     is_backward_node: Bool
+    #: Scopes that ended on another thread, or after their call had returned.
     is_async: Bool
-    is_python: Bool
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -42,6 +43,25 @@ class HostEvents:
     def intervals(self) -> ThreadIntervals:
         return ThreadIntervals(self.start_ns, self.end_ns, self.thread)
 
+    @cached_property
+    def is_op(self) -> Bool:
+        found: Bool = self.kind == OP
+        return found
+
+    @cached_property
+    def is_scope(self) -> Bool:
+        found: Bool = self.kind == SCOPE
+        return found
+
+    @cached_property
+    def is_python(self) -> Bool:
+        found: Bool = self.kind == PYTHON
+        return found
+
+    def scopes_of(self, prefix: str) -> Bool:
+        """The scopes whose name begins so."""
+        return self.is_scope & self.where_name(lambda name: name.startswith(prefix))
+
     def where_name(self, accepts: Callable[[str], bool]) -> Bool:
         """The events whose name `accepts`, which is called once for each distinct name."""
         accepted = np.fromiter(map(accepts, self.names), np.bool_, len(self.names))
@@ -53,11 +73,10 @@ class HostEvents:
         The scope of a collective ends with it, on a thread that waits for it, and may cross the op that started it:
         what only such a scope crosses is nested.
         """
-        is_step = self.where_name(lambda name: name.startswith(STEP_PREFIX))
-        scopes = self.is_scope & ~self.is_async & ~is_step
+        scopes = self.is_scope & ~self.is_async & ~self.scopes_of(STEP_PREFIX)
         of_collectives = scopes & self.where_name(lambda name: name.startswith(SCOPES_OF_COLLECTIVES))
         if not of_collectives.any():
             return self.intervals.crossing(scopes)
-        ops = ~(self.is_scope | self.is_python | self.is_async)
+        ops = self.is_op & ~self.is_async
         outlasting = of_collectives & (self.intervals.crossing(of_collectives | ops) | self.intervals.crossing(scopes))
         return outlasting | self.intervals.crossing(scopes & ~outlasting)
