@@ -40,7 +40,6 @@ struct SampledThread {
   int32_t node;
   int8_t is_waiting;
   int8_t certainty;
-  bool is_ready;  // awake, but without a processor
 };
 
 class Sampler {
@@ -112,7 +111,6 @@ class Sampler {
   static constexpr size_t kManyRows = 400000;
   // For so many times the length of a sample none is taken after it: of thousands of threads, samples are rarer.
   static constexpr int kRest = 19;
-  static constexpr int kHardly = 20;
   static constexpr int kAttempts = 4;
   static constexpr int kRounds = 256;
 
@@ -214,14 +212,12 @@ class Sampler {
       thread.times.awake -= thread.times.awake < 0 ? 0 : std::min(now_ns() - taken, thread.times.awake);
       if (has_moved) {
         thread.state = ThreadStates::kAwake;  // it may have fallen asleep since
-      } else if (thread.state == ThreadStates::kAwake && thread.times.computed != computed) {
-        thread.state = ThreadStates::kAsleep;  // it has woken up since
       }
     }
     if (thread.state != ThreadStates::kUnknown) {
       const auto certainty = has_run ? thread.certainty : static_cast<int8_t>(kSure);
       rows_.push_back({asked, taken, found.native_id, thread.times.awake, thread.times.computed, thread.node,
-                       thread.state, certainty, has_run && !has_moved && thread.state == ThreadStates::kAwake});
+                       thread.state, certainty});
       cut_ += thread.is_cut;
     }
   }
@@ -248,13 +244,9 @@ class Sampler {
 
   // The system counts a wait for a processor when it ends: until then the thread seems to sleep. No thread has slept
   // for longer than it had at a later sample, and `self` not for longer than `asleep`, of the end.
-  //
-  // A thread that hardly waited for a processor until its next sample was about to wake up: the system wakes threads
-  // together whose sleeps end at about the same time, and the sampler is one of them.
   void count_late_waits(int64_t self, int64_t asleep) {
     try {
       std::unordered_map<int64_t, int64_t> least;
-      std::unordered_map<int64_t, SampledThread> next;
       if (asleep >= 0) {
         least.emplace(self, asleep);
       }
@@ -263,12 +255,6 @@ class Sampler {
           int64_t& known = least.try_emplace(row->native_id, row->taken).first->second;
           known = std::min(known, row->taken - row->awake);
           row->awake = row->taken - known;
-          SampledThread& later = next.try_emplace(row->native_id, *row).first->second;
-          const int64_t waited = (later.awake - later.computed) - (row->awake - row->computed);
-          if (row->is_ready && waited * kHardly < later.taken - row->taken) {
-            row->is_waiting = ThreadStates::kAsleep;
-          }
-          later = *row;
         }
       }
     } catch (const std::bad_alloc&) {
