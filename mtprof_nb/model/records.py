@@ -56,24 +56,21 @@ class Samples(Record):
         return replace(self, **{name: column[chosen] for name, column in self.columns.items()})
 
     def with_late_waits(self) -> Samples:
-        """Samples of one thread, awake during waits for a processor that were counted only after a sample."""
-        return self if self.awake_ns is None else replace(self, awake_ns=with_late_waits(self.taken_ns, self.awake_ns))
+        """Samples of one thread, awake during waits for a processor that were counted only after a sample.
+
+        The system counts such a wait when it ends: until then the thread seems to sleep. No thread has slept for longer
+        than it had at a later sample.
+        """
+        if self.awake_ns is None:
+            return self
+        least_ns = np.minimum.accumulate((self.taken_ns - self.awake_ns)[::-1])[::-1]
+        return replace(self, awake_ns=np.where(self.awake_ns < 0, -1, self.taken_ns - least_ns))
 
     @classmethod
     def joined(cls, parts: Iterable[Samples]) -> Samples:
         """The samples of all parts in order of time; of one moment, those of the earlier part first."""
         whole = cls(**concatenated(cls, [vars(part) for part in parts]))
         return whole.take(np.argsort(whole.time_ns, kind="stable"))
-
-
-def with_late_waits(taken_ns: Int64, awake_ns: Int64) -> Int64:
-    """How long a thread was awake, with waits for a processor that were counted after a sample; -1 where unknown.
-
-    The system counts such a wait when it ends: until then the thread seems to sleep. No thread has slept for longer
-    than it had at a later sample.
-    """
-    least_ns = np.minimum.accumulate((taken_ns - awake_ns)[::-1])[::-1]
-    return np.where(awake_ns < 0, -1, taken_ns - least_ns)
 
 
 @dataclass(frozen=True, eq=False)

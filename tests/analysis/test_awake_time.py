@@ -55,17 +55,6 @@ def test_time_that_was_computed_between_two_sleeps_is_of_the_nearest_sample_that
     assert split.waiting_ns.tolist() == [100 + 150, 150 + 150, 150 + 300, 0]
 
 
-def test_time_that_was_slept_between_two_samples_that_compute_is_of_the_nearest_one_that_sleeps() -> None:
-    moments, nothing = np.array([100, 500, 900, 1300]), np.zeros(4, np.int32)
-    is_waiting, counted = np.array([False, False, False, True]), np.array([0, 300, 700, 900])
-    samples = Samples(moments, moments, nothing, nothing, is_waiting, counted, counted)
-
-    split = split_time(samples, np.array([100, 400, 400, 400, 100]), np.full(3, 200), np.zeros(3, np.int64))
-
-    assert split.python_ns.tolist() == [100 + 150, 150 + 200, 200 + 200, 0]
-    assert split.waiting_ns.tolist() == [0, 0, 0, 100 + 200 + 100]
-
-
 def test_a_thread_that_waits_for_a_processor_between_two_sleeps_is_where_it_slept() -> None:
     moments, nothing = np.array([0, 8_000_000]), np.zeros(2, np.int32)
     is_waiting, counted = np.ones(2, np.bool_), np.array([0, 6_000_000])

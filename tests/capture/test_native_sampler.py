@@ -11,22 +11,21 @@ from mtprof_nb.capture.samples.sampled_stacks import SampledStacks
 class Recorder:
     """A recorder that has taken three samples: of thread 7, of thread 8, and of thread 7 again."""
 
-    def __init__(self, awake: list[int], computed: tuple[int, int, int], **told: int) -> None:
+    def __init__(self, awake: list[int], **told: int) -> None:
         longs = {"asked": [90, 91, 290], "taken": [100, 101, 300], "thread": [7, 8, 7], "awake": awake}
-        longs["computed"] = list(computed)
+        longs["computed"] = [-1, -1, -1]
         nodes = {"node": [0, 0, 0], "node_parent": [-1], "node_code": [0], "node_line": [1], "node_module": [-1]}
         self._raw: dict[str, Any] = {name: np.array(column, np.int64).tobytes() for name, column in longs.items()}
         self._raw |= {name: np.array(column, np.int32).tobytes() for name, column in nodes.items()}
-        self._raw |= {"is_waiting": bytes(3), "is_ready": bytes([1, 0, 1]), "certainty": bytes(3)}
-        self._raw |= {"codes": [("train.py", "train")]}
+        self._raw |= {"is_waiting": bytes(3), "certainty": bytes(3), "codes": [("train.py", "train")]}
         self._raw |= {"cut": 0, "lost": 0, **told}
 
     def stop_sampler(self) -> dict[str, Any]:
         return self._raw
 
 
-def read(awake: list[int], computed: tuple[int, int, int] = (-1, -1, -1), **told: int) -> SampledStacks:
-    found = NativeSampler(Recorder(awake, computed, **told)).stop()
+def read(awake: list[int], **told: int) -> SampledStacks:
+    found = NativeSampler(Recorder(awake, **told)).stop()
     assert found is not None
     return found
 
@@ -45,15 +44,6 @@ def test_a_thread_that_slept_before_its_samples_and_not_since_is_told_as_counted
 def test_where_the_sleep_at_the_end_is_not_known_times_are_told_as_counted() -> None:
     assert read([50, 10, 50], ended_by=7, asleep_at_end=-1).awake_ns.tolist() == [50, 10, 50]
     assert read([-1, 10, -1], ended_by=7, asleep_at_end=0).awake_ns.tolist() == [-1, 10, -1]
-
-
-def test_a_thread_that_is_ready_and_hardly_waits_until_its_next_sample_slept() -> None:
-    # From 100 to 300 it was awake for 30: it computed for 25 of these, or for 5, and waited for a processor else.
-    woken = read([50, 10, 80], (40, 10, 65), ended_by=8, asleep_at_end=-1)
-    waits = read([50, 10, 80], (40, 10, 45), ended_by=8, asleep_at_end=-1)
-
-    assert woken.is_waiting.tolist() == [True, False, False]
-    assert waits.is_waiting.tolist() == [False, False, False]
 
 
 def test_notes_tell_of_deep_stacks_and_of_lost_samples() -> None:

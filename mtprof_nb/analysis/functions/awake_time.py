@@ -53,21 +53,18 @@ def split_time(samples: Samples, outside_ns: Int64, first_ns: Int64, in_ops_ns: 
     rest = np.where(is_counted, computed, awake) - seen_near
     unseen = np.where(is_known & both_wait & (rest > _UNSEEN_NS), rest, 0)
     python = _shared(awake - unseen - seen_near, share, ~waits) + nearest
-    slept = np.where(is_known & ~waits[:-1] & ~waits[1:], inner - awake, 0)
-    slept_near, nearest_slept = _moved_to_nearest(slept, waits)
-    waiting = _shared(inner - awake - slept_near, share, waits) + nearest_slept
+    waiting = _shared(inner - awake, share, waits)
     ends = outside_ns[0] * _at(waits, 0) + outside_ns[-1] * _at(waits, -1)
     return _rounded(np.where(waits, 0, ends) + python, np.where(waits, ends, 0) + waiting, unseen, outside_ns)
 
 
-def _moved_to_nearest(time: Float64, is_of_kind: Bool) -> tuple[Float64, Float64]:
-    """How much of the time of each interval another sample, one of its kind, stands for; and by sample.
+def _moved_to_nearest(time: Float64, is_awake: Bool) -> tuple[Float64, Float64]:
+    """How much of the time of each interval another sample of a thread that computes stands for; and by sample.
 
     On a busy machine, samples come when the program sleeps: what it computed in between is like what near samples saw.
-    So are sleeps that are shorter than the time between two samples.
     """
-    rows, intervals = np.flatnonzero(is_of_kind), np.flatnonzero(time)
-    moved, found = np.zeros(len(time)), np.zeros(len(is_of_kind))
+    rows, intervals = np.flatnonzero(is_awake), np.flatnonzero(time)
+    moved, found = np.zeros(len(time)), np.zeros(len(is_awake))
     if len(rows) and len(intervals):
         after = np.searchsorted(rows, intervals)
         before, behind = rows[np.maximum(after - 1, 0)], rows[np.minimum(after, len(rows) - 1)]

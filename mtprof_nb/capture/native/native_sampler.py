@@ -13,18 +13,15 @@ from mtprof_nb.capture.native.native_stacks import NODE_TYPES, frames_of_nodes
 from mtprof_nb.capture.native.recorder_loading import recorder
 from mtprof_nb.capture.samples.python_stacks import is_user_thread
 from mtprof_nb.capture.samples.sampled_stacks import PERIOD_NS, SampledStacks
-from mtprof_nb.model.records import with_late_waits
 from mtprof_nb.model.trace import Bool, Columns, Int64
 
 _TYPES: dict[str, npt.DTypeLike] = {
     **dict.fromkeys(("asked", "taken", "thread", "awake", "computed"), np.int64),
     "node": np.int32,
-    **dict.fromkeys(("is_waiting", "is_ready"), np.bool_),
+    "is_waiting": np.bool_,
     "certainty": np.int8,
     **NODE_TYPES,
 }
-#: A thread that waited for a processor for a smaller share of the time until its next sample hardly waited.
-_HARDLY = 0.05
 #: A larger share of lost samples is worth a word.
 _MOST_LOST = 0.05
 
@@ -64,7 +61,7 @@ def _read(raw: dict[str, Any]) -> SampledStacks:
         taken_ns=columns["taken"],
         thread=columns["thread"],
         stack=stack[columns["node"]],
-        is_waiting=_is_waiting(columns),
+        is_waiting=columns["is_waiting"],
         awake_ns=_awake(columns),
         computed_ns=columns["computed"],
         is_of_user=_of_user(columns, parents)[columns["node"]],
@@ -79,23 +76,6 @@ def _awake(columns: Columns) -> Int64:
     awake, asleep_at_end = columns["awake"], columns["asleep_at_end"]
     is_bounded = (awake >= 0) & (columns["thread"] == columns["ended_by"]) & (asleep_at_end >= 0)
     found: Int64 = np.where(is_bounded, np.maximum(awake, columns["taken"] - asleep_at_end), awake)
-    return found
-
-
-def _is_waiting(columns: Columns) -> Bool:
-    """Whether threads were asleep, those included that were about to wake up.
-
-    The system wakes threads together whose sleeps end at about the same time, and the sampler is one of them: such a
-    thread seems to be ready for a processor, and hardly waits for one until its next sample.
-    """
-    awake = _awake(columns)
-    found: Bool = columns["is_waiting"].copy()
-    for native_id in np.unique(columns["thread"][columns["is_ready"]]).tolist():
-        rows = np.flatnonzero((columns["thread"] == native_id) & (awake >= 0))
-        taken = columns["taken"][rows]
-        waited = with_late_waits(taken, awake[rows]) - columns["computed"][rows]
-        hardly_waits = np.diff(waited) < _HARDLY * np.diff(taken)
-        found[rows[:-1]] |= columns["is_ready"][rows[:-1]] & hardly_waits
     return found
 
 

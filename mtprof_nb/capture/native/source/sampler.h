@@ -40,7 +40,6 @@ struct SampledThread {
   int32_t node;
   int8_t is_waiting;
   int8_t certainty;
-  bool is_ready;  // awake, but without a processor
 };
 
 class Sampler {
@@ -77,7 +76,7 @@ class Sampler {
     const size_t count = rows_.size();
     Column<int64_t> asked(count), taken(count), thread(count), awake(count), computed(count);
     Column<int32_t> node(count);
-    Column<int8_t> is_waiting(count), certainty(count), is_ready(count);
+    Column<int8_t> is_waiting(count), certainty(count);
     for (size_t position = 0; position < count; ++position) {
       const SampledThread& row = rows_[position];
       asked[position] = row.asked;
@@ -88,7 +87,6 @@ class Sampler {
       node[position] = row.node;
       is_waiting[position] = row.is_waiting;
       certainty[position] = row.certainty;
-      is_ready[position] = row.is_ready;
     }
     asked.into(found, "asked");
     taken.into(found, "taken");
@@ -98,7 +96,6 @@ class Sampler {
     node.into(found, "node");
     is_waiting.into(found, "is_waiting");
     certainty.into(found, "certainty");
-    is_ready.into(found, "is_ready");
     set_item(found, "ended_by", Owned(PyLong_FromLongLong(ended_by_)));
     set_item(found, "asleep_at_end", Owned(PyLong_FromLongLong(asleep_at_end_)));
     set_item(found, "cut", Owned(PyLong_FromLongLong(cut_)));
@@ -216,14 +213,12 @@ class Sampler {
       thread.times.awake -= thread.times.awake < 0 ? 0 : std::min(now_ns() - taken, thread.times.awake);
       if (has_moved) {
         thread.state = ThreadStates::kAwake;  // it may have fallen asleep since
-      } else if (thread.state == ThreadStates::kAwake && thread.times.computed != computed) {
-        thread.state = ThreadStates::kAsleep;  // it has woken up since
       }
     }
     if (thread.state != ThreadStates::kUnknown) {
       const auto certainty = has_run ? thread.certainty : static_cast<int8_t>(kSure);
       rows_.push_back({asked, taken, found.native_id, thread.times.awake, thread.times.computed, thread.node,
-                       thread.state, certainty, has_run && !has_moved && thread.state == ThreadStates::kAwake});
+                       thread.state, certainty});
       cut_ += thread.is_cut;
     }
   }
