@@ -14,8 +14,10 @@ from mtprof_nb.views.panel import wire
 _VIEWS = Path(__file__).parents[1]
 _IMPORT = re.compile(r'^import (\{.*?\}) from "\.[\w./-]*/([\w-]+\.js)";$', re.MULTILINE | re.DOTALL)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
-#: A comment that begins its line: for readers of the source, not of the script.
-_COMMENT = re.compile(r"^ *(?://[^\n]*|/\*\*(?:(?!\*/).)*\*/)\n", re.MULTILINE | re.DOTALL)
+#: Comments and indentation: for readers of the source, not of the script. No text of a module has several lines.
+_FOR_READERS = re.compile(r"^ *//[^\n]*\n|/\*\*(?:(?!\*/).)*\*/\s?|^ +", re.MULTILINE | re.DOTALL)
+_CSS_COMMENT = re.compile(r"/\*(?:(?!\*/).)*\*/", re.DOTALL)
+_CSS_SPACE = re.compile(r"\s*([{};,])\s*|\s+")
 
 # A notebook saves the script with every panel, so it is compressed; one copy serves all panels of a page.
 _LOADER = """\
@@ -69,7 +71,7 @@ def linked(sources: dict[str, str]) -> str:
 def _scoped(name: str, source: str) -> str:
     """One module as a function of its own, so that its names stay its own."""
     exported = ", ".join(_EXPORT.findall(source))
-    body = _EXPORT.sub("", _IMPORT.sub(r'const \1 = modules["\2"];', _COMMENT.sub("", source)))
+    body = _EXPORT.sub("", _IMPORT.sub(r'const \1 = modules["\2"];', _FOR_READERS.sub("", source)))
     return f'modules["{name}"] = (() => {{\n{body}return {{ {exported} }};\n}})();'
 
 
@@ -130,4 +132,5 @@ def style(tabs: tuple[str, ...], of_page: bool = False) -> str:
         for path in _files(".css").values()
         if path.parent in folders or (path.is_relative_to(shared) and path.parent.name != "page")
     )
-    return "\n".join(path.read_text("utf-8") for path in chosen)
+    written = _CSS_COMMENT.sub("", "\n".join(path.read_text("utf-8") for path in chosen))
+    return _CSS_SPACE.sub(lambda space: space[1] or " ", written)
