@@ -14,7 +14,8 @@ from mtprof_nb.views.panel import wire
 _VIEWS = Path(__file__).parents[1]
 _IMPORT = re.compile(r'^import (\{.*?\}) from "\.[\w./-]*/([\w-]+\.js)";$', re.MULTILINE | re.DOTALL)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
-#: Comments and indentation: for readers of the source, not of the script. No text of a module has several lines.
+#: Comments and indentation: for readers of the source, not of the script.
+#: No text in a module has several lines.
 _FOR_READERS = re.compile(r"^ *//[^\n]*\n|/\*\*(?:(?!\*/).)*\*/\s?|^ +", re.MULTILINE | re.DOTALL)
 _CSS_COMMENT = re.compile(r"/\*(?:(?!\*/).)*\*/", re.DOTALL)
 _CSS_SPACE = re.compile(r"\s*([{};,])\s*|\s+")
@@ -85,14 +86,13 @@ def panel_script(tabs: tuple[str, ...]) -> str:
 @cache
 def page_script(tabs: tuple[str, ...]) -> str:
     """The modules of a page, and a call that draws a panel of these tabs, which the page around it carries."""
-    answered = tuple(name for name in tabs if f"{name}_answers.js" in _files(".js"))
-    entries = ("page.js", *(f"{name}.js" for name in tabs), *(f"{name}_answers.js" for name in answered))
-    return f'{linked(_sources(*entries))}modules["page.js"].start({_named(tabs)}, {_named(answered, "_answers")});\n'
+    entries = ("page.js", *(f"{name}.js" for name in tabs))
+    return f'{linked(_sources(*entries))}modules["page.js"].start({_named(tabs)});\n'
 
 
-def _named(tabs: tuple[str, ...], suffix: str = "") -> str:
+def _named(tabs: tuple[str, ...]) -> str:
     """An object with the module of each tab."""
-    members = (f'{json.dumps(name)}: modules["{name}{suffix}.js"]' for name in tabs)
+    members = (f'{json.dumps(name)}: modules["{name}.js"]' for name in tabs)
     return f"{{ {', '.join(members)} }}"
 
 
