@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 #: Questions to a tab and its answers: plain values, lists and dicts, as in JSON.
 Question = Mapping[str, Any]
 Answer = dict[str, Any]
+#: The most events of a recording that is sent whole.
+#: Of a longer one, Python answers for each window and event.
+MOST_SENT = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +57,13 @@ class Tab(ABC):
     def first(self) -> Answer:
         """The initial content, which is saved with the notebook; `{"empty": reason}` without data."""
 
-    @abstractmethod
-    def answer(self, question: Question) -> Answer:
-        """The answer to a question of the ES module."""
+    def answer(self, question: Question) -> Answer | None:
+        """The answer to a question of the ES module; None for a whole that is too long to send.
 
-    def carried(self) -> Answer:
-        """All that a page without Python needs to answer questions; the module `<name>_answers.js` reads it."""
-        return {}
+        A page without Python carries wholes of any length: `coarse` asks for less detail.
+        """
+        raise KeyError(question["ask"])
+
+    def carried(self) -> list[Question]:
+        """The questions whose answers a page without Python carries."""
+        return []

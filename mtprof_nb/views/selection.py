@@ -1,4 +1,4 @@
-"""Events that a page has selected. Each question carries the selection of the view that asks it: Python keeps none."""
+"""Events that a row or a source line selects. A page has the selection: Python keeps none."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.operators.operator_rows import missing_flag, offered, rows
-from mtprof_nb.model.trace import OP, Bool, Int32, Int64
+from mtprof_nb.model.trace import OP, Bool, Int32, Int64, Trace
 from mtprof_nb.views.scene import Answer, Question, Scene
 
 #: The grouping of a selected source line; its row is the number of the line.
-_SOURCE = "source"
+SOURCE = "source"
 #: The most numbers that are counted one by one.
 _MOST_COUNTED = 50_000_000
 
@@ -21,21 +21,31 @@ def selected_events(scene: Scene, question: Question) -> Bool | None:
     if selected is None:
         return None
     grouping, row = selected["grouping"], int(selected["row"])
-    if grouping == _SOURCE:
-        caused: Bool = (attribution(scene.trace).line == row) & (scene.trace.kind == OP)
-        return caused
-    return rows(scene.trace, grouping, scene.show_all).events_of(row)
+    if grouping != SOURCE:
+        return rows(scene.trace, grouping, scene.show_all).events_of(row)
+    caused: Bool = rows_of_events(scene, SOURCE) == row
+    return caused
 
 
-def rows_of_events(scene: Scene) -> dict[str, Int32]:
-    """For each grouping that was recorded, the row that selects each event, -1 for none."""
-    trace = scene.trace
-    recorded = [grouping for grouping in offered(trace) if not missing_flag(trace, grouping)]
-    found = {grouping: rows(trace, grouping, scene.show_all).of_event for grouping in recorded}
-    return {**found, _SOURCE: np.where(trace.kind == OP, attribution(trace).line, np.int32(-1))}
+def recorded_groupings(trace: Trace) -> list[str]:
+    """The groupings of the operators table whose keys were recorded."""
+    return [grouping for grouping in offered(trace) if not missing_flag(trace, grouping)]
 
 
-def pairs(row: Int32, other: Int32) -> tuple[Int64, Int64]:
+def rows_of_events(scene: Scene, grouping: str) -> Int32:
+    """The row that selects each event under a grouping, -1 for none."""
+    if grouping != SOURCE:
+        return rows(scene.trace, grouping, scene.show_all).of_event
+    line: Int32 = np.where(scene.trace.kind == OP, attribution(scene.trace).line, np.int32(-1))
+    return line
+
+
+def event_rows(scene: Scene, grouping: str, events: Int64) -> Answer:
+    """Columns of events, and of the row that selects each under a grouping."""
+    return {"event": events.tolist(), "row": rows_of_events(scene, grouping)[events].tolist()}
+
+
+def pairs(row: Int32 | Int64, other: Int32 | Int64) -> tuple[Int64, Int64]:
     """The distinct pairs of a row and a number of events, as two columns; without those where either is -1."""
     known = (row >= 0) & (other >= 0)
     others = int(other.max(initial=0)) + 1

@@ -96,15 +96,14 @@ def test_an_answer_that_comes_late_does_not_undo_what_was_asked_after_it(page: A
     rows = [event(f"op {number}", number * 10, number * 10 + number % 9, thread=1) for number in range(3_000)]
     panel = panels.panel(make_trace(rows))
     render(page, panel)
-    page.get_by_role("columnheader", name="Calls").click()
     page.get_by_label("Group by").select_option("thread")
-    sorting, grouping = page.evaluate("window.asked.filter(({ ask }) => ask === 'rows').slice(-2)")
-    assert (sorting["grouping"], sorting["sort"], grouping["grouping"]) == ("op", "count", "thread")
+    completing, grouping = page.evaluate("window.asked.filter(({ ask }) => ask === 'rows')")
+    assert (completing["grouping"], grouping["grouping"]) == ("op", "thread")
 
     labels = page.locator(".mtprof-row .mtprof-label")
     answer(page, panel, grouping)
     expect(labels).to_have_text(["thread 1"])
-    answer(page, panel, sorting)
+    answer(page, panel, completing)
     expect(labels).to_have_text(["thread 1"])
 
 
@@ -116,10 +115,7 @@ def test_a_filter_that_is_typed_while_rows_are_regrouped_is_of_the_new_grouping(
     render(page, panel)
     page.get_by_label("Group by").select_option("thread")
     page.get_by_label("Search in all tabs").fill("thread 2")
-    page.wait_for_function("window.asked.at(-1).filter === 'thread 2'")
-    grouping, filtering = page.evaluate("window.asked.filter(({ ask }) => ask === 'rows').slice(-2)")
-    answer(page, panel, filtering)
-    answer(page, panel, grouping)
+    answer(page, panel, page.evaluate("window.asked.findLast(({ ask }) => ask === 'rows')"))
 
     expect(page.locator(".mtprof-row .mtprof-label")).to_have_text(["thread 2"])
 
@@ -268,24 +264,46 @@ def test_a_notebook_that_sees_keys_before_the_panel_is_told_to_let_them_be(page:
     ]
 
 
-def test_a_question_carries_what_its_view_has_selected(page: Any) -> None:
+def asked_for(page: Any, ask: str) -> Any:
+    """The last question of a kind, which the page asks soon."""
+    page.wait_for_function("ask => window.asked.some((one) => one.ask === ask)", arg=ask)
+    return page.evaluate("ask => window.asked.findLast((one) => one.ask === ask)", ask)
+
+
+def test_a_window_of_a_long_recording_is_asked_for_with_what_its_view_has_selected(
+    page: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mtprof_nb.views.tabs.timeline.timeline_tab.MOST_SENT", 1)
     panel = panels.panel(training_run(500))
     render(page, panel)
-    for title in ("Timeline", "Stacks"):
-        page.get_by_role("tab", name=title).click()
-        page.locator(f".mtprof-{title.lower()} .mtprof-tools").wait_for()
-        page.wait_for_timeout(300)
+    page.get_by_role("tab", name="Timeline").click()
+    answer(page, panel, asked_for(page, "whole"))
+    assert asked_for(page, "window")["selected"] is None
     page.get_by_role("tab", name="Operators").click()
     page.locator(".mtprof-row", has_text="aten::addmm").first.click()
-    for title in ("Timeline", "Stacks"):
-        page.get_by_role("tab", name=title).click()
-    asked = page.evaluate("window.asked")
+    page.get_by_role("tab", name="Timeline").click()
+    page.wait_for_function("window.asked.at(-1).selected")
 
     rows = unpacked(panel.first["operators"])["rows"]
     selected = {"grouping": "op", "row": rows["id"][rows["label"].index("aten::addmm")]}
-    windows, (chart,) = ([one["selected"] for one in asked if one["ask"] == ask] for ask in ("window", "chart"))
-    assert (windows[0], windows[-1], chart) == (None, selected, selected)
-    assert {question["ask"] for question in asked} <= {"hello", "window", "chart"}
+    assert asked_for(page, "window")["selected"] == selected
+
+
+def test_a_short_recording_is_asked_for_once_and_needs_no_kernel_after_that(page: Any, problems: list[str]) -> None:
+    panel = panels.panel(training_run(3_000))
+    render(page, panel)
+    page.get_by_role("tab", name="Timeline").click()
+    timeline = page.locator(".mtprof-timeline")
+    answer(page, panel, asked_for(page, "whole"))
+    page.evaluate("window.broken = true")
+    status = timeline.locator("[role=status]")
+    for _ in range(7):
+        page.get_by_label("Zoom in").click()
+    expect(status).to_contain_text(re.compile(r"^\S+ .s: (\d+) events, \1 blocks$"))
+
+    assert page.evaluate("window.asked.map(({ ask }) => ask)") == ["hello", "whole"]
+    expect(page.get_by_text("The kernel is gone or busy")).to_be_hidden()
+    assert problems == []
 
 
 def test_the_line_that_the_keys_move_to_is_told_to_a_screen_reader(page: Any) -> None:

@@ -138,18 +138,21 @@ def test_a_selected_line_stands_for_the_ops_that_it_caused(trace: Trace) -> None
     assert selected_events(Scene(trace), {}) is None
 
 
-def test_the_line_of_an_event_is_the_one_that_caused_it(trace: Trace) -> None:
+def test_each_row_of_the_operators_has_its_lines(trace: Trace) -> None:
     tab = LinesTab(Scene(trace))
 
-    assert [tab.answer({"ask": "line_of", "event": event})["id"] for event in range(5)] == [0, 1, 0, -1, 3]
+    assert tab.answer({"ask": "lit", "grouping": "op"}) == {"row": [0, 1, 2, 3], "of": [0, 1, -1, 3]}
+    assert tab.answer({"ask": "lit", "grouping": "source"}) == {"row": [0, 1, 3], "of": [0, 1, 3]}
 
 
-def test_the_lines_of_what_is_selected_are_lit(trace: Trace) -> None:
+def test_a_page_carries_the_ops_of_the_lines_that_are_not_shown_first(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mtprof_nb.views.tabs.lines.lines_tab._LINES_WITH_OPS", 2)
     tab = LinesTab(Scene(trace))
 
-    assert tab.answer({"ask": "lit", "selected": None}) == {"ids": []}
-    rows = [tab.answer({"ask": "lit", "selected": {"grouping": "op", "row": row}})["ids"] for row in range(4)]
-    assert rows == [[0], [1], [-1], [3]]
+    assert list(tab.first()["ops"]) == [0, 1]
+    assert [asked["id"] for asked in tab.carried() if asked["ask"] == "ops"] == [3, -1]
 
 
 def test_without_lines_the_tab_says_how_to_get_them() -> None:

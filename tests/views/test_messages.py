@@ -104,14 +104,15 @@ def test_the_steps() -> None:
 def test_the_operators(scene: Scene) -> None:
     tab = OperatorsTab(scene)
     first = tab.first()
-    found = tab.answer({"ask": "row_of", "grouping": "op", "event": 0})
 
     assert set(first) == fields("OperatorsFirst")
-    assert set(tab.answer({"ask": "rows", "grouping": "op", "sort": "self_ns"})) == fields("OperatorsTable")
+    assert set(tab.answer({"ask": "rows", "grouping": "op"})) == fields("OperatorsTable")
+    assert set(tab.answer({"ask": "lit", "grouping": "op"})) == fields("Pairs")
+    assert set(tab.answer({"ask": "events", "grouping": "op"})) == fields("EventRows")
+    assert set(tab.answer({"ask": "row_of", "grouping": "op", "event": 0})) == {"row"}
     assert set(first["rows"]) == fields("OperatorRows")
     assert set(first["columns"][0]) == fields("Column")
     assert set(first["families"][0]) == fields("Family")
-    assert (set(found), set(found["rows"])) == (fields("RowOfEvent"), fields("OperatorRows"))
 
 
 def test_the_lines(scene: Scene) -> None:
@@ -125,6 +126,7 @@ def test_the_lines(scene: Scene) -> None:
     assert set(outside) == {"line", "text", *fields("Times")}
     assert set(first["rest"][0]) == fields("CostOfOps")
     assert set(tab.answer({"ask": "ops", "id": 0})) == fields("LineOps")
+    assert set(tab.answer({"ask": "lit", "grouping": "op"})) == fields("Pairs")
 
 
 def test_the_timeline(scene: Scene) -> None:
@@ -141,18 +143,19 @@ def test_the_timeline(scene: Scene) -> None:
     assert set(tab.first()["causes"][0]) == fields("Cause")
     assert set(tab.first()["collections"]) == fields("Collections")
     assert set(tab.answer({"ask": "launches", "event": 0})) == fields("Launches")
-    assert set(tab.carried()) == fields("CarriedTimeline")
-    assert set(tab.carried()["launches"]) == fields("CarriedLaunches")
+    assert set(tab.answer({"ask": "whole"})) == fields("WholeTimeline")
+    assert set(tab.answer({"ask": "whole"})["launches"]) == fields("AllLaunches")
     assert set(window["texts"]) == fields("Texts")
 
 
 def test_the_stacks(scene: Scene) -> None:
     tab = StacksTab(scene)
-    chart = tab.answer({"ask": "chart", "metric": "self", "selected": None})
+    chart = tab.answer({"ask": "chart", "metric": "self"})
 
     assert set(tab.first()) == fields("StacksFirst")
     assert set(chart) == fields("StackChart")
     assert set(chart["slices"]) == fields("Slices")
+    assert set(tab.answer({"ask": "lit", "metric": "self", "grouping": "op"})) == fields("LitSlices")
 
 
 def test_the_memory(scene: Scene) -> None:
@@ -162,6 +165,7 @@ def test_the_memory(scene: Scene) -> None:
     assert set(first) == fields("MemoryFirst")
     assert set(first["largest"]) == fields("LargestAllocations")
     assert set(tab.answer({"ask": "window", "begin_ns": 0, "end_ns": 3_100})) == fields("MemoryWindow")
+    assert set(tab.answer({"ask": "whole"})) == fields("MemoryWindow")
     assert set(first["curves"][0]) == fields("MemoryCurve")
     assert set(first["curves"][0]["peak"]) == fields("MemoryPoint")
     assert set(first["texts"]) == fields("Texts")
@@ -188,5 +192,7 @@ def test_a_comparison(trace: Trace) -> None:
     assert set(versions["files"][0]["rows"][0]["a"]) == fields("LineVersion")
     assert set(timelines.first()) == fields("TwoTimelinesFirst")
     assert set(timelines.first()["lanes"][0][0]) == fields("Lane")
+    assert set(timelines.answer({"ask": "whole"})) == fields("TwoWholes")
+    assert set(timelines.answer({"ask": "whole"})["a"]) == fields("WholeSide")
     assert set(window) == fields("TwoWindows")
     assert [set(each) for each in window["windows"]] == [fields("TimelineWindow")] * 2

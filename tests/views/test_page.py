@@ -5,13 +5,11 @@ import re
 import shutil
 import subprocess
 from base64 import b64encode
-from dataclasses import replace
 from hashlib import sha256
 from itertools import compress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from page_elements import Elements
 from synthetic import training_run
@@ -24,9 +22,9 @@ from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.model.trace import Trace, empty_trace
 from mtprof_nb.recording import Recording
 from mtprof_nb.views.page import html_page
-from mtprof_nb.views.page.html_page import with_deltas
 from mtprof_nb.views.panel.show_comparison import comparison_scene
 from mtprof_nb.views.panel.tabs import COMPARING, TABS, TabKind
+from mtprof_nb.views.panel.wire import with_deltas
 from mtprof_nb.views.scene import Scene
 
 ROOT = Path(__file__).parents[2]
@@ -72,11 +70,15 @@ def test_the_page_carries_every_tab() -> None:
 
     assert [tab["name"] for tab in parts["state"]["tabs"]] == [kind.name for kind in TABS]
     assert set(parts) == {
-        *("state", "rows"),
+        "state",
         *(f"first-{kind.name}" for kind in TABS),
         *(f"carried-{kind.name}" for kind in TABS),
     }
-    assert set(parts["carried-operators"]["tables"]) == {"op", "shapes", "types", "line", "scope", "thread"}
+    groupings = ("op", "shapes", "types", "line", "scope", "thread")
+    assert set(parts["carried-operators"]) == {
+        *(f"{ask}-{grouping}" for ask in ("rows", "lit", "events") for grouping in groupings),
+        "events-source",
+    }
 
 
 def test_names_of_others_are_inert() -> None:
@@ -128,74 +130,50 @@ def test_a_column_is_written_as_differences_where_these_are_shorter() -> None:
     assert with_deltas({"text": ["x"] * 200, "float": [0.5] * 200}) == {"text": ["x"] * 200, "float": [0.5] * 200}
 
 
-SELECTED = [
-    *(
-        {"grouping": grouping, "row": row}
-        for grouping in ("op", "shapes", "types", "line", "scope", "thread")
-        for row in (0, 1)
-    ),
-    *({"grouping": "module", "row": row} for row in range(3)),
-    {"grouping": "source", "row": 0},
-]
+SELECTED = [{"grouping": "op", "row": 0}, {"grouping": "shapes", "row": 1}, {"grouping": "source", "row": 0}]
 WINDOWS = [(0, 20_000_000), (3_000_000, 9_000_000), (5_000_000, 5_400_000), (5_000_000, 5_010_000)]
 QUESTIONS: list[dict[str, Any]] = [
     *(
         {"tab": "timeline", "ask": "window", "begin_ns": begin, "end_ns": end, "pixels": 900, "selected": selected}
         for begin, end in WINDOWS
-        for selected in (None, SELECTED[0], SELECTED[3])
+        for selected in (None, *SELECTED)
     ),
     *({"tab": "memory", "ask": "window", "begin_ns": begin, "end_ns": end} for begin, end in WINDOWS),
-    *(
-        {"tab": "stacks", "ask": "chart", "metric": metric, "selected": selected}
-        for metric in ("self", "count", "memory")
-        for selected in (None, *SELECTED)
-    ),
-    *({"tab": "lines", "ask": "lit", "selected": selected} for selected in (None, *SELECTED)),
-    *(
-        {"tab": "operators", "ask": "lit", "grouping": grouping, "selected": selected}
-        for grouping in ("op", "line")
-        for selected in (None, *SELECTED)
-    ),
-    *({"tab": "lines", "ask": "ops", "id": line} for line in (0, 1, 99)),
-    *({"tab": "lines", "ask": "line_of", "event": number} for number in (0, 40, 77)),
-    *(
-        {"tab": "operators", "ask": "rows", "grouping": "line", "sort": sort, "descending": down, "filter": text}
-        for sort, down, text in (("self_ns", True, ""), ("count", False, ""), ("label", True, "MM"))
-    ),
-    {"tab": "operators", "ask": "rows", "grouping": "op", "sort": "share", "filter": "mm$|relu", "regex": True},
-    {"tab": "operators", "ask": "rows", "grouping": "op", "sort": "share", "filter": "(mm", "regex": True},
-    *({"tab": "operators", "ask": "row_of", "grouping": "op", "event": number} for number in (0, 40, 77)),
+    *({"tab": "operators", "ask": "row_of", "grouping": "line", "event": number} for number in (0, 40, 77)),
 ]
+
+
+def page_answers(scene: Scene, questions: list[dict[str, Any]], kinds: tuple[TabKind, ...] = TABS) -> list[Any]:
+    """The answers of the page, which has all events of the recording."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    content = html_page._content(scene, html_page.made(scene, kinds))
+    carried = {kind.name: content[f"carried-{kind.name}"] for kind in kinds}
+    asked = [{**asked, "selected": _with_rows(asked.get("selected"))} for asked in questions]
+    given = json.dumps({"carried": carried, "questions": asked})
+    command = [node, "tests/web/page_answers.js"]
+    ran = subprocess.run(command, input=given, capture_output=True, text=True, cwd=ROOT, check=True)
+    answers: list[Any] = json.loads(ran.stdout)
+    return answers
+
+
+def _with_rows(selected: dict[str, Any] | None) -> dict[str, Any] | None:
+    return selected and {"rows": [selected["row"]], **selected}
 
 
 def answers_of(
     scene: Scene, questions: list[dict[str, Any]], kinds: tuple[TabKind, ...] = TABS
 ) -> tuple[list[Any], list[Any]]:
-    """The answers of the page and of Python to all questions, of a recording whose events the page has all."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("node is not installed")
-    content = html_page._content(scene, html_page.made(scene, kinds))
-    given = {
-        "carried": {kind.name: content[f"carried-{kind.name}"] for kind in kinds},
-        "rows": content["rows"],
-        "questions": questions,
-    }
-    command = [node, "tests/web/page_answers.js"]
-    ran = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, cwd=ROOT, check=True)
+    """The answers of the page and of Python, which answers for recordings that are too long for a page."""
     tabs = {kind.name: kind.make(scene) for kind in kinds}
-    return json.loads(ran.stdout), [json.loads(json.dumps(tabs[ask["tab"]].answer(ask))) for ask in questions]
+    python = [json.loads(json.dumps(tabs[asked["tab"]].answer(asked))) for asked in questions]
+    return page_answers(scene, questions, kinds), python
 
 
 @pytest.fixture(scope="module")
 def answered() -> tuple[list[Any], list[Any]]:
-    return answers_of(Scene(with_modules(training_run(2_000))), QUESTIONS)
-
-
-def with_modules(trace: Trace) -> Trace:
-    """`trace`, in which every third op ran in one of two modules, and the others in none."""
-    module = np.where(np.arange(len(trace)) % 3, np.arange(len(trace)) % 2, -1).astype(np.int32)
-    return replace(trace, module=module, modules=("Net.first", "Net.second"))
+    return answers_of(Scene(training_run(2_000)), QUESTIONS)
 
 
 @pytest.mark.parametrize("number", range(len(QUESTIONS)), ids=lambda number: f"{QUESTIONS[number]['ask']}-{number}")
@@ -212,24 +190,67 @@ def check_texts(page: dict[str, Any], python: dict[str, Any]) -> None:
     assert all(more[table].items() >= texts.items() for table, texts in fewer.items())
 
 
+@pytest.fixture(scope="module")
+def selections() -> Trace:
+    """Ops on three lines, in modules and in none, and one below another that is too short to be drawn in the stacks."""
+    return make_trace(
+        [
+            event("aten::mm", 0, 20_000, line=("a.py", 1), module="Net.first"),
+            event("aten::add", 20_000, 30_000, line=("a.py", 2), module="Net.second"),
+            event("aten::view", 20_010, 20_015, line=("a.py", 2)),
+            event("aten::mm", 30_000, 50_000, line=("a.py", 3), module="Network"),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("grouping", "rows", "lines", "slices", "blocks"),
+    [
+        ("op", [0], [0, 2], [1, 2, 0, 0], [True, False, True, False]),
+        ("op", [1], [1], [1, 0, 2, 0], [False, True, False, False]),
+        ("op", [2], [1], [1, 0, 1, 0], [False, False, False, True]),
+        ("line", [3], [2], [1, 2, 0, 0], [False, False, True, False]),
+        ("module", [0, 1], [0, 1], [1, 2, 2, 0], [True, True, False, False]),
+        ("source", [1], [1], [1, 0, 2, 0], [False, True, False, True]),
+    ],
+)
+def test_a_selection_is_lit_in_every_tab(
+    selections: Trace,
+    grouping: str,
+    rows: list[int],
+    lines: list[int],
+    slices: list[int],
+    blocks: list[bool],
+) -> None:
+    selected = {"grouping": grouping, "row": rows[0], "rows": rows}
+    window = {"begin_ns": 0, "end_ns": 50_000, "pixels": 4_000}
+    asked = [
+        {"tab": "lines", "ask": "lit", "selected": selected},
+        {"tab": "stacks", "ask": "lit", "metric": "self", "selected": selected},
+        {"tab": "timeline", "ask": "window", "selected": selected, **window},
+    ]
+    listed, stacked, drawn = page_answers(Scene(selections), asked)
+
+    assert (listed, stacked, drawn["blocks"]["lit"]) == (lines, slices, blocks)
+
+
+def test_a_selected_line_lights_its_rows(selections: Trace) -> None:
+    asked = [
+        {"tab": "operators", "ask": "lit", "grouping": grouping, "line": line}
+        for grouping in ("op", "line", "module")
+        for line in (1, 2)
+    ]
+
+    assert page_answers(Scene(selections), asked) == [[1, 2], [0], [1, 2], [3], [1, 2], [3]]
+
+
 def questions_of_devices(trace: Trace) -> list[dict[str, Any]]:
     """Windows of several lengths, windows of single events with each row selected, and the launches of all events."""
     begin = {"tab": "timeline", "ask": "window", "begin_ns": 0, "end_ns": 5_000_000, "pixels": 900}
     windows = [{**begin, "end_ns": end, "selected": None} for end in (5_000_000, 1_000_000, 100_000)]
-    tables = [
-        {"tab": "operators", "ask": "rows", "grouping": "kernel", "sort": sort, "filter": text}
-        for sort, text in (
-            ("self_ns", ""),
-            ("device_share", ""),
-            ("occupancy", ""),
-            ("longest_ns", "gemm"),
-            ("label", ""),
-        )
-    ]
     lit = [{**begin, "pixels": 4_000, "selected": {"grouping": "op", "row": row}} for row in range(40)]
     return [
         *windows,
-        *tables,
         *lit,
         *({"tab": "timeline", "ask": "launches", "event": event} for event in range(len(trace))),
     ]
@@ -264,7 +285,6 @@ def test_a_comparison_has_a_page_with_its_tabs(comparison: Comparison, tmp_path:
     assert page.texts["title"] == ["after against before"]
     assert [tab["name"] for tab in parts["state"]["tabs"]] == [kind.name for kind in COMPARING]
     assert parts["first-differences"]["labels"] == ["before", "after"]
-    assert parts["rows"]["events"] == []
     assert not any("style" in given for _, given in page.found), "the policy would forbid it"
     assert "median step" in text[text.index("<noscript>") : text.index("</noscript>")]
 
@@ -276,7 +296,8 @@ def test_a_page_against_another_recording_has_the_tabs_of_both(comparison: Compa
     assert [tab["name"] for tab in parts["state"]["tabs"]] == [kind.name for kind in (*TABS, *COMPARING)]
     assert parts["state"]["strip"]["sentence"].startswith("after against before: cannot tell")
     # Events of the first recording are none of the second, which has fewer.
-    assert len(comparison.traces[0][0]) > len(scene.trace) > parts["rows"]["events"]["deltas"][0] == 0
+    events = parts["carried-operators"]["events-op"]["event"]["deltas"]
+    assert len(comparison.traces[0][0]) > len(scene.trace) > sum(events)
 
 
 def test_a_page_of_functions_that_were_not_recorded_has_their_times() -> None:

@@ -111,28 +111,22 @@ def test_a_tab_that_cannot_be_written_says_why_and_the_others_stand(
     assert unpacked(panel.first["timeline"])["blocks"]["count"] == [1, 1]
 
 
-def test_rows_are_answered_sorted_filtered_and_grouped() -> None:
-    trace = make_trace([event("aten::mm", 0, 40, thread=1), event("aten::add", 50, 60, thread=2)])
+def test_rows_are_answered_by_grouping_the_longest_first() -> None:
+    trace = make_trace([event("aten::add", 0, 10, thread=1), event("aten::mm", 50, 90, thread=2)])
     panel = panels.panel(trace)
 
-    by_name = answered(panel, tab="operators", ask="rows", grouping="op", sort="label", descending=False)
-    found = answered(panel, tab="operators", ask="rows", grouping="op", sort="self_ns", filter="ADD")
-    pattern = answered(panel, tab="operators", ask="rows", grouping="op", sort="self_ns", filter="m{2}$", regex=True)
-    bad = answered(panel, tab="operators", ask="rows", grouping="op", sort="self_ns", filter="(", regex=True)
-    threads = answered(panel, tab="operators", ask="rows", grouping="thread", sort="self_ns")
+    ops = answered(panel, tab="operators", ask="rows", grouping="op")
+    threads = answered(panel, tab="operators", ask="rows", grouping="thread")
 
-    assert by_name["rows"]["label"] == ["aten::add", "aten::mm"]
-    assert (found["rows"]["label"], found["found"], found["total"]) == (["aten::add"], 1, 2)
-    assert pattern["rows"]["label"] == ["aten::mm"]
-    assert bad["rows"]["label"] == []
-    assert threads["rows"]["label"] == ["thread 1", "thread 2"]
+    assert (ops["sort"], ops["total"], ops["rows"]["label"]) == ("self_ns", 2, ["aten::mm", "aten::add"])
+    assert threads["rows"]["label"] == ["thread 2", "thread 1"]
 
 
 def test_the_table_shows_the_column_that_it_is_sorted_by() -> None:
     trace = make_trace([event("aten::mm", 0, 9)], allocations=[{"time_ns": 3, "nbytes": 64, "event": 0}])
     panel = panels.panel(trace, sort="cpu_memory_usage")
     first = unpacked(panel.first["operators"])
-    threads = answered(panel, tab="operators", ask="rows", grouping="thread", sort="self_ns")
+    threads = answered(panel, tab="operators", ask="rows", grouping="thread")
 
     assert (first["sort"], first["columns"][-1]["key"], first["rows"]["value"]["cpu_bytes"]) == (
         "cpu_bytes",
@@ -142,15 +136,42 @@ def test_the_table_shows_the_column_that_it_is_sorted_by() -> None:
     assert threads["columns"][-1]["key"] == "allocated_bytes"
 
 
-def test_a_hundred_thousand_names_are_sent_in_part_and_counted_whole() -> None:
-    trace = make_trace([event(f"op{number}", number * 10, number * 10 + number % 9) for number in range(5_000)])
+def test_very_many_names_are_sent_in_part_and_counted_whole() -> None:
+    trace = make_trace([event(f"op{number}", number * 10, number * 10 + number % 9) for number in range(12_000)])
     panel = panels.panel(trace)
     first = unpacked(panel.first["operators"])
-    more = answered(panel, tab="operators", ask="rows", grouping="op", sort="label")
+    more = answered(panel, tab="operators", ask="rows", grouping="op")
 
-    assert (len(first["rows"]["id"]), first["total"]) == (400, 5_000)
-    assert (len(more["rows"]["id"]), more["total"]) == (2_000, 5_000)
+    assert (len(first["rows"]["id"]), first["total"]) == (400, 12_000)
+    assert (len(more["rows"]["label"]), more["total"]) == (10_000, 12_000)
     assert set(first["rows"]["value"]["self_ns"]) == {8}
+
+
+def test_a_long_recording_is_not_sent_whole_and_its_windows_and_events_are_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    changes = [{"time_ns": at, "nbytes": 8, "event": 0} for at in (1, 2, 3)]
+    trace = make_trace([event("aten::mm", 0, 40), event("aten::add", 50, 60)], allocations=changes)
+    panel = panels.panel(trace)
+    wholes = [("timeline", {"ask": "whole"}), ("memory", {"ask": "whole"})]
+    wholes.append(("operators", {"ask": "events", "grouping": "op"}))
+    assert None not in [answered(panel, tab=tab, **asked) for tab, asked in wholes]
+    for tab in ("timeline", "operators"):
+        monkeypatch.setattr(f"mtprof_nb.views.tabs.{tab}.{tab}_tab.MOST_SENT", 1)
+    monkeypatch.setattr("mtprof_nb.views.tabs.memory.memory_tab._WHOLE_POINTS", 2)
+
+    assert [answered(panel, tab=tab, **asked) for tab, asked in wholes] == [None] * 3
+    assert answered(panel, tab="operators", ask="row_of", grouping="op", event=1) == {"row": 1}
+    window = answered(panel, tab="memory", ask="window", begin_ns=0, end_ns=60)
+    assert window["curves"][0]["nbytes"] == [8, 16, 24]
+    assert answered(panel, tab="timeline", ask="launches", event=1)["found"] == 0
+
+
+def test_columns_of_answers_are_sent_as_differences() -> None:
+    trace = make_trace([event("aten::mm", 0, 9)] * 200)
+    rows = answered(panels.panel(trace), tab="operators", ask="events", grouping="op")
+
+    assert rows == {"event": {"deltas": [0] + [1] * 199}, "row": [0] * 200}
 
 
 def lit_blocks(panel: Panel, selected: dict[str, Any] | None) -> list[bool] | None:
@@ -161,21 +182,13 @@ def lit_blocks(panel: Panel, selected: dict[str, Any] | None) -> list[bool] | No
     return lit
 
 
-def lit_slices(panel: Panel, selected: dict[str, Any] | None) -> list[int] | None:
-    """How far the slices of the stacks are lit; the first is the root."""
-    answer = answered(panel, tab="stacks", ask="chart", metric="self", selected=selected)
-    lit: list[int] | None = answer["slices"]["lit"]
-    return lit
-
-
 def test_selecting_a_row_lights_its_events_and_a_click_finds_the_row(trace: Trace) -> None:
     panel = panels.panel(trace)
+    rows = answered(panel, tab="operators", ask="events", grouping="op")
     row = answered(panel, tab="operators", ask="row_of", grouping="op", event=1)
-    selected = {"grouping": "op", "row": row["row"]}
 
-    assert row["rows"]["label"] == ["aten::add"]
-    assert lit_blocks(panel, selected) == [False, True]
-    assert lit_slices(panel, selected) == [1, 0, 2]
+    assert rows == {"event": [0, 1], "row": [0, 1]}
+    assert lit_blocks(panel, {"grouping": "op", **row}) == [False, True]
     assert lit_blocks(panel, None) is None
 
 
@@ -191,9 +204,8 @@ def test_two_views_of_a_panel_with_their_own_selections_get_their_own_answers() 
     assert [lit_blocks(panel, view) for view in (table, listing, table, None)] == [
         *([True, False], [False, True], [True, False], None)
     ]
-    assert [lit_slices(panel, view) for view in (listing, None, table)] == [[1, 0, 2], None, [1, 2, 0]]
-    lit = [answered(panel, tab="lines", ask="lit", selected=view)["ids"] for view in (table, listing, None)]
-    assert lit == [[0], [1], []]
+    assert answered(panel, tab="operators", ask="lit", grouping="op") == {"row": [0, 1], "of": [0, 1]}
+    assert answered(panel, tab="lines", ask="lit", grouping="source") == {"row": [0, 1], "of": [0, 1]}
 
 
 def test_a_tab_that_is_opened_late_is_drawn_for_every_view_without_a_selection(
@@ -203,7 +215,7 @@ def test_a_tab_that_is_opened_late_is_drawn_for_every_view_without_a_selection(
     monkeypatch.setattr("mtprof_nb.views.panel.widget.ALL_TABS", tuple(late))
     panel = panels.panel(trace)
 
-    answered(panel, tab="stacks", ask="chart", metric="self", selected={"grouping": "op", "row": 1})
+    lit_blocks(panel, {"grouping": "op", "row": 1})
     asked(panel, tab="timeline", ask="first")
 
     assert unpacked(panel.first["timeline"])["blocks"]["lit"] is None

@@ -42,8 +42,8 @@ def framed() -> Trace:
     )
 
 
-def drawn(trace: Trace, metric: str = "self", chosen: np.ndarray | None = None) -> dict:
-    return stack_chart(trace).chart(metric, chosen)["slices"]
+def drawn(trace: Trace, metric: str = "self") -> dict:
+    return stack_chart(trace).chart(metric)["slices"]
 
 
 def hovers(trace: Trace, metric: str = "self") -> list[str]:
@@ -250,11 +250,27 @@ def test_many_equal_slices_are_still_bounded() -> None:
     assert sum(chart["total"][1:]) == chart["total"][0] == 15_000
 
 
-def test_slices_with_selected_events_are_lit_and_the_way_to_them_a_little(nested: Trace) -> None:
-    chosen = np.array([nested.names[name] == "aten::mm" for name in nested.name])
+def test_each_row_has_the_slices_of_its_events(nested: Trace) -> None:
+    # The rows: aten::linear, aten::mm, aten::add. The slices: all, train, linear, add, mm.
+    lit = StacksTab(Scene(nested)).answer({"ask": "lit", "metric": "self", "grouping": "op"})
 
-    assert drawn(nested, chosen=chosen)["lit"] == [1, 1, 1, 0, 2]
-    assert drawn(nested)["lit"] is None
+    assert lit == {"own": {"row": [0, 1, 2], "of": [2, 4, 3]}, "below": {"row": [], "of": []}}
+
+
+def test_a_row_whose_events_are_not_drawn_has_the_slice_above_them() -> None:
+    trace = make_trace([event("aten::linear", 0, 10_000), event("aten::view", 10, 15), event("aten::mm", 20, 9_000)])
+    lit = StacksTab(Scene(trace)).answer({"ask": "lit", "metric": "self", "grouping": "op"})
+
+    assert drawn(trace)["label"] == ["all", "linear", "mm", "other (1)"]
+    assert lit == {"own": {"row": [0, 2], "of": [1, 2]}, "below": {"row": [1], "of": [1]}}
+
+
+def test_a_selected_line_has_the_slices_of_its_ops() -> None:
+    trace = make_trace([event("aten::mm", 0, 10, line=("a.py", 1)), event("aten::add", 10, 20, line=("a.py", 2))])
+    lit = StacksTab(Scene(trace)).answer({"ask": "lit", "metric": "count", "grouping": "source"})
+
+    assert lit == {"own": {"row": [0, 1], "of": [1, 2]}, "below": {"row": [], "of": []}}
+    assert drawn(trace)["line"] == [-1, 0, 1]
 
 
 def test_a_slice_is_clicked_as_an_event_and_a_frame_as_none(framed: Trace) -> None:

@@ -40,7 +40,7 @@ test("an event fills its row from its start, as long as it took, but for a gap t
   assert.equal(ROWS.rowPixels, 18);
   assert.deepEqual([x, width], [100, 299]);
   assert.deepEqual([y.toFixed(2), height.toFixed(2)], ["1.08", "15.84"]);
-  assert.deepEqual(picks, { event: 0, name: 0 });
+  assert.deepEqual(picks, { event: 0, name: 0, line: 2 });
 });
 
 test("in a block of many the height of a family is its share of the time, one above the other", () => {

@@ -44,7 +44,7 @@ test("the pointer tells time, bytes, the change before it, its op and its line",
   const found = heldAt(plane, DRAWN, 700, 10);
 
   assert.deepEqual(found.tell(), ["5.00 KiB on cpu, at 0.700 µs", "+4.00 KiB by aten::mm, at 0.500 µs", "m.py:3"]);
-  assert.deepEqual(found.picks, { event: 4, name: 2 });
+  assert.deepEqual(found.picks, { event: 4, name: 2, line: 0 });
 });
 
 test("of two curves the one nearer to the pointer is told, and before the first change none", () => {

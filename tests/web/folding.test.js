@@ -32,6 +32,7 @@ const SLICES = {
   library: FRAMES.map(([library]) => library),
   event: FRAMES.map((_, at) => at),
   name: FRAMES.map(([library, name]) => (library || name === "train" || name === "step" ? -1 : name.length)),
+  line: FRAMES.map((_, at) => at + 100),
   lit: null,
 };
 

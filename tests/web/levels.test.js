@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firstWhere, Levels } from "#panel/tabs/timeline/levels.js";
+import { Levels } from "#panel/tabs/timeline/levels.js";
+import { firstWhere } from "#panel/web/first_where.js";
 
 /** Two rows: one of short blocks 10 ns apart with a long one between, and one of a single block. */
 const BLOCKS = {

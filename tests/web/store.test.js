@@ -41,9 +41,9 @@ test("a click in a chart is told to every listener, and selects nothing by itsel
   const picked = [];
   store.onpick((one) => picked.push(one));
 
-  store.pick(12, 7);
+  store.pick({ event: 12, name: 7, line: 3 });
 
-  assert.deepEqual(picked, [{ event: 12, name: 7 }]);
+  assert.deepEqual(picked, [{ event: 12, name: 7, line: 3 }]);
   assert.equal(store.selection, null);
 });
 

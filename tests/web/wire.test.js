@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { unpacked, Wire } from "#panel/web/wire.js";
 import { Line, packed } from "./line.js";
 
-const QUESTION = { tab: "lines", ask: "line_of", event: 3 };
+const QUESTION = { tab: "operators", ask: "row_of", grouping: "op", event: 3 };
+const LASTING = { tab: "lines", ask: "lit", grouping: "op" };
 
 test("a question is sent as it is, with a number of its own", () => {
   const line = new Line();
@@ -71,6 +72,57 @@ test("where nothing can be sent any more the line is silent, and the question st
   wire.ask(QUESTION);
 
   assert.deepEqual([wire.live, wire.silent], [false, true]);
+});
+
+test("a question whose answer never changes is asked once, by each view", async () => {
+  const line = new Line();
+  const wire = new Wire(line);
+  const [one, other] = [wire.once(LASTING), wire.once(LASTING)];
+  line.answer(line.sent[0], { row: [1] });
+
+  assert.deepEqual(await Promise.all([one, other, wire.once(LASTING)]), [{ row: [1] }, { row: [1] }, { row: [1] }]);
+  assert.equal(line.sent.length, 1);
+  new Wire(line).once(LASTING);
+  assert.equal(line.sent.length, 2);
+});
+
+test("a silent line has the answers that came, and null for all others", async () => {
+  const line = new Line();
+  const wire = new Wire(line);
+  const kept = wire.once(LASTING);
+  wire.once({ ...LASTING, grouping: "line" });
+  line.answer(line.sent[0], { row: [1] });
+  await kept;
+  line.gone = true;
+  wire.ask(QUESTION);
+
+  assert.equal(wire.silent, true);
+  assert.deepEqual(await wire.once(LASTING), { row: [1] });
+  assert.equal(await wire.once({ ...LASTING, grouping: "line" }), null);
+  assert.equal(await wire.once({ ...LASTING, grouping: "shapes" }), null);
+  assert.equal(await wire.ask(QUESTION), null);
+});
+
+test("a question that could not be sent is asked again once the line is live", async () => {
+  const line = new Line();
+  const wire = new Wire(line);
+  wire.raw({ ask: "hello" });
+  line.gone = true;
+  assert.equal(await wire.once(LASTING), null);
+  line.gone = false;
+  line.answer(line.sent[0], {});
+  const answer = wire.once(LASTING);
+  line.answer(line.sent[1], { row: [1] });
+
+  assert.deepEqual(await answer, { row: [1] });
+});
+
+test("an answer that is too long to send is null", async () => {
+  const line = new Line();
+  const whole = new Wire(line).once({ tab: "timeline", ask: "whole" });
+  line.answer(line.sent[0], null);
+
+  assert.equal(await whole, null);
 });
 
 test("a question that Python cannot answer says why", () => {

@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.comparison.compared import Compared
 from mtprof_nb.export.atomic import replacing
-from mtprof_nb.model.trace import Int64
 from mtprof_nb.tables.writers.as_html import escaped
 from mtprof_nb.views.comparison import comparison_html
 from mtprof_nb.views.comparison.comparison_strip import comparison_strip
@@ -22,12 +20,9 @@ from mtprof_nb.views.panel import bundle, wire
 from mtprof_nb.views.panel.show_comparison import comparison_scene
 from mtprof_nb.views.panel.show_panel import bundle_of, full_strip
 from mtprof_nb.views.panel.tabs import COMPARING, TabKind, tabs_of
-from mtprof_nb.views.scene import Answer, Scene, Tab
-from mtprof_nb.views.selection import rows_of_events
+from mtprof_nb.views.scene import Answer, Question, Scene, Tab
+from mtprof_nb.views.selection import SOURCE, event_rows, recorded_groupings
 from mtprof_nb.views.strip import Strip
-
-#: A shorter column is not worth it.
-_SHORTEST = 100
 
 _STYLE_ATTRIBUTE = re.compile(r""" style=(["'])(.*?)\1""")
 # No script but the one with this hash, no style but those with these hashes, no request to anywhere.
@@ -102,24 +97,30 @@ def page_of(scene: Scene, tabs: list[PageTab], strip: Strip, without_scripts: st
 
 
 def _content(scene: Scene, tabs: list[PageTab]) -> dict[str, Answer]:
-    """The initial content of each tab and what it carries, and the rows of all events in them."""
-    first = {f"first-{name}": tab.first() for name, _, tab in tabs}
-    carried = {f"carried-{name}": tab.carried() for name, _, tab in tabs}
-    # Events of a comparison are of two recordings: none of them selects a row.
-    compared = {f"{part}-{kind.name}" for kind in COMPARING for part in ("first", "carried")}
-    own = [part for name, part in {**first, **carried}.items() if name not in compared]
-    events = np.unique(np.fromiter(_events(own), np.int64))
-    carried["rows"] = _rows(scene, events[events >= 0])
-    return {**first, **{name: with_deltas(part) for name, part in carried.items()}}
-
-
-def _rows(scene: Scene, events: Any) -> Answer:
-    """The rows that select each of `events`, by grouping, and the line that caused it."""
+    """The initial content of each tab, and the answers that its ES module asks for, by question."""
+    first = {name: tab.first() for name, _, tab in tabs}
+    carried = {name: _answers(tab) for name, _, tab in tabs}
+    if "operators" in carried:
+        # Events of a comparison are of two recordings: none of them selects a row.
+        own = first.keys() - {kind.name for kind in COMPARING}
+        shown = [[first[name], carried[name]] for name in own]
+        events = np.unique(np.fromiter(_events(shown), np.int64))
+        for grouping in (*recorded_groupings(scene.trace), SOURCE):
+            rows = event_rows(scene, grouping, events[events >= 0])
+            carried["operators"][_key({"ask": "events", "grouping": grouping})] = rows
     return {
-        "events": events.tolist(),
-        "rows": {grouping: row[events].tolist() for grouping, row in rows_of_events(scene).items()},
-        "lines": attribution(scene.trace).line[events].tolist(),
+        **{f"first-{name}": content for name, content in first.items()},
+        **{f"carried-{name}": wire.with_deltas(content) for name, content in carried.items()},
     }
+
+
+def _answers(tab: Tab) -> dict[str, Answer | None]:
+    return {_key(asked): tab.answer({**asked, "coarse": True}) for asked in tab.carried()}
+
+
+def _key(question: Question) -> str:
+    """A question as the page finds its answer: the values of its fields in their order."""
+    return "-".join(map(str, question.values()))
 
 
 def _events(value: Any) -> Iterator[int]:
@@ -162,23 +163,3 @@ def _policy(script: str, *styles: str) -> str:
         f"default-src 'none'; script-src {hashed(script)}; style-src {allowed}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def with_deltas(value: Any) -> Any:
-    """`value` with `{"deltas": [...]}` in place of every column whose differences are shorter to write."""
-    if isinstance(value, dict):
-        return {key: with_deltas(part) for key, part in value.items()}
-    return _shorter(value) if isinstance(value, list) and len(value) >= _SHORTEST else value
-
-
-def _shorter(column: list[Any]) -> Any:
-    if not all(type(item) is int for item in column):
-        return column
-    whole = np.array(column, np.int64)
-    deltas = np.diff(whole, prepend=0)
-    return {"deltas": deltas.tolist()} if _digits(deltas) < 0.8 * _digits(whole) else column
-
-
-def _digits(column: Int64) -> float:
-    """About how many digits the numbers have together."""
-    return float(np.log10(np.abs(column) + 1).sum()) + len(column) / 2

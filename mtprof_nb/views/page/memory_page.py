@@ -15,7 +15,7 @@ from mtprof_nb.tables.writers.as_html import escaped
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.page import html_page
 from mtprof_nb.views.page.html_page import PageTab, page_of
-from mtprof_nb.views.scene import Answer, Question, Scene, Tab
+from mtprof_nb.views.scene import Answer, Scene, Tab
 from mtprof_nb.views.strip import Figure, Strip
 
 #: A screen cannot show more points than this.
@@ -55,9 +55,6 @@ class PurposesTab(Tab):
             "peak": int(held.sum(axis=1).max()),
             "note": left_out if len(points) < len(held) else "",
         }
-
-    def answer(self, question: Question) -> Answer:
-        raise KeyError(question["ask"])
 
 
 def write(trace: Trace, path: str | PathLike[str], device: str | None = None) -> MemoryTimeline:

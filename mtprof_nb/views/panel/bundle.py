@@ -14,8 +14,11 @@ from mtprof_nb.views.panel import wire
 _VIEWS = Path(__file__).parents[1]
 _IMPORT = re.compile(r'^import (\{.*?\}) from "\.[\w./-]*/([\w-]+\.js)";$', re.MULTILINE | re.DOTALL)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
-#: A comment that begins its line: for readers of the source, not of the script.
-_COMMENT = re.compile(r"^ *(?://[^\n]*|/\*\*(?:(?!\*/).)*\*/)\n", re.MULTILINE | re.DOTALL)
+#: Comments and indentation: for readers of the source, not of the script.
+#: No text in a module has several lines.
+_FOR_READERS = re.compile(r"^ *//[^\n]*\n|/\*\*(?:(?!\*/).)*\*/\s?|^ +", re.MULTILINE | re.DOTALL)
+_CSS_COMMENT = re.compile(r"/\*(?:(?!\*/).)*\*/", re.DOTALL)
+_CSS_SPACE = re.compile(r"\s*([{};,])\s*|\s+")
 
 # A notebook saves the script with every panel, so it is compressed; one copy serves all panels of a page.
 _LOADER = """\
@@ -69,7 +72,7 @@ def linked(sources: dict[str, str]) -> str:
 def _scoped(name: str, source: str) -> str:
     """One module as a function of its own, so that its names stay its own."""
     exported = ", ".join(_EXPORT.findall(source))
-    body = _EXPORT.sub("", _IMPORT.sub(r'const \1 = modules["\2"];', _COMMENT.sub("", source)))
+    body = _EXPORT.sub("", _IMPORT.sub(r'const \1 = modules["\2"];', _FOR_READERS.sub("", source)))
     return f'modules["{name}"] = (() => {{\n{body}return {{ {exported} }};\n}})();'
 
 
@@ -83,14 +86,13 @@ def panel_script(tabs: tuple[str, ...]) -> str:
 @cache
 def page_script(tabs: tuple[str, ...]) -> str:
     """The modules of a page, and a call that draws a panel of these tabs, which the page around it carries."""
-    answered = tuple(name for name in tabs if f"{name}_answers.js" in _files(".js"))
-    entries = ("page.js", *(f"{name}.js" for name in tabs), *(f"{name}_answers.js" for name in answered))
-    return f'{linked(_sources(*entries))}modules["page.js"].start({_named(tabs)}, {_named(answered, "_answers")});\n'
+    entries = ("page.js", *(f"{name}.js" for name in tabs))
+    return f'{linked(_sources(*entries))}modules["page.js"].start({_named(tabs)});\n'
 
 
-def _named(tabs: tuple[str, ...], suffix: str = "") -> str:
+def _named(tabs: tuple[str, ...]) -> str:
     """An object with the module of each tab."""
-    members = (f'{json.dumps(name)}: modules["{name}{suffix}.js"]' for name in tabs)
+    members = (f'{json.dumps(name)}: modules["{name}.js"]' for name in tabs)
     return f"{{ {', '.join(members)} }}"
 
 
@@ -130,4 +132,5 @@ def style(tabs: tuple[str, ...], of_page: bool = False) -> str:
         for path in _files(".css").values()
         if path.parent in folders or (path.is_relative_to(shared) and path.parent.name != "page")
     )
-    return "\n".join(path.read_text("utf-8") for path in chosen)
+    written = _CSS_COMMENT.sub("", "\n".join(path.read_text("utf-8") for path in chosen))
+    return _CSS_SPACE.sub(lambda space: space[1] or " ", written)

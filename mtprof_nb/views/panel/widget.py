@@ -131,7 +131,7 @@ class Panel(anywidget.AnyWidget):
             if ask == "first":
                 self.first = {**self.first, question["tab"]: first_of(tab)}
                 return {}, []
-            return {}, [wire.packed(tab.answer(question))]
+            return {}, [wire.packed(wire.with_deltas(tab.answer(question)))]
 
     def _tab_of(self, name: str, process: int) -> Tab:
         """A tab for one process. The tabs of the process before it are dropped."""

@@ -4,7 +4,7 @@
  * @import { Selected, TabName } from "./types/messages"
  * @import { Search } from "./search.js"
  * @import { Selection } from "./types/surroundings"
- * @typedef {{ event: number, name: number }} Picked an event, and the position of its name
+ * @typedef {{ event: number, name: number, line: number }} Picked an event, the position of its name, and its line
  */
 
 export class Store {
@@ -92,6 +92,11 @@ export class Store {
     return this.selection && { grouping: this.selection.grouping, row: this.selection.row };
   }
 
+  /** The rows that are selected, under the grouping of the selection. */
+  get chosen() {
+    return new Set(this.selection?.rows ?? (this.selection ? [this.selection.row] : []));
+  }
+
   /**
    * Selects a row of the table, or a line, or nothing.
    * @param {Selection | null} selection
@@ -105,12 +110,8 @@ export class Store {
     for (const listener of this.#selectListeners) listener(selection);
   }
 
-  /**
-   * An event was clicked in a chart; the table answers by selecting its row.
-   * @param {number} event
-   * @param {number} name
-   */
-  pick(event, name) {
-    for (const listener of this.#pickListeners) listener({ event, name });
+  /** An event was clicked in a chart; the table answers by selecting its row. @param {Picked} picked */
+  pick(picked) {
+    for (const listener of this.#pickListeners) listener(picked);
   }
 }

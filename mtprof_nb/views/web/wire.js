@@ -1,7 +1,7 @@
 // Messages to Python: numbered questions, and their answers.
 
 /**
- * @import { AnswerTo, Question, Reply, Request } from "./types/messages"
+ * @import { AnswerTo, LastingQuestion, Question, Reply, Request } from "./types/messages"
  * @import { Model } from "./types/surroundings"
  * @typedef {DataView<ArrayBuffer> | object} Sent an answer: packed by Python, or plain from a page that has no Python
  */
@@ -9,15 +9,33 @@
 /** How long to wait for an answer before the page says that the kernel is gone or busy. */
 export const PATIENCE_MS = 2500;
 
-/** The plain value in a packed message. @param {DataView<ArrayBuffer>} buffer compressed JSON */
-export function unpacked(buffer) {
-  return new Response(new Blob([buffer]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+/** The plain value in a packed message. @param {DataView<ArrayBuffer>} buffer compressed JSON @returns {Promise<any>} */
+export async function unpacked(buffer) {
+  const plain = new Blob([buffer]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return withoutDeltas(await new Response(plain).json());
+}
+
+/**
+ * A value in which every `{ deltas: [...] }` is the column that begins at 0 and grows by them.
+ * @param {unknown} value
+ * @returns {never}
+ */
+export function withoutDeltas(value) {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return /** @type {never} */ (value);
+  if ("deltas" in value) {
+    let at = 0;
+    return /** @type {never} */ (/** @type {number[]} */ (value.deltas).map((by) => (at += by)));
+  }
+  const entries = Object.entries(value).map(([key, part]) => [key, withoutDeltas(part)]);
+  return /** @type {never} */ (Object.fromEntries(entries));
 }
 
 export class Wire {
   #model;
   /** @type {Map<string, (answer: Sent) => void>} */
   #waiting = new Map();
+  /** @type {Map<string, Promise<unknown>>} answers that never change, by their questions */
+  #lasting = new Map();
   #number = 0;
   #process;
   /** Distinguishes the views of one panel: each receives the answers to all of them. */
@@ -88,13 +106,32 @@ export class Wire {
   }
 
   /**
-   * Asks a tab's Python side.
+   * Asks a tab's Python side; null where no answer can be expected.
    * @template {Question} Asked
    * @param {Asked} question
-   * @returns {Promise<AnswerTo<Asked>>}
+   * @returns {Promise<AnswerTo<Asked> | null>}
    */
   async ask(question) {
-    const answer = await this.raw(question);
+    if (this.silent) return null;
+    const sent = this.raw(question);
+    if (this.silent) return null;
+    const answer = await sent;
     return answer instanceof DataView ? unpacked(answer) : /** @type {AnswerTo<Asked>} */ (answer);
+  }
+
+  /**
+   * The answer to a question that is asked once; null where it is not here and cannot be expected.
+   * @template {LastingQuestion} Asked
+   * @param {Asked} question
+   * @returns {Promise<AnswerTo<Asked> | null>}
+   */
+  once(question) {
+    const key = JSON.stringify(question);
+    const known = /** @type {Promise<AnswerTo<Asked> | null> | undefined} */ (this.#lasting.get(key));
+    const answer = known ?? this.ask(question);
+    // A race takes the first that is settled: null, unless the answer came before.
+    if (this.silent) return Promise.race([answer, null]);
+    this.#lasting.set(key, answer);
+    return answer;
   }
 }

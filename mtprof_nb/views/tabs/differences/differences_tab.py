@@ -20,7 +20,7 @@ from mtprof_nb.views.comparison.comparison_tables import (
     verdict_text,
 )
 from mtprof_nb.views.escaped_text import shown
-from mtprof_nb.views.scene import Answer, Question, Tab
+from mtprof_nb.views.scene import Answer, Tab
 
 #: The most rows and changes that are sent to the page.
 _MOST_ROWS, _MOST_CHANGES = 2_000, 200
@@ -56,9 +56,6 @@ class DifferencesTab(Tab):
             "more_rows": len(compared.differences) - len(rows),
             "levels": [{"title": title, "colour": colour, "ink": "#ffffff"} for title, colour in LEVELS.values()],
         }
-
-    def answer(self, question: Question) -> Answer:
-        raise KeyError(question["ask"])
 
 
 def _columns(compared: Compared, with_interval: bool) -> list[Answer]:

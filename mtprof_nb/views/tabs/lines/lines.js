@@ -18,11 +18,7 @@ export function mount({ host, first, wire, store }) {
   store.onselect((selection) => listing.show(selection));
   store.onseek(() => listing.seek());
   store.onpoint(() => listing.pointAt(store.pointed));
-  store.onpick(async ({ event }) => {
-    if (!wire.live || event < 0) return;
-    const { id } = await wire.ask({ tab: "lines", ask: "line_of", event });
-    listing.point(id);
-  });
+  store.onpick(({ line }) => listing.point(line));
   // The tab has its height only once it is on the page.
   requestAnimationFrame(() => {
     if (store.selection) listing.show(store.selection);

@@ -14,7 +14,7 @@ from mtprof_nb.model.trace import OP, PHASES, SourceLine, Trace
 from mtprof_nb.tables.line_table import UNATTRIBUTED, LineRow, Lines
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Tab
-from mtprof_nb.views.selection import pairs, rows_of_events, selected_events, written
+from mtprof_nb.views.selection import SOURCE, pairs, recorded_groupings, rows_of_events, written
 from mtprof_nb.views.strip import OUTSIDE
 from mtprof_nb.views.tabs.lines.listing import ListedFile, ListedLine, listed_files
 
@@ -27,7 +27,7 @@ HINT = "--with-stack adds the lines of functions that these lines call"
 
 
 class LinesTab(Tab):
-    """Answers questions for the ops of a line, the line of an event, and the lines of the selection."""
+    """Answers questions for the ops of a line, and for the lines of the operators."""
 
     def first(self) -> Answer:
         """The source text around all lines with a cost, and the ops of the longest lines."""
@@ -37,7 +37,6 @@ class LinesTab(Tab):
             return {"empty": _no_lines(trace)}
         numbers = self._numbers()
         rest = [row for row in lines if not row.file]
-        longest = [row for row in lines if row.count][:_LINES_WITH_OPS]
         return {
             "note": shown(lines.note),
             "hint": "" if trace.stack is not None else HINT,
@@ -50,30 +49,37 @@ class LinesTab(Tab):
             "has_ranks": len(trace.processes) > 1,
             "files": [self._written(file, numbers) for file in listed_files(trace)],
             "rest": [_cost(row, -1, UNATTRIBUTED) for row in rest],
-            "ops": {self._number(row, numbers): self._ops(lines, row) for row in longest},
+            "ops": {number: self._ops(row) for number, row in self._longest().items()},
         }
 
-    def answer(self, question: Question) -> Answer:
-        """`ops` of a line; `line_of` an event; lines `lit` by the selection."""
-        trace = self._scene.trace
+    def answer(self, question: Question) -> Answer | None:
+        """The `ops` of a line; the lines that each row of a grouping has `lit`."""
         if question["ask"] == "lit":
-            lit = selected_events(self._scene, question)
-            return {"ids": [] if lit is None else sorted(set(attribution(trace).line[lit].tolist()))}
-        if question["ask"] == "line_of":
-            return {"id": int(attribution(trace).line[int(question["event"])])}
-        lines, numbers = Lines(trace), self._numbers()
-        with_ops = (row for row in lines if row.has_ops)
-        row = next((row for row in with_ops if self._number(row, numbers) == int(question["id"])), None)
-        return {"ops": self._ops(lines, row) if row is not None else []}
+            # Ops without a line have a row of their own, number -1.
+            number = attribution(self._scene.trace).line + 1
+            row, line = pairs(rows_of_events(self._scene, question["grouping"]), number)
+            return written((row, line - 1))
+        if question["ask"] != "ops":
+            return super().answer(question)
+        found = self._with_ops().get(int(question["id"]))
+        return {"ops": [] if found is None else self._ops(found)}
 
-    def carried(self) -> Answer:
-        """The ops of every line, and the lines of each row of the operators."""
-        lines, numbers = Lines(self._scene.trace), self._numbers()
-        line = attribution(self._scene.trace).line
-        return {
-            "ops": {self._number(row, numbers): self._ops(lines, row) for row in lines if row.count},
-            "lit": {grouping: written(pairs(row, line)) for grouping, row in rows_of_events(self._scene).items()},
-        }
+    def carried(self) -> list[Question]:
+        known, groupings = self._longest(), [*recorded_groupings(self._scene.trace), SOURCE]
+        return [
+            *({"ask": "ops", "id": number} for number in self._with_ops() if number not in known),
+            *({"ask": "lit", "grouping": grouping} for grouping in groupings),
+        ]
+
+    def _with_ops(self) -> dict[int, LineRow]:
+        """The lines that ran ops, the longest first, by their numbers."""
+        numbers = self._numbers()
+        return {self._number(row, numbers): row for row in Lines(self._scene.trace) if row.has_ops}
+
+    def _longest(self) -> dict[int, LineRow]:
+        """The lines whose ops are saved with the notebook."""
+        ran = [(number, row) for number, row in self._with_ops().items() if row.count]
+        return dict(ran[:_LINES_WITH_OPS])
 
     def _numbers(self) -> dict[SourceLine, int]:
         """The number of each line on the page; ops without a line have -1."""
@@ -113,8 +119,8 @@ class LinesTab(Tab):
         median, most, process = found
         return {"median_ns": median, "most_ns": most, "most_on": shown(titles(trace)[process])}
 
-    def _ops(self, lines: Lines, row: LineRow) -> list[Answer]:
-        ops = lines.ops(row)
+    def _ops(self, row: LineRow) -> list[Answer]:
+        ops = Lines(self._scene.trace).ops(row)
         return (
             [
                 {

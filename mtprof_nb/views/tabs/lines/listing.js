@@ -1,6 +1,7 @@
 // The listing of source lines: a cursor, a selected line with its ops below it, and lines lit by a selection.
 
 import { h, latest } from "../../web/dom.js";
+import { ofRows } from "../../web/event_rows.js";
 import { shortLocation } from "../../web/label.js";
 import { searched } from "../../web/search.js";
 import { fileRow, gapRow, headRow, isCost, lineColumns, lineRow, opEntry, ranked } from "./listing_rows.js";
@@ -137,8 +138,10 @@ export class Listing {
    */
   async #litBy(selection) {
     if (!selection) return [];
-    const { selected } = this.#store;
-    if (this.#wire.live) return (await this.#wire.ask({ tab: "lines", ask: "lit", selected })).ids;
+    const { chosen } = this.#store;
+    const { grouping } = selection;
+    const lines = this.#wire.live && (await this.#wire.once({ tab: "lines", ask: "lit", grouping }));
+    if (lines) return [...ofRows(lines, chosen)];
     const ran = Object.entries(this.#first.ops).filter(([, ops]) =>
       ops.some((op) => "name" in op && op.name === selection.name),
     );
@@ -166,11 +169,11 @@ export class Listing {
     this.#opened = opened;
     element.after(opened);
     const saved = this.#first.ops[line.id];
-    if (!saved && this.#wire.silent)
-      opened.append(h("div", { class: "mtprof-line-op", role: "gridcell", text: "Its ops were not saved." }));
-    const ops = saved ?? (await this.#wire.ask({ tab: "lines", ask: "ops", id: line.id })).ops;
-    const entries = ops.map((op) => opEntry(op, (event, name) => this.#store.pick(event, name)));
-    opened.append(h("div", { role: "gridcell" }, ...entries));
+    const ops = saved ?? (await this.#wire.once({ tab: "lines", ask: "ops", id: line.id }))?.ops;
+    const missing = h("div", { class: "mtprof-line-op", text: "Its ops were not saved." });
+    const pick = (/** @type {number} */ event, /** @type {number} */ name) =>
+      this.#store.pick({ event, name, line: line.id });
+    opened.append(h("div", { role: "gridcell" }, ...(ops?.map((op) => opEntry(op, pick)) ?? [missing])));
   }
 
   /** Brings the line of an event that was clicked in a chart into view. @param {number} id */

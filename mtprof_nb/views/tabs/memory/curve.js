@@ -171,7 +171,8 @@ export function heldAt(plane, drawn, x, pointer) {
     .sort((one, other) => Math.abs(one.top - pointer) - Math.abs(other.top - pointer))[0];
   if (!found) return null;
   const { curve, at, top } = found;
-  const picks = curve.event[at] >= 0 ? { event: curve.event[at], name: curve.name[at] } : undefined;
+  const picks =
+    curve.event[at] >= 0 ? { event: curve.event[at], name: curve.name[at], line: curve.line[at] } : undefined;
   const mark = () => crosshair(plane, x, top);
   return { x, y: top, width: 0, height: 0, picks, mark, tell: () => told(drawn.texts, curve, at, ns) };
 }

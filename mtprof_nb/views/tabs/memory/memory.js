@@ -15,6 +15,7 @@ import {
   paintPeaks,
   paintSelected,
 } from "./curve.js";
+import { memoryWindow } from "./memory_windows.js";
 import { TimeChart } from "../../web/drawing/time_chart.js";
 
 /**
@@ -33,14 +34,17 @@ class MemoryView {
   #first;
   #wire;
   #store;
-  /** @type {MemoryWindow} the last window from Python */
+  /** @type {MemoryWindow} the last window */
   #drawn;
   #chart;
   #table;
   #askSoon = settled(() => this.#ask(), 60);
-  #askLatest = latest(() => {
+  #askLatest = latest(async () => {
     const [begin_ns, end_ns] = this.#chart.window.map(Math.round);
-    return this.#wire.ask({ tab: "memory", ask: "window", begin_ns, end_ns });
+    const whole = await this.#wire.once({ tab: "memory", ask: "whole" });
+    return whole
+      ? memoryWindow(whole, begin_ns, end_ns)
+      : this.#wire.ask({ tab: "memory", ask: "window", begin_ns, end_ns });
   });
 
   /** @param {TabContext<MemoryFirst>} context */
@@ -60,7 +64,7 @@ class MemoryView {
       frames: [(plane) => paintByteAxis(plane, this.#drawn)],
       probe: (plane, x, y) => heldAt(plane, this.#drawn, x, y),
       onwindow: () => this.#follow(),
-      onpick: ({ event, name }) => store.pick(event, name),
+      onpick: (picked) => store.pick(picked),
       keys: { Escape: () => store.select(null) },
     });
     const split = h("div", { class: "mtprof-stage mtprof-split" }, this.#chart.element, this.#table.element);
@@ -99,7 +103,7 @@ class MemoryView {
     this.#table.destroy();
   }
 
-  /** Another window is in view: it is drawn from what is here until Python sends its detail. */
+  /** Another window is in view: it is drawn from what is here until its detail has come. */
   #follow() {
     const [begin, end] = this.#chart.window;
     const [from, to] = this.#drawn.drawn_ns;
@@ -108,7 +112,6 @@ class MemoryView {
   }
 
   async #ask() {
-    if (this.#wire.silent) return;
     const answer = await this.#askLatest();
     if (!answer) return;
     this.#drawn = answer;
@@ -131,7 +134,8 @@ function largestTable(largest, store) {
     onsort: list,
     onselect: (id, row) => {
       table.select(id, false);
-      if (id !== null) store.pick(largest.event[row], largest.name[row]);
+      const [event, name, line] = [largest.event[row], largest.name[row], largest.line[row]];
+      if (id !== null) store.pick({ event, name, line });
     },
   });
   table.sort = { key: "nbytes", descending: true };

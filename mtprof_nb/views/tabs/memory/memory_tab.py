@@ -26,8 +26,8 @@ from mtprof_nb.views.strip import NO_MEMORY
 from mtprof_nb.views.tabs.timeline.event_facts import texts_of
 from mtprof_nb.views.weak_trace import WeakTraceHolder
 
-#: The most points of a curve in a window, and of one that a page carries.
-MOST_POINTS, _CARRIED_POINTS = 1_200, 20_000
+#: The most points of a curve in a window, and of one that is sent whole.
+MOST_POINTS, _WHOLE_POINTS = 1_200, 20_000
 LARGEST = 50
 _LARGEST_COLUMNS = (
     TableColumn("nbytes", "Size", "bytes", "bytes of the allocation, the largest of those alike"),
@@ -160,11 +160,16 @@ class MemoryTab(Tab):
             "largest": largest_allocations(trace),
         }
 
-    def answer(self, question: Question) -> Answer:
-        """The curves of a window, in nanoseconds since the recording began."""
+    def answer(self, question: Question) -> Answer | None:
+        """The `whole` curves, if they are short; a `window`, in nanoseconds since the recording began."""
+        if question["ask"] == "whole":
+            is_long = any(len(curve.time_ns) > _WHOLE_POINTS for _, curve in self._chart.curves)
+            is_sent = question.get("coarse") or not is_long
+            return self._chart.window(*self._chart.whole_ns, _WHOLE_POINTS) if is_sent else None
+        if question["ask"] != "window":
+            return super().answer(question)
         began = self._chart.whole_ns[0]
         return self._chart.window(began + int(question["begin_ns"]), began + int(question["end_ns"]))
 
-    def carried(self) -> Answer:
-        """The curves of the whole recording, in more points than a window needs."""
-        return self._chart.window(*self._chart.whole_ns, _CARRIED_POINTS) if self._chart.curves else {}
+    def carried(self) -> list[Question]:
+        return [{"ask": "whole"}] if self._chart.curves else []

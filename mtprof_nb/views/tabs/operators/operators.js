@@ -1,6 +1,7 @@
 // The operators tab: filter, group, sort, select, copy.
 
 import { h, latest, settled } from "../../web/dom.js";
+import { rowOf, rowsOf, withSubmodules } from "../../web/event_rows.js";
 import { shortLocation } from "../../web/label.js";
 import { copyText, csv, markdown } from "../../web/tables/clipboard.js";
 import { OperatorTools } from "./operator_tools.js";
@@ -9,7 +10,7 @@ import { sorted } from "../../web/tables/row_order.js";
 import { Table } from "../../web/tables/table.js";
 
 /**
- * @import { OperatorRows, OperatorsFirst, OperatorsTable, Selected } from "../../web/types/messages"
+ * @import { OperatorsFirst, OperatorsTable } from "../../web/types/messages"
  * @import { Selection, TabContext, TabView } from "../../web/types/surroundings"
  * @import { Picked } from "../../web/store.js"
  */
@@ -25,20 +26,13 @@ class OperatorsView {
   #store;
   #table;
   #tools;
-  /**
-   * The last rows from Python; `filtered` where it left out rows that do not match.
-   * @type {OperatorsTable & { filtered?: boolean }}
-   */
+  /** @type {OperatorsTable} the last rows from Python */
   #answer;
   /** @type {number[]} positions of the listed rows */
   #order = [];
   #limit;
-  #ask = latest((/** @type {{ sort: string, descending?: boolean, filter?: string, regex?: boolean }} */ wanted) =>
-    this.#wire.ask({ tab: "operators", ask: "rows", grouping: this.#tools.grouping.value, ...wanted }),
-  );
-  #askLit = latest((/** @type {{ grouping: string, selected: Selected | null }} */ wanted) =>
-    this.#wire.ask({ tab: "operators", ask: "lit", ...wanted }),
-  );
+  #rowsBy = latest((/** @type {string} */ grouping) => this.#wire.once({ tab: "operators", ask: "rows", grouping }));
+  #linesOf = latest((/** @type {string} */ grouping) => this.#wire.once({ tab: "operators", ask: "lit", grouping }));
   #endCopied = settled(() => {
     this.#tools.copied(null);
     this.#list();
@@ -56,10 +50,10 @@ class OperatorsView {
       nameTitle: "Name",
       families: first.families,
       detailOf: (detail) => (store.grouping === "line" ? shortLocation(detail) : detail),
-      onsort: () => this.#refresh(),
+      onsort: () => this.#list(),
       onselect: (id, row) => store.select(id === null ? null : this.#selection(row)),
     });
-    this.#table.sort = { key: first.sort, descending: first.descending };
+    this.#table.sort = { key: first.sort, descending: true };
     this.#tools = new OperatorTools(first.groupings, {
       onregroup: () => this.#regroup(),
       onall: () => this.#listAll(),
@@ -72,9 +66,10 @@ class OperatorsView {
       this.#table.select(this.#selectedRow());
       this.#light();
     });
-    store.onseek(() => this.#refresh());
+    store.onseek(() => this.#list());
     wire.onchange(() => this.#followKernel());
-    this.#refresh();
+    this.#list();
+    this.#complete();
   }
 
   /** @param {boolean} isOn */
@@ -89,7 +84,9 @@ class OperatorsView {
   /** @param {number} row @returns {Selection} */
   #selection(row) {
     const { id, label, detail, name } = this.#answer.rows;
-    return { grouping: this.#store.grouping, row: id[row], label: label[row], detail: detail[row], name: name[row] };
+    const { grouping } = this.#store;
+    const rows = grouping === "module" ? withSubmodules(this.#answer.rows, row) : [id[row]];
+    return { grouping, row: id[row], rows, label: label[row], detail: detail[row], name: name[row] };
   }
 
   #selectedRow() {
@@ -100,12 +97,11 @@ class OperatorsView {
   /** Lights the rows of a selected line. Without Python nothing is known of them. */
   async #light() {
     const { selected, grouping } = this.#store;
-    if (selected?.grouping !== "source" || this.#wire.silent) return this.#table.light([]);
-    const answer = await this.#askLit({ grouping, selected });
-    return answer && this.#table.light(answer.ids);
+    this.#table.light([]);
+    const lines = selected?.grouping === "source" && (await this.#linesOf(grouping));
+    if (selected && lines) this.#table.light(rowsOf(lines, selected.row));
   }
 
-  /** Lists the rows that are here; returns what is wrong with the filter, "" for nothing. */
   #list() {
     const { columns, rows, total, wholes } = this.#answer;
     const { matches, problem } = rowFilter(rows, this.#store.search);
@@ -115,7 +111,6 @@ class OperatorsView {
     this.#tools.report(this.#order.length, matching.length, total, problem);
     this.#table.show(this.#order, `No name holds “${this.#store.search.text}”.`);
     this.#table.select(this.#selectedRow(), false);
-    return problem;
   }
 
   #listAll() {
@@ -123,20 +118,16 @@ class OperatorsView {
     this.#list();
   }
 
-  async #refresh() {
-    const problem = this.#list();
-    const { total, rows, filtered } = this.#answer;
-    if (problem || (total <= rows.id.length && !filtered)) return;
-    // Python has rows that are not here: it sorts and filters all of them.
-    const { text: filter, regex } = this.#store.search;
-    const { key: sort, descending } = this.#table.sort;
-    const answer = await this.#ask({ sort, descending, filter, regex });
-    if (answer) this.#take(answer, filter !== "");
+  /** Gets the rows that were not saved with the notebook. */
+  async #complete() {
+    const { total, rows, grouping } = this.#answer;
+    const answer = total > rows.id.length ? await this.#rowsBy(grouping) : null;
+    if (answer) this.#take(answer);
   }
 
   /** @param {OperatorsTable} answer */
-  #take(answer, filtered = false) {
-    this.#answer = { ...this.#answer, ...answer, filtered };
+  #take(answer) {
+    this.#answer = answer;
     this.#store.grouping = answer.grouping;
     this.#list();
     this.#light();
@@ -144,7 +135,7 @@ class OperatorsView {
 
   async #regroup() {
     this.#store.select(null);
-    const answer = await this.#ask({ sort: "self_ns" });
+    const answer = await this.#rowsBy(this.#tools.grouping.value);
     if (!answer) return;
     this.#table.sort = { key: answer.sort, descending: true };
     this.#take(answer);
@@ -164,30 +155,21 @@ class OperatorsView {
 
   /** A click in a chart names an event: selects its row under the present grouping. @param {Picked} picked */
   async #pick({ event, name }) {
-    const known = this.#answer.rows.name.indexOf(name);
-    const row = this.#wire.live && event >= 0 ? await this.#rowOf(event) : known;
+    const id = this.#wire.live && event >= 0 ? await this.#rowOf(event) : null;
+    const { rows } = this.#answer;
+    const row = id === null ? rows.name.indexOf(name) : rows.id.indexOf(id);
     if (row < 0) return;
     // A row that was picked in a chart is listed too.
     if (!this.#order.includes(row)) this.#listAll();
     this.#store.select(this.#selection(row), event);
   }
 
-  /** @param {number} event */
+  /** The id of the row of an event, -1 for none; null where it cannot be told. @param {number} event */
   async #rowOf(event) {
-    const answer = await this.#wire.ask({ tab: "operators", ask: "row_of", event, grouping: this.#store.grouping });
-    if (answer.row < 0) return -1;
-    const row = this.#answer.rows.id.indexOf(answer.row);
-    return row < 0 ? this.#append(answer.rows) : row;
-  }
-
-  /** @param {OperatorRows} added */
-  #append(added) {
-    const { rows } = this.#answer;
-    for (const key of /** @type {const} */ (["id", "family", "name"])) rows[key].push(...added[key]);
-    for (const key of /** @type {const} */ (["label", "detail"])) rows[key].push(...added[key]);
-    for (const key of Object.keys(rows.value)) rows.value[key].push(...added.value[key]);
-    this.#list();
-    return rows.id.length - 1;
+    const { grouping } = this.#store;
+    const rows = await this.#wire.once({ tab: "operators", ask: "events", grouping });
+    if (rows) return rowOf(rows, event);
+    return (await this.#wire.ask({ tab: "operators", ask: "row_of", grouping, event }))?.row ?? null;
   }
 
   #followKernel() {

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
 import numpy as np
 
 from mtprof_nb.analysis.families import FAMILIES
@@ -12,16 +9,16 @@ from mtprof_nb.analysis.operators.operator_rows import GROUPINGS, missing_flag, 
 from mtprof_nb.analysis.operators.operator_table import OperatorRows
 from mtprof_nb.model.trace import Int64
 from mtprof_nb.views.escaped_text import shown
-from mtprof_nb.views.scene import Answer, Question, Tab
-from mtprof_nb.views.selection import selected_events
+from mtprof_nb.views.scene import MOST_SENT, Answer, Question, Tab
+from mtprof_nb.views.selection import SOURCE, event_rows, pairs, recorded_groupings, rows_of_events, written
 from mtprof_nb.views.strip import why_empty
 
-#: The most rows that are saved with the notebook, and that answer a question.
-_FIRST_ROWS, _MOST_ROWS = 400, 2_000
+#: The most rows that are saved with the notebook, and that are sent: the longest ones.
+_FIRST_ROWS, _MOST_ROWS = 400, 10_000
 
 
 class OperatorsTab(Tab):
-    """Answers questions for the rows of a grouping, for the row of an event, and for the rows of the selection."""
+    """Answers questions for the rows of a grouping, and for the rows of events."""
 
     def first(self) -> Answer:
         """The rows by op, with the groupings and columns of the table."""
@@ -34,70 +31,44 @@ class OperatorsTab(Tab):
             ],
             "limit": self._scene.limit,
             "families": [family._asdict() for family in FAMILIES],
-            **self._table("op", self._scene.sort, limit=_FIRST_ROWS),
+            **self._table("op", self._scene.sort, _FIRST_ROWS),
         }
 
-    def answer(self, question: Question) -> Answer:
-        """`rows` of a grouping, sorted and filtered; `row_of` an event; rows `lit` by the selection."""
-        if question["ask"] == "lit":
-            lit = selected_events(self._scene, question)
-            found = [] if lit is None else np.unique(self._rows(question["grouping"]).of_event[lit]).tolist()
-            return {"ids": [row for row in found if row >= 0]}
-        if question["ask"] == "rows":
-            wanted = (question["grouping"], question["sort"], bool(question.get("descending", True)))
-            return self._table(*wanted, str(question.get("filter", "")), bool(question.get("regex")))
-        grouped = self._rows(question["grouping"])
-        row = int(grouped.of_event[int(question["event"])])
-        return {"row": row, "rows": _written(grouped, np.array([row] if row >= 0 else [], np.int64))}
+    def answer(self, question: Question) -> Answer | None:
+        """The `rows` of a grouping; `lit`, their lines; the row of each of the `events`, or `row_of` one.
 
-    def carried(self) -> Answer:
-        """The rows of every grouping that was recorded, the longest of them where there are many."""
-        trace = self._scene.trace
-        recorded = [grouping for grouping in offered(trace) if not missing_flag(trace, grouping)]
-        return {"tables": {grouping: self._table(grouping, "self_ns") for grouping in recorded}}
+        There are at most `_MOST_ROWS` rows, and no `events` of a long recording.
+        """
+        ask, grouping = question["ask"], question["grouping"]
+        if ask == "rows":
+            return self._table(grouping, "self_ns", _MOST_ROWS)
+        row = rows_of_events(self._scene, grouping)
+        if ask == "lit":
+            return written(pairs(row, rows_of_events(self._scene, SOURCE)))
+        if ask == "row_of":
+            return {"row": int(row[int(question["event"])])}
+        if ask != "events":
+            return super().answer(question)
+        if len(row) > MOST_SENT:
+            return None
+        return event_rows(self._scene, grouping, np.arange(len(row)))
 
-    def _rows(self, grouping: str) -> OperatorRows:
-        return showing(rows(self._scene.trace, grouping, self._scene.show_all), self._scene.sort)
+    def carried(self) -> list[Question]:
+        recorded = recorded_groupings(self._scene.trace)
+        return [{"ask": ask, "grouping": grouping} for ask in ("rows", "lit") for grouping in recorded]
 
-    def _table(
-        self,
-        grouping: str,
-        sort: str,
-        descending: bool = True,
-        text: str = "",
-        regex: bool = False,
-        limit: int = _MOST_ROWS,
-    ) -> Answer:
-        grouped = self._rows(grouping)
-        sort = sort if sort in _sort_keys(grouped) else grouped.default_sort
-        order = grouped.order(sort, descending)
-        matching = order[_matches(grouped, order, text, regex)] if text else order
+    def _table(self, grouping: str, sort: str, most: int) -> Answer:
+        grouped = showing(rows(self._scene.trace, grouping, self._scene.show_all), self._scene.sort)
+        known = {"label", *(column.key for column in grouped.columns)}
+        sort = sort if sort in known else grouped.default_sort
         return {
             "grouping": grouping,
             "sort": sort,
-            "descending": descending,
             "columns": [column._asdict() for column in grouped.columns],
-            "rows": _written(grouped, matching[:limit]),
-            "found": len(matching),
+            "rows": _written(grouped, grouped.order(sort)[:most]),
             "total": len(grouped),
             "wholes": grouped.wholes,
         }
-
-
-def _sort_keys(grouped: OperatorRows) -> set[str]:
-    return {"label", *(column.key for column in grouped.columns)}
-
-
-def _matches(grouped: OperatorRows, order: Int64, text: str, regex: bool) -> Any:
-    """Which rows contain `text`, or match it as a regular expression; an invalid one matches nothing."""
-    try:
-        pattern = re.compile(text if regex else re.escape(text), re.IGNORECASE)
-    except re.error:
-        return np.zeros(len(order), np.bool_)
-    label, detail = grouped.label, grouped.detail
-    return np.array(
-        [bool(pattern.search(label[row]) or pattern.search(detail[row])) for row in order.tolist()], np.bool_
-    )
 
 
 def _written(grouped: OperatorRows, order: Int64) -> Answer:

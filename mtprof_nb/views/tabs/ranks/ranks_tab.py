@@ -15,7 +15,7 @@ from mtprof_nb.analysis.ranks.step_matrix import step_matrix
 from mtprof_nb.model.trace import Int64, Trace
 from mtprof_nb.tables.rank_table import PARTS, RankCollectives, Ranks, rank_sentence, shown_collective
 from mtprof_nb.views.escaped_text import shown
-from mtprof_nb.views.scene import Answer, Question, Tab
+from mtprof_nb.views.scene import Answer, Tab
 
 #: The most cells of the matrix of steps and ranks, and the most of its steps; the others are joined.
 _MOST_CELLS, _MOST_STEPS = 60_000, 240
@@ -41,10 +41,6 @@ class RanksTab(Tab):
             "collective_columns": [column._asdict() for column in of_calls],
             "collectives": _collectives(calls),
         }
-
-    def answer(self, question: Question) -> Answer:
-        """Nothing is asked."""
-        raise NotImplementedError(question["ask"])
 
 
 def _ranks(trace: Trace, rows: Sequence[RankFigures], keys: Sequence[str]) -> Answer:

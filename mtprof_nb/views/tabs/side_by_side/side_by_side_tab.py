@@ -5,7 +5,7 @@ from __future__ import annotations
 from mtprof_nb.comparison.side_by_side import Row, Version, side_by_side
 from mtprof_nb.views.comparison.comparison_tables import labels
 from mtprof_nb.views.escaped_text import shown
-from mtprof_nb.views.scene import Answer, Question, Tab
+from mtprof_nb.views.scene import Answer, Tab
 
 _UNCHANGED = "The lines that ran are the same in both, or were not recorded on both sides."
 _LONGEST = 200
@@ -32,9 +32,6 @@ class SideBySideTab(Tab):
                 for file in files
             ],
         }
-
-    def answer(self, question: Question) -> Answer:
-        raise KeyError(question["ask"])
 
 
 def _written(row: Row) -> Answer:

@@ -132,6 +132,7 @@ class Folding {
       library: this.#made.map(({ id }) => before.library[id]),
       event: this.#made.map(({ id }) => before.event[id]),
       name: this.#made.map(({ id }) => before.name[id]),
+      line: this.#made.map(({ id }) => before.line[id]),
       ranks: before.ranks && this.#made.map(({ id }, at) => (many[at] > 1 ? "" : (before.ranks?.[id] ?? ""))),
       lit: before.lit && this.#made.map(({ lit }) => lit),
     };

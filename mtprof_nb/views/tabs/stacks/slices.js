@@ -1,6 +1,9 @@
 // Slices of a call tree, laid out by size: where each begins and ends, and at which level, whatever shape they have.
 
+import { ofRows } from "../../web/event_rows.js";
+
 /**
+ * @import { LitSlices } from "../../web/types/carried"
  * @import { Slices } from "../../web/types/messages"
  * @typedef {object} Place of a slice: its level below the root, and its part of the root's size
  * @property {number} level
@@ -52,12 +55,28 @@ export const litByName = (slices, wanted) => litWhere(slices, (slice) => slices.
  * Which slices are chosen: 2 for itself, 1 for a callee, 0 for neither.
  * @param {Pick<Slices, "parent">} slices
  * @param {(slice: number) => boolean} isChosen
+ * @param {(slice: number) => boolean} isAbove whether what is chosen is below it, and not drawn
  */
-export function litWhere({ parent }, isChosen) {
-  const lit = parent.map((_, slice) => 2 * Number(isChosen(slice)));
+export function litWhere({ parent }, isChosen, isAbove = () => false) {
+  const lit = parent.map((_, slice) => (isChosen(slice) ? 2 : Number(isAbove(slice))));
   // Callers come before their callees.
   for (let slice = lit.length - 1; slice > 0; slice--) if (lit[slice]) lit[parent[slice]] ||= 1;
   return lit;
+}
+
+/**
+ * Which slices have events of chosen rows: 2 for itself, 1 for one below it, 0 for neither.
+ * @param {Pick<Slices, "parent">} slices
+ * @param {LitSlices} pairs
+ * @param {Set<number>} chosen
+ */
+export function litByRows(slices, { own, below }, chosen) {
+  const [owned, above] = [ofRows(own, chosen), ofRows(below, chosen)];
+  return litWhere(
+    slices,
+    (slice) => owned.has(slice),
+    (slice) => above.has(slice),
+  );
 }
 
 /**

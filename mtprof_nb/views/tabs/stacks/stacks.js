@@ -2,7 +2,7 @@
 
 import { button, choiceBy, h, latest } from "../../web/dom.js";
 import { foldedChart } from "./folding.js";
-import { litByName, litWhere } from "./slices.js";
+import { litByName, litByRows, litWhere } from "./slices.js";
 import { searched } from "../../web/search.js";
 import { StackDrawing } from "./stack_drawing.js";
 
@@ -27,7 +27,8 @@ export const mount = (context) => new StacksView(context);
 class StacksView {
   #wire;
   #store;
-  /** @type {StackChart} the last chart from Python */
+  #first;
+  /** @type {StackChart} */
   #shown;
   /** @type {DrawnChart} */
   #drawn;
@@ -36,14 +37,13 @@ class StacksView {
   #wanted;
   #metric;
   #drawing;
-  #askLatest = latest(() =>
-    this.#wire.ask({ tab: "stacks", ask: "chart", metric: this.#wanted, selected: this.#store.selected }),
-  );
+  #askLatest = latest(() => this.#wantedChart());
 
   /** @param {TabContext<StacksFirst>} context */
   constructor({ host, first, wire, store }) {
     this.#wire = wire;
     this.#store = store;
+    this.#first = first;
     this.#shown = first;
     this.#opened = first.folds ? new Set() : null;
     this.#drawn = foldedChart(first, this.#opened);
@@ -89,8 +89,19 @@ class StacksView {
 
   async renew() {
     this.#show(this.#litByName());
-    const answer = this.#wire.silent ? null : await this.#askLatest();
-    if (answer) this.#show(answer);
+    const chart = await this.#askLatest();
+    if (chart) this.#show(chart);
+  }
+
+  /** The chart of the wanted metric with the selection lit; null where Python does not tell. @returns {Promise<StackChart | null>} */
+  async #wantedChart() {
+    const { selection, chosen } = this.#store;
+    const metric = this.#wanted;
+    const chart =
+      metric === this.#first.metric ? this.#first : await this.#wire.once({ tab: "stacks", ask: "chart", metric });
+    if (!chart || !selection) return chart;
+    const pairs = await this.#wire.once({ tab: "stacks", ask: "lit", metric, grouping: selection.grouping });
+    return pairs && { ...chart, slices: { ...chart.slices, lit: litByRows(chart.slices, pairs, chosen) } };
   }
 
   /** @param {StackChart} chart */
@@ -149,8 +160,8 @@ class StacksView {
 
   /** @param {number} slice */
   #pick(slice) {
-    const { event, name } = this.#drawn.slices;
-    if (event[slice] >= 0) this.#store.pick(event[slice], name[slice]);
+    const { event, name, line } = this.#drawn.slices;
+    if (event[slice] >= 0) this.#store.pick({ event: event[slice], name: name[slice], line: line[slice] });
   }
 }
 

@@ -13,6 +13,7 @@ from mtprof_nb.analysis.costs import Costs, averaged_costs, averaged_name, op_co
 from mtprof_nb.analysis.families import DARK_INK, FAMILIES, SCOPES, Family, families
 from mtprof_nb.analysis.functions.thread_time import stack_time
 from mtprof_nb.analysis.groups import sums
+from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.ranks.ranked_processes import titles
@@ -21,7 +22,7 @@ from mtprof_nb.model.source_files import file_label, is_user_file, library_of, s
 from mtprof_nb.model.trace import Bool, Frame, Int64, Trace
 from mtprof_nb.views.escaped_text import short_name, shown
 from mtprof_nb.views.scene import Answer, Question, Tab
-from mtprof_nb.views.selection import pairs, rows_of_events, selected_events, written
+from mtprof_nb.views.selection import SOURCE, pairs, recorded_groupings, rows_of_events, written
 from mtprof_nb.views.tabs.stacks.stack_slices import Slices, slices
 from mtprof_nb.views.weak_trace import WeakTraceHolder
 
@@ -136,11 +137,8 @@ class StackChart(WeakTraceHolder):
         more: Int64 = np.maximum(costs.memory.self_cpu + costs.memory.self_device, 0)
         return more
 
-    def chart(self, metric: str = "self", chosen: Bool | None = None) -> Answer:
-        """Columns of the slices to draw, the root first, each with its caller's position.
-
-        With a mask `chosen`, `lit` says which slices have such events: 2 themselves, 1 below them, 0 neither.
-        """
+    def chart(self, metric: str = "self") -> Answer:
+        """Columns of the slices to draw, the root first, each with its caller's position."""
         own, cut = self.own(metric), self._cut(metric)
         nodes = cut.node.tolist()
         return {
@@ -158,7 +156,7 @@ class StackChart(WeakTraceHolder):
                 "library": ["", *(shown(self._library_of(node)) for node in nodes[1:])],
                 "event": [self._event(node) for node in nodes],
                 "name": [self._name_of(node) for node in nodes],
-                "lit": None if chosen is None else self._lit(cut, chosen).tolist(),
+                "line": [self._line_of(node) for node in nodes],
                 "ranks": self._ranks(cut, metric),
             },
             "called_by": [shown(self.full_name(node)) for node in reversed(cut.trunk[:-1])],
@@ -216,6 +214,10 @@ class StackChart(WeakTraceHolder):
         event = self._event(node)
         return int(self.trace.name[event]) if event >= 0 else -1
 
+    def _line_of(self, node: int) -> int:
+        event = self._event(node)
+        return int(attribution(self.trace).line[event]) if event >= 0 else -1
+
     def _frame(self, node: int) -> Frame | None:
         position = int(self.tree.frame[node])
         return self.trace.stacks.frames[position] if self.trace.stacks is not None and position >= 0 else None
@@ -242,13 +244,6 @@ class StackChart(WeakTraceHolder):
 
     def _name(self, node: int) -> str:
         return averaged_name(self.trace.names[self.trace.name[self.tree.event[node]]])
-
-    def _lit(self, cut: Slices, chosen: Bool) -> Int64:
-        held = self.tree.own(chosen.astype(np.int64))
-        below = self.tree.with_callees(held)
-        lit: Int64 = np.where(held > 0, 2, np.where(below > 0, 1, 0))[cut.node]
-        lit[cut.node < 0] = 0
-        return lit
 
     def fill_of(self, node: int) -> int:
         """The position in `FILLS` of a node's colour: of an op its family's; of a frame the user's or a library's."""
@@ -290,32 +285,30 @@ class StacksTab(Tab):
             **self._chart.chart(next(iter(available_metrics(trace)))),
         }
 
-    def answer(self, question: Question) -> Answer:
-        """The chart of a metric, with the selection lit."""
-        return self._chart.chart(question["metric"], selected_events(self._scene, question))
+    def answer(self, question: Question) -> Answer | None:
+        """The `chart` of a metric; the slices that each row of a grouping has `lit` in it."""
+        if question["ask"] == "chart":
+            return self._chart.chart(question["metric"])
+        if question["ask"] == "lit":
+            return self._lit(question["metric"], question["grouping"])
+        return super().answer(question)
 
-    def carried(self) -> Answer:
-        """The chart of every metric, and the slices of each row of the operators."""
-        metrics, chart = available_metrics(self._scene.trace), self._chart
-        node = np.where(chart.tree.of_event > 0, chart.tree.of_event, np.int32(-1))
-        nodes = {grouping: pairs(row, node) for grouping, row in rows_of_events(self._scene).items()}
-        return {
-            "charts": {metric: chart.chart(metric) for metric in metrics},
-            "lit": {metric: _slices_of_rows(*chart.slices_of_nodes(metric), nodes) for metric in metrics},
-        }
+    def carried(self) -> list[Question]:
+        metrics = available_metrics(self._scene.trace)
+        groupings = [*recorded_groupings(self._scene.trace), SOURCE]
+        return [
+            *({"ask": "chart", "metric": metric} for metric in metrics),
+            *({"ask": "lit", "metric": metric, "grouping": one} for metric in metrics for one in groupings),
+        ]
+
+    def _lit(self, metric: str, grouping: str) -> Answer:
+        """The slices with `own` events of each row, and those above events that are not drawn."""
+        of_event = self._chart.tree.of_event
+        node_of = np.where(of_event > 0, of_event, np.int32(-1))
+        row, node = pairs(rows_of_events(self._scene, grouping), node_of)
+        own, below = (written(pairs(row, of[node])) for of in self._chart.slices_of_nodes(metric))
+        return {"own": own, "below": below}
 
     @property
     def _chart(self) -> StackChart:
         return stack_chart(self._scene.trace, self._scene.show_all)
-
-
-def _slices_of_rows(drawn: Int64, above: Int64, nodes: dict[str, tuple[Int64, Int64]]) -> Answer:
-    """By grouping, the slices with `own` events of a row, and those with events `below` them that are not drawn."""
-
-    def slices_of(rows: tuple[Int64, Int64], slice_of: Int64) -> Answer:
-        row, node = rows
-        return written(pairs(row.astype(np.int32), slice_of[node].astype(np.int32)))
-
-    return {
-        grouping: {"own": slices_of(rows, drawn), "below": slices_of(rows, above)} for grouping, rows in nodes.items()
-    }

@@ -11,7 +11,7 @@ from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import PHASES, Int64, Trace
 from mtprof_nb.tables.step_table import NO_STEPS, steps_sentence
 from mtprof_nb.views.escaped_text import shown
-from mtprof_nb.views.scene import Answer, Question, Tab
+from mtprof_nb.views.scene import Answer, Tab
 from mtprof_nb.views.strip import OUTSIDE
 
 #: The most bars. Of more steps, each bar is the longest of several.
@@ -38,10 +38,6 @@ class StepsTab(Tab):
             "parts": {part: column[bars].tolist() for part, column in parts.items() if column.any()},
             "slow": [_slow(trace, steps, one) for one in steps.slow],
         }
-
-    def answer(self, question: Question) -> Answer:
-        """Nothing is asked."""
-        raise NotImplementedError(question["ask"])
 
 
 def _bars(steps: StepFigures) -> Int64:

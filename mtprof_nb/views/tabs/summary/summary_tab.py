@@ -18,7 +18,7 @@ from mtprof_nb.model.trace import SourceLine, Trace
 from mtprof_nb.tables.function_table import FunctionRow, Functions
 from mtprof_nb.tables.line_table import LineRow, Lines
 from mtprof_nb.views.escaped_text import shown
-from mtprof_nb.views.scene import Answer, Question, Tab
+from mtprof_nb.views.scene import Answer, Tab
 
 #: Number of lines, of ops and of functions that are shown.
 _MOST = 3
@@ -51,10 +51,6 @@ class SummaryTab(Tab):
             "nothing": nothing_found(trace),
             "notes": list(advice_notes(trace)),
         }
-
-    def answer(self, question: Question) -> Answer:
-        """Nothing is asked."""
-        raise NotImplementedError(question["ask"])
 
     def _ops(self, time: str, whole: int) -> list[Answer]:
         """The ops with the most of a column of time; kernels, which have rows too, have no time on the host."""

@@ -59,7 +59,7 @@ export function barsOf(plane, rows, drawn, meaning, isLit) {
       isLit: isLit(bar),
       family: meaning.families[bars.family[bar]],
       label: texts.names[bars.name[bar]],
-      picks: { event: bars.event[bar], name: bars.name[bar] },
+      picks: { event: bars.event[bar], name: bars.name[bar], line: bars.line[bar] },
       tell: () => told(drawn, bar, meaning),
     });
   }

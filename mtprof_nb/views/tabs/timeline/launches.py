@@ -50,8 +50,8 @@ def _arrows(chart: Timeline, kernels: Int64, calls: Int32) -> Answer:
     }
 
 
-def carried_launches(chart: Timeline, most: int) -> Answer:
-    """The first launches for a page without Python: their arrows, and the events that a kernel belongs to.
+def all_launches(chart: Timeline, most: int) -> Answer:
+    """The first launches of all: their arrows, and the events that a kernel belongs to.
 
     `within` has the events around each of these, innermost first: the columns `event` and `parent`, -1 for none.
     """

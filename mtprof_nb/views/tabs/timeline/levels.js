@@ -1,5 +1,7 @@
 // Level of detail: neighbours too short to draw apart become one block, which loses no time and no event.
 
+import { firstWhere } from "../../web/first_where.js";
+
 /**
  * @typedef {object} Rowed blocks by row, then by start; within a row, starts and ends both rise
  * @property {number[]} row
@@ -69,20 +71,4 @@ export class Levels {
     }
     return runs;
   }
-}
-
-/**
- * The first number from `low` on that passes a test which all after it pass too; `high` where none does.
- * @param {number} low
- * @param {number} high
- * @param {(at: number) => boolean} passes
- */
-export function firstWhere(low, high, passes) {
-  let [from, to] = [low, high];
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    if (passes(middle)) to = middle;
-    else from = middle + 1;
-  }
-  return from;
 }

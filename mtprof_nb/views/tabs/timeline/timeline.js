@@ -1,13 +1,16 @@
-// The timeline tab: zoom and pan; Python sends the level of detail that each window needs.
+// The timeline tab: zoom and pan, at the level of detail that each window needs.
 
 import { button, h, latest, legend, settled, word } from "../../web/dom.js";
+import { rowOf } from "../../web/event_rows.js";
 import { duration, number } from "../../web/format.js";
 import { barsOf, COLLECTION, isFinest, paintBars, paintCollections, paintPhases, paintSteps } from "./blocks.js";
 import { paintArrows, paintGaps } from "./device_marks.js";
 import { LaneRows } from "../../web/drawing/lanes.js";
+import { launchesOf } from "./launches.js";
 import { Overview } from "./overview.js";
 import { searched } from "../../web/search.js";
 import { TimeChart } from "../../web/drawing/time_chart.js";
+import { timelineWindow } from "./timeline_windows.js";
 
 /**
  * @import { TimelineFirst, TimelineWindow } from "../../web/types/messages"
@@ -29,7 +32,7 @@ class TimelineView {
   #first;
   #wire;
   #store;
-  /** @type {TimelineWindow} the last window from Python */
+  /** @type {TimelineWindow} the last window */
   #drawn;
   #rows;
   #margin;
@@ -42,7 +45,10 @@ class TimelineView {
   #status = h("span", { class: "mtprof-count", role: "status" });
   #drag = toolButton("Pan", "Drag moves the window instead of zooming", () => this.#toggleDrag());
   #askLatest = latest(() => this.#askWindow());
-  #launchesOf = latest((/** @type {number} */ event) => this.#wire.ask({ tab: "timeline", ask: "launches", event }));
+  #launchesOf = latest(async (/** @type {number} */ event) => {
+    const whole = await this.#whole();
+    return whole ? launchesOf(event, whole.launches) : this.#wire.ask({ tab: "timeline", ask: "launches", event });
+  });
   #askSoon = settled(() => this.#ask(), 60);
   #observer = new ResizeObserver(settled(() => this.#chart.element.clientWidth && this.#ask(), 200));
 
@@ -74,9 +80,9 @@ class TimelineView {
       frames: [(plane) => this.#rows.paintTitles(plane), (plane) => paintSteps(plane, this.#drawn)],
       height: () => this.#rows.height + MARGIN.top + MARGIN.bottom,
       onwindow: () => this.#follow(),
-      onpick: ({ event, name }) => {
-        this.#show(event);
-        this.#store.pick(event, name);
+      onpick: (picked) => {
+        this.#show(picked.event);
+        this.#store.pick(picked);
       },
       keys: {
         Escape: () => {
@@ -123,7 +129,7 @@ class TimelineView {
     this.#picked = event;
     this.#launches = null;
     this.#chart.draw();
-    if (event < 0 || !this.#first.causes.length || this.#wire.silent) return;
+    if (event < 0 || !this.#first.causes.length) return;
     const launches = await this.#launchesOf(event);
     if (!launches || this.#picked !== event) return;
     this.#launches = launches;
@@ -141,7 +147,7 @@ class TimelineView {
     this.#drag.setAttribute("aria-pressed", String(this.#chart.dragmode === "pan"));
   }
 
-  /** Another window is in view: it is drawn from what is here until Python sends its detail. */
+  /** Another window is in view: it is drawn from what is here until its detail has come. */
   #follow() {
     const [begin, end] = this.#chart.window;
     const [from, to] = this.#drawn.drawn_ns;
@@ -152,7 +158,6 @@ class TimelineView {
   }
 
   async #ask() {
-    if (this.#wire.silent) return;
     const answer = await this.#askLatest();
     if (!answer) return;
     this.#drawn = answer;
@@ -160,10 +165,20 @@ class TimelineView {
     this.#chart.draw();
   }
 
-  #askWindow() {
+  /** The recording from which windows are made here; null where it is too long, or Python is not there. */
+  #whole() {
+    return this.#wire.once({ tab: "timeline", ask: "whole" });
+  }
+
+  async #askWindow() {
     const [begin_ns, end_ns] = this.#chart.window.map(Math.round);
-    const [pixels, selected] = [Math.round(this.#chart.room), this.#store.selected];
-    return this.#wire.ask({ tab: "timeline", ask: "window", begin_ns, end_ns, pixels, selected });
+    const wanted = { begin_ns, end_ns, pixels: Math.round(this.#chart.room) };
+    const { selected, chosen } = this.#store;
+    const whole = await this.#whole();
+    if (!whole) return this.#wire.ask({ tab: "timeline", ask: "window", selected, ...wanted });
+    if (!selected) return timelineWindow(whole, wanted, null);
+    const rows = await this.#wire.once({ tab: "operators", ask: "events", grouping: selected.grouping });
+    return rows && timelineWindow(whole, wanted, (event) => chosen.has(rowOf(rows, event)));
   }
 
   #report() {

@@ -11,9 +11,9 @@ from mtprof_nb.analysis.summary import has_steps
 from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.views.device_bars import IDLE_KINDS, TimeKind
-from mtprof_nb.views.scene import Answer, Question, Tab
+from mtprof_nb.views.scene import MOST_SENT, Answer, Question, Tab
 from mtprof_nb.views.selection import selected_events
-from mtprof_nb.views.tabs.timeline.launches import carried_launches, launches_of, with_launches
+from mtprof_nb.views.tabs.timeline.launches import all_launches, launches_of, with_launches
 from mtprof_nb.views.tabs.timeline.ribbon import drawn_collections, outermost_ops
 from mtprof_nb.views.tabs.timeline.timeline_blocks import Timeline, arranged
 
@@ -24,8 +24,8 @@ _OVERVIEW_BINS = 240
 _FIRST_BARS = 800
 #: The most garbage collections that are marked: the longest ones.
 _MOST_COLLECTIONS = 400
-#: The most bars, steps, gaps and launches that a page carries.
-_CARRIED_BARS, _CARRIED_STEPS, _CARRIED_GAPS, _CARRIED_LAUNCHES = 100_000, 10_000, 20_000, 50_000
+#: The most steps, gaps and launches of a recording that is sent whole.
+_WHOLE_STEPS, _WHOLE_GAPS, _WHOLE_LAUNCHES = 10_000, 20_000, 50_000
 
 
 def busy_shares(trace: Trace, begin_ns: int, end_ns: int, bins: int = _OVERVIEW_BINS) -> list[float]:
@@ -75,12 +75,17 @@ class TimelineTab(Tab):
             "collections": drawn_collections(self._scene.trace, self._chart.lanes, begin, _MOST_COLLECTIONS),
         }
 
-    def answer(self, question: Question) -> Answer:
-        """A `window`, in nanoseconds since the first event, for so many pixels, with the selection lit; `launches`
-        of an event.
+    def answer(self, question: Question) -> Answer | None:
+        """The `whole` of a recording that is not too long. For a longer one, `launches` of an event; and a
+        `window`, in nanoseconds since the first event, for so many pixels, with the selection lit.
         """
+        if question["ask"] == "whole":
+            is_sent = question.get("coarse") or len(self._scene.trace) <= MOST_SENT
+            return self._whole() if is_sent else None
         if question["ask"] == "launches":
             return launches_of(self._chart, int(question["event"]))
+        if question["ask"] != "window":
+            return super().answer(question)
         first, last = self._chart.whole_ns
         begin, end = first + int(question["begin_ns"]), first + int(question["end_ns"])
         pixels = min(max(int(question["pixels"]), 100), 4_000)
@@ -91,13 +96,14 @@ class TimelineTab(Tab):
         lit = None if chosen is None else with_launches(self._scene.trace, chosen)
         return self._chart.window(*wider, wider_pixels, lit)
 
-    def carried(self) -> Answer:
-        """The whole recording at the finest level of detail that a page has, from which it makes the others."""
+    def carried(self) -> list[Question]:
+        return [{"ask": "whole"}]
+
+    def _whole(self) -> Answer:
+        """The finest level of detail that is sent, from which a page makes all windows."""
         begin, end = self._chart.whole_ns
-        window = self._chart.window(
-            begin, end, end - begin, most=_CARRIED_BARS, steps=_CARRIED_STEPS, gaps=_CARRIED_GAPS
-        )
-        return {**window, "launches": carried_launches(self._chart, _CARRIED_LAUNCHES)}
+        window = self._chart.window(begin, end, end - begin, most=MOST_SENT, steps=_WHOLE_STEPS, gaps=_WHOLE_GAPS)
+        return {**window, "launches": all_launches(self._chart, _WHOLE_LAUNCHES)}
 
     def _causes(self) -> tuple[TimeKind, ...]:
         """The causes of idle time that there may be."""

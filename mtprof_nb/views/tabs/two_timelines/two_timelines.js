@@ -6,6 +6,7 @@ import { barsOf, paintBars, paintPhases } from "../timeline/blocks.js";
 import { LaneRows } from "../../web/drawing/lanes.js";
 import { TimeChart } from "../../web/drawing/time_chart.js";
 import { SIDES } from "../differences/dots.js";
+import { stepWindows } from "./step_windows.js";
 
 /**
  * @import { TwoTimelinesFirst } from "../differences/comparison_types"
@@ -24,7 +25,7 @@ export const mount = (context) => new TwoTimelinesView(context);
 class TwoTimelinesView {
   #first;
   #wire;
-  /** @type {TimelineWindow[]} the last windows from Python */
+  /** @type {TimelineWindow[]} the last windows */
   #drawn;
   #step = 0;
   #rows;
@@ -115,17 +116,17 @@ class TwoTimelinesView {
   }
 
   async #ask() {
-    if (this.#wire.silent) return;
     const answer = await this.#askLatest();
     if (!answer) return;
     this.#drawn = answer.windows;
     this.restyle();
   }
 
-  #askWindows() {
+  async #askWindows() {
     const [begin_ns, end_ns] = this.#charts[0].window.map(Math.round);
-    const pixels = Math.round(this.#charts[0].room);
-    return this.#wire.ask({ tab: "two_timelines", ask: "window", step: this.#step, begin_ns, end_ns, pixels });
+    const wanted = { step: this.#step, begin_ns, end_ns, pixels: Math.round(this.#charts[0].room) };
+    const whole = await this.#wire.once({ tab: "two_timelines", ask: "whole" });
+    return whole ? stepWindows(whole, wanted) : this.#wire.ask({ tab: "two_timelines", ask: "window", ...wanted });
   }
 
   #report() {

@@ -18,8 +18,8 @@ from mtprof_nb.views.tabs.timeline.timeline_blocks import Timeline, arranged
 #: The most steps that can be chosen.
 _MOST_STEPS = 200
 _FIRST_BARS = 400
-#: The most bars of each side that a page carries.
-_CARRIED_BARS = 50_000
+#: The most bars of each side that are sent whole.
+_WHOLE_BARS = 50_000
 _NOTHING = "Nothing was recorded on one side, so there are no timelines to compare."
 
 
@@ -86,20 +86,26 @@ class TwoTimelinesTab(Tab):
             "legend": sorted(codes),
         }
 
-    def answer(self, question: Question) -> Answer:
-        """Both windows of a step, in nanoseconds since it began, for so many pixels."""
+    def answer(self, question: Question) -> Answer | None:
+        """Both sides `whole`, if they are short; a `window` of both, in nanoseconds since the step began."""
+        if question["ask"] == "whole":
+            is_long = any(len(chart.trace) > _WHOLE_BARS for chart in self._charts)
+            return self._whole() if question.get("coarse") or not is_long else None
+        if question["ask"] != "window":
+            return super().answer(question)
         pair = step_pairs(self._scene.compared.sides)[int(question["step"])]
         pixels = min(max(int(question["pixels"]), 100), 4_000)
         return {"windows": self._windows(pair, int(question["begin_ns"]), int(question["end_ns"]), pixels)}
 
-    def carried(self) -> Answer:
-        """Both recordings at the finest level of detail that a page has, and where each step begins."""
-        if not self._is_drawn:
-            return {}
+    def carried(self) -> list[Question]:
+        return [{"ask": "whole"}] if self._is_drawn else []
+
+    def _whole(self) -> Answer:
+        """Both recordings at the finest level of detail that is sent, and where each step begins."""
         pairs = step_pairs(self._scene.compared.sides)
         return {
             side: {
-                "window": chart.window(*chart.whole_ns, _finest(chart), most=_CARRIED_BARS),
+                "window": chart.window(*chart.whole_ns, _finest(chart), most=_WHOLE_BARS),
                 "start_ns": [getattr(pair, side).start_ns - chart.whole_ns[0] for pair in pairs],
                 "length_ns": [getattr(pair, side).duration_ns for pair in pairs],
             }

@@ -6,18 +6,18 @@ import { unpacked } from "../wire.js";
 import { bytes, PageModel } from "./page_model.js";
 
 /**
- * @import { AnswerModules, Blocks } from "../types/carried"
+ * @import { Blocks } from "./page_model.js"
  * @import { TabName } from "../types/messages"
  * @import { TabModule } from "../types/surroundings"
  */
 
-/** @param {Record<TabName, TabModule>} kinds the tabs' modules by name @param {AnswerModules} answers */
-export async function start(kinds, answers) {
+/** @param {Record<TabName, TabModule>} kinds the tabs' modules by name */
+export async function start(kinds) {
   /** @type {Blocks} */
   const blocks = {};
   for (const part of document.querySelectorAll("script[data-mtprof]"))
     blocks[/** @type {HTMLElement} */ (part).dataset.mtprof ?? ""] = part.textContent ?? "";
-  const model = new PageModel(blocks, answers, await unpacked(bytes(blocks.state)));
+  const model = new PageModel(blocks, await unpacked(bytes(blocks.state)));
   const el = h("main", { class: "mtprof-page" });
   document.body.append(el);
   await render({ model, el, opensAll: true }, kinds);

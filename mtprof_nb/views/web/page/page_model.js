@@ -1,31 +1,26 @@
-// The widget's end on a page without Python: it has the state of the panel, and answers questions from what it carries.
+// The widget's end on a page without Python: it has the state of the panel, and the answers that the page carries.
 
 import { unpacked } from "../wire.js";
-import { PageRows } from "./page_rows.js";
 
 /**
- * @import { AnswerModules, Blocks, CarriedOperators, CarriedRows } from "../types/carried"
- * @import { PanelState, Question, Reply, Request, TabName } from "../types/messages"
+ * @import { PanelState, Question, Reply, Request } from "../types/messages"
  * @import { Model } from "../types/surroundings"
  * @import { Sent } from "../wire.js"
+ * @typedef {Record<string, string>} Blocks texts of the packed parts of a page, by their names
  */
 
 /** @implements {Model} */
 export class PageModel {
   #blocks;
-  #answers;
   /** @type {((message: Reply, answers: Sent[]) => void) | null} */
   #listener = null;
-  /** @type {Map<string, Promise<never>>} parts that were unpacked */
-  #unpacked = new Map();
-  /** @type {Promise<PageRows> | null} */
-  #rows = null;
+  /** @type {Map<string, Promise<Record<string, object>>>} answers of the tabs, by their questions */
+  #carried = new Map();
   #state;
 
-  /** @param {Blocks} blocks @param {AnswerModules} answers @param {Omit<PanelState, "first" | "page">} state */
-  constructor(blocks, answers, state) {
+  /** @param {Blocks} blocks @param {Omit<PanelState, "first" | "page">} state */
+  constructor(blocks, state) {
     this.#blocks = blocks;
-    this.#answers = answers;
     const first = Object.fromEntries(state.tabs.map(({ name }) => [name, bytes(blocks[`first-${name}`])]));
     /** @type {PanelState} */
     this.#state = { ...state, first, page: "" };
@@ -46,8 +41,7 @@ export class PageModel {
   }
 
   /** @param {(Question | Request) & { number: string }} question */
-  async send(question) {
-    const { number } = question;
+  async send({ number, ...question }) {
     try {
       this.#listener?.({ number }, ["tab" in question ? await this.#answer(question) : {}]);
     } catch (error) {
@@ -55,28 +49,13 @@ export class PageModel {
     }
   }
 
-  /** @param {(Question | Request) & { tab: TabName }} question */
-  async #answer(question) {
-    const carried = await this.#part(`carried-${question.tab}`);
-    const answers = this.#answers[question.tab];
-    if (!answers) throw new Error(`this page cannot answer questions of ${question.tab}`);
-    this.#rows ??= this.#readRows();
-    return answers.answer(/** @type {never} */ (question), carried, await this.#rows);
-  }
-
-  async #readRows() {
-    /** @type {[CarriedRows, CarriedOperators]} */
-    const [rows, { tables }] = await Promise.all([this.#part("rows"), this.#part("carried-operators")]);
-    return new PageRows(rows, tables ?? {});
-  }
-
-  /** @param {string} name @returns {Promise<never>} */
-  #part(name) {
-    // A comparison has no operators.
-    const block = this.#blocks[name];
-    const known = this.#unpacked.get(name) ?? Promise.resolve(block ? unpacked(bytes(block)) : {}).then(withoutDeltas);
-    this.#unpacked.set(name, known);
-    return known;
+  /** @param {{ tab: string }} question */
+  async #answer({ tab, ...asked }) {
+    const carried = this.#carried.get(tab) ?? unpacked(bytes(this.#blocks[`carried-${tab}`]));
+    this.#carried.set(tab, carried);
+    const answer = (await carried)[Object.values(asked).join("-")];
+    if (!answer) throw new Error(`this page has no answer to ${JSON.stringify({ tab, ...asked })}`);
+    return answer;
   }
 }
 
@@ -86,19 +65,4 @@ export function bytes(base64) {
   const found = new Uint8Array(text.length);
   for (let at = 0; at < text.length; at++) found[at] = text.charCodeAt(at);
   return new DataView(found.buffer);
-}
-
-/**
- * A value in which every `{ deltas: [...] }` is the column that begins at 0 and grows by them.
- * @param {unknown} value
- * @returns {never}
- */
-export function withoutDeltas(value) {
-  if (value === null || typeof value !== "object" || Array.isArray(value)) return /** @type {never} */ (value);
-  if ("deltas" in value) {
-    let at = 0;
-    return /** @type {never} */ (/** @type {number[]} */ (value.deltas).map((by) => (at += by)));
-  }
-  const entries = Object.entries(value).map(([key, part]) => [key, withoutDeltas(part)]);
-  return /** @type {never} */ (Object.fromEntries(entries));
 }

@@ -1,13 +1,7 @@
-// What a page without Python carries: `carried` of each tab's Python class, and the rows of all events in it.
+// What Python sends once, and a page without Python carries: from it the page answers for any window and selection.
 
 import type { Arrows } from "../../tabs/timeline/devices_types";
-import type { MemoryWindow } from "../../tabs/memory/memory_types";
-import type { LineOps, OperatorsTable, StackChart, TabName, TimelineWindow } from "./messages";
-
-/** `OperatorsTab.carried`. */
-export interface CarriedOperators {
-  tables: Record<string, OperatorsTable>;
-}
+import type { TimelineWindow } from "./messages";
 
 /** Distinct pairs of a row of a grouping and a line, or a slice: `selection.pairs`. */
 export interface Pairs {
@@ -15,27 +9,25 @@ export interface Pairs {
   of: number[];
 }
 
-/** `LinesTab.carried`. */
-export interface CarriedLines {
-  ops: Record<number, LineOps["ops"]>;
-  /** By grouping. */
-  lit: Record<string, Pairs>;
+/** Events, rising, and the row that selects each, -1 for none: `selection.event_rows`. */
+export interface EventRows {
+  event: number[];
+  row: number[];
 }
 
-/** `StacksTab.carried`. */
-export interface CarriedStacks {
-  charts: Record<string, StackChart>;
-  /** By metric, then by grouping. */
-  lit: Record<string, Record<string, { own: Pairs; below: Pairs }>>;
+/** The slices with events of a row, and those above such events that are not drawn: `StacksTab._lit`. */
+export interface LitSlices {
+  own: Pairs;
+  below: Pairs;
 }
 
-/** `TimelineTab.carried`. */
-export interface CarriedTimeline extends TimelineWindow {
-  launches: CarriedLaunches;
+/** `TimelineTab._whole`. */
+export interface WholeTimeline extends TimelineWindow {
+  launches: AllLaunches;
 }
 
-/** Launches of kernels by the time of the call: `launches.carried_launches`. */
-export interface CarriedLaunches extends Arrows {
+/** Launches of kernels by the time of the call: `launches.all_launches`. */
+export interface AllLaunches extends Arrows {
   kernel: number[];
   call: number[];
   /** The event that a kernel belongs to, -1 for none. */
@@ -44,43 +36,15 @@ export interface CarriedLaunches extends Arrows {
   within: { event: number[]; parent: number[] };
 }
 
-/** `TwoTimelinesTab.carried`. */
-export interface CarriedTwoTimelines {
-  a: CarriedSide;
-  b: CarriedSide;
+/** `TwoTimelinesTab._whole`. */
+export interface TwoWholes {
+  a: WholeSide;
+  b: WholeSide;
 }
 
 /** One recording, and the steps of it that can be chosen. */
-export interface CarriedSide {
+export interface WholeSide {
   window: TimelineWindow;
   start_ns: number[];
   length_ns: number[];
 }
-
-export interface Carried {
-  operators: CarriedOperators;
-  lines: CarriedLines;
-  timeline: CarriedTimeline;
-  stacks: CarriedStacks;
-  memory: MemoryWindow;
-  two_timelines: CarriedTwoTimelines;
-}
-
-/** The rows that select events, for all events that are carried: `html_page._rows`. */
-export interface CarriedRows {
-  /** Their positions in the trace, rising. */
-  events: number[];
-  /** By grouping, -1 for none. */
-  rows: Record<string, number[]>;
-  lines: number[];
-}
-
-/** Texts of the packed parts of a page, by their names. */
-export type Blocks = Record<string, string>;
-
-/** How a tab's questions are answered on a page. */
-export interface AnswerModule {
-  answer(question: never, carried: never, rows: import("../page/page_rows.js").PageRows): object;
-}
-
-export type AnswerModules = Partial<Record<TabName, AnswerModule>>;

@@ -7,6 +7,7 @@ import type {
   TwoTimelinesFirst,
   TwoWindows,
 } from "../../tabs/differences/comparison_types";
+import type { EventRows, LitSlices, Pairs, TwoWholes, WholeTimeline } from "./carried";
 import type { Cause, DeviceBar, Gaps, Launches } from "../../tabs/timeline/devices_types";
 import type { MemoryFirst, MemoryWindow, PurposesFirst } from "../../tabs/memory/memory_types";
 import type { RanksFirst } from "../../tabs/ranks/ranks_types";
@@ -77,28 +78,41 @@ export interface Firsts {
   two_timelines: TwoTimelinesFirst;
 }
 
-/** Answers of the tabs by what was asked: `answer` of each tab's Python class. */
+/** Answers of the tabs by what was asked: `answer` of each tab's Python class. A whole is null if it is too long. */
 export interface Answers {
-  operators: { rows: OperatorsTable; row_of: RowOfEvent; lit: { ids: number[] } };
-  lines: { ops: LineOps; line_of: { id: number }; lit: { ids: number[] } };
-  timeline: { window: TimelineWindow; launches: Launches };
-  stacks: { chart: StackChart };
-  memory: { window: MemoryWindow };
-  two_timelines: { window: TwoWindows };
+  operators: { rows: OperatorsTable; lit: Pairs; events: EventRows | null; row_of: { row: number } };
+  lines: { ops: LineOps; lit: Pairs };
+  timeline: { whole: WholeTimeline | null; window: TimelineWindow; launches: Launches };
+  stacks: { chart: StackChart; lit: LitSlices };
+  memory: { whole: MemoryWindow | null; window: MemoryWindow };
+  two_timelines: { whole: TwoWholes | null; window: TwoWindows };
 }
 
-export type Question =
-  | RowsQuestion
-  | { tab: "operators"; ask: "row_of"; grouping: string; event: number }
-  | { tab: "operators"; ask: "lit"; grouping: string; selected: Selected | null }
+/** Questions whose answers never change, so that a page asks them once; a page without Python carries the answers. */
+export type LastingQuestion =
+  | { tab: "operators"; ask: "rows" | "lit" | "events"; grouping: string }
   | { tab: "lines"; ask: "ops"; id: number }
-  | { tab: "lines"; ask: "line_of"; event: number }
-  | { tab: "lines"; ask: "lit"; selected: Selected | null }
-  | { tab: "timeline"; ask: "window"; begin_ns: number; end_ns: number; pixels: number; selected: Selected | null }
+  | { tab: "lines"; ask: "lit"; grouping: string }
+  | { tab: "stacks"; ask: "chart"; metric: string }
+  | { tab: "stacks"; ask: "lit"; metric: string; grouping: string }
+  | { tab: "timeline" | "memory" | "two_timelines"; ask: "whole" };
+
+/** Questions about a recording that is too long to be sent whole. */
+export type PassingQuestion =
+  | { tab: "operators"; ask: "row_of"; grouping: string; event: number }
+  | ({ tab: "timeline"; ask: "window"; selected: Selected | null } & DrawnWindow)
   | { tab: "timeline"; ask: "launches"; event: number }
-  | { tab: "stacks"; ask: "chart"; metric: string; selected: Selected | null }
   | { tab: "memory"; ask: "window"; begin_ns: number; end_ns: number }
-  | { tab: "two_timelines"; ask: "window"; step: number; begin_ns: number; end_ns: number; pixels: number };
+  | ({ tab: "two_timelines"; ask: "window"; step: number } & DrawnWindow);
+
+export type Question = LastingQuestion | PassingQuestion;
+
+/** A window of time, and its width on the screen. */
+export interface DrawnWindow {
+  begin_ns: number;
+  end_ns: number;
+  pixels: number;
+}
 
 export type AnswerTo<Asked extends Question> = Asked extends { tab: infer Tab extends keyof Answers; ask: infer Ask }
   ? Ask extends keyof Answers[Tab]
@@ -150,24 +164,14 @@ export interface OperatorRows extends Rows {
   name: number[];
 }
 
-export interface RowsQuestion {
-  tab: "operators";
-  ask: "rows";
-  grouping: string;
-  sort: string;
-  descending?: boolean;
-  filter?: string;
-  regex?: boolean;
-}
-
 /** `OperatorsTab._table`. */
 export interface OperatorsTable {
   grouping: string;
+  /** The column that they are sorted by, descending. */
   sort: string;
-  descending: boolean;
   columns: Column[];
+  /** The first of them. */
   rows: OperatorRows;
-  found: number;
   total: number;
   /** The whole of each column that has shares. */
   wholes: Record<string, number>;
@@ -177,12 +181,6 @@ export interface OperatorsFirst extends OperatorsTable {
   groupings: { key: string; title: string; flag: string }[];
   limit: number | null;
   families: Family[];
-}
-
-export interface RowOfEvent {
-  /** -1 where the event belongs to no row. */
-  row: number;
-  rows: OperatorRows;
 }
 
 // The lines tab: lines_tab.py.
@@ -242,7 +240,7 @@ export interface CostOfOps extends Times {
   device_phases: Record<Phase, number> | null;
 }
 
-/** `LinesTab._ops`. */
+/** `LinesTab.answer`. */
 export interface LineOps {
   ops: OpOfLine[];
 }
@@ -285,7 +283,7 @@ export interface TimelineWindow {
   pixel_ns: number;
   /** Neighbours shorter than this were merged. */
   merged_ns: number;
-  /** On a page without Python, neighbours shorter than this stay merged however far one zooms. */
+  /** Neighbours shorter than this stay merged however far one zooms, for the page has no finer detail. */
   finest_ns?: number;
   blocks: Blocks;
   bars: Bars;
@@ -379,10 +377,11 @@ export interface Slices {
   library: string[];
   event: number[];
   name: number[];
+  line: number[];
   /** With several ranks, how much the slice differs between them; null otherwise. */
   ranks: string[] | null;
-  /** Whether there are selected events: 2 its own, 1 below it, 0 neither; null without a selection. */
-  lit: number[] | null;
+  /** The page adds whether there are selected events: 2 its own, 1 below it, 0 neither. None without a selection. */
+  lit?: number[] | null;
 }
 
 export interface StacksFirst extends StackChart {

@@ -40,6 +40,8 @@ export interface TabModule {
 
 /** A row, or a line, that is selected. */
 export interface Selection extends Selected {
+  /** Of a module, its row and those of its submodules. */
+  rows?: number[];
   label: string;
   detail: string;
   /** The position of its name among the trace's names, -1 where it has none. */

@@ -1,15 +1,12 @@
-// Answers for the timeline on a page without Python: windows made from the finest blocks that the page carries.
+// Windows of a timeline, made from its finest blocks.
 
 import { Levels } from "./levels.js";
-import { launchesOf, linkedTo } from "./page_launches.js";
+import { linkedTo } from "./launches.js";
 
 /**
- * @import { Launches } from "./devices_types"
- * @import { Bars, Question, Selected, TimelineWindow } from "../../web/types/messages"
- * @import { CarriedTimeline } from "../../web/types/carried"
- * @import { PageRows } from "../../web/page/page_rows.js"
+ * @import { Bars, DrawnWindow, TimelineWindow } from "../../web/types/messages"
+ * @import { WholeTimeline } from "../../web/types/carried"
  * @import { Run } from "./levels.js"
- * @typedef {Extract<Question, { tab: "timeline" }>} Asked
  */
 
 /** `parts`: the families that are drawn apart in a block of more than a few events. */
@@ -22,44 +19,38 @@ const FACTS = /** @type {const} */ (["event", "name", "took_ns", "self_ns", "pha
 /** @type {WeakMap<TimelineWindow, Merger>} */
 const mergers = new WeakMap();
 
-/** Makes windows of a carried timeline, always the same object for one timeline. @param {TimelineWindow} carried */
-export function mergerOf(carried) {
-  const merger = mergers.get(carried) ?? new Merger(carried);
-  mergers.set(carried, merger);
+/** Makes windows of a whole timeline, always the same object for one timeline. @param {TimelineWindow} whole */
+export function mergerOf(whole) {
+  const merger = mergers.get(whole) ?? new Merger(whole);
+  mergers.set(whole, merger);
   return merger;
 }
 
 /**
- * @param {Asked} question
- * @param {CarriedTimeline} carried
- * @param {PageRows} rows
- * @returns {TimelineWindow | Launches}
+ * A window, and a part on either side of it.
+ * @param {WholeTimeline} whole
+ * @param {DrawnWindow} wanted
+ * @param {((event: number) => boolean) | null} isChosen whether an event is selected; none without a selection
  */
-export function answer(question, carried, rows) {
-  if (question.ask === "launches") return launchesOf(question.event, carried.launches);
-  const { begin_ns, end_ns, pixels, selected } = question;
+export function timelineWindow(whole, { begin_ns, end_ns, pixels }, isChosen) {
   const beyond = Math.round((end_ns - begin_ns) * BEYOND);
-  const [begin, end] = [Math.max(begin_ns - beyond, 0), Math.min(end_ns + beyond, carried.drawn_ns[1])];
+  const [begin, end] = [Math.max(begin_ns - beyond, 0), Math.min(end_ns + beyond, whole.drawn_ns[1])];
   const wider = Math.round((pixels * (end - begin)) / Math.max(end_ns - begin_ns, 1));
-  return mergerOf(carried).window(begin, end, wider, selected && litBars(carried, selected, rows));
+  return mergerOf(whole).window(begin, end, wider, isChosen && litBars(whole, isChosen));
 }
 
 /**
  * Tests whether a bar's longest event is selected, or linked to one that is.
- * @param {CarriedTimeline} carried
- * @param {Selected} selected
- * @param {PageRows} rows
+ * @param {WholeTimeline} whole
+ * @param {(event: number) => boolean} isChosen
  */
-function litBars({ bars, launches }, selected, rows) {
-  const chosen = rows.chosen(selected);
-  /** @param {number} one */
-  const isChosen = (one) => chosen.has(rows.rowOf(selected.grouping, one));
+function litBars({ bars, launches }, isChosen) {
   const linked = linkedTo(launches, isChosen);
   return (/** @type {number} */ bar) => isChosen(bars.event[bar]) || linked.has(bars.event[bar]);
 }
 
 class Merger {
-  #carried;
+  #whole;
   #levels;
   #phases;
   #gaps;
@@ -67,15 +58,15 @@ class Merger {
   #firstBar = [];
   #isMerged;
 
-  /** @param {TimelineWindow} carried */
-  constructor(carried) {
-    this.#carried = carried;
-    this.#levels = new Levels(carried.blocks);
-    this.#phases = new Levels({ ...carried.phases, row: carried.phases.lane });
-    this.#gaps = new Levels({ ...carried.gaps, row: carried.gaps.lane });
-    for (const [bar, block] of carried.bars.block.entries()) this.#firstBar[block] ??= bar;
-    this.#firstBar.push(carried.bars.block.length);
-    this.#isMerged = carried.blocks.count.some((count) => count > 1);
+  /** @param {TimelineWindow} whole */
+  constructor(whole) {
+    this.#whole = whole;
+    this.#levels = new Levels(whole.blocks);
+    this.#phases = new Levels({ ...whole.phases, row: whole.phases.lane });
+    this.#gaps = new Levels({ ...whole.gaps, row: whole.gaps.lane });
+    for (const [bar, block] of whole.bars.block.entries()) this.#firstBar[block] ??= bar;
+    this.#firstBar.push(whole.bars.block.length);
+    this.#isMerged = whole.blocks.count.some((count) => count > 1);
   }
 
   /**
@@ -91,9 +82,9 @@ class Merger {
       drawn_ns: [begin, end],
       pixel_ns: Math.max(end - begin, 1) / pixels,
       merged_ns,
-      ...(this.#isMerged ? { finest_ns: this.#carried.merged_ns } : {}),
+      ...(this.#isMerged ? { finest_ns: this.#whole.merged_ns } : {}),
       ...this.#merged(runs, isLit),
-      texts: this.#carried.texts,
+      texts: this.#whole.texts,
       phases: this.#phasesIn(begin, end, pixels),
       gaps: this.#gapsIn(begin, end, pixels),
       steps: this.#stepsIn(begin, end),
@@ -102,7 +93,7 @@ class Merger {
 
   /** @param {Run[]} runs @param {((bar: number) => boolean) | null} isLit */
   #merged(runs, isLit) {
-    const { row, start_ns, length_ns } = this.#carried.blocks;
+    const { row, start_ns, length_ns } = this.#whole.blocks;
     /** @type {TimelineWindow["blocks"]} */
     const blocks = { row: [], start_ns: [], length_ns: [], count: [], time_ns: [], lit: isLit ? [] : null };
     /** @type {Bars} */
@@ -112,8 +103,8 @@ class Merger {
       blocks.start_ns.push(start_ns[first]);
       blocks.length_ns.push(start_ns[last - 1] + length_ns[last - 1] - start_ns[first]);
       const [count, time_ns] = [
-        sum(this.#carried.blocks.count, first, last),
-        sum(this.#carried.blocks.time_ns, first, last),
+        sum(this.#whole.blocks.count, first, last),
+        sum(this.#whole.blocks.time_ns, first, last),
       ];
       blocks.count.push(count);
       blocks.time_ns.push(time_ns);
@@ -132,7 +123,7 @@ class Merger {
    * @param {{ count: number, time_ns: number }} whole
    */
   #addParts(into, block, [from, to], whole) {
-    const carried = this.#carried.bars;
+    const carried = this.#whole.bars;
     /** @type {Map<number, { family: number, count: number, time_ns: number, longest: number }>} */
     const parts = new Map();
     for (let bar = from; bar < to; bar++) {
@@ -158,7 +149,7 @@ class Merger {
 
   /** @param {number} begin @param {number} end @param {number} pixels */
   #phasesIn(begin, end, pixels) {
-    const { lane, start_ns, length_ns, phase } = this.#carried.phases;
+    const { lane, start_ns, length_ns, phase } = this.#whole.phases;
     const { runs } = this.#phases.window(begin, end, Math.floor(pixels / 3), MOST.phases);
     return {
       lane: runs.map(([first]) => lane[first]),
@@ -170,7 +161,7 @@ class Merger {
 
   /** @param {number} begin @param {number} end @param {number} pixels */
   #gapsIn(begin, end, pixels) {
-    const { lane, start_ns, length_ns, cause, count, time_ns } = this.#carried.gaps;
+    const { lane, start_ns, length_ns, cause, count, time_ns } = this.#whole.gaps;
     /** @type {TimelineWindow["gaps"]} */
     const found = { lane: [], start_ns: [], length_ns: [], cause: [], count: [], time_ns: [] };
     for (const [first, last] of this.#gaps.window(begin, end, pixels, MOST.gaps).runs) {
@@ -189,7 +180,7 @@ class Merger {
 
   /** @param {number} begin @param {number} end */
   #stepsIn(begin, end) {
-    const { number, start_ns } = this.#carried.steps;
+    const { number, start_ns } = this.#whole.steps;
     const visible = number.map((_, at) => at).filter((at) => begin <= start_ns[at] && start_ns[at] < end);
     const shown = visible.length > MOST.steps ? [] : visible;
     return { number: shown.map((at) => number[at]), start_ns: shown.map((at) => start_ns[at]) };

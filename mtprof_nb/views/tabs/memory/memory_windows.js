@@ -1,20 +1,16 @@
-// Answers for the memory chart on a page without Python: curves of a window, thinned so that no peak is lost.
+// Windows of memory curves, thinned so that no peak is lost.
 
-import { firstWhere } from "../timeline/levels.js";
+import { firstWhere } from "../../web/first_where.js";
 
-/**
- * @import { MemoryCurve, MemoryWindow } from "./memory_types"
- * @import { Question } from "../../web/types/messages"
- * @typedef {Extract<Question, { tab: "memory" }>} Asked
- */
+/** @import { MemoryCurve, MemoryWindow } from "./memory_types" */
 
 const MOST_POINTS = 1200;
 const COLUMNS = /** @type {const} */ (["time_ns", "nbytes", "change", "event", "name", "line"]);
 
-/** @param {Asked} question @param {MemoryWindow} carried @returns {MemoryWindow} */
-export function answer({ begin_ns, end_ns }, carried) {
-  const curves = carried.curves.map((curve) => inWindow(curve, begin_ns, end_ns));
-  return { ...carried, drawn_ns: [begin_ns, end_ns], curves };
+/** @param {MemoryWindow} whole @param {number} begin_ns @param {number} end_ns @returns {MemoryWindow} */
+export function memoryWindow(whole, begin_ns, end_ns) {
+  const curves = whole.curves.map((curve) => inWindow(curve, begin_ns, end_ns));
+  return { ...whole, drawn_ns: [begin_ns, end_ns], curves };
 }
 
 /** @param {MemoryCurve} curve @param {number} begin @param {number} end @returns {MemoryCurve} */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { launchesOf, linkedTo } from "#panel/tabs/timeline/page_launches.js";
+import { launchesOf, linkedTo } from "#panel/tabs/timeline/launches.js";
 
 /** Op 1 holds op 2, whose call 3 launched kernel 9; op 4 itself launched kernel 8. */
 const LAUNCHES = {

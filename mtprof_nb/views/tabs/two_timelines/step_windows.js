@@ -1,20 +1,19 @@
-// Answers for two timelines on a page without Python: a window of a step on both sides.
+// Windows of a step on both sides of a comparison.
 
-import { mergerOf } from "../timeline/timeline_answers.js";
+import { mergerOf } from "../timeline/timeline_windows.js";
 
 /**
- * @import { CarriedSide, CarriedTwoTimelines } from "../../web/types/carried"
+ * @import { TwoWholes, WholeSide } from "../../web/types/carried"
  * @import { TwoWindows } from "../differences/comparison_types"
- * @import { Question, TimelineWindow } from "../../web/types/messages"
- * @typedef {Extract<Question, { tab: "two_timelines" }>} Asked
+ * @import { DrawnWindow, TimelineWindow } from "../../web/types/messages"
  */
 
-/** @param {Asked} question @param {CarriedTwoTimelines} carried @returns {TwoWindows} */
-export function answer(question, { a, b }) {
-  return { windows: [windowOf(question, a), windowOf(question, b)] };
+/** @param {TwoWholes} whole @param {DrawnWindow & { step: number }} wanted @returns {TwoWindows} */
+export function stepWindows({ a, b }, wanted) {
+  return { windows: [windowOf(wanted, a), windowOf(wanted, b)] };
 }
 
-/** @param {Asked} question @param {CarriedSide} side */
+/** @param {DrawnWindow & { step: number }} wanted @param {WholeSide} side */
 function windowOf({ step, begin_ns, end_ns, pixels }, { window, start_ns, length_ns }) {
   const start = start_ns[step];
   // Nothing is drawn after the end of its own step; an event that begins as the step ends is of the next one.

@@ -1,7 +1,7 @@
-// Launches of kernels on a page without Python: arrows of an event, and what is linked to selected events.
+// Launches of kernels: arrows of an event, and what is linked to selected events.
 
 /**
- * @import { CarriedLaunches } from "../../web/types/carried"
+ * @import { AllLaunches } from "../../web/types/carried"
  * @import { Launches } from "./devices_types"
  */
 
@@ -9,7 +9,7 @@ const MOST_ARROWS = 200;
 
 /**
  * Tests whether an event, or one that it ran in, passes.
- * @param {CarriedLaunches} launches
+ * @param {AllLaunches} launches
  * @param {(event: number) => boolean} passes
  */
 function within({ within: { event, parent } }, passes) {
@@ -28,7 +28,7 @@ function within({ within: { event, parent } }, passes) {
 /**
  * Arrows of an event: of a kernel the one to it, of another event those from the calls that it made.
  * @param {number} event
- * @param {CarriedLaunches} launches
+ * @param {AllLaunches} launches
  * @returns {Launches}
  */
 export function launchesOf(event, launches) {
@@ -44,7 +44,7 @@ export function launchesOf(event, launches) {
 
 /**
  * The kernels that chosen events launched, the ops of chosen kernels, and the calls between them.
- * @param {CarriedLaunches} launches
+ * @param {AllLaunches} launches
  * @param {(event: number) => boolean} isChosen
  */
 export function linkedTo(launches, isChosen) {
