@@ -189,9 +189,9 @@ class Window:
     def _stop_sampler(self) -> None:
         sampler = self._sampler
         if sampler is not None:
-            self._sampler = None
             try:
                 with interrupts_held_back():
-                    self._samples = sampler.stop()
+                    self._samples, self._sampler = sampler.stop(), None
             except MemoryError:
+                self._sampler = None
                 warn("the samples of Python code are lost: there was not enough memory to read them; free some")

@@ -88,7 +88,7 @@ def test_it_is_false_after_a_program_that_fails(hook: str) -> None:
 
 
 def test_it_is_false_after_a_start_and_a_stop_that_fail(hook: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(**_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise MemoryError("no room")
 
     found = recorder()
