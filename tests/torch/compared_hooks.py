@@ -43,6 +43,8 @@ def run_text(text: str, **names: Any) -> None:
         asyncio.run(eval(code, names))
     else:
         exec(code, names)
+    # Functions hold the names in a cycle: the garbage collector would release their tensors at any time.
+    names.clear()
 
 
 def op() -> int:
