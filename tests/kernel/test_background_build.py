@@ -67,7 +67,7 @@ def test_the_build_outlives_the_kernel_that_started_it(
     assert children == ""
     (tmp_path / "go").touch()
     binary = wait_for(cache, ".so")
-    assert (tmp_path / "nice").read_text().strip() == "19"
+    assert int((tmp_path / "nice").read_text()) == min(os.nice(0) + 19, 19)
     assert os.access(binary, os.X_OK)
     wait_for_quiet(cache)
 
