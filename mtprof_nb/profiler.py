@@ -187,12 +187,13 @@ class profile(TraceMetadata, Results):
         if self._is_delivering:
             msg = "step() inside on_trace_ready: the step that ended is being delivered; call it in the loop"
             raise SessionError(msg)
-        session = self._session
-        if session is not None:
+        session, following = self._session, as_action(self.schedule(self.step_num + 1))
+        goes_on = self.current_action is ProfilerAction.RECORD and following in RECORDING
+        if session is not None and not goes_on:
             session.check_thread()
         self._leave_step()
         previous, self.step_num = self.current_action, self.step_num + 1
-        self.current_action = as_action(self.schedule(self.step_num))
+        self.current_action = following
         if self._session is not None:
             self._session.begin_step(self.step_num)
         try:
@@ -208,6 +209,9 @@ class profile(TraceMetadata, Results):
             raise SessionError(msg)
         if self._session is not None:
             self._session.check_thread()
+        self._stop()
+
+    def _stop(self) -> None:
         global _last
         if self._is_delivering or not self._is_started:  # its window is over, or was only prepared
             self._close_session()
@@ -236,7 +240,7 @@ class profile(TraceMetadata, Results):
             self._stop_if_started()
             return
         # The block may have stopped it itself, as torch allows.
-        run_all(self.stop if self._is_started else None, partial(self._observe, "cleanup"))
+        run_all(self._stop if self._is_started else None, partial(self._observe, "cleanup"))
 
     __exit__ = GuardedExit(_leave)
 

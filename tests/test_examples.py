@@ -1,5 +1,6 @@
 """The examples in the docstrings of a recording, `load` and `compare` run, and give what they show."""
 
+import builtins
 import doctest
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,8 @@ def test_an_example_gives_what_it_shows(
     example: doctest.DocTest, recordings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    # Values of examples become `_` of the interpreter, and IPython then sets no `_` of its own.
+    monkeypatch.setattr(builtins, "_", None, raising=False)
     example.globs.update(recordings)
     said: list[str] = []
 

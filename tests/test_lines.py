@@ -98,7 +98,7 @@ def test_the_text_is_an_aligned_table_with_its_totals(trace: Trace) -> None:
         "<ipython-input-4-0>:4   1.50 µs  16.2 %   1.50 µs         –   1.50 µs    1  loss = y.sum()",
         "(unattributed)         0.250 µs   2.7 %  0.250 µs         –  0.250 µs    1",
         "",
-        "Total: 8.75 µs  Count: 4",
+        "All lines: 8.75 µs, 4 ops",
     ]
 
 
@@ -107,7 +107,7 @@ def test_a_table_says_how_much_it_leaves_out(trace: Trace) -> None:
 
     assert "showing 1 of 3 lines" in text
     assert "loss" not in text
-    assert "Total: 8.75 µs  Count: 4" in text
+    assert "All lines: 8.75 µs, 4 ops" in text
     assert "showing" not in Lines(trace).table(row_limit=-1)
 
 

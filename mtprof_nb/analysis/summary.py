@@ -151,6 +151,7 @@ def marked_steps(trace: Trace) -> list[int]:
     return sorted(with_ops & listed if all(starts) else with_ops)
 
 
+@once_a_trace
 def has_steps(trace: Trace) -> bool:
     """Whether the program marked steps; otherwise all events are of step 0."""
     return bool(trace.step[(trace.kind == OP) | (trace.kind == SCOPE)].any())

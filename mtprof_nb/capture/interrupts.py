@@ -33,7 +33,7 @@ _HELD = tuple(getattr(signal, name) for name in _RAISING if hasattr(signal, name
 
 
 #: Calls that a block may make beyond the limit of recursion: at the limit, an end would fail halfway.
-_MORE_CALLS = 200
+_MORE_CALLS, _HIGHEST_LIMIT = 200, 2**31 - 1
 
 
 @contextmanager
@@ -48,19 +48,20 @@ def interrupts_held_back() -> Iterator[None]:
     handlers = {number: handler for number in _HELD if is_main and callable(handler := signal.getsignal(number))}
     held: dict[int, FrameType | None] = {}
     limit = sys.getrecursionlimit()
+    raised = min(limit + _MORE_CALLS, _HIGHEST_LIMIT)
 
     def hold(number: int, frame: FrameType | None) -> None:
         held.setdefault(number, frame)
 
     try:
         if is_main:
-            sys.setrecursionlimit(limit + _MORE_CALLS)
+            sys.setrecursionlimit(raised)
         for number in handlers:
             signal.signal(number, hold)
         yield
     finally:
         # A limit that was set inside the block is the user's.
-        if is_main and sys.getrecursionlimit() == limit + _MORE_CALLS:
+        if is_main and sys.getrecursionlimit() == raised:
             sys.setrecursionlimit(limit)
         for number, handler in handlers.items():
             # A handler that was installed inside the block is the user's.

@@ -264,13 +264,16 @@ def steps(iterable: Iterable[T]) -> Iterator[T]:
 
     What runs after the loop is in no step.
     """
+    has_run = False
     for item in iterable:
         _note_loop(has_ended=False)
+        has_run = True
         yield item
         owner = _owner()
         if owner is not None:
             owner.step()
-    _note_loop(has_ended=True)
+    if has_run:
+        _note_loop(has_ended=True)
 
 
 def _note_loop(*, has_ended: bool) -> None:

@@ -19,9 +19,9 @@ _QUIET, _CODE = "opacity:0.7", "font-family:monospace;white-space:pre-wrap;margi
 _COLUMNS = (
     TableColumn("title", "Finding", "words", "the problem"),
     TableColumn("where", "Line", "code", "the source line to change"),
-    TableColumn("evidence", "Evidence", "words", "numbers of this recording"),
     TableColumn("bound", "Gain", "words", "upper bound of what the fix can save"),
     TableColumn("certainty", "Certainty", "words"),
+    TableColumn("evidence", "Evidence", "words", "numbers of this recording"),
 )
 
 
@@ -41,7 +41,7 @@ class Advice(RowTable[Finding]):
 
     def content(self) -> Table:
         """A row for each finding, without its fix."""
-        return table_of(_COLUMNS, self._rows, notes=self.notes)
+        return table_of(_COLUMNS, self._rows, lambda row: {"where": row.where or None}, notes=self.notes)
 
     def paragraphs(self) -> list[str]:
         """The findings and the notes as texts."""

@@ -163,14 +163,22 @@ class Lines(SourceTable[LineRow]):
                 "share": (row.time_ns, whole_ns),
                 "source": row.source if row.file else "",
                 "count": row.count if row.has_ops else None,
-                "outside_error_ns": "?" if row.outside_error_ns is None else row.outside_error_ns or None,
+                "outside_error_ns": _error(row),
                 # A dash is easier to overlook than a zero.
                 **{key: getattr(row, key) or None for key in (*_PHASES, "outside_ns")},
             }
 
-        total_ns, count = sum(row.self_ns for row in rows), sum(row.count for row in rows)
-        notes = (f"Total: {units.duration(total_ns)}  Count: {count}", *([f"Note: {self.note}"] if self.note else []))
+        time_ns, count = sum(row.time_ns for row in rows), sum(row.count for row in rows)
+        whole = f"All lines: {units.duration(time_ns)}, {units.plural(count, 'op')}"
+        notes = (*([whole] if rows else []), *([f"Note: {self.note}"] if self.note else []))
         return table_of(columns, rows, made, notes=notes)
+
+
+def _error(row: LineRow) -> int | str | None:
+    """The error of an estimated time outside ops, "?" where it is not known; None where there is nothing to err."""
+    if not row.outside_ns:
+        return None
+    return "?" if row.outside_error_ns is None else row.outside_error_ns or None
 
 
 @once_a_trace

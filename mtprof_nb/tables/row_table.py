@@ -89,13 +89,14 @@ class RowTable(Tabular, Sequence[Row]):
         return self.table(row_limit=_MOST_ROWS)
 
     def _repr_html_(self) -> str:
-        content = self.content() if self._rows else Table((), (), sentence=self._nothing)
-        return as_html(content.first(_MOST_ROWS, self._noun))
+        return as_html(self._or_nothing(self.content()).first(_MOST_ROWS, self._noun))
 
     def _written(self, content: Table, row_limit: int | None) -> str:
-        if not self._rows:
-            return f"{self._nothing}\n"
-        return f"{as_text(content.first(row_limit, self._noun))}\n"
+        return f"{as_text(self._or_nothing(content).first(row_limit, self._noun))}\n"
+
+    def _or_nothing(self, content: Table) -> Table:
+        """`content`, or without rows the sentence that says so, and the notes."""
+        return content if self._rows else Table((), (), content.notes, self._nothing)
 
     @property
     def _noun(self) -> str:

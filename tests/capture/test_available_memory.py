@@ -44,6 +44,13 @@ def test_a_container_leaves_its_limit_less_its_use_and_the_cache_comes_back(root
     assert available_bytes(root) == 230 * MIB
 
 
+def test_files_that_were_read_twice_leave_their_memory_too(root: Path) -> None:
+    write(root / "proc/self/cgroup", "0::/box\n")
+    group(root / "sys/fs/cgroup/box", str(500 * MIB), 300 * MIB, 30 * MIB)
+    write(root / "sys/fs/cgroup/box/memory.stat", f"inactive_file {30 * MIB}\nactive_file {70 * MIB}\n")
+    assert available_bytes(root) == 300 * MIB
+
+
 def test_a_container_of_the_first_version_counts_as_well(root: Path) -> None:
     write(root / "proc/self/cgroup", "7:cpu,cpuacct:/\n4:memory:/box\n0::/\n")
     group(root / "sys/fs/cgroup/memory/box", str(500 * MIB), 300 * MIB, 0, version=1)

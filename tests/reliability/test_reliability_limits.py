@@ -4,6 +4,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -113,12 +114,58 @@ def test_a_stop_in_another_thread_is_refused_where_kineto_cannot_stop_there(hook
         prof = mtp.profile(hook=hook, profile_memory=True)
         prof.start()
         work()
-        for method in (prof.stop, prof.step):
-            with pytest.raises(mtp.SessionError, match=refused):
-                other.submit(method).result()
+        with pytest.raises(mtp.SessionError, match=refused):
+            other.submit(prof.stop).result()
+        other.submit(prof.step).result()
         prof.stop()
     assert "aten::mm" in names(prof)
+    assert prof.step_num == 1
     assert_next_profile_is_complete(hook=hook, profile_memory=True)
+
+
+@pytest.mark.filterwarnings("ignore:0 steps recorded:mtprof_nb.errors.MtprofWarning")
+def test_a_step_in_another_thread_is_refused_where_it_ends_a_window() -> None:
+    schedule = mtp.schedule(wait=0, warmup=0, active=1, repeat=1)
+    with nothing_left(), ThreadPoolExecutor(1) as other:
+        prof = mtp.profile(hook="kineto", profile_memory=True, schedule=schedule)
+        prof.start()
+        with pytest.raises(mtp.SessionError, match="stopped in the thread that started it"):
+            other.submit(prof.step).result()
+        prof.stop()
+
+
+@pytest.mark.filterwarnings("ignore::mtprof_nb.errors.MtprofWarning")
+def test_a_block_that_is_left_in_another_thread_leaves_nothing() -> None:
+    prof = mtp.profile(hook="kineto", profile_memory=True)
+    with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(1) as second:
+        first.submit(prof.__enter__).result()
+        second.submit(prof.__exit__, None, None, None).result()
+    assert mtp.active() is None
+
+
+@pytest.mark.filterwarnings("ignore::mtprof_nb.errors.MtprofWarning")
+def test_a_stop_at_the_limit_of_recursion_in_a_thread_keeps_no_later_recording_from_starting() -> None:
+    limit = sys.getrecursionlimit()
+    with ThreadPoolExecutor(1) as other:
+        for margin in range(8, 40, 4):
+            prof = mtp.profile(hook="native", with_python=True)
+            prof.start()
+            with suppress(RecursionError):
+                other.submit(lambda prof=prof, margin=margin: down(limit - depth() - margin, prof.stop)).result()
+            del prof
+            assert_next_profile_is_complete(hook="native", with_python=True)
+
+
+def test_a_program_with_the_highest_limit_of_recursion_is_recorded() -> None:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(2**31 - 1)
+    try:
+        with nothing_left(), mtp.profile(hook="dispatch") as prof:
+            work()
+        assert sys.getrecursionlimit() == 2**31 - 1
+    finally:
+        sys.setrecursionlimit(limit)
+    assert "aten::mm" in names(prof)
 
 
 @pytest.mark.filterwarnings("ignore:profile_memory. thread:mtprof_nb.errors.MtprofWarning")

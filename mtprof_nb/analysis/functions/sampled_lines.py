@@ -52,7 +52,7 @@ def outside_error_ns(trace: Trace, line: SourceLine) -> int | None:
 def _divided(trace: Trace) -> _Divided:
     time, tree = stack_time(trace), trace.stacks
     if time is None or tree is None:
-        return _Divided(trace.outside, {})
+        return _Divided(trace.outside, dict.fromkeys(trace.outside or {}, 0))
     found, marked = dict(trace.outside or {}), MarkedLines(trace.outside or {}, trace.line_stacks)
     called: defaultdict[SourceLine, list[_Called]] = defaultdict(list)
     seen_ns: Counter[SourceLine | None] = Counter()

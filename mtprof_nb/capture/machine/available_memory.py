@@ -8,11 +8,13 @@ from pathlib import Path
 
 from mtprof_nb.capture.machine.control_groups import groups_with, text_of
 
-#: For each version of control groups: where it is mounted, the files of limit and use, and the line of cache.
+#: For each version of control groups: where it is mounted, the files of limit and use, and how lines of cache begin.
 _CGROUPS = {
-    "": ("", "memory.max", "memory.current", "inactive_file"),
-    "memory": ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    "": ("", "memory.max", "memory.current", ""),
+    "memory": ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
 }
+#: Files that the system keeps in memory as long as nobody needs it.
+_CACHES = ("inactive_file", "active_file")
 
 #: The first version says by a number like this that there is no limit.
 _NO_LIMIT = 1 << 60
@@ -69,7 +71,8 @@ def _in_group(group: Path, limit: str, use: str, cache: str) -> Iterator[int]:
     if not limit.isdecimal() or int(limit) > _NO_LIMIT:
         return  # to read the others takes milliseconds
     if (use := text_of(group / use).strip()).isdecimal():
-        yield int(limit) - int(use) + _fields(group / "memory.stat").get(cache, 0)
+        counts = _fields(group / "memory.stat")
+        yield int(limit) - int(use) + sum(counts.get(f"{cache}{name}", 0) for name in _CACHES)
 
 
 def _in_own_limits(root: Path) -> Iterator[int]:

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections import Counter
 from contextlib import AbstractContextManager, suppress
-from typing import Any
+from typing import Any, ClassVar
 
 from mtprof_nb.capture.activities import available
 from mtprof_nb.capture.hook import Hook, Request, SoFar
@@ -49,6 +49,10 @@ def _most_events(request: Request) -> int:
 class NativeHook(Hook):
     """One recording window of the native recorder. It sees the ops of all threads, with memory, shapes and stacks."""
 
+    #: The hook that was started last. Its end may have failed, as in a thread at the limit of recursion: the next
+    #: start ends it.
+    _started: ClassVar[NativeHook | None] = None
+
     def __init__(self, request: Request) -> None:
         import torch
 
@@ -86,6 +90,9 @@ class NativeHook(Hook):
         self._thread_names = running_threads()
         self._most_events = _most_events(self._request)
         with interrupts_held_back():
+            if NativeHook._started is not None and self._recorder.is_recording():
+                NativeHook._started._end()
+            NativeHook._started = self
             notes_memory = self._recorder.start(
                 with_inputs=recorded.record_shapes or recorded.with_flops,
                 with_stacks=needs_stacks,

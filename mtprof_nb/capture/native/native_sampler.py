@@ -40,6 +40,7 @@ class NativeSampler:
 
     def start(self, outermost: CodeType | None) -> bool:
         """Look at the threads from now on; stacks end at a frame of `outermost`. False where the system forbids it."""
+        self._recorder.stop_sampler()  # one whose end has failed, as in a thread at the limit of recursion
         return bool(self._recorder.start_sampler(PERIOD_NS, outermost))
 
     def stop(self) -> SampledStacks | None:

@@ -6,13 +6,20 @@ from mtprof_nb.errors import LONGEST_SENTENCE, shown
 from mtprof_nb.tables.table import TEXTS, Table
 
 _WIDEST, _SPACING = 60, "  "
+#: A sentence in the last column is whole.
+_WIDEST_LAST = 200
 
 
 def as_text(table: Table) -> str:
     """The titles over a rule, the rows, and the notes below an empty line: texts on the left, numbers on the right."""
     table = table.plain()
     titles = [column.title for column in table.columns]
-    cells = [[shown(cell, _WIDEST) for cell in row] for row in (titles, *table.texts())]
+    if not table.columns:
+        return "\n".join(shown(text, LONGEST_SENTENCE) for text in (table.sentence, *table.notes))
+    widest = [_WIDEST] * len(titles)
+    if table.columns[-1].unit == "words":
+        widest[-1] = _WIDEST_LAST
+    cells = [[shown(cell, most) for cell, most in zip(row, widest, strict=True)] for row in (titles, *table.texts())]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
         _SPACING.join(

@@ -160,7 +160,7 @@ def drawn_parts(blocks: Blocks, parts: Parts) -> Parts:
 
 def _step_starts(trace: Trace) -> list[tuple[int, int]]:
     """Each step with ops, and the start of its first event."""
-    marked = marked_steps(trace)
+    marked = set(marked_steps(trace))
     steps, first = np.unique(trace.step, return_index=True)
     starts_ns = trace.start_ns[first].tolist()
     return [(step, ns) for step, ns in zip(steps.tolist(), starts_ns, strict=True) if step in marked]
