@@ -48,6 +48,7 @@ def test_a_dataframe_ranks_the_lines_as_the_panel_does(trace: Trace) -> None:
     frame = lines.to_dataframe()
 
     assert frame["line"].tolist() == [row.line for row in lines.by_time()] == [4, 5, 3, 0]
+    assert {row.line: row.outside_error_ns for row in lines if row.line in (4, 5)} == {4: 0, 5: 0}
     assert frame["time_ns"].tolist() == [10_500, 8_000, 7_000, 250]
     assert frame["time_ns"].tolist() == (frame["self_ns"] + frame["outside_ns"]).tolist()
 

@@ -31,6 +31,14 @@ def test_events_know_the_step_they_started_in():
     assert step == [0, 1, 2]
 
 
+def test_a_loop_over_no_items_leaves_the_step_in_which_it_stands():
+    with mtp.profile() as prof:
+        prof.step()
+        torch.ones(2)
+        assert list(mtp.steps([])) == []
+    assert [number for _, number in prof.trace.step_starts] == [0, 1]
+
+
 def test_each_window_of_a_schedule_is_shown_its_own_events():
     seen = []
     x = torch.ones(2)
