@@ -6,12 +6,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.collector_watch import CollectorWatch, WatchedCollections
 from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Hook, Request, SoFar
@@ -21,11 +17,7 @@ from mtprof_nb.capture.samples.sampled_stacks import SampledStacks
 from mtprof_nb.capture.samples.sampling import Sampler, started_native_sampler, started_sampler
 from mtprof_nb.capture.torch_scope import Together, torch_scope
 from mtprof_nb.errors import warn
-from mtprof_nb.model.trace import Int64, Trace
-
-if TYPE_CHECKING:
-    from mtprof_nb.capture.dispatch.followed_threads import FollowedThreadsHook
-    from mtprof_nb.capture.kineto.kineto_hook import KinetoHook
+from mtprof_nb.model.trace import Trace
 
 
 class Window:
@@ -37,9 +29,8 @@ class Window:
             kind.name: self._make(kind) for kind in hooks_for(hook, request) or [SCOPES_ALONE]
         }
         self._follows_imports = hook == "auto"
-        self._beside: FollowedThreadsHook | None = None
-        self._follow_threads()
-        self._wall = WallClock(request.clock)
+        #: By the clock of the session; 0 before the start.
+        self._began_ns = 0
         self._is_partial = "CPU" not in request.activities
         self._start_ns = 0
         self._sampler: Sampler | None = None
@@ -54,15 +45,6 @@ class Window:
         made: Hook = kind.make(replace(self.request, recorded=recorded))
         return made
 
-    def _follow_threads(self) -> None:
-        """Add a hook beside Kineto for other threads, which Kineto does not always record."""
-        if "kineto" not in self.hooks:
-            return
-        from mtprof_nb.capture.dispatch.followed_threads import FollowedThreadsHook
-
-        self._beside = FollowedThreadsHook(self.request, cast("KinetoHook", self.hooks["kineto"]))
-        self.hooks["dispatch"] = self._beside
-
     def prepare(self) -> None:
         with threads_without_signals():
             for hook in self.hooks.values():
@@ -70,7 +52,7 @@ class Window:
 
     def start(self) -> None:
         """Start every hook, or none."""
-        self._wall.note()
+        self._began_ns = self.request.clock.now_ns()
         try:
             with threads_without_signals():
                 for hook in self.hooks.values():
@@ -82,11 +64,7 @@ class Window:
             with suppress(Exception):  # why it could not start is what the user needs to know
                 self._stop_hooks()
             raise
-        self._start_ns = self.request.clock.now_ns() - self._wall.noted_ns[0]
-
-    def event_times(self, moments_ns: npt.ArrayLike) -> Int64:
-        """Times of the session's clock as times of events: Kineto's follow a wall clock that is being corrected."""
-        return self._wall.among_kineto(moments_ns) if "kineto" in self.hooks else np.asarray(moments_ns, np.int64)
+        self._start_ns = self.request.clock.now_ns() - self._began_ns
 
     def attach_new_runtimes(self) -> None:
         """With hook `auto`, hook the runtimes that were imported since the start."""
@@ -104,9 +82,6 @@ class Window:
                     with suppress(Exception):
                         self.hooks.pop(kind.name).stop()
                     raise
-                if kind.name == "kineto":
-                    self._follow_threads()
-                    self.hooks["dispatch"].start()
         self._sample_from_here()
 
     def _sample_from_here(self) -> None:
@@ -142,18 +117,16 @@ class Window:
 
     def stop(self) -> StoppedWindow:
         """Stop every hook, then raise the first failure of one."""
-        self._wall.note()
+        ended_ns = self.request.clock.now_ns()
         traces = self._stop_hooks()
-        noted_ns = self._wall.noted_ns
         return StoppedWindow(
             request=self.request,
             traces=traces,
-            hooks=tuple(name for name, trace in traces.items() if len(trace) or self.hooks[name] is not self._beside),
-            began_ns=noted_ns[0],
-            ended_ns=noted_ns[-1],
+            hooks=tuple(traces),
+            began_ns=self._began_ns,
+            ended_ns=ended_ns,
             start_ns=self._start_ns,
             is_partial=self._is_partial,
-            event_times=self.event_times,
             samples=self._samples,
             sampled_from_ns=self._sampled_from_ns,
             collections=self._collections,
@@ -174,13 +147,9 @@ class Window:
         def stop(name: str) -> None:
             traces[name] = self.hooks[name].stop()
 
-        # Kineto may follow Python: it is stopped before the hook beside it is read out.
-        beside = [name for name, hook in self.hooks.items() if hook is self._beside]
-        order = [*(name for name in reversed(self.hooks) if name not in beside), *beside]
-        remove_beside = self._beside.remove if self._beside is not None else None
         # The watch comes last, and leaves out what is late: Kineto may record Python code that runs here.
-        hooks = (partial(stop, name) for name in order)
-        run_all(self._stop_sampler, remove_beside, *hooks, self._stop_watch)
+        hooks = (partial(stop, name) for name in reversed(self.hooks))
+        run_all(self._stop_sampler, *hooks, self._stop_watch)
         return {name: traces[name] for name in self.hooks}
 
     def _stop_watch(self) -> None:

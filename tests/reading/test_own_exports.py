@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from recording import HOOKS
 from traces import event, make_trace
 
 import mtprof_nb as mtp
@@ -225,7 +226,7 @@ def test_tracks_of_one_number_stay_apart(tmp_path: Path) -> None:
     assert column(again(trace, tmp_path), "track") == [(name, "stream", 0, "CUDA:0") for name in names]
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 def test_a_recording_of_torch_comes_back(tmp_path: Path, hook: str) -> None:
     torch = pytest.importorskip("torch")
     net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2))

@@ -37,7 +37,7 @@ def test_a_recording_goes_on_where_no_sampler_can_start(
         raise failure
 
     monkeypatch.setattr(window, "started_sampler", fails)
-    with pytest.warns(mtp.MtprofWarning, match="not sampled"), mtp.profile(hook="dispatch", with_python=True) as prof:
+    with pytest.warns(mtp.MtprofWarning, match="not sampled"), mtp.profile(hook="kineto", with_python=True) as prof:
         work()
     assert "aten::mm" in names(prof)
     assert prof.trace.samples is None
@@ -107,7 +107,7 @@ def test_an_end_may_call_beyond_the_limit_of_recursion_and_leaves_a_limit_that_w
     sys.setrecursionlimit(limit)
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 def test_a_stop_in_another_thread_is_refused_where_kineto_cannot_stop_there(hook: str) -> None:
     refused = r"stopped in the thread that started it.*call stop\(\) in that thread, or use hook='native'"
     with nothing_left(), ThreadPoolExecutor(1) as other:
@@ -160,7 +160,7 @@ def test_a_program_with_the_highest_limit_of_recursion_is_recorded() -> None:
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(2**31 - 1)
     try:
-        with nothing_left(), mtp.profile(hook="dispatch") as prof:
+        with nothing_left(), mtp.profile(hook="kineto") as prof:
             work()
         assert sys.getrecursionlimit() == 2**31 - 1
     finally:

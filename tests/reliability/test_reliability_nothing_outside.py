@@ -91,7 +91,7 @@ def train(**options):
         model(torch.ones(2, 4)).sum().backward()
     return prof
 
-for hook in ("kineto", "dispatch"):
+for hook in ("kineto",):
     prof = train(hook=hook)
     prof.show()
     prof.key_averages(group_by_input_shape=True, group_by_stack_n=3).table()

@@ -161,7 +161,7 @@ def test_torch_s_profiler_inside_works_and_the_recording_it_empties_says_so() ->
 import warnings, torch, mtprof_nb as mtp
 warnings.simplefilter("always")
 x = torch.ones(2)
-for hook in ("kineto", "dispatch"):
+for hook in ("kineto",):
     with warnings.catch_warnings(record=True) as caught, mtp.profile(hook=hook) as ours:
         torch.sin(x)
         with torch.profiler.profile() as theirs:
@@ -177,9 +177,6 @@ for hook in ("kineto", "dispatch"):
     assert done.stdout.splitlines() == [
         "kineto True 0",
         "['a torch profiler was started during the record']",
-        "next 1",
-        "dispatch True 3",
-        "[]",
         "next 1",
     ], done.stderr
 

@@ -6,12 +6,12 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from mtprof_nb.capture.kineto.kineto_events import NO_THREAD
 
 import mtprof_nb as mtp
 from mtprof_nb.capture import window
 from mtprof_nb.capture.kineto import kineto_hook as kineto
 from mtprof_nb.capture.kineto import own_python
-from mtprof_nb.capture.kineto.kineto_events import NO_THREAD
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402

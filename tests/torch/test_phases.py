@@ -10,7 +10,7 @@ import mtprof_nb as mtp
 
 torch = pytest.importorskip("torch")
 
-HOOKS = ("kineto", "dispatch")
+HOOKS = ("kineto",)
 FLAGS: tuple[dict[str, bool], ...] = ({}, {"with_stack": True}, {"with_modules": True})
 FLAG_NAMES = ("plain", "stacks", "modules")
 

@@ -109,7 +109,7 @@ def test_step_and_stop_outside_a_session_are_refused():
 
 
 def test_unknown_and_missing_hooks_are_refused():
-    with pytest.raises(mtp.HookError, match="unknown hook 'cupti': use 'auto' or one of native, kineto, dispatch"):
+    with pytest.raises(mtp.HookError, match="unknown hook 'cupti': use 'auto' or one of native, kineto, mindtorch_v2"):
         mtp.profile(hook="cupti").start()
     with pytest.raises(mtp.HookError, match="hook 'candle' needs 'candle', which is not installed"):
         mtp.profile(hook="candle").start()
@@ -249,7 +249,7 @@ def test_scopes_of_tasks_that_take_turns_own_nothing_of_each_other():
     assert trace.duration_ns[rows["decorated"]] >= 1_000_000
 
 
-@pytest.mark.parametrize("flags", [{}, {"with_stack": True}, {"profile_memory": True}, {"hook": "dispatch"}])
+@pytest.mark.parametrize("flags", [{}, {"with_stack": True}, {"profile_memory": True}, {"hook": "kineto"}])
 def test_a_forked_child_is_not_recorded_and_can_profile_itself(flags):
     program = f"""
 import os, torch, mtprof_nb as mtp

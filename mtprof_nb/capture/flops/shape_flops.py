@@ -11,7 +11,7 @@ import numpy as np
 from mtprof_nb.building.recorded_events import RecordedEvents
 from mtprof_nb.capture.flops.flop_formulas import elementwise, flops_of
 from mtprof_nb.model.input_values import from_text
-from mtprof_nb.model.trace import Int32, Int64, Shapes
+from mtprof_nb.model.trace import Int32, Int64, Shapes, Trace
 
 Formula = Callable[..., int]
 #: Ops that Kineto counts by formulas of its own, from shapes alone.
@@ -41,7 +41,9 @@ def registered_formulas() -> dict[str, Formula]:
     return {packet._qualified_op_name: registry[packet] for packet in packets}
 
 
-def flops_by_inputs(torch: Any, events: RecordedEvents, inputs: Inputs, values: tuple[Int32, Sequence[str]]) -> Int64:
+def flops_by_inputs(
+    torch: Any, events: RecordedEvents | Trace, inputs: Inputs, values: tuple[Int32, Sequence[str]]
+) -> Int64:
     """Operations of each event, -1 where there is no formula for it. `values` are positions and their table."""
     known = registered_formulas()
     names = events.names
