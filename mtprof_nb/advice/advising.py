@@ -45,8 +45,8 @@ def advise(trace: Trace) -> tuple[Finding, ...]:
     if not trace.has_all_ops or not len(trace):
         return ()
     rules = RULES if len(trace.processes) == 1 else RULES_OF_PROCESSES
-    found = [placed(trace, name, finding) for name, find in rules.items() if (finding := find(trace)) is not None]
-    worth = [finding for finding in found if _is_worth_a_word(finding)]
+    findings = [placed(trace, name, finding) for name, find in rules.items() if (finding := find(trace)) is not None]
+    worth = [finding for finding in findings if _is_worth_a_word(finding)]
     return tuple(sorted(worth, key=_rank)[:MOST_FINDINGS])
 
 

@@ -54,5 +54,5 @@ class Finding:
 
     def __str__(self) -> str:
         where = f" ({self.where})" if self.where else ""
-        found = shown(f"{self.title}{where}: {self.evidence} {self.gain}", LONGEST_SENTENCE)
-        return f"{found}\n{legible_lines(indent(self.fix, '    '))}"
+        sentence = shown(f"{self.title}{where}: {self.evidence} {self.gain}", LONGEST_SENTENCE)
+        return f"{sentence}\n{legible_lines(indent(self.fix, '    '))}"

@@ -249,12 +249,12 @@ def _with_gaps_filled(change: Int64, known: Bool, nested: Nesting) -> Int64:
 
 def _allocated_during(trace: Trace, records: Allocations, chosen: Bool) -> Int64:
     """Bytes of the chosen records from each host event's first moment to its last."""
-    found = np.zeros(len(trace), np.int64)
+    nbytes = np.zeros(len(trace), np.int64)
     for events, every in _seen_by(trace, records):
         rows = every[chosen[every]]
         if len(rows):
             running = np.concatenate(([0], np.cumsum(records.nbytes[rows])))
             first = np.searchsorted(records.time_ns[rows], trace.start_ns[events], side="left")
             last = np.searchsorted(records.time_ns[rows], trace.end_ns[events], side="right")
-            found[events] = np.where(trace.on_device[events], 0, running[last] - running[first])
-    return found
+            nbytes[events] = np.where(trace.on_device[events], 0, running[last] - running[first])
+    return nbytes

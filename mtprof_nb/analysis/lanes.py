@@ -87,15 +87,15 @@ def _by_stream(trace: Trace, rows: Int64) -> list[tuple[str, Int64]]:
     # The index is -1 if the runtime does not report it.
     device = trace.device.astype(np.int64) * 256 + trace.device_index + 1
     stream = trace.track * 2 + (trace.kind != DEVICE_SCOPE)
-    found = []
+    streams = []
     for here in _in_order_of_appearance(rows, device):
         key = int(device[here[0]])
         title = _device_title(trace.devices[key // 256], key % 256 - 1)
         for run in runs_of_equal(stream[here]):
             number = int(stream[here[run[0]]])
             stream_title = f"{title} {trace.tracks[number // 2].title}{'' if number % 2 else ' scopes'}"
-            found.append((stream_title, here[run]))
-    return found
+            streams.append((stream_title, here[run]))
+    return streams
 
 
 def _device_title(name: str, index: int) -> str:

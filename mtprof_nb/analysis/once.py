@@ -28,8 +28,8 @@ def once_a_trace(make: Callable[Concatenate[Trace, P], R]) -> Callable[Concatena
     def once(trace: Trace, /, *args: P.args, **kwargs: P.kwargs) -> R:
         results, key = _results_of(trace), (make, args, *kwargs.items())
         if key in results:
-            found: R = results[key]
-            return found
+            known: R = results[key]
+            return known
         made = make(trace, *args, **kwargs)
         # Other traces may have been used meanwhile.
         _results_of(trace)[key] = made

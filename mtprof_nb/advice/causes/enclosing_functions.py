@@ -13,11 +13,11 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 def lines_of_functions(trace: Trace, lines: Iterable[SourceLine]) -> set[SourceLine]:
     """All lines of the innermost functions around `lines`, as far as their source is recorded and can be read."""
-    found = set()
+    inside = set()
     for line in lines:
         if body := _function_around(trace.sources.get(line.file, ""), line.line):
-            found |= {SourceLine(line.file, number) for number in body}
-    return found
+            inside |= {SourceLine(line.file, number) for number in body}
+    return inside
 
 
 def lines_of_loop(trace: Trace, line: SourceLine) -> set[SourceLine]:
@@ -36,10 +36,10 @@ def nested_operators(trace: Trace, line: SourceLine) -> int:
     nodes = _nodes(trace.sources.get(line.file, ""))
     statements = [node for node in nodes if isinstance(node, ast.stmt) and not hasattr(node, "body")]
     on_line = [one for one in statements if line.line in _lines(one)]
-    found = [node for node in ast.walk(on_line[0]) if isinstance(node, ast.BinOp)] if len(on_line) == 1 else []
-    operands = {id(operand) for node in found for operand in (node.left, node.right)}
-    outermost = [node for node in found if id(node) not in operands]
-    if len(outermost) != 1 or any(isinstance(node.op, ast.MatMult) for node in found):
+    operators = [node for node in ast.walk(on_line[0]) if isinstance(node, ast.BinOp)] if len(on_line) == 1 else []
+    operands = {id(operand) for node in operators for operand in (node.left, node.right)}
+    outermost = [node for node in operators if id(node) not in operands]
+    if len(outermost) != 1 or any(isinstance(node.op, ast.MatMult) for node in operators):
         return 0
     return _depth(outermost[0])
 

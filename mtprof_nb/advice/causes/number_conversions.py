@@ -44,6 +44,6 @@ def conversions(trace: Trace) -> Conversions:
 
 def is_for_numbers(trace: Trace) -> Bool:
     """The ops before which Python looks at the numbers for a tensor, or fills it with them."""
-    found, made = np.zeros(len(trace), np.bool_), conversions(trace)
-    found[made.first] = found[made.second] = True
-    return found
+    is_for, made = np.zeros(len(trace), np.bool_), conversions(trace)
+    is_for[made.first] = is_for[made.second] = True
+    return is_for

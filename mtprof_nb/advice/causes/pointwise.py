@@ -35,10 +35,10 @@ def largest_inputs(trace: Trace) -> tuple[Int64, Int64]:
     if trace.shape is None:
         return np.full(len(trace), -1, np.int64), np.zeros(len(trace), np.int64)
     numbers: dict[tuple[int, ...], int] = {}
-    found = []
+    largest_of = []
     for shapes, dtypes in zip(trace.shapes, trace.dtypes or [("?",) * len(one) for one in trace.shapes], strict=True):
         largest = max((one.shape for one in tensors(shapes, dtypes)), key=prod, default=())
         elements = min(prod(largest), _MOST_ELEMENTS)
-        found.append((numbers.setdefault(largest, len(numbers)), elements) if largest else (-1, 0))
-    table = np.array([*found, (-1, 0)], np.int64)
+        largest_of.append((numbers.setdefault(largest, len(numbers)), elements) if largest else (-1, 0))
+    table = np.array([*largest_of, (-1, 0)], np.int64)
     return table[trace.shape, 0], table[trace.shape, 1]

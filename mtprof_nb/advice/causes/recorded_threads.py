@@ -44,14 +44,14 @@ def recorded_threads(trace: Trace) -> RecordedThreads | None:
         return None
     match said:
         case {"threads": int(), "processors": int(), "cores": int(), "load": float() | int()}:
-            found = RecordedThreads(**{name: said.get(name, "") for name in RecordedThreads._fields})
-            is_sound = all(0 < count <= _MOST for count in found[:3]) and -1 <= found.load <= _MOST
-            return found if is_sound else None
+            counts = RecordedThreads(**{name: said.get(name, "") for name in RecordedThreads._fields})
+            is_sound = all(0 < count <= _MOST for count in counts[:3]) and -1 <= counts.load <= _MOST
+            return counts if is_sound else None
     return None
 
 
 def products(trace: Trace, least_ns: int, limit_ns: int | None = None) -> Bool:
     """The products and convolutions that take at least `least_ns` themselves, and less than `limit_ns`."""
     own_ns = op_costs(trace).self_ns
-    found: Bool = counted_ops(trace) & trace.where_name(_PRODUCTS.__contains__) & (own_ns >= least_ns)
-    return found if limit_ns is None else found & (own_ns < limit_ns)
+    chosen: Bool = counted_ops(trace) & trace.where_name(_PRODUCTS.__contains__) & (own_ns >= least_ns)
+    return chosen if limit_ns is None else chosen & (own_ns < limit_ns)

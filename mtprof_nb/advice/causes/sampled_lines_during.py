@@ -18,15 +18,15 @@ def sampled_lines_during(
 
     A stack that is asked for in C code is read at its end: with `was_read`, it has to be read in the interval.
     """
-    found: Counter[SourceLine | None] = Counter()
+    counts: Counter[SourceLine | None] = Counter()
     samples, tree = trace.samples, trace.stacks
     if samples is None or tree is None:
-        return found
+        return counts
     moments = samples.taken_ns if was_read else samples.time_ns
     for one in set(track.tolist()):
         own, rows = track == one, np.flatnonzero(samples.track == one)
         inside = covered(start_ns[own], end_ns[own], moments[rows])
         for node, count in Counter(samples.stack[rows[inside]].tolist()).items():
             frames = tree.stack(node) if node >= 0 else ()
-            found[next((SourceLine(*frame[:2]) for frame in frames if is_user_file(frame.file)), None)] += count
-    return found
+            counts[next((SourceLine(*frame[:2]) for frame in frames if is_user_file(frame.file)), None)] += count
+    return counts

@@ -39,12 +39,12 @@ class TakenElements:
 
         So does a loop whose passes need the result of the one before, as `out[t + 1] = f(out[t])`.
         """
-        found = np.zeros(len(self.event), np.bool_)
+        is_fed = np.zeros(len(self.event), np.bool_)
         order = np.argsort(self.tensor, kind="stable")
         index, written = self.index[order], self.is_written[order]
         is_alike = np.diff(self.tensor[order]) == 0
-        found[order[1:]] = is_alike & written[1:] & ~written[:-1] & (np.abs(np.diff(index)) == 1)
-        return found
+        is_fed[order[1:]] = is_alike & written[1:] & ~written[:-1] & (np.abs(np.diff(index)) == 1)
+        return is_fed
 
 
 def taken_elements(trace: Trace) -> TakenElements | None:
@@ -121,10 +121,10 @@ def _are_written(trace: Trace, rows: Int64, shape: Int64, left: Int64) -> Bool:
 
 def _ops_after(trace: Trace, rows: Int64) -> Int64:
     """For each of these ops the first op of its thread that begins when it has ended; -1 without one."""
-    found, is_op = np.full(len(rows), -1, np.int64), counted_ops(trace)
+    next_op, is_op = np.full(len(rows), -1, np.int64), counted_ops(trace)
     for track in set(trace.track[rows].tolist()):
         ops, own = np.flatnonzero(is_op & (trace.track == track)), np.flatnonzero(trace.track[rows] == track)
         after = np.searchsorted(trace.start_ns[ops], trace.end_ns[rows[own]])
         after = np.maximum(after, np.searchsorted(ops, rows[own]) + 1)  # an op may take no time
-        found[own] = np.append(ops, -1)[after]
-    return found
+        next_op[own] = np.append(ops, -1)[after]
+    return next_op

@@ -29,9 +29,9 @@ def with_inputs(trace: Trace, accepts: Callable[[list[TensorInput]], bool]) -> B
 
 def tensors(shapes: Shapes, dtypes: tuple[str, ...]) -> list[TensorInput]:
     """The tensors among the inputs of an op: without lists of tensors, scalars and other values."""
-    found = []
+    inputs = []
     for shape, dtype in zip(shapes, dtypes, strict=False):
         sizes = tuple(size for size in shape if isinstance(size, int))
         if dtype and not dtype.startswith(("Scalar", "GenericList", "TensorList")) and len(sizes) == len(shape):
-            found.append(TensorInput(dtype.lower(), sizes, prod(sizes)))
-    return found
+            inputs.append(TensorInput(dtype.lower(), sizes, prod(sizes)))
+    return inputs

@@ -130,8 +130,7 @@ def _mostly(trace: Trace, outside_ns: int) -> str:
     ops, calls, collections = np.flatnonzero(counted_ops(trace)), loader_calls(trace), trace.collections
     waits = {_NEXT: apart_from(trace, ops, trace.start_ns[calls], trace.end_ns[calls]).sum()}
     if collections is not None:
-        ends = collections.start_ns + collections.duration_ns
-        waits[_COLLECTIONS] = apart_from(trace, ops, collections.start_ns, ends).sum()
+        waits[_COLLECTIONS] = apart_from(trace, ops, collections.start_ns, collections.end_ns).sum()
     waits |= preparation_ns(trace, with_ops=False)
     title, ns = max(waits.items(), key=lambda pair: pair[1])
     return f", mostly in {title}" if ns > _MOSTLY * outside_ns else ", in Python code or waiting"
@@ -170,22 +169,22 @@ def waiting(trace: Trace) -> list[Waiting]:
     """
     calls = loader_calls(trace)
     device_ns = max((one.host_waiting_ns for one in device_figures(trace)), default=0)
-    found = [
+    waits = [
         Waiting(_NEXT, int(trace.duration_ns[calls].sum())),
         Waiting("synchronisation with the device", device_ns),
     ]
     now_and_then = {_COLLECTIONS: collected_ns(trace.collections), **preparation_ns(trace)}
     least_ns = _LEAST_SHARE * wall_ns(trace)
-    found += [Waiting(title, ns) for title, ns in now_and_then.items() if ns >= least_ns]
-    return sorted((one for one in found if one.ns), key=lambda one: -one.ns)
+    waits += [Waiting(title, ns) for title, ns in now_and_then.items() if ns >= least_ns]
+    return sorted((one for one in waits if one.ns), key=lambda one: -one.ns)
 
 
 def module_times(trace: Trace) -> Counter[str]:
     """The time in ops of each module itself, forward and backward; `x.0.y`, `x.1.y` and so on are `x.*.y`."""
-    found: Counter[str] = Counter()
+    times_of: Counter[str] = Counter()
     if trace.module is not None:
         rows = np.flatnonzero(counted_ops(trace) & (trace.module >= 0))
         times = sums(trace.module[rows], op_costs(trace).self_ns[rows], len(trace.modules))
         for path, ns in zip(trace.modules, times.tolist(), strict=True):
-            found[_NUMBER.sub("*", path)] += ns
-    return found
+            times_of[_NUMBER.sub("*", path)] += ns
+    return times_of

@@ -72,10 +72,10 @@ def kernel_facts(trace: Trace) -> KernelFacts:
 def _sizes(value: Any) -> tuple[int, ...]:
     """Sizes from a list, or from its JSON text; () for anything else."""
     try:
-        found = json.loads(value) if isinstance(value, str) else value
+        sizes = json.loads(value) if isinstance(value, str) else value
     except ValueError:
         return ()
-    return tuple(found) if isinstance(found, list) and all(isinstance(size, int) for size in found) else ()
+    return tuple(sizes) if isinstance(sizes, list) and all(isinstance(size, int) for size in sizes) else ()
 
 
 def _percent(value: Any) -> int:

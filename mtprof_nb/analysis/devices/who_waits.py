@@ -40,10 +40,10 @@ def who_waits(trace: Trace) -> str:
     idle_ns = sum(one.idle_ns for one in figures)
     time, more = _lengths(trace)
     if are_busy(trace):
-        found = _of_busy(figures, f"{(span_ns - idle_ns) / span_ns * 100:.0f} % of {time}", span_ns)
+        sentence = _of_busy(figures, f"{(span_ns - idle_ns) / span_ns * 100:.0f} % of {time}", span_ns)
     else:
-        found = _of_idle(figures, f"{idle_ns / span_ns * 100:.0f} % of {time}", idle_ns)
-    return found and found + more
+        sentence = _of_idle(figures, f"{idle_ns / span_ns * 100:.0f} % of {time}", idle_ns)
+    return sentence and sentence + more
 
 
 def work_throughout(trace: Trace) -> bool:

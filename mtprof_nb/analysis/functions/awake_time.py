@@ -64,7 +64,7 @@ def _moved_to_nearest(time: Float64, is_awake: Bool) -> tuple[Float64, Float64]:
     On a busy machine, samples come when the program sleeps: what it computed in between is like what near samples saw.
     """
     rows, intervals = np.flatnonzero(is_awake), np.flatnonzero(time)
-    moved, found = np.zeros(len(time)), np.zeros(len(is_awake))
+    moved, by_sample = np.zeros(len(time)), np.zeros(len(is_awake))
     if len(rows) and len(intervals):
         after = np.searchsorted(rows, intervals)
         before, behind = rows[np.maximum(after - 1, 0)], rows[np.minimum(after, len(rows) - 1)]
@@ -72,8 +72,8 @@ def _moved_to_nearest(time: Float64, is_awake: Bool) -> tuple[Float64, Float64]:
         chosen = np.where(away[0] <= away[1], before, behind)
         is_near = away.min(axis=0) <= _NEAR
         moved[intervals[is_near]] = time[intervals[is_near]]
-        np.add.at(found, chosen[is_near], time[intervals[is_near]])
-    return moved, found
+        np.add.at(by_sample, chosen[is_near], time[intervals[is_near]])
+    return moved, by_sample
 
 
 def _computed(samples: Samples) -> tuple[Bool, Int64]:
@@ -99,16 +99,16 @@ def _shared(time: Float64, share: Float64, is_of_kind: Bool) -> Float64:
     """The time of one kind by sample: an interval's belongs to the sample of that kind, or to both by `share`."""
     first, second = is_of_kind[:-1], is_of_kind[1:]
     to_first = time * np.where(first == second, share, first)
-    found = np.zeros(len(is_of_kind))
-    found[:-1] += to_first
-    found[1:] += time - to_first
-    return found
+    by_sample = np.zeros(len(is_of_kind))
+    by_sample[:-1] += to_first
+    by_sample[1:] += time - to_first
+    return by_sample
 
 
 def _at(column: Bool, position: int) -> Int64:
-    found = np.zeros(len(column), np.int64)
-    found[position] = 1
-    return found
+    ones = np.zeros(len(column), np.int64)
+    ones[position] = 1
+    return ones
 
 
 def _rounded(python: Float64, waiting: Float64, unseen: Float64, outside_ns: Int64) -> SplitTime:

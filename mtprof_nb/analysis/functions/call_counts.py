@@ -19,8 +19,8 @@ def count_of_calls(trace: Trace, function: Frame) -> int | None:
     counts = _counts(trace)
     if counts is None:
         return None
-    found = counts[function.function, function.line]
-    return sum(count for file, count in found if f"/{function.file}".endswith(f"/{file}"))
+    namesakes = counts[function.function, function.line]
+    return sum(count for file, count in namesakes if f"/{function.file}".endswith(f"/{file}"))
 
 
 @once_a_trace
@@ -29,8 +29,8 @@ def _counts(trace: Trace) -> defaultdict[tuple[str, int], list[tuple[str, int]]]
     calls = np.bincount(trace.name[trace.kind == PYTHON], minlength=len(trace.names))
     if not calls.any():
         return None
-    found: defaultdict[tuple[str, int], list[tuple[str, int]]] = defaultdict(list)
+    counts: defaultdict[tuple[str, int], list[tuple[str, int]]] = defaultdict(list)
     for name, count in zip(trace.names, calls.tolist(), strict=True):
         if count and (call := _CALL.fullmatch(name)):
-            found[call[3], int(call[2])].append((call[1], count))
-    return found
+            counts[call[3], int(call[2])].append((call[1], count))
+    return counts

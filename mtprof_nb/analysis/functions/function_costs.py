@@ -58,11 +58,11 @@ def _inclusive(time: StackTime, tree: StackTree) -> Int64:
     """For each node of `tree` its time and that of all stacks on top of it."""
     has_stack = time.stack >= 0
     whole = sums(time.stack[has_stack], (time.ops_ns + time.python_ns + time.waiting_ns)[has_stack], len(tree))
-    found, parents = whole.tolist(), tree.parent.tolist()
-    for node in range(len(found) - 1, -1, -1):
+    total, parents = whole.tolist(), tree.parent.tolist()
+    for node in range(len(total) - 1, -1, -1):
         if parents[node] >= 0:
-            found[parents[node]] += found[node]
-    return np.array(found, np.int64)
+            total[parents[node]] += total[node]
+    return np.array(total, np.int64)
 
 
 def _outermost(tree: StackTree, functions: Int32) -> Int32:

@@ -52,12 +52,12 @@ class MarkedLines:
         None for a stack of another thread: marks measure the thread that runs the top level of the marked code.
         """
         statements = [self.statement(frame) for frame in tree.frames]
-        found: list[tuple[SourceLine | None, bool]] = []
+        innermost: list[tuple[SourceLine | None, bool]] = []
         for frame, parent in zip(tree.frame.tolist(), tree.parent.tolist(), strict=True):
-            line, called_by = statements[frame], found[parent][0] if parent >= 0 else None
+            line, called_by = statements[frame], innermost[parent][0] if parent >= 0 else None
             is_marked = line is not None and (called_by is not None or tree.frames[frame].function == _TOP_LEVEL)
-            found.append((line if is_marked else called_by, is_marked))
-        return [*found, (None, False)]
+            innermost.append((line if is_marked else called_by, is_marked))
+        return [*innermost, (None, False)]
 
 
 class Outside(NamedTuple):
@@ -154,5 +154,5 @@ def _less(values: Int64, rows: Int64, ns: int) -> int:
 def scaled(values: Int64, whole: int) -> Int64:
     """Whole numbers in the proportions of `values`, whose sum is `whole`; 0 where all values are."""
     ends = np.rint(np.cumsum(values) * (whole / max(int(values.sum()), 1))).astype(np.int64)
-    found: Int64 = np.diff(ends, prepend=np.int64(0))
-    return found
+    parts: Int64 = np.diff(ends, prepend=np.int64(0))
+    return parts

@@ -89,16 +89,16 @@ def _recorded_ops(trace: Trace) -> StackTime:
 def _threads(trace: Trace, samples: Samples) -> list[_Thread]:
     """The threads that have samples, and main threads that ran ops for too short a time to have some."""
     ops = np.flatnonzero(counted_ops(trace) & ~trace.on_device & ~trace.is_async)
-    found = {
+    intervals = {
         int(trace.track[rows[0]]): merged(starts, ends)
         for rows, starts, ends in by_thread(ops, trace.track, trace.start_ns, trace.end_ns)
     }
     nothing = np.empty(0, np.int64)
     threads = []
-    owners = {track: trace.processes[trace.tracks[track].process] for track in found}
+    owners = {track: trace.processes[trace.tracks[track].process] for track in intervals}
     main = [track for track, process in owners.items() if trace.tracks[track].native_id == process.pid]
     for track in np.union1d(samples.track, np.array(main, np.int32)).tolist():
-        starts, ends = found.get(track, (nothing, nothing))
+        starts, ends = intervals.get(track, (nothing, nothing))
         own = samples.take(samples.track == track).with_late_waits()
         program = program_of(trace, track)
         began_ns, ended_ns = _lifetime(trace, samples, own, program)
@@ -168,28 +168,28 @@ def _certainty(samples: Samples) -> Int8:
 
 
 def _runs(stack: Int32) -> Int64:
-    found: Int64 = np.cumsum(np.diff(stack, prepend=stack[:1]) != 0)
-    return found
+    runs: Int64 = np.cumsum(np.diff(stack, prepend=stack[:1]) != 0)
+    return runs
 
 
 def _callers_of_both(trace: Trace, one: Int32, other: Int32) -> Int32:
     """For each pair of stacks the innermost that called both functions; -1 for none."""
     parents = [] if trace.stacks is None else trace.stacks.parent.tolist()
-    found: list[int] = []
+    callers: list[int] = []
     for first, second in zip(one.tolist(), other.tolist(), strict=True):
         while first != second:  # callers have lower numbers
             first, second = (parents[first], second) if first > second else (first, parents[second])
-        is_same = first >= 0 and first in (one[len(found)], other[len(found)])
-        found.append(parents[first] if is_same else first)
-    return np.array(found, np.int32)
+        is_same = first >= 0 and first in (one[len(callers)], other[len(callers)])
+        callers.append(parents[first] if is_same else first)
+    return np.array(callers, np.int32)
 
 
 def _bounds(thread: _Thread, chosen: Samples) -> Int64:
     """Where the time of one sample ends and that of the next begins, with the two ends of the thread's time."""
     asked, taken = chosen.time_ns[1:], chosen.taken_ns[:-1]
     between = (np.minimum(taken, asked) + asked) // 2
-    found: Int64 = np.concatenate([[thread.began_ns], between, [thread.ended_ns]]).astype(np.int64)
-    return np.maximum.accumulate(np.clip(found, thread.began_ns, thread.ended_ns))
+    bounds: Int64 = np.concatenate([[thread.began_ns], between, [thread.ended_ns]]).astype(np.int64)
+    return np.maximum.accumulate(np.clip(bounds, thread.began_ns, thread.ended_ns))
 
 
 def _recorded_until(thread: _Thread, moments: Int64) -> Int64:

@@ -159,9 +159,9 @@ def columns(trace: Trace, grouping: str = "op") -> tuple[TableColumn, ...]:
 
 
 def _columns_of_kernels(trace: Trace) -> tuple[TableColumn, ...]:
-    found = kernel_groups(trace)
-    occupancy = (_OCCUPANCY,) if (found.occupancy >= 0).any() else ()
-    return (*_COLUMNS_OF_KERNELS, *occupancy, *(_MOVED if found.groups.moved_bytes.any() else ()))
+    kernels = kernel_groups(trace)
+    occupancy = (_OCCUPANCY,) if (kernels.occupancy >= 0).any() else ()
+    return (*_COLUMNS_OF_KERNELS, *occupancy, *(_MOVED if kernels.groups.moved_bytes.any() else ()))
 
 
 @once_a_trace
@@ -234,12 +234,12 @@ def _values_of_ranks(trace: Trace, groups: Groups) -> dict[str, Int64]:
 
 
 def _values_of_kernels(trace: Trace) -> dict[str, Int64]:
-    found = kernel_groups(trace)
-    moved, time_ns = found.groups.moved_bytes, np.maximum(found.groups.device_ns, 1)
+    kernels = kernel_groups(trace)
+    moved, time_ns = kernels.groups.moved_bytes, np.maximum(kernels.groups.device_ns, 1)
     return {
-        "shortest_ns": found.shortest_ns,
-        "longest_ns": found.longest_ns,
-        "occupancy": np.rint(found.occupancy).astype(np.int64),
+        "shortest_ns": kernels.shortest_ns,
+        "longest_ns": kernels.longest_ns,
+        "occupancy": np.rint(kernels.occupancy).astype(np.int64),
         "moved_bytes": moved,
         "bytes_per_s": np.rint(moved / time_ns * 1e9).astype(np.int64),
     }

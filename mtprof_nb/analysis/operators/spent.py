@@ -79,6 +79,6 @@ def allocated_by(trace: Trace, of_event: Int32, size: int, with_callees: bool) -
         above = parent[at] if with_callees else np.full(len(at), -1, np.int32)
         event, at = event[above >= 0], above[above >= 0]
     # The pairs of each level are in order: sorting them is many times faster than looking each up.
-    found = np.sort(np.concatenate([np.empty(0, np.int64), *pairs]), kind="stable")
-    distinct = found[np.diff(found, prepend=-1) > 0]
+    ordered = np.sort(np.concatenate([np.empty(0, np.int64), *pairs]), kind="stable")
+    distinct = ordered[np.diff(ordered, prepend=-1) > 0]
     return sums(distinct % size, own[distinct // size], size)

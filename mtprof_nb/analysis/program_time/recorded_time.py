@@ -80,10 +80,10 @@ def caused_by(trace: Trace, lines: set[SourceLine]) -> Bool:
     """The events that one of these lines caused, itself or by what it called."""
     caused = attribution(trace)
     numbers = {number for number, line in enumerate(caused.lines) if line in lines}
-    found = [False] * (len(caused.chains) + 1)
+    is_caused = [False] * (len(caused.chains) + 1)
     for node, (line, caller) in enumerate(zip(caused.chains.line_of, caused.chains.parents, strict=True)):
-        found[node] = line in numbers or found[caller]
-    return np.array(found, np.bool_)[caused.chain]
+        is_caused[node] = line in numbers or is_caused[caller]
+    return np.array(is_caused, np.bool_)[caused.chain]
 
 
 def time_by_line(trace: Trace, chosen: Bool) -> Int64:

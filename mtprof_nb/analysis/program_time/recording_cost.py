@@ -80,11 +80,11 @@ def _of_event(trace: Trace) -> int:
 
 def _calls_between(trace: Trace, rows: Int64, gaps: Int64) -> Int64:
     """The number of recorded Python calls that began in the gap before each of `rows`."""
-    found = np.zeros(len(rows), np.int64)
+    calls = np.zeros(len(rows), np.int64)
     is_call = trace.kind == PYTHON
     for track in set(trace.track[rows].tolist()):
         begun = trace.start_ns[is_call & (trace.track == track)]
         own = trace.track[rows] == track
         ends = trace.start_ns[rows[own]]
-        found[own] = np.searchsorted(begun, ends) - np.searchsorted(begun, ends - gaps[own])
-    return found
+        calls[own] = np.searchsorted(begun, ends) - np.searchsorted(begun, ends - gaps[own])
+    return calls

@@ -50,8 +50,8 @@ def collective_calls(trace: Trace) -> tuple[CollectiveCalls, ...]:
     alike: dict[tuple[str, str, int], list[int]] = {}
     for place, (key, size) in enumerate(zip(calls.keys, calls.nbytes.tolist(), strict=True)):
         alike.setdefault((key.name, key.group, size), []).append(place)
-    found = [_alike(trace, *key, np.array(rows)) for key, rows in alike.items()]
-    return tuple(sorted(found, key=lambda one: -(one.exchange_ns + one.wait_ns)))
+    groups = [_alike(trace, *key, np.array(rows)) for key, rows in alike.items()]
+    return tuple(sorted(groups, key=lambda one: -(one.exchange_ns + one.wait_ns)))
 
 
 def _alike(trace: Trace, name: str, group: str, size: int, rows: Int64) -> CollectiveCalls:

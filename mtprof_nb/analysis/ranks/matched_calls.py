@@ -50,8 +50,8 @@ class MatchedCalls:
     @property
     def is_there(self) -> Bool:
         """Which processes took part in each call."""
-        found: Bool = self.event >= 0
-        return found
+        is_there: Bool = self.event >= 0
+        return is_there
 
 
 @once_a_trace
@@ -94,13 +94,13 @@ def _at_one_time(start: Int64, lasted: Int64, is_there: Bool) -> Bool:
     last_end = np.where(is_there, end, -_MOST).max(axis=1, initial=-_MOST)
     latest_end = np.maximum(np.where(is_there, lasted, 0).max(axis=1, initial=0) // 2, _LATEST_END_NS)
     together = (came <= first_end + _CLOCK_ERROR_NS) & (last_end - first_end <= latest_end)
-    found: Bool = together & (is_there.sum(axis=1) > 1)
-    return found
+    is_one_call: Bool = together & (is_there.sum(axis=1) > 1)
+    return is_one_call
 
 
 def _blamed(trace: Trace, keys: tuple[CallKey, ...], start: Int64, wait: Int64, last: Int64) -> Int64:
     """`wait`; in the first meeting of a window and group without the time by which the last recording began later."""
-    found, seen = wait.copy(), dict[str, tuple[int, ...]]()
+    blamed, seen = wait.copy(), dict[str, tuple[int, ...]]()
     began = [_began(trace, process, start[:, process]) for process in range(start.shape[1])]
     for call in np.flatnonzero(last >= 0).tolist():
         present = [process for process in range(len(began)) if wait[call, process] or process == last[call]]
@@ -108,8 +108,8 @@ def _blamed(trace: Trace, keys: tuple[CallKey, ...], start: Int64, wait: Int64, 
         if seen.get(keys[call].group) != window:
             seen[keys[call].group] = window
             later = int(began[last[call]][call]) - np.array(window, np.int64)
-            found[call, present] = np.maximum(wait[call, present] - np.maximum(later, 0), 0)
-    return found
+            blamed[call, present] = np.maximum(wait[call, present] - np.maximum(later, 0), 0)
+    return blamed
 
 
 def _matched(trace: Trace) -> tuple[tuple[CallKey, ...], Int32]:
@@ -147,14 +147,14 @@ def _numbered(trace: Trace, owned: list[list[int]]) -> Int32:
 
 def _lag(one: Int64, other: Int64) -> int:
     """By how many calls `other` begins later than `one`, so that their ends are as close as can be."""
-    found, least = 0, _distance(one, other, 0)
+    best, least = 0, _distance(one, other, 0)
     if least is None or least <= np.median(np.diff(one)) / 2:
         return 0
     for lag in range(-_LARGEST_LAG, max(_LARGEST_LAG, len(one) - len(other)) + 1):
         distance = _distance(one, other, lag)
         if distance is not None and distance < least:
-            found, least = lag, distance
-    return found
+            best, least = lag, distance
+    return best
 
 
 def _distance(one: Int64, other: Int64, lag: int) -> float | None:
@@ -169,8 +169,8 @@ def _distance(one: Int64, other: Int64, lag: int) -> float | None:
 def _began(trace: Trace, process: int, times: Int64) -> Int64:
     """When the window of a process began in which each of `times` is."""
     begins = np.array([began for began, _ in windows_of_processes(trace)[process]], np.int64)
-    found: Int64 = begins[np.maximum(np.searchsorted(begins, times, side="right") - 1, 0)]
-    return found
+    of_times: Int64 = begins[np.maximum(np.searchsorted(begins, times, side="right") - 1, 0)]
+    return of_times
 
 
 def _nbytes(trace: Trace, event: Int32) -> Int64:
@@ -184,11 +184,11 @@ def _nbytes(trace: Trace, event: Int32) -> Int64:
 
 def _size(shapes: Shapes, dtypes: tuple[str, ...]) -> int:
     """Bytes of all tensors of one call; -1 if there are none, or a type is unknown."""
-    found = -1
+    nbytes = -1
     for shape, dtype in zip(shapes, dtypes, strict=False):
         lengths = [length for length in shape if isinstance(length, int)]
         if lengths and len(lengths) == len(shape):
             if dtype not in ELEMENT_BYTES:
                 return -1
-            found = max(found, 0) + math.prod(lengths) * ELEMENT_BYTES[dtype]
-    return found
+            nbytes = max(nbytes, 0) + math.prod(lengths) * ELEMENT_BYTES[dtype]
+    return nbytes

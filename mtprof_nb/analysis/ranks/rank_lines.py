@@ -37,12 +37,12 @@ def line_times_by_process(trace: Trace) -> TimesByProcess[SourceLine]:
     caused, is_op = attribution(trace), counted_ops(trace)
     rows = np.flatnonzero(is_op & (caused.line >= 0))
     table = _table(trace, caused.line[rows], op_costs(trace).self_ns[rows], rows, len(caused.lines))
-    found = dict(zip(caused.lines, table, strict=True))
+    by_line = dict(zip(caused.lines, table, strict=True))
     for process, pairs in enumerate(_outside(trace)):
         for line, outside in pairs:
-            found.setdefault(line, np.zeros(len(trace.processes), np.int64))[process] += outside.own_ns
-    times = np.stack(list(found.values())) if found else np.empty((0, len(trace.processes)), np.int64)
-    return TimesByProcess(tuple(found), times)
+            by_line.setdefault(line, np.zeros(len(trace.processes), np.int64))[process] += outside.own_ns
+    times = np.stack(list(by_line.values())) if by_line else np.empty((0, len(trace.processes)), np.int64)
+    return TimesByProcess(tuple(by_line), times)
 
 
 def _outside(trace: Trace) -> list[Sequence[tuple[SourceLine, OutsideOps]]]:

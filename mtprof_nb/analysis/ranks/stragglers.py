@@ -107,8 +107,8 @@ def _kind(calls: MatchedCalls, counted: Any) -> str:
 
 def _slower(trace: Trace, number: int, waited_ns: int) -> Slower | None:
     """The line with the most time beyond the other ranks' median; if none explains it, the op, or the time outside."""
-    if found := _most_beyond(line_times_by_process(trace), number, waited_ns):
-        line, time_ns, elsewhere_ns = found
+    if slower := _most_beyond(line_times_by_process(trace), number, waited_ns):
+        line, time_ns, elsewhere_ns = slower
         return Slower(line, line_label(trace, *line), time_ns, elsewhere_ns)
     # Rows are in the order of ranks.
     outside = {row.title: row.outside_ns for row in rank_figures(trace)}

@@ -138,22 +138,22 @@ def _parts(
 
 def _collected(trace: Trace, steps: StepFigures, events: Int64) -> Int64:
     """The time of garbage collections in each step, apart from those in `events`, to which their time belongs."""
-    found = trace.collections
-    if found is None:
+    collections = trace.collections
+    if collections is None:
         return np.zeros(len(steps), np.int64)
-    at = np.searchsorted(steps.start_ns, found.start_ns, side="right") - 1
-    inside = (at >= 0) & (found.start_ns < (steps.start_ns + steps.duration_ns)[at])
-    spent_ns = apart_from(trace, events, found.start_ns, found.start_ns + found.duration_ns)
+    at = np.searchsorted(steps.start_ns, collections.start_ns, side="right") - 1
+    inside = (at >= 0) & (collections.start_ns < (steps.start_ns + steps.duration_ns)[at])
+    spent_ns = apart_from(trace, events, collections.start_ns, collections.end_ns)
     return _row(at[inside], spent_ns[inside], len(steps))
 
 
 def _row(column: Int64, values: Int64, columns: int) -> Int64:
     """The sum of the values of each column."""
-    found: Int64 = _table(np.zeros(len(column), np.int32), column, values, (1, columns))[0]
-    return found
+    total: Int64 = _table(np.zeros(len(column), np.int32), column, values, (1, columns))[0]
+    return total
 
 
 def _table(row: Int32, column: Int64, values: Int64, shape: tuple[int, int]) -> Int64:
-    found = np.zeros(shape, np.int64)
-    np.add.at(found, (row, column), values)
-    return found
+    total = np.zeros(shape, np.int64)
+    np.add.at(total, (row, column), values)
+    return total

@@ -49,7 +49,7 @@ def steps_of_processes(trace: Trace) -> tuple[tuple[StepTime, ...], ...]:
         return ((),) * len(trace.processes)
     runs = (trace.kind == OP) | (trace.kind == SCOPE)
     is_step = trace.where_name(lambda name: name.startswith(STEP_PREFIX))
-    found = []
+    of_processes = []
     facts = zip(windows_of_processes(trace), step_starts_of_processes(trace), strict=True)
     full_ns = {span.began_ns for span in trace.unrecorded}
     for rows, (windows, starts) in zip(rows_of_processes(trace), facts, strict=True):
@@ -60,8 +60,8 @@ def steps_of_processes(trace: Trace) -> tuple[tuple[StepTime, ...], ...]:
         steps = [step for step in steps if step.start_ns + step.duration_ns not in full_ns]
         # A scope that is there twice, as in two windows, counts with its longer part.
         longest = {step.number: step for step in sorted(steps, key=lambda step: step.duration_ns)}
-        found.append(tuple(longest[number] for number in sorted(with_ops & listed & set(longest))))
-    return tuple(found)
+        of_processes.append(tuple(longest[number] for number in sorted(with_ops & listed & set(longest))))
+    return tuple(of_processes)
 
 
 def _of_scopes(trace: Trace, scopes: Int64) -> list[StepTime]:

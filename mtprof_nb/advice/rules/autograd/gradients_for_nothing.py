@@ -85,12 +85,12 @@ def _dropped(trace: Trace, made: Bool, release: Int64) -> str:
 
 def _may_make(trace: Trace, made: Bool) -> Bool:
     """The last forward op of each thread, if it follows one of `made`: whether it made a node is not recorded."""
-    found, numbered = np.zeros(len(trace), np.bool_), _numbered(trace)
+    may_make, numbered = np.zeros(len(trace), np.bool_), _numbered(trace)
     makes = np.flatnonzero(makes_node(trace))
     for track in set(trace.track[makes].tolist()):
         last, before = numbered[trace.track[numbered] == track][-1], makes[trace.track[makes] == track][-1]
-        found[last] = made[before]
-    return found
+        may_make[last] = made[before]
+    return may_make
 
 
 def _made_for_nothing(trace: Trace) -> Bool:
@@ -120,14 +120,14 @@ def _made_for_nothing(trace: Trace) -> Bool:
     if not unused:
         return nothing
     most = max(unused.values(), key=lambda chains: sum(nodes[one] for one in chains))
-    found = made & ~used & np.isin(chain, most)
-    in_a_row = np.convolve(found[made | used], np.ones(_LEAST_NODES, np.int64))
-    return found if in_a_row.max() >= _LEAST_NODES else nothing
+    for_nothing = made & ~used & np.isin(chain, most)
+    in_a_row = np.convolve(for_nothing[made | used], np.ones(_LEAST_NODES, np.int64))
+    return for_nothing if in_a_row.max() >= _LEAST_NODES else nothing
 
 
 def _among(trace: Trace, made: Bool) -> Bool:
     """The ops between two of these that made nodes: a node may keep what they made, as the mask of a dropout."""
-    found, is_other = np.zeros(len(trace), np.bool_), makes_node(trace) & ~made
+    between, is_other = np.zeros(len(trace), np.bool_), makes_node(trace) & ~made
     outer = outermost_ops(trace)
     for run in runs_of_equal(trace.track[outer]):
         rows = outer[run]
@@ -135,8 +135,8 @@ def _among(trace: Trace, made: Bool) -> Bool:
         after = np.searchsorted(turns, np.arange(len(rows)))
         is_inner = (after > 0) & (after < len(turns))
         around = turns[after[is_inner] - 1], turns[after[is_inner]]
-        found[rows[is_inner]] = made[rows[around[0]]] & made[rows[around[1]]]
-    return found
+        between[rows[is_inner]] = made[rows[around[0]]] & made[rows[around[1]]]
+    return between
 
 
 def _used(trace: Trace) -> Bool:

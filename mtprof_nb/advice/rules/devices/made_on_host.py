@@ -51,26 +51,26 @@ def _followed_by_copy(trace: Trace) -> Int64:
     makers = outer[is_maker[outer] & (on_device[outer] == 0)]
     after = _next_ops(trace)[makers]
     moves = trace.where_name("aten::to".__eq__)[after] & _copying_to_device(trace)[after]
-    found: Int64 = makers[(after >= 0) & moves]
-    return found
+    followed: Int64 = makers[(after >= 0) & moves]
+    return followed
 
 
 def _next_ops(trace: Trace) -> Int64:
     """For each outermost op the next one of its thread, or -1."""
-    found, outer = np.full(len(trace), -1, np.int64), outermost_ops(trace)
+    next_op, outer = np.full(len(trace), -1, np.int64), outermost_ops(trace)
     for track in set(trace.track[outer].tolist()):
         rows = outer[trace.track[outer] == track]
-        found[rows[:-1]] = rows[1:]
-    return found
+        next_op[rows[:-1]] = rows[1:]
+    return next_op
 
 
 def _copying_to_device(trace: Trace) -> Bool:
     """The ops that launched a copy from the host to a device, and those around them."""
-    found = np.zeros(len(trace), np.bool_)
+    is_copying = np.zeros(len(trace), np.bool_)
     if trace.launcher is not None:
         copies = (trace.kind == COPY) & trace.where_name(lambda name: "HtoD" in name or "HostToDevice" in name)
         ops, parent = trace.launcher[copies], op_costs(trace).parent
         while len(ops := ops[ops >= 0]):
-            found[ops] = True
+            is_copying[ops] = True
             ops = parent[ops]
-    return found
+    return is_copying

@@ -73,23 +73,23 @@ def waits_for_values(trace: Trace) -> Finding | None:
 
 def _by_fetch(trace: Trace, calls: Int64) -> list[tuple[_Fetch, Int64]]:
     """The calls inside each way to fetch values; a call counts for the first way."""
-    found, left = [], calls
+    by_fetch, left = [], calls
     for fetch in (_ITEM, _NONZERO, _COPY):
         ops = trace.where_name(fetch.ops.__contains__) if fetch.ops else _copying_to_host(trace)
         inside = with_nested(trace, ops)[left]
-        found.append((fetch, left[inside]))
+        by_fetch.append((fetch, left[inside]))
         left = left[~inside]
-    return found
+    return by_fetch
 
 
 def _copying_to_host(trace: Trace) -> Bool:
     """The ops that launched a copy from a device to the host."""
-    found = np.zeros(len(trace), np.bool_)
+    is_copying = np.zeros(len(trace), np.bool_)
     if trace.launcher is not None:
         copies = (trace.kind == COPY) & trace.where_name(lambda name: "DtoH" in name or "DeviceToHost" in name)
         ops = trace.launcher[copies]
-        found[ops[ops >= 0]] = True
-    return found
+        is_copying[ops[ops >= 0]] = True
+    return is_copying
 
 
 def _length(trace: Trace, calls: Int64) -> int:

@@ -76,33 +76,33 @@ def _growing_in_turns(calls: Int64) -> list[int]:
     for period in range(1, min(len(calls) // _LEAST_CALLS, _LONGEST_PERIOD) + 1):
         follows = is_growth[period:] & (first[period:] == result[:-period])
         follows &= start_ns[period:] < released_ns[:-period]
-        found = period + np.flatnonzero(_long_runs(follows, period))
-        if len(found):
-            return [int(one) for one in event[found]]
+        growing = period + np.flatnonzero(_long_runs(follows, period))
+        if len(growing):
+            return [int(one) for one in event[growing]]
     return []
 
 
 def _long_runs(follows: Bool, period: int) -> Bool:
     """Where `follows` is true 16 times or more in a row, from one period to the next."""
-    begins, found = follows, np.zeros(len(follows), np.bool_)
+    begins, in_run = follows, np.zeros(len(follows), np.bool_)
     for calls in (1, 2, 4, 8):  # so many in a row, and as many after them
         begins = begins[: -calls * period] & begins[calls * period :]
         if not begins.any():
-            return found
+            return in_run
     for call in range(_LEAST_CALLS):
-        found[call * period : call * period + len(begins)] |= begins
-    return found
+        in_run[call * period : call * period + len(begins)] |= begins
+    return in_run
 
 
 def _released_ns(trace: Trace) -> Int64:
     """When the memory that each event allocated was released; the largest integer if it was not, or is not known."""
-    never, found = np.iinfo(np.int64).max, np.full(len(trace), -1, np.int64)
+    never, released = np.iinfo(np.int64).max, np.full(len(trace), -1, np.int64)
     if trace.allocations is not None:
         records, release = trace.allocations, releases_of(trace, trace.allocations)
         rows = np.flatnonzero((records.nbytes > 0) & (records.event >= 0))
         ends = np.where(release[rows] >= 0, records.time_ns[release[rows]], never)
-        np.maximum.at(found, records.event[rows], ends)
-    return np.where(found >= 0, found, never)
+        np.maximum.at(released, records.event[rows], ends)
+    return np.where(released >= 0, released, never)
 
 
 def _sizes(shapes: Any) -> tuple[int, int]:

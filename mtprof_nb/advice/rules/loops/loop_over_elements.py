@@ -82,8 +82,8 @@ def loop_over_elements(trace: Trace) -> Finding | None:
 
 def _longest(trace: Trace) -> list[tuple[int, _Loop]]:
     """The few loops that take longest, with the time of each."""
-    found = [(covered_length(*_passed(trace, loop)), loop) for loop in _loops(trace)]
-    longest = nlargest(_LOOKED_AT, found, key=lambda pair: (pair[0], pair[1].elements.max()))
+    timed = [(covered_length(*_passed(trace, loop)), loop) for loop in _loops(trace)]
+    longest = nlargest(_LOOKED_AT, timed, key=lambda pair: (pair[0], pair[1].elements.max()))
     return [(ns, loop) for ns, loop in longest if ns]
 
 
@@ -98,8 +98,8 @@ def _of_iteration(trace: Trace, line: int) -> Bool:
     caused = attribution(trace)
     is_repeated = (trace.forward >= 0) & (caused.line == caused.line[trace.forward])
     is_repeated |= with_nested(trace, trace.where_name(lambda name: ADDS_UP in name))
-    found: Bool = caused_by(trace, lines_of_loop(trace, caused.lines[line])) & ~is_repeated
-    return found
+    is_inside: Bool = caused_by(trace, lines_of_loop(trace, caused.lines[line])) & ~is_repeated
+    return is_inside
 
 
 def _passed(trace: Trace, loop: _Loop) -> tuple[Int64, Int64]:
@@ -178,7 +178,7 @@ def _loops(trace: Trace) -> list[_Loop]:
     if taken is None or trace.shape is None:
         return []
     fed = np.bincount(taken.tensor[taken.is_fed], minlength=len(taken.event))
-    line, found = attribution(trace).line[taken.event], []
+    line, loops = attribution(trace).line[taken.event], []
     selected = np.flatnonzero(~taken.is_slice)
     for run in runs_of_equal(numbered_alike([line[selected], taken.tensor[selected]])[0]):
         rows = selected[run]
@@ -186,8 +186,8 @@ def _loops(trace: Trace) -> list[_Loop]:
         shape = trace.shapes[trace.shape[taken.event[first]]][0]
         loop = _loop(int(line[first]), shape, np.stack([taken.index[rows], taken.event[rows]], axis=1))
         if loop is not None and 2 * fed[taken.tensor[first]] < loop.elements.max():
-            found.append(loop)
-    return found
+            loops.append(loop)
+    return loops
 
 
 def _loop(line: int, shape: tuple[Any, ...], pairs: Int64) -> _Loop | None:

@@ -72,8 +72,8 @@ def _ops_of_busiest_thread(trace: Trace) -> Int64:
 def _outside_of_loading(trace: Trace) -> Int64:
     """The outermost ops that do not run inside a DataLoader's `next`."""
     rows = outermost_ops(trace)
-    found: Int64 = rows[~during(trace, loader_calls(trace))[rows]]
-    return found
+    outside: Int64 = rows[~during(trace, loader_calls(trace))[rows]]
+    return outside
 
 
 def _line_of_gaps(trace: Trace, rows: Int64, gaps: Int64) -> SourceLine | None:

@@ -43,12 +43,12 @@ def needless_contiguous(trace: Trace) -> Finding | None:
 
 def _needless(trace: Trace) -> tuple[Bool, Bool]:
     """The calls of `contiguous` that copy for the next op of their thread, which takes any layout; and these ops."""
-    found, following, outer = np.zeros(len(trace), np.bool_), np.zeros(len(trace), np.bool_), outermost_ops(trace)
+    needless, following, outer = np.zeros(len(trace), np.bool_), np.zeros(len(trace), np.bool_), outermost_ops(trace)
     is_copy = trace.where_name("aten::contiguous".__eq__) & _has_copy(trace) & np.isin(trace.phase, (FORWARD, OTHER))
     takes_any = is_pointwise(trace) | trace.where_name(_REDUCTIONS.__contains__)
     needs, shape = trace.where_name(_NEED_IT.__contains__), largest_inputs(trace)[0]
     if not is_copy.any():
-        return found, following
+        return needless, following
     for track in set(trace.track[outer].tolist()):
         rows: Int64 = outer[trace.track[outer] == track]
         for at in np.flatnonzero(is_copy[rows]).tolist():
@@ -56,13 +56,13 @@ def _needless(trace: Trace) -> tuple[Bool, Bool]:
             alike = later[shape[later] == shape[rows[at]]]
             is_alike = shape[rows[at]] >= 0 and len(alike) and alike[0] == later[0]
             if is_alike and takes_any[alike[0]] and not needs[alike].any():
-                found[rows[at]] = following[alike[0]] = True
-    return found, following
+                needless[rows[at]] = following[alike[0]] = True
+    return needless, following
 
 
 def _has_copy(trace: Trace) -> Bool:
     """The ops that called `clone` themselves."""
-    found = np.zeros(len(trace), np.bool_)
+    has_copy = np.zeros(len(trace), np.bool_)
     parents = op_costs(trace).parent[trace.where_name("aten::clone".__eq__)]
-    found[parents[parents >= 0]] = True
-    return found
+    has_copy[parents[parents >= 0]] = True
+    return has_copy

@@ -53,11 +53,11 @@ def pointwise_chain(trace: Trace) -> Finding | None:
 
 def _in_chains(trace: Trace) -> Bool:
     """The pointwise ops that follow each other on one thread, three or more, on tensors of one shape."""
-    found, outer = np.zeros(len(trace), np.bool_), outermost_ops(trace)
+    in_chain, outer = np.zeros(len(trace), np.bool_), outermost_ops(trace)
     shape, elements = largest_inputs(trace)
     is_link = is_pointwise(trace) & (elements > _LARGE) & np.isin(trace.phase, (FORWARD, OTHER))
     if not is_link.any():
-        return found
+        return in_chain
     repeated = []
     for run in runs_of_equal(trace.track[outer]):
         rows = outer[run]
@@ -65,13 +65,13 @@ def _in_chains(trace: Trace) -> Bool:
         chain = np.cumsum(np.diff(key, prepend=key[:1]) != 0)
         long = (np.bincount(chain)[chain] >= _LEAST_OPS) & (key >= 0)
         for links in np.split(rows[long], np.flatnonzero(np.diff(chain[long])) + 1):
-            found[links] = True
+            in_chain[links] = True
             if _is_repetition(trace, links):
                 repeated.append(links)
     are_expressions = _are_expressions(trace, repeated)
     for links in repeated:
-        found[links] = are_expressions[links].all()
-    return found
+        in_chain[links] = are_expressions[links].all()
+    return in_chain
 
 
 def _is_repetition(trace: Trace, links: Int64) -> bool:

@@ -59,7 +59,7 @@ def _between(trace: Trace, conversions: dict[int, tuple[str, str, int]]) -> Bool
     Ops on the type that the fix gives up run on the other one then, which can be several times as fast; those on the
     other find their memory in the processor's cache. The latter count if they have as many elements as one of them.
     """
-    found, is_op = np.zeros(len(trace), np.bool_), counted_ops(trace)
+    between, is_op = np.zeros(len(trace), np.bool_), counted_ops(trace)
     for old, new in {kind[:2] for kind in conversions.values()}:
         kinds = {event: kind for event, kind in conversions.items() if {*kind[:2]} == {old, new}}
         rows, begins = np.array([*kinds]), np.array([kind[1] == new for kind in kinds.values()])
@@ -68,8 +68,8 @@ def _between(trace: Trace, conversions: dict[int, tuple[str, str, int]]) -> Bool
         for track in set(trace.track[rows].tolist()):
             is_own, own = trace.track[rows] == track, ops[trace.track[ops] == track]
             last = np.searchsorted(rows[is_own], own) - 1
-            found[own] |= (last >= 0) & begins[is_own][last]
-    return found
+            between[own] |= (last >= 0) & begins[is_own][last]
+    return between
 
 
 def _has(dtype: str, sizes: set[int] | None, inputs: list[TensorInput]) -> bool:
@@ -83,15 +83,15 @@ def _given_up(old: str, new: str) -> str:
 
 def _moves_memory(trace: Trace) -> Bool:
     """Ops that copy between the host and a device, or wait there: their time is not that of a conversion."""
-    found = np.zeros(len(trace), np.bool_)
+    moves = np.zeros(len(trace), np.bool_)
     if trace.launcher is None:
-        return found
+        return moves
     is_move = (trace.kind == RUNTIME) & trace.where_name(lambda name: "emcpy" in name or "ynchronize" in name)
     parent, event = op_costs(trace).parent, trace.launcher[is_move]
     while len(event := np.unique(event[event >= 0])):
-        found[event] = True
+        moves[event] = True
         event = parent[event]
-    return found
+    return moves
 
 
 def _outermost(trace: Trace, copies: list[int]) -> list[int]:
