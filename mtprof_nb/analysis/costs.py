@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mtprof_nb.analysis.devices.kernel_owners import owners
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
 from mtprof_nb.analysis.nesting import Nesting, nest, nesting
 from mtprof_nb.analysis.once import once_a_trace
@@ -53,7 +53,7 @@ class Costs:
 def event_costs(trace: Trace) -> Costs:
     """The costs of all events, none folded or left out."""
     everything = np.ones(len(trace), np.bool_)
-    return _costs(trace, everything, nesting(trace), np.arange(len(trace), dtype=np.int32), owners(trace))
+    return _costs(trace, everything, nesting(trace), np.arange(len(trace), dtype=np.int32), kernel_owners(trace))
 
 
 @once_a_trace
@@ -80,9 +80,9 @@ def op_costs(trace: Trace) -> Costs:
     if inside.any():
         on_host = ~trace.on_device & ~inside & ~trace.is_async
         nested = nest(trace, on_host & ~is_bookkeeping(trace))
-    elif trace.launcher is None or np.array_equal(owners(trace), trace.launcher):
+    elif trace.launcher is None or np.array_equal(kernel_owners(trace), trace.launcher):
         return averaged_costs(trace)
-    return _costs(trace, _is_kept(trace, keeper), nested, keeper, owners(trace))
+    return _costs(trace, _is_kept(trace, keeper), nested, keeper, kernel_owners(trace))
 
 
 def _calls_of_ops(trace: Trace) -> Bool:

@@ -85,7 +85,7 @@ def wall_ns(trace: Trace) -> int:
     return covered_ns or span_ns(trace)
 
 
-def covered(trace: Trace) -> str:
+def covered_part(trace: Trace) -> str:
     """As "the first 5.00 s of 10.0 s" where the recording was full before the program ended; "" where it is whole."""
     if not trace.unrecorded:
         return ""
@@ -102,7 +102,7 @@ def coverage_notes(trace: Trace, name: str = "") -> tuple[str, ...]:
     """
     if len(trace.processes) == 1 or not trace.process_facts:
         reasons = dict.fromkeys(span.reason for span in trace.unrecorded)
-        return (f"{name or 'This recording'} covers {covered(trace)}: {', '.join(reasons)}.",) if reasons else ()
+        return (f"{name or 'This recording'} covers {covered_part(trace)}: {', '.join(reasons)}.",) if reasons else ()
     titles = [f"{one.title[:1].upper()}{one.title[1:]}{name and f' of {name}'}" for one in trace.processes]
     parts = (coverage_notes(trace_of_process(trace, number), title) for number, title in enumerate(titles))
     return tuple(note for notes in parts for note in notes)

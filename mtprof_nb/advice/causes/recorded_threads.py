@@ -24,7 +24,7 @@ _PRODUCTS = frozenset(
 _MOST = 1 << 16
 
 
-class RecordedThreads(NamedTuple):
+class ThreadCounts(NamedTuple):
     """Threads that torch computes with, and the processors and cores that the process may use."""
 
     threads: int
@@ -36,7 +36,7 @@ class RecordedThreads(NamedTuple):
     set_by: str = ""
 
 
-def recorded_threads(trace: Trace) -> RecordedThreads | None:
+def recorded_threads(trace: Trace) -> ThreadCounts | None:
     """The numbers of a recording of one process; None if it has none, or they are not as this package writes them."""
     try:
         said = json.loads(dict(trace.processes[0].metadata).get(THREADS, "null"))
@@ -44,7 +44,7 @@ def recorded_threads(trace: Trace) -> RecordedThreads | None:
         return None
     match said:
         case {"threads": int(), "processors": int(), "cores": int(), "load": float() | int()}:
-            counts = RecordedThreads(**{name: said.get(name, "") for name in RecordedThreads._fields})
+            counts = ThreadCounts(**{name: said.get(name, "") for name in ThreadCounts._fields})
             is_sound = all(0 < count <= _MOST for count in counts[:3]) and -1 <= counts.load <= _MOST
             return counts if is_sound else None
     return None

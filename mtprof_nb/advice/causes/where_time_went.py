@@ -26,7 +26,7 @@ from mtprof_nb.analysis.program_time.recorded_time import (
 )
 from mtprof_nb.analysis.program_time.spent_time import apart_from
 from mtprof_nb.analysis.ranks.stragglers import straggler
-from mtprof_nb.analysis.summary import covered, summary, wall_ns
+from mtprof_nb.analysis.summary import covered_part, summary, wall_ns
 from mtprof_nb.model.source_files import file_label
 from mtprof_nb.model.trace import SourceLine, Trace
 
@@ -65,7 +65,7 @@ def where_time_went(trace: Trace) -> str:
     Of several ranks, the one that the others waited for comes first, with the evidence. Before all that, a recording
     that was full says of which part of the run it speaks.
     """
-    named, part = straggler(trace), covered(trace)
+    named, part = straggler(trace), covered_part(trace)
     sentences = (
         f"This recording covers {part}." if part else "",
         units.sentence(str(named or "")),
@@ -119,7 +119,7 @@ def _parts(trace: Trace) -> str:
     part = max(parts, key=lambda name: parts[name])
     outside = _mostly(trace, parts[part]) if part == "outside" else ""
     most = f"{parts[part] / whole * 100:.0f} % of {within} {_PARTS[part]}{outside}"
-    return f"{most}; {cause} {'that part' if covered(trace) else 'the whole'}{module}." if cause else f"{most}."
+    return f"{most}; {cause} {'that part' if covered_part(trace) else 'the whole'}{module}." if cause else f"{most}."
 
 
 def _mostly(trace: Trace, outside_ns: int) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mtprof_nb.analysis.costs import averaged_name
-from mtprof_nb.analysis.devices.kernel_owners import is_graph_launch, owners
+from mtprof_nb.analysis.devices.kernel_owners import is_graph_launch, kernel_owners
 from mtprof_nb.analysis.devices.recorded_devices import device_numbers, device_work
 from mtprof_nb.analysis.fields import entry
 from mtprof_nb.analysis.groups import KEYS, Key, in_table, name_ids
@@ -94,7 +94,7 @@ def direction_of(name: str) -> Direction:
 
 def op_of_kernel(trace: Trace, event: int) -> str:
     """The name of the op that a kernel belongs to, and of the call that launched its graph; "" if none is known."""
-    owner = int(owners(trace)[event])
+    owner = int(kernel_owners(trace)[event])
     launch = -1 if trace.launch is None else int(trace.launch[event])
     names = [averaged_name(trace.names[trace.name[owner]])] if owner >= 0 else []
     if launch >= 0 and launch != owner and is_graph_launch(trace)[launch]:
@@ -107,7 +107,7 @@ def _numbers_of_ops(trace: Trace) -> Int64:
     names = np.append(name_ids(trace), -1).astype(np.int64)
     launch = np.full(len(trace), -1, np.int32) if trace.launch is None else trace.launch
     graph = np.where(np.append(is_graph_launch(trace), False)[launch], names[launch], -1)
-    numbers: Int64 = (names[owners(trace)] + 1) * (len(trace.names) + 1) + graph + 1
+    numbers: Int64 = (names[kernel_owners(trace)] + 1) * (len(trace.names) + 1) + graph + 1
     return numbers
 
 

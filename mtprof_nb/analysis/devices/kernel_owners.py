@@ -15,7 +15,7 @@ _GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch", "hipGraphLaunch")
 
 
 @once_a_trace
-def owners(trace: Trace) -> Int32:
+def kernel_owners(trace: Trace) -> Int32:
     """For each event on a device and each runtime call, the event that it belongs to, or -1.
 
     Mostly that is the op that the runtime names. The runtime names none for a kernel that is launched outside ops, such
@@ -45,7 +45,7 @@ def owners(trace: Trace) -> Int32:
 def owns_kernels(trace: Trace) -> Bool:
     """The events that kernels, copies, sets or collectives belong to."""
     owns = np.zeros(len(trace), np.bool_)
-    owner = owners(trace)[trace.is_device_work]
+    owner = kernel_owners(trace)[trace.is_device_work]
     owns[owner[owner >= 0]] = True
     return owns
 

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mtprof_nb.analysis.devices.kernel_owners import owners
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.lines.user_lines import Chains, callers_of_engine, chains_of_allocations, chains_of_events
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.once import once_a_trace
@@ -133,7 +133,7 @@ class _Attributor:
         accumulates = is_node & ~linked & trace.where_name(lambda name: _ACCUMULATE in name)
         previous = self._last_before(is_node & ~accumulates, accumulates, self._parent, trace.track)
         refers_to[accumulates] = np.where(previous >= 0, previous, refers_to[accumulates])
-        owner = owners(trace)
+        owner = kernel_owners(trace)
         refers_to[owner >= 0] = owner[owner >= 0]
         return refers_to, around
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
-from mtprof_nb.analysis.devices.kernel_owners import owners
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.groups import numbered_alike, sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
@@ -82,7 +82,7 @@ def _device(trace: Trace, line: Int32 | Int64, size: int, phase: int | None = No
         return None
     rows = np.flatnonzero(trace.is_device_work)
     if phase is not None:
-        owner = owners(trace)[rows]
+        owner = kernel_owners(trace)[rows]
         rows = rows[trace.phase[np.where(owner >= 0, owner, rows)] == phase]
     return sums(line[rows], trace.duration_ns[rows], size)
 

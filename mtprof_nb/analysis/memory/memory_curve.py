@@ -35,7 +35,7 @@ class Peak(NamedTuple):
     event: int
 
 
-class Block(NamedTuple):
+class Allocation(NamedTuple):
     """One allocation; `released_ns` is None for a block that was held until the end."""
 
     nbytes: int
@@ -47,10 +47,10 @@ class Block(NamedTuple):
     line: int = -1
 
 
-class BlocksAlike(NamedTuple):
+class AllocationGroup(NamedTuple):
     """Allocations that differ only in size and time: the largest, their number, and their bytes together."""
 
-    largest: Block
+    largest: Allocation
     number: int
     nbytes: int
 
@@ -111,7 +111,7 @@ def allocated_bytes(trace: Trace) -> Int64 | None:
     return sums(records.event[rows], records.nbytes[rows], len(trace))
 
 
-def largest_kinds(trace: Trace, device: Device, count: int = 20) -> list[BlocksAlike]:
+def largest_kinds(trace: Trace, device: Device, count: int = 20) -> list[AllocationGroup]:
     """Allocations grouped by op, calling op, line and purpose; by the largest of each, the largest first."""
     records = trace.allocations
     if records is None or not len(rows := _by_size(trace, records, device)):
@@ -127,7 +127,7 @@ def largest_kinds(trace: Trace, device: Device, count: int = 20) -> list[BlocksA
     kept = np.arange(min(size, count))
     total, counts = sums(number, records.nbytes[rows], size), np.bincount(number, minlength=size)
     blocks = _blocks(trace, records, rows[first[kept]])
-    return [BlocksAlike(block, int(counts[at]), int(total[at])) for at, block in enumerate(blocks)]
+    return [AllocationGroup(block, int(counts[at]), int(total[at])) for at, block in enumerate(blocks)]
 
 
 def callers(trace: Trace, event: Int32) -> Int32:
@@ -147,12 +147,12 @@ def _by_size(trace: Trace, records: Allocations, device: Device) -> Int64:
     return rows[np.argsort(-records.nbytes[rows], kind="stable")]
 
 
-def _blocks(trace: Trace, records: Allocations, rows: Int64) -> list[Block]:
+def _blocks(trace: Trace, records: Allocations, rows: Int64) -> list[Allocation]:
     released = releases_of(trace, records)[rows].tolist()
     category = categories(trace)[rows].tolist()
     line = lines_of_records(trace, records)[rows].tolist()
     return [
-        Block(
+        Allocation(
             nbytes=int(records.nbytes[row]),
             allocated_ns=int(records.time_ns[row]),
             released_ns=int(records.time_ns[release]) if release >= 0 else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
-from mtprof_nb.analysis.devices.kernel_owners import owners
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.lines.attribution import attribution
@@ -71,7 +71,7 @@ def line_device_times(trace: Trace) -> dict[SourceLine, int]:
 
 def device_phases_ns(trace: Trace) -> dict[str, int]:
     """The time of all work on devices in each phase: that of the op which launched it."""
-    rows, owner = np.flatnonzero(trace.is_device_work), owners(trace)
+    rows, owner = np.flatnonzero(trace.is_device_work), kernel_owners(trace)
     phase = trace.phase[np.where(owner[rows] >= 0, owner[rows], rows)]
     return dict(zip(PHASES, sums(phase, trace.duration_ns[rows], len(PHASES)).tolist(), strict=True))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.analysis.devices.kernel_owners import owners
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.program_time.gaps import LONGEST_GAP_NS, gaps_around, outermost_ops
 from mtprof_nb.analysis.program_time.recording_cost import recording_ns
@@ -48,7 +48,7 @@ def saved_ns(trace: Trace, chosen: Bool, passes: tuple[Int64, Int64] | None = No
 
 def _with_work(trace: Trace, chosen: Bool) -> Bool:
     """The chosen events, and the work on devices that these or events nested in them launched."""
-    owner = owners(trace)
+    owner = kernel_owners(trace)
     launched: Bool = trace.is_device_work & (owner >= 0) & with_nested(trace, chosen)[owner]
     return chosen | launched
 

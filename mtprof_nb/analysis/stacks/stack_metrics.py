@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mtprof_nb.analysis.costs import event_costs
-from mtprof_nb.analysis.devices.kernel_owners import owners
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.functions.thread_time import stack_time
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.model.intervals import runs_of_equal
@@ -86,6 +86,6 @@ def _self_ns(trace: Trace, device: str) -> Int64:
     if device not in trace.devices:
         return np.zeros(len(trace), np.int64)
     of_device = trace.is_device_work & (trace.device == trace.devices.index(device))
-    owner = owners(trace)
+    owner = kernel_owners(trace)
     kernels = np.flatnonzero(of_device & (owner >= 0))
     return sums(owner[kernels], trace.duration_ns[kernels], len(trace))

@@ -8,7 +8,7 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops
-from mtprof_nb.analysis.devices.kernel_owners import owners
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.program_time.recorded_time import recorded_ns
 from mtprof_nb.analysis.program_time.recording_cost import recording_ns
@@ -52,7 +52,7 @@ def parameters_one_by_one(trace: Trace) -> Finding | None:
 
 def _updating_ns(trace: Trace, steps: Int64, inside: Bool) -> int:
     """The time of the steps without the passes inside them, and of the work on devices that `inside` launched."""
-    owner = owners(trace)
+    owner = kernel_owners(trace)
     launched = np.flatnonzero(trace.is_device_work & (owner >= 0) & inside[owner])
     starts, ends = [trace.start_ns[launched]], [trace.end_ns[launched]]
     passes = np.flatnonzero(counted_ops(trace) & (trace.phase != OPTIMIZER))

@@ -10,8 +10,8 @@ from mtprof_nb.analysis.costs import op_costs
 from mtprof_nb.analysis.groups import Groups, sums
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
 from mtprof_nb.analysis.nesting import nest, nesting
-from mtprof_nb.analysis.operators.operator_table import paths_above
 from mtprof_nb.model.trace import OP, SCOPE, Int32, Int64, Trace
+from mtprof_nb.tables.operators.operator_table import paths_above
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,24 +1,14 @@
-"""The table of operators: its columns, rows of numbers, and rows for modules that contain others."""
+"""The table of operators: rows of numbers, and rows for modules that contain others."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from mtprof_nb.model.trace import Bool, Int8, Int32, Int64
-
-
-class TableColumn(NamedTuple):
-    """A column of a table: its key, title, unit and meaning. Of a column without a title, only the data have values."""
-
-    key: str
-    title: str = ""
-    unit: str = "words"
-    meaning: str = ""
-    #: Of a column of shares, the column whose shares they are.
-    of: str = ""
+from mtprof_nb.tables.table import TableColumn
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,13 +15,14 @@ from mtprof_nb.analysis.groups import Groups, Key, group
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.missing_memory import has_memory
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.analysis.operators.operator_table import OperatorRows, TableColumn, with_containers
-from mtprof_nb.analysis.operators.spent import allocated_by, spent_by
 from mtprof_nb.analysis.program_time.recorded_time import program_ns
 from mtprof_nb.analysis.ranks.rank_spread import spread_of_events
 from mtprof_nb.analysis.shape_texts import shapes_and_types_text, type_name
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import DEVICE_SCOPE, PYTHON, RUNTIME, SCOPE, Bool, Int32, Int64, Trace
+from mtprof_nb.tables.operators.operator_table import OperatorRows, with_containers
+from mtprof_nb.tables.operators.spent import allocated_by, spent_by
+from mtprof_nb.tables.table import TableColumn
 
 
 class Grouping(NamedTuple):
