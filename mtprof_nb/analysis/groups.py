@@ -154,6 +154,12 @@ def sums(groups: Int8 | Int32 | Int64, values: Int64, size: int) -> Int64:
     return total
 
 
+def table_of_sums(row: Int8 | Int32, column: Int32 | Int64, values: Int64, shape: tuple[int, int]) -> Int64:
+    """The sum of the values of each cell of a table."""
+    rows, columns = shape
+    return sums(row.astype(np.int64) * columns + column, values, rows * columns).reshape(shape)
+
+
 def _or_nothing(column: Array | None, trace: Trace) -> Array:
     return np.full(len(trace), -1, np.int32) if column is None else column
 

@@ -54,7 +54,9 @@ def split_time(samples: Samples, outside_ns: Int64, first_ns: Int64, in_ops_ns: 
     unseen = np.where(is_known & both_wait & (rest > _UNSEEN_NS), rest, 0)
     python = _shared(awake - unseen - seen_near, share, ~waits) + nearest
     waiting = _shared(inner - awake, share, waits)
-    ends = outside_ns[0] * _at(waits, 0) + outside_ns[-1] * _at(waits, -1)
+    ends = np.zeros(len(waits), np.int64)
+    ends[0] += outside_ns[0]
+    ends[-1] += outside_ns[-1]
     return _rounded(np.where(waits, 0, ends) + python, np.where(waits, ends, 0) + waiting, unseen, outside_ns)
 
 
@@ -103,12 +105,6 @@ def _shared(time: Float64, share: Float64, is_of_kind: Bool) -> Float64:
     by_sample[:-1] += to_first
     by_sample[1:] += time - to_first
     return by_sample
-
-
-def _at(column: Bool, position: int) -> Int64:
-    ones = np.zeros(len(column), np.int64)
-    ones[position] = 1
-    return ones
 
 
 def _rounded(python: Float64, waiting: Float64, unseen: Float64, outside_ns: Int64) -> SplitTime:

@@ -40,6 +40,10 @@ class StackTime:
     def __len__(self) -> int:
         return len(self.stack)
 
+    @property
+    def total_ns(self) -> Int64:
+        return self.ops_ns + self.python_ns + self.waiting_ns
+
 
 @dataclass(frozen=True)
 class _Thread:
@@ -200,25 +204,9 @@ def _recorded_until(thread: _Thread, moments: Int64) -> Int64:
     return covered_until(starts, ends, moments)
 
 
-def _rows(
-    stack: npt.ArrayLike,
-    track: npt.ArrayLike,
-    ops_ns: npt.ArrayLike,
-    python_ns: npt.ArrayLike,
-    waiting_ns: npt.ArrayLike,
-    run: npt.ArrayLike,
-    *,
-    is_estimate: bool,
-    certainty: npt.ArrayLike | None = None,
-) -> StackTime:
-    nodes = np.asarray(stack, np.int32)
-    return StackTime(
-        stack=nodes,
-        track=np.asarray(track, np.int32),
-        ops_ns=np.asarray(ops_ns, np.int64),
-        python_ns=np.asarray(python_ns, np.int64),
-        waiting_ns=np.asarray(waiting_ns, np.int64),
-        run=np.asarray(run, np.int64),
-        is_estimate=np.full(len(nodes), is_estimate),
-        certainty=np.asarray(np.zeros(len(nodes)) if certainty is None else certainty, np.int8),
-    )
+def _rows(*columns: npt.ArrayLike, is_estimate: bool, certainty: npt.ArrayLike | None = None) -> StackTime:
+    """Rows of these columns: stack, track, time in ops, in Python code and in waiting, and run."""
+    stack, track = (np.asarray(column, np.int32) for column in columns[:2])
+    ops_ns, python_ns, waiting_ns, run = (np.asarray(column, np.int64) for column in columns[2:])
+    surely = np.asarray(np.zeros(len(stack)) if certainty is None else certainty, np.int8)
+    return StackTime(stack, track, ops_ns, python_ns, waiting_ns, run, np.full(len(stack), is_estimate), surely)

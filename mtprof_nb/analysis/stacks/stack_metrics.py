@@ -55,8 +55,7 @@ def _with_python(trace: Trace) -> tuple[StackTree, Int64]:
         msg = "Python's time was not recorded: use profile(with_python=True)"
         raise ValueError(msg)
     known = time.stack >= 0
-    spent_ns = (time.ops_ns + time.python_ns + time.waiting_ns)[known]
-    return trace.stacks, sums(time.stack[known], spent_ns, len(trace.stacks))
+    return trace.stacks, sums(time.stack[known], time.total_ns[known], len(trace.stacks))
 
 
 def with_called(parent: Int32, own: Int64) -> Int64:

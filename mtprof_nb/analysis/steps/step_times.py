@@ -1,7 +1,8 @@
-"""How long each step of a recording took."""
+"""How long each step of a recording took, on each process and on all."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -80,3 +81,27 @@ def _of_starts(step_starts: StepStarts, windows: Windows) -> list[StepTime]:
     ends = window_ends[np.minimum(np.searchsorted(window_ends, starts, side="right"), len(window_ends) - 1)]
     ends[:-1] = np.minimum(ends[:-1], starts[1:])
     return [StepTime(*step) for step in zip(numbers.tolist(), starts.tolist(), (ends - starts).tolist(), strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class StepMatrix:
+    """Nanoseconds of each step, a row, on each process, a column; -1 where a process has no such step."""
+
+    numbers: tuple[int, ...]
+    duration_ns: Int64
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+@once_a_trace
+def step_matrix(trace: Trace) -> StepMatrix:
+    """The steps of all processes; empty if no step was marked."""
+    of_processes = steps_of_processes(trace)
+    numbers = sorted({step.number for steps in of_processes for step in steps})
+    place = {number: row for row, number in enumerate(numbers)}
+    matrix = np.full((len(numbers), len(trace.processes)), -1, np.int64)
+    for process, steps in enumerate(of_processes):
+        for step in steps:
+            matrix[place[step.number], process] = step.duration_ns
+    return StepMatrix(tuple(numbers), matrix)

@@ -16,7 +16,7 @@ from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.missing_memory import has_memory
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.program_time.recorded_time import program_ns
-from mtprof_nb.analysis.ranks.rank_spread import spread_of_events
+from mtprof_nb.analysis.ranks.rank_lines import spread_of_events
 from mtprof_nb.analysis.shape_texts import shapes_and_types_text, type_name
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import DEVICE_SCOPE, PYTHON, RUNTIME, SCOPE, Bool, Int32, Int64, Trace

@@ -6,13 +6,13 @@ import re
 
 import numpy as np
 
-from mtprof_nb.advice.causes.source_words import code_has
+from mtprof_nb.advice.causes.source_text import code_has
 from mtprof_nb.advice.finding import CERTAIN, LIKELY, Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
-from mtprof_nb.analysis.memory.memory_at_peak import held_at_peak
+from mtprof_nb.analysis.memory.memory_curve import held_at_peak
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.program_time.gaps import outermost_ops
 from mtprof_nb.analysis.program_time.spent_time import with_nested

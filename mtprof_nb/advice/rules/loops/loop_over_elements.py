@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mtprof_nb.advice.causes.enclosing_functions import lines_of_loop
+from mtprof_nb.advice.causes.source_text import lines_of_loop
 from mtprof_nb.advice.causes.taken_elements import SELECT, taken_elements
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mtprof_nb.advice.causes.recorded_threads import products, recorded_threads
-from mtprof_nb.advice.causes.source_words import code_has
+from mtprof_nb.advice.causes.source_text import code_has
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units

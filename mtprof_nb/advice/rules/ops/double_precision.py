@@ -6,9 +6,8 @@ import re
 
 import numpy as np
 
-from mtprof_nb.advice.causes.pointwise import is_pointwise
-from mtprof_nb.advice.causes.source_words import code_has
-from mtprof_nb.advice.causes.tensor_inputs import TensorInput, with_inputs
+from mtprof_nb.advice.causes.source_text import code_has
+from mtprof_nb.advice.causes.tensor_inputs import TensorInput, is_pointwise, with_inputs
 from mtprof_nb.advice.finding import CERTAIN, LIKELY, Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units

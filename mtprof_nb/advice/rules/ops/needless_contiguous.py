@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.advice.causes.pointwise import is_pointwise, largest_inputs
+from mtprof_nb.advice.causes.tensor_inputs import is_pointwise, largest_inputs
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units

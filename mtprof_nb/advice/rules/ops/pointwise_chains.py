@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.advice.causes.enclosing_functions import nested_operators
-from mtprof_nb.advice.causes.pointwise import is_pointwise, largest_inputs
-from mtprof_nb.advice.causes.tensor_inputs import TensorInput, with_inputs
+from mtprof_nb.advice.causes.source_text import nested_operators
+from mtprof_nb.advice.causes.tensor_inputs import TensorInput, is_pointwise, largest_inputs, with_inputs
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units

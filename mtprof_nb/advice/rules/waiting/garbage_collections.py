@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from mtprof_nb.advice.causes.collector_time import collected_ns, collections_outside_imports, line_of_collections
-from mtprof_nb.advice.causes.source_words import line_has
+from mtprof_nb.advice.causes.source_text import line_has
 from mtprof_nb.advice.finding import CERTAIN, Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from math import ceil
 
-from mtprof_nb.advice.causes.enclosing_functions import lines_of_functions
 from mtprof_nb.advice.causes.preparations import STARTING_WORKERS, preparation_ns
 from mtprof_nb.advice.causes.recorded_threads import recorded_threads
 from mtprof_nb.advice.causes.sampled_lines_during import sampled_lines_during
+from mtprof_nb.advice.causes.source_text import lines_of_functions
 from mtprof_nb.advice.finding import CERTAIN, LIKELY, Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units

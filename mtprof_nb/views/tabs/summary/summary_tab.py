@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mtprof_nb.advice.advising import advise
-from mtprof_nb.advice.causes.source_words import line_text
+from mtprof_nb.advice.causes.source_text import line_text
 from mtprof_nb.advice.causes.where_time_went import waiting, where_device_time_went, where_time_went
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.recording_notes import advice_notes
