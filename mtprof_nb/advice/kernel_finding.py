@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from mtprof_nb.advice.finding import LIKELY, Finding
+from mtprof_nb.advice.finding import Finding
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.program_time.recorded_time import line_of_longest, recorded_ns
 from mtprof_nb.model.intervals import covered_length
@@ -18,9 +18,7 @@ def named_kernels(trace: Trace, pattern: re.Pattern[str]) -> Int64:
     return np.flatnonzero((trace.kind == KERNEL) & trace.where_name(lambda name: bool(pattern.search(name))))
 
 
-def finding_of_kernels(
-    trace: Trace, kernels: Int64, *, title: str, what: str, fix: str, certainty: str = LIKELY
-) -> Finding | None:
+def finding_of_kernels(trace: Trace, kernels: Int64, *, title: str, what: str, fix: str) -> Finding | None:
     """The finding that a fix can save these kernels, which are `what`; None without kernels."""
     if not len(kernels):
         return None
@@ -32,5 +30,4 @@ def finding_of_kernels(
         fix,
         line_of_longest(trace, kernels),
         at_most_ns=ns,
-        certainty=certainty,
     )

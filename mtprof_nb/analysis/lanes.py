@@ -89,17 +89,13 @@ def _by_stream(trace: Trace, rows: Int64) -> list[tuple[str, Int64]]:
     stream = trace.track * 2 + (trace.kind != DEVICE_SCOPE)
     streams = []
     for here in _in_order_of_appearance(rows, device):
-        key = int(device[here[0]])
-        title = _device_title(trace.devices[key // 256], key % 256 - 1)
+        kind, index = divmod(int(device[here[0]]), 256)
+        title = f"{trace.devices[kind]}:{index - 1}" if index else trace.devices[kind]
         for run in runs_of_equal(stream[here]):
             number = int(stream[here[run[0]]])
             stream_title = f"{title} {trace.tracks[number // 2].title}{'' if number % 2 else ' scopes'}"
             streams.append((stream_title, here[run]))
     return streams
-
-
-def _device_title(name: str, index: int) -> str:
-    return f"{name}:{index}" if index >= 0 else name
 
 
 def packed(starts: Int64, ends: Int64) -> Int32:

@@ -5,7 +5,7 @@ from typing import Any
 from traces import Row, event, make_trace
 
 from mtprof_nb.analysis.costs import averaged_costs, op_costs
-from mtprof_nb.analysis.devices.kernel_keys import op_of_kernel
+from mtprof_nb.analysis.devices.kernel_groups import op_of_kernel
 from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.families import MATRIX, MOVEMENT, REDUCTION, families
 from mtprof_nb.analysis.lines.line_costs import line_costs

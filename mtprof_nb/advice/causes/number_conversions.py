@@ -44,6 +44,5 @@ def conversions(trace: Trace) -> Conversions:
 
 def is_for_numbers(trace: Trace) -> Bool:
     """The ops before which Python looks at the numbers for a tensor, or fills it with them."""
-    is_for, made = np.zeros(len(trace), np.bool_), conversions(trace)
-    is_for[made.first] = is_for[made.second] = True
-    return is_for
+    made = conversions(trace)
+    return np.isin(np.arange(len(trace)), [made.first, made.second])

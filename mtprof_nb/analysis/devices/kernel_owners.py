@@ -44,10 +44,7 @@ def kernel_owners(trace: Trace) -> Int32:
 
 def owns_kernels(trace: Trace) -> Bool:
     """The events that kernels, copies, sets or collectives belong to."""
-    owns = np.zeros(len(trace), np.bool_)
-    owner = kernel_owners(trace)[trace.is_device_work]
-    owns[owner[owner >= 0]] = True
-    return owns
+    return np.isin(np.arange(len(trace)), kernel_owners(trace)[trace.is_device_work])
 
 
 @once_a_trace

@@ -52,7 +52,9 @@ def categories(trace: Trace) -> Int8:
     is_block = (records.nbytes > 0) & (records.event >= 0)
     phase = np.where(records.event >= 0, trace.phase[records.event], -1)
     in_backward, in_optimizer = is_block & (phase == BACKWARD), is_block & (phase == OPTIMIZER)
-    category[is_block & (_outermost(_made_nodes(trace), nested)[records.event] >= 0)] = Category.ACTIVATION
+    # Forward ops whose autograd node took part in a backward pass.
+    made_nodes = np.isin(np.arange(len(trace)), trace.forward)
+    category[is_block & (_outermost(made_nodes, nested)[records.event] >= 0)] = Category.ACTIVATION
     # Released during the backward pass, so not a gradient that was kept.
     category[in_backward & (release >= 0) & (phase[release] == BACKWARD)] = Category.AUTOGRAD_DETAIL
     category[_gradients(trace, records, release, in_backward)] = Category.GRADIENT
@@ -63,13 +65,6 @@ def categories(trace: Trace) -> Int8:
     ends = np.flatnonzero((records.nbytes < 0) & (release >= 0))
     category[ends] = category[release[ends]]
     return category
-
-
-def _made_nodes(trace: Trace) -> Bool:
-    """The forward ops whose autograd node took part in a backward pass."""
-    made = np.zeros(len(trace), np.bool_)
-    made[trace.forward[trace.forward >= 0]] = True
-    return made
 
 
 def _outermost(chosen: Bool, nested: Nesting) -> Int32:

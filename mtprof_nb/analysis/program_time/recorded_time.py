@@ -54,9 +54,9 @@ def whose_time(trace: Trace) -> str:
 @once_a_trace
 def line_times(trace: Trace) -> dict[SourceLine, int]:
     """The time of each line itself: its ops in all phases, and where it is known its time outside ops."""
-    lines, is_op = attribution(trace).lines, counted_ops(trace)
-    in_ops = time_by_line(trace, is_op)
-    times = dict(zip(lines, in_ops.tolist(), strict=True))
+    ops = np.flatnonzero(counted_ops(trace))
+    in_ops = _sums_by_line(trace, ops, op_costs(trace).self_ns[ops])
+    times = dict(zip(attribution(trace).lines, in_ops.tolist(), strict=True))
     for line, outside in (outside_by_line(trace) or {}).items():
         times[line] = times.get(line, 0) + outside.own_ns
     return {line: ns for line, ns in times.items() if ns}
@@ -86,24 +86,24 @@ def caused_by(trace: Trace, lines: set[SourceLine]) -> Bool:
     return np.array(is_caused, np.bool_)[caused.chain]
 
 
-def time_by_line(trace: Trace, chosen: Bool) -> Int64:
-    """The self time of the chosen events, for each line of the attribution."""
-    caused = attribution(trace)
-    rows = np.flatnonzero(chosen & (caused.line >= 0))
-    return sums(caused.line[rows], op_costs(trace).self_ns[rows], len(caused.lines))
-
-
 def slowest_line(trace: Trace, chosen: Bool) -> SourceLine | None:
-    """The line whose chosen events took the longest; None if no chosen event has a line."""
-    times = time_by_line(trace, chosen)
-    if not len(times) or not times.any():
-        return None
-    return attribution(trace).lines[int(times.argmax())]
+    """The line whose chosen events have the most self time; None if none is known."""
+    rows = np.flatnonzero(chosen)
+    return line_with_most(trace, rows, op_costs(trace).self_ns[rows])
 
 
 def line_of_longest(trace: Trace, rows: Int64) -> SourceLine | None:
-    """The line whose events among `rows`, on the host or a device, last longest in sum; None if none has a line."""
+    """The line whose events among `rows`, on the host or a device, last longest in sum; None if none is known."""
+    return line_with_most(trace, rows, trace.duration_ns[rows])
+
+
+def line_with_most(trace: Trace, rows: Int64, values: Int64) -> SourceLine | None:
+    """The line with the largest sum of `values`, one for each event of `rows`; None if that is 0."""
+    total = _sums_by_line(trace, rows, values)
+    return attribution(trace).lines[int(total.argmax())] if total.any() else None
+
+
+def _sums_by_line(trace: Trace, rows: Int64, values: Int64) -> Int64:
     caused = attribution(trace)
-    rows = rows[caused.line[rows] >= 0]
-    times = sums(caused.line[rows], trace.duration_ns[rows], len(caused.lines))
-    return caused.lines[int(times.argmax())] if len(rows) else None
+    line = caused.line[rows]
+    return sums(line[line >= 0], values[line >= 0], len(caused.lines))

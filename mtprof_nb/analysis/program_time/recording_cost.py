@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from mtprof_nb.analysis.groups import sums
@@ -20,25 +18,21 @@ _AT_MOST = 1.9
 _SHORTEST = 0.25
 
 
-class BetweenOps(NamedTuple):
-    """The short gaps between the ops of each thread, in sum: all of them, and what recording took of them at least."""
-
-    gaps_ns: int
-    recording_ns: int
-
-
 @once_a_trace
-def between_ops(trace: Trace) -> BetweenOps:
-    """The short gaps between ops, with an estimate of the time for recording in them; 0 where it is not known."""
+def between_ops(trace: Trace) -> tuple[int, int]:
+    """The short gaps between the ops of each thread, in sum, and how much of them recording took at least.
+
+    The latter is 0 where no estimate is known.
+    """
     gaps = gaps_before(trace)
     rows = outermost_ops(trace)
     rows = rows[(gaps[rows] > 0) & (gaps[rows] < LONGEST_GAP_NS)]
     short = gaps[rows]
     if not len(rows) or trace.overhead_ns < 0:
-        return BetweenOps(int(short.sum()), 0)
+        return int(short.sum()), 0
     of_op = min(int(_at_least(trace) * _of_event(trace)), int(np.quantile(short, _SHORTEST)))
     recording = of_op + PYTHON_CALL_NS * _calls_between(trace, rows, short)
-    return BetweenOps(int(short.sum()), int(np.minimum(recording, short).sum()))
+    return int(short.sum()), int(np.minimum(recording, short).sum())
 
 
 def recording_ns(trace: Trace, chosen: Bool | None = None, *, at_least: bool = True) -> int:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from mtprof_nb.analysis.costs import op_costs
 from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.program_time.gaps import LONGEST_GAP_NS, gaps_around, outermost_ops
 from mtprof_nb.analysis.program_time.recording_cost import recording_ns
 from mtprof_nb.model.intervals import covered, covered_length, covered_until, runs_of_equal
-from mtprof_nb.model.trace import BACKWARD, Bool, Int64, Trace
+from mtprof_nb.model.trace import BACKWARD, Bool, Int32, Int64, Trace
 
 #: Adds up the gradient of a parameter: a node of the backward pass without an op of the forward pass.
 ADDS_UP = "AccumulateGrad"
@@ -64,6 +65,15 @@ def with_nested(trace: Trace, chosen: Bool) -> Bool:
     inside, nested = chosen.copy(), nesting(trace)
     for level in nested.levels()[1:]:
         inside[level] |= inside[nested.parent[level]]
+    return inside
+
+
+def with_callers(trace: Trace, events: Int32) -> Bool:
+    """These events, and the ops around them; -1 is no event."""
+    inside, parent = np.zeros(len(trace), np.bool_), op_costs(trace).parent
+    while len(events := np.unique(events[events >= 0])):
+        inside[events] = True
+        events = parent[events]
     return inside
 
 

@@ -128,8 +128,7 @@ def _in_ops(trace: Trace) -> Int64:
 
 def _divided(trace: Trace) -> list[tuple[int, int, int]]:
     """Of each process the time in which it computed, waited, and communicated; each only while none before it did."""
-    computes, is_call = _computes(trace), np.zeros(len(trace), np.bool_)
-    is_call[collective_rows(trace)] = True
+    computes, is_call = _computes(trace), np.isin(np.arange(len(trace)), collective_rows(trace))
     calls, wait = matched_calls(trace), np.zeros(len(trace), np.int64)
     wait[calls.event[calls.is_there]] = calls.wait_ns[calls.is_there]
     parts = []

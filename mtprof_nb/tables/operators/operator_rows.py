@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mtprof_nb.analysis.costs import averaged_costs, op_costs
-from mtprof_nb.analysis.devices.kernel_groups import kernel_groups
-from mtprof_nb.analysis.devices.kernel_keys import KERNEL_KEYS
+from mtprof_nb.analysis.devices.kernel_groups import KERNEL_KEYS, kernel_groups
 from mtprof_nb.analysis.families import SCOPES, families
 from mtprof_nb.analysis.groups import Groups, Key, group
 from mtprof_nb.analysis.lines.attribution import attribution

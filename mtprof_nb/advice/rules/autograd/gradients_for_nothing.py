@@ -141,9 +141,7 @@ def _among(trace: Trace, made: Bool) -> Bool:
 
 def _used(trace: Trace) -> Bool:
     """The ops whose autograd node had a backward pass."""
-    used = np.zeros(len(trace), np.bool_)
-    used[trace.forward[(trace.phase == BACKWARD) & (trace.forward >= 0)]] = True
-    return used
+    return np.isin(np.arange(len(trace)), trace.forward[trace.phase == BACKWARD])
 
 
 def makes_node(trace: Trace) -> Bool:

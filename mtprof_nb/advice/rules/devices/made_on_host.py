@@ -10,7 +10,7 @@ from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import op_costs
 from mtprof_nb.analysis.program_time.gaps import outermost_ops
 from mtprof_nb.analysis.program_time.recorded_time import recorded_ns, slowest_line
-from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_nested
+from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_callers, with_nested
 from mtprof_nb.model.trace import COPY, Bool, Int64, Trace
 
 _MAKERS = {
@@ -27,8 +27,7 @@ def made_on_host(trace: Trace) -> Finding | None:
     makers = _followed_by_copy(trace)
     if len(makers) < _LEAST_TENSORS:
         return None
-    chosen = np.zeros(len(trace), np.bool_)
-    chosen[makers] = chosen[_next_ops(trace)[makers]] = True
+    chosen = np.isin(np.arange(len(trace)), [makers, _next_ops(trace)[makers]])
     ns = spent_ns(trace, chosen)
     return Finding(
         "Tensors are made on the host and moved to the device",
@@ -66,11 +65,7 @@ def _next_ops(trace: Trace) -> Int64:
 
 def _copying_to_device(trace: Trace) -> Bool:
     """The ops that launched a copy from the host to a device, and those around them."""
-    is_copying = np.zeros(len(trace), np.bool_)
-    if trace.launcher is not None:
-        copies = (trace.kind == COPY) & trace.where_name(lambda name: "HtoD" in name or "HostToDevice" in name)
-        ops, parent = trace.launcher[copies], op_costs(trace).parent
-        while len(ops := ops[ops >= 0]):
-            is_copying[ops] = True
-            ops = parent[ops]
-    return is_copying
+    if trace.launcher is None:
+        return np.zeros(len(trace), np.bool_)
+    copies = (trace.kind == COPY) & trace.where_name(lambda name: "HtoD" in name or "HostToDevice" in name)
+    return with_callers(trace, trace.launcher[copies])

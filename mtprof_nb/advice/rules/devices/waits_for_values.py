@@ -84,12 +84,8 @@ def _by_fetch(trace: Trace, calls: Int64) -> list[tuple[_Fetch, Int64]]:
 
 def _copying_to_host(trace: Trace) -> Bool:
     """The ops that launched a copy from a device to the host."""
-    is_copying = np.zeros(len(trace), np.bool_)
-    if trace.launcher is not None:
-        copies = (trace.kind == COPY) & trace.where_name(lambda name: "DtoH" in name or "DeviceToHost" in name)
-        ops = trace.launcher[copies]
-        is_copying[ops[ops >= 0]] = True
-    return is_copying
+    copies = (trace.kind == COPY) & trace.where_name(lambda name: "DtoH" in name or "DeviceToHost" in name)
+    return np.isin(np.arange(len(trace)), () if trace.launcher is None else trace.launcher[copies])
 
 
 def _length(trace: Trace, calls: Int64) -> int:

@@ -35,9 +35,7 @@ def grows_by_cat(trace: Trace) -> Finding | None:
     growing = _growing(trace)
     if not growing:
         return None
-    chosen = np.zeros(len(trace), np.bool_)
-    chosen[growing] = True
-    inside = with_backward(trace, chosen)
+    inside = with_backward(trace, np.isin(np.arange(len(trace)), growing))
     ns = spent_ns(trace, inside)
     return Finding(
         "A tensor grows by cat, which copies the whole of it each time",

@@ -8,13 +8,11 @@ from mtprof_nb.advice.causes.number_conversions import is_for_numbers
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.groups import sums
-from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.program_time.data_loading import during, loader_calls
 from mtprof_nb.analysis.program_time.gaps import LONGEST_GAP_NS, gaps_before, outermost_ops
-from mtprof_nb.analysis.program_time.recorded_time import recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import line_with_most, recorded_ns
 from mtprof_nb.analysis.program_time.recording_cost import between_ops_ns
-from mtprof_nb.model.trace import BACKWARD, Int64, SourceLine, Trace
+from mtprof_nb.model.trace import BACKWARD, Int64, Trace
 
 #: A shorter op may be nothing but the way to its kernel, which larger tensors or `torch.compile` save, too.
 _SMALL_OP_NS = 20_000
@@ -45,7 +43,7 @@ def bound_by_python(trace: Trace) -> Finding | None:
         f"{units.plural(len(rows), 'op')} of {units.duration(int(trace.duration_ns[rows].mean()))} on average; "
         f"the short gaps between them are {units.duration(ns)} of {units.duration(recorded_ns(trace))}.",
         _FIX,
-        _line_of_gaps(trace, rows, short),
+        line_with_most(trace, rows, short),
         found_ns=ns + _small_ops_ns(trace),
         at_most_ns=int(short.sum()) - least_ns - _marks_ns(trace) + _small_ops_ns(trace),
     )
@@ -74,10 +72,3 @@ def _outside_of_loading(trace: Trace) -> Int64:
     rows = outermost_ops(trace)
     outside: Int64 = rows[~during(trace, loader_calls(trace))[rows]]
     return outside
-
-
-def _line_of_gaps(trace: Trace, rows: Int64, gaps: Int64) -> SourceLine | None:
-    caused = attribution(trace)
-    lines = caused.line[rows]
-    times = sums(lines[lines >= 0], gaps[lines >= 0], len(caused.lines))
-    return caused.lines[int(times.argmax())] if len(times) and times.any() else None

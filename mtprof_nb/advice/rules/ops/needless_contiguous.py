@@ -44,7 +44,8 @@ def needless_contiguous(trace: Trace) -> Finding | None:
 def _needless(trace: Trace) -> tuple[Bool, Bool]:
     """The calls of `contiguous` that copy for the next op of their thread, which takes any layout; and these ops."""
     needless, following, outer = np.zeros(len(trace), np.bool_), np.zeros(len(trace), np.bool_), outermost_ops(trace)
-    is_copy = trace.where_name("aten::contiguous".__eq__) & _has_copy(trace) & np.isin(trace.phase, (FORWARD, OTHER))
+    calls_clone = np.isin(np.arange(len(trace)), op_costs(trace).parent[trace.where_name("aten::clone".__eq__)])
+    is_copy = trace.where_name("aten::contiguous".__eq__) & calls_clone & np.isin(trace.phase, (FORWARD, OTHER))
     takes_any = is_pointwise(trace) | trace.where_name(_REDUCTIONS.__contains__)
     needs, shape = trace.where_name(_NEED_IT.__contains__), largest_inputs(trace)[0]
     if not is_copy.any():
@@ -58,11 +59,3 @@ def _needless(trace: Trace) -> tuple[Bool, Bool]:
             if is_alike and takes_any[alike[0]] and not needs[alike].any():
                 needless[rows[at]] = following[alike[0]] = True
     return needless, following
-
-
-def _has_copy(trace: Trace) -> Bool:
-    """The ops that called `clone` themselves."""
-    has_copy = np.zeros(len(trace), np.bool_)
-    parents = op_costs(trace).parent[trace.where_name("aten::clone".__eq__)]
-    has_copy[parents[parents >= 0]] = True
-    return has_copy

@@ -13,7 +13,7 @@ from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.program_time.recorded_time import recorded_ns, slowest_line
-from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_backward, with_nested
+from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_backward, with_callers, with_nested
 from mtprof_nb.model.trace import FORWARD, OTHER, RUNTIME, Bool, Int64, Trace
 
 #: Types of mixed precision, whose conversions are there on purpose.
@@ -83,15 +83,10 @@ def _given_up(old: str, new: str) -> str:
 
 def _moves_memory(trace: Trace) -> Bool:
     """Ops that copy between the host and a device, or wait there: their time is not that of a conversion."""
-    moves = np.zeros(len(trace), np.bool_)
     if trace.launcher is None:
-        return moves
+        return np.zeros(len(trace), np.bool_)
     is_move = (trace.kind == RUNTIME) & trace.where_name(lambda name: "emcpy" in name or "ynchronize" in name)
-    parent, event = op_costs(trace).parent, trace.launcher[is_move]
-    while len(event := np.unique(event[event >= 0])):
-        moves[event] = True
-        event = parent[event]
-    return moves
+    return with_callers(trace, trace.launcher[is_move])
 
 
 def _outermost(trace: Trace, copies: list[int]) -> list[int]:
