@@ -21,10 +21,9 @@ RULE_MODULES = (
     *("loops.python_bound", "autograd.gradients_for_nothing", "autograd.slow_backward"),
     *("waiting.waiting_for_input", "waiting.slow_first_step", "waiting.garbage_collections"),
     *("memory.kept_tensors", "memory.activations_at_peak"),
-    *("machine.too_few_threads", "machine.too_many_threads", "machine.slowest_rank"),
+    *("machine.thread_numbers", "machine.slowest_rank"),
     *("devices.device_idle", "devices.waits_for_values", "devices.pageable_copies", "devices.made_on_host"),
-    *("devices.device_allocations", "devices.layout_kernels", "devices.full_precision"),
-    *("devices.exposed_communication",),
+    *("devices.device_allocations", "devices.known_kernels", "devices.exposed_communication"),
 )
 for _module in RULE_MODULES:
     import_module(f"mtprof_nb.advice.rules.{_module}")

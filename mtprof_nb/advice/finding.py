@@ -23,7 +23,7 @@ class Finding:
     evidence: str
     #: A few lines of code.
     fix: str
-    #: The source line to change; None if the recording does not tell one.
+    #: The source line to change; None if none is known.
     line: SourceLine | None = None
     #: Upper bound of the time that the fix can save; 0 for a finding about memory.
     at_most_ns: int = 0

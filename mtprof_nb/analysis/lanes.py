@@ -15,7 +15,7 @@ from mtprof_nb.analysis.nesting import nest, nesting
 from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.trace import DEVICE_SCOPE, PYTHON, Int32, Int64, Trace
 
-#: Deeper events of a thread are not drawn, and the title of its lane says so.
+#: Deeper events of a thread are not drawn, and the title of its lane has their number.
 MOST_LEVELS = 500
 
 

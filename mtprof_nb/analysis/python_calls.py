@@ -1,4 +1,4 @@
-"""Recorded Python calls: Kineto's numbers of a call, its parent and its module; how often a function was called."""
+"""Recorded Python calls: Kineto's numbers of them, and how often a function was called."""
 
 from __future__ import annotations
 

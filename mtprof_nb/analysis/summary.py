@@ -96,9 +96,9 @@ def covered_part(trace: Trace) -> str:
 
 
 def coverage_notes(trace: Trace, name: str = "") -> tuple[str, ...]:
-    """Say which part of the run the figures are of, for each process in which that is not the whole, and why.
+    """A sentence for each process that was recorded in part: which part of the run the figures cover, and why.
 
-    `name` is that of the recording, where there are several.
+    `name` is the name of the recording, where there are several.
     """
     if len(trace.processes) == 1 or not trace.process_facts:
         reasons = dict.fromkeys(span.reason for span in trace.unrecorded)

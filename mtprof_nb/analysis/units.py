@@ -30,7 +30,7 @@ def _magnitude(value: float) -> int:
 
 def _scaled(value: float, units: tuple[tuple[int, str], ...], step: float) -> str:
     sign, size = (MINUS if value < 0 else ""), abs(value)
-    # 999.6 would be written 1,000: the next unit says it in three digits.
+    # 999.6 would be written 1,000: the next unit needs three digits alone.
     scale, unit = next(((s, u) for s, u in units if size / s < step - 0.5), units[-1])
     whole = size / scale == int(size / scale) and scale == 1
     return f"{sign}{f'{size:,.0f}' if whole else three_digits(size / scale)} {unit}"

@@ -9,7 +9,7 @@ from mtprof_nb.advice.causes.sampled_lines_during import sampled_lines_during
 from mtprof_nb.model.intervals import covered_length
 from mtprof_nb.model.trace import Collections, SourceLine, Trace
 
-#: A line is told if this share of the samples in collections is of it, and there are so many.
+#: A line is named if this share of the samples in collections is of it, and there are so many.
 _MOSTLY, _LEAST_SAMPLES = 0.5, 4
 
 
@@ -19,7 +19,7 @@ def collected_ns(collections: Collections | None) -> int:
 
 
 def line_of_collections(trace: Trace, collections: Collections) -> SourceLine | None:
-    """The user's line on which at least half of the time of collections fell; None if samples do not tell one."""
+    """The user's line on which at least half of the time of collections fell; None if samples show none."""
     lines = sampled_lines_during(trace, collections.start_ns, collections.end_ns, collections.track)
     line, count = next(iter(lines.most_common(1)), (None, 0))
     return line if count >= max(_MOSTLY * lines.total(), _LEAST_SAMPLES) else None
@@ -39,6 +39,6 @@ def collections_outside_imports(trace: Trace) -> Collections | None:
         own, rows = np.flatnonzero(collections.track == track), np.flatnonzero(samples.track == track)
         if len(rows):
             after = np.searchsorted(samples.time_ns[rows], collections.start_ns[own])
-            beside = rows[np.maximum(after - 1, 0)], rows[np.minimum(after, len(rows) - 1)]
-            during[own] = imports[beside[0]] | imports[beside[1]]
+            around = rows[np.maximum(after - 1, 0)], rows[np.minimum(after, len(rows) - 1)]
+            during[own] = imports[around[0]] | imports[around[1]]
     return collections.take(~during)

@@ -39,12 +39,12 @@ class ThreadCounts(NamedTuple):
 def recorded_threads(trace: Trace) -> ThreadCounts | None:
     """The numbers of a recording of one process; None if it has none, or they are not as this package writes them."""
     try:
-        said = json.loads(dict(trace.processes[0].metadata).get(THREADS, "null"))
+        metadata = json.loads(dict(trace.processes[0].metadata).get(THREADS, "null"))
     except ValueError:
         return None
-    match said:
+    match metadata:
         case {"threads": int(), "processors": int(), "cores": int(), "load": float() | int()}:
-            counts = ThreadCounts(**{name: said.get(name, "") for name in ThreadCounts._fields})
+            counts = ThreadCounts(**{name: metadata.get(name, "") for name in ThreadCounts._fields})
             is_sound = all(0 < count <= _MOST for count in counts[:3]) and -1 <= counts.load <= _MOST
             return counts if is_sound else None
     return None

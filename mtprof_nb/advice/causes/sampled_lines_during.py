@@ -1,4 +1,4 @@
-"""The user's lines that threads were running at certain times, as samples tell."""
+"""The user's lines that threads were running at certain times, from samples."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops
-from mtprof_nb.analysis.groups import numbered_alike
+from mtprof_nb.analysis.groups import number_combinations
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.program_time.data_loading import during, loader_calls
@@ -66,7 +66,7 @@ def taken_elements(trace: Trace) -> TakenElements | None:
     left = _shapes_left(numbers, shape[rows], np.where(is_slice, _NO_DIMENSION, dimension))
     return TakenElements(
         rows,
-        numbered_alike([trace.track[rows], dimension, shape[rows]])[0],
+        number_combinations([trace.track[rows], dimension, shape[rows]])[0],
         index,
         is_slice,
         _are_written(trace, rows, shape, left),
@@ -92,7 +92,7 @@ def _first_shapes(trace: Trace) -> tuple[Int64, dict[Any, int]]:
 
 def _shapes_left(numbers: dict[Any, int], shape: Int64, dimension: Int64) -> Int64:
     """The number of each shape without one dimension: -1 for a shape that no input has, -2 without a dimension."""
-    pair, first, _ = numbered_alike([shape, dimension])
+    pair, first, _ = number_combinations([shape, dimension])
     shapes, left = list(numbers), []
     for number, without in zip(shape[first].tolist(), dimension[first].tolist(), strict=True):
         sizes = list(shapes[number]) if number >= 0 else []

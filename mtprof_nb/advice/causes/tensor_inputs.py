@@ -22,7 +22,7 @@ _POINTWISE = frozenset(
     )
 )
 
-#: A file may tell shapes that no tensor has.
+#: A file may state shapes that no tensor has.
 _MOST_ELEMENTS = 2**62
 
 

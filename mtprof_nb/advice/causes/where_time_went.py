@@ -42,9 +42,9 @@ _PARTS = {
 }
 #: A line is named in the sentence from this share of the whole on.
 _NAMED_LINE = 0.2
-#: A line that causes this share says little, as one that calls a trainer: the module with the most time is named too.
-_SAYS_LITTLE = 0.8
-#: Garbage collections and preparations are told from this share of the wall time on: each program has some.
+#: A line with this share explains little, such as one that calls a trainer: a module is named too.
+_EXPLAINS_LITTLE = 0.8
+#: Garbage collections and preparations are listed from this share of the wall time on: each program has some.
 _LEAST_SHARE = 0.05
 #: A wait is named in the sentence from this share of the time outside ops on.
 _MOSTLY = 0.5
@@ -62,8 +62,8 @@ def where_time_went(trace: Trace) -> str:
     """As "73 % of this cell is the backward pass; Cell [3]:4 causes 58 % of the whole"; without ops the line alone.
 
     Where the host waits for devices, the sentence is about the time on these: the host's ops only wait.
-    Of several ranks, the one that the others waited for comes first, with the evidence. Before all that, a recording
-    that was full says of which part of the run it speaks.
+    Of several ranks, the one that the others waited for comes first, with the evidence. The sentence about a recording
+    that was full begins with the part of the run that it covers.
     """
     named, part = straggler(trace), covered_part(trace)
     sentences = (
@@ -112,7 +112,7 @@ def _parts(trace: Trace) -> str:
     line, ns = max(line_times(trace).items(), key=lambda pair: pair[1], default=(None, 0))
     is_named = whole >= ns >= _NAMED_LINE * whole
     cause = f"{_named(trace, line)} causes {ns / whole * 100:.0f} % of" if is_named else ""
-    module = _module(trace, whole) if ns >= _SAYS_LITTLE * whole else ""
+    module = _module(trace, whole) if ns >= _EXPLAINS_LITTLE * whole else ""
     parts = {**_passes(of.phases_ns), "outside": whole - of.in_ops_ns}
     if not of.ops or (not knows_outside and "ops" in parts):
         return f"{cause} {within}{module}." if cause else ""

@@ -51,7 +51,7 @@ def device_gaps(trace: Trace) -> dict[Device, Gaps]:
 def idle_gaps(trace: Trace, work: Int64) -> Gaps:
     """The gaps between the events at positions `work`, in order, which are those of one device or of one stream.
 
-    The event that ended a gap tells its cause:
+    The cause of a gap follows from the event that ended it:
     - It was launched after the gap began: *host*, or *synchronisation* if the thread that launched it was waiting for
       the device as the gap began.
     - Its launch was under way as the gap began: *host*, unless the gap is short and the launch a copy that the host

@@ -1,4 +1,4 @@
-"""Groups of kernels, copies and collectives, and their keys: op, launch, direction of a copy, kind of collective."""
+"""Groups of kernels, copies and collectives, and the keys that they are grouped by."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LaunchShape(NamedTuple):
 
 
 class Direction(NamedTuple):
-    """From where to where a copy went, "" where its name does not say it."""
+    """From where to where a copy went, "" where its name does not contain it."""
 
     #: `HtoD` from host to device, `DtoH`, `DtoD`, `PtoP` between devices.
     way: str = ""
@@ -121,16 +121,16 @@ def launch_shape(trace: Trace, event: int) -> LaunchShape:
 def collective_of_event(trace: Trace, event: int) -> Collective:
     """A collective without its numbers of elements. If the runtime does not describe it, it has its kernel's name."""
     described = entry(trace.collective, trace.collectives, event)
-    return Collective(trace.names[trace.name[event]]) if described is None else _alike(described)
+    return Collective(trace.names[trace.name[event]]) if described is None else _without_sizes(described)
 
 
-def _alike(collective: Collective) -> Collective:
+def _without_sizes(collective: Collective) -> Collective:
     return collective._replace(in_elements=-1, out_elements=-1)
 
 
 def _numbers_of_collectives(trace: Trace) -> Int64:
     """A number for each collective that the runtime describes; for the others, one for each name."""
-    described = in_table("collective", "collectives", _alike).numbers(trace)
+    described = in_table("collective", "collectives", _without_sizes).numbers(trace)
     return np.where(described >= 0, described, len(trace.collectives) + trace.name)
 
 

@@ -44,7 +44,7 @@ def split_time(samples: Samples, outside_ns: Int64, first_ns: Int64, in_ops_ns: 
     awake, is_known = _awake(samples, inner, in_ops_ns)
     waits, share = samples.is_waiting, first_ns / np.maximum(inner, 1)
     both_wait = waits[:-1] & waits[1:]
-    # Where it is not known, a thread is taken to have slept as long as the samples that say so stand for.
+    # Where it is not known, a thread slept for the time that its sleeping samples stand for.
     awake = np.where(is_known, awake, ~waits[:-1] * share * inner + ~waits[1:] * (1 - share) * inner)
     is_counted, computed_ns = _computed(samples)
     computed = np.minimum(awake, computed_ns - in_ops_ns)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.functions.awake_time import split_time
 from mtprof_nb.analysis.functions.marked_lines import Outside, Program, program_of, without_marks
-from mtprof_nb.analysis.groups import numbered_alike, sums
+from mtprof_nb.analysis.groups import number_combinations, sums
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.intervals import by_thread, covered, covered_until, merged
 from mtprof_nb.model.trace import Bool, Int8, Int32, Int64, Samples, Trace
@@ -83,7 +83,7 @@ def _recorded_ops(trace: Trace) -> StackTime:
     chosen = np.flatnonzero(counted_ops(trace) & ~trace.on_device)
     stack = np.full(len(trace), -1, np.int32) if trace.stack is None else trace.stack
     self_ns = op_costs(trace).self_ns[chosen]
-    number, first, size = numbered_alike([stack[chosen], trace.track[chosen]])
+    number, first, size = number_combinations([stack[chosen], trace.track[chosen]])
     stacks, tracks = stack[chosen[first]], trace.track[chosen[first]]
     order = np.lexsort((tracks, stacks))
     time_ns, nothing = sums(number, self_ns, size)[order], np.zeros(size, np.int64)

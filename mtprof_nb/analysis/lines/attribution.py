@@ -6,7 +6,7 @@
   gradient came last. Where several threads of the engine feed one parameter, it is the last node of its own thread.
 - Python code that runs inside the backward pass (a custom `backward`, a hook, a checkpoint's second forward) has
   lines of its own; they count as called from the lines of the node that ran them, in place of the lines that called
-  `backward()`. A hook that records no autograd nodes says instead which ops Python code ran.
+  `backward()`. A hook that records no autograd nodes marks the ops that Python code ran.
 - What has no forward op (its graph is older than the recording) stays with the line that called `backward()`.
 - A kernel belongs to the lines of its owner, mostly the op that launched it.
 """
@@ -95,7 +95,7 @@ class _Attributor:
         return chain
 
     def _callers_of_engine(self, rows: Int64, around: Int32) -> Int32:
-        """The chain that called the engine, for `rows`: as their stacks tell, or else that of the event around."""
+        """The chain that called the engine, for `rows`: from their stacks, or else that of the event around."""
         callers = np.where(around >= 0, self._own[around], np.int32(-1))
         known = callers_of_engine(self._trace, self._chains, self._own, rows)
         callers[rows] = np.where(known >= 0, known, callers[rows])

@@ -1,4 +1,4 @@
-"""Costs of each source line: forward, backward and optimizer, self and total; and of the optimizer by parameter."""
+"""Costs of each source line by phase, self and total, and of the optimizer for each parameter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
-from mtprof_nb.analysis.groups import numbered_alike, sums
+from mtprof_nb.analysis.groups import number_combinations, sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
@@ -152,7 +152,7 @@ def ops_of_line(trace: Trace, line: SourceLine | None) -> list[OpsOfLine]:
         return []
     rows = np.flatnonzero((caused.line == (lines.index(line) if line is not None else -1)) & counted_ops(trace))
     names, phases = trace.name[rows], trace.phase[rows]
-    group, first, size = numbered_alike([names, phases])
+    group, first, size = number_combinations([names, phases])
     count, self_ns = np.bincount(group, minlength=size), sums(group, op_costs(trace).self_ns[rows], size)
     ops = [
         OpsOfLine(trace.names[names[row]], int(phases[row]), int(count[index]), int(self_ns[index]), int(rows[row]))

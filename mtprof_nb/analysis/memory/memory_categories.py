@@ -1,6 +1,6 @@
 """Category of each block of memory, as far as the recording proves it; the rest is unknown, never guessed.
 
-An input or a parameter cannot be told from the columns of a trace: their blocks are unknown.
+The columns of a trace do not show which block is an input or a parameter: these are unknown.
 """
 
 from __future__ import annotations

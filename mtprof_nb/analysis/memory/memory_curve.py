@@ -1,4 +1,4 @@
-"""Bytes that a device held over time, their peak, and blocks: the largest, those at the peak, and their lines."""
+"""Bytes that a device held over time and their peak; the largest blocks, and those at the peak."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mtprof_nb.analysis.devices.recorded_devices import Device, distinct_devices, is_of_device
-from mtprof_nb.analysis.groups import numbered_alike, sums
+from mtprof_nb.analysis.groups import number_combinations, sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.allocation_pairs import releases_of
 from mtprof_nb.analysis.memory.memory_categories import Category, categories
@@ -123,7 +123,7 @@ def largest_kinds(trace: Trace, device: Device, count: int = 20) -> list[Allocat
         lines_of_records(trace, records)[rows],
         categories(trace)[rows],
     ]
-    number, first, size = numbered_alike(columns)
+    number, first, size = number_combinations(columns)
     kept = np.arange(min(size, count))
     total, counts = sums(number, records.nbytes[rows], size), np.bincount(number, minlength=size)
     blocks = _blocks(trace, records, rows[first[kept]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
@@ -19,6 +20,11 @@ from mtprof_nb.model.trace import PHASES, Bool, Int64, SourceLine, Trace
 def recorded_ns(trace: Trace) -> int:
     """The wall time less what the profiler took outside ops."""
     return max(wall_ns(trace) - trace.own_ns, 0)
+
+
+def of_recorded(trace: Trace, ns: int) -> str:
+    """A part of the recorded time, as "12.0 ms of 40.0 ms"."""
+    return f"{units.duration(ns)} of {units.duration(recorded_ns(trace))}"
 
 
 @once_a_trace
@@ -93,7 +99,7 @@ def slowest_line(trace: Trace, chosen: Bool) -> SourceLine | None:
 
 
 def line_of_longest(trace: Trace, rows: Int64) -> SourceLine | None:
-    """The line whose events among `rows`, on the host or a device, last longest in sum; None if none is known."""
+    """The line whose events among `rows`, on the host or a device, last longest; None if none is known."""
     return line_with_most(trace, rows, trace.duration_ns[rows])
 
 

@@ -20,7 +20,7 @@ _SHORTEST = 0.25
 
 @once_a_trace
 def between_ops(trace: Trace) -> tuple[int, int]:
-    """The short gaps between the ops of each thread, in sum, and how much of them recording took at least.
+    """The sum of the short gaps between ops, and how much of it recording took at least.
 
     The latter is 0 where no estimate is known.
     """

@@ -60,7 +60,7 @@ def matched_calls(trace: Trace) -> MatchedCalls:
 
     A recording may begin some calls later than another one: the numbers are then shifted so that the ends of the calls
     are closest to each other, because a collective ends on all processes at nearly one time. The process that came last
-    is the one with the shortest call, whatever the clocks say.
+    is the one with the shortest call, whatever its clock shows.
     """
     keys, event = _matched(trace)
     is_there = event >= 0
@@ -174,7 +174,7 @@ def _began(trace: Trace, process: int, times: Int64) -> Int64:
 
 
 def _nbytes(trace: Trace, event: Int32) -> Int64:
-    """Bytes that the runtime tells; of calls on the host, those of the inputs, whose shapes may be recorded."""
+    """Bytes that the runtime reports; of calls on the host, those of the inputs, if their shapes were recorded."""
     moved = np.append(np.full(len(trace), -1) if trace.moved_bytes is None else trace.moved_bytes, -1)
     shape = np.append(np.full(len(trace), -1) if trace.shape is None else trace.shape, -1)
     sizes = np.array([*map(_size, trace.shapes, trace.dtypes or ((),) * len(trace.shapes)), -1], np.int64)

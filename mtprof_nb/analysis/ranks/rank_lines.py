@@ -1,4 +1,4 @@
-"""The time that each process spent in each source line and op, and how much a cost differs between processes."""
+"""The time of each line and op on each process, and how much a cost differs between processes."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ def spread_of_events(trace: Trace, row: Int32, values: Int64, size: int) -> Spre
     cell = row[known].astype(np.int64) * processes + trace.processes_of(trace.track[known])
     # Most rows are not in all of many processes: only pairs that occur are kept.
     pairs, number = distinct(cell)
-    at_row, process, value = pairs // processes, pairs % processes, sums(number, values[known], len(pairs))
+    at_row, process = np.divmod(pairs, processes)
+    value = sums(number, values[known], len(pairs))
     least, median, most = (np.zeros(size, np.int64) for _ in range(3))
     who = np.full(size, -1, np.int32)
     order = np.lexsort((value, at_row))

@@ -14,7 +14,7 @@ Windows = tuple[tuple[int, int], ...]
 
 
 def titles(trace: Trace) -> list[str]:
-    """The title of each process: `rank 3`, or where two are called alike, also its position."""
+    """The title of each process: `rank 3`, and its position too, where two have the same title."""
     names = [process.title for process in trace.processes]
     return [name if names.count(name) == 1 else f"{name} ({place})" for place, name in enumerate(names)]
 

@@ -20,7 +20,7 @@ from mtprof_nb.model.trace import PHASES, Int32, Int64, SourceLine, Trace
 SLOW = 1.5
 #: The most slow steps, and the most differences of each.
 _MOST_SLOW, _MOST_DIFFERENCES = 10, 3
-#: A difference is told from this share of what a slow step takes longer on.
+#: A difference is listed from this share of the extra time of a slow step on.
 _LEAST_SHARE = 0.1
 
 

@@ -43,7 +43,7 @@ def steps_of_processes(trace: Trace) -> tuple[tuple[StepTime, ...], ...]:
 
     A step is as long as its scope, which a schedule records. Otherwise it reaches from the `step()` that began it, the
     first from the start of the window, to the next `step()`; the last one of a window, to the end of the window. In
-    a file that does not tell these moments, a step begins with its first op or scope. A step in which the recording was
+    a file without these moments, a step begins with its first op or scope. A step in which the recording was
     full is left out, and so is what ran after a loop over `steps()`.
     """
     if not has_steps(trace):

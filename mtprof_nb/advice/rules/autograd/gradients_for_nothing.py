@@ -77,10 +77,10 @@ def _dropped(trace: Trace, made: Bool, release: Int64) -> str:
     ends = np.flatnonzero(results & held[:-1])
     if not len(ends):
         return CERTAIN
-    alike = results.copy()
+    namesakes = results.copy()
     for column in (trace.name, attribution(trace).chain, trace.stack, trace.module):
-        alike &= True if column is None else column == column[ends[-1]]
-    return LIKELY if 2 * np.count_nonzero(alike & ~held[:-1]) >= np.count_nonzero(alike) else ""
+        namesakes &= True if column is None else column == column[ends[-1]]
+    return LIKELY if 2 * np.count_nonzero(namesakes & ~held[:-1]) >= np.count_nonzero(namesakes) else ""
 
 
 def _may_make(trace: Trace, made: Bool) -> Bool:

@@ -9,7 +9,7 @@ from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import op_costs
 from mtprof_nb.analysis.program_time.gaps import outermost_ops
-from mtprof_nb.analysis.program_time.recorded_time import recorded_ns, slowest_line
+from mtprof_nb.analysis.program_time.recorded_time import of_recorded, slowest_line
 from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_callers, with_nested
 from mtprof_nb.model.trace import COPY, Bool, Int64, Trace
 
@@ -31,8 +31,7 @@ def made_on_host(trace: Trace) -> Finding | None:
     ns = spent_ns(trace, chosen)
     return Finding(
         "Tensors are made on the host and moved to the device",
-        f"{units.plural(len(makers), 'tensor')}: making and moving them takes {units.duration(ns)} of "
-        f"{units.duration(recorded_ns(trace))}.",
+        f"{units.plural(len(makers), 'tensor')}: making and moving them takes {of_recorded(trace, ns)}.",
         _FIX,
         slowest_line(trace, with_nested(trace, chosen)),
         found_ns=ns,

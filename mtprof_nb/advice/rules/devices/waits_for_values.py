@@ -11,7 +11,7 @@ from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.devices.device_figures import device_figures
 from mtprof_nb.analysis.devices.idle_gaps import is_synchronising
-from mtprof_nb.analysis.program_time.recorded_time import line_of_longest, recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import line_of_longest, of_recorded, recorded_ns
 from mtprof_nb.analysis.program_time.spent_time import with_nested
 from mtprof_nb.model.intervals import covered_length
 from mtprof_nb.model.trace import COPY, Bool, Int64, Trace
@@ -62,8 +62,8 @@ def waits_for_values(trace: Trace) -> Finding | None:
     waits_ns, busy_ns = _length(trace, calls), max(one.busy_ns for one in figures)
     return Finding(
         "The host waits for values from the device",
-        f"{units.plural(len(calls), 'time')} the host waits in {fetch.words}: {units.duration(waits_ns)} of "
-        f"{units.duration(recorded_ns(trace))}; the device is busy for {units.duration(busy_ns)}.",
+        f"{units.plural(len(calls), 'time')} the host waits in {fetch.words}: {of_recorded(trace, waits_ns)}; "
+        f"the device is busy for {units.duration(busy_ns)}.",
         fetch.fix,
         line_of_longest(trace, calls),
         at_most_ns=max(min(waits_ns, recorded_ns(trace) - busy_ns), 0),

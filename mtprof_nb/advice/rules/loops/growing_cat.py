@@ -14,14 +14,14 @@ from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.allocation_pairs import releases_of
-from mtprof_nb.analysis.program_time.recorded_time import line_of_longest, recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import line_of_longest, of_recorded
 from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_backward
 from mtprof_nb.model.trace import FORWARD, OTHER, Bool, Int64, Trace
 
 _LEAST_CALLS = 16
 #: So many tensors grow in turns at most, as two in each layer of a model.
 _LONGEST_PERIOD = 256
-#: A file may tell shapes that no tensor has.
+#: A file may state shapes that no tensor has.
 _MOST_ELEMENTS = 2**60
 _FIX = """\
 parts.append(row)  # in the loop, instead of whole = torch.cat([whole, row])
@@ -40,7 +40,7 @@ def grows_by_cat(trace: Trace) -> Finding | None:
     return Finding(
         "A tensor grows by cat, which copies the whole of it each time",
         f"{units.plural(len(growing), 'call')} of cat, each with a tensor as large as an earlier result, take "
-        f"{units.duration(ns)} of {units.duration(recorded_ns(trace))}, backward passes included.",
+        f"{of_recorded(trace, ns)}, backward passes included.",
         _FIX,
         line_of_longest(trace, np.array(growing, np.int64)),
         found_ns=ns,

@@ -13,12 +13,12 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops, op_costs
-from mtprof_nb.analysis.groups import numbered_alike
+from mtprof_nb.analysis.groups import number_combinations
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.program_time.gaps import gaps_before, outermost_ops
-from mtprof_nb.analysis.program_time.recorded_time import caused_by, recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import caused_by, of_recorded, recorded_ns
 from mtprof_nb.analysis.program_time.spent_time import ADDS_UP, saved_ns, spent_ns, with_backward, with_nested
 from mtprof_nb.model.intervals import covered, covered_length, runs_of_equal
 from mtprof_nb.model.trace import BACKWARD, OPTIMIZER, Bool, Int64, Trace
@@ -62,8 +62,8 @@ def loop_over_elements(trace: Trace) -> Finding | None:
         if not _is_over_batches(trace, loop, inside, loop_ns):
             after = _after(trace, loop, inside)
             at_most_ns = saved_ns(trace, after, _with_releases(trace, loop))
-            told_ns = _without_marks(trace, loop, inside, loop_ns)
-            times.append((at_most_ns, int(loop.elements.max()), told_ns, spent_ns(trace, after), loop))
+            program_ns = _without_marks(trace, loop, inside, loop_ns)
+            times.append((at_most_ns, int(loop.elements.max()), program_ns, spent_ns(trace, after), loop))
     if not times:
         return None
     at_most_ns, elements, loop_ns, after_ns, loop = max(times, key=lambda one: one[:2])
@@ -72,7 +72,7 @@ def loop_over_elements(trace: Trace) -> Finding | None:
     return Finding(
         "A Python loop goes through a tensor element by element",
         f"The line takes {units.number(elements)} elements of a tensor {list(loop.shape)} one after "
-        f"the other; the loop takes {units.duration(loop_ns)} of {units.duration(recorded_ns(trace))}{backward}.",
+        f"the other; the loop takes {of_recorded(trace, loop_ns)}{backward}.",
         _FIX,
         attribution(trace).lines[loop.line],
         found_ns=loop_ns + after_ns,
@@ -180,7 +180,7 @@ def _loops(trace: Trace) -> list[_Loop]:
     fed = np.bincount(taken.tensor[taken.is_fed], minlength=len(taken.event))
     line, loops = attribution(trace).line[taken.event], []
     selected = np.flatnonzero(~taken.is_slice)
-    for run in runs_of_equal(numbered_alike([line[selected], taken.tensor[selected]])[0]):
+    for run in runs_of_equal(number_combinations([line[selected], taken.tensor[selected]])[0]):
         rows = selected[run]
         first = rows[0]
         shape = trace.shapes[trace.shape[taken.event[first]]][0]

@@ -10,7 +10,7 @@ from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.lines.attribution import attribution
-from mtprof_nb.analysis.program_time.recorded_time import recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import of_recorded
 from mtprof_nb.analysis.program_time.recording_cost import recording_ns
 from mtprof_nb.analysis.program_time.spent_time import with_nested
 from mtprof_nb.model.intervals import covered_length
@@ -43,7 +43,7 @@ def parameters_one_by_one(trace: Trace) -> Finding | None:
     return Finding(
         f"{kind} updates one parameter after the other",
         f"{units.plural(len(steps), 'step')} of the optimizer ran {units.plural(int(ops.sum()), 'op')}, "
-        f"in {units.duration(ns)} of {units.duration(recorded_ns(trace))}.",
+        f"in {of_recorded(trace, ns)}.",
         f"optimizer = torch.optim.{kind}(model.parameters(), …, fused=True)",
         lines[line] if line >= 0 else None,
         at_most_ns=max(ns - recording_ns(trace, inside), 0),

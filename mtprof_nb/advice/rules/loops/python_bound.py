@@ -10,7 +10,7 @@ from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.program_time.data_loading import during, loader_calls
 from mtprof_nb.analysis.program_time.gaps import LONGEST_GAP_NS, gaps_before, outermost_ops
-from mtprof_nb.analysis.program_time.recorded_time import line_with_most, recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import line_with_most, of_recorded, recorded_ns
 from mtprof_nb.analysis.program_time.recording_cost import between_ops_ns
 from mtprof_nb.model.trace import BACKWARD, Int64, Trace
 
@@ -26,7 +26,7 @@ def bound_by_python(trace: Trace) -> Finding | None:
 
     The time for recording does not count, nor does that for tensors of Python numbers and for loading batches, which
     have rules of their own.
-    Where recording took most of the gaps, `recording_notes` says so.
+    Where recording took most of the gaps, `recording_notes` has a note.
     """
     rows = _ops_of_busiest_thread(trace)
     if len(rows) < _LEAST_OPS or trace.on_device.any():
@@ -41,7 +41,7 @@ def bound_by_python(trace: Trace) -> Finding | None:
     return Finding(
         "Python takes the time between small ops",
         f"{units.plural(len(rows), 'op')} of {units.duration(int(trace.duration_ns[rows].mean()))} on average; "
-        f"the short gaps between them are {units.duration(ns)} of {units.duration(recorded_ns(trace))}.",
+        f"the short gaps between them are {of_recorded(trace, ns)}.",
         _FIX,
         line_with_most(trace, rows, short),
         found_ns=ns + _small_ops_ns(trace),

@@ -10,10 +10,9 @@ from mtprof_nb.advice.causes.source_text import code_has
 from mtprof_nb.advice.causes.tensor_inputs import is_pointwise, with_inputs
 from mtprof_nb.advice.finding import CERTAIN, Finding
 from mtprof_nb.advice.rule_registry import rule
-from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
-from mtprof_nb.analysis.program_time.recorded_time import recorded_ns, slowest_line
+from mtprof_nb.analysis.program_time.recorded_time import of_recorded, slowest_line
 from mtprof_nb.analysis.program_time.spent_time import spent_ns
 from mtprof_nb.model.trace import BACKWARD, Bool, Trace
 
@@ -37,7 +36,7 @@ def float64_in_float32(trace: Trace) -> Finding | None:
     return Finding(
         "float32 becomes float64 here",
         f"{trace.names[trace.name[event]]} gets float32 and float64 tensors, so its result is float64; "
-        f"ops on float64 take {_of_time(trace, double_ns)}.",
+        f"ops on float64 take {of_recorded(trace, double_ns)}.",
         _FIX_MIXED,
         lines[line] if line >= 0 else None,
         at_most_ns=double_ns,
@@ -50,7 +49,7 @@ def float64_everywhere(trace: Trace) -> Finding | None:
     """Find a program that computes in float64 alone, although no recorded source asks for it."""
     is_double, is_float = _with_double(trace), counted_ops(trace) & _has(trace, _FLOAT)
     double_ns = spent_ns(trace, is_double)
-    # Unlike values of a choice, those of an accident come from numpy, and the text that says so is recorded.
+    # float64 by accident comes from numpy, float64 by choice from a type that the recorded source names.
     if not trace.sources or _is_chosen(trace, is_double) or spent_ns(trace, is_float) > double_ns / 20:
         return None
     # Parameters of modules are float32, unless the program asks for another type.
@@ -58,16 +57,12 @@ def float64_everywhere(trace: Trace) -> Finding | None:
         return None
     return Finding(
         "All of this is computed in float64",
-        f"Ops on float64 tensors take {_of_time(trace, double_ns)}, and the recorded source asks for it nowhere; "
+        f"Ops on float64 tensors take {of_recorded(trace, double_ns)}, and the recorded source asks for it nowhere; "
         "numpy's arrays are float64.",
         _FIX_MIXED,
         slowest_line(trace, is_double),
         at_most_ns=double_ns,
     )
-
-
-def _of_time(trace: Trace, ns: int) -> str:
-    return f"{units.duration(ns)} of {units.duration(recorded_ns(trace))}"
 
 
 def _is_chosen(trace: Trace, is_double: Bool) -> bool:

@@ -10,7 +10,7 @@ from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import op_costs
 from mtprof_nb.analysis.program_time.gaps import outermost_ops
-from mtprof_nb.analysis.program_time.recorded_time import recorded_ns, slowest_line
+from mtprof_nb.analysis.program_time.recorded_time import of_recorded, slowest_line
 from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_backward
 from mtprof_nb.model.trace import FORWARD, OTHER, Bool, Int64, Trace
 
@@ -31,8 +31,8 @@ def needless_contiguous(trace: Trace) -> Finding | None:
     ns = spent_ns(trace, inside)
     return Finding(
         "contiguous() copies tensors for ops that take any layout",
-        f"{units.plural(int(chosen.sum()), 'call')} of contiguous() that copy take {units.duration(ns)} of "
-        f"{units.duration(recorded_ns(trace))}; the op that follows takes a tensor as it is.",
+        f"{units.plural(int(chosen.sum()), 'call')} of contiguous() that copy take {of_recorded(trace, ns)}; "
+        "the op that follows takes a tensor as it is.",
         "y = x.t() * 2  # without .contiguous()",
         slowest_line(trace, inside),
         # With less new memory, the op that follows may be faster, too.
@@ -43,9 +43,12 @@ def needless_contiguous(trace: Trace) -> Finding | None:
 
 def _needless(trace: Trace) -> tuple[Bool, Bool]:
     """The calls of `contiguous` that copy for the next op of their thread, which takes any layout; and these ops."""
-    needless, following, outer = np.zeros(len(trace), np.bool_), np.zeros(len(trace), np.bool_), outermost_ops(trace)
-    calls_clone = np.isin(np.arange(len(trace)), op_costs(trace).parent[trace.where_name("aten::clone".__eq__)])
-    is_copy = trace.where_name("aten::contiguous".__eq__) & calls_clone & np.isin(trace.phase, (FORWARD, OTHER))
+    needless, following = np.zeros((2, len(trace)), np.bool_)
+    outer = outermost_ops(trace)
+    clones = trace.where_name("aten::clone".__eq__)
+    calls_clone = np.isin(np.arange(len(trace)), op_costs(trace).parent[clones])
+    is_copy = trace.where_name("aten::contiguous".__eq__) & calls_clone
+    is_copy &= np.isin(trace.phase, (FORWARD, OTHER))
     takes_any = is_pointwise(trace) | trace.where_name(_REDUCTIONS.__contains__)
     needs, shape = trace.where_name(_NEED_IT.__contains__), largest_inputs(trace)[0]
     if not is_copy.any():
@@ -54,8 +57,8 @@ def _needless(trace: Trace) -> tuple[Bool, Bool]:
         rows: Int64 = outer[trace.track[outer] == track]
         for at in np.flatnonzero(is_copy[rows]).tolist():
             later = rows[at + 1 : at + 1 + _LATER]
-            alike = later[shape[later] == shape[rows[at]]]
-            is_alike = shape[rows[at]] >= 0 and len(alike) and alike[0] == later[0]
-            if is_alike and takes_any[alike[0]] and not needs[alike].any():
-                needless[rows[at]] = following[alike[0]] = True
+            same_shape = later[shape[later] == shape[rows[at]]]
+            is_next = shape[rows[at]] >= 0 and len(same_shape) and same_shape[0] == later[0]
+            if is_next and takes_any[same_shape[0]] and not needs[same_shape].any():
+                needless[rows[at]] = following[same_shape[0]] = True
     return needless, following

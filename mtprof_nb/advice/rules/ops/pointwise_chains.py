@@ -11,7 +11,7 @@ from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.program_time.gaps import outermost_ops
-from mtprof_nb.analysis.program_time.recorded_time import recorded_ns, slowest_line
+from mtprof_nb.analysis.program_time.recorded_time import of_recorded, recorded_ns, slowest_line
 from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_backward
 from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.trace import FORWARD, OTHER, Bool, Int64, Trace
@@ -42,7 +42,7 @@ def pointwise_chain(trace: Trace) -> Finding | None:
     return Finding(
         "Pointwise ops go through the same large tensors one after the other",
         f"{units.plural(int(chosen.sum()), 'op')} in chains, each on tensors of over a million elements, take "
-        f"{units.duration(ns)} of {units.duration(recorded_ns(trace))}, backward passes included.",
+        f"{of_recorded(trace, ns)}, backward passes included.",
         _FIX,
         slowest_line(trace, inside),
         found_ns=ns,
@@ -85,9 +85,9 @@ def _are_expressions(trace: Trace, chains: list[Int64]) -> Bool:
     caused = attribution(trace)
     lines = {int(number) for links in chains for number in caused.line[links[:_LEAST_OPS]]} - {-1}
     chosen = [number for number in lines if nested_operators(trace, caused.lines[number]) >= _LEAST_OPS]
-    return np.isin(caused.line, chosen) & with_inputs(trace, _are_alike)
+    return np.isin(caused.line, chosen) & with_inputs(trace, _is_pair_of_one_shape)
 
 
-def _are_alike(inputs: list[TensorInput]) -> bool:
-    """Whether an op has two tensors, both of one shape."""
+def _is_pair_of_one_shape(inputs: list[TensorInput]) -> bool:
+    """Whether an op has two tensors, both of the same shape."""
     return len(inputs) == 2 and inputs[0].shape == inputs[1].shape

@@ -77,7 +77,7 @@ def _has(dtype: str, sizes: set[int] | None, inputs: list[TensorInput]) -> bool:
 
 
 def _given_up(old: str, new: str) -> str:
-    """The type that a program without these conversions does not use: integers, or the larger one of two alike."""
+    """The type that a program without these conversions does not use: integers, or else the larger type."""
     return max(old, new, key=lambda name: (name not in _FLOATS, _LONG.index(name) if name in _LONG else -1))
 
 

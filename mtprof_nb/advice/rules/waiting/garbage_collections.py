@@ -11,7 +11,7 @@ from mtprof_nb.advice.causes.source_text import line_has
 from mtprof_nb.advice.finding import CERTAIN, Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.program_time.recorded_time import recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import of_recorded, recorded_ns
 from mtprof_nb.model.trace import Collections, Trace
 
 _FIX = """\
@@ -42,7 +42,7 @@ def garbage_collections(trace: Trace) -> Finding | None:
     return Finding(
         "gc.collect() is called here" if is_called else "Python's garbage collector takes a part of the time",
         f"{units.plural(len(collections), 'garbage collection')}, {units.number(whole)} of them of all objects, take "
-        f"{units.duration(ns)} of {units.duration(recorded_ns(trace))}, the longest "
+        f"{of_recorded(trace, ns)}, the longest "
         f"{units.duration(int(collections.duration_ns.max()))}{on_line}.",
         _FIX_CALLED if is_called else _FIX,
         line,
