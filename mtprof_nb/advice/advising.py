@@ -61,15 +61,15 @@ def placed(trace: Trace, name: str, finding: Finding) -> Finding:
 
 
 def _is_worth_a_word(finding: Finding) -> bool:
-    is_large = finding.at_most_ns * _found(finding) >= LEAST_NS or finding.at_most_bytes >= LEAST_BYTES
-    return is_large and finding.share * _found(finding) >= LEAST_SHARE
+    is_large = finding.at_most_ns * _found_share(finding) >= LEAST_NS or finding.at_most_bytes >= LEAST_BYTES
+    return is_large and finding.share * _found_share(finding) >= LEAST_SHARE
 
 
 def _rank(finding: Finding) -> tuple[bool, float]:
-    share = finding.share * _found(finding)
+    share = finding.share * _found_share(finding)
     return finding.at_most_ns == 0, -share * (1.0 if finding.certainty == CERTAIN else 0.5)
 
 
-def _found(finding: Finding) -> float:
+def _found_share(finding: Finding) -> float:
     """The part of the bound that was found: the rest is time around it that the fix may save, too."""
     return min(finding.found_ns / finding.at_most_ns, 1.0) if finding.found_ns and finding.at_most_ns else 1.0

@@ -124,7 +124,7 @@ def in_ops_ns(trace: Trace) -> int:
 
 
 def loose_allocations(trace: Trace) -> Int64:
-    """Positions of the allocations that no counted event has: outside the ops of their thread, and all scopes."""
+    """Positions of the allocations outside all counted events: the ops of their thread, and all scopes."""
     records = trace.allocations
     if records is None:
         return np.empty(0, np.int64)
@@ -140,9 +140,10 @@ def loose_allocations(trace: Trace) -> Int64:
 
 
 def _seen_by(trace: Trace, records: Allocations) -> Iterator[tuple[Int64, Int64]]:
-    """Events, and the records that happen to them: to ops those of their own thread, to others those of the process.
+    """Pairs of events and the records that count for them.
 
-    Ops of several threads run at once, and each allocates for itself.
+    For an op, records of its own thread count, as ops of several threads run at once; for other events, all records
+    of the process.
     """
     everything, all_records = np.arange(len(trace)), np.arange(len(records))
     for events, rows in zip(trace.by_process(trace.track), trace.by_process(records.track), strict=True):
@@ -209,7 +210,7 @@ def _without_children(total: Int64, nested: Nesting, keeper: Int32) -> Int64:
 
 
 def _device_time(trace: Trace, nested: Nesting, keeper: Int32, launcher: Int32 | None) -> tuple[Int64, Int64]:
-    """Device time, total and self: of a kernel its duration, of a host event that of the kernels it launched.
+    """Device time, total and self: a kernel has its duration, a host event the sum of the kernels that it launched.
 
     As in torch's rows, a scope on a device has its own duration; nothing else counts that.
     """

@@ -143,7 +143,7 @@ def _ran_at_once(trace: Trace) -> bool:
 
 @once_a_trace
 def marked_steps(trace: Trace) -> list[int]:
-    """The numbers of the steps with ops, without the one that only has what ran after a loop over `steps()`."""
+    """The numbers of the steps with ops. What ran after a loop over `steps()` is no step."""
     # A data loader's last look for a batch that is not there is a scope of a step without ops.
     with_ops = set(np.unique(trace.step[trace.kind == OP]).tolist())
     starts = step_starts_of_processes(trace)

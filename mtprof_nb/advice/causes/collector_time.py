@@ -9,7 +9,7 @@ from mtprof_nb.advice.causes.sampled_lines_during import sampled_lines_during
 from mtprof_nb.model.intervals import covered_length
 from mtprof_nb.model.trace import Collections, SourceLine, Trace
 
-#: A line is named if this share of the samples in collections is of it, and there are so many.
+#: A line is named if it has this share of the samples in collections, and at least this many of them.
 _MOSTLY, _LEAST_SAMPLES = 0.5, 4
 
 

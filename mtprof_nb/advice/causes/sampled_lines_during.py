@@ -14,7 +14,7 @@ from mtprof_nb.model.trace import Int32, Int64, SourceLine, Trace
 def sampled_lines_during(
     trace: Trace, start_ns: Int64, end_ns: Int64, track: Int32, *, was_read: bool = False
 ) -> Counter[SourceLine | None]:
-    """How many samples in these intervals of threads were of each line; None for no line of the user.
+    """Count the samples of each line in these intervals of threads; None counts those of no line of the user.
 
     A stack that is asked for in C code is read at its end: with `was_read`, it has to be read in the interval.
     """

@@ -35,9 +35,9 @@ class TakenElements:
 
     @property
     def is_fed(self) -> Bool:
-        """Whether the element was written right after the one before it, or behind it, was read.
+        """Whether the element was written right after its neighbour was read.
 
-        So does a loop whose passes need the result of the one before, as `out[t + 1] = f(out[t])`.
+        A loop does so if each pass needs the result of the one before, as `out[t + 1] = f(out[t])`.
         """
         is_fed = np.zeros(len(self.event), np.bool_)
         order = np.argsort(self.tensor, kind="stable")
@@ -107,7 +107,10 @@ def _shapes_left(numbers: dict[Any, int], shape: Int64, dimension: Int64) -> Int
 
 
 def _are_written(trace: Trace, rows: Int64, shape: Int64, left: Int64) -> Bool:
-    """Which of these views, or a view of which, the next op of the thread writes. `left` is the shape of each view."""
+    """Which of these views the next op of the thread writes, directly or through a view of it.
+
+    `left` has the shape of each view.
+    """
     after = _ops_after(trace, rows)
     fits = (after >= 0) & ((left == -2) | ((left >= 0) & (shape[after] == left)))
     written: Bool = fits & trace.where_name(_WRITES.__contains__)[after]
@@ -120,7 +123,7 @@ def _are_written(trace: Trace, rows: Int64, shape: Int64, left: Int64) -> Bool:
 
 
 def _ops_after(trace: Trace, rows: Int64) -> Int64:
-    """For each of these ops the first op of its thread that begins when it has ended; -1 without one."""
+    """For each of these ops the first op of its thread that begins after its end; -1 without one."""
     next_op, is_op = np.full(len(rows), -1, np.int64), counted_ops(trace)
     for track in set(trace.track[rows].tolist()):
         ops, own = np.flatnonzero(is_op & (trace.track == track)), np.flatnonzero(trace.track[rows] == track)

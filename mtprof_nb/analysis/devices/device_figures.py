@@ -146,7 +146,7 @@ def _launches(trace: Trace, work: Int64) -> dict[str, Any]:
 
 
 def _moved(trace: Trace, rows: Int64) -> int | None:
-    """Bytes that these events moved; None if that is known of none of them."""
+    """Bytes that these events moved; None if no event has a known number."""
     if trace.moved_bytes is None or not (trace.moved_bytes[rows] >= 0).any():
         return None
     return int(np.maximum(trace.moved_bytes[rows], 0).sum())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.analysis.nesting import is_among, nesting
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.trace import OP, SCOPE, STEP_PREFIX, Bool, Int32, Trace
 
@@ -44,7 +44,7 @@ def kernel_owners(trace: Trace) -> Int32:
 
 def owns_kernels(trace: Trace) -> Bool:
     """The events that kernels, copies, sets or collectives belong to."""
-    return np.isin(np.arange(len(trace)), kernel_owners(trace)[trace.is_device_work])
+    return is_among(trace, kernel_owners(trace)[trace.is_device_work])
 
 
 @once_a_trace

@@ -12,7 +12,7 @@ from mtprof_nb.model.trace import Allocations, Bool, Int8, Int32, Int64, Trace
 
 @dataclass(frozen=True)
 class Device:
-    """A device of one process. Its text is torch's, `cpu` or `cuda:0`, with its owner if there is one."""
+    """A device of one process. Its text is torch's, `cpu` or `cuda:0`, and of several processes the owner."""
 
     name: str
     #: -1 if the runtime does not report it.

@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from mtprof_nb.model.trace import Bool, Int64, Samples
 
-#: In an interval with a larger share of ops, these may have slept: then it is not known for how long Python did.
+#: In an interval with a larger share of ops, the ops may have slept, and how long Python slept is unknown.
 _MOST_OPS = 0.25
 #: A smaller share of an interval may be due to the moments at which the two clocks were read.
 _LEAST_SHARE = 0.05
 #: A thread that slept at both samples, and computed for longer in between, ran code that no sample saw.
 _UNSEEN_NS = 1_000_000
-#: A sample so many samples away may stand for it.
+#: At most so many samples away, another sample may stand for it.
 _NEAR = 25
 
 Float64 = npt.NDArray[np.float64]
@@ -108,7 +108,7 @@ def _shared(time: Float64, share: Float64, is_of_kind: Bool) -> Float64:
 
 
 def _rounded(python: Float64, waiting: Float64, unseen: Float64, outside_ns: Int64) -> SplitTime:
-    """Whole nanoseconds, whose sum is that of `outside_ns`."""
+    """The times in whole nanoseconds that sum up to `outside_ns`."""
     parts = np.concatenate([python, waiting, unseen])
     ends = np.rint(np.cumsum(parts)).astype(np.int64)
     if len(ends):

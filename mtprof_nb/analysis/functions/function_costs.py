@@ -18,7 +18,7 @@ from mtprof_nb.model.trace import Int32, Int64, StackTree, Trace
 
 @dataclass(frozen=True, eq=False)
 class FunctionCosts:
-    """Costs of functions by their numbers. The last entry is the time of which no function is known."""
+    """Costs of functions by their numbers. The last entry has the time without a known function."""
 
     #: Time in ops that the function itself called, in its own Python code, and in waiting there.
     ops_ns: Int64

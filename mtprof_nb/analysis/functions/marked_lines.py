@@ -1,7 +1,7 @@
-"""Marked lines: marks measure their time, and cost some, which is no time of the program.
+"""Marked lines. Marks measure their time, and take time themselves that is not the program's.
 
-Samples see a marked line for as long as its marks ran, too. The time that the profiler took in a line is taken from
-what samples found there, first from the line itself, then from the functions that it called.
+Samples count the time of the marks for the line, too. It is subtracted: first from the samples of the line itself,
+then from those of the functions that it called.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TOP_LEVEL = "<module>"
 
 
 class MarkedLines:
-    """The functions whose lines were marked, and these lines: marks have measured their time."""
+    """The lines whose time was measured by marks, and their functions."""
 
     def __init__(self, lines: Mapping[SourceLine, OutsideOps], line_stacks: StackTree | None) -> None:
         frames = line_stacks.frames if lines and line_stacks is not None else ()
@@ -83,7 +83,7 @@ def without_marks(trace: Trace, time: Outside) -> tuple[Int64, Int64]:
 
 
 def marked_tracks(trace: Trace, tracks: Int32, is_marked: Bool) -> list[int]:
-    """The threads that ran marked lines: those of rows that have some, or the main thread if samples saw none.
+    """The threads that ran marked lines, as their rows show; the main thread if no row has a marked line.
 
     `tracks` has the thread of each row, all of one process.
     """

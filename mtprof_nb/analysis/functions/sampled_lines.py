@@ -20,14 +20,14 @@ from mtprof_nb.model.trace import Bool, Frame, OutsideOps, SourceLine, StackTree
 
 
 class _Called(NamedTuple):
-    """Lines without marks, innermost first, that samples saw for so long."""
+    """Lines without marks, innermost first, and the time for which samples saw them."""
 
     lines: list[SourceLine]
     ns: int
 
 
 class _Divided(NamedTuple):
-    """Time outside ops by line, and its errors; the one for None is that of lines that no sample saw."""
+    """Time outside ops by line, and its errors. The error for None is for all lines without samples."""
 
     times: Mapping[SourceLine, OutsideOps] | None
     errors: Mapping[SourceLine | None, int | None]
@@ -94,7 +94,7 @@ def _divided(trace: Trace) -> _Divided:
 def _errors(
     time: StackTime, is_on_marked: Bool, line_of: Mapping[int, SourceLine]
 ) -> dict[SourceLine | None, int | None]:
-    """The error of each line's time, and under None of a line without samples; `line_of` has those of stacks."""
+    """The error of each line's time; under None, for a line without samples. `line_of` has the line of each stack."""
     number = {line: place for place, line in enumerate(dict.fromkeys(line_of.values()))}
     place = np.full(2 * int(time.stack.max(initial=0)) + 4, len(number), np.int32)  # the last two are for no stack
     place[list(line_of)] = [number[line] for line in line_of.values()]

@@ -189,7 +189,7 @@ def _callers_of_both(trace: Trace, one: Int32, other: Int32) -> Int32:
 
 
 def _bounds(thread: _Thread, chosen: Samples) -> Int64:
-    """Where the time of one sample ends and that of the next begins, with the two ends of the thread's time."""
+    """The bounds between the times of neighbouring samples, with the start and end of the thread."""
     asked, taken = chosen.time_ns[1:], chosen.taken_ns[:-1]
     between = (np.minimum(taken, asked) + asked) // 2
     bounds: Int64 = np.concatenate([[thread.began_ns], between, [thread.ended_ns]]).astype(np.int64)

@@ -95,7 +95,7 @@ class _Attributor:
         return chain
 
     def _callers_of_engine(self, rows: Int64, around: Int32) -> Int32:
-        """The chain that called the engine, for `rows`: from their stacks, or else that of the event around."""
+        """For `rows`, the chain that called the engine: from their stacks, or else the chain of the event around."""
         callers = np.where(around >= 0, self._own[around], np.int32(-1))
         known = callers_of_engine(self._trace, self._chains, self._own, rows)
         callers[rows] = np.where(known >= 0, known, callers[rows])

@@ -28,7 +28,7 @@ class Chains(ChainInterner[SourceLine]):
 
     @property
     def parents(self) -> Sequence[int]:
-        """For each node that of its caller, which has a lower number; -1 for none."""
+        """The caller of each node, which has a lower number; -1 for none."""
         return self._parent_of
 
     @property
@@ -166,7 +166,7 @@ class _Reader:
         return chain
 
     def _of_marks(self, chains: Chains, marks: int, end: int, outer: int) -> int:
-        """The chain of marks as far as `end`, which is not part of it, called from the chain `outer`."""
+        """The chain of marks up to but without `end`, called from the chain `outer`."""
         new = []
         while marks != end and (marks, end, outer) not in self._chains:
             new.append(marks)

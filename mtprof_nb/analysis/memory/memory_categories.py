@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from mtprof_nb.analysis.memory.allocation_pairs import releases_of
-from mtprof_nb.analysis.nesting import Nesting, nesting
+from mtprof_nb.analysis.nesting import Nesting, is_among, nesting
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.device_facts import ELEMENT_BYTES
 from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, OP, OPTIMIZER, Allocations, Bool, Int8, Int32, Int64, Trace
@@ -53,7 +53,7 @@ def categories(trace: Trace) -> Int8:
     phase = np.where(records.event >= 0, trace.phase[records.event], -1)
     in_backward, in_optimizer = is_block & (phase == BACKWARD), is_block & (phase == OPTIMIZER)
     # Forward ops whose autograd node took part in a backward pass.
-    made_nodes = np.isin(np.arange(len(trace)), trace.forward)
+    made_nodes = is_among(trace, trace.forward)
     category[is_block & (_outermost(made_nodes, nested)[records.event] >= 0)] = Category.ACTIVATION
     # Released during the backward pass, so not a gradient that was kept.
     category[in_backward & (release >= 0) & (phase[release] == BACKWARD)] = Category.AUTOGRAD_DETAIL

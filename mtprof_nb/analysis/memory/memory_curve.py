@@ -68,7 +68,7 @@ def memory_devices(trace: Trace) -> list[Device]:
 
 
 def memory_curve(trace: Trace, device: Device) -> MemoryCurve:
-    """The allocator's count after each of its events; for a runtime without these, around each op."""
+    """The allocator's count after each of its records; for a runtime without records, around each op."""
     if trace.allocations is not None:
         records = trace.allocations
         rows = rows_of_device(trace, records, device)

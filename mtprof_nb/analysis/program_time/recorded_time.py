@@ -76,7 +76,7 @@ def line_device_times(trace: Trace) -> dict[SourceLine, int]:
 
 
 def device_phases_ns(trace: Trace) -> dict[str, int]:
-    """The time of all work on devices in each phase: that of the op which launched it."""
+    """The time of all work on devices in each phase; work has the phase of the op that launched it."""
     rows, owner = np.flatnonzero(trace.is_device_work), kernel_owners(trace)
     phase = trace.phase[np.where(owner[rows] >= 0, owner[rows], rows)]
     return dict(zip(PHASES, sums(phase, trace.duration_ns[rows], len(PHASES)).tolist(), strict=True))

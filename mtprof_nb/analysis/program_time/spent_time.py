@@ -78,7 +78,7 @@ def with_callers(trace: Trace, events: Int32) -> Bool:
 
 
 def with_backward(trace: Trace, chosen: Bool) -> Bool:
-    """The chosen events with all nested in them, and what the backward pass ran for these.
+    """The chosen events, all events nested in them, and what the backward pass ran for any of these.
 
     A node that adds up the gradient of a parameter has no forward pass: it belongs to the node that ran before it.
     """

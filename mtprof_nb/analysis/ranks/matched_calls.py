@@ -35,11 +35,11 @@ class MatchedCalls:
     is_meeting: Bool
     #: Nanoseconds that each process waited in the call until the last one came; 0 where that is not known.
     wait_ns: Int64
-    #: Of that, the part that is not there because the recording of the last one began later.
+    #: The wait without the part that is due to a later start of the last process's recording.
     blamed_ns: Int64
     #: The process that came last; -1 if no process waited, or if that is not known.
     last: Int32
-    #: The time from the last one's coming to its end, which is that of the exchange itself.
+    #: The time of the exchange itself: from the arrival of the last process to its end.
     exchange_ns: Int64
     #: Bytes of one process's input or output, whichever is larger; -1 if not known.
     nbytes: Int64
@@ -87,7 +87,7 @@ def _taken(column: Int64, event: Int32) -> Int64:
 
 
 def _at_one_time(start: Int64, lasted: Int64, is_there: Bool) -> Bool:
-    """Which calls of several processes have a moment in which all are in them, and end together: others are not one."""
+    """Which calls have several processes that are all in the call at one moment, and end it together."""
     end = start + lasted
     came = np.where(is_there, start, -_MOST).max(axis=1, initial=-_MOST)
     first_end = np.where(is_there, end, _MOST).min(axis=1, initial=_MOST)
@@ -99,7 +99,7 @@ def _at_one_time(start: Int64, lasted: Int64, is_there: Bool) -> Bool:
 
 
 def _blamed(trace: Trace, keys: tuple[CallKey, ...], start: Int64, wait: Int64, last: Int64) -> Int64:
-    """`wait`; in the first meeting of a window and group without the time by which the last recording began later."""
+    """`wait`, less the time by which the last process's recording began later, in the first meeting of a window."""
     blamed, seen = wait.copy(), dict[str, tuple[int, ...]]()
     began = [_began(trace, process, start[:, process]) for process in range(start.shape[1])]
     for call in np.flatnonzero(last >= 0).tolist():

@@ -8,6 +8,7 @@ import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.groups import sums
+from mtprof_nb.analysis.nesting import is_among
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.ranks.matched_calls import matched_calls
 from mtprof_nb.analysis.ranks.rank_lines import line_times_by_process
@@ -127,8 +128,11 @@ def _in_ops(trace: Trace) -> Int64:
 
 
 def _divided(trace: Trace) -> list[tuple[int, int, int]]:
-    """Of each process the time in which it computed, waited, and communicated; each only while none before it did."""
-    computes, is_call = _computes(trace), np.isin(np.arange(len(trace)), collective_rows(trace))
+    """For each process the time in which it computed, waited, and communicated.
+
+    Time of two kinds at once counts for the first of them.
+    """
+    computes, is_call = _computes(trace), is_among(trace, collective_rows(trace))
     calls, wait = matched_calls(trace), np.zeros(len(trace), np.int64)
     wait[calls.event[calls.is_there]] = calls.wait_ns[calls.is_there]
     parts = []

@@ -43,7 +43,7 @@ class OperatorRows:
         return events_in_module(self, row) if self.grouping == "module" else self.of_event == row
 
     def order(self, key: str, descending: bool = True) -> Int64:
-        """Positions of the rows by one column, or by the default one where these rows lack it; ties by name."""
+        """Positions of the rows, sorted by a column, or by the default one if they lack it; ties by name."""
         by_label = np.array(sorted(range(len(self)), key=lambda row: (self.label[row], self.detail[row])), np.int64)
         if key == "label":
             return by_label if not descending else by_label[::-1]

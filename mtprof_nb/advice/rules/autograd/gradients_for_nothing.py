@@ -13,7 +13,7 @@ from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.memory_curve import held_at_peak
-from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.analysis.nesting import is_among, nesting
 from mtprof_nb.analysis.program_time.gaps import outermost_ops
 from mtprof_nb.analysis.program_time.spent_time import with_nested
 from mtprof_nb.analysis.summary import peak_bytes
@@ -94,7 +94,7 @@ def _may_make(trace: Trace, made: Bool) -> Bool:
 
 
 def _made_for_nothing(trace: Trace) -> Bool:
-    """The ops that made an autograd node without a backward pass: all, or where there is one those of one line.
+    """The ops that made an autograd node without a backward pass; if some nodes had one, only ops of one line.
 
     The line is the outermost from which nodes were made and none was used; of several, that with the most nodes. Four
     have to follow each other: a single op keeps nothing but its result.
@@ -126,7 +126,7 @@ def _made_for_nothing(trace: Trace) -> Bool:
 
 
 def _among(trace: Trace, made: Bool) -> Bool:
-    """The ops between two of these that made nodes: a node may keep what they made, as the mask of a dropout."""
+    """The ops between two ops of `made`: a node may keep what they made, such as the mask of a dropout."""
     between, is_other = np.zeros(len(trace), np.bool_), makes_node(trace) & ~made
     outer = outermost_ops(trace)
     for run in runs_of_equal(trace.track[outer]):
@@ -141,7 +141,7 @@ def _among(trace: Trace, made: Bool) -> Bool:
 
 def _used(trace: Trace) -> Bool:
     """The ops whose autograd node had a backward pass."""
-    return np.isin(np.arange(len(trace)), trace.forward[trace.phase == BACKWARD])
+    return is_among(trace, trace.forward[trace.phase == BACKWARD])
 
 
 def makes_node(trace: Trace) -> Bool:
@@ -158,7 +158,10 @@ def _numbered(trace: Trace) -> Int64:
 
 
 def _common_line(trace: Trace, made: Bool) -> SourceLine | None:
-    """The innermost line from which all these nodes were made and none with a backward pass; else their outermost."""
+    """The innermost line from which all these nodes, and none with a backward pass, were made.
+
+    Without such a line, the outermost line of the first node.
+    """
     caused = attribution(trace)
     known = sorted({chain for chain in caused.chain[made].tolist() if chain >= 0})
     if not known:

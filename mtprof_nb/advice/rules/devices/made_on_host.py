@@ -8,6 +8,7 @@ from mtprof_nb.advice.finding import CERTAIN, Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import op_costs
+from mtprof_nb.analysis.nesting import is_among
 from mtprof_nb.analysis.program_time.gaps import outermost_ops
 from mtprof_nb.analysis.program_time.recorded_time import of_recorded, slowest_line
 from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_callers, with_nested
@@ -27,7 +28,7 @@ def made_on_host(trace: Trace) -> Finding | None:
     makers = _followed_by_copy(trace)
     if len(makers) < _LEAST_TENSORS:
         return None
-    chosen = np.isin(np.arange(len(trace)), [makers, _next_ops(trace)[makers]])
+    chosen = is_among(trace, [makers, _next_ops(trace)[makers]])
     ns = spent_ns(trace, chosen)
     return Finding(
         "Tensors are made on the host and moved to the device",

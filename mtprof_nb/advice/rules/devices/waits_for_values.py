@@ -11,6 +11,7 @@ from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.devices.device_figures import device_figures
 from mtprof_nb.analysis.devices.idle_gaps import is_synchronising
+from mtprof_nb.analysis.nesting import is_among
 from mtprof_nb.analysis.program_time.recorded_time import line_of_longest, of_recorded, recorded_ns
 from mtprof_nb.analysis.program_time.spent_time import with_nested
 from mtprof_nb.model.intervals import covered_length
@@ -85,7 +86,7 @@ def _by_fetch(trace: Trace, calls: Int64) -> list[tuple[_Fetch, Int64]]:
 def _copying_to_host(trace: Trace) -> Bool:
     """The ops that launched a copy from a device to the host."""
     copies = (trace.kind == COPY) & trace.where_name(lambda name: "DtoH" in name or "DeviceToHost" in name)
-    return np.isin(np.arange(len(trace)), () if trace.launcher is None else trace.launcher[copies])
+    return is_among(trace, () if trace.launcher is None else trace.launcher[copies])
 
 
 def _length(trace: Trace, calls: Int64) -> int:

@@ -14,6 +14,7 @@ from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.allocation_pairs import releases_of
+from mtprof_nb.analysis.nesting import is_among
 from mtprof_nb.analysis.program_time.recorded_time import line_of_longest, of_recorded
 from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_backward
 from mtprof_nb.model.trace import FORWARD, OTHER, Bool, Int64, Trace
@@ -35,7 +36,7 @@ def grows_by_cat(trace: Trace) -> Finding | None:
     growing = _growing(trace)
     if not growing:
         return None
-    inside = with_backward(trace, np.isin(np.arange(len(trace)), growing))
+    inside = with_backward(trace, is_among(trace, growing))
     ns = spent_ns(trace, inside)
     return Finding(
         "A tensor grows by cat, which copies the whole of it each time",

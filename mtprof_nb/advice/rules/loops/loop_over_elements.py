@@ -94,7 +94,7 @@ def _is_iteration(trace: Trace, loop: _Loop) -> bool:
 
 @once_a_trace
 def _of_iteration(trace: Trace, line: int) -> Bool:
-    """The events that the lines of the loop on this line caused, without the backward pass of these."""
+    """The events that the lines of the loop on this line caused, without their backward pass."""
     caused = attribution(trace)
     is_repeated = (trace.forward >= 0) & (caused.line == caused.line[trace.forward])
     is_repeated |= with_nested(trace, trace.where_name(lambda name: ADDS_UP in name))
@@ -103,9 +103,9 @@ def _of_iteration(trace: Trace, line: int) -> Bool:
 
 
 def _passed(trace: Trace, loop: _Loop) -> tuple[Int64, Int64]:
-    """Start and end of each pass through the elements. The time after the last element is that of an average one.
+    """Start and end of each pass through the elements. The last element counts with the time of an average one.
 
-    Iteration over a tensor takes all elements before the first pass: then it ends with the last op of the loop's lines.
+    Iteration over a tensor takes all elements before the first pass. It ends with the last op of the loop's lines.
     """
     if not _is_iteration(trace, loop):
         starts, lasts = trace.start_ns[loop.first], trace.start_ns[loop.last]
@@ -120,14 +120,14 @@ def _passed(trace: Trace, loop: _Loop) -> tuple[Int64, Int64]:
 
 
 def _with_releases(trace: Trace, loop: _Loop) -> tuple[Int64, Int64]:
-    """The passes, each with the time before it in which what the one before made may have been released."""
+    """The passes, each with the time before it in which results of the previous pass may have been released."""
     starts, ends = _passed(trace, loop)
     first = nesting(trace).parent[loop.first] if _is_iteration(trace, loop) else loop.first
     return starts - np.minimum(gaps_before(trace)[first], (ends - starts) // _RELEASED), ends
 
 
 def _inside(trace: Trace, loop: _Loop) -> Bool:
-    """The events of the loop: those of its lines if they are known, and all that ran meanwhile if not."""
+    """The events that the lines of the loop caused; if its lines are not known, all that ran meanwhile."""
     if _is_iteration(trace, loop):
         return _of_iteration(trace, loop.line)
     return covered(*_passed(trace, loop), trace.start_ns)
@@ -157,7 +157,7 @@ def _after(trace: Trace, loop: _Loop, inside: Bool) -> Bool:
 
 
 def _large_ops_ns(trace: Trace, inside: Bool) -> int:
-    """The time of these events in ops of a name that is mostly large, on the host or a device, without backward."""
+    """The time in which large ops ran, by the median of the ops of one name, without the backward pass."""
     outer, is_large = outermost_ops(trace), np.zeros(len(trace), np.bool_)
     is_take = trace.where_name((SELECT, _ITERATES).__contains__)
     outer = outer[inside[outer] & (trace.phase[outer] != BACKWARD) & ~is_take[outer]]
@@ -191,7 +191,7 @@ def _loops(trace: Trace) -> list[_Loop]:
 
 
 def _loop(line: int, shape: tuple[Any, ...], pairs: Int64) -> _Loop | None:
-    """The passes in which each index is the one before or one more, or one less; None if none has 32 elements.
+    """The passes in which the index only rises or only falls, by steps of one; None if none has 32 elements.
 
     The index of an outer loop comes again for each element of the inner one. Passes of a loop may differ in length, as
     those over the rows of a triangle.

@@ -10,6 +10,7 @@ from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.nesting import is_among
 from mtprof_nb.analysis.program_time.recorded_time import of_recorded
 from mtprof_nb.analysis.program_time.recording_cost import recording_ns
 from mtprof_nb.analysis.program_time.spent_time import with_nested
@@ -37,7 +38,7 @@ def parameters_one_by_one(trace: Trace) -> Finding | None:
         return None
     if np.any(ops & trace.where_name(lambda name: "_foreach" in name or "_fused" in name)):
         return None
-    inside = with_nested(trace, np.isin(np.arange(len(trace)), steps)) & (trace.phase == OPTIMIZER)
+    inside = with_nested(trace, is_among(trace, steps)) & (trace.phase == OPTIMIZER)
     ns, kind = _updating_ns(trace, steps, inside), kinds.pop()
     line, lines = int(attribution(trace).line[steps[0]]), attribution(trace).lines
     return Finding(

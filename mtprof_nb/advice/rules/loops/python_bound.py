@@ -50,12 +50,12 @@ def bound_by_python(trace: Trace) -> Finding | None:
 
 
 def _marks_ns(trace: Trace) -> int:
-    """The time of line marks, at least: the profiler's own time that is not that of its start, before all events."""
+    """A lower bound of the time of line marks: the profiler's own time without its start, before all events."""
     return max(trace.own_ns - (int(trace.start_ns[0]) - trace.began_ns), 0)
 
 
 def _small_ops_ns(trace: Trace) -> int:
-    """The time of all small ops that no other op contains, those of the backward pass too."""
+    """The time of all small outermost ops, the backward pass included."""
     lengths = trace.duration_ns[_outside_of_loading(trace)]
     return int(lengths[lengths < _SMALL_OP_NS].sum())
 

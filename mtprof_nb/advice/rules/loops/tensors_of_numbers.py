@@ -57,9 +57,9 @@ def tensors_of_numbers(trace: Trace) -> Finding | None:
 
 
 def _times(trace: Trace, made: Conversions, calls: Int64) -> tuple[int, int, int]:
-    """The time in which one of these calls ran, that before in which one may have looked at its numbers, and the rest.
+    """Three times around these calls, none counted twice.
 
-    The rest is the time after them, in which their tensors may have been released.
+    The calls themselves; before them, looking at their numbers; after them, releasing their tensors.
     """
     calls = calls[np.argsort(trace.start_ns[made.first[calls]], kind="stable")]
     starts, ends = trace.start_ns[made.first[calls]], trace.end_ns[made.last[calls]]

@@ -9,6 +9,7 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import op_costs
+from mtprof_nb.analysis.nesting import is_among
 from mtprof_nb.analysis.program_time.gaps import outermost_ops
 from mtprof_nb.analysis.program_time.recorded_time import of_recorded, slowest_line
 from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_backward
@@ -16,7 +17,7 @@ from mtprof_nb.model.trace import FORWARD, OTHER, Bool, Int64, Trace
 
 #: Reductions take any layout, too.
 _REDUCTIONS = {f"aten::{name}" for name in ("sum", "mean", "amax", "amin", "norm", "std", "var", "any", "all")}
-#: Copies are needed for these; one of them so many ops later may use the copy.
+#: Ops that need the copy, and within how many ops one of them may use it.
 _NEED_IT, _LATER = ("aten::view", "aten::as_strided", "aten::view_as_complex"), 8
 _LEAST_COPIES = 4
 
@@ -42,11 +43,11 @@ def needless_contiguous(trace: Trace) -> Finding | None:
 
 
 def _needless(trace: Trace) -> tuple[Bool, Bool]:
-    """The calls of `contiguous` that copy for the next op of their thread, which takes any layout; and these ops."""
+    """Calls of `contiguous` that copy for the next op of their thread, which takes any layout; and these next ops."""
     needless, following = np.zeros((2, len(trace)), np.bool_)
     outer = outermost_ops(trace)
     clones = trace.where_name("aten::clone".__eq__)
-    calls_clone = np.isin(np.arange(len(trace)), op_costs(trace).parent[clones])
+    calls_clone = is_among(trace, op_costs(trace).parent[clones])
     is_copy = trace.where_name("aten::contiguous".__eq__) & calls_clone
     is_copy &= np.isin(trace.phase, (FORWARD, OTHER))
     takes_any = is_pointwise(trace) | trace.where_name(_REDUCTIONS.__contains__)

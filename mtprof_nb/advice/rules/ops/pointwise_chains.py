@@ -74,7 +74,7 @@ def _in_chains(trace: Trace) -> Bool:
 
 
 def _is_repetition(trace: Trace, links: Int64) -> bool:
-    """Whether these ops are one or two ops of the same lines again and again."""
+    """Whether these ops repeat one or two ops of the same lines."""
     ops = np.stack([trace.name[links], attribution(trace).line[links]])
     sizes = (size for size in range(1, _LEAST_OPS) if 2 * size <= len(links))
     return any(np.array_equal(ops[:, size:], ops[:, :-size]) for size in sizes)

@@ -12,6 +12,7 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops, op_costs
+from mtprof_nb.analysis.nesting import is_among
 from mtprof_nb.analysis.program_time.recorded_time import recorded_ns, slowest_line
 from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_backward, with_callers, with_nested
 from mtprof_nb.model.trace import FORWARD, OTHER, RUNTIME, Bool, Int64, Trace
@@ -19,7 +20,7 @@ from mtprof_nb.model.trace import FORWARD, OTHER, RUNTIME, Bool, Int64, Trace
 #: Types of mixed precision, whose conversions are there on purpose.
 _HALF = ("half", "bfloat16", "c10::half", "c10::bfloat16", "float16")
 _FLOATS = ("float", "float32", "double", "float64", "c10::complex<float>", "c10::complex<double>")
-#: Types of 8 bytes or more, those of 16 last.
+#: Types of 8 bytes or more; types of 16 bytes are last.
 _LONG = ("long int", "int64", "double", "float64", "c10::complex<float>", "c10::complex<double>")
 _CONVERTERS = ("aten::to", "aten::_to_copy", "aten::type_as")
 _LEAST_CONVERSIONS = 4
@@ -37,7 +38,7 @@ def converted_to_and_fro(trace: Trace) -> Finding | None:
     undone = [event for event, (old, new, size) in conversions.items() if counts[new, old, size]]
     if len(undone) < _LEAST_CONVERSIONS:
         return None
-    chosen, converting = (np.isin(np.arange(len(trace)), rows) for rows in (undone, _outermost(trace, undone)))
+    chosen, converting = (is_among(trace, rows) for rows in (undone, _outermost(trace, undone)))
     between = _between(trace, {event: conversions[event] for event in undone}) & ~with_nested(trace, converting)
     ns, between_ns = spent_ns(trace, converting), spent_ns(trace, between)
     old, new, _ = conversions[undone[0]]
@@ -82,7 +83,7 @@ def _given_up(old: str, new: str) -> str:
 
 
 def _moves_memory(trace: Trace) -> Bool:
-    """Ops that copy between the host and a device, or wait there: their time is not that of a conversion."""
+    """Ops that copy between the host and a device, or wait there: they do not take the time to convert."""
     if trace.launcher is None:
         return np.zeros(len(trace), np.bool_)
     is_move = (trace.kind == RUNTIME) & trace.where_name(lambda name: "emcpy" in name or "ynchronize" in name)
