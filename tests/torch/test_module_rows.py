@@ -4,7 +4,7 @@ import pytest
 from recording import HOOKS
 
 import mtprof_nb as mtp
-from mtprof_nb.analysis.operators.operator_rows import rows
+from mtprof_nb.tables.operators.operator_rows import rows
 
 torch = pytest.importorskip("torch")
 
