@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from lines_of_cells import CUSTOM_FUNCTION, checkpointed, profile_cell
 from marked_cells import Shell
-from recording import NATIVE
+from recording import HOOKS, NATIVE
 
 import mtprof_nb as mtp
 from mtprof_nb.analysis.lines.attribution import attribution
