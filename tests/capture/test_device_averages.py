@@ -131,8 +131,13 @@ def _exported(event: Event, devices: str) -> dict[str, Any]:
         arguments |= {"Sequence number": event.sequence_nr(), "Fwd thread id": event.fwd_thread_id()}
     category = kind if not is_linked or not devices else devices + kind.removeprefix("gpu_").removeprefix("cuda_")
     return {
-        "ph": "X", "cat": category, "name": event.name(), "pid": event.device_index(),
-        "tid": event.device_resource_id(), "ts": event.start_ns() / 1_000, "dur": event.duration_ns() / 1_000,
+        "ph": "X",
+        "cat": category,
+        "name": event.name(),
+        "pid": event.device_index(),
+        "tid": event.device_resource_id(),
+        "ts": event.start_ns() / 1_000,
+        "dur": event.duration_ns() / 1_000,
         "args": arguments
         if on_cpu
         else {**arguments, "device": event.device_index(), "stream": event.device_resource_id()},

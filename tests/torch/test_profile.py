@@ -11,7 +11,6 @@ from recorded_rows import names_of
 
 import mtprof_nb as mtp
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.capture.kineto.torch_profiler import asks_for_all_threads
 from mtprof_nb.model.trace import KINDS
 from mtprof_nb.model.tracks import THREADS
 
@@ -299,4 +298,3 @@ def test_a_config_of_torchs_says_whether_other_threads_are_recorded(all_threads,
         torch.ones(3)
 
     assert "aten::ones" in {event.name for event in prof.events()}
-    assert asks_for_all_threads(config) == all_threads

@@ -20,7 +20,7 @@ from mtprof_nb.capture.samples.thread_names import running_threads
 from mtprof_nb.errors import HookError, LoadError, warn
 from mtprof_nb.model.intervals import order_of
 from mtprof_nb.model.schema import Bool, Columns, Int64
-from mtprof_nb.model.trace import PYTHON, Trace, taken
+from mtprof_nb.model.trace import OP, PYTHON, Allocations, Recorded, StackInterner, Trace, taken
 from mtprof_nb.reading import read
 
 #: Calls of Python functions that belong to a profiler.
@@ -68,13 +68,45 @@ def exported_trace(results: Any, torch: Any, request: Request, noted: Noted) -> 
     made: Columns = {"processes": (this_process(),), "tracks": _named(trace, noted), "recorded": recorded}
     if recorded.with_flops:
         made["flops"] = _flops(trace, torch)
+    made |= _asked_for(trace, recorded)
+    shown = _shown(trace) if recorded.with_stack else trace.kind != PYTHON
+    return _with_used_tracks(replace(trace, **made).take(shown))
+
+
+def _asked_for(trace: Trace, recorded: Recorded) -> Columns:
+    """The optional columns: those that nobody asked for are left out, and the others are there."""
+    none = np.full(len(trace), -1, np.int32)
+    found: Columns = {}
     if not recorded.record_shapes:
-        made |= {"shape": None, "shapes": (), "dtypes": (), "strides": (), "values": None, "value_texts": ()}
+        found |= {"shape": None, "shapes": (), "dtypes": (), "strides": (), "values": None, "value_texts": ()}
+    elif trace.shape is None:
+        found |= {"shape": none, "values": none}
     if not recorded.with_stack:
-        made |= {"stack": None, "stacks": None, "stack_is_forward": None}
+        found |= {"stack": None, "stacks": None, "stack_is_forward": None}
+    elif trace.stack is None:
+        found |= {"stack": none, "stacks": StackInterner().tree(), "stack_is_forward": none >= 0}
     if not recorded.with_modules:
-        made |= {"module": None, "modules": ()}
-    return replace(trace, **made).take(_shown(trace) if recorded.with_stack else trace.kind != PYTHON)
+        found |= {"module": None, "modules": ()}
+    elif trace.module is None:
+        found["module"] = none
+    if recorded.profile_memory and trace.allocations is None:
+        held = np.where(trace.kind == OP, 0, np.int64(-1))
+        found |= {"allocations": Allocations.joined([]), "memory_before": held, "memory_after": held}
+    return found
+
+
+def _with_used_tracks(trace: Trace) -> Trace:
+    """`trace` without the threads that have no event, such as a notebook's own threads."""
+    used = np.unique(trace.track)
+    position = np.full(len(trace.tracks) + 1, -1, np.int32)
+    position[used] = np.arange(len(used))
+    records = trace.allocations
+    return replace(
+        trace,
+        tracks=tuple(trace.tracks[one] for one in used.tolist()),
+        track=position[trace.track],
+        allocations=None if records is None else replace(records, track=position[records.track]),
+    )
 
 
 def _read(results: Any) -> Trace:
@@ -82,8 +114,9 @@ def _read(results: Any) -> Trace:
         file = Path(folder, "trace.json")
         results.save(str(file))
         try:
-            return read(file)
-        except LoadError as error:
+            # Kineto writes the texts of the user's scopes as they are, quotes included.
+            return read(file, partial=True)
+        except (LoadError, OSError) as error:
             msg = f"the recording is lost, for torch.profiler's file of it cannot be read: {error}; free space there"
             raise HookError(msg) from error
 

@@ -46,6 +46,7 @@ def make_profiler(torch: Any, request: Request, *, with_python: bool) -> Any:
         profile_memory=recorded.profile_memory,
         with_stack=with_python,
         experimental_config=request.experimental_config,
+        custom_trace_id_callback=lambda: request.trace_id,
         **({"activity_filters": chosen} if chosen else {}),
     )
 
