@@ -12,12 +12,30 @@ from mtprof_nb.capture.collector_watch import CollectorWatch, WatchedCollections
 from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all, threads_without_signals
+from mtprof_nb.capture.native.recorder_loading import why_not
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, HookKind, default_hooks, hooks_for, preferred
 from mtprof_nb.capture.samples.sampled_stacks import SampledStacks
 from mtprof_nb.capture.samples.sampling import Sampler, started_native_sampler, started_sampler
 from mtprof_nb.capture.torch_scope import Together, torch_scope
 from mtprof_nb.errors import warn
 from mtprof_nb.model.trace import Trace
+
+_FALLBACK = (
+    "PyTorch is recorded by torch.profiler (hook 'kineto'), because the native recorder is absent: {why}. Without it, "
+    "lines inside functions of other files, other threads, samples of Python code and the progress of a cell are "
+    "missing, and stacks have the lines of `def`. To have them, install a C++ compiler and run: "
+    "python -m mtprof_nb build"
+)
+_has_told = False
+
+
+def _tell_of_fallback() -> None:
+    """Say once a process what is missing where `auto` had to take torch's own profiler."""
+    global _has_told
+    why = why_not()
+    if why is not None and not _has_told:
+        _has_told = True
+        warn(_FALLBACK.format(why=why))
 
 
 class Window:
@@ -29,6 +47,8 @@ class Window:
             kind.name: self._make(kind) for kind in hooks_for(hook, request) or [SCOPES_ALONE]
         }
         self._follows_imports = hook == "auto"
+        if hook == "auto" and "kineto" in self.hooks:
+            _tell_of_fallback()
         #: By the clock of the session; 0 before the start.
         self._began_ns = 0
         self._is_partial = "CPU" not in request.activities
@@ -75,6 +95,8 @@ class Window:
             if default.runtime not in hooked and default.runtime_is_imported:
                 kind = preferred(default, self.request)
                 self.hooks[kind.name] = hook = self._make(kind)
+                if kind.name == "kineto":
+                    _tell_of_fallback()
                 try:
                     with threads_without_signals():
                         hook.start()

@@ -6,11 +6,12 @@ from types import ModuleType
 import pytest
 
 import mtprof_nb as mtp
+from mtprof_nb.capture import window as windows
 from mtprof_nb.capture.buffers.scopes_hook import ScopesHook
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.registry import HOOK_KINDS, HookKind
 from mtprof_nb.capture.window import Window
-from mtprof_nb.errors import HookError
+from mtprof_nb.errors import HookError, MtprofWarning
 from mtprof_nb.model.trace import Trace, empty_trace
 
 
@@ -28,6 +29,17 @@ def test_every_hook_that_was_asked_for_is_named_though_none_recorded_anything() 
     window.start()
 
     assert window.stop().hooks == ("scopes", "kineto")
+
+
+def test_what_is_missing_without_the_recorder_is_said_once_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setenv("MTPROF_RECORDER", "off")
+    monkeypatch.setattr(windows, "_has_told", False)
+    with pytest.warns(MtprofWarning, match=r"by torch.profiler .*'off'.*run: python -m mtprof_nb build") as told:
+        Window("kineto", Request())
+        Window("auto", Request())
+        Window("auto", Request())
+    assert len(told) == 1
 
 
 class FailsHalfWay(ScopesHook):

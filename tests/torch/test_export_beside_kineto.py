@@ -21,7 +21,7 @@ FLAG_SETS = [{}, *({flag: True} for flag in FLAGS), dict.fromkeys(FLAGS, True)]
 #: Numbered anew, for a recording may be put together of several of Kineto's.
 NUMBERED = {"Ev Idx", "External id", "Python id", "Python parent id"}
 INPUTS = ("Input Dims", "Input type", "Input Strides", "Concrete Inputs")
-KEYWORDS = {"alpha": 1, "beta": "two", "gamma": 1.5, "delta": True}
+KEYWORDS = {"alpha": 1, "beta": "two", "delta": True}
 
 
 def _train() -> None:

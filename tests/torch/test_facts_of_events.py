@@ -42,7 +42,7 @@ def _program() -> None:
     torch.cat([torch.ones(2, 2), torch.zeros(2, 2).t()], 0).select(0, 1).add_(1.0).add_(1).clamp(0, True)
     for value in (1.0, 1, True):
         torch.full((2,), value).mul(1 + 2j).mul(float("inf"))
-    keywords = {"alpha": 1, "beta": "two", "gamma": 1.0, "delta": True}
+    keywords = {"alpha": 1, "beta": "two", "delta": True}
     with torch._C._profiler._RecordFunctionFast("fast", [torch.ones(2), 3, "x", [1, 2]], keywords):
         pass
     with mtp.record_function("mine", "its argument"):
@@ -82,7 +82,6 @@ def test_values_keep_their_types() -> None:
 
     assert [(type(value), value) for value in filled] == [(float, 1.0), (int, 1), (bool, True)]
     assert type(_fast(prof).kwinputs["delta"]) is bool
-    assert type(_fast(prof).kwinputs["gamma"]) is float
 
 
 @pytest.mark.filterwarnings("ignore:Unable to infer type")

@@ -18,7 +18,6 @@ from torch.autograd import profiler_util  # noqa: E402
 ALL_FLAGS = {
     "record_shapes": True,
     "profile_memory": True,
-    "with_stack": True,
     "with_flops": True,
     "with_modules": True,
 }
@@ -26,7 +25,6 @@ FLAGS = {
     "no flags": {},
     "shapes": {"record_shapes": True},
     "memory": {"profile_memory": True},
-    "stacks": {"with_stack": True},
     "all flags": ALL_FLAGS,
 }
 
@@ -211,22 +209,6 @@ def test_operations_of_sums_and_products_are_counted_and_those_of_a_convolution_
         "aten::addmm": 1024,
         "aten::conv2d": 2 * 2 * 3 * 3 * 3 * 6 * 6,
     }
-
-
-def test_overloads_are_torchs_where_they_were_asked_for(record):
-    def program(prof):
-        x = torch.ones(3)
-        torch.add(x, x)
-        torch.add(x, x, out=torch.empty(3))
-
-    config = torch._C._profiler._ExperimentalConfig(capture_overload_names=True)
-    run = record(lambda: program, experimental_config=config)
-    ours = run.ours.key_averages(group_by_overload_name=True)
-
-    assert {row.overload_name for row in ours if row.key == "aten::add"} == {"Tensor", "out"}
-    assert [(identity(row), row.count) for row in ours] == [
-        (identity(row), row.count) for row in run.theirs.key_averages(group_by_overload_name=True)
-    ]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -5,7 +5,6 @@ import queue
 import re
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from mtprof_nb.analysis.summary import peak_bytes
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static import static_page as static
-from mtprof_nb.views.strip import strip_of
 from mtprof_nb.views.tabs.memory.memory_tab import MemoryTab
 
 MIB = 1 << 20
@@ -154,22 +152,6 @@ def test_tensors_that_another_thread_drops_are_held_no_longer_than_their_address
     assert min(totals(prof.trace)) >= 0
     (row,) = (row for row in prof.key_averages() if row.key == "aten::empty")
     assert row.self_cpu_memory_usage == 50 * 4 * MIB
-
-
-@HOOKS
-@pytest.mark.filterwarnings("ignore:.*other threads:mtprof_nb.MtprofWarning")
-def test_memory_of_a_pool_is_absent_and_not_zero(hook: str) -> None:
-    ones = torch.ones(1000, 1000)
-
-    def program() -> None:
-        with ThreadPoolExecutor(1) as pool:
-            for _ in range(5):
-                KEPT.append(pool.submit(torch.add, ones, 1.0).result())
-
-    prof = recorded(hook, program, with_stack=True)
-    assert peak_bytes(prof.trace) is None
-    assert {row.allocated_bytes for row in prof.lines() if row.count} == {None}
-    assert any(note.startswith("Memory of other threads is not recorded") for note in strip_of(prof.trace).notes)
 
 
 @HOOKS

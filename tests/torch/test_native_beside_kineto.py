@@ -35,6 +35,8 @@ _KINETO_IS_WRONG = {
     "a tensor without repr": {"stack"},
     # With torch 2.15 on Python 3.12 it repeats a frame of `FakeTensorMode.dispatch`, which does not call itself.
     "fake": {"stack"},
+    # Its file has complex numbers as texts.
+    "values that vary": {"values"},
 }
 
 
@@ -123,7 +125,9 @@ def test_collectives_of_two_processes_are_kinetos(hook: str, tmp_path: Path) -> 
                 distributed.destroy_process_group()
             other.kill()
     # The number of a thread depends on which one began first. Gloo tells facts such as group and bytes to no profiler.
-    assert found | {"track": 0} == expected | {"track": 0}
+    # Kineto's file does not tell that a scope ends on another thread, nor parameters.
+    in_part = ("track", "is_async", "parent", "parameter")
+    assert {**found, **dict.fromkeys(in_part)} == {**expected, **dict.fromkeys(in_part)}
     shapes = {name: shape for name, shape in zip(found["name"], found["shapes"], strict=True) if name[:5] == "gloo:"}
     assert shapes == {
         "gloo:all_reduce": ((6,),),

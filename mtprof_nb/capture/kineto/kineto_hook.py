@@ -46,6 +46,7 @@ class KinetoHook(Hook):
         if not activities:
             msg = f"hook 'kineto' can record none of {', '.join(sorted(request.activities))} here: add CPU"
             raise HookError(msg)
+        torch_profiler.check_config(request.experimental_config)
         self._torch = torch
         self._request = replace(request, activities=activities)
         #: Torch's low-level profiler, from `prepare` to the end of the recording.

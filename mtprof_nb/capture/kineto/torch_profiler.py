@@ -9,9 +9,12 @@ from typing import Any
 
 from mtprof_nb.capture.activities import DEVICES
 from mtprof_nb.capture.hook import Request
+from mtprof_nb.errors import HookError
 
 #: Torch's name of an activity, where ours is another.
 _TORCH_ACTIVITY = {"NPU": "PrivateUse1"}
+#: Recorders of torch.profiler beside Kineto, which `custom_profiler_config` asks for.
+_OTHER_BACKENDS = ("cuspy", "cupti_monitor")
 #: Scopes that outlived their recording, kept for good: leaving or freeing one makes Kineto write
 #: into freed memory.
 _OUTLIVED: list[Any] = []
@@ -27,6 +30,14 @@ def activities_of(torch: Any, names: Iterable[str]) -> set[Any]:
     """Torch's members for our names of activities."""
     known = torch.profiler.ProfilerActivity
     return {getattr(known, _TORCH_ACTIVITY.get(name, name)) for name in names}
+
+
+def check_config(config: Any) -> None:
+    """`HookError` where torch's config asks for a recorder beside Kineto."""
+    asked = getattr(config, "custom_profiler_config", "")
+    if any(backend in asked for backend in _OTHER_BACKENDS):
+        msg = f"custom_profiler_config={asked!r} asks for another recorder: leave it out, or use torch.profiler"
+        raise HookError(msg)
 
 
 def make_profiler(torch: Any, request: Request, *, with_python: bool) -> Any:
