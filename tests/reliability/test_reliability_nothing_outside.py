@@ -35,6 +35,7 @@ REFUSED_IMPORTS = {
 ALLOWED_IMPORTS = {
     ("capture/native/compiler.py", "subprocess"),
     ("capture/native/background_build.py", "subprocess"),
+    ("capture/kineto/exported_trace.py", "tempfile"),
 }
 
 

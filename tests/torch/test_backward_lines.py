@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from lines_of_cells import CUSTOM_FUNCTION, checkpointed, profile_cell
 from marked_cells import Shell
-from recording import HOOKS, NATIVE
+from recording import NATIVE
 
 import mtprof_nb as mtp
 from mtprof_nb.analysis.lines.attribution import attribution
@@ -143,12 +143,12 @@ def lines_of_linked_ops(trace: Trace) -> list[tuple[str, int | None]]:
     return [pair for pair, linked in zip(lines_of_events(trace), is_linked.tolist(), strict=True) if linked]
 
 
-@pytest.mark.parametrize("flags", KINETO)
+@pytest.mark.parametrize("hook", [NATIVE])
 @pytest.mark.parametrize("program", WRITES.values(), ids=WRITES)
-def test_every_node_of_writes_into_tensors_is_on_the_line_that_wrote(shell: Shell, program: str, flags: str) -> None:
+def test_every_node_of_writes_into_tensors_is_on_the_line_that_wrote(shell: Shell, program: str, hook: str) -> None:
     text = textwrap.dedent(program).removeprefix("\n")
 
-    assert lines_of_nodes(profile_cell(shell, text, flags)) == truth_of(text, first_line=2).nodes
+    assert lines_of_nodes(profile_cell(shell, text, f"--hook {hook}")) == truth_of(text, first_line=2).nodes
 
 
 @pytest.mark.parametrize("flags", KINETO)
@@ -245,7 +245,7 @@ def test_a_function_of_another_cell_has_the_backward_of_a_librarys_function_wher
     assert (found["aten::cos"], found["aten::mul"], found["aten::expand"]) == (3, 3, 4)
 
 
-@HOOKS
+@pytest.mark.parametrize("hook", [NATIVE])
 def test_a_backward_that_runs_another_has_its_own_lines(library: ModuleType, hook: str) -> None:
     class Nested(torch.autograd.Function):
         @staticmethod

@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,10 @@ def _asked_for(trace: Trace, recorded: Recorded) -> Columns:
         found |= {"shape": none, "values": none}
     if not recorded.with_stack:
         found |= {"stack": None, "stacks": None, "stack_is_forward": None}
-    elif trace.stack is None:
+    elif trace.stacks is not None:
+        frames = tuple(frame._replace(file=_whole_path(frame.file)) for frame in trace.stacks.frames)
+        found["stacks"] = replace(trace.stacks, frames=frames)
+    else:
         found |= {"stack": none, "stacks": StackInterner().tree(), "stack_is_forward": none >= 0}
     if not recorded.with_modules:
         found |= {"module": None, "modules": ()}
@@ -93,6 +97,15 @@ def _asked_for(trace: Trace, recorded: Recorded) -> Columns:
         held = np.where(trace.kind == OP, 0, np.int64(-1))
         found |= {"allocations": Allocations.joined([]), "memory_before": held, "memory_after": held}
     return found
+
+
+@cache
+def _whole_path(file: str) -> str:
+    """The path of a file that Kineto names from a folder of `sys.path` on."""
+    if file.startswith("<") or Path(file).is_absolute():
+        return file
+    paths = (Path(folder or Path.cwd(), file) for folder in sys.path)
+    return next((str(path) for path in paths if path.is_file()), file)
 
 
 def _with_used_tracks(trace: Trace) -> Trace:
