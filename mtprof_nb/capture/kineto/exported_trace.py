@@ -56,7 +56,7 @@ class Noted:
         (began, ahead), (ended, ahead_later) = self._readings[0], self._readings[-1]
         since_start = kineto_ns - (began + ahead)
         by_wall = ended + ahead_later - began - ahead
-        if by_wall > 0:  # else the clock was set back, and all times are lost
+        if by_wall:  # below zero where the clock was set back: that turns their order round
             since_start = (since_start * ((ended - began) / by_wall)).astype(np.int64)
         return began + since_start
 
