@@ -15,11 +15,11 @@ from torch import nn  # noqa: E402
 from torch.autograd import profiler as torch_profiler  # noqa: E402
 from torch.autograd import profiler_util  # noqa: E402
 
+#: All but stacks and modules, for which torch records calls of Python functions.
 ALL_FLAGS = {
     "record_shapes": True,
     "profile_memory": True,
     "with_flops": True,
-    "with_modules": True,
 }
 FLAGS = {
     "no flags": {},
