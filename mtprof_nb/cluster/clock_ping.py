@@ -34,13 +34,13 @@ def clock_offsets(engines: Engines) -> dict[int, ClockOffset]:
 
 
 def _measured(engine: Engines, host: str) -> ClockOffset:
-    """The offset of one engine: of several questions, the one that was answered quickest tells best."""
+    """The offset of one engine: of several questions, the one that was answered quickest is the most exact."""
     best: ClockOffset | None = None
     for _ in range(_PINGS):
         asked_ns = time.time_ns()
         for told in engine.ask(clock, patience_s=_PATIENCE_S).given.values():
-            found = _offset(asked_ns, EngineClock(*told), time.time_ns())
-            best = found if best is None or found.error_ns < best.error_ns else best
+            offset = _offset(asked_ns, EngineClock(*told), time.time_ns())
+            best = offset if best is None or offset.error_ns < best.error_ns else best
     return best or ClockOffset(host, 0, 0)
 
 

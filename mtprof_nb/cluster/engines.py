@@ -40,9 +40,9 @@ class Engines:
 
     def only(self, engine: int) -> Engines:
         """One of these engines."""
-        found = copy(self)
-        found.ids = [engine]
-        return found
+        one = copy(self)
+        one.ids = [engine]
+        return one
 
     def ask(self, function: Callable[..., Answer], *arguments: Any, patience_s: float | None = None) -> Answers[Answer]:
         """Call `function` on each engine, and wait for all; at most `patience_s` seconds where that is given."""

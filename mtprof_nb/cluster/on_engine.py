@@ -62,12 +62,12 @@ def call(options: Mapping[str, Any], function: Callable[..., Any], arguments: Se
 
 def packed() -> bytes:
     """The recording of this engine as the content of a file `.mtp`; `LookupError` if there is none."""
-    found: Results | None = running_shell().user_ns.pop(RECORDING, None)
-    if found is None:
+    recorded: Results | None = running_shell().user_ns.pop(RECORDING, None)
+    if recorded is None:
         msg = "nothing was recorded: the code did not start"
         raise LookupError(msg)
     content = BytesIO()
-    recording_writer.write(found.trace, content)
+    recording_writer.write(recorded.trace, content)
     return content.getvalue()
 
 

@@ -21,7 +21,7 @@ def init_ranks(view: Any, backend: str = "gloo", *, address: str | None = None, 
     as its share of the host's cores unless `OMP_NUM_THREADS` is set. A group of an earlier call is left.
 
     `address` is where the other hosts reach the first engine; by default the name of its host, and on one host alone
-    the loopback address. `RanksError` says which engine could not join, and why.
+    the loopback address. `RanksError` names the engine that could not join, and the reason.
     """
     engines = Engines(view)
     hosts = engines.ask_all(leave)

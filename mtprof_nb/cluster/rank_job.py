@@ -75,10 +75,10 @@ class RanksRecording(Recording):
 
     def _gather(self, answers: Answers[bytes]) -> None:
         ended = [f"Engine {one} failed: {why}." for one, why in self._failures.items() if one in answers.given]
-        found = gathered(answers, self._offsets, self._options["name"], notes=ended)
-        if found is None:
+        recording = gathered(answers, self._offsets, self._options["name"], notes=ended)
+        if recording is None:
             why = "; ".join(f"engine {engine}: {reason}" for engine, reason in answers.missing.items())
             msg = f"no engine could record: {why}"
             raise RanksError(msg)
-        self._trace = found.trace
+        self._trace = recording.trace
         remember(self)

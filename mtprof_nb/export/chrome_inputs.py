@@ -33,8 +33,8 @@ def values_text(text: str, taken: frozenset[str]) -> str:
 
 def extra_text(text: str, taken: frozenset[str]) -> str:
     """The members for the metadata of a collective or device event, whose values are JSON already."""
-    said: dict[str, str] = json.loads(text)
-    return "".join(f",{quoted(key)}:{json_text(value)}" for key, value in said.items() if key not in taken)
+    metadata: dict[str, str] = json.loads(text)
+    return "".join(f",{quoted(key)}:{json_text(value)}" for key, value in metadata.items() if key not in taken)
 
 
 def _compact(value: Any) -> str:

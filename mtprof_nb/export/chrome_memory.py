@@ -52,11 +52,11 @@ def allocation_lines(trace: Trace, tracks: ChromeTracks, base_ns: int) -> Iterat
 
 def collection_lines(trace: Trace, tracks: ChromeTracks, base_ns: int) -> Iterator[bytes]:
     """A line for each collection, ending in a comma."""
-    found = trace.collections
-    if found is None:
+    collections = trace.collections
+    if collections is None:
         return
-    for first in range(0, len(found), _CHUNK_ROWS):
-        part = found.take(np.arange(first, min(first + _CHUNK_ROWS, len(found))))
+    for first in range(0, len(collections), _CHUNK_ROWS):
+        part = collections.take(np.arange(first, min(first + _CHUNK_ROWS, len(collections))))
         yield beside(
             len(part),
             constant('{"ph":"X","cat":"garbage_collection","name":"garbage collection"'),

@@ -90,13 +90,13 @@ def _header(trace: Trace, base: int) -> str:
         entries["host_name"] = quoted(hosts.pop())
     if trace.dropped:
         entries["dropped_events"] = str(trace.dropped)
-    # A reader takes these for the whole file's: where processes disagree, only their own lines tell.
-    said = [_metadata(process) for process in trace.processes]
+    # A reader takes these for the whole file's: where processes disagree, only their own lines have them.
+    metadata = [_metadata(process) for process in trace.processes]
     entries |= {
         key: text
-        for one in said
+        for one in metadata
         for key, text in one.items()
-        if key not in _KEYS_OF_FILE and all(other.get(key, text) == text for other in said)
+        if key not in _KEYS_OF_FILE and all(other.get(key, text) == text for other in metadata)
     }
     entries |= {"displayTimeUnit": '"ms"', "baseTimeNanoseconds": str(base)}
     lines = (f"{quoted(key)}:{text},\n" for key, text in entries.items())
@@ -125,5 +125,5 @@ def _span(trace: Trace, began: str) -> str:
 
 def _metadata(process: Process) -> dict[str, str]:
     """The metadata of a process, with its rank, which may be known from elsewhere."""
-    said = {str(key): json_text(text) for key, text in process.metadata}
-    return said if process.rank < 0 or _GROUP in said else {**said, _GROUP: f'{{"rank": {process.rank}}}'}
+    metadata = {str(key): json_text(text) for key, text in process.metadata}
+    return metadata if process.rank < 0 or _GROUP in metadata else {**metadata, _GROUP: f'{{"rank": {process.rank}}}'}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mtprof_nb.model.intervals import range_minima
 from mtprof_nb.model.trace import PYTHON, SCOPE, STEP_PREFIX, Bool, Int64, Trace
 
 
@@ -40,24 +41,5 @@ def crosses(starts: Int64, ends: Int64, other_starts: Int64, other_ends: Int64) 
     order = np.argsort(times, kind="stable")
     times, second_ends = times[order], np.concatenate([other_ends, other_starts])[order]
     first, last = np.searchsorted(times, starts, "right"), np.searchsorted(times, ends, "left")
-    crossing = np.zeros(len(starts), np.bool_)
-    asked = np.flatnonzero(last > first)
-    earliest, latest = _extremes(second_ends, first[asked], last[asked])
-    crossing[asked] = (earliest < starts[asked]) | (latest > ends[asked])
-    return crossing
-
-
-def _extremes(values: Int64, first: Int64, last: Int64) -> tuple[Int64, Int64]:
-    """The least and the greatest of the values from `first` to before `last`, each range with at least one value.
-
-    Ranges that are nested deeply share the extremes of stretches of 1, 2, 4, … values: two of these cover a range.
-    """
-    found = np.empty((2, len(first)), np.int64)
-    stretches, size = np.stack([values, values]), 1
-    while len(first) and size <= len(values):
-        rows = np.flatnonzero((last - first) // size == 1)
-        found[0, rows] = np.minimum(stretches[0, first[rows]], stretches[0, last[rows] - size])
-        found[1, rows] = np.maximum(stretches[1, first[rows]], stretches[1, last[rows] - size])
-        near, far = stretches[:, :-size], stretches[:, size:]
-        stretches, size = np.stack([np.minimum(near[0], far[0]), np.maximum(near[1], far[1])]), 2 * size
-    return found[0], found[1]
+    earliest, latest = range_minima(second_ends, first, last), -range_minima(-second_ends, first, last)
+    return (earliest < starts) | (latest > ends)

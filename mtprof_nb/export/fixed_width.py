@@ -1,6 +1,6 @@
 """Columns of numbers as text of one width a column: made in numpy, several times as fast as `str` on each.
 
-A column is an array of words of four characters, blank where there is nothing to say. JSON takes blanks between
+A column is an array of words of four characters, blank where a row has no value. JSON takes blanks between
 its tokens, so that rows of text can be laid out side by side as a matrix is.
 """
 

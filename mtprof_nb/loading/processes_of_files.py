@@ -69,15 +69,15 @@ class _Group:
 
 def _add(groups: list[_Group], file: Path, trace: Trace, by_order: bool) -> None:
     process = tuple(one._replace(metadata=()) for one in trace.processes)
-    alike = [group for group in groups if group.process == process]
-    overlapping = [group.at_same_time(trace) for group in alike]
-    for group, other in zip(alike, overlapping, strict=True):
+    same = [group for group in groups if group.process == process]
+    overlapping = [group.at_same_time(trace) for group in same]
+    for group, other in zip(same, overlapping, strict=True):
         if other is None:
             group.files.append(file)
             group.traces.append(trace)
             return
     # Two machines may give the same number to two processes, which then run at the same time.
-    if alike and not (by_order and _lacks_rank(trace)):
+    if same and not (by_order and _lacks_rank(trace)):
         titles = ", ".join(one.title for one in process)
         msg = f"{str(overlapping[0])!r} and {str(file)!r} hold the same process ({titles}) at the same time: load one"
         raise LoadError(msg)

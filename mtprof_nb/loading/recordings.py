@@ -65,7 +65,7 @@ def _read(file: Path, is_own_file: bool, partial: bool, progress: Progress | Non
 
 
 def _shares(files: Sequence[Path], progress: Progress | None) -> list[Progress | None]:
-    """For each file a function that is told how much of it is done, as a share of 1."""
+    """For each file a function that takes the share of it that is done, from 0 to 1."""
     if progress is None:
         return [None] * len(files)
     sizes = [file.stat().st_size for file in files]

@@ -77,12 +77,12 @@ def _outside(times: Mapping[SourceLine, OutsideOps], named: Callable[[str], str]
 def with_same_cells(traces: Sequence[Trace]) -> list[Trace]:
     """The traces with one file name for cells of the same text: a kernel names a cell's file after its own process."""
     first: dict[str, str] = {}
-    found = []
+    renamed = []
     for trace in traces:
         names: dict[str, str] = {}
         for file, text in trace.sources.items():
             name = first.setdefault(text, file) if is_cell(file) else file
             # A process that ran the same text twice keeps the second one apart.
             names[file] = name if name not in names.values() and (name == file or name not in trace.sources) else file
-        found.append(with_renamed_files(trace, names))
-    return found
+        renamed.append(with_renamed_files(trace, names))
+    return renamed

@@ -27,10 +27,10 @@ class OutsideOps(NamedTuple):
 
 def summed(parts: list[Mapping[SourceLine, OutsideOps] | None]) -> dict[SourceLine, OutsideOps] | None:
     """The sums of each line over all parts; None where one does not know them."""
-    found: dict[SourceLine, OutsideOps] = {}
+    sums: dict[SourceLine, OutsideOps] = {}
     for part in parts:
         if part is None:
             return None
         for line, times in part.items():
-            found[line] = OutsideOps(*map(sum, zip(found.get(line, OutsideOps(0, 0)), times, strict=True)))
-    return found
+            sums[line] = OutsideOps(*map(sum, zip(sums.get(line, OutsideOps(0, 0)), times, strict=True)))
+    return sums

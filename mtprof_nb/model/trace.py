@@ -91,9 +91,9 @@ def on_device(kind: Int8) -> Bool:
 
 
 def _chosen(kind: Int8, choice: list[bool]) -> Bool:
-    found: Bool = np.array(choice).take(kind, mode="clip")
-    found.flags.writeable = False
-    return found
+    chosen: Bool = np.array(choice).take(kind, mode="clip")
+    chosen.flags.writeable = False
+    return chosen
 
 
 PHASES = ("forward", "backward", "optimizer", "other")
@@ -108,7 +108,7 @@ Shapes = tuple[tuple[int, ...] | tuple[tuple[int, ...], ...], ...]
 
 
 class Collective(NamedTuple):
-    """A call in which all processes of a group take part; "" and -1 stand for what the runtime does not tell."""
+    """A call in which all processes of a group take part; "" and -1 stand for what the runtime does not report."""
 
     name: str = ""
     group: str = ""
@@ -314,10 +314,10 @@ class Trace(Record):
         if len(self.processes) == 1:
             return [slice(None)]
         of = self.processes_of(tracks)
-        found = [np.empty(0, np.int64)] * len(self.processes)
+        rows_of = [np.empty(0, np.int64)] * len(self.processes)
         for rows in runs_of_equal(of):
-            found[int(of[rows[0]])] = rows
-        return found
+            rows_of[int(of[rows[0]])] = rows
+        return rows_of
 
     def where_name(self, accepts: Callable[[str], bool]) -> Bool:
         """The events whose name `accepts`: called once for each distinct name, of which it gets 20,000 characters."""
@@ -326,8 +326,8 @@ class Trace(Record):
     @property
     def is_user_annotation(self) -> Bool:
         """Which events are scopes that the user or a library opened with `record_function`, on the host or a device."""
-        found: Bool = (self.kind == SCOPE) | (self.kind == DEVICE_SCOPE)
-        return found
+        is_scope: Bool = (self.kind == SCOPE) | (self.kind == DEVICE_SCOPE)
+        return is_scope
 
     @cached_property
     def on_device(self) -> Bool:
@@ -350,9 +350,9 @@ class Trace(Record):
     @cached_property
     def end_ns(self) -> Int64:
         """End of each event."""
-        found: Int64 = self.start_ns + self.duration_ns
-        found.flags.writeable = False
-        return found
+        ends: Int64 = self.start_ns + self.duration_ns
+        ends.flags.writeable = False
+        return ends
 
     @property
     def nbytes(self) -> int:
@@ -377,11 +377,11 @@ def taken(fields: Columns, order: Int64) -> Columns:
     where = np.full(len(fields["start_ns"]) + 1, -1, np.int32)
     where[order] = np.arange(len(order), dtype=np.int32)
     schema = schema_of(Trace).columns
-    found = {name: fields[name][order] for name in schema if fields.get(name) is not None}
-    found |= {name: where[column] for name, column in found.items() if schema[name].points_to_event}
+    columns = {name: fields[name][order] for name in schema if fields.get(name) is not None}
+    columns |= {name: where[column] for name, column in columns.items() if schema[name].points_to_event}
     if fields.get("allocations") is not None:
-        found["allocations"] = replace(fields["allocations"], event=where[fields["allocations"].event])
-    return found
+        columns["allocations"] = replace(fields["allocations"], event=where[fields["allocations"].event])
+    return columns
 
 
 def correlation_ids(kind: Int8) -> Int64:

@@ -4,7 +4,7 @@ from typing import NoReturn
 
 
 class MalformedError(Exception):
-    """A part of a file is not as it was written: what is wrong, and where. `remedy` says what to do."""
+    """A part of a file is not as it was written: what is wrong, and where. `remedy` is what to do."""
 
     def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(problem)

@@ -39,13 +39,13 @@ def packed(column: Column, values: npt.NDArray[Any]) -> tuple[bytes, int | None]
 
 def unpacked(column: Column, text: bytes, length: int, first: int | None) -> npt.NDArray[Any]:
     """The values that `packed` was given; `MalformedError` unless they are as many, and the column can hold them."""
-    found = _HEADER.match(text)
-    if found is None:
+    header = _HEADER.match(text)
+    if header is None:
         refuse("it is no column of integers")
-    dtype, count = np.dtype(found[1].decode()), int(found[2])
-    if dtype not in _TYPES or count != length or len(text) - found.end() != count * dtype.itemsize:
+    dtype, count = np.dtype(header[1].decode()), int(header[2])
+    if dtype not in _TYPES or count != length or len(text) - header.end() != count * dtype.itemsize:
         refuse(f"it holds {count} numbers of {dtype.itemsize} bytes in {len(text):,} bytes, not {length}")
-    stored = np.frombuffer(text, dtype, offset=found.end())
+    stored = np.frombuffer(text, dtype, offset=header.end())
     return _fitting(column, stored if first is None else _values(stored, column.absent, first))
 
 
@@ -86,9 +86,9 @@ def _values(codes: npt.NDArray[Any], absent: int, first: int) -> npt.NDArray[np.
     values = np.cumsum((numbers >> 1) ^ -(numbers & 1)) + first
     if has_all:
         return values
-    found = np.full(len(codes), absent, np.int64)
-    found[is_there] = values
-    return found
+    whole = np.full(len(codes), absent, np.int64)
+    whole[is_there] = values
+    return whole
 
 
 def _fitting(column: Column, values: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -152,13 +152,13 @@ def _list(value: Any) -> list[Any]:
 
 def _each(readers: Iterable[Read], entries: list[Any]) -> list[Any]:
     """Each entry as its reader reads it."""
-    found: list[Any] = []
+    values: list[Any] = []
     try:
         for read, entry in zip(readers, entries, strict=False):
-            found.append(read(entry))
+            values.append(read(entry))
     except MalformedError as problem:
-        refuse(f"at {len(found)}: {problem}")
-    return found
+        refuse(f"at {len(values)}: {problem}")
+    return values
 
 
 def _shown(value: Any) -> str:

@@ -34,7 +34,7 @@ def shape_columns(positions: Int32, texts: Iterable[tuple[bytes, bytes, bytes]])
 
 
 def _inputs(sizes: tuple[Any, ...], names: tuple[str, ...], strides: tuple[Any, ...]) -> tuple[Any, ...]:
-    # There is a type for each input; a file may say otherwise.
+    # There is a type for each input; a file may be wrong.
     names = names if len(names) == len(sizes) else (*names, *("",) * len(sizes))[: len(sizes)]
     return sizes, names, strides
 
@@ -90,8 +90,8 @@ def value_columns(inputs: Int32, texts: Sequence[bytes], keywords: Int32, member
 
 
 def _printed_inputs(text: bytes) -> list[Any]:
-    found = parsed(text)
-    return [_read(one) if isinstance(one, str) else one for one in found] if isinstance(found, list) else []
+    inputs = parsed(text)
+    return [_read(one) if isinstance(one, str) else one for one in inputs] if isinstance(inputs, list) else []
 
 
 def _keywords(text: str) -> Mapping[str, Any]:

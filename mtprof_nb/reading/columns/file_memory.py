@@ -21,11 +21,11 @@ def unowned_records(file: ChosenSpans, moved_ns: int) -> UnownedRecords:
     facts = ("at_ns", "nbytes", "total", "address", "device_number", "device_index", "reserved", "lane")
     at_ns, nbytes, total, address, device_number, index, reserved, lane = (records.whole(fact)[order] for fact in facts)
     distinct, device = np.unique(device_number, return_inverse=True)
-    found = Allocations(
+    allocations = Allocations(
         time_ns=at_ns + moved_ns,
         nbytes=nbytes,
         total=total,
-        # Recordings of 2021 do not tell addresses.
+        # Recordings of 2021 have no addresses.
         address=np.maximum(address, 0),
         event=np.full(len(order), -1, np.int32),
         track=file.host_tracks[lane],
@@ -33,16 +33,16 @@ def unowned_records(file: ChosenSpans, moved_ns: int) -> UnownedRecords:
         device_index=np.where((index >= 0) & (index <= _MOST_INDEX), index, 0).astype(np.int8),
         reserved=reserved if (reserved > 0).any() else None,
     )
-    return UnownedRecords(found, [_DEVICES.get(number, "other device") for number in distinct.tolist()])
+    return UnownedRecords(allocations, [_DEVICES.get(number, "other device") for number in distinct.tolist()])
 
 
 def collections(file: ChosenSpans, moved_ns: int) -> Collections:
     """The collections in order of time, later by `moved_ns`."""
-    found = file.collector.collections
+    collected = file.collector.collections
     made = Collections(
-        start_ns=found.whole("start_ns") + moved_ns,
-        duration_ns=found.whole("duration_ns").clip(0, TIMES.limit - 1),
-        generation=found.whole("generation").clip(0, 2),
-        track=file.host_tracks[found.whole("lane")],
+        start_ns=collected.whole("start_ns") + moved_ns,
+        duration_ns=collected.whole("duration_ns").clip(0, TIMES.limit - 1),
+        generation=collected.whole("generation").clip(0, 2),
+        track=file.host_tracks[collected.whole("lane")],
     )
     return made.take(np.argsort(made.start_ns, kind="stable"))

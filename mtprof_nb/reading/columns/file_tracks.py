@@ -65,7 +65,7 @@ def is_asleep(lanes: Sequence[Lane], spans: Spans, kind: Int8) -> Bool:
 
 
 def file_tracks(
-    lanes: Sequence[Lane], spans: Spans, kind: Int8, said: Descriptions, numbers: DeviceNumbers
+    lanes: Sequence[Lane], spans: Spans, kind: Int8, described: Descriptions, numbers: DeviceNumbers
 ) -> FileTracks:
     """A track for each thread, and for each stream of a device of each process."""
     lane, runs_on_device = spans["lane"], on_device(kind)
@@ -75,7 +75,7 @@ def file_tracks(
     track = np.full(len(spans), -1, np.int32)
     of_lane = np.full(len(lanes) + 1, -1, np.int32)
     for number in _in_order(on_host):
-        of_lane[number] = made.position(_thread(lanes[number], number, process_of, said))
+        of_lane[number] = made.position(_thread(lanes[number], number, process_of, described))
     track[~runs_on_device] = of_lane[on_host]
     rows = np.flatnonzero(runs_on_device)
     index = np.zeros(len(spans), np.int8)
@@ -84,7 +84,7 @@ def file_tracks(
         launched_by, is_tied = owners(lanes, spans, kind, runs_on_device, process_of)
         unclear = {pid for (pid, _), one in zip(lanes, is_tied, strict=True) if one and not label_of(pid)}
         streams = _Streams(lanes, spans, rows, kind, numbers, _with_labels(launched_by, lanes, process_of))
-        track[rows], index[rows] = streams.tracks(made, said, len(set(process_of.values())) or 1), streams.index
+        track[rows], index[rows] = streams.tracks(made, described, len(set(process_of.values())) or 1), streams.index
     first_of: dict[int, Any] = {}
     for pid, position in process_of.items():
         first_of.setdefault(position, pid)
@@ -100,9 +100,9 @@ def file_tracks(
 def _processes(pids: Sequence[Any]) -> dict[Any, int]:
     """The position of each process, in order of appearance. A negative number, of the recorder's overhead, is none."""
     known = [pid for pid in dict.fromkeys(pids) if not _is_negative(pid)] or list(dict.fromkeys(pids))
-    found = {pid: min(place, _MOST_PROCESSES - 1) for place, pid in enumerate(known)}
-    of_label = _first_of_labels(found)
-    return found | {pid: of_label.get(label_of(pid), 0) for pid in pids if pid not in found}
+    positions = {pid: min(place, _MOST_PROCESSES - 1) for place, pid in enumerate(known)}
+    of_label = _first_of_labels(positions)
+    return positions | {pid: of_label.get(label_of(pid), 0) for pid in pids if pid not in positions}
 
 
 def label_of(pid: Any) -> str:
@@ -117,18 +117,18 @@ def _number(pid: Any) -> int | None:
 
 
 def _first_of_labels(process_of: dict[Any, int]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    first: dict[str, int] = {}
     for pid, position in process_of.items():
-        found.setdefault(label_of(pid), position)
-    return found
+        first.setdefault(label_of(pid), position)
+    return first
 
 
 def _with_labels(launched_by: Int64, lanes: Sequence[Lane], process_of: dict[Any, int]) -> Int64:
     """For each lane of a device the process that it belongs to: the one with its label, if it has one."""
     of_label = _first_of_labels(process_of)
     labels = [label_of(pid) for pid, _ in lanes]
-    found = [of_label.get(label, own) if label else own for label, own in zip(labels, launched_by, strict=True)]
-    return np.array(found, np.int64)
+    owner = [of_label.get(label, own) if label else own for label, own in zip(labels, launched_by, strict=True)]
+    return np.array(owner, np.int64)
 
 
 class _Tracks:
@@ -145,9 +145,9 @@ class _Tracks:
         return self.known.setdefault(track, len(self.known))
 
 
-def _thread(lane: Lane, number: int, process_of: dict[Any, int], said: Descriptions) -> Track:
+def _thread(lane: Lane, number: int, process_of: dict[Any, int], described: Descriptions) -> Track:
     pid, tid = lane
-    name = _thread_name(said.thread_names.get(lane, ""), said.process_names.get(pid, ""))
+    name = _thread_name(described.thread_names.get(lane, ""), described.process_names.get(pid, ""))
     name = name or (_OVERHEAD if _is_negative(pid) else "")
     return Track(_whole(tid, number), name or ("" if isinstance(tid, int) else str(tid)), process=process_of[pid])
 
@@ -168,18 +168,18 @@ class _Streams:
         # Not every span has a stream in its `args`, and -1 there is also the stream of a whole device.
         self._stream = np.where(stream >= 0, stream, np.where(self._is_sync, tid - SYNC_OFFSET, tid))
 
-    def tracks(self, made: _Tracks, said: Descriptions, processes: int) -> Int32:
+    def tracks(self, made: _Tracks, described: Descriptions, processes: int) -> Int32:
         """The track of each span."""
         columns = (self._lane, self.index, self._process, self._is_sync, self._stream)
         known = Table()
         position = known.positions_of_rows(*(column.tolist() for column in columns))
-        found = []
+        positions = []
         for lane, index, process, is_sync, stream in known:
-            told = said.thread_names.get(self._lanes[lane], "")
-            name = f"stream {stream}, syncs" if is_sync else _stream_name(told, stream)
+            given = described.thread_names.get(self._lanes[lane], "")
+            name = f"stream {stream}, syncs" if is_sync else _stream_name(given, stream)
             owner = process if 0 <= process < processes else 0
-            found.append(made.position(Track(stream, name, "stream", owner, f"{self._device}:{index}")))
-        return np.array(found, np.int32)[position]
+            positions.append(made.position(Track(stream, name, "stream", owner, f"{self._device}:{index}")))
+        return np.array(positions, np.int32)[position]
 
 
 def _is_negative(pid: Any) -> bool:
@@ -205,7 +205,7 @@ def _whole(value: Any, default: int) -> int:
 
 
 def _stream_name(name: str, stream: int) -> str:
-    """The name of a stream: its number, and what else a file says of it."""
+    """The name of a stream: its number, and or the other name that a file gives it."""
     return f"stream {stream}" if not name or name.lower() == f"stream {stream}" else name
 
 

@@ -59,19 +59,19 @@ def _events(file: ChosenSpans) -> RecordedEvents:
 
 def _flows(file: ChosenSpans, events: RecordedEvents) -> Int32:
     """For each event that a flow from a forward op leads to, that op; -1 for all others."""
-    found = np.full(len(file), -1, np.int32)
+    forward = np.full(len(file), -1, np.int32)
     pairs = flow_pairs(file.collector.flows, list(file.collector.categories), FORWARD_FLOWS, file.labels)
     if not len(pairs["end_ns"]):
-        return found
+        return forward
     is_engine = events.is_backward_node | events.where_name(lambda name: name.startswith(ENGINE_PREFIX))
     begins = _starting(file, events.is_op & ~is_engine, pairs["begin_lane"], pairs["begin_ns"])
     nodes = _starting(file, events.is_backward_node, pairs["end_lane"], pairs["end_ns"])
     others = _starting(file, events.is_op & ~events.is_backward_node, pairs["end_lane"], pairs["end_ns"])
     ends = np.where(nodes >= 0, nodes, others)
     known = (begins >= 0) & (ends >= 0)
-    found[ends[known]] = begins[known]
+    forward[ends[known]] = begins[known]
     file.tally["Links to events that are not in the file, left out"] += int((~known).sum())
-    return found
+    return forward
 
 
 def _starting(file: ChosenSpans, chosen: Bool, lane: Int32, at_ns: Int64) -> Int64:
@@ -83,11 +83,11 @@ def _starting(file: ChosenSpans, chosen: Bool, lane: Int32, at_ns: Int64) -> Int
 def steps(start_ns: Int64, kind: Int8, name: Int32, names: Sequence[str], process: Int32) -> Int32:
     """The number of the step that began last; of the first step for what came before it; 0 without steps."""
     number = np.array([int(match[1]) if (match := _STEP.fullmatch(text)) else -1 for text in names] or [-1], np.int32)
-    found = np.zeros(len(start_ns), np.int32)
+    step = np.zeros(len(start_ns), np.int32)
     is_step = (kind == SCOPE) & (number[name] >= 0)
     for one in np.unique(process[is_step]).tolist():
         begins = np.flatnonzero(is_step & (process == one))
         here = process == one
         last = np.searchsorted(start_ns[begins], start_ns[here], "right") - 1
-        found[here] = number[name[begins[np.maximum(last, 0)]]]
-    return found
+        step[here] = number[name[begins[np.maximum(last, 0)]]]
+    return step

@@ -41,7 +41,7 @@ def recording_facts(file: ChosenSpans, made: Columns) -> Columns:
 
 
 def _window(file: ChosenSpans) -> tuple[int, int]:
-    """The window that the file tells, with all events of the host and of devices in it."""
+    """The window in the file, extended to all events of the host and of devices."""
     rows = file.kind != PYTHON
     start_ns, end_ns = file.intervals.start[rows], file.intervals.end[rows]
     began, ended = file.window
@@ -56,17 +56,17 @@ def _processes(file: ChosenSpans) -> tuple[Process, ...]:
     shared = metadata_of(file.document)
     host = file.document.get("host_name")
     several = len(file.tracks.processes) > 1
-    found = []
+    processes = []
     for pid, process in zip(file.tracks.pids, file.tracks.processes, strict=True):
-        own = file.said.metadata.get(pid, {})
+        own = file.described.metadata.get(pid, {})
         rank = _rank(own, process.label) if several else rank_of(file.document, file.path, file.dialect.rank_beside)
         metadata = tuple({**({} if several and own else shared), **own}.items())
-        found.append(process._replace(rank=rank, host=host if isinstance(host, str) else "", metadata=metadata))
-    return tuple(found)
+        processes.append(process._replace(rank=rank, host=host if isinstance(host, str) else "", metadata=metadata))
+    return tuple(processes)
 
 
 def _rank(metadata: dict[str, str], label: str) -> int:
-    """The rank that the metadata of a process tell, else its label in a merged file, if that has one number; or -1."""
+    """The rank in the metadata of a process, else in its label in a merged file, else -1."""
     if (match := _LABEL_OF_RANK.fullmatch(label)) and _GROUP not in metadata:
         return int(match[1])
     try:

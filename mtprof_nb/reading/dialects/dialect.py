@@ -29,7 +29,7 @@ def _as_they_are(_: str, members: dict[str, Any]) -> dict[str, Any]:
     return members
 
 
-def _not_told(_: Path) -> int | None:
+def _no_rank(_: Path) -> int | None:
     return None
 
 
@@ -50,4 +50,4 @@ class Dialect:
     #: Members of `args` of a collective under Kineto's keys, by its name and members.
     extras: Callable[[str, dict[str, Any]], dict[str, Any]] = _as_they_are
     #: The rank that another file beside the trace has; None where there is no such file.
-    rank_beside: Callable[[Path], int | None] = _not_told
+    rank_beside: Callable[[Path], int | None] = _no_rank

@@ -1,4 +1,4 @@
-"""Traces of Kineto, from 2021 on, and of torch's older exporter: categories say what a span is."""
+"""Traces of Kineto, from 2021 on, and of torch's older exporter: a category is the kind of a span."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _ENDINGS = {
     "_kernels": KERNEL,
 }
 #: So many notes at most name a category each.
-_MOST_TOLD = 12
+_MOST_NAMED = 12
 #: Tasks of MTIA devices that are no kernels.
 _TASKS_OF_MTIA = {"dma_request": COPY, "event_record": SYNC, "event_wait": SYNC}
 #: A process that is a device, and kinds of events there: calls of the runtime stand for waiting.
@@ -93,31 +93,33 @@ def kind_of_category(category: Any) -> int | None:
     return next((kind for ending, kind in _ENDINGS.items() if name.endswith(ending)), None)
 
 
-def kinds(collector: Collector, spans: Spans, said: Descriptions, tally: Counter[str]) -> Int8:
+def kinds(collector: Collector, spans: Spans, described: Descriptions, tally: Counter[str]) -> Int8:
     """The kind of each span, `LEFT_OUT` for spans of the recording itself. Unknown categories are scopes."""
     known = [kind_of_category(category) for category in collector.categories]
     of_category = [SCOPE if kind is None else kind for kind in known]
-    found: Int8 = np.array(of_category, np.int8)[spans["category"]]
+    kind_of: Int8 = np.array(of_category, np.int8)[spans["category"]]
     counts = np.bincount(spans["category"], minlength=len(known)).tolist()
     for number, (category, kind) in enumerate(zip(collector.categories, known, strict=True)):
         if kind is None and category in ("", None):
             here = np.flatnonzero(spans["category"] == number)
-            found[here] = _without_category(collector, spans["lane"][here])
+            kind_of[here] = _without_category(collector, spans["lane"][here])
         elif kind is None and counts[number]:
-            what = f"the unknown category {str(category)[:40]!r}" if len(tally) < _MOST_TOLD else "more categories"
+            what = f"the unknown category {str(category)[:40]!r}" if len(tally) < _MOST_NAMED else "more categories"
             tally[f"Events of {what}, shown as scopes"] += counts[number]
     is_scope = [isinstance(name, str) and name.startswith(_SCOPES) for name in collector.names]
-    found[(found == OP) & np.array(is_scope, np.bool_)[spans["name"]]] = SCOPE
+    kind_of[(kind_of == OP) & np.array(is_scope, np.bool_)[spans["name"]]] = SCOPE
     for name, kind in _TASKS_OF_MTIA.items():
         if name in collector.names:
-            found[(found == KERNEL) & (spans["name"] == collector.names[name])] = kind
+            kind_of[(kind_of == KERNEL) & (spans["name"] == collector.names[name])] = kind
     if _OF_HOST_OR_DEVICE in collector.categories:
         shared = spans["category"] == collector.categories[_OF_HOST_OR_DEVICE]
-        found[shared & _in(_processes_with_ops(collector, spans["lane"], found), collector, spans["lane"])] = RUNTIME
-    on_device = _on_devices(collector, spans["lane"], found, {**said.process_names, **said.labels})
+        kind_of[shared & _in(_processes_with_ops(collector, spans["lane"], kind_of), collector, spans["lane"])] = (
+            RUNTIME
+        )
+    on_device = _on_devices(collector, spans["lane"], kind_of, {**described.process_names, **described.labels})
     for host, device in _ON_DEVICE.items():
-        found[(found == host) & on_device] = device
-    return found
+        kind_of[(kind_of == host) & on_device] = device
+    return kind_of
 
 
 def _on_devices(collector: Collector, lane: Int32, kind: Int8, labels: Mapping[Any, str]) -> Bool:
@@ -133,12 +135,12 @@ def _processes_with_ops(collector: Collector, lane: Int32, kind: Int8) -> set[An
 
 def _in(pids: Collection[Any], collector: Collector, lane: Int32) -> Bool:
     """Which spans are of one of these processes."""
-    found: Bool = np.array([pid in pids for pid, _ in collector.lanes] or [False], np.bool_)[lane]
-    return found
+    is_in: Bool = np.array([pid in pids for pid, _ in collector.lanes] or [False], np.bool_)[lane]
+    return is_in
 
 
 def _threads(collector: Collector, spans: Spans, kind: Int8, _: Descriptions) -> tuple[Spans, list[Lane]]:
-    """The spans and lanes, with waits of the host on the threads that waited: Kineto tells these, and no process."""
+    """The spans and lanes, with waits of the host on the threads that waited: Kineto names the thread, but no process."""
     if _WAITS_OF_HOST not in collector.categories:
         return spans, list(collector.lanes)
     lanes, lane = list(collector.lanes), spans["lane"].copy()
@@ -159,17 +161,17 @@ def _is_nowhere(pid: Any) -> bool:
 
 
 def _without_category(collector: Collector, lanes: Any) -> Int8:
-    """Spans without a category are ops, on the host unless their process says otherwise."""
+    """Spans without a category are ops, on the host unless their process is that of a device."""
     by_lane = [_OLD_PROCESSES.get(pid, OP) if isinstance(pid, str) else OP for pid, _ in collector.lanes]
-    found: Int8 = np.array(by_lane, np.int8)[lanes]
-    return found
+    kind: Int8 = np.array(by_lane, np.int8)[lanes]
+    return kind
 
 
 def _numbers(collector: Collector, _: Descriptions) -> DeviceNumbers:
-    """The type of device that the events of a file ran on, which its categories tell."""
+    """The type of device that the events of a file ran on, by its categories."""
     names = [str(category).lower() for category in collector.categories]
-    found = [device for begin, device in _DEVICES.items() if any(name.startswith(begin) for name in names)]
-    return DeviceNumbers(found[0] if found else "CUDA")
+    devices = [device for begin, device in _DEVICES.items() if any(name.startswith(begin) for name in names)]
+    return DeviceNumbers(devices[0] if devices else "CUDA")
 
 
 def launches(file: ChosenSpans) -> Columns:
@@ -196,12 +198,12 @@ def _by_flows(file: ChosenSpans) -> Columns:
     """The call, or the op, at which the flow to each event of a device begins: for files without other numbers."""
     pairs, ends = flows_to_devices(file, tuple(LAUNCH_FLOWS))
     track, start_ns = file.host_tracks[pairs["begin_lane"]], file.spans["start_ns"]
-    found: Columns = {}
+    columns: Columns = {}
     for name, kind in (("launch", RUNTIME), ("launcher", OP)):
         begins = rows_at(file.tracks.track, start_ns, np.flatnonzero(file.kind == kind), track, pairs["begin_ns"])
-        found[name] = np.full(len(file), -1, np.int32)
-        found[name][ends[ends >= 0]] = begins[ends >= 0]
-    return found
+        columns[name] = np.full(len(file), -1, np.int32)
+        columns[name][ends[ends >= 0]] = begins[ends >= 0]
+    return columns
 
 
 KINETO = Dialect(lambda _: True, kinds, _numbers, launches, threads=_threads)

@@ -34,25 +34,25 @@ class Descriptions:
 
 def descriptions(collector: Collector) -> Descriptions:
     """The names that the file gives."""
-    found = Descriptions()
+    texts = Descriptions()
     for pid, tid, name, args in collector.metadata:
         try:
-            _describe(found, pid, tid, str(name), args)
+            _describe(texts, pid, tid, str(name), args)
         except TypeError:  # a number that is a list or an object
             collector.left_out["Descriptions of no process or thread, left out"] += 1
-    return found
+    return texts
 
 
-def _describe(found: Descriptions, pid: Any, tid: Any, name: str, args: Mapping[str, Any]) -> None:
+def _describe(texts: Descriptions, pid: Any, tid: Any, name: str, args: Mapping[str, Any]) -> None:
     text = args.get("name" if name.endswith("name") else "labels")
     if name == "process_name":
-        found.process_names[pid] = _string(text)
+        texts.process_names[pid] = _string(text)
     elif name == "process_labels":
-        found.labels[pid] = _string(text)
+        texts.labels[pid] = _string(text)
     elif name == "thread_name":
-        found.thread_names[pid, tid] = _string(text).strip()
+        texts.thread_names[pid, tid] = _string(text).strip()
     elif "value" in args and not _OF_VIEWERS.fullmatch(name):
-        found.metadata.setdefault(pid, {})[name] = json_text(args["value"])
+        texts.metadata.setdefault(pid, {})[name] = json_text(args["value"])
 
 
 def _string(value: Any) -> str:

@@ -35,10 +35,10 @@ class Spans:
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         """A column; -1 in each row where no span has this fact."""
-        found: npt.NDArray[Any] | None = self.columns.get(name)
-        if found is None:
-            found = self.collected.whole(name).take(self.rows) if name in self else np.full(len(self), -1, np.int64)
-        return found
+        column: npt.NDArray[Any] | None = self.columns.get(name)
+        if column is None:
+            column = self.collected.whole(name).take(self.rows) if name in self else np.full(len(self), -1, np.int64)
+        return column
 
     def __contains__(self, name: str) -> bool:
         return name in self.columns or name in self.collected.names
@@ -97,10 +97,10 @@ def _ended(collector: Collector, problems: Counter[str]) -> Columns:
             for one, other in ((key, key), ("start_ns", "at_ns"), ("place", "place"))
         )
         end_of, lonely = _paired(keys, moments, places, len(begins))
-        found = end_of >= 0
-        end_ns = np.where(found, np.append(ends["at_ns"][chosen], last_ns)[end_of], last_ns)
+        has_end = end_of >= 0
+        end_ns = np.where(has_end, np.append(ends["at_ns"][chosen], last_ns)[end_of], last_ns)
         duration_ns[begins] = end_ns - columns["start_ns"][begins]
-        problems["Spans without an end, which end with the file"] += int((~found).sum())
+        problems["Spans without an end, which end with the file"] += int((~has_end).sum())
         problems["Ends of spans that never began, left out"] += lonely
     return {"duration_ns": duration_ns, "is_async": (columns["open"] == _ASYNC).astype(np.int8)}
 
@@ -110,7 +110,7 @@ def _paired(keys: Int64, moments: Int64, places: Int64, begins: int) -> tuple[In
 
     Of the spans with one key, the one that began last ends first.
     """
-    found = np.full(begins, -1, np.int64)
+    end_of = np.full(begins, -1, np.int64)
     open_rows: dict[int, list[int]] = {}
     lonely = 0
     key_of = keys.tolist()
@@ -119,7 +119,7 @@ def _paired(keys: Int64, moments: Int64, places: Int64, begins: int) -> tuple[In
         if row < begins:
             rows.append(row)
         elif rows:
-            found[rows.pop()] = row - begins
+            end_of[rows.pop()] = row - begins
         else:
             lonely += 1
-    return found, lonely
+    return end_of, lonely

@@ -32,12 +32,12 @@ class Table(defaultdict[Any, int]):
     def positions(self, values: Sequence[Any], *, absent: Any = _NEVER) -> Int32:
         """The position of each value, -1 for `absent`; a value that cannot be a key is taken by its text."""
         try:
-            found = np.fromiter(map(self.__getitem__, values), np.int32, len(values))
+            positions = np.fromiter(map(self.__getitem__, values), np.int32, len(values))
         except TypeError:
-            found = np.array([self[_hashable(value)] for value in values], np.int32)
+            positions = np.array([self[_hashable(value)] for value in values], np.int32)
         if absent in self:
-            found[found == self[absent]] = -1
-        return found
+            positions[positions == self[absent]] = -1
+        return positions
 
     def positions_of_rows(self, first: Sequence[Any], *others: Iterable[Any]) -> Int32:
         """The position of the tuple of values in each row of some columns; `TypeError` if a value cannot be a key."""
@@ -67,10 +67,10 @@ class GrowingColumns:
             if name in columns:
                 pieces.append((slice(end, end + rows), columns[name]))
             end += rows
-        found = np.full(end, -1, np.result_type(*{piece.dtype for _, piece in pieces} or {np.int64}))
+        column = np.full(end, -1, np.result_type(*{piece.dtype for _, piece in pieces} or {np.int64}))
         for place, piece in pieces:
-            found[place] = piece
-        return found
+            column[place] = piece
+        return column
 
 
 def numbers(values: Sequence[Any]) -> Int64:

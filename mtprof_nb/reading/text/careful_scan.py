@@ -121,8 +121,8 @@ class CarefulScan:
         """The entry at `position`, with replaced characters for bytes that are no UTF-8, and the position behind it."""
         entry, end = self._decoded(text, position)
         own = text[position:end]
-        legible = own if own.isascii() else own.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        return (entry if legible == own else self._decoded(legible, 0)[0]), end
+        in_utf8 = own if own.isascii() else own.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        return (entry if in_utf8 == own else self._decoded(in_utf8, 0)[0]), end
 
     def _decoded(self, text: str, position: int) -> tuple[Any, int]:
         try:

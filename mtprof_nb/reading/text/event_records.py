@@ -94,11 +94,11 @@ class Batch:
 
     def args_of(self, position: int) -> dict[str, Any]:
         """The members of `args` of one event that are plain values or JSON texts."""
-        found = {key: column[position] for key, column in self.args.items() if column[position] != b""}
+        args = {key: column[position] for key, column in self.args.items() if column[position] != b""}
         if self.plain:
             plain = zip(self.plain_keys, self.plain[position], strict=True)
-            found |= {key: value for key, value in plain if value != b""}
-        return found | dict(self.others[position]) if self.others else found
+            args |= {key: value for key, value in plain if value != b""}
+        return args | dict(self.others[position]) if self.others else args
 
 
 def json_text(value: Any) -> str:

@@ -71,13 +71,13 @@ class FastDecoder:
         if not has_category.any():
             return self._types(wanted, has_category=False).batches(text)
         texts = self._texts.decode(text)
-        found = []
+        batches = []
         for kind in (True, False):
             rows = np.flatnonzero(has_category == kind)
             if len(rows):
                 own = b"[%b]" % b",".join([texts[row] for row in rows.tolist()])
-                found += self._types(wanted, has_category=kind).batches(own, rows)
-        return found
+                batches += self._types(wanted, has_category=kind).batches(own, rows)
+        return batches
 
     def _types(self, wanted: Wanted, *, has_category: bool) -> _Typed:
         key = wanted, has_category
@@ -136,12 +136,12 @@ class _Typed:
         order = np.argsort(number, kind="stable")
         events = itemgetter(*order.tolist())(events)
         order = order if rows is None else rows[order]
-        found, end = [], 0
+        batches, end = [], 0
         for one, count in enumerate(np.bincount(number).tolist()):
             begin, end = end, end + count
             if count:
-                found.append(self._batch(one, order[begin:end], events[begin:end]))
-        return found
+                batches.append(self._batch(one, order[begin:end], events[begin:end]))
+        return batches
 
     def _batch(self, number: int, rows: Int64, events: Sequence[Any]) -> Batch:
         if number == len(self._categories):
@@ -207,8 +207,8 @@ class _Whole:
 
 def _events_before(error: msgspec.ValidationError) -> int:
     """How many events of a list are valid before the first that is not."""
-    found = _PLACE.search(str(error))
-    return int(found[1]) if found else 0
+    place = _PLACE.search(str(error))
+    return int(place[1]) if place else 0
 
 
 def _doubles(values: Sequence[Any]) -> Any:
@@ -217,12 +217,12 @@ def _doubles(values: Sequence[Any]) -> Any:
     if type(values[0]) is not float:
         return values
     try:
-        # In msgpack, each double has nine bytes. The first of them says that it is one, and so where the next begins.
+        # In msgpack, each double has nine bytes. The first of them is its type.
         header = 1 if count < 1 << 4 else 3 if count < 1 << 16 else 5
-        found = np.frombuffer(_TO_MSGPACK.encode(values), _DOUBLE, count, header)
+        decoded = np.frombuffer(_TO_MSGPACK.encode(values), _DOUBLE, count, header)
     except (OverflowError, ValueError):
         return values
-    return found["value"].astype(np.float64) if (found["type"] == _IS_DOUBLE).all() else values
+    return decoded["value"].astype(np.float64) if (decoded["type"] == _IS_DOUBLE).all() else values
 
 
 def _order(member: tuple[str, How, bool]) -> int:

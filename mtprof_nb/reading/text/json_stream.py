@@ -129,9 +129,9 @@ class EventStream:
         content, end = self._buffer.content, len(self._buffer)
         for _ in range(64):
             end = content.rfind(b"}", 0, end)
-            found = _CUT.match(content, end) if end >= 0 else None
-            if found or end < 0:
-                return found
+            cut = _CUT.match(content, end) if end >= 0 else None
+            if cut or end < 0:
+                return cut
         return None
 
     def _fast_part(self, cut: re.Match[bytes]) -> tuple[Part | None, bool]:
@@ -160,15 +160,15 @@ class EventStream:
         first: re.Match[bytes] | None = None
         position = 0
         for _ in range(_MOST_TRIES):
-            found = self._search(position)
-            if found is None:
+            begin = self._search(position)
+            if begin is None:
                 break
-            first, position = first or found, found.end()
+            first, position = first or begin, begin.end()
             try:
-                self.document = _members(self._decoder, buffer.content[: found.end()] + b"]}")
+                self.document = _members(self._decoder, buffer.content[: begin.end()] + b"]}")
             except (ValueError, RecursionError):
                 continue
-            buffer.drop(found.end())
+            buffer.drop(begin.end())
             return True
         self._complain(first)
         if first is not None:
@@ -177,24 +177,24 @@ class EventStream:
 
     def _search(self, position: int) -> re.Match[bytes] | None:
         """The next place where the list of events may begin; the buffer then holds all text before it."""
-        while not (found := _LIST.search(self._buffer.content, position)):
+        while not (begin := _LIST.search(self._buffer.content, position)):
             position = max(position, len(self._buffer) - _NEAR)
             if len(self._buffer) > _LONGEST or not self._buffer.more():
                 return None
-        return found
+        return begin
 
     def _complain(self, first: re.Match[bytes] | None) -> None:
         """Note why the text before the events is no JSON; `NoTraceError` if there are no events."""
         content = self._buffer.content if first is None else self._buffer.content[: first.end()] + b"]}"
         try:
-            found = _members(PlainDecoder(), content)
+            members = _members(PlainDecoder(), content)
         except json.JSONDecodeError as error:
             byte = self._buffer.offset + byte_length(decoded(content)[: error.pos])
             damage = Damage(byte, len(content) if first is None else first.end(), error.msg)
         except (ValueError, RecursionError) as error:
             damage = Damage(self._buffer.offset, len(content), str(error))
         else:
-            raise NoTraceError(found)
+            raise NoTraceError(members)
         self._scan.note(damage)
 
     def _close(self) -> None:
@@ -211,7 +211,7 @@ class EventStream:
         opening = '{"traceEvents":0'
         text = opening + decoded(rest)
         try:
-            found, end = _LENIENT.raw_decode(text)
+            members, end = _LENIENT.raw_decode(text)
         except (ValueError, RecursionError) as error:
             reached = error.pos - len(opening) if isinstance(error, json.JSONDecodeError) else 0
             reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
@@ -219,18 +219,18 @@ class EventStream:
             self._scan.note(Damage(byte, len(rest), reason))
             return
         self.trailing = len(text[end:].strip())
-        self.has_second_list = found.pop("traceEvents") != 0
-        self.document |= found
+        self.has_second_list = members.pop("traceEvents") != 0
+        self.document |= members
 
 
 def _members(decoder: Decoder, text: bytes) -> dict[str, Any]:
     """The members of a JSON object, `traceEvents` left out."""
     try:
-        found = decoder.document(text)
+        members = decoder.document(text)
     except ValueError:
-        found = _LENIENT.decode(decoded(text))
-    if not isinstance(found, dict):
+        members = _LENIENT.decode(decoded(text))
+    if not isinstance(members, dict):
         msg = "the file is neither an object nor a list"
         raise ValueError(msg)
-    found.pop("traceEvents", None)
-    return found
+    members.pop("traceEvents", None)
+    return members

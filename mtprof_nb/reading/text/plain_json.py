@@ -29,16 +29,16 @@ class PlainDecoder:
 
 def batches_of(entries: Iterable[Any], how: HowOf) -> list[Batch]:
     """Events by category; `ValueError` if an entry is no object."""
-    found: dict[Any, tuple[list[int], list[dict[str, Any]]]] = {}
+    by_category: dict[Any, tuple[list[int], list[dict[str, Any]]]] = {}
     for row, entry in enumerate(entries):
         if not isinstance(entry, dict):
             msg = "no object"
             raise ValueError(msg)
         category = entry.get("cat")
-        rows, events = found.setdefault(category if isinstance(category, Hashable) else str(category), ([], []))
+        rows, events = by_category.setdefault(category if isinstance(category, Hashable) else str(category), ([], []))
         rows.append(row)
         events.append(entry)
-    return [_batch(category, rows, events, how) for category, (rows, events) in found.items()]
+    return [_batch(category, rows, events, how) for category, (rows, events) in by_category.items()]
 
 
 def _batch(category: Any, rows: list[int], events: Sequence[Mapping[str, Any]], how: HowOf) -> Batch:

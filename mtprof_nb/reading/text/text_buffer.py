@@ -21,12 +21,12 @@ class TextBuffer:
 
     def more(self) -> bool:
         """Add blocks until the content has doubled at least; False if the file has ended."""
-        found = [block for block in [next(self._blocks, b"")] if block]
+        blocks = [block for block in [next(self._blocks, b"")] if block]
         wanted = len(self.content)
-        while found and sum(map(len, found)) < wanted and (block := next(self._blocks, b"")):
-            found.append(block)
-        self.content = b"".join([self.content, *found])
-        return bool(found)
+        while blocks and sum(map(len, blocks)) < wanted and (block := next(self._blocks, b"")):
+            blocks.append(block)
+        self.content = b"".join([self.content, *blocks])
+        return bool(blocks)
 
     def drop(self, count: int) -> None:
         """Remove `count` bytes at the beginning: whole characters."""
