@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 
 
 class Frame(NamedTuple):
-    """One source position. `str(frame)` is `file:line:function`, as collapsed stacks and exports have it."""
+    """One source position. ``str(frame)`` is ``file:line:function``."""
 
     file: str
     line: int

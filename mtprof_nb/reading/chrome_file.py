@@ -30,7 +30,8 @@ def read(
 ) -> Trace:
     """The recording in a Chrome trace: Kineto's, Ascend's or an export of this package, plain or compressed.
 
-    `LoadError` where the file is no trace, or is damaged: the message names the byte, and how many events are before it.
+    `LoadError` where the file is no trace, or is damaged: its message has the byte, and the number of
+    events before it.
     With `partial`, the events that can be read are returned, with a note of the damage. `progress` is called with the
     fraction of the file that was read.
     """

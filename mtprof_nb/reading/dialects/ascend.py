@@ -1,4 +1,4 @@
-"""Ascend's `trace_view.json`: most spans have no category, and their process shows what they are; flows lead to kernels."""
+"""Ascend's `trace_view.json`: the process of a span shows what it is, and flows lead to kernels."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def _in(pids: Collection[Any], collector: Collector, lane: Int32) -> Bool:
 
 
 def _threads(collector: Collector, spans: Spans, kind: Int8, _: Descriptions) -> tuple[Spans, list[Lane]]:
-    """The spans and lanes, with waits of the host on the threads that waited: Kineto names the thread, but no process."""
+    """The spans and lanes, with waits of the host on the threads that waited: Kineto gives no process."""
     if _WAITS_OF_HOST not in collector.categories:
         return spans, list(collector.lanes)
     lanes, lane = list(collector.lanes), spans["lane"].copy()

@@ -1,4 +1,4 @@
-"""Traces of XLA's profiler, as JAX exports them: spans have no category, and the names of their threads show what they are."""
+"""Traces of XLA's profiler, as JAX exports them: the name of a span's thread shows what it is."""
 
 from __future__ import annotations
 

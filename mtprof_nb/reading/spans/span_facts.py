@@ -167,7 +167,7 @@ def _hashable(value: Any) -> Any:
 
 
 def _numbers_of(category: Any) -> str:
-    """Which members are numbers, in addition to those that always are: of "host", "memory", "device", or "any" of them."""
+    """Which further members are numbers: those of "host", "memory", "device", or "any" of them."""
     if category in _HOST:
         return "host"
     if category in _NO_CATEGORY:
