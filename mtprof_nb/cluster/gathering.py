@@ -10,7 +10,7 @@ from pathlib import Path
 from mtprof_nb import reading
 from mtprof_nb.cluster.clock_ping import ClockOffset, note_of
 from mtprof_nb.cluster.engines import Answers
-from mtprof_nb.loading.processes_of_files import joined
+from mtprof_nb.loading.processes_of_files import joined_files
 from mtprof_nb.model.common_terms import moved_clock
 from mtprof_nb.model.file import recording_reader
 from mtprof_nb.model.source_files import is_cell
@@ -35,7 +35,7 @@ def gathered(
         traces = {engine: moved_clock(trace, -offsets[engine].offset_ns) for engine, trace in traces.items()}
         align = partial(reading.align, otherwise=note_of(dict(offsets)))
     files = [Path(f"engine {engine}") for engine in traces]
-    trace = joined(files, [_with_label(trace, label, cell) for trace in traces.values()], align, by_order=True)
+    trace = joined_files(files, [_with_label(trace, label, cell) for trace in traces.values()], align, by_order=True)
     missing = [f"Engine {engine} is missing: {why}." for engine, why in answers.missing.items()]
     return Recording(replace(trace, label=label, notes=(*notes, *missing, *trace.notes)))
 

@@ -49,18 +49,18 @@ def stop_and_pack() -> bytes:
     """End the profile of `start`, and return what it recorded."""
     prof = running_shell().user_ns[RECORDING]
     prof.stop()
-    return packed()
+    return packed_recording()
 
 
 def call(options: Mapping[str, Any], function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-    """The value of a call, recorded. The recording is left for `packed`, also if the call fails."""
+    """The value of a call, recorded. The recording is left for `packed_recording`, also if the call fails."""
     prof = _profile(options)
     running_shell().user_ns[RECORDING] = prof
     with prof:
         return function(*arguments)
 
 
-def packed() -> bytes:
+def packed_recording() -> bytes:
     """The recording of this engine as the content of a file `.mtp`; `LookupError` if there is none."""
     recorded: Results | None = running_shell().user_ns.pop(RECORDING, None)
     if recorded is None:

@@ -17,7 +17,7 @@ from mtprof_nb.cell.options import OPTIONS, RECORD_FLAGS
 from mtprof_nb.cluster.clock_ping import clock_offsets
 from mtprof_nb.cluster.engines import Engines, RanksError
 from mtprof_nb.cluster.gathering import gathered
-from mtprof_nb.cluster.on_engine import RECORDING, packed, prepare
+from mtprof_nb.cluster.on_engine import RECORDING, packed_recording, prepare
 from mtprof_nb.cluster.rank_job import PATIENCE_S
 from mtprof_nb.profiler import remember
 from mtprof_nb.recording import Recording
@@ -58,7 +58,7 @@ class RankCell:
             text = f"%%mtprofile {_spelled(self._flags, self._label)}\n{cell}"
             failure = self._execute(text)
             patience_s = None if self._result_is_there() and failure is None else PATIENCE_S
-            answers = engines.ask(packed, patience_s=patience_s)
+            answers = engines.ask(packed_recording, patience_s=patience_s)
         recording = gathered(answers, offsets, self._label, text, self._endings(answers.given))
         if recording is None:
             reasons = "; ".join(f"engine {engine}: {why}" for engine, why in answers.missing.items())

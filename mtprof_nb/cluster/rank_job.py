@@ -8,7 +8,7 @@ from typing import Any
 from mtprof_nb.cluster.clock_ping import clock_offsets
 from mtprof_nb.cluster.engines import Answers, Engines, RanksError
 from mtprof_nb.cluster.gathering import gathered
-from mtprof_nb.cluster.on_engine import call, packed, prepare, start, stop_and_pack
+from mtprof_nb.cluster.on_engine import call, packed_recording, prepare, start, stop_and_pack
 from mtprof_nb.profiler import remember
 from mtprof_nb.recording import Recording
 
@@ -67,10 +67,10 @@ class RanksRecording(Recording):
             answers = self._engines.ask(call, self._options, function, args)
         except KeyboardInterrupt:
             self._engines.interrupt()
-            self._gather(self._engines.ask(packed, patience_s=PATIENCE_S))
+            self._gather(self._engines.ask(packed_recording, patience_s=PATIENCE_S))
             raise
         self.values, self._failures = answers.given, answers.missing
-        self._gather(self._engines.ask(packed))
+        self._gather(self._engines.ask(packed_recording))
         return self
 
     def _gather(self, answers: Answers[bytes]) -> None:

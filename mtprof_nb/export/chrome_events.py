@@ -8,7 +8,7 @@ from itertools import repeat
 import numpy as np
 
 from mtprof_nb.export.chrome_facts import Facts
-from mtprof_nb.export.chrome_text import Texts, joined, quoted
+from mtprof_nb.export.chrome_text import Texts, quoted, row_by_row
 from mtprof_nb.export.chrome_tracks import ChromeTracks
 from mtprof_nb.export.crossings import crossing_calls, crossing_scopes
 from mtprof_nb.export.cut_texts import cut_name
@@ -54,7 +54,7 @@ class EventLines:
         starts, lengths = self._trace.start_ns[rows] - self._base_ns, self._trace.duration_ns[rows]
         when = (*microseconds(starts), constant(',"dur":'), *microseconds(lengths), constant(',"args":{'))
         numbers = beside(len(rows), self._tracks.fields(rows), *when, *self._facts.numbers(rows))
-        return joined(
+        return row_by_row(
             repeat(b'{"ph":"X",'),
             self._openings[self._opening[rows]].tolist(),
             row_texts(numbers),
@@ -67,7 +67,7 @@ class EventLines:
         rows = np.flatnonzero(self._own_track)
         for ending, times in (("b", self._trace.start_ns), ("e", self._trace.end_ns)):
             columns = (*self._moments(rows, times[rows]), constant(',"args":{'), *self._facts.numbers(rows))
-            yield joined(
+            yield row_by_row(
                 row_texts(beside(len(rows), constant(f'{{"ph":"{ending}","id":'), digits(rows), constant(","))),
                 self._openings[self._opening[rows]].tolist(),
                 row_texts(beside(len(rows), *columns)),

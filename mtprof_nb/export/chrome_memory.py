@@ -8,11 +8,12 @@ import numpy as np
 
 from mtprof_nb.export.chrome_tracks import ChromeTracks
 from mtprof_nb.export.fixed_width import beside, choice, constant, digits, microseconds, signed_digits
+from mtprof_nb.model.device_facts import DEVICE_TYPES
 from mtprof_nb.model.trace import Trace
 
 _CHUNK_ROWS = 1 << 14
 #: c10's numbers of device types, which tools expect.
-_DEVICE_NUMBERS = {"CPU": 0, "CUDA": 1, "HIP": 6, "XLA": 9, "XPU": 12, "MPS": 13, "META": 14, "MTIA": 19, "NPU": 20}
+_DEVICE_NUMBERS = {name: number for number, name in DEVICE_TYPES.items()} | {"CUDA": 1, "HIP": 6}
 
 
 def allocation_lines(trace: Trace, tracks: ChromeTracks, base_ns: int) -> Iterator[bytes]:

@@ -12,16 +12,15 @@ from mtprof_nb.errors import warn
 from mtprof_nb.export.atomic import replacing
 from mtprof_nb.export.chrome_events import EventLines
 from mtprof_nb.export.chrome_memory import allocation_lines, collection_lines
-from mtprof_nb.export.chrome_text import base_ns, has_window, json_text, microseconds_text, quoted
+from mtprof_nb.export.chrome_text import base_ns, has_window, microseconds_text, quoted, valid_json
 from mtprof_nb.export.chrome_tracks import ChromeTracks, naming_line
 from mtprof_nb.model.trace import Process, Trace
+from mtprof_nb.model.tracks import GROUP
 
 #: The stream on which torch puts kernels of CUDA graphs for which no other one is named.
 DEFAULT_STREAM = 7
 #: Keys of the file itself, and names of lines that viewers act upon: the user's metadata must not take them.
 _KEYS_OF_FILE = {"schemaVersion", "traceEvents", "displayTimeUnit", "baseTimeNanoseconds", "traceName"}
-#: The key under which torch describes the process group.
-_GROUP = "distributedInfo"
 _LINES_OF_VIEWERS = re.compile(r"(process|thread)_\w+|num_cpus|trace_buffer_overflowed")
 
 
@@ -125,5 +124,5 @@ def _span(trace: Trace, began: str) -> str:
 
 def _metadata(process: Process) -> dict[str, str]:
     """The metadata of a process, with its rank, which may be known from elsewhere."""
-    metadata = {str(key): json_text(text) for key, text in process.metadata}
-    return metadata if process.rank < 0 or _GROUP in metadata else {**metadata, _GROUP: f'{{"rank": {process.rank}}}'}
+    metadata = {str(key): valid_json(text) for key, text in process.metadata}
+    return metadata if process.rank < 0 or GROUP in metadata else {**metadata, GROUP: f'{{"rank": {process.rank}}}'}

@@ -16,7 +16,7 @@ from mtprof_nb.reading import rank_in_name
 Align = Callable[[Sequence[Trace]], list[Trace]]
 
 
-def joined(files: Sequence[Path], traces: Sequence[Trace], align: Align, *, by_order: bool) -> Trace:
+def joined_files(files: Sequence[Path], traces: Sequence[Trace], align: Align, *, by_order: bool) -> Trace:
     """One trace of all files.
 
     The rank of a process is that of its trace, else the number after "rank" in the name of the file or of its folder.

@@ -11,7 +11,7 @@ from mtprof_nb import reading
 from mtprof_nb.errors import LoadError
 from mtprof_nb.loading.chosen_files import PathLike, chosen_files, is_own
 from mtprof_nb.loading.one_job import Extent, check_one_job
-from mtprof_nb.loading.processes_of_files import joined
+from mtprof_nb.loading.processes_of_files import joined_files
 from mtprof_nb.model.file import recording_reader
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.recording import Recording
@@ -42,7 +42,7 @@ def load(path: PathLike | Iterable[PathLike], *, partial: bool = False) -> Recor
     with progress_bar(f"loading {title}") as progress:
         shares = _shares(files, progress)
         traces = [_read(file, are_own, partial, share) for file, share in zip(files, shares, strict=True)]
-    trace = joined(files, traces, reading.align, by_order=not are_own)
+    trace = joined_files(files, traces, reading.align, by_order=not are_own)
     return Recording(trace if are_own or trace.label else replace(trace, label=title))
 
 

@@ -50,7 +50,7 @@ _SPELLED = {
 }
 
 
-def collective_rows(trace: Trace) -> Int64:
+def rows_of_collectives(trace: Trace) -> Int64:
     """The calls of each process, as positions of events: those on its devices; where it has none, those on the host.
 
     Exchanges between two processes are among them.

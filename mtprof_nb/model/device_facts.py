@@ -20,6 +20,8 @@ ELEMENT_BYTES = {
     **dict.fromkeys(("long", "double", "complexfloat", "long int", "c10::complex<float>"), 8),
     **dict.fromkeys(("complexdouble", "c10::complex<double>"), 16),
 }
+#: Names of c10's numbers of device types, which files have; 6 is HIP, whose devices PyTorch calls CUDA.
+DEVICE_TYPES = {0: "CPU", 1: "CUDA", 6: "CUDA", 9: "XLA", 12: "XPU", 13: "MPS", 14: "META", 19: "MTIA", 20: "NPU"}
 #: Larger numbers are no sizes, even if a file has them.
 _MOST = 2**58
 #: Keys of the metadata that facts are read from.

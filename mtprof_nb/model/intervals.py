@@ -146,7 +146,7 @@ def runs_of_equal(values: Int32 | Int64) -> list[Int64]:
     return np.split(order, np.flatnonzero(np.diff(values[order])) + 1) if len(order) else []
 
 
-def distinct(values: Int64) -> tuple[Int64, Int64]:
+def distinct_numbers(values: Int64) -> tuple[Int64, Int64]:
     """The distinct values, none of which is negative, in order, and for each of `values` its position among them."""
     # Counting is many times faster than sorting.
     size = int(values.max(initial=-1)) + 1

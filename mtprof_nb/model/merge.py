@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.model.intervals import order_of
-from mtprof_nb.model.one_process import facts_of, joined_facts
+from mtprof_nb.model.one_process import facts_by_process, joined_facts
 from mtprof_nb.model.process_facts import ProcessFacts
 from mtprof_nb.model.records import TimedRecord
 from mtprof_nb.model.schema import Column, Columns, Int32, concatenated, schema_of
@@ -104,7 +104,7 @@ def _with_same_processes(parts: Sequence[Trace]) -> list[Columns]:
     numbers: dict[Track, int] = {}
     tracks: list[list[Track]] = []
     for part, own in zip(parts, owners, strict=True):
-        known: Sequence[ProcessFacts | None] = facts_of(part) or (None,) * len(own)
+        known: Sequence[ProcessFacts | None] = facts_by_process(part) or (None,) * len(own)
         for process, whole, own_facts in zip(own, part.processes, known, strict=True):
             if process != Process() or part.tracks:
                 metadata.setdefault(process, {}).update(whole.metadata)

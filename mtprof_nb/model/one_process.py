@@ -57,7 +57,7 @@ def _fields(chosen: Trace, number: int) -> dict[str, Any]:
     return {"began_ns": began, "ended_ns": ended, "windows": ((began, ended),), "outside": None}
 
 
-def facts_of(trace: Trace) -> tuple[ProcessFacts, ...]:
+def facts_by_process(trace: Trace) -> tuple[ProcessFacts, ...]:
     """The facts of each process of `trace`; () if they are not known."""
     if len(trace.processes) > 1:
         return trace.process_facts

@@ -86,7 +86,7 @@ def of_all(parts: list[Iterable[Any]]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(entry for part in parts for entry in part))
 
 
-def in_order(parts: list[Iterable[Any]]) -> tuple[Any, ...]:
+def sorted_entries(parts: list[Iterable[Any]]) -> tuple[Any, ...]:
     """The distinct entries of all parts, sorted."""
     return tuple(sorted({entry for part in parts for entry in part}))
 

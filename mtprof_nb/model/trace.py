@@ -13,14 +13,13 @@ import numpy.typing as npt
 
 from mtprof_nb.model.input_values import check_metadata_of_event, check_values
 from mtprof_nb.model.intervals import order_of, runs_of_equal
-from mtprof_nb.model.outside_ops import OutsideOps as OutsideOps
-from mtprof_nb.model.outside_ops import SourceLine as SourceLine
-from mtprof_nb.model.outside_ops import summed
+from mtprof_nb.model.process_facts import OutsideOps as OutsideOps
 from mtprof_nb.model.process_facts import ProcessFacts as ProcessFacts
 from mtprof_nb.model.process_facts import Recorded as Recorded
+from mtprof_nb.model.process_facts import SourceLine as SourceLine
 from mtprof_nb.model.process_facts import StepStarts as StepStarts
 from mtprof_nb.model.process_facts import Unrecorded as Unrecorded
-from mtprof_nb.model.process_facts import flags_of_any
+from mtprof_nb.model.process_facts import flags_of_any, summed
 from mtprof_nb.model.records import Allocations as Allocations
 from mtprof_nb.model.records import Collections as Collections
 from mtprof_nb.model.records import Samples as Samples
@@ -37,9 +36,9 @@ from mtprof_nb.model.schema import (
     Within,
     all_known,
     concatenated,
-    in_order,
     of_all,
     schema_of,
+    sorted_entries,
     updated,
 )
 from mtprof_nb.model.schema import Bool as Bool
@@ -252,12 +251,12 @@ class Trace(Record):
     #: Until when the recording is complete, Unix nanoseconds: its end, or the moment at which it was full.
     ended_ns: Annotated[Moment, Joined(max)] = 0
     #: Start and end of each recorded window: several if a schedule repeats, or a profile was started again.
-    windows: Annotated[tuple[tuple[Moment, Moment], ...], Joined(in_order)] = ()
+    windows: Annotated[tuple[tuple[Moment, Moment], ...], Joined(sorted_entries)] = ()
     #: For each window that was complete only until its end in `windows`, the time from there to its real end.
-    unrecorded: Annotated[tuple[Unrecorded, ...], Joined(in_order)] = ()
+    unrecorded: Annotated[tuple[Unrecorded, ...], Joined(sorted_entries)] = ()
     #: When each step of the windows began, and its number; () if the program marked none. The number is -1 where a loop
     #: over `steps()` ended: from there on `step` goes on, but there is no step.
-    step_starts: Annotated[StepStarts, Joined(in_order)] = ()
+    step_starts: Annotated[StepStarts, Joined(sorted_entries)] = ()
     #: `name` of the profile.
     label: str = ""
     #: Names of the hooks that recorded.

@@ -8,6 +8,8 @@ from typing import Annotated, NamedTuple
 
 from mtprof_nb.model.schema import CheckedBy, PointsInto
 
+#: The key of the metadata of a process under which torch describes its process group: a JSON object.
+GROUP = "distributedInfo"
 #: The key of the metadata of a process with its numbers of threads and processors: a JSON object.
 THREADS = "mtprof_threads"
 

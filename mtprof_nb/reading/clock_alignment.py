@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mtprof_nb.model.collective_calls import CallKey, call_keys, collective_rows
+from mtprof_nb.model.collective_calls import CallKey, call_keys, rows_of_collectives
 from mtprof_nb.model.common_terms import moved_clock
 from mtprof_nb.model.schema import Int64
 from mtprof_nb.model.trace import Trace
@@ -72,7 +72,7 @@ class _Match:
 
 def _ends(trace: Trace) -> Ends:
     """The ends of the collectives of a trace. Those of exchanges between two processes do not agree."""
-    rows = collective_rows(trace)
+    rows = rows_of_collectives(trace)
     by_key: dict[CallKey, list[int]] = {}
     for key, end in zip(call_keys(trace, rows), trace.end_ns[rows].tolist(), strict=True):
         if not key.is_between_two:

@@ -13,7 +13,7 @@ from mtprof_nb.analysis.ranks.matched_calls import matched_calls
 from mtprof_nb.analysis.ranks.rank_lines import line_times_by_process
 from mtprof_nb.analysis.ranks.ranked_processes import rows_of_processes, titles, windows_of_processes
 from mtprof_nb.analysis.steps.step_times import steps_of_processes
-from mtprof_nb.model.collective_calls import collective_rows
+from mtprof_nb.model.collective_calls import rows_of_collectives
 from mtprof_nb.model.intervals import covered_length
 from mtprof_nb.model.source_files import line_label
 from mtprof_nb.model.trace import KERNEL, OP, SET, Bool, Int64, Trace
@@ -129,7 +129,7 @@ def _in_ops(trace: Trace) -> Int64:
 def _divided(trace: Trace) -> list[tuple[int, int, int]]:
     """Of each process the time in which it computed, waited, and communicated; each only while none before it did."""
     computes, is_call = _computes(trace), np.zeros(len(trace), np.bool_)
-    is_call[collective_rows(trace)] = True
+    is_call[rows_of_collectives(trace)] = True
     calls, wait = matched_calls(trace), np.zeros(len(trace), np.int64)
     wait[calls.event[calls.is_there]] = calls.wait_ns[calls.is_there]
     found = []

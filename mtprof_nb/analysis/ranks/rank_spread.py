@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.analysis.groups import sums
-from mtprof_nb.model.intervals import distinct, runs_of_equal
+from mtprof_nb.model.intervals import distinct_numbers, runs_of_equal
 from mtprof_nb.model.trace import Int32, Int64, Trace
 
 
@@ -28,7 +28,7 @@ def spread_of_events(trace: Trace, row: Int32, values: Int64, size: int) -> Spre
     processes = len(trace.processes)
     cell = row[known].astype(np.int64) * processes + trace.processes_of(trace.track[known])
     # Most rows are not in all of many processes: only pairs that occur are kept.
-    pairs, number = distinct(cell)
+    pairs, number = distinct_numbers(cell)
     return spread_of_pairs(
         pairs // processes, pairs % processes, sums(number, values[known], len(pairs)), size, processes
     )

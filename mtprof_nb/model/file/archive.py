@@ -10,7 +10,7 @@ from collections import Counter
 from typing import IO, Any
 
 from mtprof_nb.model.file import layout
-from mtprof_nb.model.file.malformed import refuse
+from mtprof_nb.model.file.layout import refuse
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 1

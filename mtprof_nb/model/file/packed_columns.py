@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mtprof_nb.model.file.malformed import refuse
+from mtprof_nb.model.file.layout import refuse
 from mtprof_nb.model.schema import Column
 
 #: From the narrowest on.
@@ -23,7 +23,7 @@ _HEADER = re.compile(
 HEADER_BYTES = 256
 
 
-def packed(column: Column, values: npt.NDArray[Any]) -> tuple[bytes, int | None]:
+def pack_column(column: Column, values: npt.NDArray[Any]) -> tuple[bytes, int | None]:
     """`values` as a `.npy` text; with the first one if the text holds steps, because those are narrower."""
     if values.dtype == np.bool_ or not len(values):
         return _text(values.astype(np.int8)), None
@@ -37,8 +37,8 @@ def packed(column: Column, values: npt.NDArray[Any]) -> tuple[bytes, int | None]
     return _text(values.astype(narrow)), None
 
 
-def unpacked(column: Column, text: bytes, length: int, first: int | None) -> npt.NDArray[Any]:
-    """The values that `packed` was given; `MalformedError` unless they are as many, and the column can hold them."""
+def unpack_column(column: Column, text: bytes, length: int, first: int | None) -> npt.NDArray[Any]:
+    """The values that `pack_column` was given; `MalformedError` for another number of them, or too large ones."""
     header = _HEADER.match(text)
     if header is None:
         refuse("it is no column of integers")

@@ -13,8 +13,8 @@ from mtprof_nb.errors import LoadError
 from mtprof_nb.model.checks import problem_of
 from mtprof_nb.model.file import layout
 from mtprof_nb.model.file.archive import Archive
-from mtprof_nb.model.file.malformed import MalformedError, refuse
-from mtprof_nb.model.file.packed_columns import HEADER_BYTES, unpacked
+from mtprof_nb.model.file.layout import MalformedError, refuse
+from mtprof_nb.model.file.packed_columns import HEADER_BYTES, unpack_column
 from mtprof_nb.model.file.plain_values import reader
 from mtprof_nb.model.schema import Column, Record, schema_of
 from mtprof_nb.model.trace import Process, Trace
@@ -124,7 +124,7 @@ def _columns(archive: Archive, name: str, kind: type[Record], described: layout.
 def _column(archive: Archive, name: str, column: Column, length: int, first: int | None) -> Any:
     text = archive.read(layout.member_name(name, column), length * 8 + HEADER_BYTES)
     try:
-        return unpacked(column, text, length, first)
+        return unpack_column(column, text, length, first)
     except MalformedError as problem:
         refuse(f"column {column.name!r}: {problem}")
 

@@ -13,10 +13,11 @@ import numpy as np
 
 from mtprof_nb.building.interning import intern, used_part
 from mtprof_nb.building.thread_intervals import ThreadIntervals
+from mtprof_nb.model.kineto_kinds import LEFT_OUT
 from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
 from mtprof_nb.model.trace import RUNTIME, on_device
 from mtprof_nb.reading.columns.file_tracks import FileTracks, file_tracks, is_asleep, label_of
-from mtprof_nb.reading.dialects.dialect import LEFT_OUT, Dialect
+from mtprof_nb.reading.dialects.dialect import Dialect
 from mtprof_nb.reading.spans.collector import Collector
 from mtprof_nb.reading.spans.descriptions import Descriptions, descriptions
 from mtprof_nb.reading.spans.spans import Spans, whole_spans

@@ -7,38 +7,50 @@ from dataclasses import replace
 
 import numpy as np
 
-from mtprof_nb.building.allocator_records import with_own_memory
+from mtprof_nb.building.allocator_records import UnownedRecords, with_own_memory
 from mtprof_nb.building.autograd_nodes import NodeLinks
 from mtprof_nb.building.interning import intern, used_part
 from mtprof_nb.building.trace_builder import build
 from mtprof_nb.model.collective_calls import SCOPES_OF_COLLECTIVES
-from mtprof_nb.model.schema import Columns, Int32
-from mtprof_nb.model.trace import COLLECTIVE, OP, PYTHON, RUNTIME, SCOPE, Collective, StackInterner, Trace
+from mtprof_nb.model.device_facts import DEVICE_TYPES
+from mtprof_nb.model.schema import TIMES, Columns, Int32
+from mtprof_nb.model.trace import (
+    COLLECTIVE,
+    OP,
+    PYTHON,
+    RUNTIME,
+    SCOPE,
+    Allocations,
+    Collections,
+    Collective,
+    StackInterner,
+    Trace,
+)
 from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
 from mtprof_nb.reading.columns.file_inputs import shape_columns, value_columns
-from mtprof_nb.reading.columns.file_memory import collections, unowned_records
 from mtprof_nb.reading.columns.file_stacks import PythonRows, text_stacks
-from mtprof_nb.reading.columns.forward_flows import linked_events, steps
+from mtprof_nb.reading.columns.file_tracks import device_indices
+from mtprof_nb.reading.columns.forward_flows import linked_events, step_numbers
 from mtprof_nb.reading.columns.recording_facts import recording_facts, tally_notes
-from mtprof_nb.reading.spans.descriptions import base_ns
+from mtprof_nb.reading.spans.descriptions import base_of
 
 
 def build_trace(file: ChosenSpans, notes: list[str]) -> Trace:
     """The trace of one file, with `notes` of its reading."""
-    moved_ns = base_ns(file.document)
+    moved_ns = base_of(file.document)
     events, links = linked_events(file)
     facts = _facts(file) | _devices(file) | _inputs(file) | _python(file, links)
     facts |= recording_facts(file, facts)
     facts["notes"] = (*notes, *facts.pop("stack_notes", ()), *tally_notes(file.tally))
     if len(file.collector.collections):
-        facts["collections"] = collections(file, moved_ns)
-    records = unowned_records(file, moved_ns) if len(file.collector.allocations) else None
+        facts["collections"] = _collections(file, moved_ns)
+    records = _unowned_records(file, moved_ns) if len(file.collector.allocations) else None
     events = replace(events, start_ns=events.start_ns + moved_ns)
     return with_own_memory(_named_by_scopes(file, build(events, links, facts, records=records)))
 
 
 def _facts(file: ChosenSpans) -> Columns:
-    columns: Columns = {"step": steps(file.spans["start_ns"], file.kind, file.name, file.names, file.process)}
+    columns: Columns = {"step": step_numbers(file.spans["start_ns"], file.kind, file.name, file.names, file.process)}
     if "record_function" in file.spans and (file.spans["record_function"] > 0).any():
         columns["record_function"] = np.maximum(file.spans["record_function"], 0)
     return columns
@@ -159,3 +171,37 @@ def _given_modules(file: ChosenSpans) -> Columns:
     numbers = [table.setdefault(path, len(table)) if isinstance(path, str) and path else -1 for path in texts]
     module = np.array([*numbers, -1], np.int32)[file.spans["module"]]
     return {"module": module, "modules": tuple(table)} if table else {}
+
+
+def _unowned_records(file: ChosenSpans, moved_ns: int) -> UnownedRecords:
+    """The allocator's records in order of time, later by `moved_ns`. Totals go on from before the recording."""
+    records = file.collector.allocations
+    order = np.argsort(records.whole("at_ns"), kind="stable")
+    facts = ("at_ns", "nbytes", "total", "address", "device_number", "device_index", "reserved", "lane")
+    at_ns, nbytes, total, address, device_number, index, reserved, lane = (records.whole(fact)[order] for fact in facts)
+    distinct, device = np.unique(device_number, return_inverse=True)
+    allocations = Allocations(
+        time_ns=at_ns + moved_ns,
+        nbytes=nbytes,
+        total=total,
+        # Recordings of 2021 have no addresses.
+        address=np.maximum(address, 0),
+        event=np.full(len(order), -1, np.int32),
+        track=file.host_tracks[lane],
+        device=device.astype(np.int8),
+        device_index=device_indices(index),
+        reserved=reserved if (reserved > 0).any() else None,
+    )
+    return UnownedRecords(allocations, [DEVICE_TYPES.get(number, "other device") for number in distinct.tolist()])
+
+
+def _collections(file: ChosenSpans, moved_ns: int) -> Collections:
+    """The collections in order of time, later by `moved_ns`."""
+    collected = file.collector.collections
+    rows = Collections(
+        start_ns=collected.whole("start_ns") + moved_ns,
+        duration_ns=collected.whole("duration_ns").clip(0, TIMES.limit - 1),
+        generation=collected.whole("generation").clip(0, 2),
+        track=file.host_tracks[collected.whole("lane")],
+    )
+    return rows.take(np.argsort(rows.start_ns, kind="stable"))

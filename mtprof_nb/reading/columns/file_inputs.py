@@ -12,7 +12,7 @@ import numpy as np
 
 from mtprof_nb.model.input_values import plain, to_text
 from mtprof_nb.model.schema import Columns, Int32
-from mtprof_nb.reading.text.small_json import parsed
+from mtprof_nb.reading.text.event_records import parsed
 
 #: The separator of two inputs in Ascend's texts.
 _BETWEEN = ";\r\n"

@@ -16,7 +16,7 @@ from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.schema import Bool, Int32, Int64
 from mtprof_nb.model.trace import Frame, StackInterner
-from mtprof_nb.reading.text.small_json import parsed
+from mtprof_nb.reading.text.event_records import parsed
 
 #: Names of Python calls: Kineto's, and XLA's.
 _CALL = re.compile(r"(.+)\((\d{1,9})\): (.+)", re.DOTALL)

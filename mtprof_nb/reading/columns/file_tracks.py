@@ -11,10 +11,10 @@ import numpy as np
 
 from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
 from mtprof_nb.model.trace import OP, PYTHON, SYNC, Process, Track, on_device
-from mtprof_nb.reading.columns.device_owners import owners
+from mtprof_nb.reading.columns.device_owners import owners_of_lanes
 from mtprof_nb.reading.spans.descriptions import Descriptions
 from mtprof_nb.reading.spans.spans import Spans
-from mtprof_nb.reading.spans.tables import Table
+from mtprof_nb.reading.spans.tables import Numbering
 
 #: Process and thread as a file spells them: numbers or texts.
 Lane = tuple[Any, Any]
@@ -81,7 +81,7 @@ def file_tracks(
     index = np.zeros(len(spans), np.int8)
     unclear: set[Any] = set()
     if len(rows):
-        launched_by, is_tied = owners(lanes, spans, kind, runs_on_device, process_of)
+        launched_by, is_tied = owners_of_lanes(lanes, spans, kind, runs_on_device, process_of)
         unclear = {pid for (pid, _), one in zip(lanes, is_tied, strict=True) if one and not label_of(pid)}
         streams = _Streams(lanes, spans, rows, kind, numbers, _with_labels(launched_by, lanes, process_of))
         track[rows], index[rows] = streams.tracks(made, described, len(set(process_of.values())) or 1), streams.index
@@ -162,7 +162,7 @@ class _Streams:
         pid, tid = (np.array([_whole(one[part], 0) for one in lanes] or [0], np.int64)[self._lane] for part in range(2))
         device, stream = spans["device"][rows], spans["stream"][rows]
         index = np.where(device >= 0, device, numbers.index_of(pid))
-        self.index: Int8 = np.where((index >= 0) & (index <= _MOST_INDEX), index, 0).astype(np.int8)
+        self.index = device_indices(index)
         self._process = owner[self._lane]
         self._is_sync = (kind[rows] == SYNC) & (tid >= SYNC_OFFSET)
         # Not every span has a stream in its `args`, and -1 there is also the stream of a whole device.
@@ -171,7 +171,7 @@ class _Streams:
     def tracks(self, made: _Tracks, described: Descriptions, processes: int) -> Int32:
         """The track of each span."""
         columns = (self._lane, self.index, self._process, self._is_sync, self._stream)
-        known = Table()
+        known = Numbering()
         position = known.positions_of_rows(*(column.tolist() for column in columns))
         positions = []
         for lane, index, process, is_sync, stream in known:
@@ -180,6 +180,11 @@ class _Streams:
             owner = process if 0 <= process < processes else 0
             positions.append(made.position(Track(stream, name, "stream", owner, f"{self._device}:{index}")))
         return np.array(positions, np.int32)[position]
+
+
+def device_indices(numbers: Int64) -> Int8:
+    """Indices of devices; 0 for a number that cannot be one."""
+    return np.where((numbers >= 0) & (numbers <= _MOST_INDEX), numbers, 0).astype(np.int8)
 
 
 def _is_negative(pid: Any) -> bool:

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.model.device_facts import KERNELS_OF_COLLECTIVES
+from mtprof_nb.model.kineto_kinds import LEFT_OUT
 from mtprof_nb.model.schema import Bool, Columns, Int8, Int32, Int64
 from mtprof_nb.model.trace import COLLECTIVE, COPY, DEVICE_SCOPE, KERNEL, OP, RUNTIME, SET, SYNC
 from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
 from mtprof_nb.reading.columns.file_links import flows_to_devices, rows_at
 from mtprof_nb.reading.columns.file_tracks import DeviceNumbers, Lane
 from mtprof_nb.reading.dialects import kineto
-from mtprof_nb.reading.dialects.dialect import LEFT_OUT, Dialect
+from mtprof_nb.reading.dialects.dialect import Dialect
 from mtprof_nb.reading.spans.collector import Collector
 from mtprof_nb.reading.spans.descriptions import Descriptions
 from mtprof_nb.reading.spans.spans import Spans

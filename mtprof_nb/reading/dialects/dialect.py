@@ -17,9 +17,6 @@ from mtprof_nb.reading.spans.spans import Spans
 if TYPE_CHECKING:
     from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
 
-#: The kind of spans that become no events.
-LEFT_OUT = -1
-
 
 def _as_in_file(collector: Collector, spans: Spans, _: Int8, __: Descriptions) -> tuple[Spans, list[Lane]]:
     return spans, list(collector.lanes)
@@ -35,7 +32,7 @@ def _no_rank(_: Path) -> int | None:
 
 @dataclass(frozen=True)
 class Dialect:
-    """The meaning of spans in the files of one profiler. `known.DIALECTS` lists all dialects."""
+    """The meaning of spans in the files of one profiler. `chrome_file.DIALECTS` lists all dialects."""
 
     #: Whether a file is of this dialect.
     recognise: Callable[[Descriptions], bool]

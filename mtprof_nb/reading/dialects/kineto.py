@@ -14,59 +14,23 @@ from mtprof_nb.building.closures import OF_OPTIMIZER
 from mtprof_nb.building.interning import first_with_number
 from mtprof_nb.building.phases import OF_LOADER
 from mtprof_nb.model.collective_calls import SCOPES_OF_COLLECTIVES
+from mtprof_nb.model.kineto_kinds import ON_DEVICE, kind_of_activity
 from mtprof_nb.model.schema import Bool, Columns, Int8, Int32
-from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, OP, PYTHON, RUNTIME, SCOPE, SET, STEP_PREFIX, SYNC
+from mtprof_nb.model.trace import COPY, KERNEL, OP, RUNTIME, SCOPE, STEP_PREFIX, SYNC
 from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
 from mtprof_nb.reading.columns.file_links import flows_to_devices, rows_at
 from mtprof_nb.reading.columns.file_tracks import DeviceNumbers, Lane
-from mtprof_nb.reading.dialects.dialect import LEFT_OUT, Dialect
+from mtprof_nb.reading.dialects.dialect import Dialect
 from mtprof_nb.reading.spans.collector import LAUNCH_FLOWS, Collector
 from mtprof_nb.reading.spans.descriptions import Descriptions
 from mtprof_nb.reading.spans.spans import Spans
 
-_KINDS = {
-    "cpu_op": OP,
-    "operator": OP,
-    "hpu_op": KERNEL,
-    "user_annotation": SCOPE,
-    "collective_comm": SCOPE,
-    "python_function": PYTHON,
-    "python": PYTHON,
-    "runtime": RUNTIME,
-    # Time that the recorder took: torch's own tables list it beside the calls of the runtime.
-    "overhead": RUNTIME,
-    "kernel": KERNEL,
-    "gpu_memcpy": COPY,
-    "memcpy": COPY,
-    "gpu_memset": SET,
-    "memset": SET,
-    "gpu_user_annotation": DEVICE_SCOPE,
-    "cuda_event": SYNC,
-    # A thread of the host waits, unlike in `cuda_sync`.
-    "xpu_sync": RUNTIME,
-    "cuda_profiler_range": DEVICE_SCOPE,
-    "mtia_ccp_events": KERNEL,
-    "mtia_insight": DEVICE_SCOPE,
-    "mtia_workloadd": DEVICE_SCOPE,
-    "trace": LEFT_OUT,
-}
-_ENDINGS = {
-    "_runtime": RUNTIME,
-    "_driver": RUNTIME,
-    "_memcpy": COPY,
-    "_memset": SET,
-    "_sync": SYNC,
-    "_user_annotation": DEVICE_SCOPE,
-    "_kernel": KERNEL,
-    "_kernels": KERNEL,
-}
 #: So many notes at most name a category each.
 _MOST_NAMED = 12
 #: Tasks of MTIA devices that are no kernels.
 _TASKS_OF_MTIA = {"dma_request": COPY, "event_record": SYNC, "event_wait": SYNC}
-#: A process that is a device, and kinds of events there: calls of the runtime stand for waiting.
+#: A process that is a device.
 _DEVICE_LABEL = re.compile(r"(GPU|CUDA|MTIA|XPU|NPU|HPU|MLU|GCU|MUSA) \d+")
-_ON_DEVICE = {RUNTIME: SYNC, SCOPE: DEVICE_SCOPE}
 #: Processes of torch's older exporter, whose events have no category.
 _OLD_PROCESSES = {"CPU functions": OP, "CUDA functions": KERNEL}
 #: Types of devices by the beginnings of categories; all others are CUDA devices, as PyTorch calls those of AMD too.
@@ -85,17 +49,9 @@ _SCOPES = (STEP_PREFIX, OF_OPTIMIZER, OF_LOADER, *SCOPES_OF_COLLECTIVES)
 _WAITS_OF_HOST, _OF_HOST_OR_DEVICE = "xpu_sync", "hpu_op"
 
 
-def kind_of_category(category: Any) -> int | None:
-    """The kind of spans of a category; None for one that is not known."""
-    name = str(category).lower()
-    if name in _KINDS:
-        return _KINDS[name]
-    return next((kind for ending, kind in _ENDINGS.items() if name.endswith(ending)), None)
-
-
 def kinds(collector: Collector, spans: Spans, described: Descriptions, tally: Counter[str]) -> Int8:
     """The kind of each span, `LEFT_OUT` for spans of the recording itself. Unknown categories are scopes."""
-    known = [kind_of_category(category) for category in collector.categories]
+    known = [kind_of_activity(str(category)) for category in collector.categories]
     of_category = [SCOPE if kind is None else kind for kind in known]
     kind_of: Int8 = np.array(of_category, np.int8)[spans["category"]]
     counts = np.bincount(spans["category"], minlength=len(known)).tolist()
@@ -117,7 +73,7 @@ def kinds(collector: Collector, spans: Spans, described: Descriptions, tally: Co
             RUNTIME
         )
     on_device = _on_devices(collector, spans["lane"], kind_of, {**described.process_names, **described.labels})
-    for host, device in _ON_DEVICE.items():
+    for host, device in ON_DEVICE.items():
         kind_of[(kind_of == host) & on_device] = device
     return kind_of
 

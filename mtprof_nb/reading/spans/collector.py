@@ -10,7 +10,7 @@ import numpy as np
 
 from mtprof_nb.model.schema import Columns, Int32, Int64
 from mtprof_nb.reading.spans.span_facts import FactReader
-from mtprof_nb.reading.spans.tables import GrowingColumns, Table, numbers
+from mtprof_nb.reading.spans.tables import GrowingColumns, Numbering, numbers
 from mtprof_nb.reading.spans.times import NeedsDigitsError, exact_ns, to_ns
 from mtprof_nb.reading.text.event_records import Batch
 from mtprof_nb.reading.text.json_stream import EventStream, Part
@@ -73,7 +73,7 @@ class Collector:
 
     def __init__(self, stream: EventStream, facts: FactReader) -> None:
         self._stream = stream
-        self.names, self.categories, self.lanes, self.ids = Table(), Table(), Table(), Table()
+        self.names, self.categories, self.lanes, self.ids = Numbering(), Numbering(), Numbering(), Numbering()
         self.facts = facts
         #: One row for each span: place in the file, name, category, lane, start_ns, duration_ns, and facts of `args`.
         self.spans = GrowingColumns()

@@ -10,8 +10,7 @@ from typing import Any
 
 from mtprof_nb.model.trace import Recorded
 from mtprof_nb.reading.spans.collector import Collector
-from mtprof_nb.reading.text.event_records import json_text
-from mtprof_nb.reading.text.small_json import parsed
+from mtprof_nb.reading.text.event_records import json_text, parsed
 
 #: Members of a file that are no metadata of the user.
 _OF_FILE = {
@@ -71,7 +70,7 @@ def metadata_of(document: Mapping[str, Any]) -> dict[str, str]:
     return {key: json.dumps(value) for key, value in kept.items()}
 
 
-def base_ns(document: Mapping[str, Any]) -> int:
+def base_of(document: Mapping[str, Any]) -> int:
     """The moment from which the file counts its times."""
     base = document.get("baseTimeNanoseconds", 0)
     try:

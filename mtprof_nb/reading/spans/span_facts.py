@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.model.schema import Bool, Columns, Int32
-from mtprof_nb.reading.spans.tables import Table, numbers
+from mtprof_nb.reading.spans.tables import Numbering, numbers
 from mtprof_nb.reading.text.event_records import Batch, How, json_text
 
 #: Categories of the host, whose further members are keywords of the user, and that of the allocator's records.
@@ -73,9 +73,9 @@ class FactReader:
 
     def __init__(self) -> None:
         #: For each fact that is a text, its values; `shape` has triples of dims, types and strides.
-        self.texts: dict[str, Table] = {}
+        self.texts: dict[str, Numbering] = {}
         #: For each tuple of keys the tuples of their values. One count numbers the values of all.
-        self._rests: dict[tuple[str, ...], Table] = {}
+        self._rests: dict[tuple[str, ...], Numbering] = {}
         self._count = count()
 
     def columns(self, batch: Batch) -> Columns:
@@ -123,9 +123,9 @@ class FactReader:
             is_valid[row] = sizes[row] == -1 and any(column[row] != -1 for column in facts.values())
         return is_valid
 
-    def _table(self, fact: str) -> Table:
+    def _table(self, fact: str) -> Numbering:
         """The values of a fact that is a text."""
-        return self.texts.setdefault(fact, Table())
+        return self.texts.setdefault(fact, Numbering())
 
     def _shapes(self, inputs: Mapping[str, Sequence[bytes]], count: int) -> Int32:
         nothing = (b"",) * count
@@ -151,8 +151,8 @@ class FactReader:
         values = tuple(map(_hashable, members.values()))
         return self._values_of(tuple(members))[values] if any(value != b"" for value in values) else -1
 
-    def _values_of(self, keys: tuple[str, ...]) -> Table:
-        return self._rests.setdefault(keys, Table(self._count))
+    def _values_of(self, keys: tuple[str, ...]) -> Numbering:
+        return self._rests.setdefault(keys, Numbering(self._count))
 
 
 def _object_of_texts(begins: Sequence[str], values: Sequence[Any]) -> str:

@@ -1,4 +1,4 @@
-"""Columns that grow part by part, and tables of distinct values that grow with them."""
+"""Columns that grow part by part, and numbers of distinct values."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def _hashable(value: Any) -> Any:
     return value if isinstance(value, Hashable) else str(value)
 
 
-class Table(defaultdict[Any, int]):
-    """Distinct values, numbered in the order in which they come; tables with one `counter` have no number in common."""
+class Numbering(defaultdict[Any, int]):
+    """Distinct values, numbered in the order in which they come; those with one `counter` share no number."""
 
     def __init__(self, counter: Iterator[int] | None = None) -> None:
         super().__init__((counter or count()).__next__)

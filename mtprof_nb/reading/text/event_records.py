@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
+from importlib.util import find_spec
 from math import isfinite
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
@@ -111,12 +113,26 @@ def json_text(value: Any) -> str:
     return json.dumps(value, default=float)
 
 
-class Decoder(Protocol):
-    """Decodes JSON; `ValueError` where it cannot."""
+@cache
+def json_decoder() -> Callable[[bytes], Any]:
+    """The function of msgspec where it is installed, else `json.loads`; `ValueError` for a text that is no JSON."""
+    if find_spec("msgspec") is None:
+        return json.loads
+    import msgspec
 
-    def document(self, text: bytes) -> Any:
-        """Any JSON text as Python objects."""
-        ...
+    return msgspec.json.decode
+
+
+def parsed(text: bytes) -> Any:
+    """The value of a small JSON text inside a file; None for a text that is none."""
+    try:
+        return json_decoder()(text) if text else None
+    except (ValueError, RecursionError):
+        return None
+
+
+class Decoder(Protocol):
+    """Decodes events; `ValueError` where it cannot."""
 
     def batches(self, text: bytes, how: HowOf, wanted: Wanted) -> list[Batch]:
         """The events of the text of a list."""

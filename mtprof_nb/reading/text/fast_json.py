@@ -51,10 +51,6 @@ class FastDecoder:
         self._args = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
         self._typed: dict[tuple[Wanted, bool], _Typed] = {}
 
-    def document(self, text: bytes) -> Any:
-        """Any JSON text as Python objects."""
-        return msgspec.json.decode(text)
-
     def batches(self, text: bytes, how: HowOf, wanted: Wanted) -> list[Batch]:
         """The events of the text of a list. With `digits`, the times `ts` are the bytes that stand there."""
         known = 0

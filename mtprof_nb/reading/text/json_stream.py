@@ -15,10 +15,9 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from mtprof_nb.reading.text.careful_scan import CarefulScan, Damage, byte_length, decoded
-from mtprof_nb.reading.text.event_records import Batch, Decoder, HowOf, Wanted
+from mtprof_nb.reading.text.careful_scan import CarefulScan, Damage, TextBuffer, byte_length, decoded
+from mtprof_nb.reading.text.event_records import Batch, Decoder, HowOf, Wanted, json_decoder
 from mtprof_nb.reading.text.plain_json import PlainDecoder, batches_of
-from mtprof_nb.reading.text.text_buffer import TextBuffer
 
 #: How an event ends and the next one begins.
 _CUT = re.compile(rb'\}(\s*,\s*)\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"\s*:')
@@ -74,7 +73,8 @@ class EventStream:
         self._decoder = decoder
         self._how = how
         self._buffer = TextBuffer(blocks)
-        self._scan = CarefulScan(self._buffer, skips_damage)
+        #: Finds damaged places, and counts what is not quite JSON.
+        self.scan = CarefulScan(self._buffer, skips_damage)
         #: Requests for the next parts.
         self.wanted = Wanted()
         #: Members of the file beside its events; complete after the last part.
@@ -85,26 +85,6 @@ class EventStream:
         #: Bytes behind the end of the trace.
         self.trailing = 0
         self.has_second_list = False
-
-    @property
-    def damages(self) -> list[Damage]:
-        """Damaged places that were skipped."""
-        return self._scan.damages
-
-    @property
-    def odd(self) -> int:
-        """Events that JSON forbids and that could be read."""
-        return self._scan.odd
-
-    @property
-    def no_events(self) -> int:
-        """Entries of the list that are no objects."""
-        return self._scan.no_events
-
-    @property
-    def no_text(self) -> int:
-        """Bytes that are no UTF-8."""
-        return self._buffer.no_text
 
     def parts(self) -> Iterator[Part]:
         """The events in the order of the file."""
@@ -117,7 +97,7 @@ class EventStream:
                 continue
             part, ended = self._fast_part(cut) if cut else (None, False)
             if part is None:
-                entries, ended = self._scan.take(cut.start() + 1 if cut else max(len(self._buffer), 1))
+                entries, ended = self.scan.take(cut.start() + 1 if cut else max(len(self._buffer), 1))
                 part = Part(batches_of(entries, self._how))
             yield part
             # The next part fits into the processor's cache if this one has left it.
@@ -165,7 +145,7 @@ class EventStream:
                 break
             first, position = first or begin, begin.end()
             try:
-                self.document = _members(self._decoder, buffer.content[: begin.end()] + b"]}")
+                self.document = _members(buffer.content[: begin.end()] + b"]}")
             except (ValueError, RecursionError):
                 continue
             buffer.drop(begin.end())
@@ -187,7 +167,7 @@ class EventStream:
         """Note why the text before the events is no JSON; `NoTraceError` if there are no events."""
         content = self._buffer.content if first is None else self._buffer.content[: first.end()] + b"]}"
         try:
-            members = _members(PlainDecoder(), content)
+            members = _members(content)
         except json.JSONDecodeError as error:
             byte = self._buffer.offset + byte_length(decoded(content)[: error.pos])
             damage = Damage(byte, len(content) if first is None else first.end(), error.msg)
@@ -195,14 +175,14 @@ class EventStream:
             damage = Damage(self._buffer.offset, len(content), str(error))
         else:
             raise NoTraceError(members)
-        self._scan.note(damage)
+        self.scan.note(damage)
 
     def _close(self) -> None:
         """Read the members behind the events."""
         self.is_closed = self._buffer.content.startswith(b"]")
         if not self.is_closed:
-            if not self.is_bare_list and not self._scan.reaches_end:
-                self._scan.note(Damage(self._buffer.offset, 0, "the file ends early"))
+            if not self.is_bare_list and not self.scan.reaches_end:
+                self.scan.note(Damage(self._buffer.offset, 0, "the file ends early"))
             return
         begin, rest = self._buffer.offset, self._buffer.rest(_LONGEST)[1:]
         if self.is_bare_list:
@@ -216,17 +196,17 @@ class EventStream:
             reached = error.pos - len(opening) if isinstance(error, json.JSONDecodeError) else 0
             reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
             byte = begin + 1 + byte_length(text[len(opening) : len(opening) + max(reached, 0)])
-            self._scan.note(Damage(byte, len(rest), reason))
+            self.scan.note(Damage(byte, len(rest), reason))
             return
         self.trailing = len(text[end:].strip())
         self.has_second_list = members.pop("traceEvents") != 0
         self.document |= members
 
 
-def _members(decoder: Decoder, text: bytes) -> dict[str, Any]:
+def _members(text: bytes) -> dict[str, Any]:
     """The members of a JSON object, `traceEvents` left out."""
     try:
-        members = decoder.document(text)
+        members = json_decoder()(text)
     except ValueError:
         members = _LENIENT.decode(decoded(text))
     if not isinstance(members, dict):

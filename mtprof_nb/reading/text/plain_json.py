@@ -18,10 +18,6 @@ MOST_MEMBERS = 200
 class PlainDecoder:
     """A `Decoder`."""
 
-    def document(self, text: bytes) -> Any:
-        """Any JSON text as Python objects."""
-        return json.loads(text)
-
     def batches(self, text: bytes, how: HowOf, wanted: Wanted) -> list[Batch]:
         """The events of the text of a list. With `digits`, times are the numbers that stand there, exactly."""
         return batches_of(json.loads(text, parse_float=Decimal if wanted.digits else None), how)
