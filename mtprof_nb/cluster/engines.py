@@ -25,6 +25,11 @@ class Answers(Generic[Answer]):
     given: dict[int, Answer]
     missing: dict[int, str]
 
+    @property
+    def reasons(self) -> str:
+        """Why engines have no answer, in one line."""
+        return "; ".join(f"engine {engine}: {why}" for engine, why in self.missing.items())
+
 
 class Engines:
     """The engines that a view of ipyparallel is of, in the order of their ids."""

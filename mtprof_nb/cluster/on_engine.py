@@ -6,7 +6,7 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
-from typing import Any, NamedTuple
+from typing import Any
 
 from mtprof_nb.cell.everything import records_everything
 from mtprof_nb.cell.options import RECORD_FLAGS
@@ -19,16 +19,9 @@ from mtprof_nb.views.frontend import running_shell
 RECORDING = "_mtprof_recording"
 
 
-class EngineClock(NamedTuple):
-    """The host of an engine, and its time at one moment, in Unix nanoseconds."""
-
-    host: str
-    time_ns: int
-
-
-def clock() -> EngineClock:
-    """The host and the time of this engine."""
-    return EngineClock(platform.node(), time.time_ns())
+def clock() -> tuple[str, int]:
+    """The host of this engine, and its time in Unix nanoseconds."""
+    return platform.node(), time.time_ns()
 
 
 def prepare() -> None:
@@ -40,23 +33,18 @@ def prepare() -> None:
 
 def start(options: Mapping[str, Any]) -> None:
     """Start a profile, which `stop_and_pack` ends."""
-    prof = _profile(options)
-    running_shell().user_ns[RECORDING] = prof
-    prof.start()
+    _new_profile(options).start()
 
 
 def stop_and_pack() -> bytes:
     """End the profile of `start`, and return what it recorded."""
-    prof = running_shell().user_ns[RECORDING]
-    prof.stop()
+    running_shell().user_ns[RECORDING].stop()
     return packed_recording()
 
 
 def call(options: Mapping[str, Any], function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
     """The value of a call, recorded. The recording is left for `packed_recording`, also if the call fails."""
-    prof = _profile(options)
-    running_shell().user_ns[RECORDING] = prof
-    with prof:
+    with _new_profile(options):
         return function(*arguments)
 
 
@@ -71,7 +59,9 @@ def packed_recording() -> bytes:
     return content.getvalue()
 
 
-def _profile(options: Mapping[str, Any]) -> profile:
-    """A profile that records everything where that costs little, as a cell does."""
+def _new_profile(options: Mapping[str, Any]) -> profile:
+    """The profile that `packed_recording` packs. It records everything where that costs little, as a cell does."""
     everything = records_everything(options.get("hook", "auto"), options.get("activities"))
-    return profile(**{**dict.fromkeys(RECORD_FLAGS, everything), **options})
+    prof = profile(**{**dict.fromkeys(RECORD_FLAGS, everything), **options})
+    running_shell().user_ns[RECORDING] = prof
+    return prof

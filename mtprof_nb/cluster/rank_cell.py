@@ -61,8 +61,7 @@ class RankCell:
             answers = engines.ask(packed_recording, patience_s=patience_s)
         recording = gathered(answers, offsets, self._label, text, self._endings(answers.given))
         if recording is None:
-            reasons = "; ".join(f"engine {engine}: {why}" for engine, why in answers.missing.items())
-            tell(f"no engine recorded anything ({reasons})")
+            tell(f"no engine recorded anything ({answers.reasons})")
         else:
             remember(recording)
             act = partial(deliver, self._ip, self._flags, self._against, recording, Ending(None, (), False))

@@ -93,10 +93,8 @@ class ChosenSpans:
     @cached_property
     def has_extras(self) -> Bool:
         """Spans whose further members are metadata: those of devices and collectives; of others they are keywords."""
-        of_collective = [_OF_COLLECTIVES in text for text in self.collector.facts.rests]
-        has_metadata: Bool = (
-            self.on_device | (self.kind == RUNTIME) | np.array([*of_collective, False], np.bool_)[self.rest]
-        )
+        of_collective = self.spans.where("rest", (_OF_COLLECTIVES in text for text in self.collector.facts.rests))
+        has_metadata: Bool = self.on_device | (self.kind == RUNTIME) | of_collective
         return has_metadata
 
     @cached_property
@@ -159,8 +157,7 @@ def text_in_utf8(name: Any) -> str:
 
 def _window(collector: Collector, spans: Spans) -> tuple[int, int]:
     """Start and end of the recording, from the spans that describe it."""
-    is_own = np.array([category == _OF_RECORDING for category in collector.categories] or [False], np.bool_)
-    rows = np.flatnonzero(is_own[spans["category"]])
+    rows = np.flatnonzero(spans.where("category", (one == _OF_RECORDING for one in collector.categories)))
     if not len(rows):
         return 0, 0
     start_ns = spans["start_ns"][rows]

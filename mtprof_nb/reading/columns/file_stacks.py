@@ -114,8 +114,7 @@ class PythonRows:
         return self._of_rows(within[1:]), paths_by_callers(list(called), {})
 
     def _of_rows(self, of_chains: list[int]) -> Int32:
-        of_rows: Int32 = np.array([*of_chains, -1], np.int32)[self.chain]
-        return of_rows
+        return np.array([*of_chains, -1], np.int32).take(self.chain)
 
 
 def _chains(rows: Int64, parent: Int64, name: Int32) -> tuple[Int32, list[tuple[int, int]]]:

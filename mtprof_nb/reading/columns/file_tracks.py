@@ -57,10 +57,8 @@ class FileTracks:
 
 def is_asleep(lanes: Sequence[Lane], spans: Spans, kind: Int8) -> Bool:
     """Python calls of threads that slept throughout: Kineto writes them to process 0 and thread 0."""
-    is_nowhere = [tid == 0 and (pid == 0 or _number(pid) == 0) for pid, tid in lanes]
-    nowhere: Bool = np.array(is_nowhere or [False], np.bool_)[spans["lane"]]
-    has_ops = (nowhere & (kind == OP)).any()
-    asleep: Bool = nowhere & (kind == PYTHON) & ~has_ops
+    nowhere = spans.where("lane", (tid == 0 and (pid == 0 or _number(pid) == 0) for pid, tid in lanes))
+    asleep: Bool = nowhere & (kind == PYTHON) & ~(nowhere & (kind == OP)).any()
     return asleep
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from mtprof_nb.model.device_facts import KERNELS_OF_COLLECTIVES
 from mtprof_nb.model.kineto_kinds import LEFT_OUT
-from mtprof_nb.model.schema import Bool, Columns, Int8, Int32, Int64
+from mtprof_nb.model.schema import Columns, Int8, Int32, Int64
 from mtprof_nb.model.trace import COLLECTIVE, COPY, DEVICE_SCOPE, KERNEL, OP, RUNTIME, SET, SYNC
 from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
 from mtprof_nb.reading.columns.file_links import flows_to_devices, rows_at
@@ -63,9 +63,8 @@ def _kinds(collector: Collector, spans: Spans, described: Descriptions, tally: C
     """The kind of each span, `LEFT_OUT` for spans that repeat others."""
     kind = kineto.kinds(collector, spans, described, Counter())
     process = [described.process_names.get(pid, "") if _is_key(pid) else "" for pid, _ in collector.lanes]
-    of_span = np.array([_PROCESSES.index(name) if name in _PROCESSES else -1 for name in process] or [-1])[
-        spans["lane"]
-    ]
+    number_of = [_PROCESSES.index(name) if name in _PROCESSES else -1 for name in process]
+    of_span = np.array([*number_of, -1]).take(spans["lane"])
     for number, name in enumerate(_PROCESSES):
         rows = np.flatnonzero(of_span == number)
         if name == _HARDWARE:
@@ -79,9 +78,9 @@ def _kinds(collector: Collector, spans: Spans, described: Descriptions, tally: C
             tally["Rows of the vendor's overlap analysis, left out"] += len(rows)
     if (kind == COLLECTIVE).any():
         # Tasks that a collective consists of: its own span has their time.
-        kind[_named(collector, spans, _TASKS_OF_COLLECTIVES) & (of_span == _PROCESSES.index(_HARDWARE))] = DEVICE_SCOPE
-    queue = [category in ("enqueue", "dequeue") for category in collector.categories]
-    kind[np.array(queue or [False], np.bool_)[spans["category"]]] = RUNTIME
+        is_task = spans.where("name", (name in _TASKS_OF_COLLECTIVES for name in collector.names))
+        kind[is_task & (of_span == _PROCESSES.index(_HARDWARE))] = DEVICE_SCOPE
+    kind[spans.where("category", (one in ("enqueue", "dequeue") for one in collector.categories))] = RUNTIME
     return kind
 
 
@@ -102,18 +101,13 @@ def _communication(name: Any) -> int:
     return COLLECTIVE if str(name).lower().startswith(KERNELS_OF_COLLECTIVES) else DEVICE_SCOPE
 
 
-def _named(collector: Collector, spans: Spans, names: tuple[str, ...]) -> Bool:
-    is_named: Bool = np.array([name in names for name in collector.names] or [False], np.bool_)[spans["name"]]
-    return is_named
-
-
 def _is_key(pid: Any) -> bool:
     return isinstance(pid, int | str)
 
 
 def _launches(file: ChosenSpans) -> Columns:
     """`launch` and `launcher` of each span."""
-    launcher, launch = _empty(file), _empty(file)
+    launcher, launch = np.full((2, len(file)), -1, np.int32)
     pairs, ends = flows_to_devices(file, _OF_OPS)
     track = file.host_tracks[pairs["begin_lane"]]
     ops = rows_at(file.tracks.track, file.spans["start_ns"], np.flatnonzero(file.kind == OP), track, pairs["begin_ns"])
@@ -130,10 +124,6 @@ def _launches(file: ChosenSpans) -> Columns:
     # A task without an op of its own is of the op whose call sent it.
     launcher = np.where((launcher < 0) & (launch >= 0), launcher[launch], launcher)
     return {"launch": launch, "launcher": launcher}
-
-
-def _empty(file: ChosenSpans) -> Int32:
-    return np.full(len(file), -1, np.int32)
 
 
 def _thread_tracks(file: ChosenSpans, lanes: Int32) -> Int32:

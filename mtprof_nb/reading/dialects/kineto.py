@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -62,37 +62,32 @@ def kinds(collector: Collector, spans: Spans, described: Descriptions, tally: Co
         elif kind is None and counts[number]:
             what = f"the unknown category {str(category)[:40]!r}" if len(tally) < _MOST_NAMED else "more categories"
             tally[f"Events of {what}, shown as scopes"] += counts[number]
-    is_scope = [isinstance(name, str) and name.startswith(_SCOPES) for name in collector.names]
-    kind_of[(kind_of == OP) & np.array(is_scope, np.bool_)[spans["name"]]] = SCOPE
+    is_scope = spans.where("name", (isinstance(name, str) and name.startswith(_SCOPES) for name in collector.names))
+    kind_of[(kind_of == OP) & is_scope] = SCOPE
     for name, kind in _TASKS_OF_MTIA.items():
         if name in collector.names:
             kind_of[(kind_of == KERNEL) & (spans["name"] == collector.names[name])] = kind
+    lane = spans["lane"]
     if _OF_HOST_OR_DEVICE in collector.categories:
         shared = spans["category"] == collector.categories[_OF_HOST_OR_DEVICE]
-        kind_of[shared & _in(_processes_with_ops(collector, spans["lane"], kind_of), collector, spans["lane"])] = (
-            RUNTIME
-        )
-    on_device = _on_devices(collector, spans["lane"], kind_of, {**described.process_names, **described.labels})
+        kind_of[shared & _in_processes(_with_ops(collector, lane, kind_of), collector, spans)] = RUNTIME
+    labels = {**described.process_names, **described.labels}
+    named = {pid for pid, _ in collector.lanes if _DEVICE_LABEL.fullmatch(labels.get(pid, ""))}
+    # The first process of a container has the number of a device, and ops.
+    on_device = _in_processes(named - _with_ops(collector, lane, kind_of), collector, spans)
     for host, device in ON_DEVICE.items():
         kind_of[(kind_of == host) & on_device] = device
     return kind_of
 
 
-def _on_devices(collector: Collector, lane: Int32, kind: Int8, labels: Mapping[Any, str]) -> Bool:
-    """Spans of processes that are devices. The first process of a container has the number of a device, and ops."""
-    named = {pid for pid, _ in collector.lanes if _DEVICE_LABEL.fullmatch(labels.get(pid, ""))}
-    return _in(named - _processes_with_ops(collector, lane, kind), collector, lane)
-
-
-def _processes_with_ops(collector: Collector, lane: Int32, kind: Int8) -> set[Any]:
+def _with_ops(collector: Collector, lane: Int32, kind: Int8) -> set[Any]:
+    """The processes that have ops."""
     lanes = list(collector.lanes)
     return {lanes[number][0] for number in np.unique(lane[kind == OP]).tolist()}
 
 
-def _in(pids: Collection[Any], collector: Collector, lane: Int32) -> Bool:
-    """Which spans are of one of these processes."""
-    is_in: Bool = np.array([pid in pids for pid, _ in collector.lanes] or [False], np.bool_)[lane]
-    return is_in
+def _in_processes(pids: Collection[Any], collector: Collector, spans: Spans) -> Bool:
+    return spans.where("lane", (pid in pids for pid, _ in collector.lanes))
 
 
 def _threads(collector: Collector, spans: Spans, kind: Int8, _: Descriptions) -> tuple[Spans, list[Lane]]:
@@ -116,11 +111,10 @@ def _is_nowhere(pid: Any) -> bool:
     return isinstance(pid, int) and pid < 0
 
 
-def _without_category(collector: Collector, lanes: Any) -> Int8:
+def _without_category(collector: Collector, lanes: Int32) -> Int8:
     """Spans without a category are ops, on the host unless their process is that of a device."""
     by_lane = [_OLD_PROCESSES.get(pid, OP) if isinstance(pid, str) else OP for pid, _ in collector.lanes]
-    kind: Int8 = np.array(by_lane, np.int8)[lanes]
-    return kind
+    return np.array(by_lane, np.int8).take(lanes)
 
 
 def _numbers(collector: Collector, _: Descriptions) -> DeviceNumbers:

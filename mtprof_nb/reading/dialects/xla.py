@@ -40,12 +40,11 @@ def _recognise(described: Descriptions) -> bool:
 def _kinds(collector: Collector, spans: Spans, described: Descriptions, _: Counter[str]) -> Int8:
     """The kind of each span: work and scopes of devices, instructions and Python calls of the host, other calls."""
     lane = spans["lane"]
-    of_lane = np.array(_kinds_of_lanes(collector, described) or [SCOPE], np.int8)
-    kind: Int8 = of_lane[lane]
-    runs_instruction = [_INSTRUCTION in text for text in collector.facts.rests]
-    kind[(kind == SCOPE) & np.array([*runs_instruction, False], np.bool_)[spans["rest"]]] = OP
-    is_call = [isinstance(name, str) and name.startswith(_CALL) for name in collector.names]
-    kind[(kind == SCOPE) & np.array(is_call or [False], np.bool_)[spans["name"]]] = PYTHON
+    kind = np.array([*_kinds_of_lanes(collector, described), SCOPE], np.int8).take(lane)
+    runs_instruction = spans.where("rest", (_INSTRUCTION in text for text in collector.facts.rests))
+    kind[(kind == SCOPE) & runs_instruction] = OP
+    is_call = spans.where("name", (isinstance(name, str) and name.startswith(_CALL) for name in collector.names))
+    kind[(kind == SCOPE) & is_call] = PYTHON
     of_name = [_work(str(name)) for name in collector.names]
     works = kind == KERNEL
     kind[works] = np.array(of_name or [KERNEL], np.int8)[spans["name"][works]]

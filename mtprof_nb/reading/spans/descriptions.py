@@ -62,12 +62,8 @@ def _string(value: Any) -> str:
 
 def metadata_of(document: Mapping[str, Any]) -> dict[str, str]:
     """Members of the file that describe the recording: key to JSON text."""
-    kept = {
-        key: value
-        for key, value in document.items()
-        if key not in _OF_FILE and (key, value) != ("deviceProperties", [])
-    }
-    return {key: json.dumps(value) for key, value in kept.items()}
+    kept = [pair for pair in document.items() if pair[0] not in _OF_FILE and pair != ("deviceProperties", [])]
+    return {key: json.dumps(value) for key, value in kept}
 
 
 def base_of(document: Mapping[str, Any]) -> int:

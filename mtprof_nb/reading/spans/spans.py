@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mtprof_nb.model.schema import Columns, Int64
+from mtprof_nb.model.schema import Bool, Columns, Int64
 from mtprof_nb.reading.spans.collector import Collector
 from mtprof_nb.reading.spans.tables import GrowingColumns
 
@@ -42,6 +43,10 @@ class Spans:
 
     def __contains__(self, name: str) -> bool:
         return name in self.columns or name in self.collected.names
+
+    def where(self, name: str, accepted: Iterable[bool]) -> Bool:
+        """Which spans have in a column the number of an accepted entry; `accepted` is in order of the numbers."""
+        return np.array([*accepted, False], np.bool_).take(self[name])
 
     def take(self, rows: Int64) -> Spans:
         """The spans at `rows`, in that order."""
@@ -78,9 +83,7 @@ def _ranked_places(columns: Columns, collector: Collector) -> Int64:
     """Places in the file, those of Python calls first: the op that a call runs has the same times in a coarse clock."""
     is_call = [category in _PYTHON_CALLS for category in collector.categories]
     place: Int64 = collector.spans.whole("place")
-    return (
-        place - np.array(is_call or [False], np.bool_)[columns["category"]] * collector.count if any(is_call) else place
-    )
+    return place - np.array([*is_call, False]).take(columns["category"]) * collector.count if any(is_call) else place
 
 
 def _ended(collector: Collector, problems: Counter[str]) -> Columns:
