@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from datetime import timedelta
 from typing import Any
 
 from mtprof_nb.cluster.engines import Engines
@@ -48,8 +49,6 @@ def leave() -> str:
 
 def open_store(address: str, size: int, timeout_s: float) -> int:
     """Open the store in which the engines find each other, on a free port. Returns the port."""
-    from datetime import timedelta
-
     import torch.distributed as dist
 
     timeout = timedelta(seconds=timeout_s)
@@ -61,8 +60,6 @@ def open_store(address: str, size: int, timeout_s: float) -> int:
 
 def join(place: tuple[int, int, int], size: int, address: str, port: int, backend: str, timeout_s: float) -> None:
     """Join the group as the rank, the rank on this host, and of the number on this host, that `place` has."""
-    from datetime import timedelta
-
     import torch
     import torch.distributed as dist
 

@@ -11,7 +11,7 @@ from mtprof_nb.model.trace import ENGINE_PREFIX, OP, PYTHON, RUNTIME, SCOPE, Boo
 
 
 class Joins:
-    """Columns of such numbers under Kineto's keys."""
+    """Columns of the numbers by which other tools join events, under Kineto's keys."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -84,7 +84,7 @@ def optional(key: str, values: Int64, absent: Bool) -> list[Words]:
 
 
 def _external_ids(trace: Trace) -> Int64:
-    """The number of an op, and higher ones for scopes; an event on a device has that of its op or scope."""
+    """Numbers of ops, then of scopes; an event on a device has the number of the op or scope that launched it."""
     ids = trace.correlation_id.copy()
     scopes = trace.kind == SCOPE
     ids[scopes] = int(ids.max(initial=0)) + np.arange(1, int(scopes.sum()) + 1)

@@ -103,7 +103,7 @@ def _header(trace: Trace, base: int) -> str:
 
 
 def _window(trace: Trace) -> tuple[int, int]:
-    """The recording's own window; that of its events where it is not known."""
+    """The window of the recording, or where it is not known, the time from its first event to its last."""
     if has_window(trace) or not len(trace):
         return trace.began_ns, max(trace.ended_ns, trace.began_ns)
     return int(trace.start_ns.min()), int(trace.end_ns.max())

@@ -78,7 +78,7 @@ class ChromeTracks:
 
 
 def _with_own_numbers(tracks: Iterable[ChromeTrack]) -> list[ChromeTrack]:
-    """The tracks, with higher numbers for those whose numbers others have: waits of a stream, planes of collectives."""
+    """The tracks, each with a number that no other has: waits and planes of a stream share its number."""
     by_number: dict[tuple[str, int], ChromeTrack] = {}
     for track in tracks:
         tid = track.tid

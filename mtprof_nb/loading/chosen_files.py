@@ -68,7 +68,7 @@ def _files(given: PathLike) -> list[Path]:
 
 
 def _check_regular(path: Path) -> None:
-    """Raise `LoadError` for what may have no end, such as a device, and may wait for a writer, such as a pipe."""
+    """Raise `LoadError` for a device, which may have no end, and for a pipe, which may wait for a writer."""
     if path.exists() and not path.is_file():
         msg = f"cannot load {str(path)!r}: it is no regular file: copy its content into one"
         raise LoadError(msg)

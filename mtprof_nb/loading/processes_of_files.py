@@ -62,7 +62,7 @@ class _Group:
     traces: list[Trace]
 
     def at_same_time(self, trace: Trace) -> Path | None:
-        """The file that holds most of the time of `trace`, or the other way round."""
+        """The first of the files that ran at the same time as `trace`; None if there is none."""
         spans = zip(self.files, self.traces, strict=True)
         return next((file for file, other in spans if _overlap(other, trace)), None)
 

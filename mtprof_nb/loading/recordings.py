@@ -27,8 +27,8 @@ def load(path: PathLike | Iterable[PathLike], *, partial: bool = False) -> Recor
     Files that `save()` wrote in different jobs, such as all profiles of a month, are a `LoadError`:
     load them one by one.
 
-    `LoadError` says what is wrong with a file that cannot be read. With `partial=True`, what can be read of a damaged
-    Chrome trace is loaded, and a note says what is missing; a damaged `.mtp` file cannot be read in part.
+    `LoadError` for a file that cannot be read, with the reason. With `partial=True`, what can be read of a damaged
+    Chrome trace is loaded, and a note states what is missing; a damaged `.mtp` file cannot be read in part.
 
         >>> prof.save("run.mtp")
         >>> len(mtp.load("run.mtp").events()) == len(prof.events())

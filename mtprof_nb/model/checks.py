@@ -76,7 +76,7 @@ def _problems_of_tables(trace: Trace) -> Iterator[str]:
 
 @cache
 def _references_of_entries() -> list[tuple[str, int, str]]:
-    """Tables whose entries point into a table: the table, the position of the field, and the other table."""
+    """Fields of table entries that point into another table: table, position of the field, other table."""
     references = []
     for table, hint in get_type_hints(Trace).items():
         entry = next(iter(get_args(hint)), None)

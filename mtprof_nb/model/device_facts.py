@@ -35,7 +35,7 @@ KERNELS_OF_COLLECTIVES = ("nccl", "rccl", "hccl", "hcom", "oneccl")
 
 
 def device_facts(fields: Columns) -> Columns:
-    """`moved_bytes`, `collective` and `kind` with that of collectives, from the `extras` and names of `fields`."""
+    """Columns `moved_bytes`, `collective` and `kind`, in which collectives are marked, from extras and names."""
     metadata = [_metadata(text) for text in fields.get("extras", ())]
     facts = [collective_of(one) for one in metadata]
     number = {fact: place for place, fact in enumerate(dict.fromkeys(fact for fact in facts if fact is not None))}

@@ -60,9 +60,9 @@ def innermost(starts: Int64, ends: Int64, parents: Int64, times: Int64) -> Int64
 
 
 def _climbed(starts: Int64, ends: Int64, parents: Int64, times: Int64, rows: Int64, late: Int64) -> Int64:
-    """`rows` with those at `late` at the nearest interval around each that is open, for intervals nested very deeply.
+    """`rows`, in which entries at `late` become the nearest open interval around them, for very deep nesting.
 
-    Ancestors end later and later: doubling the step from one to the next finds the first open one.
+    The intervals around one end later and later: doubled steps outwards find the first that is open.
     """
     jumps = [parents]
     while (jumps[-1] >= 0).any() and len(jumps) < _MOST_DOUBLINGS:

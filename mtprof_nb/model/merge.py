@@ -133,7 +133,7 @@ def _joined(facts: dict[Process, list[ProcessFacts | None]]) -> tuple[ProcessFac
 
 
 def _owners(parts: Sequence[Trace]) -> list[list[Process]]:
-    """The processes of each part without metadata. One without a rank has the rank that another part knows of it."""
+    """The processes of each part without metadata, with a rank that is known from another part."""
     everyone = [[process._replace(metadata=()) for process in part.processes] for part in parts]
     has_rank = [process for own in everyone for process in own if process.rank >= 0 < process.pid]
     ranked = {process._replace(rank=-1): process for process in has_rank}

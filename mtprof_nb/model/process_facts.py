@@ -29,7 +29,7 @@ class OutsideOps(NamedTuple):
 
 
 def summed(parts: list[Mapping[SourceLine, OutsideOps] | None]) -> dict[SourceLine, OutsideOps] | None:
-    """The sums of each line over all parts; None where one does not know them."""
+    """The sums of each line over all parts; None if a part does not know them."""
     sums: dict[SourceLine, OutsideOps] = {}
     for part in parts:
         if part is None:

@@ -305,11 +305,11 @@ class Trace(Record):
         return self.process_title(self.tracks[track].process, self.tracks[track].title)
 
     def process_title(self, process: int, title: str) -> str:
-        """`title`, after that of the process at position `process` where there are several."""
+        """`title`; of several processes, after the title of the one at position `process`."""
         return f"{self.processes[process].title}, {title}" if len(self.processes) > 1 else title
 
     def by_process(self, tracks: Int32) -> list[Any]:
-        """For each process an index that chooses those of `tracks` that belong to it; one process has them all."""
+        """For each process, an index into `tracks` that selects its own."""
         if len(self.processes) == 1:
             return [slice(None)]
         of = self.processes_of(tracks)

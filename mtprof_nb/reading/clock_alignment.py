@@ -105,7 +105,7 @@ def _closest(ends: Sequence[Ends]) -> Iterator[tuple[int, int, _Match]]:
 
 
 def _match(first: Ends, second: Ends) -> _Match:
-    """The match of the n-th collectives of each name; where their ends disagree, that of the best fitting ones."""
+    """The match of the n-th collectives of each name, or where their ends disagree, of those that fit best."""
     common = [(first[key], second[key]) for key in first if key in second]
     nothing = np.empty(0, np.int64)
     by_number = [one[: len(other)] - other[: len(one)] for one, other in common]

@@ -35,7 +35,7 @@ class Outline(NamedTuple):
 
 
 def read(path: str | os.PathLike[str]) -> Trace:
-    """The trace that was saved as `path`. `LoadError` for any other file."""
+    """The trace that was saved as `path`. `LoadError` for any other file, with the reason."""
     return _read(path, _trace)
 
 

@@ -61,13 +61,13 @@ class ChosenSpans:
         return np.array([track.process for track in self.tracks.tracks] or [0], np.int32)[self.tracks.track]
 
     def within_processes(self, numbers: Int64) -> Int64:
-        """Numbers that differ between processes, which count for themselves; -1 for those that cannot be right."""
+        """`numbers` made unique over processes, each of which counts on its own; -1 for impossible ones."""
         known = (numbers >= 0) & (numbers < MOST_NUMBERS)
         return np.where(known, numbers + self.process.astype(np.int64) * MOST_NUMBERS, -1)
 
     @cached_property
     def sequence_nr(self) -> Int64:
-        """Autograd's numbers, -1 where there is none, or none that can be right."""
+        """Autograd's sequence numbers; -1 where there is none, or an impossible one."""
         number = self.spans["sequence_nr"]
         return np.where((number >= 0) & (number < MOST_NUMBERS), number, -1)
 
@@ -92,7 +92,7 @@ class ChosenSpans:
 
     @cached_property
     def has_extras(self) -> Bool:
-        """Spans whose further members are metadata: those of devices and collectives; of others they are keywords."""
+        """Spans of devices and collectives: their further members are metadata. Those of others are keywords."""
         of_collective = self.spans.where("rest", (_OF_COLLECTIVES in text for text in self.collector.facts.rests))
         has_metadata: Bool = self.on_device | (self.kind == RUNTIME) | of_collective
         return has_metadata
@@ -121,10 +121,7 @@ def chosen_spans(
         spans, kind = spans.take(kept), kind.take(kept)
     name, names = _names(collector, spans["name"])
     numbers = dialect.numbers(collector, described)
-    tracks = file_tracks(lanes, spans, kind, described, numbers)
-    tally["Threads and streams that share one track, for there are too many"] += tracks.too_many
-    tally["Processes that are taken for one, for there are too many"] += tracks.too_many_processes
-    tally["Devices that several processes may have used, shown as used by one of them"] += tracks.unclear_devices
+    tracks = file_tracks(lanes, spans, kind, described, numbers, tally)
     return ChosenSpans(
         collector=collector,
         document=document,

@@ -31,7 +31,7 @@ from mtprof_nb.reading.columns.file_inputs import shape_columns, value_columns
 from mtprof_nb.reading.columns.file_stacks import PythonRows, text_stacks
 from mtprof_nb.reading.columns.file_tracks import device_indices
 from mtprof_nb.reading.columns.forward_flows import linked_events, step_numbers
-from mtprof_nb.reading.columns.recording_facts import recording_facts, tally_notes
+from mtprof_nb.reading.columns.recording_facts import recording_facts
 from mtprof_nb.reading.spans.descriptions import base_of
 
 
@@ -41,7 +41,8 @@ def build_trace(file: ChosenSpans, notes: list[str]) -> Trace:
     events, links = linked_events(file)
     facts = _facts(file) | _devices(file) | _inputs(file) | _python(file, links)
     facts |= recording_facts(file, facts)
-    facts["notes"] = (*notes, *facts.pop("stack_notes", ()), *tally_notes(file.tally))
+    left_out = [f"{what}: {count:,}." for what, count in sorted(file.tally.items()) if count > 0]
+    facts["notes"] = (*notes, *facts.pop("stack_notes", ()), *left_out)
     if len(file.collector.collections):
         facts["collections"] = _collections(file, moved_ns)
     records = _unowned_records(file, moved_ns) if len(file.collector.allocations) else None
@@ -94,7 +95,7 @@ def _extras(file: ChosenSpans) -> Columns:
 
 
 def _in_words_of_kineto(file: ChosenSpans, rest: Int32, texts: list[str]) -> tuple[Int32, list[str]]:
-    """The members of each span, those of collectives under Kineto's keys."""
+    """The metadata of each span; that of collectives under Kineto's keys."""
     rest, texts = rest.copy(), list(texts)
     for row in np.flatnonzero((file.kind == COLLECTIVE) & (rest >= 0)).tolist():
         members = file.dialect.extras(file.names[file.name[row]], json.loads(texts[rest[row]]))

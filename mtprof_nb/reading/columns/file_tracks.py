@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -47,12 +48,6 @@ class FileTracks:
     processes: tuple[Process, ...]
     #: For each process, its number as the file spells it.
     pids: tuple[Any, ...]
-    #: How many threads and streams have no track of their own, and how many processes are taken for the last one,
-    #: because there are too many.
-    too_many: int
-    too_many_processes: int
-    #: How many devices several processes may have used.
-    unclear_devices: int
 
 
 def is_asleep(lanes: Sequence[Lane], spans: Spans, kind: Int8) -> Bool:
@@ -63,9 +58,17 @@ def is_asleep(lanes: Sequence[Lane], spans: Spans, kind: Int8) -> Bool:
 
 
 def file_tracks(
-    lanes: Sequence[Lane], spans: Spans, kind: Int8, described: Descriptions, numbers: DeviceNumbers
+    lanes: Sequence[Lane],
+    spans: Spans,
+    kind: Int8,
+    described: Descriptions,
+    numbers: DeviceNumbers,
+    tally: Counter[str],
 ) -> FileTracks:
-    """A track for each thread, and for each stream of a device of each process."""
+    """A track for each thread, and for each stream of a device of each process.
+
+    `tally` takes how many of them are not shown as they are, and why.
+    """
     lane, runs_on_device = spans["lane"], on_device(kind)
     on_host = lane[~runs_on_device]
     process_of = _processes([lanes[number][0] for number in _in_order(on_host)])
@@ -77,10 +80,10 @@ def file_tracks(
     track[~runs_on_device] = of_lane[on_host]
     rows = np.flatnonzero(runs_on_device)
     index = np.zeros(len(spans), np.int8)
-    unclear: set[Any] = set()
     if len(rows):
         launched_by, is_tied = owners_of_lanes(lanes, spans, kind, runs_on_device, process_of)
         unclear = {pid for (pid, _), one in zip(lanes, is_tied, strict=True) if one and not label_of(pid)}
+        tally["Devices that several processes may have used, shown as used by one of them"] += len(unclear)
         streams = _Streams(lanes, spans, rows, kind, numbers, _with_labels(launched_by, lanes, process_of))
         track[rows], index[rows] = streams.tracks(made, described, len(set(process_of.values())) or 1), streams.index
     first_of: dict[int, Any] = {}
@@ -91,12 +94,13 @@ def file_tracks(
         Process(_whole(pid, 0), label=label_of(pid) or pid if isinstance(pid, str) else "") for pid in pids
     )
     joined = len([pid for pid in process_of if not _is_negative(pid)]) - len(pids)
-    tracks = tuple(made.known)
-    return FileTracks(track, tracks, index, processes, pids, made.too_many, max(joined, 0), len(unclear))
+    tally["Threads and streams that share one track, for there are too many"] += made.too_many
+    tally["Processes that are taken for one, for there are too many"] += max(joined, 0)
+    return FileTracks(track, tuple(made.known), index, processes, pids)
 
 
 def _processes(pids: Sequence[Any]) -> dict[Any, int]:
-    """The position of each process, in order of appearance. A negative number, of the recorder's overhead, is none."""
+    """The position of each process, in order of appearance. Negative pids, of the recorder's overhead, get none."""
     known = [pid for pid in dict.fromkeys(pids) if not _is_negative(pid)] or list(dict.fromkeys(pids))
     positions = {pid: min(place, _MOST_PROCESSES - 1) for place, pid in enumerate(known)}
     of_label = _first_of_labels(positions)
@@ -208,7 +212,7 @@ def _whole(value: Any, default: int) -> int:
 
 
 def _stream_name(name: str, stream: int) -> str:
-    """The name of a stream: its number, and or the other name that a file gives it."""
+    """The name that a file gives a stream, or `stream` and its number."""
     return f"stream {stream}" if not name or name.lower() == f"stream {stream}" else name
 
 

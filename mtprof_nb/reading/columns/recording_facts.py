@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +52,7 @@ def _window(file: ChosenSpans) -> tuple[int, int]:
 
 
 def _processes(file: ChosenSpans) -> tuple[Process, ...]:
-    """The recorded processes, with the metadata of the file; its own lines have those of several processes."""
+    """The recorded processes with their metadata: of the file, or of several processes, from lines of their own."""
     shared = metadata_of(file.document)
     host = file.document.get("host_name")
     several = len(file.tracks.processes) > 1
@@ -92,8 +91,3 @@ def _rank_of_process(metadata: dict[str, str], label: str) -> int:
 def _rank_in_group(group: Any) -> int | None:
     rank = group.get("rank") if isinstance(group, dict) else None
     return rank if isinstance(rank, int) and 0 <= rank < 2**31 else None
-
-
-def tally_notes(tally: Counter[str]) -> list[str]:
-    """A sentence for each kind of event that is not shown as it stands in the file."""
-    return [f"{what}: {count:,}." for what, count in sorted(tally.items()) if count > 0]

@@ -80,7 +80,7 @@ def _order(start_ns: Int64, duration_ns: Int64, place: Int64) -> Int64:
 
 
 def _ranked_places(columns: Columns, collector: Collector) -> Int64:
-    """Places in the file, those of Python calls first: the op that a call runs has the same times in a coarse clock."""
+    """Places in the file, Python calls first: in a coarse clock, a call and the op that it runs have equal times."""
     is_call = [category in _PYTHON_CALLS for category in collector.categories]
     place: Int64 = collector.spans.whole("place")
     return place - np.array([*is_call, False]).take(columns["category"]) * collector.count if any(is_call) else place

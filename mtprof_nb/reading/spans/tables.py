@@ -74,7 +74,7 @@ class GrowingColumns:
 
 
 def numbers(values: Sequence[Any]) -> Int64:
-    """Integers of `values`; -1 for what is none, or does not fit in 64 bits."""
+    """`values` as integers; -1 for a value that is no integer, or does not fit in 64 bits."""
     try:
         return np.frombuffer(struct.pack(f"{len(values)}q", *values), np.int64)
     except struct.error:  # another number than an integer, or a text

@@ -90,7 +90,7 @@ def _doubles(values: Sequence[Any] | npt.NDArray[np.float64]) -> npt.NDArray[np.
 
 
 def _one(value: Any) -> int | None:
-    """Nanoseconds of one time, None for what is none."""
+    """Nanoseconds of one time; None for a value that is no time."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int):

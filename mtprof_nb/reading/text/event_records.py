@@ -124,7 +124,7 @@ def json_decoder() -> Callable[[bytes], Any]:
 
 
 def parsed(text: bytes) -> Any:
-    """The value of a small JSON text inside a file; None for a text that is none."""
+    """The value of a small JSON text inside a file; None for a text that is no JSON."""
     try:
         return json_decoder()(text) if text else None
     except (ValueError, RecursionError):

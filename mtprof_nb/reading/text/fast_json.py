@@ -141,7 +141,7 @@ class _Typed:
 
     def _batch(self, number: int, rows: Int64, events: Sequence[Any]) -> Batch:
         if number == len(self._categories):
-            msg = "a category that stands for no other"
+            msg = "an event of an unknown category"
             raise ValueError(msg)
         return self._categories[number].batch(rows, events)
 
@@ -186,7 +186,7 @@ class _Whole:
         return Batch(self.category, rows, members, facts, self._plain_keys, self._plain(values, value_columns))
 
     def _columns(self, columns: Iterator[tuple[Any, ...]]) -> Iterator[tuple[str, Sequence[Any]]]:
-        """The columns of facts that some event has: takes those of all facts."""
+        """The columns of facts that some event has; takes the columns of all facts from `columns`."""
         for (key, is_raw, empty), column in zip(self._facts, columns, strict=False):
             if column[0] != empty or column.count(empty) < len(column):
                 yield key, list(map(bytes, column)) if is_raw else column
