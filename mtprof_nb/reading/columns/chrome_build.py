@@ -39,7 +39,9 @@ def build_trace(file: ChosenSpans, notes: list[str]) -> Trace:
     """The trace of one file, with `notes` of its reading."""
     moved_ns = base_of(file.document)
     events, links = linked_events(file)
-    facts = _facts(file) | _devices(file) | _inputs(file) | _python(file, links)
+    facts: Columns = {"step": step_numbers(file), **_devices(file), **_inputs(file), **_python(file, links)}
+    if ((numbers := file.spans["record_function"]) > 0).any():
+        facts["record_function"] = np.maximum(numbers, 0)
     facts |= recording_facts(file, facts)
     left_out = [f"{what}: {count:,}." for what, count in sorted(file.tally.items()) if count > 0]
     facts["notes"] = (*notes, *facts.pop("stack_notes", ()), *left_out)
@@ -48,13 +50,6 @@ def build_trace(file: ChosenSpans, notes: list[str]) -> Trace:
     records = _unowned_records(file, moved_ns) if len(file.collector.allocations) else None
     events = replace(events, start_ns=events.start_ns + moved_ns)
     return with_own_memory(_named_by_scopes(file, build(events, links, facts, records=records)))
-
-
-def _facts(file: ChosenSpans) -> Columns:
-    columns: Columns = {"step": step_numbers(file.spans["start_ns"], file.kind, file.name, file.names, file.process)}
-    if "record_function" in file.spans and (file.spans["record_function"] > 0).any():
-        columns["record_function"] = np.maximum(file.spans["record_function"], 0)
-    return columns
 
 
 def _devices(file: ChosenSpans) -> Columns:

@@ -9,8 +9,8 @@ import numpy as np
 
 from mtprof_nb.model.schema import Bool, Int8, Int64
 from mtprof_nb.model.trace import RUNTIME
+from mtprof_nb.reading.spans.growing_columns import Numbering
 from mtprof_nb.reading.spans.spans import Spans
-from mtprof_nb.reading.spans.tables import Numbering
 
 #: Events of a device that are compared with calls, and processes that are compared, at most.
 _MOST_EVENTS, _MOST_PROCESSES = 50, 64

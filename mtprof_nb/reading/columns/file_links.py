@@ -8,7 +8,7 @@ import numpy as np
 
 from mtprof_nb.model.schema import Columns, Int32, Int64
 from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
-from mtprof_nb.reading.spans.tables import GrowingColumns
+from mtprof_nb.reading.spans.growing_columns import GrowingColumns
 
 
 def flow_pairs(flows: GrowingColumns, categories: Sequence[object], wanted: Sequence[str], labels: Int32) -> Columns:

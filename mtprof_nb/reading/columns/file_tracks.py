@@ -14,8 +14,8 @@ from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
 from mtprof_nb.model.trace import OP, PYTHON, SYNC, Process, Track, on_device
 from mtprof_nb.reading.columns.device_owners import owners_of_lanes
 from mtprof_nb.reading.spans.descriptions import Descriptions
+from mtprof_nb.reading.spans.growing_columns import Numbering
 from mtprof_nb.reading.spans.spans import Spans
-from mtprof_nb.reading.spans.tables import Numbering
 
 #: Process and thread as a file spells them: numbers or texts.
 Lane = tuple[Any, Any]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from mtprof_nb.building.autograd_nodes import NodeLinks, link
 from mtprof_nb.building.recorded_events import RecordedEvents
 from mtprof_nb.model.intervals import runs_of_equal
-from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
+from mtprof_nb.model.schema import Bool, Int32, Int64
 from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, OP, PYTHON, SCOPE, STEP_PREFIX, Track
 from mtprof_nb.reading.columns.chosen_spans import MOST_NUMBERS, ChosenSpans
 from mtprof_nb.reading.columns.file_links import flow_pairs, rows_at
@@ -112,11 +112,13 @@ def _starting(file: ChosenSpans, chosen: Bool, lane: Int32, at_ns: Int64) -> Int
     return rows_at(track, start_ns, np.flatnonzero(chosen), file.host_tracks[lane], at_ns)
 
 
-def step_numbers(start_ns: Int64, kind: Int8, name: Int32, names: Sequence[str], process: Int32) -> Int32:
+def step_numbers(file: ChosenSpans) -> Int32:
     """The number of the step that began last; of the first step for what came before it; 0 without steps."""
-    number = np.array([int(match[1]) if (match := _STEP.fullmatch(text)) else -1 for text in names] or [-1], np.int32)
+    start_ns, name, process = file.spans["start_ns"], file.name, file.process
+    numbers = [int(match[1]) if (match := _STEP.fullmatch(text)) else -1 for text in file.names]
+    number = np.array([*numbers, -1], np.int32)
     step = np.zeros(len(start_ns), np.int32)
-    is_step = (kind == SCOPE) & (number[name] >= 0)
+    is_step = (file.kind == SCOPE) & (number[name] >= 0)
     for one in np.unique(process[is_step]).tolist():
         begins = np.flatnonzero(is_step & (process == one))
         here = process == one

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mtprof_nb.model.schema import Columns, Int32, Int64
+from mtprof_nb.reading.spans.growing_columns import GrowingColumns, Numbering, numbers
 from mtprof_nb.reading.spans.span_facts import FactReader
-from mtprof_nb.reading.spans.tables import GrowingColumns, Numbering, numbers
 from mtprof_nb.reading.spans.times import NeedsDigitsError, exact_ns, to_ns
 from mtprof_nb.reading.text.event_records import Batch
 from mtprof_nb.reading.text.json_stream import EventStream, Part

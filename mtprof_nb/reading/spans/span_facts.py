@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.model.schema import Bool, Columns, Int32
-from mtprof_nb.reading.spans.tables import Numbering, numbers
+from mtprof_nb.reading.spans.growing_columns import Numbering, numbers
 from mtprof_nb.reading.text.event_records import Batch, How, json_text
 
 #: Categories of the host, whose further members are keywords of the user, and that of the allocator's records.

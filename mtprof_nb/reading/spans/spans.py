@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from mtprof_nb.model.schema import Bool, Columns, Int64
 from mtprof_nb.reading.spans.collector import Collector
-from mtprof_nb.reading.spans.tables import GrowingColumns
+from mtprof_nb.reading.spans.growing_columns import GrowingColumns
 
 _NEEDED_OFTEN = ("name", "category", "lane", "start_ns", "duration_ns")
 _COMPLETE, _NESTED, _ASYNC = range(3)

@@ -111,7 +111,7 @@ class _Typed:
 
     def __init__(self, members: dict[str | None, _Members], wanted: Wanted) -> None:
         self._categories = [
-            _Counted(category) if category in wanted.counted else _Whole(category, known, wanted.digits)
+            _Category(category, known, wanted.digits, is_counted=category in wanted.counted)
             for category, known in members.items()
         ]
         types = [one.type for one in self._categories]
@@ -146,24 +146,14 @@ class _Typed:
         return self._categories[number].batch(rows, events)
 
 
-class _Counted:
-    """Makes batches of events that are only counted."""
-
-    def __init__(self, category: str | None) -> None:
-        self.category = category
-        self.type = _counted_type(category)
-
-    def batch(self, rows: Int64, _events: Sequence[Any]) -> Batch:
-        return Batch(self.category, rows, {}, {})
-
-
-class _Whole:
+class _Category:
     """Makes batches of the events of a category. Facts have the first places in `args`, plain values the next."""
 
-    def __init__(self, category: str | None, known: _Members, digits: bool) -> None:
+    def __init__(self, category: str | None, known: _Members, digits: bool, *, is_counted: bool) -> None:
         known = tuple(sorted(known, key=_order))
         self.category = category
-        self.type = _event_type(category, known, digits)
+        self.type = _counted_type(category) if is_counted else _event_type(category, known, digits)
+        self._is_counted = is_counted
         self._digits = digits
         facts = [(key, _is_raw(how, is_plain), how.empty) for key, how, is_plain in known if how not in _LAST]
         self._facts = [(key, is_raw, _NOTHING if is_raw else empty) for key, is_raw, empty in facts]
@@ -172,6 +162,8 @@ class _Whole:
         self._plain_of = itemgetter(slice(len(self._facts), len(self._facts) + len(self._plain_keys)))
 
     def batch(self, rows: Int64, events: Sequence[Any]) -> Batch:
+        if self._is_counted:
+            return Batch(self.category, rows, {}, {})
         *columns, args = zip(*map(astuple, events), strict=True)
         members = dict(zip(MEMBERS, columns, strict=True))
         if self._digits:
