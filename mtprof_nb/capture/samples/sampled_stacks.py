@@ -10,7 +10,7 @@ import numpy as np
 from mtprof_nb.capture.hook import EventTimes
 from mtprof_nb.capture.samples.thread_names import ids_of_main_thread, name_of_native_thread, running_threads
 from mtprof_nb.model.source_files import is_user_file
-from mtprof_nb.model.stack_tree import grown
+from mtprof_nb.model.stack_tree import StackInterner
 from mtprof_nb.model.trace import Bool, Columns, Int8, Int32, Int64, Samples, StackTree, Trace, Track
 
 #: How far apart samples are, on average. On the path of an op they cost nothing; of Python code, less than one percent.
@@ -58,8 +58,9 @@ def with_samples(trace: Trace, sampled: SampledStacks, event_times: EventTimes) 
     made: Columns = {"stacks": kept.tree}
     stack = kept.stack
     if trace.stacks is not None:
-        made["stacks"], moved = grown(trace.stacks, kept.tree)
-        stack = np.append(moved, np.int32(-1))[stack]
+        interner = StackInterner(trace.stacks)
+        stack = np.append(interner.add(kept.tree), np.int32(-1))[stack]
+        made["stacks"] = interner.tree()
     track, made["tracks"] = _tracks(trace, kept)
     times = event_times(kept.asked_ns), event_times(kept.taken_ns)
     made["samples"] = Samples(*times, track, stack, kept.is_waiting, kept.awake_ns, kept.computed_ns, kept.certainty)
