@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./canvas.js";
-import { byteTicks, heldAt, isOf, lastBefore } from "#panel/tabs/memory/curve.js";
+import { byteTicks, heldAt, isOf, lastBefore, stacked } from "#panel/tabs/memory/curve.js";
 import { Plane } from "#panel/web/drawing/plane.js";
 
 const MARGIN = { left: 0, right: 0, top: 0, bottom: 0 };
@@ -19,6 +19,10 @@ const curve = (title, nbytes) => ({
   name: [-1, 2],
   line: [-1, 0],
   peak: { time_ns: 500, nbytes: Math.max(...nbytes) },
+  kinds: [
+    { title: "gradient", nbytes: nbytes.map((count) => count - 512) },
+    { title: "unknown", nbytes: [512, 512] },
+  ],
 });
 const DRAWN = {
   curves: [curve("cpu", [1_024, 5_120]), curve("cuda:0", [0, 512])],
@@ -43,7 +47,13 @@ test("a moment belongs to the last change before it", () => {
 test("the pointer tells time, bytes, the change before it, its op and its line", () => {
   const found = heldAt(plane, DRAWN, 700, 10);
 
-  assert.deepEqual(found.tell(), ["5.00 KiB on cpu, at 0.700 µs", "+4.00 KiB by aten::mm, at 0.500 µs", "m.py:3"]);
+  assert.deepEqual(found.tell(), [
+    "5.00 KiB on cpu, at 0.700 µs",
+    "+4.00 KiB by aten::mm, at 0.500 µs",
+    "m.py:3",
+    "unknown 512 B",
+    "gradient 4.50 KiB",
+  ]);
   assert.deepEqual(found.picks, { event: 4, name: 2, line: 0 });
 });
 
@@ -61,4 +71,16 @@ test("a selected line, or op, marks its changes", () => {
   assert.deepEqual(marked({ grouping: "op", row: 7, name: 2 }), [true, false, true, false]);
   assert.deepEqual(marked({ grouping: "scope", row: 7, name: -1 }), [false, false, false, false]);
   assert.deepEqual(marked(null), [false, false, false, false]);
+});
+
+test("kinds of memory stand one above the other", () => {
+  const kinds = [
+    { title: "gradient", nbytes: [1, 2, 0] },
+    { title: "unknown", nbytes: [5, 0, 5] },
+  ];
+
+  assert.deepEqual(stacked(kinds), [
+    { title: "gradient", nbytes: [1, 2, 0] },
+    { title: "unknown", nbytes: [6, 2, 5] },
+  ]);
 });

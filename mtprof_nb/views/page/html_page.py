@@ -83,7 +83,7 @@ def page_of(scene: Scene, tabs: list[PageTab], strip: Strip, without_scripts: st
     script = bundle.page_script(names)
     style, (static, static_style) = bundle.style(names, of_page=True), _classed(without_scripts)
     named = [{"name": tab.name, "title": tab.title} for tab in tabs]
-    state = {"tabs": named, "strip": strip.written(), "ranks": []}
+    state = {"tabs": named, "strip": strip.written(), "ranks": []} | ({"opened": "memory"} if scene.memory_of else {})
     parts = {"state": state, **_content(scene, tabs)}
     return _PAGE.format(
         policy=_policy(script, style, static_style),

@@ -35,7 +35,7 @@ export async function render(context, kinds) {
     end();
     end = await draw(context, kinds, { process, opened, show });
   };
-  await show(-1);
+  await show(-1, context.model.get("opened"));
   return () => end();
 }
 

@@ -4,7 +4,7 @@ import { duration, nbytes } from "../../web/format.js";
 import { fitted, shortLocation } from "../../web/label.js";
 
 /**
- * @import { MemoryCurve, MemoryWindow } from "./memory_types"
+ * @import { MemoryCurve, MemoryKind, MemoryWindow } from "./memory_types"
  * @import { Texts } from "../../web/types/messages"
  * @import { Plane, Shape } from "../../web/drawing/plane.js"
  * @import { Selection } from "../../web/types/surroundings"
@@ -65,19 +65,32 @@ export function paintCurves(plane, drawn) {
   const y = heights(plane, drawn);
   for (const [number, curve] of drawn.curves.entries()) {
     const colour = COLOURS[number % COLOURS.length];
-    const path = stepped(plane, curve, y);
-    context.strokeStyle = colour;
-    context.lineWidth = 1.5;
-    context.stroke(path);
-    path.lineTo(plane.x(Math.max(plane.window[1], curve.time_ns[curve.time_ns.length - 1])), plane.bottom);
-    path.lineTo(plane.x(curve.time_ns[0]), plane.bottom);
-    context.fillStyle = `${colour}33`;
-    context.fill(path);
+    const kinds = drawn.curves.length === 1 ? stacked(curve.kinds).reverse() : [];
+    for (const { nbytes: held, ...area } of kinds.length ? kinds : [{ ...curve, colour: `${colour}33` }]) {
+      const path = stepped(plane, curve.time_ns, held, y);
+      path.lineTo(plane.x(Math.max(plane.window[1], curve.time_ns[curve.time_ns.length - 1])), plane.bottom);
+      path.lineTo(plane.x(curve.time_ns[0]), plane.bottom);
+      context.fillStyle = area.colour;
+      context.fill(path);
+    }
+    context.strokeStyle = kinds.length ? plane.theme.text : colour;
+    context.lineWidth = kinds.length ? 1 : 1.5;
+    context.stroke(stepped(plane, curve.time_ns, curve.nbytes, y));
   }
 }
 
-/** @param {Plane} plane @param {MemoryCurve} curve @param {(count: number) => number} y */
-function stepped(plane, { time_ns, nbytes: held }, y) {
+/** Kinds of memory with the bytes of each and of those below it. @param {MemoryKind[]} kinds */
+export function stacked(kinds) {
+  /** @type {number[]} */
+  let below = [];
+  return kinds.map((kind) => {
+    below = kind.nbytes.map((count, at) => count + (below[at] ?? 0));
+    return { ...kind, nbytes: below };
+  });
+}
+
+/** @param {Plane} plane @param {number[]} time_ns @param {number[]} held @param {(count: number) => number} y */
+function stepped(plane, time_ns, held, y) {
   const path = new Path2D();
   path.moveTo(plane.x(time_ns[0]), y(held[0]));
   for (let at = 1; at < time_ns.length; at++) {
@@ -178,13 +191,14 @@ export function heldAt(plane, drawn, x, pointer) {
 }
 
 /** @param {Texts} texts @param {MemoryCurve} curve @param {number} at @param {number} ns */
-function told(texts, { title, nbytes: held, time_ns, change, name, line }, at, ns) {
+function told(texts, { title, nbytes: held, time_ns, change, name, line, kinds }, at, ns) {
   const sign = change[at] > 0 ? "+" : "";
   const by = name[at] >= 0 ? ` by ${texts.names[name[at]]}` : "";
   return [
     `${nbytes(held[at])} on ${title}, at ${duration(ns)}`,
     change[at] ? `${sign}${nbytes(change[at])}${by}, at ${duration(time_ns[at])}` : "",
     texts.lines[line[at]],
+    ...kinds.map((kind) => (kind.nbytes[at] ? `${kind.title} ${nbytes(kind.nbytes[at])}` : "")).reverse(),
   ].filter(Boolean);
 }
 
