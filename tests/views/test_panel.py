@@ -164,7 +164,7 @@ def test_a_long_recording_is_not_sent_whole_and_its_windows_and_events_are_answe
     assert answered(panel, tab="operators", ask="row_of", grouping="op", event=1) == {"row": 1}
     window = answered(panel, tab="memory", ask="window", begin_ns=0, end_ns=60)
     assert window["curves"][0]["nbytes"] == [8, 16, 24]
-    assert answered(panel, tab="timeline", ask="launches", event=1)["found"] == 0
+    assert answered(panel, tab="timeline", ask="launches", event=1)["total"] == 0
 
 
 def test_columns_of_answers_are_sent_as_differences() -> None:

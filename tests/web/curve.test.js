@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./canvas.js";
-import { byteTicks, heldAt, isOf, lastBefore, stacked } from "#panel/tabs/memory/curve.js";
+import { byteTicks, heldAt, isOf, stacked } from "#panel/tabs/memory/curve.js";
 import { Plane } from "#panel/web/drawing/plane.js";
 
 const MARGIN = { left: 0, right: 0, top: 0, bottom: 0 };
@@ -38,16 +38,15 @@ test("ticks are round numbers of bytes", () => {
 });
 
 test("a moment belongs to the last change before it", () => {
-  assert.deepEqual(
-    [99, 100, 499, 500, 900].map((ns) => lastBefore([100, 500], ns)),
-    [-1, 0, 0, 1, 1],
-  );
+  const held = [99, 100, 499, 500, 900].map((x) => heldAt(plane, DRAWN, x, 10)?.describe()[0].split(" on")[0]);
+
+  assert.deepEqual(held, [undefined, "1.00 KiB", "1.00 KiB", "5.00 KiB", "5.00 KiB"]);
 });
 
 test("the pointer tells time, bytes, the change before it, its op and its line", () => {
   const found = heldAt(plane, DRAWN, 700, 10);
 
-  assert.deepEqual(found.tell(), [
+  assert.deepEqual(found.describe(), [
     "5.00 KiB on cpu, at 0.700 µs",
     "+4.00 KiB by aten::mm, at 0.500 µs",
     "m.py:3",
@@ -58,7 +57,7 @@ test("the pointer tells time, bytes, the change before it, its op and its line",
 });
 
 test("of two curves the one nearer to the pointer is told, and before the first change none", () => {
-  assert.equal(heldAt(plane, DRAWN, 700, 110).tell()[0], "512 B on cuda:0, at 0.700 µs");
+  assert.equal(heldAt(plane, DRAWN, 700, 110).describe()[0], "512 B on cuda:0, at 0.700 µs");
   assert.equal(heldAt(plane, DRAWN, 50, 10), null);
   assert.equal(heldAt(plane, DRAWN, 300, 100).picks, undefined);
 });

@@ -24,11 +24,11 @@ _WITHIN = 2.5
 def pictures(compared: Compared) -> list[tuple[str, str]]:
     """Title and HTML of each picture; without recordings, of the dots alone."""
     points = measured_points(compared)
-    found = [(points_title(points), image(points_svg(points), points_title(points)))]
+    titled = [(points_title(points), image(points_svg(points), points_title(points)))]
     runs = compared.sides.all_runs
     if runs and all(len(run) for run in runs):
-        found += _timelines(compared)
-    return found
+        titled += _timelines(compared)
+    return titled
 
 
 def points_title(points: Points) -> str:

@@ -49,8 +49,8 @@ def _about_ratio(compared: Compared) -> list[str]:
 
 def tables(compared: Compared, limit: int | None = None) -> list[Table]:
     """The changes that need no statistics, then the times; of each kind at most `limit` rows."""
-    found = [_changes_table(compared, limit), _times_table(compared, limit)]
-    return [table for table in found if table.rows]
+    both = _changes_table(compared, limit), _times_table(compared, limit)
+    return [table for table in both if table.rows]
 
 
 def _times(verdict: Verdict) -> str:
@@ -165,11 +165,11 @@ def _times_table(compared: Compared, limit: int | None) -> Table:
 
 def _shown_rows(differences: Sequence[Difference], limit: int | None) -> list[Difference]:
     """All rows of the whole, of steps and of phases; of the others the largest ones that are not small."""
-    found = [row for row in differences if row.level not in _ROWS]
+    chosen = [row for row in differences if row.level not in _ROWS]
     for level, most in _ROWS.items():
         rows = [row for row in differences if row.level == level and not is_small(row)]
-        found += rows[: most if limit is None else limit]
-    return found
+        chosen += rows[: most if limit is None else limit]
+    return chosen
 
 
 def is_small(row: Difference) -> bool:

@@ -145,8 +145,8 @@ def _classed(html: str) -> tuple[str, str]:
     """`html` with classes in place of style attributes, which the policy forbids, and the style sheet of these."""
     names: dict[str, str] = {}
 
-    def named(found: re.Match[str]) -> str:
-        return f' class="{names.setdefault(found[2], f"static-{len(names)}")}"'
+    def named(match: re.Match[str]) -> str:
+        return f' class="{names.setdefault(match[2], f"static-{len(names)}")}"'
 
     classed = _STYLE_ATTRIBUTE.sub(named, html)
     return classed, "".join(f".{name}{{{style}}}" for style, name in names.items())

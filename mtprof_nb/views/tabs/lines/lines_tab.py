@@ -61,8 +61,8 @@ class LinesTab(Tab):
             return written((row, line - 1))
         if question["ask"] != "ops":
             return super().answer(question)
-        found = self._with_ops().get(int(question["id"]))
-        return {"ops": [] if found is None else self._ops(found)}
+        with_ops = self._with_ops().get(int(question["id"]))
+        return {"ops": [] if with_ops is None else self._ops(with_ops)}
 
     def carried(self) -> list[Question]:
         known, groupings = self._longest(), [*recorded_groupings(self._scene.trace), SOURCE]
@@ -113,10 +113,10 @@ class LinesTab(Tab):
     def _spread(self, row: LineRow) -> Answer:
         """The time of a line on the median rank and on the rank with the most; empty for one process."""
         trace = self._scene.trace
-        found = spread_of_lines(trace).get(SourceLine(row.file, row.line)) if len(trace.processes) > 1 else None
-        if found is None:
+        spread = spread_of_lines(trace).get(SourceLine(row.file, row.line)) if len(trace.processes) > 1 else None
+        if spread is None:
             return {}
-        median, most, process = found
+        median, most, process = spread
         return {"median_ns": median, "most_ns": most, "most_on": shown(titles(trace)[process])}
 
     def _ops(self, row: LineRow) -> list[Answer]:

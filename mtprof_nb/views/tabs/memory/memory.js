@@ -69,7 +69,7 @@ class MemoryView {
       frames: [(plane) => paintByteAxis(plane, this.#shown())],
       probe: (plane, x, y) => heldAt(plane, this.#shown(), x, y),
       onwindow: () => this.#follow(),
-      onpick: (picked) => store.pick(picked),
+      onpick: (picked) => store.emit("pick", picked),
       keys: { Escape: () => store.select(null) },
     });
     const split = h("div", { class: "mtprof-stage mtprof-split" }, this.#chart.element, this.#table.element);
@@ -160,7 +160,7 @@ function largestTable(largest, store) {
     table.fill(largest.columns, largest);
     table.show(sorted(table, largest, table.sort).filter(matches), `No name holds “${store.search.text}”.`);
   };
-  store.onseek(list);
+  store.on("seek", list);
   const table = new Table({
     label: "Largest allocations",
     nameTitle: "Largest allocations",
@@ -169,7 +169,7 @@ function largestTable(largest, store) {
     onselect: (id, row) => {
       table.select(id, false);
       const [event, name, line] = [largest.event[row], largest.name[row], largest.line[row]];
-      if (id !== null) store.pick({ event, name, line });
+      if (id !== null) store.emit("pick", { event, name, line });
     },
   });
   table.sort = { key: "nbytes", descending: true };

@@ -61,12 +61,12 @@ class OperatorsView {
       onmarkdown: () => this.#copy(this.#markdown()),
     });
     host.append(this.#tools.element, h("div", { class: "mtprof-stage" }, this.#table.element));
-    store.onpick((picked) => this.#pick(picked));
-    store.onselect(() => {
+    store.on("pick", (picked) => this.#pick(picked));
+    store.on("select", () => {
       this.#table.select(this.#selectedRow());
       this.#light();
     });
-    store.onseek(() => this.#list());
+    store.on("seek", () => this.#list());
     wire.onchange(() => this.#followKernel());
     this.#list();
     this.#complete();

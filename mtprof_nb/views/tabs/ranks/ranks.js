@@ -22,7 +22,9 @@ const [ROW_PIXELS, HEAD_PIXELS] = [24, 44];
 
 /** @param {TabContext<RanksFirst>} context @returns {TabView} */
 export function mount({ host, first, store }) {
-  const ranks = listed("Ranks", "Rank", first.columns, first.rows, (row) => store.alone(first.rows.process[row]));
+  const ranks = listed("Ranks", "Rank", first.columns, first.rows, (row) =>
+    store.emit("alone", first.rows.process[row]),
+  );
   const calls = listed("Collectives", "Collective", first.collective_columns, first.collectives, () => {});
   const matrix = first.steps && new RankMatrix(host, first.steps, first.rows.label);
   host.append(

@@ -69,7 +69,7 @@ export class StackDrawing {
     this.#svg.addEventListener("pointermove", (event) => {
       const slice = this.#sliceOf(event.target);
       if (slice < 0) this.#tooltip.hide();
-      else this.#tooltip.show(this.#told(slice), event);
+      else this.#tooltip.show(this.#description(slice), event);
     });
   }
 
@@ -86,8 +86,8 @@ export class StackDrawing {
     this.#chart = chart;
     this.#tree = laidOut(chart.slices);
     /** @param {number} id */
-    const found = (id) => (isSame ? Math.max(chart.slices.id.indexOf(id), 0) : 0);
-    [this.#focus, this.#cursor] = [found(focus), found(cursor)];
+    const positionOf = (id) => (isSame ? Math.max(chart.slices.id.indexOf(id), 0) : 0);
+    [this.#focus, this.#cursor] = [positionOf(focus), positionOf(cursor)];
     this.#view = this.#tree.places[this.#focus];
     this.draw();
   }
@@ -124,7 +124,7 @@ export class StackDrawing {
         id: `${this.#prefix}-${slice}`,
         role: "treeitem",
         "aria-level": place.level + 1,
-        "aria-label": this.#told(slice).slice(0, 2).join(", "),
+        "aria-label": this.#description(slice).slice(0, 2).join(", "),
         "data-slice": slice,
       },
       parts.shape,
@@ -139,7 +139,7 @@ export class StackDrawing {
   }
 
   /** @param {number} slice */
-  #told(slice) {
+  #description(slice) {
     const { slices, title, unit, called_by } = this.#chart;
     const [total, own, folded] = [slices.total[slice], slices.own[slice], slices.folded[slice]];
     const write = writers[unit];

@@ -64,7 +64,7 @@ class StacksView {
       this.#drawing.element,
     );
     wire.onchange(() => this.#followKernel());
-    store.onseek(() => this.#show(this.#shown));
+    store.on("seek", () => this.#show(this.#shown));
     if (store.selection) this.renew();
     else if (store.search.text) this.#show(first);
   }
@@ -108,12 +108,12 @@ class StacksView {
   #show(chart) {
     if (this.#opened && chart.metric !== this.#shown.metric) this.#opened.clear();
     this.#shown = chart;
-    this.#drawn = foldedChart(this.#found(chart), this.#opened);
+    this.#drawn = foldedChart(this.#withSearch(chart), this.#opened);
     this.#drawing.show(this.#drawn);
   }
 
   /** The chart with the slices lit whose names hold what is searched. @param {StackChart} chart @returns {StackChart} */
-  #found(chart) {
+  #withSearch(chart) {
     const { search } = this.#store;
     if (!search.text) return chart;
     const { holds } = searched(search);
@@ -161,7 +161,7 @@ class StacksView {
   /** @param {number} slice */
   #pick(slice) {
     const { event, name, line } = this.#drawn.slices;
-    if (event[slice] >= 0) this.#store.pick({ event: event[slice], name: name[slice], line: line[slice] });
+    if (event[slice] >= 0) this.#store.emit("pick", { event: event[slice], name: name[slice], line: line[slice] });
   }
 }
 

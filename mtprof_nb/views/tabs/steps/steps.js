@@ -80,7 +80,7 @@ function slowSteps({ slow, median_ns }, store) {
 function difference({ id, location, ns, usual_ns }, store) {
   const label = shortLocation(location);
   const onclick = () => {
-    store.open("lines");
+    store.emit("open", "lines");
     store.select({ grouping: "source", row: id, label, detail: "", name: -1 });
   };
   const name =

@@ -45,9 +45,9 @@ export function mount({ host, first, store }) {
 }
 
 /** @param {SummaryFirst} first @param {Store} store */
-function findings({ findings: found, nothing }, store) {
-  if (!found.length) return [h("p", { class: "mtprof-summary-quiet", text: nothing })];
-  return found.map((one) => finding(one, store));
+function findings({ findings: all, nothing }, store) {
+  if (!all.length) return [h("p", { class: "mtprof-summary-quiet", text: nothing })];
+  return all.map((one) => finding(one, store));
 }
 
 /** @param {ShownFinding} one @param {Store} store */
@@ -98,7 +98,7 @@ function entry(name, time, share, detail = "", title = detail) {
  */
 function lineLink({ id, location, text }, store) {
   return link(shortened(location), `Open ${location} in Lines`, () => {
-    store.open("lines");
+    store.emit("open", "lines");
     if (id < 0) store.point(location);
     else store.select({ grouping: "source", row: id, label: location, detail: text, name: -1 });
   });
@@ -107,7 +107,7 @@ function lineLink({ id, location, text }, store) {
 /** The name of an op; a click selects its row in the operators tab. @param {SlowOp} op @param {Store} store */
 function opLink({ id, label, name }, store) {
   return link(label, `Open ${label} in Operators`, () => {
-    store.open("operators");
+    store.emit("open", "operators");
     store.select({ grouping: "op", row: id, label, detail: "", name });
   });
 }

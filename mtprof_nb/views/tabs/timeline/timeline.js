@@ -67,7 +67,7 @@ class TimelineView {
     host.append(this.#tools(), this.#chart.element, legend([...families, ...first.causes, ...marks]));
     this.#report();
     this.#observer.observe(this.#chart.element);
-    store.onseek(() => this.#chart.draw());
+    store.on("seek", () => this.#chart.draw());
   }
 
   /** @param {HTMLElement} host */
@@ -82,7 +82,7 @@ class TimelineView {
       onwindow: () => this.#follow(),
       onpick: (picked) => {
         this.#show(picked.event);
-        this.#store.pick(picked);
+        this.#store.emit("pick", picked);
       },
       keys: {
         Escape: () => {
@@ -188,7 +188,7 @@ class TimelineView {
     const held = visible.reduce((sum, events) => sum + events, 0);
     const drawn = word(`, ${number(visible.length)} blocks`);
     const limit = isFinest(this.#drawn) ? "; no finer detail in this page" : "";
-    const told = this.#launches ? `${number(this.#launches.found)} on the device, ` : "";
+    const told = this.#launches ? `${number(this.#launches.total)} on the device, ` : "";
     this.#status.replaceChildren(word(`${duration(end - begin)}: `), told, `${number(held)} events`, drawn, limit);
     this.#status.title = this.#status.textContent;
   }

@@ -119,11 +119,11 @@ class TwoTimelinesTab(Tab):
 
     def _windows(self, pair: StepPair, begin: int, end: int, pixels: int, most: int = LIMIT) -> list[Answer]:
         """The window of each side; nothing is drawn after the end of its own step."""
-        found = []
+        windows = []
         for chart, step in zip(self._charts, (pair.a, pair.b), strict=True):
             ends = max(min(end, step.duration_ns), begin + 1)
             width = max(round(pixels * (ends - begin) / max(end - begin, 1)), 1)
             # An event that begins as the step ends is of the next one.
             shown = step.start_ns + begin, step.start_ns + ends - 1
-            found.append(chart.window(*shown, width, most=most, origin_ns=step.start_ns))
-        return found
+            windows.append(chart.window(*shown, width, most=most, origin_ns=step.start_ns))
+        return windows

@@ -10,7 +10,7 @@
  * @property {number} y
  * @property {number} width
  * @property {number} height
- * @property {() => string[]} tell lines of its tooltip, the first one bold
+ * @property {() => string[]} describe the lines of its tooltip, the first one bold
  * @property {string} [label] its whole name
  * @property {Picked} [picks] what a click on it selects
  * @property {(plane: Plane) => void} [mark] marks it while the pointer is on it; else it is outlined

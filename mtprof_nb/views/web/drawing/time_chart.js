@@ -97,7 +97,7 @@ export class TimeChart extends CanvasChart {
     this.#pointer = pointer;
     const before = this.#pointed;
     this.#pointed = this.#at(pointer);
-    if (pointer && this.#pointed) this.tooltip.show(this.#pointed.tell(), pointer);
+    if (pointer && this.#pointed) this.tooltip.show(this.#pointed.describe(), pointer);
     else this.tooltip.hide();
     this.element.classList.toggle("mtprof-on-shape", this.#pointed?.picks !== undefined);
     if (before !== this.#pointed) this.draw();
