@@ -95,7 +95,7 @@ export class Dots extends CanvasChart {
   #point(pointer) {
     const place = this.element.getBoundingClientRect();
     const [x, y] = [pointer.clientX - place.left, pointer.clientY - place.top];
-    const near = this.surface.element.shapes
+    const near = this.canvas.shapes
       .map((dot) => ({ dot, apart: Math.hypot(dot.x + RADIUS - x, dot.y + RADIUS - y) }))
       .filter(({ apart }) => apart <= REACH)
       .sort((one, other) => one.apart - other.apart)[0];

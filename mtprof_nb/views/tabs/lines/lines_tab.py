@@ -167,11 +167,6 @@ def _memory_column(lines: Lines) -> Answer | None:
     return None
 
 
-def _self_by_phase(row: LineRow) -> tuple[int, int, int, int]:
-    """The self time of a row by phase, in the order of `PHASES`."""
-    return row.forward_ns, row.backward_ns, row.optimizer_ns, row.other_ns
-
-
 def _device_by_phase(row: LineRow) -> tuple[int, int, int, int]:
     """The time on devices of a row by phase, in the order of `PHASES`."""
     phases = row.device_forward_ns or 0, row.device_backward_ns or 0, row.device_optimizer_ns or 0
@@ -183,11 +178,12 @@ def _bytes(row: LineRow) -> int | None:
 
 
 def _cost(row: LineRow, number: int, text: str) -> Answer:
+    by_phase = row.forward_ns, row.backward_ns, row.optimizer_ns, row.other_ns
     return {
         "id": number,
         "text": shown(text),
         "location": shown(f"{row.where}:{row.line}") if row.file else "",
-        "phases": dict(zip(PHASES, _self_by_phase(row), strict=True)),
+        "phases": dict(zip(PHASES, by_phase, strict=True)),
         **_times(row),
         "count": row.count,
         "bytes": _bytes(row),
@@ -196,8 +192,5 @@ def _cost(row: LineRow, number: int, text: str) -> Answer:
     }
 
 
-def _times(row: LineRow | None) -> Answer:
-    """Times of a line; empty for a line that did not run."""
-    if row is None:
-        return {}
+def _times(row: LineRow) -> Answer:
     return {"time_ns": row.time_ns, "outside_ns": row.outside_ns, "total_ns": row.total_ns}

@@ -3,9 +3,8 @@
 import { h, svg } from "../../web/dom.js";
 import { share, writers } from "../../web/format.js";
 import { colours } from "../../web/theme.js";
-import { Icicle } from "./icicle.js";
 import { between, laidOut, withCallers } from "./slices.js";
-import { Sunburst } from "./sunburst.js";
+import { Icicle, Sunburst } from "./stack_shapes.js";
 import { Tooltip } from "../../web/drawing/tooltip.js";
 
 /**

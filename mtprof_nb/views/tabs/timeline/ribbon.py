@@ -83,9 +83,8 @@ def drawn_collections(trace: Trace, arranged: Lanes, origin_ns: int, most: int) 
     """Columns of the `most` longest garbage collections of threads with a lane, in order of time since `origin_ns`."""
     collections = trace.collections
     lane_of = {lane.thread: index for index, lane in enumerate(arranged.lanes) if lane.thread >= 0}
-    rows = (
-        [] if collections is None else [row for row, track in enumerate(collections.track.tolist()) if track in lane_of]
-    )
+    tracks = [] if collections is None else collections.track.tolist()
+    rows = [row for row, track in enumerate(tracks) if track in lane_of]
     if collections is None or not rows:
         return {"lane": [], "start_ns": [], "length_ns": [], "generation": []}
     kept = collections.take(rows)

@@ -52,11 +52,6 @@ def _whole(trace: Trace) -> StepTime:
     return StepTime(0, begin, end - begin)
 
 
-def _finest(chart: Timeline) -> int:
-    """As many pixels as the recording has nanoseconds."""
-    return chart.whole_ns[1] - chart.whole_ns[0]
-
-
 def _median(steps: tuple[StepTime, ...]) -> StepTime:
     """The step whose length is nearest to the median."""
     middle = float(np.median([step.duration_ns for step in steps]))
@@ -105,7 +100,8 @@ class TwoTimelinesTab(Tab):
         pairs = step_pairs(self._scene.compared.sides)
         return {
             side: {
-                "window": chart.window(*chart.whole_ns, _finest(chart), most=_WHOLE_BARS),
+                # With a pixel for each nanosecond, the finest level of detail.
+                "window": chart.window(*chart.whole_ns, chart.whole_ns[1] - chart.whole_ns[0], most=_WHOLE_BARS),
                 "start_ns": [getattr(pair, side).start_ns - chart.whole_ns[0] for pair in pairs],
                 "length_ns": [getattr(pair, side).duration_ns for pair in pairs],
             }
