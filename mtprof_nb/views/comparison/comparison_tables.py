@@ -37,7 +37,7 @@ def explanation(compared: Compared) -> list[str]:
 
 
 def _about_ratio(compared: Compared) -> list[str]:
-    """How ratios were estimated, where they are not the quotient of the times beside them."""
+    """How ratios were estimated, where they are not the quotient of the times in the row."""
     if compared.verdict.p is None:
         return []
     unit = "runs" if compared.alternated is None else "blocks"
@@ -111,7 +111,7 @@ def _value_text(change: Change, value: float | str | None) -> str:
 
 
 def count_text(count: float) -> str:
-    """A count, with decimals where it is that of one step."""
+    """A count. The mean over steps may have decimals."""
     return units.number(round(count)) if abs(count - round(count)) < 1e-9 else units.digits(count)
 
 

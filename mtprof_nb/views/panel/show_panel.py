@@ -103,7 +103,7 @@ def scene_of(
 ) -> Scene:
     """The scene of a panel of `trace`: the trace with the options for showing it.
 
-    `sort` is a column or one of torch's sort keys, else `AttributeError`; `status` says how the program ended;
+    `sort` is a column or one of torch's sort keys, else `AttributeError`; `status` is how the program ended;
     `against` is its comparison with another one.
     """
     title = None if name is None else shown(name)

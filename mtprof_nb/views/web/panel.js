@@ -254,15 +254,21 @@ class PanelTab {
   async #sent() {
     const { model, wire, process } = this.#panel;
     if (process < 0 || this.name === "ranks") return model.get("first")[this.name] ?? (await this.#computed());
-    this.host.replaceChildren(h("p", { class: "mtprof-empty", role: "status", text: "Computing …" }));
+    this.#wait();
     return /** @type {DataView<ArrayBuffer>} */ (await wire.raw({ tab: this.name, ask: "first" }));
+  }
+
+  /** Shows that the tab is being computed. */
+  #wait() {
+    const waiting = h("p", { class: "mtprof-empty", role: "status", text: "Computing …" });
+    this.host.replaceChildren(waiting);
+    return waiting;
   }
 
   /** The initial content of the tab, which was not sent with the panel and is computed by Python now. */
   async #computed() {
     const { model, wire } = this.#panel;
-    const waiting = h("p", { class: "mtprof-empty", role: "status", text: "Computing …" });
-    this.host.replaceChildren(waiting);
+    const waiting = this.#wait();
     const late = setTimeout(() => {
       const gone = `${this.title} was not opened while the kernel ran: run the cell again to see it.`;
       waiting.textContent = wire.live ? "The kernel is busy; this appears as soon as it is free." : gone;

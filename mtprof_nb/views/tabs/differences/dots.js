@@ -91,7 +91,7 @@ export class Dots extends CanvasChart {
     return dots;
   }
 
-  /** Tells which dot is nearest. @param {PointerEvent} pointer */
+  /** Describes the nearest dot. @param {PointerEvent} pointer */
   #point(pointer) {
     const place = this.element.getBoundingClientRect();
     const [x, y] = [pointer.clientX - place.left, pointer.clientY - place.top];

@@ -33,7 +33,7 @@ from mtprof_nb.views.weak_trace import WeakTraceHolder
 MOST_POINTS, _WHOLE_POINTS = 1_200, 20_000
 LARGEST = 50
 _LARGEST_COLUMNS = (
-    TableColumn("nbytes", "Size", "bytes", "bytes of the allocation, the largest of those alike"),
+    TableColumn("nbytes", "Size", "bytes", "bytes of the largest of these allocations"),
     TableColumn("count", "Number", "count", "allocations by the same op on the same line"),
     TableColumn("total_bytes", "Together", "bytes", "bytes of all of them, whenever they were held"),
     TableColumn("at_ns", "At", "time", "when the largest was made, since the recording began"),
@@ -142,11 +142,13 @@ class MemoryChart(WeakTraceHolder):
 memory_chart = once_a_trace(MemoryChart)
 
 
-def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
+def largest_allocations(trace: Trace) -> Answer:
     """Columns of the largest allocations: size, time and kind of the largest of each group, and the sum."""
-    kinds = [(alike, device.owner) for device in memory_devices(trace) for alike in largest_kinds(trace, device, most)]
-    kinds = sorted(kinds, key=lambda kind: (-kind[0].largest.nbytes, kind[0].largest.allocated_ns))[:most]
-    blocks = [alike.largest for alike, _ in kinds]
+    groups = [
+        (group, device.owner) for device in memory_devices(trace) for group in largest_kinds(trace, device, LARGEST)
+    ]
+    groups = sorted(groups, key=lambda one: (-one[0].largest.nbytes, one[0].largest.allocated_ns))[:LARGEST]
+    blocks = [group.largest for group, _ in groups]
     names = [int(trace.name[block.event]) if block.event >= 0 else -1 for block in blocks]
     return {
         "id": list(range(len(blocks))),
@@ -154,12 +156,12 @@ def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
         "name": names,
         "line": [block.line for block in blocks],
         "label": [shown(trace.names[name]) if name >= 0 else "outside any op" for name in names],
-        "detail": [shown(_detail(trace, alike.largest, owner)) for alike, owner in kinds],
+        "detail": [shown(_detail(trace, group.largest, owner)) for group, owner in groups],
         "columns": [column._asdict() for column in _LARGEST_COLUMNS],
         "value": {
             "nbytes": [block.nbytes for block in blocks],
-            "count": [alike.number for alike, _ in kinds],
-            "total_bytes": [alike.nbytes for alike, _ in kinds],
+            "count": [group.number for group, _ in groups],
+            "total_bytes": [group.nbytes for group, _ in groups],
             "at_ns": [block.allocated_ns - trace.began_ns for block in blocks],
             "held_ns": [
                 None if block.released_ns is None else block.released_ns - block.allocated_ns for block in blocks

@@ -16,7 +16,7 @@ import { Table } from "../../web/tables/table.js";
  * @typedef {Record<"onregroup" | "onall" | "oncopy" | "onmarkdown", () => void>} ToolListeners
  */
 
-/** How long the table says that it was copied. */
+/** How long the table shows that it was copied. */
 const COPIED_MS = 2000;
 
 /** @param {TabContext<OperatorsFirst>} context @returns {TabView} */
@@ -165,7 +165,7 @@ class OperatorsView {
     this.#store.select(this.#selection(row), event);
   }
 
-  /** The id of the row of an event, -1 for none; null where it cannot be told. @param {number} event */
+  /** The id of the row of an event, -1 for none; null where it is not known. @param {number} event */
   async #rowOf(event) {
     const { grouping } = this.#store;
     const rows = await this.#wire.once({ tab: "operators", ask: "events", grouping });

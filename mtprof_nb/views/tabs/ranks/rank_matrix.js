@@ -46,13 +46,13 @@ export class RankMatrix extends CanvasChart {
 
   /** The step that stands out most, in words. */
   #spoken() {
-    let [worst, told] = [0, "no step differs"];
+    let [worst, words] = [0, "no step differs"];
     for (const [rank, row] of this.#steps.duration_ns.entries())
       for (const [at, ns] of row.entries()) {
         const ratio = this.#medians[at] ? ns / this.#medians[at] : 0;
-        if (ratio > worst) [worst, told] = [ratio, this.#description(rank, at).join(", ")];
+        if (ratio > worst) [worst, words] = [ratio, this.#description(rank, at).join(", ")];
       }
-    return `Time of each step on each rank; most beyond the others: ${told}`;
+    return `Time of each step on each rank; most beyond the others: ${words}`;
   }
 
   /** @param {number} rank @param {number} at a column */

@@ -14,7 +14,7 @@ import { Table } from "../../web/tables/table.js";
 
 /** The parts of a rank's time, in the order of its bar. */
 const PARTS = ["computing", "communicating", "waiting", "outside"];
-/** Bars of more ranks than this take more room than they tell. */
+/** Bars of more ranks than this take too much room. */
 const MOST_BARS = 64;
 /** Rows of a table that are in view at once. */
 const MOST_IN_VIEW = 9;

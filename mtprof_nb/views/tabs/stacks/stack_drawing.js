@@ -1,4 +1,4 @@
-// A drawing of slices as SVG: zooms to a slice by click or key, tells what the pointer is on, and follows its size.
+// A drawing of slices as SVG: zooms to a slice by click or key, describes what the pointer is on, and follows its size.
 
 import { h, svg } from "../../web/dom.js";
 import { share, writers } from "../../web/format.js";
@@ -193,14 +193,14 @@ export class StackDrawing {
   #key(event) {
     const { parent } = this.#chart.slices;
     const { callees } = this.#tree;
-    const beside = callees[parent[this.#cursor]] ?? [this.#cursor];
-    const at = beside.indexOf(this.#cursor);
+    const siblings = callees[parent[this.#cursor]] ?? [this.#cursor];
+    const at = siblings.indexOf(this.#cursor);
     /** @type {Record<string, number | undefined>} */
     const targets = {
       ArrowDown: callees[this.#cursor][0],
       ArrowUp: Math.max(parent[this.#cursor], 0),
-      ArrowLeft: beside[at - 1],
-      ArrowRight: beside[at + 1],
+      ArrowLeft: siblings[at - 1],
+      ArrowRight: siblings[at + 1],
     };
     if (event.key in targets) this.#moveTo(targets[event.key] ?? this.#cursor);
     else if (event.key === "Enter" || event.key === " ") this.#choose(this.#cursor);

@@ -93,7 +93,7 @@ class StacksView {
     if (chart) this.#show(chart);
   }
 
-  /** The chart of the wanted metric with the selection lit; null where Python does not tell. @returns {Promise<StackChart | null>} */
+  /** The chart of the wanted metric with the selection lit; null without an answer of Python. @returns {Promise<StackChart | null>} */
   async #wantedChart() {
     const { selection, chosen } = this.#store;
     const metric = this.#wanted;
@@ -138,7 +138,7 @@ class StacksView {
     this.#show(this.#shown);
   }
 
-  /** The chart with a selected row lit by the name of its ops: until Python tells its events, and without Python. */
+  /** The chart with a selected row lit by the name of its ops: until Python has answered, and without Python. */
   #litByName() {
     const { selection } = this.#store;
     const { slices } = this.#shown;

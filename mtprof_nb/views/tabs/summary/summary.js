@@ -1,6 +1,6 @@
 // The overview tab: a sentence, the hottest lines, ops and functions, what the program waited for, and what to change.
 
-import { h } from "../../web/dom.js";
+import { h, link } from "../../web/dom.js";
 import { duration, number } from "../../web/format.js";
 import { shortLocation } from "../../web/label.js";
 
@@ -112,11 +112,6 @@ function opLink({ id, label, name }, store) {
   });
 }
 
-/** @param {string} text @param {string} title @param {() => void} onclick */
-function link(text, title, onclick) {
-  return h("button", { type: "button", class: "mtprof-link", text, title, onclick });
-}
-
 /**
  * A location whose name is cut in the middle where it is long: the number of the line and the end of the name stay.
  * @param {string} location
@@ -127,7 +122,7 @@ function shortened(location) {
   return cut > 1 ? `${location.slice(0, begin)}…${location.slice(begin + cut)}` : location;
 }
 
-/** The time of a function with its error, as `functions()` tells it. @param {SlowFunction} one */
+/** The time of a function with its error, as `functions()` writes it. @param {SlowFunction} one */
 function estimate({ outside_ns, error_ns }) {
   return `~${duration(outside_ns)} ± ${error_ns === null ? "?" : duration(error_ns)}`;
 }

@@ -98,7 +98,7 @@ function paintName(plane, { x, y, width, height, label = "", family }) {
 }
 
 /**
- * Whether no zoom tells the merged events of a window apart: a page without Python carries no finer detail.
+ * Whether no zoom separates the merged events of a window: a page without Python carries no finer detail.
  * @param {TimelineWindow} drawn
  */
 export function isFinest({ finest_ns, pixel_ns, blocks }) {

@@ -1,4 +1,4 @@
-// What a timeline tells of devices: why each was idle, and arrows from calls to the kernels that they launched.
+// Devices on a timeline: why each was idle, and arrows from calls to the kernels that they launched.
 
 import { duration, number } from "../../web/format.js";
 

@@ -26,7 +26,7 @@ function within({ within: { event, parent } }, passes) {
 }
 
 /**
- * Arrows of an event: of a kernel the one to it, of another event those from the calls that it made.
+ * For a kernel, the arrow from its launch; otherwise the arrows to the kernels that the event launched.
  * @param {number} event
  * @param {AllLaunches} launches
  * @returns {Launches}

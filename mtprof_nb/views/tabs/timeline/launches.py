@@ -25,7 +25,7 @@ def _launches(trace: Trace) -> tuple[Int64, Int32]:
 
 
 def launches_of(chart: Timeline, event: int) -> Answer:
-    """Arrows of an event: of a kernel the one to it, of another event those from the calls that it made.
+    """For a kernel, the arrow from its launch; otherwise the arrows to the kernels that the event launched.
 
     `total` is how many there are, of which the first are given.
     """

@@ -188,17 +188,7 @@ class Merger {
 }
 
 /** @returns {Record<typeof FACTS[number], number[]>} */
-const emptyFacts = () => ({
-  event: [],
-  name: [],
-  took_ns: [],
-  self_ns: [],
-  phase: [],
-  step: [],
-  op: [],
-  shape: [],
-  line: [],
-});
+const emptyFacts = () => /** @type {never} */ (Object.fromEntries(FACTS.map((fact) => [fact, []])));
 
 /** @param {number[]} column @param {number} first @param {number} last */
 function sum(column, first, last) {
@@ -231,7 +221,7 @@ function dominant(codes, times, first, last) {
  */
 function byCause(cause, first, last) {
   /** @type {Map<number, number[]>} */
-  const byCause = new Map();
-  for (let at = first; at < last; at++) byCause.set(cause[at], [...(byCause.get(cause[at]) ?? []), at]);
-  return [...byCause].sort(([one], [other]) => one - other);
+  const positions = new Map();
+  for (let at = first; at < last; at++) positions.set(cause[at], [...(positions.get(cause[at]) ?? []), at]);
+  return [...positions].sort(([one], [other]) => one - other);
 }

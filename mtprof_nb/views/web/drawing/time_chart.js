@@ -92,7 +92,7 @@ export class TimeChart extends CanvasChart {
     this.draw();
   }
 
-  /** Tells what the pointer is on. @param {PointerEvent | null} pointer */
+  /** Describes what the pointer is on. @param {PointerEvent | null} pointer */
   point(pointer) {
     this.#pointer = pointer;
     const before = this.#pointed;

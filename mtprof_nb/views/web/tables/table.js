@@ -9,7 +9,7 @@ const SPARE_ROWS = 6;
 /** The most rows that are printed. */
 const PRINTED_ROWS = 200;
 const NAME_PIXELS = 190;
-/** Pixels beside a name in its cell: room at both ends, and the colour of its family. */
+/** Pixels around a name in its cell: room at both ends, and the colour of its family. */
 const NAME_INSET = 41;
 /** The most of a name's cell that its detail takes where both do not fit, and pixels between them. */
 const [DETAIL_PART, DETAIL_GAP] = [0.42, 8];
@@ -113,7 +113,7 @@ export class Table {
   }
 
   /**
-   * Positions of the rows to show, in their order; where there are none, `sentence` says why.
+   * Positions of the rows to show, in their order; where there are none, `sentence` is why.
    * @param {number[]} order
    */
   show(order, sentence = "") {
@@ -203,8 +203,8 @@ export class Table {
     const shortDetail = detailOf(detail[row], row);
     const selected = id[row] === this.#selected;
     const family = this.options.families?.[families?.[row] ?? -1];
-    const beside = shortDetail ? Math.min(textWidth(shortDetail, font) + DETAIL_GAP, room * DETAIL_PART) : 0;
-    const fitted = room > 0 ? fittedMiddle(nameOf(label[row], row), room - beside, font) : label[row];
+    const detailPixels = shortDetail ? Math.min(textWidth(shortDetail, font) + DETAIL_GAP, room * DETAIL_PART) : 0;
+    const fitted = room > 0 ? fittedMiddle(nameOf(label[row], row), room - detailPixels, font) : label[row];
     const numbers = this.#columns.map((column) => this.#cell(column, row, family));
     return h(
       "div",

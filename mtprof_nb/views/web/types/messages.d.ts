@@ -59,7 +59,7 @@ export interface Reply {
   error?: string;
 }
 
-/** A tab without data says why. */
+/** A tab without data: the reason. */
 export interface Empty {
   empty: string;
 }
