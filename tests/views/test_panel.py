@@ -296,13 +296,13 @@ def test_a_closed_panel_frees_its_trace_and_itself_without_the_collector() -> No
 
 
 def test_modules_come_after_what_they_import() -> None:
-    ordered = modules.in_order(
+    ordered = modules.by_imports(
         {"a.js": 'import { b } from "./b.js";\n', "b.js": 'import {\n  c,\n} from "./c.js";\n', "c.js": ""}
     )
 
     assert list(ordered) == ["c.js", "b.js", "a.js"]
     with pytest.raises(ValueError, match=r"a\.js -> b\.js -> a\.js"):
-        modules.in_order({"a.js": 'import { b } from "./b.js";\n', "b.js": 'import { a } from "./a.js";\n'})
+        modules.by_imports({"a.js": 'import { b } from "./b.js";\n', "b.js": 'import { a } from "./a.js";\n'})
 
 
 def test_linked_modules_keep_their_names_apart_and_hand_over_what_they_export() -> None:

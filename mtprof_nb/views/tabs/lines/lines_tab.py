@@ -14,7 +14,7 @@ from mtprof_nb.model.trace import OP, PHASES, SourceLine, Trace
 from mtprof_nb.tables.line_table import UNATTRIBUTED, LineRow, Lines
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Tab
-from mtprof_nb.views.selection import SOURCE, pairs, recorded_groupings, rows_of_events, written
+from mtprof_nb.views.selection import SOURCE, pair_columns, pairs, recorded_groupings, rows_of_events
 from mtprof_nb.views.strip import OUTSIDE
 from mtprof_nb.views.tabs.lines.listing import ListedFile, ListedLine, listed_files
 
@@ -58,7 +58,7 @@ class LinesTab(Tab):
             # Ops without a line have a row of their own, number -1.
             number = attribution(self._scene.trace).line + 1
             row, line = pairs(rows_of_events(self._scene, question["grouping"]), number)
-            return written((row, line - 1))
+            return pair_columns((row, line - 1))
         if question["ask"] != "ops":
             return super().answer(question)
         with_ops = self._with_ops().get(int(question["id"]))

@@ -16,7 +16,7 @@ ROOM = 0.85
 _MOST_RUNS = 240
 
 
-def outermost_ops(trace: Trace) -> Int64:
+def top_level_ops(trace: Trace) -> Int64:
     """Positions of the ops that are not nested in an op."""
     parent = nesting(trace).parent
     inner = np.where(parent >= 0, trace.kind[parent] == OP, False)
@@ -28,7 +28,7 @@ class PhaseRibbon:
 
     def __init__(self, trace: Trace, arranged: Lanes) -> None:
         lane_of_thread = {lane.thread: index for index, lane in enumerate(arranged.lanes) if lane.thread >= 0}
-        events = outermost_ops(trace)
+        events = top_level_ops(trace)
         events = events[np.argsort(trace.track[events], kind="stable")]
         thread, phase = trace.track[events], trace.phase[events]
         begins = np.flatnonzero((np.diff(thread, prepend=-1) != 0) | (np.diff(phase, prepend=-1) != 0))
