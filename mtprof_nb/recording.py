@@ -204,18 +204,21 @@ class Results:
 
     def export_memory_timeline(self, path: Path, device: str | None = None) -> None:
         """Write memory over time by category.
-        The suffix chooses the format: `.json`, `.json.gz`, `.raw.json.gz` or `.html`.
+        The suffix chooses the format: `.json`, `.json.gz`, `.raw.json.gz`, or `.html` for the page of
+        `export_html`, opened at the memory of `device`.
 
             >>> prof.export_memory_timeline("memory.html")
         """
-        if fsdecode(path).endswith(".html"):
-            from mtprof_nb.views.page import memory_page
-
-            self.mem_tl = memory_page.write(self.trace, path, device)
-            return
         from mtprof_nb.export import memory_timeline
 
-        self.mem_tl = memory_timeline.write(self.trace, path, device)
+        if not fsdecode(path).endswith(".html"):
+            self.mem_tl = memory_timeline.write(self.trace, path, device)
+            return
+        from mtprof_nb.views.page import html_page
+        from mtprof_nb.views.scene import Scene
+
+        self.mem_tl = memory_timeline.timeline_for(self.trace, path, device)
+        html_page.write(html_page.page(Scene(self.trace, memory_of=str(self.mem_tl.device))), path)
 
     def export_html(
         self,

@@ -1,5 +1,7 @@
 """A comparison as text, Markdown and HTML."""
 
+import re
+
 from traces import event, make_trace
 
 from mtprof_nb.analysis import units
@@ -133,3 +135,17 @@ def test_numbers_are_short() -> None:
 
 def test_one_run_of_each_has_the_quotient_of_its_times_and_no_word_about_pairs() -> None:
     assert "pairs" not in text(_compared(BEFORE, AFTER))
+
+
+def test_changed_lines_are_a_table_that_keeps_their_indentation() -> None:
+    sources = {"a.py": "def f(x):\n    return x + 1"}, {"a.py": "def f(x):\n    return x * 2"}
+    a, b = (make_trace([event("aten::add", 0, 3_000, line=("a.py", 2))], sources=text) for text in sources)
+    table = html(_compared(a, b)).rpartition("<table")[2]
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in table.split("<tr")[1:]]
+
+    assert rows[0] == ["Line", "Time", "a.py", "Line", "Time", "a.py", "Change"]
+    assert rows[-1] == [
+        *("2", "3.00 µs", "<code>\u00a0\u00a0\u00a0\u00a0return x + 1</code>"),
+        *("2", "3.00 µs", "<code>\u00a0\u00a0\u00a0\u00a0return x * 2</code>"),
+        "edited",
+    ]

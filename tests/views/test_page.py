@@ -148,7 +148,7 @@ def page_answers(scene: Scene, questions: list[dict[str, Any]], kinds: tuple[Tab
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed")
-    content = html_page._content(scene, html_page.made(scene, kinds))
+    content = html_page._content(scene, kinds)
     carried = {kind.name: content[f"carried-{kind.name}"] for kind in kinds}
     asked = [{**asked, "selected": _with_rows(asked.get("selected"))} for asked in questions]
     given = json.dumps({"carried": carried, "questions": asked})
