@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 
 
 class Frame(NamedTuple):
-    """One source position. ``str(frame)`` is the contract's ``file:line:function``."""
+    """One source position. ``str(frame)`` is ``file:line:function``."""
 
     file: str
     line: int

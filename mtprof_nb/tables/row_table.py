@@ -95,7 +95,7 @@ class RowTable(Tabular, Sequence[Row]):
         return f"{as_text(self._or_nothing(content).first(row_limit, self._noun))}\n"
 
     def _or_nothing(self, content: Table) -> Table:
-        """`content`, or without rows the sentence that says so, and the notes."""
+        """`content`, or without rows the sentence for that, and the notes."""
         return content if self._rows else Table((), (), content.notes, self._nothing)
 
     @property
@@ -109,17 +109,20 @@ class SourceTable(RowTable[Source]):
     #: Keys that are sorted from the smallest on; all others, costs, from the largest on.
     _location_keys: ClassVar[Sequence[str]]
     _cost_keys: ClassVar[Sequence[str]]
-    #: The cost that a table is sorted by unless another one is asked for.
+    #: The cost that rows are sorted by unless another one is asked for.
     _sort_key: ClassVar[str]
     #: The cost that orders rows of which another cost is equal.
     _tie_key: ClassVar[str]
 
     def __init__(self, rows: list[Source]) -> None:
-        super().__init__(self.sorted_rows(rows, self._cost_keys[0]))
+        super().__init__(self.sorted_rows(rows, self._sort_key))
 
     @classmethod
     def sorted_rows(cls, rows: list[Source], key: str) -> list[Source]:
-        """The rows by `key`; the one that belongs to no part of the source is last. `AttributeError` otherwise."""
+        """The rows by `key`, the one that belongs to no part of the source last.
+
+        `AttributeError` for an unknown key.
+        """
         if key in cls._location_keys:
             return sorted(rows, key=lambda row: (row.file == "", getattr(row, key), row.file, row.line))
         if key not in cls._cost_keys:
