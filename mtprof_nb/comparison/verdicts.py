@@ -1,4 +1,4 @@
-"""Verdicts on two measured times: what can be said, and why."""
+"""Verdicts on two measured times, with their reasons."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def judged_runs(runs: Runs, matters: float) -> Verdict:
 
 
 def judged_once(a_ns: float, b_ns: float, a_parts: Parts, b_parts: Parts, in_steps: bool = True) -> Verdict:
-    """The verdict on a time of one run each: a difference is told only if it is far larger than noise, in most parts.
+    """The verdict on a time of one run each: a difference only if it is far larger than noise, in most parts.
 
     One part that takes very long, such as the first one, may be most of the time of a run. So the median step has to
     differ as much; of recordings without steps, the longest calls are left out of the slower side.
@@ -130,7 +130,7 @@ def _in_calls(ratio: float, a_ns: float, b_ns: float, a_parts: Parts, b_parts: P
 
 
 def adjusted(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """The verdicts on many rows: of those that tell a difference, one in twenty may be chance.
+    """The verdicts on many rows: of those on a difference, one in twenty may be chance.
 
     The method is that of Benjamini and Hochberg; without it, twenty rows of equal programs would have a verdict each.
     """
@@ -161,16 +161,16 @@ def _judged(shift: Shift, confidence: float, matters: float, evidence: str, reme
     elif low > 1 or high < 1:
         answer, why = FASTER if high < 1 else SLOWER, f"{evidence}: {interval}"
     else:
-        told = _told_from(ratio, low, high, least)
-        answer, why = UNKNOWN, f"{evidence}: the {interval} is too wide. {told}; {remedy}"
+        needed = _needed_difference(ratio, low, high, least)
+        answer, why = UNKNOWN, f"{evidence}: the {interval} is too wide. {needed}; {remedy}"
     return Verdict(answer, why, ratio, low, high, shift.p, confidence)
 
 
-def _told_from(ratio: float, low: float, high: float, least: float) -> str:
+def _needed_difference(ratio: float, low: float, high: float, least: float) -> str:
     """From which difference on these data would give a verdict: that by which the interval clears `least`."""
     factor = least * max(high / ratio, ratio / low)
-    told = f"about {100 * (factor - 1):.2g} %" if factor < 1.995 else f"a factor of about {factor:.2g}"
-    return f"With this noise, a difference is told from {told} on"
+    needed = f"about {100 * (factor - 1):.2g} %" if factor < 1.995 else f"a factor of about {factor:.2g}"
+    return f"With this noise, a verdict needs a difference of {needed}"
 
 
 def _unless_placement(verdict: Verdict, evidence: str) -> Verdict:
@@ -181,7 +181,7 @@ def _unless_placement(verdict: Verdict, evidence: str) -> Verdict:
     why = (
         f"{evidence}: the {100 * PAIRS_CONFIDENCE:g} % interval {low:.3f} to {high:.3f} reaches below a difference of "
         f"{100 * PLACEMENT:g} %, which two copies of one function have by their place in memory. "
-        f"{_told_from(verdict.ratio or 1.0, low, high, 1 + PLACEMENT)}; repeat more often"
+        f"{_needed_difference(verdict.ratio or 1.0, low, high, 1 + PLACEMENT)}; repeat more often"
     )
     return replace(verdict, answer=UNKNOWN, why=why)
 
@@ -193,7 +193,8 @@ def _unmixed(verdict: Verdict) -> Verdict:
         return verdict
     why = (
         "the runs of one side were recorded before those of the other: what changed on the machine meanwhile is part "
-        f"of the difference. {_told_from(verdict.ratio or 1.0, low, high, UNMIXED_FLOOR)}; record them in random order"
+        f"of the difference. {_needed_difference(verdict.ratio or 1.0, low, high, UNMIXED_FLOOR)}; "
+        "record them in random order"
     )
     return replace(verdict, answer=UNKNOWN, why=why)
 

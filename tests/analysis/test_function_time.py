@@ -16,7 +16,6 @@ from mtprof_nb.model.trace import Frame, OutsideOps, SourceLine, StackInterner, 
 from mtprof_nb.recording import Recording
 from mtprof_nb.tables.function_table import FunctionRow, Functions
 from mtprof_nb.tables.line_table import Lines
-from mtprof_nb.tables.table import cell_text
 from mtprof_nb.views.page.html_page import page
 from mtprof_nb.views.panel.tabs import tabs_of
 from mtprof_nb.views.scene import Scene
@@ -195,19 +194,6 @@ def test_the_table_marks_estimates_and_an_unknown_sort_key_is_refused() -> None:
     assert list(functions.to_dataframe().columns)[:4] == ["file", "line", "function", "own_ns"]
     with pytest.raises(AttributeError, match="own_ns, ops_ns"):
         functions.table("speed")
-
-
-def test_a_function_without_time_of_its_own_has_zeros_and_no_error() -> None:
-    functions = Functions(sampled(of_ops(), [(100, [MAIN, LOAD], False)]))
-    content = functions.content()
-    (main,) = [row for row in content.rows if row[0] == "<module>"]
-
-    shown = {column.title: cell_text(column, value) for column, value in zip(content.columns, main, strict=True)}
-    assert {title: shown[title] for title in ("Own", "+/-", "Ops", "Python", "Waiting", "Total")} == {
-        **dict.fromkeys(("Own", "Ops", "Python", "Waiting"), "0 µs"),
-        "+/-": "–",
-        "Total": "~1.00 µs",
-    }
 
 
 def test_lines_of_every_file_of_the_user_have_time_outside_ops() -> None:

@@ -205,15 +205,15 @@ def test_a_verdict_that_cannot_tell_says_from_which_difference_on_it_could() -> 
         return _pairs(low, high).why
 
     assert why(0.8, 1.25) == (
-        "8 pairs of blocks in turns: the 99 % interval 0.80 to 1.25 is too wide. With this noise, a difference is told "
-        "from about 27 % on; repeat more often, or on a quieter machine"
+        "8 pairs of blocks in turns: the 99 % interval 0.80 to 1.25 is too wide. With this noise, a verdict "
+        "needs a difference of about 27 %; repeat more often, or on a quieter machine"
     )
-    assert "With this noise, a difference is told from a factor of about 4.1 on" in why(0.25, 4.0)
+    assert "With this noise, a verdict needs a difference of a factor of about 4.1" in why(0.25, 4.0)
     # Half of this interval is 2 %, and it has to clear the 2 % that copies differ by.
-    assert "With this noise, a difference is told from about 4 % on" in _pairs(1.0, 1.0404, matters=0.01).why
-    assert "With this noise, a difference is told from about 4 % on" in _pairs(1.01, 1.050804).why
+    assert "With this noise, a verdict needs a difference of about 4 %" in _pairs(1.0, 1.0404, matters=0.01).why
+    assert "With this noise, a verdict needs a difference of about 4 %" in _pairs(1.01, 1.050804).why
     unmixed = _runs([100, 110, 90, 100], [100, 90, 110, 100], is_mixed=False)
-    assert "told from about 53 % on; record them in random order" in unmixed.why
+    assert "needs a difference of about 53 %; record them in random order" in unmixed.why
 
 
 def test_an_interval_far_below_one_has_digits_that_tell_something() -> None:
