@@ -20,7 +20,7 @@ from mtprof_nb.capture.registry import default_hooks
 from mtprof_nb.capture.schedule import RECORDING
 from mtprof_nb.capture.source_texts import cell_label, running_cell_number
 from mtprof_nb.cell.boundary import Boundary
-from mtprof_nb.cell.everything import marks_functions
+from mtprof_nb.cell.default_flags import marks_functions
 from mtprof_nb.cell.progress import RecordingLine
 from mtprof_nb.errors import HookError, collected_warnings, legible_lines
 from mtprof_nb.model.trace import Recorded
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 
 
-def tell(line: str) -> None:
+def print_note(line: str) -> None:
     """Print one line for the user to stderr."""
     print(legible_lines(f"mtprof_nb: {line}"), file=sys.stderr)  # noqa: T201
 
 
 @dataclass(frozen=True)
-class Ending:
+class CellEnding:
     """How a recording ended: the failure of the cell, if any, and notes about the profile."""
 
     outcome: str | None
@@ -46,14 +46,14 @@ class Ending:
     is_silent: bool
 
 
-class Recording:
+class CellRecording:
     """Records from `begin` to `end`; then `deliver` is called once. `UsageError` for options that cannot work."""
 
     def __init__(
         self,
         ip: InteractiveShell,
         options: dict[str, Any],
-        deliver: Callable[[profile, Ending], None],
+        deliver: Callable[[profile, CellEnding], None],
         if_cheap: Recorded | None = None,
     ) -> None:
         self._ip = ip
@@ -95,7 +95,7 @@ class Recording:
             raise UsageError(str(error)) from None
         except Exception as error:
             self._give_up()
-            tell(f"this cell is not profiled: {error}")
+            print_note(f"this cell is not profiled: {error}")
             if self._marks is not None:
                 self._marks.idle()
             return
@@ -125,7 +125,7 @@ class Recording:
                     self._leave()
                 if not self._is_complete:
                     name = type(error).__name__
-                    tell(f"the recording could not be finished ({name}: {error}); the cell is not affected")
+                    print_note(f"the recording could not be finished ({name}: {error}); the cell is not affected")
             self._is_recording = False
         return self._prof if self._is_complete else None
 
@@ -210,12 +210,12 @@ class Recording:
             if prof is not None:
                 prof.panel_follows = False
                 deliver, self._deliver = self._deliver, _deliver_nothing
-                deliver(prof, Ending(outcome, tuple(self._notes), self._is_silent))
+                deliver(prof, CellEnding(outcome, tuple(self._notes), self._is_silent))
         except (Exception, KeyboardInterrupt) as error:
             self._is_interrupted |= isinstance(error, KeyboardInterrupt)
             self.end()
             self._forget_marks()
-            tell(f"the profile could not be delivered ({type(error).__name__}: {error}); mtprof_nb.last() has it")
+            print_note(f"the profile could not be delivered ({type(error).__name__}: {error}); mtprof_nb.last() has it")
 
     def take(self) -> profile | None:
         """Return the delivered profile and forget it, None without one.

@@ -13,7 +13,7 @@ from mtprof_nb.capture.marks.mark_hosts import ScriptHost
 from mtprof_nb.capture.marks.marked_cell import Marks
 from mtprof_nb.capture.registry import default_hooks
 from mtprof_nb.capture.schedule import RECORDING
-from mtprof_nb.cell.everything import marks_functions
+from mtprof_nb.cell.default_flags import marks_functions
 from mtprof_nb.errors import collected_warnings
 from mtprof_nb.model.trace import Recorded
 from mtprof_nb.profiler import active, profile

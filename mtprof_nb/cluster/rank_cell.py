@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.error import UsageError
 
 from mtprof_nb.capture.source_texts import cell_label, running_cell_number
-from mtprof_nb.cell.cell_recording import Ending, tell
+from mtprof_nb.cell.cell_recording import CellEnding, print_note
 from mtprof_nb.cell.delivery import deliver
 from mtprof_nb.cell.flags import Flags, spell
 from mtprof_nb.cell.options import OPTIONS, RECORD_FLAGS
@@ -62,10 +62,10 @@ class RankCell:
         found = gathered(answers, offsets, self._label, text, self._endings(answers.given))
         if found is None:
             reasons = "; ".join(f"engine {engine}: {why}" for engine, why in answers.missing.items())
-            tell(f"no engine recorded anything ({reasons})")
+            print_note(f"no engine recorded anything ({reasons})")
         else:
             remember(found)
-            act = partial(deliver, self._ip, self._flags, self._against, found, Ending(None, (), False))
+            act = partial(deliver, self._ip, self._flags, self._against, found, CellEnding(None, (), False))
             act() if failure is None else _after_cell(self._ip, act)
         if failure is not None:
             raise failure

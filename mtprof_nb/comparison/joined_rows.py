@@ -10,7 +10,7 @@ import numpy as np
 
 from mtprof_nb.comparison.rank_tests import Floats
 from mtprof_nb.comparison.sides import Sides
-from mtprof_nb.comparison.verdicts import SAME, UNKNOWN, Parts, Runs, Verdict, adjusted, judged_once, judged_runs
+from mtprof_nb.comparison.verdicts import SAME, UNKNOWN, Parts, Verdict, adjusted, judged_once, judged_runs
 from mtprof_nb.model.trace import Trace
 
 NEW, GONE, MORE, LESS, EDITED = "new", "gone", "called more often", "called less often", "edited"
@@ -99,7 +99,7 @@ def verdict_on(sides: Sides, a_ns: Floats, b_ns: Floats, a_parts: Parts, b_parts
     if sides.is_one_run_each:
         verdict = judged_once(float(a_ns[0]), float(b_ns[0]), a_parts, b_parts, sides.in_steps)
     else:
-        verdict = judged_runs(Runs(a_ns, b_ns, sides.are_mixed), sides.matters)
+        verdict = judged_runs(a_ns, b_ns, sides.matters, sides.are_mixed)
     reason = sides.why_incomparable
     return replace(verdict, answer=UNKNOWN, why=reason) if reason else verdict
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.analysis import units
-from mtprof_nb.comparison.rank_tests import Shift, of_pairs, of_samples
+from mtprof_nb.comparison.rank_tests import Floats, Shift, of_pairs, of_samples
 
 FASTER, SLOWER, SAME, UNKNOWN = "faster", "slower", "no difference that matters", "cannot tell"
 
@@ -54,15 +54,6 @@ class Verdict:
         return f"{self.answer}: {self.why}"
 
 
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """One measured time of both sides: a value for each run, and whether the runs of the two were mixed in time."""
-
-    a_ns: npt.NDArray[np.float64]
-    b_ns: npt.NDArray[np.float64]
-    is_mixed: bool = True
-
-
 def judged_pairs(a_ns: npt.ArrayLike, b_ns: npt.ArrayLike, matters: float) -> Verdict:
     """The verdict on two functions that ran in turns, from a time of each in each pair."""
     differences = np.log(b_ns) - np.log(a_ns)
@@ -79,17 +70,20 @@ def judged_pairs(a_ns: npt.ArrayLike, b_ns: npt.ArrayLike, matters: float) -> Ve
     return _unless_placement(verdict, evidence)
 
 
-def judged_runs(runs: Runs, matters: float) -> Verdict:
-    """The verdict on a time that was recorded in several runs of at least one side. The unit is a run."""
-    sizes = f"{len(runs.a_ns)} and {len(runs.b_ns)} runs"
-    if min(runs.a_ns.min(), runs.b_ns.min()) <= 0:
+def judged_runs(a_ns: Floats, b_ns: Floats, matters: float, are_mixed: bool = True) -> Verdict:
+    """The verdict on a time of several runs of at least one side: a value for each run.
+
+    `are_mixed`: whether the runs of both sides were recorded in turns or at random.
+    """
+    sizes = f"{len(a_ns)} and {len(b_ns)} runs"
+    if min(a_ns.min(), b_ns.min()) <= 0:
         return Verdict(UNKNOWN, "no time was recorded in some of the runs")
-    shift = of_samples(np.log(runs.a_ns), np.log(runs.b_ns), RUNS_CONFIDENCE)
+    shift = of_samples(np.log(a_ns), np.log(b_ns), RUNS_CONFIDENCE)
     if math.isinf(shift.low):
         why = f"{sizes} are too few to tell a difference from chance: record at least four of each, in random order"
         return Verdict(UNKNOWN, why, math.exp(shift.estimate), p=shift.p)
     verdict = _judged(shift, RUNS_CONFIDENCE, matters, sizes, "record more runs of each, in random order")
-    return verdict if runs.is_mixed else _unmixed(verdict)
+    return verdict if are_mixed else _unmixed(verdict)
 
 
 def judged_once(a_ns: float, b_ns: float, a_parts: Parts, b_parts: Parts, in_steps: bool = True) -> Verdict:

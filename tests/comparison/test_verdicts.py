@@ -10,7 +10,6 @@ from mtprof_nb.comparison.verdicts import (
     SAME,
     SLOWER,
     UNKNOWN,
-    Runs,
     Verdict,
     adjusted,
     are_mixed,
@@ -30,7 +29,7 @@ def _once(a: Sequence[float], b: Sequence[float]) -> Verdict:
 
 
 def _runs(a: Sequence[float], b: Sequence[float], is_mixed: bool = True) -> Verdict:
-    return judged_runs(Runs(np.array(a, float), np.array(b, float), is_mixed), 0.05)
+    return judged_runs(np.array(a, float), np.array(b, float), 0.05, is_mixed)
 
 
 @pytest.mark.parametrize(
@@ -181,8 +180,8 @@ NOISE = 1e6 * np.array([1.0, 1.3, 0.9, 1.1, 1.02, 0.97, 1.25, 1.05])
     "judged",
     [
         lambda factor: judged_pairs(np.full(8, 1e6), NOISE * factor, 0.05),
-        lambda factor: judged_runs(Runs(np.roll(NOISE, 3), NOISE * factor), 0.05),
-        lambda factor: judged_runs(Runs(np.roll(NOISE, 3), NOISE * factor, is_mixed=False), 0.05),
+        lambda factor: judged_runs(np.roll(NOISE, 3), NOISE * factor, 0.05),
+        lambda factor: judged_runs(np.roll(NOISE, 3), NOISE * factor, 0.05, are_mixed=False),
         lambda factor: _once(np.roll(NOISE, 3).tolist(), (NOISE * factor).tolist()),
         lambda factor: _calls(np.roll(NOISE, 3).tolist(), (NOISE * factor).tolist()),
     ],
