@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 
-from mtprof_nb.capture.imports import ImportWatcher
+from mtprof_nb.capture.imports import RuntimeWatcher
 from mtprof_nb.capture.interrupts import run_all
 from mtprof_nb.capture.machine.available_memory import give_back
 from mtprof_nb.capture.marks.marked_cell import marker_of
-from mtprof_nb.capture.registry import default_hooks
 from mtprof_nb.capture.schedule import RECORDING
 from mtprof_nb.capture.source_texts import cell_label, running_cell_number
 from mtprof_nb.cell.boundary import Boundary
@@ -67,9 +65,8 @@ class CellRecording:
         if if_cheap is not None:
             prof.record_if_cheap(if_cheap)
         prof.panel_follows = True
-        self._thread = threading.get_ident()
         self._line = RecordingLine(ip, prof.name, lambda: prof.step_num, prof.so_far) if has_user(ip) else None
-        self._watcher = ImportWatcher([kind.runtime for kind in default_hooks()], self._attach)
+        self._watcher = RuntimeWatcher(lambda: self._prof.attach_new_runtimes(), self._notes)
         self._boundary = Boundary(ip, self._cell, self.end)
         marker = marker_of(ip)
         self._marks = marker.take() if marker is not None else None
@@ -102,8 +99,7 @@ class CellRecording:
         if self._marks is not None:
             records = lambda: self._is_recording and self._prof.current_action in RECORDING  # noqa: E731
             self._marks.start(self._marks_functions, records)
-        if not any(kind.runtime_is_imported for kind in default_hooks()):
-            self._watcher.install()
+        self._watcher.install()
         if self._line is not None:
             self._line.start()
 
@@ -241,14 +237,6 @@ class CellRecording:
                 return profile(**{**options, "name": name})
         except ValueError as error:
             raise UsageError(str(error)) from None
-
-    def _attach(self, _runtime: str) -> None:
-        if threading.get_ident() != self._thread:
-            return
-        try:
-            self._prof.attach_new_runtimes()
-        except Exception as error:
-            self._notes.append(str(error))
 
 
 def _deliver_nothing(*_: Any) -> None:

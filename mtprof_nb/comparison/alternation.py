@@ -114,7 +114,7 @@ class Alternation:
     def _measure_pairs(
         self, measured: tuple[list[float], list[float]], deadline: float, progress: Callable[[float], None] | None
     ) -> None:
-        """Measure all pairs, or as many as there are at the deadline, which does not know which function is slower."""
+        """Measure all pairs, or those that end before the deadline, whichever function is slower."""
         with _collector_paused(self._clock) as collect:
             for number in range(1, self.pairs + 1):
                 self._measure_pair(measured)

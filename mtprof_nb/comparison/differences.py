@@ -160,7 +160,7 @@ def _steady_calls(run: Trace, times: Int64, chosen: Bool) -> Int64:
 
 
 def _all_calls(sides: Sides) -> list[Parts]:
-    """Of each side the calls of its ops but for the longest; none if ops ran at once, so that they exceed the wall."""
+    """The calls of each side's ops without the longest ones; none if ops ran in parallel, beyond the wall time."""
     return [partial(_calls, sides, side.runs[0]) for side in sides.both]
 
 

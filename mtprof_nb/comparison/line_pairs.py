@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mtprof_nb.model.source_files import is_cell
 from mtprof_nb.model.trace import SourceLine
+from mtprof_nb.tables.line_table import text_of_line
 
 #: Texts by file.
 Files = Mapping[str, Sequence[str]]
@@ -118,18 +119,12 @@ def _with_moved(
     reached = {pairs[line] for line in a_lines if line in pairs}
     a_left = sorted(line for line in a_lines if pairs.get(line) not in b_lines)
     b_left = sorted(line for line in b_lines if line not in reached)
-    a_texts = [text_of(a_files, line) for line in a_left]
-    b_texts = [text_of(b_files, line) for line in b_left]
+    a_texts = [text_of_line(a_files.get(line.file, ()), line.line) for line in a_left]
+    b_texts = [text_of_line(b_files.get(line.file, ()), line.line) for line in b_left]
     for a, b in paired_numbers(a_texts, b_texts).items():
         if a_texts[a - 1]:
             pairs[a_left[a - 1]] = b_left[b - 1]
     return pairs
-
-
-def text_of(files: Files, line: SourceLine) -> str:
-    """The text of a line without its indentation; "" where it is not known."""
-    text = files.get(line.file, ())
-    return text[line.line - 1].strip() if 0 < line.line <= len(text) else ""
 
 
 def _texts(lines: Sequence[str]) -> list[str]:

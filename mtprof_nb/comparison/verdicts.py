@@ -147,7 +147,7 @@ def are_mixed(a_began: Sequence[int], b_began: Sequence[int]) -> bool:
 
 
 def _judged(shift: Shift, confidence: float, matters: float, evidence: str, remedy: str, least: float = 1.0) -> Verdict:
-    """The verdict by an interval; one of a difference needs an interval beyond the factor `least` to stand."""
+    """The verdict by an interval. `least` is the factor that a difference has to exceed."""
     ratio, low, high = (math.exp(value) for value in (shift.estimate, shift.low, shift.high))
     interval = f"{100 * confidence:g} % interval {units.ratio(low)} to {units.ratio(high)}"
     if 1 / (1 + matters) <= low and high <= 1 + matters:
@@ -161,7 +161,7 @@ def _judged(shift: Shift, confidence: float, matters: float, evidence: str, reme
 
 
 def _needed_difference(ratio: float, low: float, high: float, least: float) -> str:
-    """From which difference on these data would give a verdict: that by which the interval clears `least`."""
+    """The smallest difference that gets a verdict with this noise: its interval lies beyond the factor `least`."""
     factor = least * max(high / ratio, ratio / low)
     needed = f"about {100 * (factor - 1):.2g} %" if factor < 1.995 else f"a factor of about {factor:.2g}"
     return f"With this noise, a verdict needs a difference of {needed}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -212,7 +213,7 @@ def _row(trace: Trace, costs: LineCosts, index: int | None, line: SourceLine | N
         file=line.file if line else "",
         where=file_label(trace, line.file) if line else "",
         line=line.line if line else 0,
-        source=(source_of(trace, line) or _function_at(trace, line)) if line else UNATTRIBUTED,
+        source=_source(trace, line) if line else UNATTRIBUTED,
         **phases,
         self_ns=sum(phases.values()),
         total_ns=cost(costs.total_ns) + outside.total_ns,
@@ -224,10 +225,9 @@ def _row(trace: Trace, costs: LineCosts, index: int | None, line: SourceLine | N
     )
 
 
-def source_of(trace: Trace, line: SourceLine) -> str:
-    """The text of a line without its indentation; "" where it is not available."""
-    lines = source_lines(trace, line.file)
-    return lines[line.line - 1].strip() if 0 < line.line <= len(lines) else ""
+def text_of_line(lines: Sequence[str], number: int) -> str:
+    """The line of this number, from 1 on, without its indentation; "" where it is not available."""
+    return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
 
 @once_a_trace
@@ -237,10 +237,10 @@ def _functions(trace: Trace) -> dict[SourceLine, str]:
     return {SourceLine(frame.file, frame.line): frame.function for frame in frames}
 
 
-def _function_at(trace: Trace, line: SourceLine) -> str:
-    """`in train`, for a line whose text is not available; "" where its function is not known either."""
-    function = _functions(trace).get(line)
-    return f"in {function}" if function else ""
+def _source(trace: Trace, line: SourceLine) -> str:
+    """The text of a line, or its function, as `in train`; "" if neither is known."""
+    text, function = text_of_line(source_lines(trace, line.file), line.line), _functions(trace).get(line)
+    return text or (f"in {function}" if function else "")
 
 
 def source_lines(trace: Trace, file: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Bases of what a recording answers with: rows that are read as a list, shown as a table, and taken out as data."""
+"""Base classes of the tables of a recording: a list of rows that is shown as a table, and given as data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Tabular:
         raise NotImplementedError
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A pandas DataFrame with one row a row and a column for each fact; times are in nanoseconds. Needs pandas."""
+        """A pandas DataFrame with a column for each fact; times are in nanoseconds. Needs pandas."""
         return as_dataframe(self.facts())
 
     def to_json(self) -> str:
@@ -111,7 +111,7 @@ class SourceTable(RowTable[Source]):
     _cost_keys: ClassVar[Sequence[str]]
     #: The cost that rows are sorted by unless another one is asked for.
     _sort_key: ClassVar[str]
-    #: The cost that orders rows of which another cost is equal.
+    #: The cost that orders rows that are equal in the sort key.
     _tie_key: ClassVar[str]
 
     def __init__(self, rows: list[Source]) -> None:
