@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -78,16 +78,6 @@ def _bytes(column: str, doc: str) -> property:
         return 0 if memory is None else getattr(memory, column).item(event._position)
 
     return property(read, doc=doc)
-
-
-def _column(column: str, doc: str) -> property:
-    """A column of the trace."""
-    return property(lambda event: getattr(event._trace, column).item(event._position), doc=doc)
-
-
-def _fact(read: Callable[[Trace, int], Any], doc: str) -> property:
-    """A fact that `fields` reads."""
-    return property(lambda event: read(event._trace, event._position), doc=doc)
 
 
 def _python_number(column: str, doc: str) -> property:
@@ -177,8 +167,16 @@ class Event(FormattedTimes, Mapping[str, Any]):
         """The device of a kernel, or the device that an op was called for."""
         return DeviceName(self["device_type"])
 
-    device_index = _column("device_index", "Which of several devices.")
-    thread = _fact(fields.thread_id, "The native thread, or a device's stream.")
+    @property
+    def device_index(self) -> int:
+        """Which of several devices."""
+        return self._trace.device_index.item(self._position)
+
+    @property
+    def thread(self) -> int:
+        """The native thread, or a device's stream."""
+        return fields.thread_id(self._trace, self._position)
+
     device_resource_id = thread
 
     @property
@@ -193,8 +191,16 @@ class Event(FormattedTimes, Mapping[str, Any]):
         began_ns = self._trace.began_ns
         return Interval((self["start_ns"] - began_ns) / 1000, (self["end_ns"] - began_ns) / 1000)
 
-    sequence_nr = _column("sequence_nr", "Autograd's number, -1 where there is none.")
-    input_shapes = _fact(fields.input_shapes, "A list per input; empty unless shapes were recorded.")
+    @property
+    def sequence_nr(self) -> int:
+        """Autograd's number, -1 where there is none."""
+        return self._trace.sequence_nr.item(self._position)
+
+    @property
+    def input_shapes(self) -> list[Any]:
+        """A list per input; empty unless shapes were recorded."""
+        return fields.input_shapes(self._trace, self._position)
+
     structured_input_shapes = input_shapes
 
     @property
@@ -202,9 +208,10 @@ class Event(FormattedTimes, Mapping[str, Any]):
         """The element type of each input, "" for one that is not a tensor; empty unless shapes were recorded."""
         return list(fields.entry(self._trace.shape, self._trace.dtypes, self._position) or ())
 
-    structured_input_strides = _fact(
-        fields.input_strides, "A list of strides per input; empty unless shapes were recorded."
-    )
+    @property
+    def structured_input_strides(self) -> list[Any]:
+        """A list of strides per input; empty unless shapes were recorded."""
+        return fields.input_strides(self._trace, self._position)
 
     @property
     def concrete_inputs(self) -> list[Any]:
@@ -244,7 +251,10 @@ class Event(FormattedTimes, Mapping[str, Any]):
         metadata = extra(self._trace, self._position)
         return import_module("torch.autograd.profiler_util")._build_metadata(metadata) if metadata else None
 
-    stack = _fact(fields.stack, "Frames, innermost first; empty unless stacks were recorded.")
+    @property
+    def stack(self) -> list[str]:
+        """Frames, innermost first; empty unless stacks were recorded."""
+        return fields.stack(self._trace, self._position)
 
     @property
     def flops(self) -> int:
@@ -264,7 +274,10 @@ class Event(FormattedTimes, Mapping[str, Any]):
         """The first recorded device apart from the CPU."""
         return used_device(self._trace)
 
-    is_async = _column("is_async", "Whether it ended on another thread than the one it started on.")
+    @property
+    def is_async(self) -> bool:
+        """Whether it ended on another thread than the one it started on."""
+        return self._trace.is_async.item(self._position)
 
     @property
     def is_user_annotation(self) -> bool:
