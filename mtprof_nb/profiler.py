@@ -160,7 +160,7 @@ class profile(TraceMetadata, Results):
 
     @property
     def use_device(self) -> str | None:
-        """Torch's name of the recorded device beside the CPU, None where there is none."""
+        """Torch's name of the first recorded device other than the CPU, None where there is none."""
         there = self.activities & supported_activities()
         return next((name.lower() for name in DEVICES if as_activity(name) in there), None)
 

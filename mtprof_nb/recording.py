@@ -275,7 +275,7 @@ class Results:
         """Show the panel under the cell: in a notebook the widget, in a terminal the text.
 
         `name` is its title, `sort` a column of the operators or one of torch's sort keys, `limit`
-        the most rows of the table, `status` a line that says how the program ended. `show_all` adds
+        the most rows of the table, `status` a line about how the program ended. `show_all` adds
         Python frames and runtime calls. Returns the panel, which any front end displays; as the
         value of the same cell it is not displayed twice. marimo displays only the values of cells,
         so there it is only returned. Returns None for text, and if a program executes the notebook.

@@ -120,5 +120,5 @@ def with_cuda(activities: Iterable[Any] | None, use_cuda: bool | None) -> Iterab
 
 
 def device_type_name(torch_name: str) -> str:
-    """The contract's name of a torch device type: CPU, CUDA, NPU for a renamed PrivateUse1, …"""
+    """The name that recordings have for a torch device type: CPU, CUDA, NPU for a renamed PrivateUse1, …"""
     return "NPU" if torch_name.lower() in ("privateuse1", "privateuseone", "npu") else torch_name.upper()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from typing import Any
 
-from mtprof_nb.cell.everything import records_everything
+from mtprof_nb.cell.default_flags import records_everything
 from mtprof_nb.cell.options import RECORD_FLAGS
 from mtprof_nb.model.file import recording_writer
 from mtprof_nb.profiler import profile

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.error import UsageError
 
 from mtprof_nb.capture.source_texts import cell_label, running_cell_number
-from mtprof_nb.cell.cell_recording import Ending, tell
+from mtprof_nb.cell.cell_recording import CellEnding, print_note
 from mtprof_nb.cell.delivery import deliver
 from mtprof_nb.cell.flags import Flags, spell
 from mtprof_nb.cell.options import OPTIONS, RECORD_FLAGS
@@ -61,10 +61,10 @@ class RankCell:
             answers = engines.ask(packed_recording, patience_s=patience_s)
         recording = gathered(answers, offsets, self._label, text, self._endings(answers.given))
         if recording is None:
-            tell(f"no engine recorded anything ({answers.reasons})")
+            print_note(f"no engine recorded anything ({answers.reasons})")
         else:
             remember(recording)
-            act = partial(deliver, self._ip, self._flags, self._against, recording, Ending(None, (), False))
+            act = partial(deliver, self._ip, self._flags, self._against, recording, CellEnding(None, (), False))
             act() if failure is None else _after_cell(self._ip, act)
         if failure is not None:
             raise failure

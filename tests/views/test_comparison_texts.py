@@ -5,7 +5,7 @@ import re
 from traces import event, make_trace
 
 from mtprof_nb.analysis import units
-from mtprof_nb.comparison.alternation import Alternated, Block
+from mtprof_nb.comparison.alternation import Alternated, TimedBlock
 from mtprof_nb.comparison.compared import Compared, of_functions, of_recordings
 from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.model.trace import Recorded, Trace
@@ -72,7 +72,7 @@ def test_differences_between_the_recordings_are_said() -> None:
 
 def _in_turns(count: int) -> Compared:
     a, b = tuple(2e6 + 1e3 * at for at in range(count)), tuple(1e6 + 1e3 * at for at in range(count))
-    times = Alternated(a, b, Block(10, 1), Block(20, 1), planned=count, seconds=4.2)
+    times = Alternated(a, b, TimedBlock(10, 1), TimedBlock(20, 1), planned=count, seconds=4.2)
     return of_functions(Sides(Side("f", ()), Side("g", ())), times)
 
 
@@ -92,7 +92,9 @@ def test_functions_say_how_they_were_measured() -> None:
 
 
 def test_an_interrupted_measurement_says_so() -> None:
-    times = Alternated((2e6,) * 7, (1e6,) * 7, Block(10, 1), Block(20, 1), planned=90, seconds=1.0, is_interrupted=True)
+    times = Alternated(
+        (2e6,) * 7, (1e6,) * 7, TimedBlock(10, 1), TimedBlock(20, 1), planned=90, seconds=1.0, is_interrupted=True
+    )
 
     found = of_functions(Sides(Side("f", ()), Side("g", ())), times)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mtprof_nb.analysis import units
 from mtprof_nb.comparison.compared import Compared
-from mtprof_nb.comparison.measured_points import Points, measured_points
+from mtprof_nb.comparison.measured_points import MeasuredPoints, measured_points
 from mtprof_nb.views.comparison.comparison_tables import labels
 from mtprof_nb.views.static.svg import INK, WIDTH, image, svg_of, timeline_svg
 from mtprof_nb.views.tabs.two_timelines.two_timelines_tab import step_pairs
@@ -30,12 +30,12 @@ def pictures(compared: Compared) -> list[tuple[str, str]]:
     return titled
 
 
-def points_title(points: Points) -> str:
+def points_title(points: MeasuredPoints) -> str:
     """The title of the dots."""
     return f"Times: a dot for each {points.unit}"
 
 
-def points_svg(points: Points) -> str:
+def points_svg(points: MeasuredPoints) -> str:
     """Times of both sides as dots, run after run, with a line at the median of each side."""
     low, high = scale_of(points)
     dots = [_dots(points.a, A_COLOUR, low, high), _dots(points.b, B_COLOUR, low, high)]
@@ -43,7 +43,7 @@ def points_svg(points: Points) -> str:
     return svg_of([*dots, *marks], _HEIGHT, points_title(points))
 
 
-def scale_of(points: Points) -> tuple[float, float]:
+def scale_of(points: MeasuredPoints) -> tuple[float, float]:
     """The lowest and the highest time of the axis, without very long ones."""
     sides = [[time for run in runs for time in run] or [0.0] for runs in (points.a, points.b)]
     low = 0.97 * min(map(min, sides))
