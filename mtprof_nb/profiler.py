@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -21,6 +20,7 @@ from mtprof_nb.capture.interrupts import GuardedExit, interrupts_held_back, run_
 from mtprof_nb.capture.machine.available_memory import give_back
 from mtprof_nb.capture.schedule import RECORDING, ProfilerAction, Transitions, as_action, record_always, transitions
 from mtprof_nb.capture.session import Options, Session
+from mtprof_nb.capture.torch_private.compiled_code import has_cudagraphs
 from mtprof_nb.capture.trace_metadata import TraceMetadata
 from mtprof_nb.capture.window import Window
 from mtprof_nb.errors import SessionError, warn
@@ -256,8 +256,7 @@ class profile(TraceMetadata, Results):
 
     def prepare_trace(self) -> None:
         """Open the next window, and warm it up."""
-        inductor = sys.modules.get("torch._inductor.config")
-        self.has_cudagraphs = bool(inductor and inductor.triton.cudagraphs)
+        self.has_cudagraphs = has_cudagraphs()
         self._open_session().prepare(self._new_trace_id())
 
     def start_trace(self) -> None:

@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from mtprof_nb.capture.torch_private.operators import DISPATCH_MODULES
 from mtprof_nb.errors import HookError
 from mtprof_nb.model.source_files import RUNTIMES
 
@@ -88,7 +89,6 @@ def _npu(runtime: Any) -> list[str]:
     return ["NPU"] if npu is not None and npu.is_available() else []
 
 
-_TORCH_MODULES = ("torch._ops", "torch.utils._python_dispatch", "torch.autograd.profiler")
 HOOK_KINDS = {
     kind.name: kind
     for kind in (
@@ -100,7 +100,7 @@ HOOK_KINDS = {
             is_default=False,
             is_preferred="mtprof_nb.capture.native.native_hook:serves",
             is_cheap=True,
-            hidden_modules=_TORCH_MODULES,
+            hidden_modules=DISPATCH_MODULES,
             reaches_torch=True,
         ),
         HookKind(
@@ -109,7 +109,7 @@ HOOK_KINDS = {
             "mtprof_nb.capture.kineto.kineto_hook:KinetoHook",
             devices=_torch_devices,
             event_ns=600,
-            hidden_modules=_TORCH_MODULES,
+            hidden_modules=DISPATCH_MODULES,
             reaches_torch=True,
         ),
         HookKind(
@@ -127,7 +127,7 @@ HOOK_KINDS = {
             },
             runs_in_python=True,
             is_default=False,
-            hidden_modules=_TORCH_MODULES,
+            hidden_modules=DISPATCH_MODULES,
             reaches_torch=True,
         ),
         HookKind(

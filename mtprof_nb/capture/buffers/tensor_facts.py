@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from mtprof_nb.capture.flops.flop_formulas import elementwise
+from mtprof_nb.capture.torch_private.operators import packet_of, without_overrides
 
 #: Element types by the names that Kineto gives them.
 _KINETO_DTYPES = {
@@ -32,7 +33,7 @@ class TensorFacts:
     def __init__(self, torch: Any) -> None:
         self._tensor = torch.Tensor
         self._plain = frozenset({torch.Tensor, torch.nn.Parameter})
-        self._without_overrides = torch._C.DisableTorchFunctionSubclass
+        self._without_overrides = without_overrides(torch)
         self.cpu = torch.device("cpu")
         # torch's own attributes: a subclass may have put others in their place.
         self._read_device, self._read_shape, self._read_dtype = (
@@ -112,7 +113,7 @@ class TensorFacts:
             aten = import_module("torch").ops.aten
             registered = import_module("torch.utils.flop_counter").flop_registry
             self._formulas = {aten.add: elementwise, aten.mul: elementwise, **registered}
-        formula = self._formulas.get(getattr(op, "_overloadpacket", op))
+        formula = self._formulas.get(packet_of(op))
         if formula is None or result is None:
             return -1
         key = (op, *map(self._key, args), *((name, self._key(value)) for name, value in kwargs.items()))

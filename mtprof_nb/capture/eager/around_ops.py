@@ -9,7 +9,7 @@ from typing import Any
 from mtprof_nb.capture.buffers.buffer import Buffer
 from mtprof_nb.capture.buffers.module_paths import ModulePaths
 from mtprof_nb.capture.eager.dispatcher_points import Points
-from mtprof_nb.capture.torch_facts.patches import Patches
+from mtprof_nb.capture.patches import Patches
 
 
 def follow_pipeline(patches: Patches, pending_op: type, points: Points, buffer: Buffer) -> None:

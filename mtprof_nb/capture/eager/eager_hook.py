@@ -22,7 +22,7 @@ from mtprof_nb.capture.eager.storage_memory import StorageMemory
 from mtprof_nb.capture.flops.flop_formulas import flops_of
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all
-from mtprof_nb.capture.torch_facts.patches import Patches
+from mtprof_nb.capture.patches import Patches
 from mtprof_nb.errors import HookError
 from mtprof_nb.model.trace import Trace
 

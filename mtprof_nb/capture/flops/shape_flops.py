@@ -10,6 +10,7 @@ import numpy as np
 
 from mtprof_nb.building.recorded_events import RecordedEvents
 from mtprof_nb.capture.flops.flop_formulas import elementwise, flops_of
+from mtprof_nb.capture.torch_private.operators import arguments_of, name_of_packet
 from mtprof_nb.model.input_values import from_text
 from mtprof_nb.model.trace import Int32, Int64, Shapes
 
@@ -37,8 +38,7 @@ class _Shaped(NamedTuple):
 def registered_formulas() -> dict[str, Formula]:
     """PyTorch's formulas by the name of their op."""
     registry = import_module("torch.utils.flop_counter").flop_registry
-    packets = [packet for packet in registry if hasattr(packet, "_qualified_op_name")]
-    return {packet._qualified_op_name: registry[packet] for packet in packets}
+    return {name: registry[packet] for packet in registry if (name := name_of_packet(packet))}
 
 
 def flops_by_inputs(torch: Any, events: RecordedEvents, inputs: Inputs, values: tuple[Int32, Sequence[str]]) -> Int64:
@@ -80,8 +80,9 @@ def count_by_formula(torch: Any, name: str, formula: Formula, inputs: Sequence[A
             for shape, scalar in zip(inputs, scalars, strict=True)
         ]
         op = getattr(torch.ops.aten, name.removeprefix("aten::")).default
-        by_name = {spec.name: value for spec, value in zip(op._schema.arguments, arguments, strict=False)}
-        keywords = {spec.name for spec in op._schema.arguments if spec.kwarg_only}
+        specs = arguments_of(op)
+        by_name = {spec.name: value for spec, value in zip(specs, arguments, strict=False)}
+        keywords = {spec.name for spec in specs if spec.kwarg_only}
         positional = [value for key, value in by_name.items() if key not in keywords]
         result = op(*positional, **{key: by_name[key] for key in keywords & by_name.keys()})
         return int(formula(*positional, out_val=result))

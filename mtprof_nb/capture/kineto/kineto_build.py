@@ -25,11 +25,9 @@ from mtprof_nb.capture.kineto.kineto_events import KinetoColumns, forward_thread
 from mtprof_nb.capture.kineto.kineto_inputs import read_extras, read_record_functions, read_shapes, read_values
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
 from mtprof_nb.capture.kineto.own_python import own_python
+from mtprof_nb.capture.living_objects import LivingObjects, parameter_of, parameter_owners, paths_of_modules
 from mtprof_nb.capture.samples.python_stacks import frames_of
-from mtprof_nb.capture.torch_facts.fast_scopes import FastScopes
-from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
-from mtprof_nb.capture.torch_facts.module_names import paths_of_modules
-from mtprof_nb.capture.torch_facts.optimizer_parameters import parameter_of, parameter_owners
+from mtprof_nb.capture.torch_private.fast_scopes import FastScopes
 from mtprof_nb.errors import warn
 from mtprof_nb.model.schema import Columns, Int8, Int32, Int64
 from mtprof_nb.model.trace import Recorded, Trace, on_device

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from types import FunctionType
 from typing import Any
+
+from mtprof_nb.capture.torch_private.compiled_code import COMPILERS, is_compiled
 
 #: Decorators after which a function's own code still runs as it is written.
 TRANSPARENT = frozenset(
@@ -20,7 +21,7 @@ TRANSPARENT = frozenset(
 #: Names of compilers that read bytecode, and of libraries that send functions to other processes.
 _READERS = frozenset(
     {
-        *("compile", "dynamo", "_dynamo", "export", "jit"),
+        *COMPILERS,
         *("cfunc", "guvectorize", "njit", "numba", "stencil", "vectorize"),
         *("cloudpickle", "dask", "dill", "joblib", "multiprocess", "Parallel", "pyspark", "ray"),
     }
@@ -31,7 +32,7 @@ _NO_READERS = {("re", "compile"), ("regex", "compile")}
 def reader_of_functions(tree: ast.AST, namespace: Mapping[str, Any]) -> str | None:
     """Name of a compiler or serializer in the cell that reads bytecode (torch.compile, numba, ray…), or None."""
     for name in _names(tree):
-        if name in _READERS or (name in namespace and _is_compiled(namespace[name])):
+        if name in _READERS or (name in namespace and is_compiled(namespace[name])):
             return name
     return None
 
@@ -52,15 +53,3 @@ def _names(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.Import | ast.ImportFrom):
             yield from (node.module or "").split(".") if isinstance(node, ast.ImportFrom) else ()
             yield from (part for alias in node.names for part in alias.name.split("."))
-
-
-def _is_compiled(value: Any) -> bool:
-    """Whether torch compiles what `value` calls. Asked without running any code of the user's."""
-    if type(value) is FunctionType:
-        return "_torchdynamo_orig_callable" in value.__dict__
-    if type(value).__name__ == "OptimizedModule":
-        return True
-    try:
-        return object.__getattribute__(value, "__dict__").get("_compiled_call_impl") is not None
-    except (AttributeError, TypeError):
-        return False

@@ -16,7 +16,7 @@ from types import AsyncGeneratorType, CellType, CodeType, CoroutineType, Functio
 from typing import Any
 
 from mtprof_nb.capture.marks.mark_transform import MARK, Function
-from mtprof_nb.capture.torch_facts.garbage_collector import frames_of_others
+from mtprof_nb.capture.samples.thread_names import frames_of_others
 
 #: The name of a statement's code. It has run when the cell has, but IPython's traceback keeps it.
 _WHOLE_CELL = "<module>"

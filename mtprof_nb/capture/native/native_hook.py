@@ -9,18 +9,18 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any, ClassVar
 
 from mtprof_nb.capture.activities import available
-from mtprof_nb.capture.hook import Hook, Request, SoFar
+from mtprof_nb.capture.hook import Hook, Request, SoFar, without_switched_off
 from mtprof_nb.capture.interrupts import interrupts_held_back
+from mtprof_nb.capture.living_objects import LivingObjects
 from mtprof_nb.capture.machine.available_memory import available_bytes, bytes_before_a_kill, resident_bytes
-from mtprof_nb.capture.native.mapped_storages import MappedStorages
 from mtprof_nb.capture.native.native_trace import Ended, build_trace
-from mtprof_nb.capture.native.profiler_flag import ProfilerFlag
 from mtprof_nb.capture.native.recorder_loading import recorder, why_not
 from mtprof_nb.capture.samples.python_stacks import running_cell
 from mtprof_nb.capture.samples.thread_names import running_threads
-from mtprof_nb.capture.torch_facts.fast_scopes import FastScopes
-from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
-from mtprof_nb.capture.torch_facts.switched_off import without_switched_off
+from mtprof_nb.capture.torch_private.autograd_state import next_sequence_number
+from mtprof_nb.capture.torch_private.fast_scopes import FastScopes
+from mtprof_nb.capture.torch_private.mapped_storages import MappedStorages
+from mtprof_nb.capture.torch_private.profiler_flag import ProfilerFlag
 from mtprof_nb.errors import HookError, warn
 from mtprof_nb.model.schema import TIMES
 from mtprof_nb.model.source_files import is_user_file
@@ -116,7 +116,7 @@ class NativeHook(Hook):
         with interrupts_held_back():
             if not self._is_recording:
                 return empty_trace(recorded=self._request.recorded)
-            counter = self._torch.autograd._get_sequence_nr()
+            counter = next_sequence_number(self._torch)
             columns = self._end()
         names = self._thread_names | running_threads()
         ended = Ended(names, {threading.get_native_id(): counter}, self._fast_scopes.left)

@@ -20,10 +20,10 @@ from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.distributed import this_process
 from mtprof_nb.capture.flops.shape_flops import Inputs, flops_by_inputs
 from mtprof_nb.capture.hook import Request, full
+from mtprof_nb.capture.living_objects import LivingObjects, parameter_of, parameter_owners
 from mtprof_nb.capture.native.native_stacks import NODE_TYPES, NativeStacks, read_stacks
 from mtprof_nb.capture.samples.thread_names import name_of_native_thread
-from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
-from mtprof_nb.capture.torch_facts.optimizer_parameters import parameter_of, parameter_owners
+from mtprof_nb.capture.torch_private.autograd_state import private_backend_name
 from mtprof_nb.model.schema import TIMES
 from mtprof_nb.model.trace import (
     OP,
@@ -158,7 +158,7 @@ def _devices_of_inputs(events: RecordedEvents, columns: Columns, torch: Any) -> 
     is_there = (columns["device_type"] == _PRIVATE_USE) & events.is_op
     if not is_there.any():
         return None
-    name = device_type_name(torch._C._get_privateuse1_backend_name())
+    name = device_type_name(private_backend_name(torch))
     return name, np.where(is_there, np.maximum(columns["device_index"], 0), np.int8(-1))
 
 
