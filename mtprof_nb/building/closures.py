@@ -38,7 +38,7 @@ def with_closures(fields: Columns) -> Int8:
     backward = backward[np.lexsort((forward[backward], scope[forward[backward]]))]
     makers = forward[backward]
     with_autograd = (kind == OP) & (fields["sequence_nr"] >= 0)
-    found = phase.copy()
+    phases = phase.copy()
     for step in np.unique(scope[makers]).tolist():
         if step < 0 or not names[fields["name"][step]].startswith(_STEP):
             continue
@@ -46,8 +46,8 @@ def with_closures(fields: Columns) -> Int8:
         is_inside = start_ns[backward[known]] < end_ns[step]
         made_by, passed_ns = makers[known][is_inside], np.sort(start_ns[backward[known]][is_inside])
         for chosen in _of_closures(start_ns, rows[inside], made_by, passed_ns, outermost, with_autograd):
-            found[chosen] = np.where(kind[chosen] == OP, FORWARD, OTHER)
-    return found
+            phases[chosen] = np.where(kind[chosen] == OP, FORWARD, OTHER)
+    return phases
 
 
 def _of_closures(

@@ -54,9 +54,9 @@ def describe(raw: Sequence[Any], read: Callable[[Any], Any]) -> tuple[Int32, tup
 
 def first_with_number(numbers: Int64, among: Int64, wanted: Int64, has_one: Bool) -> Int32:
     """For each row that has a number it wants, the first of the rows `among` with that number, or -1."""
-    found = np.full(len(numbers), -1, np.int32)
+    row_with = np.full(len(numbers), -1, np.int32)
     if not len(among):
-        return found
+        return row_with
     own, asking = numbers[among], np.flatnonzero(has_one)
     first, last = int(own.min()), int(own.max())
     if last - first < _DENSE * len(numbers):
@@ -64,10 +64,10 @@ def first_with_number(numbers: Int64, among: Int64, wanted: Int64, has_one: Bool
         # Of several rows with one number, the first is written last.
         row_of[own[::-1] - first] = among[::-1]
         asking = asking[(wanted[asking] >= first) & (wanted[asking] <= last)]
-        found[asking] = row_of[wanted[asking] - first]
-        return found
+        row_with[asking] = row_of[wanted[asking] - first]
+        return row_with
     among = among[np.argsort(own, kind="stable")]
     slot = np.minimum(np.searchsorted(numbers[among], wanted[asking]), len(among) - 1)
     there = numbers[among[slot]] == wanted[asking]
-    found[asking[there]] = among[slot[there]]
-    return found
+    row_with[asking[there]] = among[slot[there]]
+    return row_with

@@ -35,7 +35,7 @@ def phases(events: RecordedEvents, recorded: Bool, is_backward: Bool, in_step: B
 def settled(phase: Int8, undecided: Bool, is_in_module: Bool) -> Int8:
     """`phase`, where ops that autograd did not record are forward if they ran in a module, or nothing is training."""
     is_training = (phase[~undecided] != OTHER).any()
-    found = phase.copy()
-    found[undecided] = OTHER if is_training else FORWARD
-    found[undecided & is_in_module] = FORWARD
-    return found
+    decided = phase.copy()
+    decided[undecided] = OTHER if is_training else FORWARD
+    decided[undecided & is_in_module] = FORWARD
+    return decided

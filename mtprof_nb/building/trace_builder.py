@@ -101,14 +101,14 @@ def _phases(made: Columns) -> Columns:
 
 
 def _inputs(made: Columns, events: RecordedEvents) -> Columns:
-    found: Columns = {}
+    columns: Columns = {}
     if made.get("shape") is not None:
         has_any = np.array([*map(bool, made["shapes"]), False])[made["shape"]]
-        found["shape"] = np.where((made["kind"] == OP) | has_any, made["shape"], np.int32(-1))
+        columns["shape"] = np.where((made["kind"] == OP) | has_any, made["shape"], np.int32(-1))
     if made.get("flops") is not None:
         is_inside = events.intervals.parents(made["flops"] >= 0) >= 0
-        found["flops"] = np.where(is_inside, -1, made["flops"])
-    return found
+        columns["flops"] = np.where(is_inside, -1, made["flops"])
+    return columns
 
 
 def _on_devices(made: Columns, name: str, index: Int8) -> Columns:

@@ -23,16 +23,16 @@ def distributed_info() -> str | None:
     groups = _groups()
     if groups is None:
         return None
-    found = {
+    info = {
         "backend": groups.get_backend(),
         "rank": groups.get_rank(),
         "world_size": groups.get_world_size(),
         "pg_count": groups.get_pg_count(),
         "pg_config": group_configs(groups),
     }
-    if found["backend"] == "nccl":
-        found["nccl_version"] = ".".join(map(str, sys.modules["torch"].cuda.nccl.version()))
-    return json.dumps(found, default=str)
+    if info["backend"] == "nccl":
+        info["nccl_version"] = ".".join(map(str, sys.modules["torch"].cuda.nccl.version()))
+    return json.dumps(info, default=str)
 
 
 def _groups() -> Any:

@@ -185,8 +185,8 @@ def _within(step_starts: StepStarts, began_ns: int, ended_ns: int) -> StepStarts
     """The steps of a window: the first begins with it. None where there is only the step 0 of every program."""
     before = [number for start_ns, number in step_starts if start_ns <= began_ns][-1:]
     later = [(start_ns, number) for start_ns, number in step_starts if began_ns < start_ns < ended_ns]
-    found = (*((began_ns, number) for number in before), *later)
-    return () if {number for _, number in found} <= {0} else found
+    inside = (*((began_ns, number) for number in before), *later)
+    return () if {number for _, number in inside} <= {0} else inside
 
 
 def _cost_ns(hook: HookKind, trace: Trace) -> int:

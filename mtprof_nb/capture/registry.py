@@ -80,8 +80,8 @@ def _named(name: str) -> Any:
 
 def _torch_devices(torch: Any) -> list[str]:
     profiler = getattr(torch, "profiler", None)  # None while torch is being imported
-    found = [activity.name for activity in profiler.supported_activities()] if profiler is not None else []
-    return [*found, *(["NPU"] if hasattr(torch, "npu") else [])]
+    names = [activity.name for activity in profiler.supported_activities()] if profiler is not None else []
+    return [*names, *(["NPU"] if hasattr(torch, "npu") else [])]
 
 
 def _npu(runtime: Any) -> list[str]:

@@ -132,7 +132,7 @@ class Window:
 
     def so_far(self) -> SoFar | None:
         """Return the slowest ops and lines so far, by the first hook that can tell."""
-        return next((found for hook in self.hooks.values() if (found := hook.so_far()) is not None), None)
+        return next((state for hook in self.hooks.values() if (state := hook.so_far()) is not None), None)
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
         """Record, or leave out, these activities from now on."""

@@ -79,8 +79,8 @@ def follow_optimizers(patches: Patches, base: Any, buffer: Buffer) -> None:
 
 
 def _subclasses(kind: Any) -> set[type]:
-    found: set[type] = set(kind.__subclasses__())
-    return found.union(*map(_subclasses, found))
+    direct: set[type] = set(kind.__subclasses__())
+    return direct.union(*map(_subclasses, direct))
 
 
 def follow_scopes(patches: Patches, record_function: type, buffer: Buffer) -> None:

@@ -110,7 +110,7 @@ class Points:
 
     def __init__(self, profiler: ModuleType) -> None:
         names = ("is_profiler_enabled", "dispatch_op_enter", "dispatch_op_exit")
-        functions = [found for name in names if isinstance(found := getattr(profiler, name, None), FunctionType)]
+        functions = [function for name in names if isinstance(function := getattr(profiler, name, None), FunctionType)]
         if len(functions) < len(names) or not hasattr(profiler, "_ACTIVE_SESSION"):
             msg = (
                 f"{profiler.__name__} has no enter and exit points to listen at: "

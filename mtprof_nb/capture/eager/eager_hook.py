@@ -207,14 +207,14 @@ def shape_reader(*tensors: Any) -> Callable[[Any, Any], tuple[tuple[Any, Any], .
             else:
                 key.append(nothing if kind in _NUMBERS else entry(value))
         if kwargs:
-            key += [found for value in kwargs.values() if (found := entry(value)) is not nothing]
+            key += [shaped for value in kwargs.values() if (shaped := entry(value)) is not nothing]
         same = known.get(whole := tuple(key))
         if same is None:
             same = known[whole] = shapes(args, kwargs)
         return same
 
     def shapes(args: Any, kwargs: Any) -> tuple[tuple[Any, Any], ...]:
-        named = [found for value in kwargs.values() if (found := entry(value)) is not nothing]
+        named = [shaped for value in kwargs.values() if (shaped := entry(value)) is not nothing]
         return (*map(entry, args), *named)
 
     def entry(value: Any) -> tuple[Any, Any]:

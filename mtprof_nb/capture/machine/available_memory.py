@@ -54,9 +54,9 @@ def give_back(events: int) -> None:
 
 
 def _in_machine(root: Path) -> Iterator[int]:
-    found = _fields(root / "proc/meminfo").get("MemAvailable:")
-    if found is not None:
-        yield found * 1024
+    kibibytes = _fields(root / "proc/meminfo").get("MemAvailable:")
+    if kibibytes is not None:
+        yield kibibytes * 1024
 
 
 def _in_cgroups(root: Path) -> Iterator[int]:

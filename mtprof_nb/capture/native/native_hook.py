@@ -40,8 +40,8 @@ def serves(request: Request) -> bool:
 
 def _most_events(request: Request) -> int:
     """As many events as were asked for, and as take no more than half of the memory that is left."""
-    found, recorded = available_bytes(), request.recorded
-    left = sys.maxsize if found is None else max(found, _TAKEN_ANYWAY)
+    nbytes_left, recorded = available_bytes(), request.recorded
+    left = sys.maxsize if nbytes_left is None else max(nbytes_left, _TAKEN_ANYWAY)
     nbytes = _BYTES_AN_EVENT + _BYTES_OF_VALUES * recorded.record_shapes + _BYTES_OF_MEMORY * recorded.profile_memory
     return min(request.max_events, left // 2 // nbytes)
 
@@ -56,8 +56,8 @@ class NativeHook(Hook):
     def __init__(self, request: Request) -> None:
         import torch
 
-        found = recorder()
-        if found is None:
+        module = recorder()
+        if module is None:
             msg = f"hook 'native' cannot record here: {why_not()}; or use hook='kineto'"
             raise HookError(msg)
         if "CPU" not in request.activities:
@@ -69,12 +69,12 @@ class NativeHook(Hook):
         if request.experimental_config is not None:
             warn("experimental_config has no effect with hook 'native': use hook='kineto'")
         self._torch = torch
-        self._recorder = found
+        self._recorder = module
         self._request = request
         self._is_recording = False
         self._most_events = request.max_events
-        self._fast_scopes = FastScopes(torch, found, with_inputs=request.recorded.record_shapes)
-        self._mapped = MappedStorages(torch, found)
+        self._fast_scopes = FastScopes(torch, module, with_inputs=request.recorded.record_shapes)
+        self._mapped = MappedStorages(torch, module)
         self._flag = ProfilerFlag(torch)
         self._thread_names: dict[int, str] = {}
         #: When recording of CPU ops was switched on or off, and which.
@@ -141,10 +141,10 @@ class NativeHook(Hook):
 
     def so_far(self) -> SoFar | None:
         """The slowest ops, and the slowest lines of the user's where stacks are recorded."""
-        found = self._recorder.so_far() if self._is_recording else None
-        if found is None:
+        state = self._recorder.so_far() if self._is_recording else None
+        if state is None:
             return None
-        ops, stacks, until = found
+        ops, stacks, until = state
         lines: Counter[SourceLine] = Counter()
         for frames, ns in stacks:
             users = (SourceLine(file, line) for file, line in frames if is_user_file(file))

@@ -29,14 +29,14 @@ _MOST_LOST = 0.05
 class NativeSampler:
     """Lets the native recorder look at all threads every few milliseconds."""
 
-    def __init__(self, found: Any) -> None:
-        self._recorder = found
+    def __init__(self, module: Any) -> None:
+        self._recorder = module
 
     @classmethod
     def if_built(cls) -> NativeSampler | None:
         """The sampler; None where the recorder is not built, or cannot read the frames of this Python."""
-        found = recorder()
-        return cls(found) if found is not None and found.reads_frames else None
+        module = recorder()
+        return cls(module) if module is not None and module.reads_frames else None
 
     def start(self, outermost: CodeType | None) -> bool:
         """Look at the threads from now on; stacks end at a frame of `outermost`. False where the system forbids it."""
@@ -76,8 +76,8 @@ def _awake(columns: Columns) -> Int64:
     """For how long threads had been awake: the one that ended the sampler never slept for longer than until then."""
     awake, asleep_at_end = columns["awake"], columns["asleep_at_end"]
     is_bounded = (awake >= 0) & (columns["thread"] == columns["ended_by"]) & (asleep_at_end >= 0)
-    found: Int64 = np.where(is_bounded, np.maximum(awake, columns["taken"] - asleep_at_end), awake)
-    return found
+    corrected: Int64 = np.where(is_bounded, np.maximum(awake, columns["taken"] - asleep_at_end), awake)
+    return corrected
 
 
 def _notes(raw: dict[str, Any]) -> Iterator[str]:
@@ -93,7 +93,7 @@ def _notes(raw: dict[str, Any]) -> Iterator[str]:
 def _of_user(columns: Columns, parents: list[int]) -> Bool:
     """For each node, and last for none, whether it is of a thread that runs the user's code."""
     codes = columns["codes"]
-    found: list[bool | None] = [None] * (len(parents) + 1)
+    of_user: list[bool | None] = [None] * (len(parents) + 1)
     for node, (parent, code) in enumerate(zip(parents, columns["node_code"].tolist(), strict=True)):
-        found[node] = is_user_thread(codes[code][0], codes[code][1], found[parent])
-    return np.array([each is not False for each in found], np.bool_)
+        of_user[node] = is_user_thread(codes[code][0], codes[code][1], of_user[parent])
+    return np.array([each is not False for each in of_user], np.bool_)

@@ -112,7 +112,7 @@ def _recorded_events(columns: Columns, ended: Ended, offset_ns: int) -> Recorded
 
 def _recording(columns: Columns, request: Request) -> Columns:
     """Facts of the whole recording, metadata of collectives, and numbers of an execution trace."""
-    found: Columns = {
+    facts: Columns = {
         "processes": (this_process(),),
         "recorded": request.recorded,
         "dropped": columns["dropped"],
@@ -120,12 +120,12 @@ def _recording(columns: Columns, request: Request) -> Columns:
     if columns["until"] < TIMES.limit:
         until_ns = columns["until"] + request.clock.offset_ns
         reason = _OUT_OF_MEMORY if columns["is_out_of_memory"] else full(request.max_events)
-        found["unrecorded"] = (Unrecorded(until_ns, until_ns, reason),)
+        facts["unrecorded"] = (Unrecorded(until_ns, until_ns, reason),)
     if request.has_execution_trace:
-        found["record_function"] = columns["handle"]
+        facts["record_function"] = columns["handle"]
     if len(columns["extras"]):
-        found |= {"extra": columns["extra"], "extras": tuple(columns["extras"])}
-    return found
+        facts |= {"extra": columns["extra"], "extras": tuple(columns["extras"])}
+    return facts
 
 
 def _inputs(events: RecordedEvents, columns: Columns, torch: Any, recorded: Recorded) -> Columns:
@@ -134,14 +134,14 @@ def _inputs(events: RecordedEvents, columns: Columns, torch: Any, recorded: Reco
     form, forms = used_part(columns["form"], columns["forms"])
     values, texts = used_part(columns["values"], columns["value_texts"])
     shapes, dtypes, strides = zip(*forms, strict=True) if forms else ((), (), ())
-    found: Columns = {}
+    facts: Columns = {}
     if recorded.with_flops:
         inputs = Inputs(form, shapes, dtypes)
-        found["flops"] = flops_by_inputs(torch, events, inputs, (values, texts))
+        facts["flops"] = flops_by_inputs(torch, events, inputs, (values, texts))
     if recorded.record_shapes:
-        found |= {"shape": form, "shapes": shapes, "dtypes": dtypes, "strides": strides}
-        found |= {"values": values, "value_texts": texts}
-    return found
+        facts |= {"shape": form, "shapes": shapes, "dtypes": dtypes, "strides": strides}
+        facts |= {"values": values, "value_texts": texts}
+    return facts
 
 
 def _own_parameters(columns: Columns, objects: LivingObjects) -> OwnParameters:
@@ -169,12 +169,12 @@ def _python(stacks: NativeStacks | None, links: NodeLinks, columns: Columns, rec
     own = columns["stack"]
     of_forward = (links.forward >= 0) & (own == own[links.node])
     shown = np.where(of_forward, own[links.forward], own)
-    found: Columns = {}
+    facts: Columns = {}
     if recorded.with_modules:
-        found |= {"module": stacks.module[shown], "modules": stacks.modules}
+        facts |= {"module": stacks.module[shown], "modules": stacks.modules}
     if recorded.with_stack:
-        found |= {"stack": stacks.stack[shown], "stacks": stacks.tree, "stack_is_forward": of_forward}
-    return found
+        facts |= {"stack": stacks.stack[shown], "stacks": stacks.tree, "stack_is_forward": of_forward}
+    return facts
 
 
 def _memory(

@@ -121,15 +121,15 @@ def _waited(
     thread: np.ndarray, taken_ns: np.ndarray, awake_ns: np.ndarray, before: Mapping[int, tuple[int, int]]
 ) -> np.ndarray:
     """Which samples are of threads that hardly ran since the sample before, or since `before`."""
-    found = np.zeros(len(thread), np.bool_)
+    is_waiting = np.zeros(len(thread), np.bool_)
     for native_id in np.unique(thread).tolist():
         own = np.flatnonzero((thread == native_id) & (awake_ns >= 0))
         began_ns, awake = before.get(native_id, (0, -1))
         passed = np.diff(taken_ns[own], prepend=began_ns)
         ran = np.diff(awake_ns[own], prepend=awake)
-        found[own] = ran < _LEAST_BUSY * passed
-        found[own[:1]] &= awake >= 0
-    return found
+        is_waiting[own] = ran < _LEAST_BUSY * passed
+        is_waiting[own[:1]] &= awake >= 0
+    return is_waiting
 
 
 def _awake_ns(native_id: int) -> int:

@@ -134,10 +134,10 @@ def is_user_thread(file: str, name: str, outer: bool | None) -> bool | None:
 
 def is_of_user_thread(entry: StackEntry | None) -> bool:
     """Whether this is a stack of a thread that runs the user's code, rather than the profiler's or a notebook's."""
-    found: bool | None = None
+    is_user: bool | None = None
     for code, _ in _outermost_first(entry):
-        found = is_user_thread(code.co_filename, code.co_name, found)
-    return found is not False
+        is_user = is_user_thread(code.co_filename, code.co_name, is_user)
+    return is_user is not False
 
 
 class FrozenStacks(NamedTuple):

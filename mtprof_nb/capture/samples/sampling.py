@@ -26,14 +26,14 @@ class Sampler(Protocol):
 
 def started_sampler() -> Sampler:
     """A sampler that runs: the native one if it is built and the system lets it, else one in Python."""
-    found = started_native_sampler()
-    if found is None:
-        found = PythonSampler()
-        found.start(running_cell())
-    return found
+    sampler = started_native_sampler()
+    if sampler is None:
+        sampler = PythonSampler()
+        sampler.start(running_cell())
+    return sampler
 
 
 def started_native_sampler() -> Sampler | None:
     """The native sampler, which runs; None where it is not built, the system forbids it, or torch is not imported."""
-    found = NativeSampler.if_built()
-    return found if found is not None and found.start(running_cell()) else None
+    sampler = NativeSampler.if_built()
+    return sampler if sampler is not None and sampler.start(running_cell()) else None

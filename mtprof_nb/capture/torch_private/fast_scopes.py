@@ -61,11 +61,11 @@ class FastScopes:
     def read(self, name: str, values: Sequence[Any], keywords: Mapping[str, Any]) -> NotedScope | None:
         """Describe the inputs of a scope that this thread enters now; no tensor is kept."""
         try:
-            found = [one for value in values if (one := self._input(value)) is not None]
+            inputs = [one for value in values if (one := self._input(value)) is not None]
             kept = {str(key): _keyword(value) for key, value in keywords.items()}
         except Exception:  # an input may be an object of the user's, with methods that fail
             return None
-        return NotedScope(threading.get_native_id(), name, time.perf_counter_ns(), tuple(found), kept)
+        return NotedScope(threading.get_native_id(), name, time.perf_counter_ns(), tuple(inputs), kept)
 
     def _input(self, value: Any) -> Input | None:
         """The description of `value`; None where torch cannot infer its type, for torch leaves such a value out."""
