@@ -87,7 +87,7 @@ def _starts_of_outermost_ops(trace: Trace, records: Allocations, rows: Int64) ->
 def _running_totals(records: Allocations) -> Int64:
     """The bytes that each device holds at least, of this recording.
 
-    A sum below zero shows that memory from before the recording was released. Records without addresses do not tell
+    A sum below zero shows that memory from before the recording was released. Records without addresses do not show
     which: all that the recording held is then taken as released.
     """
     total = np.zeros(len(records), np.int64)

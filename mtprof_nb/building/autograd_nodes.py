@@ -49,7 +49,7 @@ def link(
 ) -> NodeLinks:
     """Phases by enclosing scope and autograd's nodes; forward ops by thread and sequence number.
 
-    `forward_threads` tells, for rows of nodes, the numbers of the threads that made them. `counters` has autograd's
+    `forward_threads` returns, for rows of nodes, the numbers of the threads that made them. `counters` has autograd's
     next number at the end of the recording, by native thread, as far as it is known. `flows` has the forward
     op of each node for which another recorder found it, and -1 for all others. `in_module` has the events that ran
     inside the call of a module, where there are no Python calls that show it.

@@ -10,7 +10,7 @@ from mtprof_nb.building.interning import intern
 from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.trace import OP, OPTIMIZER, Columns, Int64
 
-#: For events, the parameter that the inputs of each one tell, None where they tell none.
+#: For rows of events, the parameter that each one has among its inputs, or None.
 OwnParameters = Callable[[Int64], Sequence[str | None]]
 
 

@@ -2,10 +2,10 @@
 
 - An op is forward if autograd made a node for it, or for an op inside it; so is everything inside such an op.
 - An op that runs inside the call of an `nn.Module` is forward, with autograd or without. Modules are known where stacks
-  or modules are recorded: without them, evaluation under `no_grad` beside training is other, as is the clipping of
+  or modules are recorded: without them, evaluation under `no_grad` next to training is other, as is the clipping of
   gradients, which looks the same.
-- A recording in which autograd recorded no op, and nothing is backward or of an optimizer, has no training to tell
-  apart: all of its ops are forward.
+- A recording in which autograd recorded no op, and nothing is backward or of an optimizer, is not
+  of training: all of its ops are forward.
 """
 
 from __future__ import annotations

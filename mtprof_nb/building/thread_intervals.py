@@ -29,7 +29,7 @@ class ThreadIntervals:
         """The rows of `mask`, for each thread that has some, sorted by start, the longer first."""
         return [rows for rows, _, _ in by_thread(np.flatnonzero(mask), self.thread, self.start, self.end)]
 
-    def _beside(self, outers: list[Int64], threads: Int32) -> Iterator[tuple[Int64, Int64]]:
+    def _rows_of_threads(self, outers: list[Int64], threads: Int32) -> Iterator[tuple[Int64, Int64]]:
         """For each of `outers`, rows of one thread each, the positions of that thread in `threads`."""
         if len(outers) <= _FEW:
             yield from ((outer, np.flatnonzero(threads == self.thread[outer[0]])) for outer in outers)
@@ -41,7 +41,7 @@ class ThreadIntervals:
     def inside(self, mask: Bool) -> Bool:
         """Whether each row started while a row of `mask` was running (a row of `mask` counts itself)."""
         is_inside = mask.copy()
-        for outer, here in self._beside(self.by_thread(mask), self.thread):
+        for outer, here in self._rows_of_threads(self.by_thread(mask), self.thread):
             is_inside[here] |= covered(self.start[outer], self.end[outer], self.start[here])
         return is_inside
 
@@ -50,9 +50,9 @@ class ThreadIntervals:
         return np.where(mask, np.arange(len(self)), self.running(mask, self.thread, self.start))
 
     def running(self, mask: Bool, threads: Int32, times: Int64) -> Int64:
-        """The last-starting row of `mask` that was running at each of `times` on the thread beside it, or -1."""
+        """The last-starting row of `mask` that was running at each of `times`, on its thread in `threads`, or -1."""
         row = np.full(len(times), -1, np.int64)
-        for outer, here in self._beside(self.by_thread(mask), threads):
+        for outer, here in self._rows_of_threads(self.by_thread(mask), threads):
             start, end = self.start[outer], self.end[outer]
             position = innermost(start, end, nest_intervals(start, end)[0], times[here])
             row[here] = np.where(position >= 0, outer[position], -1)

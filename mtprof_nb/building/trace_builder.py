@@ -49,10 +49,10 @@ def build(
 ) -> Trace:
     """The trace of `events`.
 
-    `scopes` have inputs that were noted beside the recording. `own_parameters` tells the parameters
+    `scopes` have inputs that were noted apart from the recording. `own_parameters` returns the parameters
     that ops of an optimizer have as inputs. `input_devices` has a type of device and for each event
     the index of the one that its inputs are on, or -1. `records` are the allocator's, where the
-    recorder does not tell which event made each.
+    recorder does not know which event made each.
     """
     made = _columns(events, links) | facts
     del facts  # so that a column which is completed below is freed

@@ -1,4 +1,4 @@
-"""Torch's execution-trace observer, which writes a trace of its own beside a recording."""
+"""Torch's execution-trace observer, which writes a trace of its own during a recording."""
 
 from __future__ import annotations
 

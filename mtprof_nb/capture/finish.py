@@ -118,7 +118,7 @@ def _merged(traces: list[Trace]) -> Trace:
 
 
 def _cut(traces: Sequence[Trace], most: int, ended_ns: int) -> Unrecorded | None:
-    """From when on events may be missing, and why: the first moment that a hook tells, or that of event `most + 1`."""
+    """From when on events may be missing, and why: as the first hook reports, or at event `most + 1`."""
     spans = [span for trace in traces for span in trace.unrecorded]
     starts = np.concatenate([trace.start_ns for trace in traces])
     if len(starts) > most:

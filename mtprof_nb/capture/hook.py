@@ -56,7 +56,7 @@ class SoFar(NamedTuple):
 
     ops: tuple[tuple[str, int], ...]
     lines: tuple[tuple[SourceLine, int], ...]
-    #: Memory that the process holds; 0 where the system does not tell.
+    #: Memory that the process holds; 0 where the system does not report it.
     resident_bytes: int = 0
     #: When the recording was full, by `time.perf_counter_ns`; 0 while it goes on.
     full_ns: int = 0
@@ -80,7 +80,7 @@ class Hook(Protocol):
         """Uninstall, and return the events. Their column `step` is all 0: the session fills it in."""
 
     def so_far(self) -> SoFar | None:
-        """Return the slowest ops and lines so far, and since when it is full; None where the hook cannot tell any."""
+        """Return the slowest ops and lines so far, and since when it is full; None where the hook knows none."""
         return None
 
     def abandon(self) -> None:

@@ -29,7 +29,7 @@ class HookKind:
     cost: str = ""
     #: The time that each flag of `Recorded` adds to that; None: some flags add half of `event_ns` each.
     flag_ns: Mapping[str, int] | None = None
-    #: The device types beside the CPU whose events it can record now, by its runtime's imported module.
+    #: The device types other than the CPU whose events it can record now, by its runtime's imported module.
     devices: Callable[[Any], Iterable[str]] = lambda _runtime: ()
     #: Whether it is written in Python: then it takes its time between the ops, not inside them.
     runs_in_python: bool = False

@@ -1,7 +1,7 @@
 """The enter and exit points of MindTorch v2 and Candle, which their dispatchers call around each kernel.
 
 Many modules hold these three functions, in Candle compiled ones. So the functions stay, and their code is swapped.
-`_enabled`, `_enter` and `_exit` run with the globals of the runtime's own profiler: beside its `_ACTIVE_SESSION` they
+`_enabled`, `_enter` and `_exit` run with the globals of the runtime's own profiler: next to its `_ACTIVE_SESSION` they
 may use only their parameters.
 """
 

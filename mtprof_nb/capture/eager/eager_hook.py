@@ -28,7 +28,7 @@ from mtprof_nb.model.trace import Trace
 
 #: Common classes of arguments that are no tensors.
 _NUMBERS = frozenset({int, float, bool, str, type(None)})
-#: Activities of devices beside the CPU, and the runtime's device types.
+#: Activities of devices other than the CPU, and the runtime's device types.
 _DEVICES = {"NPU": "npu", "CUDA": "cuda", "XPU": "xpu"}
 
 

@@ -16,7 +16,7 @@ _CGROUPS = {
 #: Files that the system keeps in memory as long as nobody needs it.
 _CACHES = ("inactive_file", "active_file")
 
-#: The first version says by a number like this that there is no limit.
+#: In the first version, a limit above this number means that there is none.
 _NO_LIMIT = 1 << 60
 
 #: A recording of fewer events leaves less than 10 MB behind.
@@ -35,7 +35,7 @@ def bytes_before_a_kill(root: Path = Path("/")) -> list[int]:
 
 
 def resident_bytes(root: Path = Path("/")) -> int:
-    """The memory that this process holds; 0 where the system does not tell."""
+    """The memory that this process holds; 0 where the system does not report it."""
     return _fields(root / "proc/self/status").get("VmRSS:", 0) * 1024
 
 

@@ -21,7 +21,7 @@ _VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 def thread_counts() -> dict[str, Any] | None:
     """The numbers of threads and processors, how many processors are busy, and the variable that sets the threads.
 
-    None without torch, and where the system does not tell: no recording fails for want of these numbers.
+    None without torch, and where the system does not report them: no recording fails for want of these numbers.
     """
     with suppress(Exception):
         return {

@@ -1,4 +1,4 @@
-"""The marks of a cell, which tell the line that was running: kept while the cell runs, replayed when it has ended."""
+"""The marks of a cell, which show the line that was running: kept while the cell runs, replayed when it has ended."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Marks:
         """Keep marks from now on; called by the thread that runs the cell.
 
         `in_functions`: also mark the lines of functions, in code that is marked from now on.
-        `records_ops` tells whether ops are recorded now: a schedule may wait.
+        `records_ops` returns whether ops are recorded now: a schedule may wait.
         """
         self._in_functions = in_functions
         self._records_ops = records_ops
@@ -176,7 +176,7 @@ class Marks:
         """Remove the marks from functions that are found, while the cell runs."""
         functions = self._places.functions
         others = (function for scope, function in enumerate(functions) if scope not in scopes)
-        # Two functions of one name on one line cannot be told apart, and keep their marks.
+        # Two functions of one name on one line cannot be distinguished, and keep their marks.
         wanted = {functions[scope] for scope in scopes}.difference(others)
         for function in unmarking.unmarked(self._host.namespace, wanted, self._plain_code()):
             self._unmarked[function.__qualname__] = None
@@ -226,7 +226,7 @@ class CellMarker:
         is_profiled: Callable[[ast.Module], bool],
         marks_functions: Callable[[ast.Module], bool] = lambda _: True,
     ) -> None:
-        """`marks_functions` says of a profiled cell whether the lines of its functions are marked too."""
+        """`marks_functions` decides for a profiled cell whether lines of its functions are marked too."""
         self._ip = ip
         self._is_profiled = is_profiled
         self._marks_functions = marks_functions

@@ -45,7 +45,7 @@ def _twins(marked: Iterable[CodeType], plain: Iterable[CodeType]) -> Iterator[tu
     for key, codes in _functions_in(marked).items():
         plain_codes = twins.get(key, [])
         if len(plain_codes) == 1:
-            # Equal lambdas on one line are one constant, until marks tell them apart.
+            # Equal lambdas on one line are one constant, until marks make them differ.
             plain_codes = plain_codes * len(codes)
         # The compiler drops code that never runs, as below `if False`, perhaps in one of the two only.
         for code, twin in zip(codes, plain_codes, strict=True) if len(codes) == len(plain_codes) else ():

@@ -13,7 +13,7 @@ from mtprof_nb.capture.native.recorder_build import build_recorder, checked_key
 from mtprof_nb.capture.native.recorder_cache import RecorderFiles, SharedFolderError, private_folder
 from mtprof_nb.errors import BuildError
 
-#: Four times what the compiler needs: beside it, the notebook must not run out of memory.
+#: Four times what the compiler needs, so that the notebook does not run out of memory.
 _NEEDED_BYTES = 2 << 30
 _LAUNCH_S = 10
 

@@ -55,7 +55,7 @@ def include_folders(key: RecorderKey) -> list[Path]:
 
 
 def compile_recorder(key: RecorderKey, target: Path, log: Path) -> None:
-    """Write the compiled extension to `target`, and what the compiler says to `log`; `BuildError` if it fails."""
+    """Write the compiled extension to `target`, and the compiler's output to `log`; `BuildError` if it fails."""
     _run(_command(key, target), log, "could not be compiled")
     load = "from mtprof_nb.capture.native.recorder_loading import import_binary"
     _run(same_python.command(f"import torch; {load}; import_binary({str(target)!r})"), log, "cannot be loaded")

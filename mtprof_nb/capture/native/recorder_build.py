@@ -25,7 +25,7 @@ def build_recorder(force: bool = False) -> Path:
     """Compile the native recorder for the installed torch and Python, and return the path of the binary.
 
     This takes less than a minute, once: a binary that is whole is kept unless `force` is true. It is written to the
-    folder `mtprof_nb/recorder` in the user's cache folder (`$XDG_CACHE_HOME`, or `~/.cache`), with the log beside it.
+    folder `mtprof_nb/recorder` in the user's cache folder (`$XDG_CACHE_HOME`, or `~/.cache`), with its log.
 
     :raises BuildError: PyTorch, a C++ compiler or headers are missing, or the compiler fails.
     """

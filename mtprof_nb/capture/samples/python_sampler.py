@@ -133,7 +133,7 @@ def _waited(
 
 
 def _awake_ns(native_id: int) -> int:
-    """For how long a thread of this process ran or waited for a processor, -1 where the system does not tell."""
+    """For how long a thread of this process ran or waited for a processor, -1 where the system does not report it."""
     if not sys.platform.startswith("linux"):
         return -1
     try:

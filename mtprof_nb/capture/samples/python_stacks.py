@@ -121,9 +121,10 @@ def running_cell() -> CodeType | None:
 
 
 def is_user_thread(file: str, name: str, outer: bool | None) -> bool | None:
-    """Whether a thread with a frame of this function runs the user's code, where the frames around it say `outer`.
+    """Whether a thread that is in this function runs the user's code; None: not decided yet.
 
-    The outermost frame that is not the standard library's decides. None: it was not met yet.
+    The outermost frame that is not the standard library's decides. `outer` is the result for the
+    frames around this one.
     """
     if is_cell_runner(file, name):
         return True

@@ -122,7 +122,7 @@ def _of_idle_threads(sampled: SampledStacks) -> Bool:
 
 
 def _stacks_with(tree: StackTree, is_chosen: Sequence[bool]) -> Bool:
-    """For each stack whether a frame of it is chosen, of which `is_chosen` tells for each frame of the tree."""
+    """Whether each stack has a frame that is chosen; `is_chosen` has a value for each frame of the tree."""
     has_chosen: list[bool] = []
     for frame, parent in zip(tree.frame.tolist(), tree.parent.tolist(), strict=True):
         has_chosen.append(is_chosen[frame] or (parent >= 0 and has_chosen[parent]))
