@@ -13,7 +13,6 @@ from typing import Any, ParamSpec, TypeVar, cast
 from mtprof_nb.capture import session as sessions
 from mtprof_nb.capture.activities import DEVICES, as_activity, resolve_activities, supported_activities, with_cuda
 from mtprof_nb.capture.decorated import decorated
-from mtprof_nb.capture.execution_trace import observer_from_environment
 from mtprof_nb.capture.finish import finish
 from mtprof_nb.capture.hook import EventTimes, Request, SoFar
 from mtprof_nb.capture.interrupts import GuardedExit, interrupts_held_back, run_all, when_left
@@ -21,6 +20,7 @@ from mtprof_nb.capture.machine.available_memory import give_back
 from mtprof_nb.capture.schedule import RECORDING, ProfilerAction, Transitions, as_action, record_always, transitions
 from mtprof_nb.capture.session import Options, Session
 from mtprof_nb.capture.torch_private.compiled_code import has_cudagraphs
+from mtprof_nb.capture.torch_scope import observer_from_environment
 from mtprof_nb.capture.trace_metadata import TraceMetadata
 from mtprof_nb.capture.window import Window
 from mtprof_nb.errors import SessionError, warn

@@ -48,7 +48,8 @@ class CollectorWatch:
         ended = map(self._end_ns.append, iter(time.perf_counter_ns, None))
         # A callback is called with a phase, "start" or "stop", and a dict: setattr(last, phase, dict) keeps the dict,
         # and getattr(noted, phase, dict) asks an iterator for its next value, which appends one.
-        noted = _noted(start=property(partial(next, begun)), stop=property(partial(next, ended)))
+        nexts = {"start": property(partial(next, begun)), "stop": property(partial(next, ended))}
+        noted = type("Noted", (), nexts)()
         self._callbacks = [partial(setattr, last), partial(getattr, noted)]
         # Whoever looks at `gc.callbacks` sees whose they are.
         for callback in self._callbacks:
@@ -77,10 +78,6 @@ def _last_dict() -> Any:
     """A dict that takes over the members of each dict that is assigned to its `start` or `stop`."""
     takes_over = property(fset=dict.update)
     return type("LastDict", (dict,), {"start": takes_over, "stop": takes_over})()
-
-
-def _noted(**properties: property) -> Any:
-    return type("Noted", (), properties)()
 
 
 def with_collections(trace: Trace, watched: WatchedCollections, event_times: EventTimes) -> Trace:

@@ -8,7 +8,7 @@ import platform
 import sys
 from typing import Any
 
-from mtprof_nb.capture.torch_private.process_groups import group_configs
+from mtprof_nb.capture.torch_private.process_state import group_configs
 from mtprof_nb.model.trace import Process
 
 

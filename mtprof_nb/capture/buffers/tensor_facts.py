@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from mtprof_nb.capture.flops.flop_formulas import elementwise
+from mtprof_nb.capture.flops import elementwise
 from mtprof_nb.capture.torch_private.operators import packet_of, without_overrides
 
 #: Element types by the names that Kineto gives them.

@@ -19,7 +19,7 @@ from mtprof_nb.capture.eager.around_ops import follow_modules, follow_optimizers
 from mtprof_nb.capture.eager.dispatcher_points import Points
 from mtprof_nb.capture.eager.eager_autograd import BackwardPasses
 from mtprof_nb.capture.eager.storage_memory import StorageMemory
-from mtprof_nb.capture.flops.flop_formulas import flops_of
+from mtprof_nb.capture.flops import flops_of
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all
 from mtprof_nb.capture.patches import Patches
@@ -210,12 +210,9 @@ def shape_reader(*tensors: Any) -> Callable[[Any, Any], tuple[tuple[Any, Any], .
             key += [shaped for value in kwargs.values() if (shaped := entry(value)) is not nothing]
         same = known.get(whole := tuple(key))
         if same is None:
-            same = known[whole] = shapes(args, kwargs)
+            named = [shaped for value in kwargs.values() if (shaped := entry(value)) is not nothing]
+            same = known[whole] = (*map(entry, args), *named)
         return same
-
-    def shapes(args: Any, kwargs: Any) -> tuple[tuple[Any, Any], ...]:
-        named = [shaped for value in kwargs.values() if (shaped := entry(value)) is not nothing]
-        return (*map(entry, args), *named)
 
     def entry(value: Any) -> tuple[Any, Any]:
         try:

@@ -16,7 +16,7 @@ from mtprof_nb.building.trace_builder import build
 from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.distributed import this_process
-from mtprof_nb.capture.flops.shape_flops import Inputs, flops_by_inputs
+from mtprof_nb.capture.flops import Inputs, flops_by_inputs
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto import kineto_tree
 from mtprof_nb.capture.kineto.busy_threads import Unfinished

@@ -74,11 +74,9 @@ def _allowed() -> set[int]:
 
 def _shares(root: Path) -> Iterator[float]:
     """The limit of each control group in processors."""
-    for group in groups_with(root, "", ""):
-        limit, _, period = text_of(group / "cpu.max").strip().partition(" ")
-        if limit.isdecimal() and period.isdecimal() and int(period):
-            yield int(limit) / int(period)
-    for group in groups_with(root, "cpu", "cpu"):
-        limit, period = (text_of(group / f"cpu.cfs_{part}_us").strip() for part in ("quota", "period"))
+    parts = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+    texts = [text_of(group / "cpu.max") for group in groups_with(root, "", "")]
+    texts += [" ".join(text_of(group / part) for part in parts) for group in groups_with(root, "cpu", "cpu")]
+    for limit, period in (pair for text in texts if len(pair := text.split()) == 2):
         if limit.isdecimal() and period.isdecimal() and int(period):
             yield int(limit) / int(period)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mtprof_nb.capture.machine.available_memory import available_bytes
-from mtprof_nb.capture.native import same_python
+from mtprof_nb.capture.native.compiler import python_command
 from mtprof_nb.capture.native.recorder_build import build_recorder, checked_key
 from mtprof_nb.capture.native.recorder_cache import RecorderFiles, SharedFolderError, private_folder
 from mtprof_nb.errors import BuildError
@@ -39,7 +39,7 @@ def start_build() -> str | None:
 
 
 def _launch(files: RecorderFiles) -> None:
-    child = same_python.command("from mtprof_nb.capture.native.background_build import build; build()")
+    child = python_command("from mtprof_nb.capture.native.background_build import build; build()")
     with files.log.open("a") as log:
         # The shell ends at once, and the build is then nobody's child here: it leaves no zombie, and signals to the
         # notebook's processes do not reach it.

@@ -11,7 +11,6 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from mtprof_nb.capture.native import same_python
 from mtprof_nb.capture.native.recorder_key import FLAGS, RecorderKey
 from mtprof_nb.errors import BuildError
 
@@ -58,7 +57,16 @@ def compile_recorder(key: RecorderKey, target: Path, log: Path) -> None:
     """Write the compiled extension to `target`, and the compiler's output to `log`; `BuildError` if it fails."""
     _run(_command(key, target), log, "could not be compiled")
     load = "from mtprof_nb.capture.native.recorder_loading import import_binary"
-    _run(same_python.command(f"import torch; {load}; import_binary({str(target)!r})"), log, "cannot be loaded")
+    _run(python_command(f"import torch; {load}; import_binary({str(target)!r})"), log, "cannot be loaded")
+
+
+def python_command(statement: str) -> list[str]:
+    """The command that runs `statement` in another Python process.
+
+    The process has the same import path, so that it finds the same torch and the same package.
+    """
+    path = [entry or os.getcwd() for entry in sys.path]  # noqa: PTH109
+    return [sys.executable, "-c", f"import sys; sys.path[:] = {path!r}; {statement}"]
 
 
 def _command(key: RecorderKey, target: Path) -> list[str]:

@@ -13,13 +13,13 @@ from mtprof_nb.capture.hook import Hook, Request, SoFar, without_switched_off
 from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.living_objects import LivingObjects
 from mtprof_nb.capture.machine.available_memory import available_bytes, bytes_before_a_kill, resident_bytes
-from mtprof_nb.capture.native.native_trace import Ended, build_trace
+from mtprof_nb.capture.native.native_trace import build_trace
 from mtprof_nb.capture.native.recorder_loading import recorder, why_not
 from mtprof_nb.capture.samples.python_stacks import running_cell
 from mtprof_nb.capture.samples.thread_names import running_threads
-from mtprof_nb.capture.torch_private.autograd_state import next_sequence_number
 from mtprof_nb.capture.torch_private.fast_scopes import FastScopes
 from mtprof_nb.capture.torch_private.mapped_storages import MappedStorages
+from mtprof_nb.capture.torch_private.process_state import next_sequence_number
 from mtprof_nb.capture.torch_private.profiler_flag import ProfilerFlag
 from mtprof_nb.errors import HookError, warn
 from mtprof_nb.model.schema import TIMES
@@ -119,9 +119,9 @@ class NativeHook(Hook):
             counter = next_sequence_number(self._torch)
             columns = self._end()
         names = self._thread_names | running_threads()
-        ended = Ended(names, {threading.get_native_id(): counter}, self._fast_scopes.left)
+        counters = {threading.get_native_id(): counter}
         objects = LivingObjects(self._torch, self._recorder.living)
-        trace = build_trace(columns, objects, self._request, ended)
+        trace = build_trace(columns, objects, self._request, names, counters, self._fast_scopes.left)
         return without_switched_off(trace, self._switched)
 
     def _end(self) -> Any:

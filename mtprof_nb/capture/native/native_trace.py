@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,12 @@ from mtprof_nb.building.recorded_events import RecordedEvents
 from mtprof_nb.building.trace_builder import build
 from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.distributed import this_process
-from mtprof_nb.capture.flops.shape_flops import Inputs, flops_by_inputs
+from mtprof_nb.capture.flops import Inputs, flops_by_inputs
 from mtprof_nb.capture.hook import Request, full
 from mtprof_nb.capture.living_objects import LivingObjects, parameter_of, parameter_owners
 from mtprof_nb.capture.native.native_stacks import NODE_TYPES, NativeStacks, read_stacks
 from mtprof_nb.capture.samples.thread_names import name_of_native_thread
-from mtprof_nb.capture.torch_private.autograd_state import private_backend_name
+from mtprof_nb.capture.torch_private.process_state import private_backend_name
 from mtprof_nb.model.schema import TIMES
 from mtprof_nb.model.trace import (
     OP,
@@ -55,26 +54,26 @@ _TYPES: dict[str, npt.DTypeLike] = {
 }
 
 
-@dataclass(frozen=True)
-class Ended:
-    """Facts that were noted as the recording ended."""
-
-    thread_names: Mapping[int, str]
-    #: Autograd's next sequence number, by native thread.
-    counters: Mapping[int, int]
-    fast_scopes: Sequence[NotedScope] = ()
-
-
 @collector_paused()
-def build_trace(raw: Mapping[str, Any], objects: LivingObjects, request: Request, ended: Ended) -> Trace:
-    """The trace of one window, from the recorder's columns and tables; `objects` are searched if need be."""
+def build_trace(
+    raw: Mapping[str, Any],
+    objects: LivingObjects,
+    request: Request,
+    thread_names: Mapping[int, str],
+    counters: Mapping[int, int],
+    scopes: Sequence[NotedScope],
+) -> Trace:
+    """The trace of one window, from the recorder's columns and tables; `objects` are searched if need be.
+
+    `counters` has autograd's next sequence number, by native thread.
+    """
     columns = {**raw, **{name: np.frombuffer(raw[name], dtype) for name, dtype in _TYPES.items()}}
     recorded = request.recorded
     needs_stacks = recorded.with_stack or recorded.with_modules
     stacks = read_stacks(columns, objects if recorded.with_modules else None) if needs_stacks else None
-    events = _recorded_events(columns, ended, request.clock.offset_ns)
+    events = _recorded_events(columns, thread_names, request.clock.offset_ns)
     in_module = None if stacks is None else stacks.is_in_module[columns["stack"]]
-    links = link(events, columns["forward_thread"].__getitem__, ended.counters, in_module=in_module)
+    links = link(events, columns["forward_thread"].__getitem__, counters, in_module=in_module)
     devices = _devices_of_inputs(events, columns, objects.torch) if recorded.record_shapes else None
     return build(
         events,
@@ -83,13 +82,13 @@ def build_trace(raw: Mapping[str, Any], objects: LivingObjects, request: Request
         | _inputs(events, columns, objects.torch, recorded)
         | _python(stacks, links, columns, recorded)
         | _memory(columns, stacks if recorded.with_stack else None, devices, request),
-        scopes=ended.fast_scopes,
+        scopes=scopes,
         own_parameters=_own_parameters(columns, objects) if recorded.record_shapes else None,
         input_devices=devices,
     )
 
 
-def _recorded_events(columns: Columns, ended: Ended, offset_ns: int) -> RecordedEvents:
+def _recorded_events(columns: Columns, thread_names: Mapping[int, str], offset_ns: int) -> RecordedEvents:
     name, names = used_part(columns["name"], columns["names"])
     scope = columns["scope"]
     outlives = (columns["flags"] & _IS_ASYNC > 0) & (scope != _OP_SCOPE) & (scope != _BACKWARD_SCOPE)
@@ -101,7 +100,7 @@ def _recorded_events(columns: Columns, ended: Ended, offset_ns: int) -> Recorded
         duration_ns=columns["duration"],
         thread=columns["thread"],
         threads=tuple(
-            Track(tid, ended.thread_names.get(tid) or name_of_native_thread(tid), number=number)
+            Track(tid, thread_names.get(tid) or name_of_native_thread(tid), number=number)
             for tid, number in columns["threads"]
         ),
         sequence_nr=columns["sequence_nr"],

@@ -11,13 +11,13 @@ name                                                                  file
 `UntypedStorage._new_using_fd_cpu`, `_new_using_filename_cpu`,        `mapped_storages.py`
 `_new_shared_fd_cpu`, `_new_shared_filename_cpu`, `_share_fd_cpu_`,
 `_share_filename_cpu_`, `_cdata`
-`torch.autograd._get_sequence_nr`, `_C._get_privateuse1_backend_name` `autograd_state.py`
+`torch.autograd._get_sequence_nr`, `_C._get_privateuse1_backend_name` `process_state.py`
+`torch.distributed.distributed_c10d._get_all_pg_configs`
 `_C.DisableTorchFunctionSubclass`; `_overloadpacket`, `_schema` and   `operators.py`
 `_qualified_op_name` of an operator; `torch._ops`,
 `torch.utils._python_dispatch`
 `_torchdynamo_orig_callable`, `_compiled_call_impl`,                  `compiled_code.py`
 `torch._dynamo`, `torch._inductor.config`
-`torch.distributed.distributed_c10d._get_all_pg_configs`              `process_groups.py`
 ===================================================================== ==========================
 
 The C++ recorder (`capture/native/source/`) uses of torch: `at::addGlobalCallback`,
