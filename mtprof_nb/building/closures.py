@@ -53,7 +53,10 @@ def with_closures(fields: Columns) -> Int8:
 def _of_closures(
     start_ns: Int64, rows: Int64, makers: Int64, passed_ns: Int64, outermost: Int64, with_autograd: Bool
 ) -> Iterator[Int64]:
-    """Of one step's `rows` those before each backward pass, which differentiates `makers` at `passed_ns`."""
+    """The `rows` of one step that belong to each of its backward passes.
+
+    The passes began at `passed_ns` and differentiate `makers`.
+    """
     if not len(makers):
         return
     passes, first = np.unique(np.searchsorted(passed_ns, start_ns[makers], side="right"), return_index=True)

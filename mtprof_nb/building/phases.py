@@ -33,7 +33,7 @@ def phases(events: RecordedEvents, recorded: Bool, is_backward: Bool, in_step: B
 
 
 def settled(phase: Int8, undecided: Bool, is_in_module: Bool) -> Int8:
-    """`phase`, where ops that autograd did not record are forward if they ran in a module, or nothing is training."""
+    """Decide `undecided` ops: forward if they ran in a module or nothing is training, else other."""
     is_training = (phase[~undecided] != OTHER).any()
     decided = phase.copy()
     decided[undecided] = OTHER if is_training else FORWARD

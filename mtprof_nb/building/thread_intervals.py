@@ -30,7 +30,7 @@ class ThreadIntervals:
         return [rows for rows, _, _ in by_thread(np.flatnonzero(mask), self.thread, self.start, self.end)]
 
     def _rows_of_threads(self, outers: list[Int64], threads: Int32) -> Iterator[tuple[Int64, Int64]]:
-        """For each of `outers`, rows of one thread each, the positions of that thread in `threads`."""
+        """Pairs of the rows of one thread, an item of `outers`, and the positions of that thread in `threads`."""
         if len(outers) <= _FEW:
             yield from ((outer, np.flatnonzero(threads == self.thread[outer[0]])) for outer in outers)
             return

@@ -84,7 +84,7 @@ def current_task() -> weakref.ref[Any] | None:
 def mark_interleaved(
     trace: Trace, scopes: Sequence[OpenScope], event_times: Callable[[Sequence[int]], Int64] = np.asarray
 ) -> Bool:
-    """`is_async` of `trace` with the events of these scopes: nothing counts as nested in them.
+    """`is_async` of `trace`, and True for the events of these scopes: nothing counts as nested in them.
 
     `event_times` converts times of the session's clock to times of events.
     """

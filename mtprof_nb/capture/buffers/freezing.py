@@ -130,7 +130,7 @@ def _facts(rows: Rows, vocabulary: Vocabulary, links: NodeLinks) -> Columns:
 
 def _frozen_stacks(rows: Rows, vocabulary: Vocabulary) -> stacks.FrozenStacks:
     entries = rows.ops["stack"] + rows.scopes["stack"]
-    return stacks.freeze(entries, vocabulary.is_engine, vocabulary.is_module, vocabulary.folder)
+    return stacks.freeze_stacks(entries, vocabulary.is_engine, vocabulary.is_module, vocabulary.folder)
 
 
 def _devices(rows: Rows, vocabulary: Vocabulary) -> Columns:

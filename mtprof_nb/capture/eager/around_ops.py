@@ -8,11 +8,11 @@ from typing import Any
 
 from mtprof_nb.capture.buffers.buffer import Buffer
 from mtprof_nb.capture.buffers.module_paths import ModulePaths
-from mtprof_nb.capture.eager.dispatcher_points import Points
+from mtprof_nb.capture.eager.dispatcher_points import EnterExitPoints
 from mtprof_nb.capture.patches import Patches
 
 
-def follow_pipeline(patches: Patches, pending_op: type, points: Points, buffer: Buffer) -> None:
+def follow_pipeline(patches: Patches, pending_op: type, points: EnterExitPoints, buffer: Buffer) -> None:
     """Record deferred ops, which run without the enter and exit points. Their stack is that of the deferring call."""
     stacks = buffer.stacks
 

@@ -105,7 +105,7 @@ class _CodeSwap:
             self._function.__code__, self._function.__defaults__ = self._own
 
 
-class Points:
+class EnterExitPoints:
     """The enter and exit points of one runtime. `HookError` where this version has none."""
 
     def __init__(self, profiler: ModuleType) -> None:

@@ -16,7 +16,7 @@ from mtprof_nb.capture.buffers.freezing import Vocabulary, freeze
 from mtprof_nb.capture.buffers.module_paths import ModulePaths
 from mtprof_nb.capture.buffers.tensor_facts import dtype_name
 from mtprof_nb.capture.eager.around_ops import follow_modules, follow_optimizers, follow_pipeline, follow_scopes
-from mtprof_nb.capture.eager.dispatcher_points import Points
+from mtprof_nb.capture.eager.dispatcher_points import EnterExitPoints
 from mtprof_nb.capture.eager.eager_autograd import BackwardPasses
 from mtprof_nb.capture.eager.storage_memory import StorageMemory
 from mtprof_nb.capture.flops import flops_of
@@ -61,7 +61,7 @@ class EnterExitHook(Hook):
         self._request = request
         self._package = runtime.part("")
         self._profiler = runtime.part(runtime.profiler)
-        self._points = Points(self._profiler)
+        self._points = EnterExitPoints(self._profiler)
         self._patches = Patches()
         self._activities = request.activities
         self._is_recording = False

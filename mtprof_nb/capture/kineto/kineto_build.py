@@ -10,9 +10,8 @@ import numpy as np
 from mtprof_nb.building.allocator_records import UnownedRecords
 from mtprof_nb.building.autograd_nodes import NodeLinks, link
 from mtprof_nb.building.interning import intern
-from mtprof_nb.building.parameters import OwnParameters
 from mtprof_nb.building.paused_collector import collector_paused
-from mtprof_nb.building.trace_builder import build
+from mtprof_nb.building.trace_builder import OwnParameters, build
 from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.distributed import this_process

@@ -169,9 +169,9 @@ def marked_lines(
 
 
 def with_end(columns: Columns, texts: Mapping[str, str]) -> Columns:
-    """`columns` of `marked_lines`, in which lines behind the end of their text have no time of the program.
+    """`columns` of `marked_lines`, without time of the program in lines beyond the end of their text.
 
-    There a call ends the recording, whose time is the profiler's.
+    On such a line a call ends the recording: its time is the profiler's.
     """
     ends = {file: len(text.splitlines()) for file, text in texts.items()}
     outside: dict[SourceLine, OutsideOps] = dict(columns["outside"] or {})

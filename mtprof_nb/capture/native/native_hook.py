@@ -13,7 +13,7 @@ from mtprof_nb.capture.hook import Hook, Request, SoFar, without_switched_off
 from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.living_objects import LivingObjects
 from mtprof_nb.capture.machine.available_memory import available_bytes, bytes_before_a_kill, resident_bytes
-from mtprof_nb.capture.native.native_trace import build_trace
+from mtprof_nb.capture.native.native_trace import build_native_trace
 from mtprof_nb.capture.native.recorder_loading import recorder, why_not
 from mtprof_nb.capture.samples.python_stacks import running_cell
 from mtprof_nb.capture.samples.thread_names import running_threads
@@ -39,7 +39,7 @@ def serves(request: Request) -> bool:
 
 
 def _most_events(request: Request) -> int:
-    """As many events as were asked for, and as take no more than half of the memory that is left."""
+    """The number of events that is asked for, or that fits into half of the available memory."""
     nbytes_left, recorded = available_bytes(), request.recorded
     left = sys.maxsize if nbytes_left is None else max(nbytes_left, _TAKEN_ANYWAY)
     nbytes = _BYTES_AN_EVENT + _BYTES_OF_VALUES * recorded.record_shapes + _BYTES_OF_MEMORY * recorded.profile_memory
@@ -121,7 +121,7 @@ class NativeHook(Hook):
         names = self._thread_names | running_threads()
         counters = {threading.get_native_id(): counter}
         objects = LivingObjects(self._torch, self._recorder.living)
-        trace = build_trace(columns, objects, self._request, names, counters, self._fast_scopes.left)
+        trace = build_native_trace(columns, objects, self._request, names, counters, self._fast_scopes.left)
         return without_switched_off(trace, self._switched)
 
     def _end(self) -> Any:

@@ -11,10 +11,9 @@ import numpy.typing as npt
 from mtprof_nb.building.autograd_nodes import NodeLinks, link
 from mtprof_nb.building.interning import used_part
 from mtprof_nb.building.noted_scopes import NotedScope
-from mtprof_nb.building.parameters import OwnParameters
 from mtprof_nb.building.paused_collector import collector_paused
 from mtprof_nb.building.recorded_events import RecordedEvents
-from mtprof_nb.building.trace_builder import build
+from mtprof_nb.building.trace_builder import OwnParameters, build
 from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.distributed import this_process
 from mtprof_nb.capture.flops import Inputs, flops_by_inputs
@@ -55,7 +54,7 @@ _TYPES: dict[str, npt.DTypeLike] = {
 
 
 @collector_paused()
-def build_trace(
+def build_native_trace(
     raw: Mapping[str, Any],
     objects: LivingObjects,
     request: Request,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtprof_nb.building.interning import distinct
+from mtprof_nb.building.interning import distinct_objects
 from mtprof_nb.capture.registry import HOOK_KINDS
 from mtprof_nb.model.trace import Bool, Frame, Int32, StackInterner, StackTree
 
@@ -152,7 +152,7 @@ class FrozenStacks(NamedTuple):
     is_in_module: Bool
 
 
-def freeze(
+def freeze_stacks(
     entries: Sequence[StackEntry | None],
     is_engine: Callable[[CodeType], bool],
     is_module: Callable[[CodeType], bool],
@@ -163,7 +163,7 @@ def freeze(
     `is_engine` recognises the code that runs the backward pass, `is_module` the code that calls a module.
     """
     interner = StackInterner()
-    position, once = distinct(entries)
+    position, once = distinct_objects(entries)
     nodes = [interner.stack(frames_of(entry)) for entry in once]
     own = [_has_own_backward(entry, is_engine, runtime_folder) for entry in once]
     inside = [any(is_module(code) for code, _ in _outermost_first(entry)) for entry in once]

@@ -105,8 +105,8 @@ def _is_of_program(sampled: SampledStacks) -> Bool:
 def _of_idle_threads(sampled: SampledStacks) -> Bool:
     """The samples of threads other than the main one that did nothing for the user.
 
-    Those were there from the first sample to the last and slept, or they ran no code of the user and hardly any other:
-    libraries have threads that pass on what processes send to each other.
+    Such a thread slept in every sample from the first to the last. Or it ran no code of the user, and slept in most:
+    libraries have threads that forward messages between processes.
     """
     is_idle, main = np.zeros(len(sampled.thread), np.bool_), ids_of_main_thread()
     is_user = [is_user_file(frame.file) for frame in sampled.tree.frames]
