@@ -90,8 +90,8 @@ def resolve_activities(items: Iterable[Any] | None) -> tuple[frozenset[str], Map
             if kinds is not None:
                 filters[activity.value] = kinds
     if not supported & chosen:
-        asked, found = (", ".join(sorted(names)) for names in (chosen, supported))
-        msg = f"none of these activities can be recorded here: {asked or 'an empty list'}; supported are {found}"
+        asked, possible = (", ".join(sorted(names)) for names in (chosen, supported))
+        msg = f"none of these activities can be recorded here: {asked or 'an empty list'}; supported are {possible}"
         raise ValueError(msg)
     _warn_of(chosen - supported)
     return supported & chosen, filters

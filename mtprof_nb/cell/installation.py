@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
 from mtprof_nb.capture.marks.marked_cell import CellMarker, marker_of
-from mtprof_nb.capture.native.background_build import start_build
+from mtprof_nb.capture.native.recorder_build import start_build
 from mtprof_nb.capture.native.recorder_cache import SWITCH, SharedFolderError
 from mtprof_nb.cell.cell_recording import print_note
 from mtprof_nb.cell.flags import CONFIG_PARSER, PARSER

@@ -99,17 +99,17 @@ def samples_within(trace: Trace, texts: Mapping[str, str]) -> Columns:
 def _is_of_program(sampled: SampledStacks) -> Bool:
     """The samples of the main thread, and those of the user's other threads in which a frame is not hidden."""
     is_main = np.isin(sampled.thread, list(ids_of_main_thread()))
-    found: Bool = is_main | (sampled.is_of_user & (sampled.stack >= 0))
-    return found
+    is_of_program: Bool = is_main | (sampled.is_of_user & (sampled.stack >= 0))
+    return is_of_program
 
 
 def _of_idle_threads(sampled: SampledStacks) -> Bool:
     """The samples of threads other than the main one that did nothing for the user.
 
-    Those were there from the first sample to the last and slept, or they ran no code of the user and hardly any other:
-    libraries have threads that pass on what processes send to each other.
+    Such a thread slept in every sample from the first to the last. Or it ran no code of the user, and slept in most:
+    libraries have threads that forward messages between processes.
     """
-    found, main = np.zeros(len(sampled.thread), np.bool_), ids_of_main_thread()
+    is_idle, main = np.zeros(len(sampled.thread), np.bool_), ids_of_main_thread()
     is_user = [is_user_file(frame.file) for frame in sampled.tree.frames]
     of_user = np.append(_stacks_with(sampled.tree, is_user), False)
     for native_id in np.unique(sampled.thread).tolist():
@@ -118,16 +118,16 @@ def _of_idle_threads(sampled: SampledStacks) -> Bool:
         was_there = sampled.asked_ns[own][[0, -1]] == sampled.asked_ns[[0, -1]]
         is_service = not of_user[sampled.stack[own]].any() and asleep.mean() > _MOSTLY
         if native_id not in main and (is_service or (was_there.all() and asleep.all())):
-            found |= own
-    return found
+            is_idle |= own
+    return is_idle
 
 
 def _stacks_with(tree: StackTree, is_chosen: Sequence[bool]) -> Bool:
-    """For each stack whether a frame of it is chosen, of which `is_chosen` tells for each frame of the tree."""
-    found: list[bool] = []
+    """Whether each stack has a frame that is chosen; `is_chosen` has a value for each frame of the tree."""
+    has_chosen: list[bool] = []
     for frame, parent in zip(tree.frame.tolist(), tree.parent.tolist(), strict=True):
-        found.append(is_chosen[frame] or (parent >= 0 and found[parent]))
-    return np.array(found, np.bool_)
+        has_chosen.append(is_chosen[frame] or (parent >= 0 and has_chosen[parent]))
+    return np.array(has_chosen, np.bool_)
 
 
 def _tracks(trace: Trace, sampled: SampledStacks) -> tuple[Int32, tuple[Track, ...]]:
