@@ -41,12 +41,12 @@ class OpenScopes:
 
     def entering(self, name: str) -> OpenScope:
         """Note a scope that is about to be entered."""
-        found: list[OpenScope] | None = getattr(self._of_thread, "scopes", None)
-        if found is None:
-            found = self._of_thread.scopes = []
+        opened: list[OpenScope] | None = getattr(self._of_thread, "scopes", None)
+        if opened is None:
+            opened = self._of_thread.scopes = []
         scope = OpenScope(name, current_task(), threading.get_ident(), self._clock.now_ns())
-        self._note_suspended(found, scope.task)
-        found.append(scope)
+        self._note_suspended(opened, scope.task)
+        opened.append(scope)
         return scope
 
     def _note_suspended(self, opened: list[OpenScope], running: weakref.ref[Any] | None) -> None:
@@ -58,18 +58,18 @@ class OpenScopes:
 
     def take_interleaved(self) -> list[OpenScope]:
         """The interleaved scopes that were found since the last call."""
-        found, self._interleaved = self._interleaved, []
-        return found
+        taken, self._interleaved = self._interleaved, []
+        return taken
 
     def entered(self, scope: OpenScope) -> None:
         scope.entered_ns = self._clock.now_ns()
 
     def left(self, scope: OpenScope) -> None:
         """Note that the scope is closed; one that was opened on another thread stays in that thread's list."""
-        found: list[OpenScope] = getattr(self._of_thread, "scopes", [])
-        if scope in found:
-            found.remove(scope)
-            self._note_suspended(found, scope.task)
+        opened: list[OpenScope] = getattr(self._of_thread, "scopes", [])
+        if scope in opened:
+            opened.remove(scope)
+            self._note_suspended(opened, scope.task)
 
 
 def current_task() -> weakref.ref[Any] | None:
@@ -82,7 +82,7 @@ def current_task() -> weakref.ref[Any] | None:
 
 
 def mark_interleaved(trace: Trace, scopes: Sequence[OpenScope]) -> Bool:
-    """`is_async` of `trace` with the events of these scopes: nothing counts as nested in them."""
+    """`is_async` of `trace`, and True for the events of these scopes: nothing counts as nested in them."""
     if not scopes:
         return trace.is_async
     is_async, is_scope = trace.is_async.copy(), trace.kind == SCOPE
@@ -91,7 +91,7 @@ def mark_interleaved(trace: Trace, scopes: Sequence[OpenScope]) -> Bool:
         name: np.flatnonzero(is_scope & (trace.name == position.get(name, -1)))
         for name in {scope.name for scope in scopes}
     }
-    starts = {name: trace.start_ns[found] for name, found in rows.items()}
+    starts = {name: trace.start_ns[of_name] for name, of_name in rows.items()}
     for scope in scopes:
         since, until = scope.entering_ns, scope.entered_ns
         left, right = np.searchsorted(starts[scope.name], [since - _TOLERANCE_NS, until + _TOLERANCE_NS + 1]).tolist()

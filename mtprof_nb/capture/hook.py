@@ -7,8 +7,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from mtprof_nb.capture.clock import Clock
-from mtprof_nb.model.trace import Int64, Recorded, SourceLine, Trace
+from mtprof_nb.model.trace import SCOPE, Int64, Recorded, SourceLine, Trace
 
 #: Converts readings of `time.perf_counter_ns` to times of events.
 EventTimes = Callable[[Int64], Int64]
@@ -54,7 +56,7 @@ class SoFar(NamedTuple):
 
     ops: tuple[tuple[str, int], ...]
     lines: tuple[tuple[SourceLine, int], ...]
-    #: Memory that the process holds; 0 where the system does not tell.
+    #: Memory that the process holds; 0 where the system does not report it.
     resident_bytes: int = 0
     #: When the recording was full, by `time.perf_counter_ns`; 0 while it goes on.
     full_ns: int = 0
@@ -78,7 +80,7 @@ class Hook(Protocol):
         """Uninstall, and return the events. Their column `step` is all 0: the session fills it in."""
 
     def so_far(self) -> SoFar | None:
-        """Return the slowest ops and lines so far, and since when it is full; None where the hook cannot tell any."""
+        """Return the slowest ops and lines so far, and since when it is full; None where the hook knows none."""
         return None
 
     def abandon(self) -> None:
@@ -89,3 +91,16 @@ class Hook(Protocol):
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
         """Record, or leave out, ops of these device types from now on."""
+
+
+def without_switched_off(trace: Trace, switched: list[tuple[int, bool]]) -> Trace:
+    """Leave out the CPU ops that started while the user had switched them off.
+
+    `switched` has, for each call of `toggle`, its time and whether ops were recorded from then on.
+    """
+    if not switched:
+        return trace
+    state = np.array([True] + [enabled for _, enabled in switched])
+    moments = [moment for moment, _ in switched]
+    enabled = state[np.searchsorted(moments, trace.start_ns, side="right")]
+    return trace.take(enabled | trace.on_device | (trace.kind == SCOPE))

@@ -12,10 +12,11 @@ from mtprof_nb.capture.collector_watch import CollectorWatch, WatchedCollections
 from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all, threads_without_signals
+from mtprof_nb.capture.native.native_sampler import NativeSampler
 from mtprof_nb.capture.native.recorder_loading import why_not
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, HookKind, default_hooks, hooks_for, preferred
+from mtprof_nb.capture.samples.python_sampler import Sampler, started_sampler
 from mtprof_nb.capture.samples.sampled_stacks import SampledStacks
-from mtprof_nb.capture.samples.sampling import Sampler, started_native_sampler, started_sampler
 from mtprof_nb.capture.torch_scope import Together, torch_scope
 from mtprof_nb.errors import warn
 from mtprof_nb.model.trace import Trace
@@ -109,7 +110,7 @@ class Window:
     def _sample_from_here(self) -> None:
         """Take the samples that could not be taken before: the native sampler needs torch."""
         if self._sampler is None and self.request.recorded_if_cheap and self.request.recorded_if_cheap.with_python:
-            self._start_sampler(started_native_sampler)
+            self._start_sampler(NativeSampler.started)
             self._sampled_from_ns = self.request.clock.now_ns() if self._sampler is not None else None
 
     def _start_sampler(self, start: Callable[[], Sampler | None]) -> None:
@@ -128,8 +129,8 @@ class Window:
         return scope if theirs is None else Together(scope, theirs)
 
     def so_far(self) -> SoFar | None:
-        """Return the slowest ops and lines so far, by the first hook that can tell."""
-        return next((found for hook in self.hooks.values() if (found := hook.so_far()) is not None), None)
+        """Return the slowest ops and lines so far, by the first hook that knows them."""
+        return next((state for hook in self.hooks.values() if (state := hook.so_far()) is not None), None)
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
         """Record, or leave out, these activities from now on."""

@@ -47,8 +47,22 @@ def test_a_sampler_whose_thread_does_not_start_leaves_the_switch_interval(monkey
     before = sys.getswitchinterval()
     monkeypatch.setattr(threading.Thread, "start", no_thread)
     with pytest.raises(RuntimeError):
-        PythonSampler().start(None)
+        PythonSampler().start()
     assert sys.getswitchinterval() == before
+
+
+def test_a_recording_goes_on_where_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    monkeypatch.setattr(window, "started_sampler", lambda: PythonSampler().start())
+    with (
+        nothing_left(),
+        pytest.warns(mtp.MtprofWarning, match="no thread") as warned,
+        mtp.profile(hook="native", profile_memory=True, with_python=True) as prof,
+    ):
+        work()
+    problems = [str(one.message).partition(":")[0] for one in warned]
+    assert problems == ["Python code is not sampled"]
+    assert "aten::mm" in names(prof)
 
 
 def down(levels: int, act: Callable[[], Any]) -> Any:

@@ -86,13 +86,13 @@ def _last_ended(rows: Rows, here: Int64, times: Int64) -> Int64:
     names = [rows.ops["name"][op] for op in rows.op[here].tolist()]
     is_inside = (ended >= 0) & (around >= 0) & (start[ended] >= start[around])
     same = np.array([names[a] == names[b] for a, b in zip(around.tolist(), ended.tolist(), strict=True)], np.bool_)
-    found = np.where((around >= 0) & (~is_inside | same), around, ended)
-    return np.where(found >= 0, here[found], -1)
+    chosen = np.where((around >= 0) & (~is_inside | same), around, ended)
+    return np.where(chosen >= 0, here[chosen], -1)
 
 
 def _newest_node_of_run(rows: Rows, made_at: list[tuple[int, int]]) -> list[Int64]:
     """For each thread's runs, the node that ran: the newest of that identity; -1 for one made before the window."""
-    found = [np.full(len(thread.ran) // 2, -1, np.int64) for thread in rows.threads]
+    nodes = [np.full(len(thread.ran) // 2, -1, np.int64) for thread in rows.threads]
     runs = [
         (time, 1, identity, thread, position)
         for thread, record in enumerate(rows.threads)
@@ -102,7 +102,7 @@ def _newest_node_of_run(rows: Rows, made_at: list[tuple[int, int]]) -> list[Int6
     newest: dict[int, int] = {}
     for _, is_run, identity, thread, position in sorted(runs + births):
         if is_run:
-            found[thread][position] = newest.get(identity, -1)
+            nodes[thread][position] = newest.get(identity, -1)
         else:
             newest[identity] = position
-    return found
+    return nodes

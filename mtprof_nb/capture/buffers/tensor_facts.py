@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mtprof_nb.capture.torch_private.operators import without_overrides
+
 #: Element types by the names that Kineto gives them.
 _KINETO_DTYPES = {
     "float32": "float",
@@ -28,16 +30,16 @@ class TensorFacts:
     def __init__(self, torch: Any) -> None:
         self._tensor = torch.Tensor
         self._plain = frozenset({torch.Tensor, torch.nn.Parameter})
-        self._without_overrides = torch._C.DisableTorchFunctionSubclass
+        self._without_overrides = without_overrides(torch)
         # torch's own attributes: a subclass may have put others in their place.
         self._read_shape, self._read_dtype = (getattr(torch.Tensor, name).__get__ for name in ("shape", "dtype"))
         self._shapes: dict[InputShapes, InputShapes] = {}
 
     def shapes(self, args: Any, kwargs: dict[str, Any]) -> InputShapes:
         """One entry for each positional argument, then one for each keyword that is a tensor or a list of them."""
-        found = [self._entry(value) for value in args]
-        found += [entry for value in kwargs.values() if (entry := self._entry(value))[1] is not None]
-        shapes = tuple(found)
+        entries = [self._entry(value) for value in args]
+        entries += [entry for value in kwargs.values() if (entry := self._entry(value))[1] is not None]
+        shapes = tuple(entries)
         # One copy of each: the garbage collector would scan thousands of equal ones again and again.
         return self._shapes.setdefault(shapes, shapes)
 

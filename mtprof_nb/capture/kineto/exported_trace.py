@@ -15,7 +15,7 @@ import numpy as np
 from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.capture.clock import Clock
 from mtprof_nb.capture.distributed import this_process
-from mtprof_nb.capture.flops.shape_flops import Inputs, flops_by_inputs
+from mtprof_nb.capture.flops import Inputs, flops_by_inputs
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.samples.thread_names import running_threads
 from mtprof_nb.errors import HookError, LoadError, warn

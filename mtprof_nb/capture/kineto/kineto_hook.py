@@ -10,12 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from mtprof_nb.capture.activities import available
-from mtprof_nb.capture.hook import Hook, Request
+from mtprof_nb.capture.hook import Hook, Request, without_switched_off
 from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.kineto import torch_profiler
 from mtprof_nb.capture.kineto.exported_trace import Noted, exported_trace
-from mtprof_nb.capture.torch_facts.garbage_collector import frames_of_others
-from mtprof_nb.capture.torch_facts.switched_off import without_switched_off
+from mtprof_nb.capture.samples.thread_names import frames_of_others
 from mtprof_nb.errors import HookError, SessionError, warn
 from mtprof_nb.model.trace import Trace, empty_trace
 

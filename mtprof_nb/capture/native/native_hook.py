@@ -9,18 +9,18 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any, ClassVar
 
 from mtprof_nb.capture.activities import available
-from mtprof_nb.capture.hook import Hook, Request, SoFar
+from mtprof_nb.capture.hook import Hook, Request, SoFar, without_switched_off
 from mtprof_nb.capture.interrupts import interrupts_held_back
+from mtprof_nb.capture.living_objects import LivingObjects
 from mtprof_nb.capture.machine.available_memory import available_bytes, bytes_before_a_kill, resident_bytes
-from mtprof_nb.capture.native.mapped_storages import MappedStorages
-from mtprof_nb.capture.native.native_trace import Ended, build_trace
-from mtprof_nb.capture.native.profiler_flag import ProfilerFlag
+from mtprof_nb.capture.native.native_trace import build_native_trace
 from mtprof_nb.capture.native.recorder_loading import recorder, why_not
 from mtprof_nb.capture.samples.python_stacks import running_cell
 from mtprof_nb.capture.samples.thread_names import running_threads
-from mtprof_nb.capture.torch_facts.fast_scopes import FastScopes
-from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
-from mtprof_nb.capture.torch_facts.switched_off import without_switched_off
+from mtprof_nb.capture.torch_private.fast_scopes import FastScopes
+from mtprof_nb.capture.torch_private.mapped_storages import MappedStorages
+from mtprof_nb.capture.torch_private.process_state import next_sequence_number
+from mtprof_nb.capture.torch_private.profiler_flag import ProfilerFlag
 from mtprof_nb.errors import HookError, warn
 from mtprof_nb.model.schema import TIMES
 from mtprof_nb.model.source_files import is_user_file
@@ -39,9 +39,9 @@ def serves(request: Request) -> bool:
 
 
 def _most_events(request: Request) -> int:
-    """As many events as were asked for, and as take no more than half of the memory that is left."""
-    found, recorded = available_bytes(), request.recorded
-    left = sys.maxsize if found is None else max(found, _TAKEN_ANYWAY)
+    """The number of events that is asked for, or that fits into half of the available memory."""
+    nbytes_left, recorded = available_bytes(), request.recorded
+    left = sys.maxsize if nbytes_left is None else max(nbytes_left, _TAKEN_ANYWAY)
     nbytes = _BYTES_AN_EVENT + _BYTES_OF_VALUES * recorded.record_shapes + _BYTES_OF_MEMORY * recorded.profile_memory
     return min(request.max_events, left // 2 // nbytes)
 
@@ -56,8 +56,8 @@ class NativeHook(Hook):
     def __init__(self, request: Request) -> None:
         import torch
 
-        found = recorder()
-        if found is None:
+        module = recorder()
+        if module is None:
             msg = f"hook 'native' cannot record here: {why_not()}; or use hook='kineto'"
             raise HookError(msg)
         if "CPU" not in request.activities:
@@ -69,12 +69,12 @@ class NativeHook(Hook):
         if request.experimental_config is not None:
             warn("experimental_config has no effect with hook 'native': use hook='kineto'")
         self._torch = torch
-        self._recorder = found
+        self._recorder = module
         self._request = request
         self._is_recording = False
         self._most_events = request.max_events
-        self._fast_scopes = FastScopes(torch, found, with_inputs=request.recorded.record_shapes)
-        self._mapped = MappedStorages(torch, found)
+        self._fast_scopes = FastScopes(torch, module, with_inputs=request.recorded.record_shapes)
+        self._mapped = MappedStorages(torch, module)
         self._flag = ProfilerFlag(torch)
         self._thread_names: dict[int, str] = {}
         #: When recording of CPU ops was switched on or off, and which.
@@ -116,12 +116,12 @@ class NativeHook(Hook):
         with interrupts_held_back():
             if not self._is_recording:
                 return empty_trace(recorded=self._request.recorded)
-            counter = self._torch.autograd._get_sequence_nr()
+            counter = next_sequence_number(self._torch)
             columns = self._end()
         names = self._thread_names | running_threads()
-        ended = Ended(names, {threading.get_native_id(): counter}, self._fast_scopes.left)
+        counters = {threading.get_native_id(): counter}
         objects = LivingObjects(self._torch, self._recorder.living)
-        trace = build_trace(columns, objects, self._request, ended)
+        trace = build_native_trace(columns, objects, self._request, names, counters, self._fast_scopes.left)
         return without_switched_off(trace, self._switched)
 
     def _end(self) -> Any:
@@ -141,10 +141,10 @@ class NativeHook(Hook):
 
     def so_far(self) -> SoFar | None:
         """The slowest ops, and the slowest lines of the user's where stacks are recorded."""
-        found = self._recorder.so_far() if self._is_recording else None
-        if found is None:
+        state = self._recorder.so_far() if self._is_recording else None
+        if state is None:
             return None
-        ops, stacks, until = found
+        ops, stacks, until = state
         lines: Counter[SourceLine] = Counter()
         for frames, ns in stacks:
             users = (SourceLine(file, line) for file, line in frames if is_user_file(file))

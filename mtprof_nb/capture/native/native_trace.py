@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,18 +11,17 @@ import numpy.typing as npt
 from mtprof_nb.building.autograd_nodes import NodeLinks, link
 from mtprof_nb.building.interning import used_part
 from mtprof_nb.building.noted_scopes import NotedScope
-from mtprof_nb.building.parameters import OwnParameters
 from mtprof_nb.building.paused_collector import collector_paused
 from mtprof_nb.building.recorded_events import RecordedEvents
-from mtprof_nb.building.trace_builder import build
+from mtprof_nb.building.trace_builder import OwnParameters, build
 from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.distributed import this_process
-from mtprof_nb.capture.flops.shape_flops import Inputs, flops_by_inputs
+from mtprof_nb.capture.flops import Inputs, flops_by_inputs
 from mtprof_nb.capture.hook import Request, full
+from mtprof_nb.capture.living_objects import LivingObjects, parameter_of, parameter_owners
 from mtprof_nb.capture.native.native_stacks import NODE_TYPES, NativeStacks, read_stacks
 from mtprof_nb.capture.samples.thread_names import name_of_native_thread
-from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
-from mtprof_nb.capture.torch_facts.optimizer_parameters import parameter_of, parameter_owners
+from mtprof_nb.capture.torch_private.process_state import private_backend_name
 from mtprof_nb.model.schema import TIMES
 from mtprof_nb.model.trace import (
     OP,
@@ -55,26 +53,26 @@ _TYPES: dict[str, npt.DTypeLike] = {
 }
 
 
-@dataclass(frozen=True)
-class Ended:
-    """Facts that were noted as the recording ended."""
-
-    thread_names: Mapping[int, str]
-    #: Autograd's next sequence number, by native thread.
-    counters: Mapping[int, int]
-    fast_scopes: Sequence[NotedScope] = ()
-
-
 @collector_paused()
-def build_trace(raw: Mapping[str, Any], objects: LivingObjects, request: Request, ended: Ended) -> Trace:
-    """The trace of one window, from the recorder's columns and tables; `objects` are searched if need be."""
+def build_native_trace(
+    raw: Mapping[str, Any],
+    objects: LivingObjects,
+    request: Request,
+    thread_names: Mapping[int, str],
+    counters: Mapping[int, int],
+    scopes: Sequence[NotedScope],
+) -> Trace:
+    """The trace of one window, from the recorder's columns and tables; `objects` are searched if need be.
+
+    `counters` has autograd's next sequence number, by native thread.
+    """
     columns = {**raw, **{name: np.frombuffer(raw[name], dtype) for name, dtype in _TYPES.items()}}
     recorded = request.recorded
     needs_stacks = recorded.with_stack or recorded.with_modules
     stacks = read_stacks(columns, objects if recorded.with_modules else None) if needs_stacks else None
-    events = _recorded_events(columns, ended, request.clock.offset_ns)
+    events = _recorded_events(columns, thread_names, request.clock.offset_ns)
     in_module = None if stacks is None else stacks.is_in_module[columns["stack"]]
-    links = link(events, columns["forward_thread"].__getitem__, ended.counters, in_module=in_module)
+    links = link(events, columns["forward_thread"].__getitem__, counters, in_module=in_module)
     devices = _devices_of_inputs(events, columns, objects.torch) if recorded.record_shapes else None
     return build(
         events,
@@ -83,13 +81,13 @@ def build_trace(raw: Mapping[str, Any], objects: LivingObjects, request: Request
         | _inputs(events, columns, objects.torch, recorded)
         | _python(stacks, links, columns, recorded)
         | _memory(columns, stacks if recorded.with_stack else None, devices, request),
-        scopes=ended.fast_scopes,
+        scopes=scopes,
         own_parameters=_own_parameters(columns, objects) if recorded.record_shapes else None,
         input_devices=devices,
     )
 
 
-def _recorded_events(columns: Columns, ended: Ended, offset_ns: int) -> RecordedEvents:
+def _recorded_events(columns: Columns, thread_names: Mapping[int, str], offset_ns: int) -> RecordedEvents:
     name, names = used_part(columns["name"], columns["names"])
     scope = columns["scope"]
     outlives = (columns["flags"] & _IS_ASYNC > 0) & (scope != _OP_SCOPE) & (scope != _BACKWARD_SCOPE)
@@ -101,7 +99,7 @@ def _recorded_events(columns: Columns, ended: Ended, offset_ns: int) -> Recorded
         duration_ns=columns["duration"],
         thread=columns["thread"],
         threads=tuple(
-            Track(tid, ended.thread_names.get(tid) or name_of_native_thread(tid), number=number)
+            Track(tid, thread_names.get(tid) or name_of_native_thread(tid), number=number)
             for tid, number in columns["threads"]
         ),
         sequence_nr=columns["sequence_nr"],
@@ -112,7 +110,7 @@ def _recorded_events(columns: Columns, ended: Ended, offset_ns: int) -> Recorded
 
 def _recording(columns: Columns, request: Request) -> Columns:
     """Facts of the whole recording, metadata of collectives, and numbers of an execution trace."""
-    found: Columns = {
+    facts: Columns = {
         "processes": (this_process(),),
         "recorded": request.recorded,
         "dropped": columns["dropped"],
@@ -120,12 +118,12 @@ def _recording(columns: Columns, request: Request) -> Columns:
     if columns["until"] < TIMES.limit:
         until_ns = columns["until"] + request.clock.offset_ns
         reason = _OUT_OF_MEMORY if columns["is_out_of_memory"] else full(request.max_events)
-        found["unrecorded"] = (Unrecorded(until_ns, until_ns, reason),)
+        facts["unrecorded"] = (Unrecorded(until_ns, until_ns, reason),)
     if request.has_execution_trace:
-        found["record_function"] = columns["handle"]
+        facts["record_function"] = columns["handle"]
     if len(columns["extras"]):
-        found |= {"extra": columns["extra"], "extras": tuple(columns["extras"])}
-    return found
+        facts |= {"extra": columns["extra"], "extras": tuple(columns["extras"])}
+    return facts
 
 
 def _inputs(events: RecordedEvents, columns: Columns, torch: Any, recorded: Recorded) -> Columns:
@@ -134,14 +132,14 @@ def _inputs(events: RecordedEvents, columns: Columns, torch: Any, recorded: Reco
     form, forms = used_part(columns["form"], columns["forms"])
     values, texts = used_part(columns["values"], columns["value_texts"])
     shapes, dtypes, strides = zip(*forms, strict=True) if forms else ((), (), ())
-    found: Columns = {}
+    facts: Columns = {}
     if recorded.with_flops:
         inputs = Inputs(form, shapes, dtypes)
-        found["flops"] = flops_by_inputs(torch, events, inputs, (values, texts))
+        facts["flops"] = flops_by_inputs(torch, events, inputs, (values, texts))
     if recorded.record_shapes:
-        found |= {"shape": form, "shapes": shapes, "dtypes": dtypes, "strides": strides}
-        found |= {"values": values, "value_texts": texts}
-    return found
+        facts |= {"shape": form, "shapes": shapes, "dtypes": dtypes, "strides": strides}
+        facts |= {"values": values, "value_texts": texts}
+    return facts
 
 
 def _own_parameters(columns: Columns, objects: LivingObjects) -> OwnParameters:
@@ -158,7 +156,7 @@ def _devices_of_inputs(events: RecordedEvents, columns: Columns, torch: Any) -> 
     is_there = (columns["device_type"] == _PRIVATE_USE) & events.is_op
     if not is_there.any():
         return None
-    name = device_type_name(torch._C._get_privateuse1_backend_name())
+    name = device_type_name(private_backend_name(torch))
     return name, np.where(is_there, np.maximum(columns["device_index"], 0), np.int8(-1))
 
 
@@ -169,12 +167,12 @@ def _python(stacks: NativeStacks | None, links: NodeLinks, columns: Columns, rec
     own = columns["stack"]
     of_forward = (links.forward >= 0) & (own == own[links.node])
     shown = np.where(of_forward, own[links.forward], own)
-    found: Columns = {}
+    facts: Columns = {}
     if recorded.with_modules:
-        found |= {"module": stacks.module[shown], "modules": stacks.modules}
+        facts |= {"module": stacks.module[shown], "modules": stacks.modules}
     if recorded.with_stack:
-        found |= {"stack": stacks.stack[shown], "stacks": stacks.tree, "stack_is_forward": of_forward}
-    return found
+        facts |= {"stack": stacks.stack[shown], "stacks": stacks.tree, "stack_is_forward": of_forward}
+    return facts
 
 
 def _memory(
