@@ -39,7 +39,6 @@ def nothing_stays_behind() -> Iterator[None]:
 def kineto_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hook `auto` takes Kineto, as where the native recorder is not built."""
     monkeypatch.setenv("MTPROF_RECORDER", "off")
-    monkeypatch.setattr("mtprof_nb.capture.window._has_told", True)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all, threads_without_signals
 from mtprof_nb.capture.native.native_sampler import NativeSampler
+from mtprof_nb.capture.native.recorder_cache import is_switched_off
 from mtprof_nb.capture.native.recorder_loading import why_not
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, HookKind, default_hooks, hooks_for, preferred
 from mtprof_nb.capture.samples.python_sampler import Sampler, started_sampler
@@ -27,15 +28,15 @@ _FALLBACK = (
     "missing, and stacks have the lines of `def`. To have them, install a C++ compiler and run: "
     "python -m mtprof_nb build"
 )
-_has_told = False
+_has_warned = False
 
 
-def _tell_of_fallback() -> None:
-    """Say once a process what is missing where `auto` had to take torch's own profiler."""
-    global _has_told
+def _warn_of_fallback() -> None:
+    """Warn once a process of what is missing where `auto` had to take torch's own profiler, against the user's wish."""
+    global _has_warned
     why = why_not()
-    if why is not None and not _has_told:
-        _has_told = True
+    if why is not None and not _has_warned and not is_switched_off():
+        _has_warned = True
         warn(_FALLBACK.format(why=why))
 
 
@@ -49,7 +50,7 @@ class Window:
         }
         self._follows_imports = hook == "auto"
         if hook == "auto" and "kineto" in self.hooks:
-            _tell_of_fallback()
+            _warn_of_fallback()
         #: By the clock of the session; 0 before the start.
         self._began_ns = 0
         self._is_partial = "CPU" not in request.activities
@@ -97,7 +98,7 @@ class Window:
                 kind = preferred(default, self.request)
                 self.hooks[kind.name] = hook = self._make(kind)
                 if kind.name == "kineto":
-                    _tell_of_fallback()
+                    _warn_of_fallback()
                 try:
                     with threads_without_signals():
                         hook.start()

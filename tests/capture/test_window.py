@@ -34,10 +34,13 @@ def test_every_hook_that_was_asked_for_is_named_though_none_recorded_anything() 
 def test_what_is_missing_without_the_recorder_is_said_once_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     monkeypatch.setenv("MTPROF_RECORDER", "off")
-    monkeypatch.setattr(windows, "_has_told", False)
+    monkeypatch.setattr(windows, "_has_warned", False)
+    Window("auto", Request())  # the recorder was switched off on purpose
+    monkeypatch.setattr(windows, "is_switched_off", lambda: False)
+    monkeypatch.setattr(windows, "why_not", lambda: "there is no compiler")
     Window("kineto", Request())
 
-    with pytest.warns(MtprofWarning, match=r"by torch.profiler .*'off'.*run: python -m mtprof_nb build"):
+    with pytest.warns(MtprofWarning, match=r"by torch.profiler .*no compiler.*run: python -m mtprof_nb build"):
         Window("auto", Request())
     Window("auto", Request())
 
