@@ -7,6 +7,7 @@
 - Python code that runs inside the backward pass (a custom `backward`, a hook, a checkpoint's second forward) has
   lines of its own; they count as called from the lines of the node that ran them, in place of the lines that called
   `backward()`. A hook that records no autograd nodes marks the ops that Python code ran.
+- What a compiled backward pass calls has lines of its own: those whose gradient it computes.
 - What has no forward op (its graph is older than the recording) stays with the line that called `backward()`.
 - A kernel belongs to the lines of its owner, mostly the op that launched it.
 """
@@ -19,7 +20,13 @@ from functools import cached_property
 import numpy as np
 
 from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
-from mtprof_nb.analysis.lines.user_lines import Chains, callers_of_engine, chains_of_allocations, chains_of_events
+from mtprof_nb.analysis.lines.user_lines import (
+    Chains,
+    callers_of_engine,
+    chains_of_allocations,
+    chains_of_events,
+    has_compiled_lines,
+)
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.source_files import source_location
@@ -133,6 +140,7 @@ class _Attributor:
         accumulates = is_node & ~linked & trace.where_name(lambda name: _ACCUMULATE in name)
         previous = self._last_before(is_node & ~accumulates, accumulates, self._parent, trace.track)
         refers_to[accumulates] = np.where(previous >= 0, previous, refers_to[accumulates])
+        refers_to[has_compiled_lines(trace)] = -1
         owner = kernel_owners(trace)
         refers_to[owner >= 0] = owner[owner >= 0]
         return refers_to, around

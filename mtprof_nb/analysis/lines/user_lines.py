@@ -7,10 +7,11 @@ from itertools import takewhile
 
 import numpy as np
 
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.intervals import distinct_numbers
 from mtprof_nb.model.source_files import is_user_file
 from mtprof_nb.model.stack_tree import ChainInterner
-from mtprof_nb.model.trace import Frame, Int32, Int64, SourceLine, Trace
+from mtprof_nb.model.trace import Bool, Frame, Int32, Int64, SourceLine, Trace
 
 #: Functions of the runtimes that call autograd's engine.
 _CALL_ENGINE = ("_engine_run_backward", "_run_backward")
@@ -67,11 +68,12 @@ class Chains(ChainInterner[SourceLine]):
 def chains_of_events(trace: Trace, chains: Chains) -> Int32:
     """For each event the chain of user lines that was running on its own thread, -1 where none is known.
 
-    A stack that is taken from the forward op is not used.
+    A stack that is taken from the forward op is not used, unless it has lines in compiled code.
     """
     stack = _own_stacks(trace)
     marked = trace.line_stack if trace.line_stack is not None else trace.line
     marks = np.full(len(trace), -1, np.int64) if marked is None else marked.astype(np.int64)
+    marks = np.where(has_compiled_lines(trace), -1, marks)
     pairs, position = _unique_pairs(stack, marks)
     reader = _Reader(trace)
     chain_of_pair = [reader.chain(chains, first, second) for first, second in pairs]
@@ -104,7 +106,18 @@ def _own_stacks(trace: Trace) -> Int64:
     if trace.stack is None:
         return np.full(len(trace), -1, np.int64)
     stack = trace.stack.astype(np.int64)
-    return stack if trace.stack_is_forward is None else np.where(trace.stack_is_forward, -1, stack)
+    if trace.stack_is_forward is None:
+        return stack
+    return np.where(trace.stack_is_forward & ~has_compiled_lines(trace), -1, stack)
+
+
+@once_a_trace
+def has_compiled_lines(trace: Trace) -> Bool:
+    """The events of a compiled backward pass whose stack has lines inside the forward region."""
+    if trace.stack is None or trace.stack_is_forward is None or trace.compiled is None:
+        return np.zeros(len(trace), np.bool_)
+    is_called: Bool = trace.stack_is_forward & np.isin(trace.stack, trace.compiled.call)
+    return is_called
 
 
 def _unique_pairs(first: Int64, second: Int64) -> tuple[list[tuple[int, int]], Int64]:
