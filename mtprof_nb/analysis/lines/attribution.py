@@ -20,6 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
+from mtprof_nb.analysis.lines.shared_time import SharedTime, shared_time
 from mtprof_nb.analysis.lines.user_lines import (
     Chains,
     callers_of_engine,
@@ -43,6 +44,8 @@ class Attribution:
     chain: Int32
     allocation_chain: Int32
     chains: Chains
+    #: Events with several lines: fused kernels. `chain` has the line with the largest share.
+    shared: SharedTime
 
     @cached_property
     def lines(self) -> tuple[SourceLine, ...]:
@@ -52,6 +55,21 @@ class Attribution:
     def line(self) -> Int32:
         """The innermost line of each event, as a position in `lines`."""
         return self._innermost[self.chain]
+
+    @cached_property
+    def shared_line(self) -> Int32:
+        """The innermost line of each row of `shared`."""
+        return self._innermost[self.shared.chain]
+
+    @cached_property
+    def fused_lines(self) -> dict[int, set[int]]:
+        """For each line that shares kernels, the lines that it shares them with."""
+        found: dict[int, set[int]] = {}
+        for chains in self.shared.fused:
+            lines = set(self._innermost[list(chains)].tolist())
+            for line in lines if len(lines) > 1 else ():
+                found.setdefault(line, set()).update(lines - {line})
+        return found
 
     @cached_property
     def allocation_line(self) -> Int32:
@@ -66,7 +84,9 @@ class Attribution:
 @once_a_trace
 def attribution(trace: Trace) -> Attribution:
     chains = Chains()
-    return Attribution(_Attributor(trace, chains).chain(), chains_of_allocations(trace, chains), chains)
+    chain = _Attributor(trace, chains).chain()
+    shared = shared_time(trace, chains, chain)
+    return Attribution(chain, chains_of_allocations(trace, chains), chains, shared)
 
 
 class _Attributor:

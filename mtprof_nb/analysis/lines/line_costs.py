@@ -59,12 +59,19 @@ def line_costs(trace: Trace) -> LineCosts:
         chosen = is_op if phase is None else is_op & (trace.phase == phase)
         return sums(line[chosen], values[chosen], size)
 
+    def divided(phase: int) -> Int64:
+        """Self time, of fused kernels among their lines."""
+        shared, to = caused.shared, np.where(caused.shared_line >= 0, caused.shared_line, size - 1)
+        rows = (is_op & (trace.phase == phase))[shared.event]
+        moved = shared.of(is_op & (trace.phase == phase)).moved(line, to[rows], costs.self_ns, size)
+        return summed(costs.self_ns, phase) + moved
+
     return LineCosts(
         lines=caused.chains.lines,
-        forward_ns=summed(costs.self_ns, FORWARD),
-        backward_ns=summed(costs.self_ns, BACKWARD),
-        optimizer_ns=summed(costs.self_ns, OPTIMIZER),
-        other_ns=summed(costs.self_ns, OTHER),
+        forward_ns=divided(FORWARD),
+        backward_ns=divided(BACKWARD),
+        optimizer_ns=divided(OPTIMIZER),
+        other_ns=divided(OTHER),
         count=summed(np.ones(len(trace), np.int64)),
         total_ns=_with_callees(trace, costs.self_ns, size),
         device_ns=_device(trace, line, size),
@@ -123,6 +130,8 @@ def _with_callees(trace: Trace, self_ns: Int64, size: int) -> Int64:
     none = len(caused.chains)
     chain = np.where(caused.chain >= 0, caused.chain, none)
     of_chain = sums(chain[is_op], self_ns[is_op], none + 1)
+    shared = caused.shared.of(is_op)
+    of_chain += shared.moved(chain, np.where(shared.chain >= 0, shared.chain, none), self_ns, none + 1)
     total = np.zeros(size, np.int64)
     total[-1] = of_chain[none]
     parents, lines = caused.chains.parents, np.array(caused.chains.line_of, np.int32)
@@ -150,15 +159,27 @@ def ops_of_line(trace: Trace, line: SourceLine | None) -> list[OpsOfLine]:
     lines = caused.chains.lines
     if line is not None and line not in lines:
         return []
-    rows = np.flatnonzero((caused.line == (lines.index(line) if line is not None else -1)) & counted_ops(trace))
+    number = lines.index(line) if line is not None else -1
+    rows, own_ns = _self_times(trace, number)
     names, phases = trace.name[rows], trace.phase[rows]
     group, first, size = number_combinations([names, phases])
-    count, self_ns = np.bincount(group, minlength=size), sums(group, op_costs(trace).self_ns[rows], size)
+    count, self_ns = np.bincount(group, minlength=size), sums(group, own_ns, size)
     ops = [
         OpsOfLine(trace.names[names[row]], int(phases[row]), int(count[index]), int(self_ns[index]), int(rows[row]))
         for index, row in enumerate(first.tolist())
     ]
     return sorted(ops, key=lambda op: (-op.self_ns, op.name, op.phase))
+
+
+def _self_times(trace: Trace, line: int) -> tuple[Int64, Int64]:
+    """The ops of a line by its number, and their self times; of fused kernels its share."""
+    caused, counted, self_ns = attribution(trace), counted_ops(trace), op_costs(trace).self_ns
+    shared = caused.shared
+    alone = (caused.line == line) & counted
+    alone[shared.event] = False
+    rows = (caused.shared_line == line) & counted[shared.event]
+    own, parts = np.flatnonzero(alone), shared.parts(self_ns)[rows]
+    return np.append(own, shared.event[rows]), np.append(self_ns[own], parts)
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,12 @@ def chains_of_allocations(trace: Trace, chains: Chains) -> Int32:
     records = trace.allocations
     if records is None or records.stack is None:
         return np.full(0 if records is None else len(records), -1, np.int32)
-    nodes, position = distinct_numbers(records.stack.astype(np.int64) + 1)
+    return chains_of_stacks(trace, chains, records.stack.astype(np.int64))
+
+
+def chains_of_stacks(trace: Trace, chains: Chains, stacks: Int64) -> Int32:
+    """For each stack the chain of user lines in it, -1 for none."""
+    nodes, position = distinct_numbers(stacks + 1)
     reader = _Reader(trace)
     chain_of_node = [reader.chain(chains, node, -1) if node >= 0 else -1 for node in (nodes - 1).tolist()]
     return np.array(chain_of_node, np.int32)[position] if chain_of_node else np.empty(0, np.int32)

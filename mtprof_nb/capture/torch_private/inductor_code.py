@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from mtprof_nb.capture.patches import Patches
+
 #: A frame in the text of a stack, and the line of source below it.
 _FRAME = re.compile(r'File "(.+)", line (\d+), in (.+)\n(?: {4}(.*)\n)?')
 
@@ -75,3 +77,20 @@ def _is_backward(graph: Any) -> bool:
 def loaded_wrappers() -> list[ModuleType]:
     """The modules that were written and loaded so far."""
     return list(getattr(_code_cache(), "modules", ()))
+
+
+def replace_loader(patches: Patches, then: Callable[[ModuleType], None]) -> None:
+    """Call `then` with each module that is loaded from now on, until `patches` are undone."""
+    cache = _code_cache()
+    if not hasattr(cache, "load_by_key_path"):
+        return
+
+    def maker(original: Callable[..., ModuleType]) -> Callable[..., ModuleType]:
+        def load_by_key_path(*args: Any, **kwargs: Any) -> ModuleType:
+            module = original(*args, **kwargs)
+            then(module)
+            return module
+
+        return load_by_key_path
+
+    patches.replace(cache, "load_by_key_path", maker)

@@ -193,4 +193,5 @@ def _cost(row: LineRow, number: int, text: str) -> Answer:
 
 
 def _times(row: LineRow) -> Answer:
-    return {"time_ns": row.time_ns, "outside_ns": row.outside_ns, "total_ns": row.total_ns}
+    fused = {"fused_with": shown(row.fused_with)} if row.fused_with else {}
+    return {"time_ns": row.time_ns, "outside_ns": row.outside_ns, "total_ns": row.total_ns, **fused}
