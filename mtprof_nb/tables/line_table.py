@@ -71,7 +71,7 @@ class LineRow:
     outside_error_ns: int | None = None
     #: Whether an op ran on the line, or on one that it called.
     has_ops: bool = True
-    #: Lines with which it shares fused kernels of compiled code; its part of their time is an estimate. "" for none.
+    #: Lines with which it shares fused kernels, so that its part of their time is an estimate.
     fused_with: str = ""
 
     @property
@@ -83,7 +83,8 @@ class LineRow:
 #: The fields that identify the line: the first ones.
 _LOCATION = ("file", "where", "line", "source")
 _OPTIONAL = tuple(part.name for part in fields(LineRow) if part.default is None)
-_COSTS = tuple(part.name for part in fields(LineRow) if part.name not in (*_LOCATION, "has_ops", "fused_with"))
+_NO_COSTS = (*_LOCATION, "has_ops", "fused_with")
+_COSTS = tuple(part.name for part in fields(LineRow) if part.name not in _NO_COSTS)
 #: Columns of `LineCosts` that are None if they were not recorded.
 _RECORDED = tuple(name for name in _OPTIONAL if not name.startswith("outside"))
 
@@ -102,7 +103,7 @@ _COLUMNS = (
     TableColumn("device_optimizer_ns", "Device opt", "time", "of these, in the optimizer"),
     TableColumn("memory_bytes", "Memory", "bytes", "bytes that its ops allocated, less those they released"),
     TableColumn("allocated_bytes", "Allocated", "bytes", "bytes that it allocated, released or not"),
-    TableColumn("fused_with", "Fused with", "words", "lines that share its kernels: its part is an estimate"),
+    TableColumn("fused_with", "Fused with", "words", "lines that share its kernels, by estimate"),
     TableColumn("source", "Source", "code", "the text of the line"),
 )
 _PHASES = tuple(f"{phase}_ns" for phase in PHASES)
@@ -242,15 +243,15 @@ def _row(trace: Trace, costs: LineCosts, index: int | None, line: SourceLine | N
 @once_a_trace
 def _fused_lines(trace: Trace) -> dict[SourceLine, list[SourceLine]]:
     """For each line that shares fused kernels, the lines that it shares them with."""
-    caused = attribution(trace)
-    found = caused.fused_lines.items()
-    return {caused.lines[line]: sorted(caused.lines[one] for one in others) for line, others in found}
+    lines, found = attribution(trace).lines, attribution(trace).fused_lines.items()
+    return {lines[line]: sorted(lines[one] for one in others) for line, others in found}
 
 
 def _fused_with(trace: Trace, line: SourceLine) -> str:
     """`26, 31`, with the file for lines of others."""
     others = _fused_lines(trace).get(line, ())
-    return ", ".join(str(one.line) if one.file == line.file else line_label(trace, *one) for one in others)
+    labels = [(one.file, str(one.line), line_label(trace, *one)) for one in others]
+    return ", ".join(number if file == line.file else label for file, number, label in labels)
 
 
 def text_of_line(lines: Sequence[str], number: int) -> str:

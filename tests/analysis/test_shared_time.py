@@ -30,7 +30,7 @@ def fused(*weights: int) -> Trace:
     )
     shares = [share._replace(weight=weight) for share, weight in zip(SHARES, weights, strict=True)]
     explained = {(WRAPPER, 3): shares, (WRAPPER, 4): [SHARES[1]._replace(ops="mm")]}
-    return with_user_frames(trace, explained, BrokenFunctions(lambda _name: "", lambda _file, line: line))
+    return with_user_frames(trace, explained, BrokenFunctions(lambda _: "", lambda _, line: line))
 
 
 @pytest.mark.parametrize("weights", [(600, 300, 100), (1 << 50, 7, 3), (1, 1, 1)])
@@ -54,7 +54,8 @@ def test_the_shares_of_lines_are_in_proportion_to_their_weights() -> None:
 def test_the_ops_of_a_line_have_its_share_of_kernels() -> None:
     trace = fused(600, 300, 100)
 
-    assert [(op.name, op.count, op.self_ns) for op in ops_of_line(trace, SourceLine("net.py", 6))] == [
+    ops = ops_of_line(trace, SourceLine("net.py", 6))
+    assert [(op.name, op.count, op.self_ns) for op in ops] == [
         ("cpp_fused_0", 1, 300),
         ("mm", 1, 50),
         ("cpp_fused_0", 1, 2),

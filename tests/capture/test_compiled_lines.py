@@ -27,7 +27,8 @@ NOT_BROKEN = BrokenFunctions(whole_function, lambda _file, line: line)
 
 
 def in_region(line: int) -> list[tuple[str, int, str]]:
-    return [(WRAPPER, line, "call"), (TORCH, 1, "_fn"), ("net.py", 9, "forward"), (TORCH, 2, "wrap"), CALLER]
+    region = ("net.py", 9, "forward")
+    return [(WRAPPER, line, "call"), (TORCH, 1, "_fn"), region, (TORCH, 2, "wrap"), CALLER]
 
 
 def line_of(trace: Trace, name: str) -> SourceLine:
@@ -37,7 +38,8 @@ def line_of(trace: Trace, name: str) -> SourceLine:
 
 
 def test_an_op_of_a_wrapper_has_the_users_line_in_place_of_the_regions() -> None:
-    trace = make_trace([event("mm", 0, 10, stack=in_region(7)), event("add", 10, 20, stack=in_region(8))])
+    other = event("add", 10, 20, stack=in_region(8))
+    trace = make_trace([event("mm", 0, 10, stack=in_region(7)), other])
 
     opened = with_user_frames(trace, EXPLAINED, NOT_BROKEN)
 
@@ -54,13 +56,14 @@ def test_an_op_of_a_wrapper_has_the_users_line_in_place_of_the_regions() -> None
 
 def test_an_op_of_a_compiled_backward_has_the_line_of_its_forward_region() -> None:
     node = [ENGINE, ("train.py", 31, "<module>")]
+    inside = [(TORCH, 3, "apply"), *node]
     backward = {"phase": "backward", "forward": 0}
     trace = make_trace(
         [
             event("CompiledFunction", 0, 10, stack=in_region(1)[1:], sequence_nr=3),
             event("CompiledFunctionBackward", 20, 40, stack=node, **backward),
-            event("mm", 25, 30, stack=[(WRAPPER, 7, "call"), (TORCH, 3, "apply"), *node], **backward),
-            event("add", 30, 35, stack=[(WRAPPER, 8, "call"), (TORCH, 3, "apply"), *node], **backward),
+            event("mm", 25, 30, stack=[(WRAPPER, 7, "call"), *inside], **backward),
+            event("add", 30, 35, stack=[(WRAPPER, 8, "call"), *inside], **backward),
         ]
     )
 
@@ -80,7 +83,8 @@ def test_a_backward_without_its_forward_keeps_the_line_inside() -> None:
 
 
 def test_code_after_a_graph_break_stands_on_its_function_and_not_on_the_break() -> None:
-    part = [("net.py", 10, "torch_dynamo_resume_in_forward_at_10"), ("net.py", 10, "forward"), CALLER]
+    resumed = ("net.py", 10, "torch_dynamo_resume_in_forward_at_10")
+    part = [resumed, ("net.py", 10, "forward"), CALLER]
     trace = make_trace(
         [
             event("Torch-Compiled Region: 1/0", 0, 9, stack=part[1:]),
@@ -99,10 +103,8 @@ def test_code_after_a_graph_break_stands_on_its_function_and_not_on_the_break() 
 
 
 def test_lines_of_compiled_code_survive_merging() -> None:
-    parts = [
-        with_user_frames(make_trace([event(name, 0, 10, stack=in_region(7))]), EXPLAINED, NOT_BROKEN)
-        for name in ("mm", "bmm")
-    ]
+    events = [event(name, 0, 10, stack=in_region(7)) for name in ("mm", "bmm")]
+    parts = [with_user_frames(make_trace([one]), EXPLAINED, NOT_BROKEN) for one in events]
 
     merged = merge([make_trace([event("sin", 0, 5, stack=[CALLER])]), *parts])
 
@@ -201,7 +203,8 @@ def test_a_cell_of_a_dead_kernel_is_found_among_the_present_ones(tmp_path: Path)
 
     present = PresentLines(frames, lambda: list(map(str, cells)))
 
-    assert [present.find(frame) for frame in frames] == [Frame(str(cells[1]), line, "f") for line in (2, 3)]
+    found = [present.find(frame) for frame in frames]
+    assert found == [Frame(str(cells[1]), line, "f") for line in (2, 3)]
     assert PresentLines(frames, lambda: [str(cells[0])]).find(frames[0]) is None
 
 

@@ -27,7 +27,8 @@ def broken(x):
 
 def line(text: str) -> int:
     """The number of the line of the program that begins so."""
-    (found,) = [number for number, one in enumerate(PROGRAM.splitlines(), 1) if one.strip().startswith(text)]
+    lines = [one.strip() for one in PROGRAM.splitlines()]
+    (found,) = [number for number, one in enumerate(lines, 1) if one.startswith(text)]
     return found
 
 

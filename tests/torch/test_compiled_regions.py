@@ -18,7 +18,12 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("g++") is None, reason="inductor needs a C++ compiler"),
     pytest.mark.skipif(recorder() is None, reason="the native recorder is not built"),
 ]
-FLAGS: dict[str, Any] = {"hook": "native", "with_stack": True, "record_shapes": True, "with_flops": True}
+FLAGS: dict[str, Any] = {
+    "hook": "native",
+    "with_stack": True,
+    "record_shapes": True,
+    "with_flops": True,
+}
 
 
 class Compiled:
@@ -69,7 +74,8 @@ def kernels(prof: Any) -> dict[str, list[int]]:
 
 def test_each_product_stands_on_its_line_in_both_passes(compiled: Compiled) -> None:
     lines = compiled.prof.lines()
-    products = {(row.line, op.phase): op.count for row in lines for op in lines.ops(row) if op.name == "aten::mm"}
+    ops = [(row.line, op) for row in lines for op in lines.ops(row)]
+    products = {(at, op.phase): op.count for at, op in ops if op.name == "aten::mm"}
 
     first, second = line("h = x @ w"), line("y = h @ v")
     assert products == {(first, 0): 1, (second, 0): 1, (first, 1): 2, (second, 1): 2}
@@ -84,7 +90,8 @@ def test_products_and_flops_are_those_of_the_eager_program(compiled: Compiled) -
 
 
 def test_fused_kernels_stand_on_the_lines_that_they_compute(compiled: Compiled) -> None:
-    rows = {row.line: row for row in compiled.prof.lines() if row.file.endswith("compiled_program.py")}
+    lines = compiled.prof.lines()
+    rows = {row.line: row for row in lines if row.file.endswith("compiled_program.py")}
 
     gelu, added = rows[line("h = torch.nn")], rows[line("y = y + x")]
     assert gelu.forward_ns > 0
@@ -95,7 +102,8 @@ def test_fused_kernels_stand_on_the_lines_that_they_compute(compiled: Compiled) 
 def test_kernels_products_and_the_rest_sum_up_to_the_region(compiled: Compiled) -> None:
     trace = compiled.prof.trace
     nested = nesting(trace)
-    (region,) = np.flatnonzero(trace.where_name(lambda name: name.startswith("Torch-Compiled Region")))
+    is_region = trace.where_name(lambda name: name.startswith("Torch-Compiled Region"))
+    (region,) = np.flatnonzero(is_region)
     inside = np.zeros(len(trace), np.bool_)
     inside[region] = True
     for row in range(int(region) + 1, len(trace)):
@@ -118,9 +126,10 @@ def test_recording_compiles_nothing_and_changes_no_result(compiled: Compiled) ->
 
 def test_all_kernels_are_the_compilers_own_after_a_recording(compiled: Compiled) -> None:
     modules = torch._inductor.codecache.PyCodeCache.modules
-    left = {type(value).__name__ for one in modules for name, value in vars(one).items() if name.startswith("cpp_")}
+    names = [item for one in modules for item in vars(one).items()]
+    kinds = {type(value).__name__ for name, value in names if name.startswith("cpp_")}
 
-    assert left == {"builtin_function_or_method"}
+    assert kinds == {"builtin_function_or_method"}
 
 
 def test_lines_of_kernels_survive_a_file(compiled: Compiled, tmp_path: Path) -> None:

@@ -131,7 +131,8 @@ def _with_callees(trace: Trace, self_ns: Int64, size: int) -> Int64:
     chain = np.where(caused.chain >= 0, caused.chain, none)
     of_chain = sums(chain[is_op], self_ns[is_op], none + 1)
     shared = caused.shared.of(is_op)
-    of_chain += shared.moved(chain, np.where(shared.chain >= 0, shared.chain, none), self_ns, none + 1)
+    to = np.where(shared.chain >= 0, shared.chain, none)
+    of_chain += shared.moved(chain, to, self_ns, none + 1)
     total = np.zeros(size, np.int64)
     total[-1] = of_chain[none]
     parents, lines = caused.chains.parents, np.array(caused.chains.line_of, np.int32)

@@ -33,7 +33,7 @@ class SharedTime:
         return parts
 
     def moved(self, own: Int32 | Int64, to: Int32 | Int64, values: Int64, size: int) -> Int64:
-        """Changes of sums that count each event for its `own` group: parts go to the groups `to`."""
+        """Changes of sums by groups: from each event's `own` group, its parts go to groups `to`."""
         change, parts = np.zeros(size, np.int64), self.parts(values)
         np.add.at(change, to, parts)
         np.subtract.at(change, own[self.event], parts)
@@ -50,7 +50,7 @@ def shared_time(trace: Trace, chains: Chains, own: Int32) -> SharedTime:
     """The events of fused kernels with several lines; `own` has the chain of each event."""
     shares = _shares(trace)
     calls = np.array(sorted(shares), np.int64)
-    stack = np.full(len(trace), -1, np.int64) if trace.stack is None else trace.stack.astype(np.int64)
+    stack = np.full(len(trace), -1) if trace.stack is None else trace.stack
     events = np.flatnonzero(np.isin(stack, calls))
     if not len(events):
         none = np.empty(0, np.int64)
@@ -60,28 +60,30 @@ def shared_time(trace: Trace, chains: Chains, own: Int32) -> SharedTime:
     last = np.concatenate([_ends(shares[call]) for call in calls.tolist()])
     sizes = np.array([len(shares[call]) for call in calls.tolist()], np.int64)
     begin = np.cumsum(sizes) - sizes
-    fused = tuple(tuple(chain[at : at + size].tolist()) for at, size in zip(begin, sizes, strict=True))
+    fused = tuple(tuple(one.tolist()) for one in np.split(chain, begin[1:]))
     position = np.searchsorted(calls, stack[events])
-    event = np.repeat(events, sizes[position])
-    inside = np.arange(len(event)) - np.repeat(np.cumsum(sizes[position]) - sizes[position], sizes[position])
-    row = np.repeat(begin[position], sizes[position]) + inside
+    counts = sizes[position]
+    event = np.repeat(events, counts)
+    inside = np.arange(len(event)) - np.repeat(np.cumsum(counts) - counts, counts)
+    row = np.repeat(begin[position], counts) + inside
     first = np.where(inside == 0, 0, last[row - 1])
     # The largest share is the event's own, which marks may have given a more exact caller.
     return SharedTime(event, np.where(inside == 0, own[event], chain[row]), first, last[row], fused)
 
 
 def _shares(trace: Trace) -> dict[int, Counter[int]]:
-    """For each call with several lines the stacks of these, the largest first, and their weights."""
+    """For each call with several lines their stacks, the largest first, and weights."""
     found: dict[int, Counter[int]] = {}
     if trace.compiled is not None:
-        rows = zip(*(column.tolist() for column in list(trace.compiled.columns.values())[:3]), strict=True)
-        for call, stack, weight in rows:
+        calls = trace.compiled
+        columns = (calls.call.tolist(), calls.stack.tolist(), calls.weight.tolist())
+        for call, stack, weight in zip(*columns, strict=True):
             found.setdefault(call, Counter())[stack] += weight
     return {call: Counter(dict(one.most_common())) for call, one in found.items() if len(one) > 1}
 
 
 def _ends(weights: Counter[int]) -> Int64:
-    """Where the parts of `_WHOLE` end that are in proportion to weights; the last one ends there."""
+    """Where the parts of `_WHOLE` end that are in proportion to weights."""
     sums = np.cumsum(np.array(list(weights.values()), np.float64))
     ends: Int64 = np.round(sums / sums[-1] * _WHOLE).astype(np.int64)
     return ends

@@ -1,4 +1,4 @@
-"""Reads the text of a graph that inductor compiled: its nodes, their inputs, sizes and source lines."""
+"""Reads the text of a graph that inductor compiled: nodes, their inputs, sizes and lines."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _TENSOR = re.compile(r"\w+\[([^\]]*)\]")
 _OP = re.compile(r"torch\.ops\.\w+\.(\w+)")
 _NAME = re.compile(r"(?<![\w.])[a-zA-Z_]\w*")
 _VIEWS = re.compile(
-    r"(getitem|_?(unsafe_)?(re)?view|reshape|permute|t|transpose|expand|select|slice|squeeze|unsqueeze"
-    r"|as_strided|alias|detach|split(_with_sizes)?|unbind|view_as_\w+)$"
+    r"(getitem|_?(unsafe_)?(re)?view|reshape|permute|t|transpose|expand|select|slice|squeeze"
+    r"|unsqueeze|as_strided|alias|detach|split(_with_sizes)?|unbind|view_as_\w+)$"
 )
 PLACEHOLDER = "placeholder"
 
@@ -54,11 +54,6 @@ class GraphNodes:
             name = node.inputs[0]
         return name
 
-    def share_without_line(self) -> float:
-        """The part of the nodes, without views and inputs, whose source line is not known."""
-        nodes = [node for node in self.nodes.values() if not node.is_view and node.op != PLACEHOLDER]
-        return sum(node.frame is None for node in nodes) / max(len(nodes), 1)
-
 
 def read_graph(text: str) -> GraphNodes:
     """The nodes of a graph in the form in which `print_readable` writes it."""
@@ -91,7 +86,7 @@ def _node(name: str, kind: str, expression: str, known: dict[str, Node]) -> Node
 
 
 def _numel(kind: str) -> int:
-    """Elements of a tensor by its type, such as `f32[4, 16][16, 1]cpu`; an unknown size counts as 1."""
+    """Elements of a tensor by its type, such as `f32[4, 16][16, 1]cpu`; unknown ones count as 1."""
     tensor = _TENSOR.match(kind)
     if tensor is None:
         return 0

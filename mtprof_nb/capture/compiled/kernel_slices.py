@@ -1,7 +1,7 @@
 """Finds the nodes of a graph that a fused kernel computes: those between what it reads and writes.
 
-A kernel is left out, and counted, where that is not certain: where a buffer is not known as a node of
-the graph, or where the nodes need one that the kernel does not read.
+A kernel is left out, and counted, where that is not certain: where a buffer is not known as a node
+of the graph, or where the nodes need one that the kernel does not read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from mtprof_nb.capture.torch_private.inductor_code import SourceFrame
 #: Ops that libraries compute, under whatever name a wrapper calls them.
 _OF_LIBRARIES = ("mm", "addmm", "bmm", "baddbmm", "convolution")
 #: An element of these takes about as long as so many of others: a guess.
-_COSTLY = ("erf", "exp", "tanh", "sigmoid", "log", "pow", "sqrt", "div", "sin", "cos", "var_mean", "rand")
+_COSTLY = (
+    *("erf", "exp", "tanh", "sigmoid", "log", "pow", "sqrt", "div", "sin", "cos"),
+    *("var_mean", "rand"),
+)
 _COST = 8
 
 
@@ -92,12 +95,13 @@ class _Contents:
         self._libraries = names.union(_OF_LIBRARIES)
         nodes = graph.nodes.values()
         self._held = {Buffer(one.name, 0): one.name for one in nodes if one.op == PLACEHOLDER}
+        #: Buffers that something needs after the call that wrote them.
+        self._used = {buffer for call in wrapper.calls for buffer in call.reads}
+        self._used.update(filter(None, wrapper.returns))
         self._outputs(wrapper)
         # What the first round names helps to tell apart ops of one kind in the second.
         for _ in range(2):
             self._of_libraries(wrapper)
-        read = Counter(buffer for call in wrapper.calls for buffer in call.reads)
-        self._used = {*read, *filter(None, wrapper.returns)}
         self._written = {one for call in wrapper.calls if call.kind == CPP for one in call.writes}
 
     def _outputs(self, wrapper: Wrapper) -> None:
@@ -112,6 +116,7 @@ class _Contents:
             for buffer in call.writes:
                 if buffer.storage in targets:
                     self._held[buffer] = targets[buffer.storage]
+                    self._used.add(buffer)
 
     def _of_libraries(self, wrapper: Wrapper) -> None:
         """Name the buffers that calls of libraries read and write."""
@@ -131,7 +136,8 @@ class _Contents:
 
     def _likeness(self, node: Node, call: KernelCall) -> tuple[int, bool]:
         """How many inputs of a call are known to be those of a node, less those that are not."""
-        pairs = [*zip(call.reads, node.inputs, strict=False), *((one, node.name) for one in call.writes)]
+        pairs = list(zip(call.reads, node.inputs, strict=False))
+        pairs += [(buffer, node.name) for buffer in call.writes]
         known = [(self._held[buffer], name) for buffer, name in pairs if buffer in self._held]
         equal = sum(held == self._graph.base(name) for held, name in known)
         return 2 * equal - len(known), node.name in call.commented

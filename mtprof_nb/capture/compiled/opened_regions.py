@@ -58,7 +58,8 @@ class OpenedRegions:
         self._closed = self._unknown = 0
         tables = {file: lines_of_wrapper(file) for file in sorted(files)}
         known = graphs(living) if files else {}
-        read = {file: read_graph(known[key].text) for file in files if (key := Path(file).stem) in known}
+        stems = {file: Path(file).stem for file in files}
+        read = {file: read_graph(known[stem].text) for file, stem in stems.items() if stem in known}
         self._present = PresentLines([*_of_tables(tables), *_of_graphs(read)])
         for file, table in tables.items():
             self._open(file, table, read.get(file))
@@ -102,7 +103,7 @@ class OpenedRegions:
         """Sentences about calls without lines."""
         notes = []
         if self._closed:
-            notes.append(f"{self._closed} compiled graphs were not opened: their code is not understood")
+            notes.append(f"{self._closed} compiled graphs stay closed: their code is unknown")
         if self._unknown:
             notes.append(f"the lines of {self._unknown} fused kernels are not known")
         if lost := sorted(self._present.lost):

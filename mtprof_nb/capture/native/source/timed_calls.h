@@ -1,4 +1,5 @@
-// Functions that are recorded as ops, though torch's dispatcher does not call them: kernels that the compiler wrote.
+// Functions that are recorded as ops, though torch does not call them by its dispatcher: kernels of
+// compiled code.
 #pragma once
 
 #include <ATen/record_function.h>
