@@ -37,7 +37,7 @@ def transformer(torch: Any) -> Callable[[], Any]:
             x = x + self.down(h)
             return x * torch.sigmoid(x)
 
-    return _trained(torch, Block(), torch.randn(4, 32, width))
+    return _trained(torch, Block(), torch.randn(16, 64, width))
 
 
 def conv_net(torch: Any) -> Callable[[], Any]:

@@ -160,9 +160,9 @@ class _Attributor:
         accumulates = is_node & ~linked & trace.where_name(lambda name: _ACCUMULATE in name)
         previous = self._last_before(is_node & ~accumulates, accumulates, self._parent, trace.track)
         refers_to[accumulates] = np.where(previous >= 0, previous, refers_to[accumulates])
-        refers_to[has_compiled_lines(trace)] = -1
         owner = kernel_owners(trace)
         refers_to[owner >= 0] = owner[owner >= 0]
+        refers_to[has_compiled_lines(trace)] = -1
         return refers_to, around
 
     def _in_python_without_node(self, refers_to: Int32, around: Int32) -> Bool:

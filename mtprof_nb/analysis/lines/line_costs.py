@@ -61,9 +61,7 @@ def line_costs(trace: Trace) -> LineCosts:
 
     def divided(phase: int) -> Int64:
         """Self time, of fused kernels among their lines."""
-        shared, to = caused.shared, np.where(caused.shared_line >= 0, caused.shared_line, size - 1)
-        rows = (is_op & (trace.phase == phase))[shared.event]
-        moved = shared.of(is_op & (trace.phase == phase)).moved(line, to[rows], costs.self_ns, size)
+        moved = _moved(trace, is_op & (trace.phase == phase), line, costs.self_ns, size)
         return summed(costs.self_ns, phase) + moved
 
     return LineCosts(
@@ -92,7 +90,15 @@ def _device(trace: Trace, line: Int32 | Int64, size: int, phase: int | None = No
     if phase is not None:
         owner = kernel_owners(trace)[rows]
         rows = rows[trace.phase[np.where(owner >= 0, owner, rows)] == phase]
-    return sums(line[rows], trace.duration_ns[rows], size)
+    moved = _moved(trace, np.isin(np.arange(len(trace)), rows), line, trace.duration_ns, size)
+    return sums(line[rows], trace.duration_ns[rows], size) + moved
+
+
+def _moved(trace: Trace, chosen: Bool, line: Int32 | Int64, ns: Int64, size: int) -> Int64:
+    """Changes of sums by line where the time of fused kernels is divided among their lines."""
+    caused = attribution(trace)
+    to = caused.shared_line[chosen[caused.shared.event]]
+    return caused.shared.of(chosen).moved(line, np.where(to >= 0, to, size - 1), ns, size)
 
 
 def _memory(trace: Trace, line: Int32 | Int64, size: int) -> Int64 | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.lines.user_lines import Chains, chains_of_stacks
 from mtprof_nb.model.trace import Bool, Int32, Int64, Trace
 
@@ -50,7 +51,7 @@ def shared_time(trace: Trace, chains: Chains, own: Int32) -> SharedTime:
     """The events of fused kernels with several lines; `own` has the chain of each event."""
     shares = _shares(trace)
     calls = np.array(sorted(shares), np.int64)
-    stack = np.full(len(trace), -1) if trace.stack is None else trace.stack
+    stack = _stacks(trace, calls)
     events = np.flatnonzero(np.isin(stack, calls))
     if not len(events):
         none = np.empty(0, np.int64)
@@ -69,6 +70,14 @@ def shared_time(trace: Trace, chains: Chains, own: Int32) -> SharedTime:
     first = np.where(inside == 0, 0, last[row - 1])
     # The largest share is the event's own, which marks may have given a more exact caller.
     return SharedTime(event, np.where(inside == 0, own[event], chain[row]), first, last[row], fused)
+
+
+def _stacks(trace: Trace, calls: Int64) -> Int32:
+    """The stack of each event; of a kernel that has none of these calls, that of its owner."""
+    if trace.stack is None:
+        return np.full(len(trace), -1, np.int32)
+    owner = kernel_owners(trace)
+    return np.where((owner < 0) | np.isin(trace.stack, calls), trace.stack, trace.stack[owner])
 
 
 def _shares(trace: Trace) -> dict[int, Counter[int]]:

@@ -118,11 +118,15 @@ def _own_stacks(trace: Trace) -> Int64:
 
 @once_a_trace
 def has_compiled_lines(trace: Trace) -> Bool:
-    """The events of a compiled backward pass whose stack has lines inside the forward region."""
-    if trace.stack is None or trace.stack_is_forward is None or trace.compiled is None:
+    """Events of compiled code whose stack has lines, not those of a forward op or an owner.
+
+    They are events of a backward pass with lines inside the forward region, and kernels of devices.
+    """
+    if trace.stack is None or trace.compiled is None:
         return np.zeros(len(trace), np.bool_)
-    is_called: Bool = trace.stack_is_forward & np.isin(trace.stack, trace.compiled.call)
-    return is_called
+    is_forward = False if trace.stack_is_forward is None else trace.stack_is_forward
+    is_called: Bool = np.isin(trace.stack, trace.compiled.call)
+    return is_called & (is_forward | trace.on_device)
 
 
 def _unique_pairs(first: Int64, second: Int64) -> tuple[list[tuple[int, int]], Int64]:
