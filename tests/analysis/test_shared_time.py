@@ -55,10 +55,10 @@ def test_the_ops_of_a_line_have_its_share_of_kernels() -> None:
     trace = fused(600, 300, 100)
 
     ops = ops_of_line(trace, SourceLine("net.py", 6))
-    assert [(op.name, op.count, op.self_ns) for op in ops] == [
-        ("cpp_fused_0", 1, 300),
-        ("mm", 1, 50),
-        ("cpp_fused_0", 1, 2),
+    assert [(op.name, op.count, op.self_ns, op.fused) for op in ops] == [
+        ("cpp_fused_0", 1, 300, "mul 3 times"),
+        ("mm", 1, 50, ""),
+        ("cpp_fused_0", 1, 2, "mul 3 times"),
     ]
 
 

@@ -10,6 +10,7 @@ from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.groups import number_combinations, sums
 from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.lines.user_lines import chains_of_stacks
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
 from mtprof_nb.analysis.once import once_a_trace
@@ -158,6 +159,8 @@ class OpsOfLine:
     self_ns: int
     #: Position of the first such op in the trace.
     event: int
+    #: The ops of the line that a fused kernel computes, in words.
+    fused: str = ""
 
 
 def ops_of_line(trace: Trace, line: SourceLine | None) -> list[OpsOfLine]:
@@ -172,10 +175,30 @@ def ops_of_line(trace: Trace, line: SourceLine | None) -> list[OpsOfLine]:
     group, first, size = number_combinations([names, phases])
     count, self_ns = np.bincount(group, minlength=size), sums(group, own_ns, size)
     ops = [
-        OpsOfLine(trace.names[names[row]], int(phases[row]), int(count[index]), int(self_ns[index]), int(rows[row]))
+        OpsOfLine(
+            trace.names[names[row]],
+            int(phases[row]),
+            int(count[index]),
+            int(self_ns[index]),
+            int(rows[row]),
+            _fused(trace, int(rows[row]), number),
+        )
         for index, row in enumerate(first.tolist())
     ]
     return sorted(ops, key=lambda op: (-op.self_ns, op.name, op.phase))
+
+
+def _fused(trace: Trace, event: int, line: int) -> str:
+    """The ops of a line that a kernel of compiled code computes, "" for all other events."""
+    calls = trace.compiled
+    if calls is None or trace.stack is None:
+        return ""
+    rows = np.flatnonzero(calls.call == trace.stack[event])
+    chains = attribution(trace).chains
+    stacks = chains_of_stacks(trace, chains, calls.stack[rows].astype(np.int64)).tolist()
+    names = [trace.names[calls.ops[row]] for row in rows.tolist()]
+    own = [name for name, chain in zip(names, stacks, strict=True) if chains.line_of[chain] == line]
+    return ", ".join(name for name in own if name not in trace.names[trace.name[event]].split("::"))
 
 
 def _self_times(trace: Trace, line: int) -> tuple[Int64, Int64]:

@@ -125,7 +125,7 @@ class LinesTab(Tab):
             [
                 {
                     "name": int(self._scene.trace.name[op.event]),
-                    "label": shown(op.name),
+                    "label": shown(f"{op.name}: {op.fused}" if op.fused else op.name),
                     "phase": PHASES[op.phase],
                     "count": op.count,
                     "self_ns": op.self_ns,
