@@ -1,4 +1,4 @@
-"""Figures 14: kernels of compiled code, their times beside inductor's own, what timing costs, lines."""
+"""Figures 13: kernels of compiled code, their times beside inductor's own, what timing costs, lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.compiled_models import PROGRAMS, own_cache
 from benchmarks.figure import Figure, LeftOutError, Spread, at_least, at_most
 from benchmarks.sampling import Scale
 
-GROUP = "14 compiled code"
+GROUP = "13 compiled code"
 #: How the names of the scopes begin that inductor opens inside its kernels.
 _OF_INDUCTOR = "graph_"
 #: Shorter kernels differ by what it takes to open two scopes.
