@@ -59,7 +59,7 @@ class OpenedRegions:
         tables = {file: lines_of_wrapper(file) for file in sorted(files)}
         known = graphs(living) if files else {}
         stems = {file: Path(file).stem for file in files}
-        read = {file: read_graph(known[stem].text) for file, stem in stems.items() if stem in known}
+        read = {file: read_graph(known[stem]) for file, stem in stems.items() if stem in known}
         self._present = PresentLines([*_of_tables(tables), *_of_graphs(read)])
         for file, table in tables.items():
             self._open(file, table, read.get(file))

@@ -27,13 +27,6 @@ class SourceFrame(NamedTuple):
     code: str
 
 
-class Graph(NamedTuple):
-    """The text of the graph of a wrapper, and whether it is one of the backward pass."""
-
-    text: str
-    is_backward: bool
-
-
 def _code_cache() -> Any:
     return getattr(sys.modules.get("torch._inductor.codecache"), "PyCodeCache", None)
 
@@ -55,8 +48,8 @@ def frames_of_text(text: str | None) -> tuple[SourceFrame, ...]:
     return tuple(SourceFrame(one[0], int(one[1]), one[2], one[3].strip()) for one in found)
 
 
-def graphs(living: Callable[..., list[list[Any]]]) -> dict[str, Graph]:
-    """The graphs that are still there, by the name of their wrapper's file without suffix.
+def graphs(living: Callable[..., list[list[Any]]]) -> dict[str, str]:
+    """Texts of the graphs that are still there, by the name of their wrapper's file without suffix.
 
     `living` returns a list of the living instances of each class that it is given.
     """
@@ -64,14 +57,10 @@ def graphs(living: Callable[..., list[list[Any]]]) -> dict[str, Graph]:
     if kind is None:
         return {}
     return {
-        str(graph.cache_key): Graph(graph.inductor_post_grad_graph_str or "", _is_backward(graph))
+        str(graph.cache_key): str(graph.inductor_post_grad_graph_str or "")
         for graph in living(kind)[0]
         if getattr(graph, "cache_key", None) and hasattr(graph, "inductor_post_grad_graph_str")
     }
-
-
-def _is_backward(graph: Any) -> bool:
-    return bool((getattr(graph, "fx_kwargs", None) or {}).get("is_backward"))
 
 
 def loaded_wrappers() -> list[ModuleType]:
