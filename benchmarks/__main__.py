@@ -16,7 +16,7 @@ from benchmarks.sampling import FULL, QUICK, TINY
 
 GROUPS = (
     *("recording", "marks", "processing", "memory", "exports", "mindtorch", "growth", "panel", "imports", "files"),
-    *("native", "ranks", "python_time"),
+    *("native", "ranks", "python_time", "compiled"),
 )
 _SCALES = {"full": FULL, "quick": QUICK, "tiny": TINY}
 _JSON = child.ROOT / "build" / "benchmarks.json"

@@ -166,11 +166,11 @@ def test_a_readme_without_a_place_for_figures_is_refused(tmp_path: Path) -> None
 def test_the_readme_explains_every_group_that_is_measured() -> None:
     text = (ROOT / "benchmarks" / "README.md").read_text()
 
-    assert len(GROUPS) == 13
+    assert len(GROUPS) == 14
     for number, title in enumerate(
         [
             *("Recording", "Processing", "Memory", "Export", "MindTorch v2", "Growth", "Panel", "Import", "Files"),
-            *("Native", "Ranks", "Python's time"),
+            *("Native", "Ranks", "Python's time", "Compiled code"),
         ],
         1,
     ):

@@ -10,6 +10,7 @@ import numpy as np
 from mtprof_nb.building.allocator_records import held_around, of_recording
 from mtprof_nb.capture.async_scopes import OpenScope, mark_interleaved
 from mtprof_nb.capture.collector_watch import WatchedCollections, with_collections
+from mtprof_nb.capture.compiled.opened_regions import open_regions
 from mtprof_nb.capture.hook import EventTimes, Request, full
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, HookKind, default_hooks
 from mtprof_nb.capture.samples.sampled_stacks import SampledStacks, sampled_from, with_samples
@@ -101,6 +102,7 @@ def finish(
         trace = _sampled_during(trace)
     if window.collections is not None:
         trace = with_collections(trace, window.collections, event_times)
+    trace = open_regions(trace)
     lines = {} if annotate is None else annotate(trace, event_times)
     return replace(trace, **lines | sources(vars(trace) | lines))
 

@@ -28,7 +28,7 @@ AT_PLACE, MOVING, LATER = range(3)
 
 
 class TimedRecord(Record):
-    """Rows in order of time, which is the first column."""
+    """Rows in order of the first column, which mostly is a time."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -113,3 +113,17 @@ class Allocations(TimedRecord):
     reserved: Int64 | None = None
     #: The stack that allocated outside any op, a node of `Trace.stacks`; -1 for all others.
     stack: Annotated[Int32 | None, PointsInto("stacks")] = None
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledCalls(TimedRecord):
+    """Calls that compiled code made, and the user's lines that each stands for: a row for each."""
+
+    #: The stack of the call, whose innermost frame is a line that the compiler wrote.
+    call: Annotated[Int32, PointsInto("stacks", always=True)]
+    #: The stack of a line of the user's.
+    stack: Annotated[Int32, PointsInto("stacks", always=True)]
+    #: Estimated shares of lines are in proportion to these; they say nothing of other calls.
+    weight: Annotated[Int64, Within(1, 1 << 62)]
+    #: The ops of the line that the call runs, in words.
+    ops: Annotated[Int32, PointsInto("names", always=True)]

@@ -22,6 +22,7 @@ from mtprof_nb.model.process_facts import Unrecorded as Unrecorded
 from mtprof_nb.model.process_facts import flags_of_any, summed
 from mtprof_nb.model.records import Allocations as Allocations
 from mtprof_nb.model.records import Collections as Collections
+from mtprof_nb.model.records import CompiledCalls as CompiledCalls
 from mtprof_nb.model.records import Samples as Samples
 from mtprof_nb.model.schema import (
     POINTS_TO_EVENT,
@@ -236,6 +237,8 @@ class Trace(Record):
     samples: Samples | None = None
     #: Garbage collections. None if they are not known.
     collections: Collections | None = None
+    #: Calls of compiled code for which the user's lines are known. None if there are none.
+    compiled: CompiledCalls | None = None
     #: For each marked line that ran, the time during which no op ran. None if no line was marked, or ops are missing.
     outside: Annotated[Mapping[SourceLine, OutsideOps] | None, Joined(summed)] = None
     #: Source text of notebook cells and of the user's files when the recording ended, by file name.

@@ -10,6 +10,7 @@ from typing import Any
 
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line, outside_error_ns
+from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.lines.line_costs import (
     LineCosts,
     OpsOfLine,
@@ -21,7 +22,7 @@ from mtprof_nb.analysis.lines.line_costs import (
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.program_time.recorded_time import program_ns
 from mtprof_nb.analysis.summary import coverage_notes
-from mtprof_nb.model.source_files import file_label
+from mtprof_nb.model.source_files import file_label, line_label
 from mtprof_nb.model.trace import PHASES, Int64, OutsideOps, SourceLine, Trace
 from mtprof_nb.tables.row_table import SourceTable, facts_of
 from mtprof_nb.tables.table import Table, TableColumn, table_of
@@ -70,6 +71,8 @@ class LineRow:
     outside_error_ns: int | None = None
     #: Whether an op ran on the line, or on one that it called.
     has_ops: bool = True
+    #: Lines with which it shares fused kernels, so that its part of their time is an estimate.
+    fused_with: str = ""
 
     @property
     def time_ns(self) -> int:
@@ -80,7 +83,8 @@ class LineRow:
 #: The fields that identify the line: the first ones.
 _LOCATION = ("file", "where", "line", "source")
 _OPTIONAL = tuple(part.name for part in fields(LineRow) if part.default is None)
-_COSTS = tuple(part.name for part in fields(LineRow) if part.name not in (*_LOCATION, "has_ops"))
+_NO_COSTS = (*_LOCATION, "has_ops", "fused_with")
+_COSTS = tuple(part.name for part in fields(LineRow) if part.name not in _NO_COSTS)
 #: Columns of `LineCosts` that are None if they were not recorded.
 _RECORDED = tuple(name for name in _OPTIONAL if not name.startswith("outside"))
 
@@ -99,14 +103,15 @@ _COLUMNS = (
     TableColumn("device_optimizer_ns", "Device opt", "time", "of these, in the optimizer"),
     TableColumn("memory_bytes", "Memory", "bytes", "bytes that its ops allocated, less those they released"),
     TableColumn("allocated_bytes", "Allocated", "bytes", "bytes that it allocated, released or not"),
+    TableColumn("fused_with", "Fused with", "words", "lines that share its kernels, by estimate"),
     TableColumn("source", "Source", "code", "the text of the line"),
 )
 _PHASES = tuple(f"{phase}_ns" for phase in PHASES)
 #: Columns that are left out if they are zero for all lines.
-_IF_SPENT = (*_PHASES, "outside_ns", "outside_error_ns")
+_IF_SPENT = (*_PHASES, "outside_ns", "outside_error_ns", "fused_with")
 _BRIEF = (
     *("where", "time_ns", "share", *_PHASES, "outside_ns"),
-    *("total_ns", "count", "device_ns", "source"),
+    *("total_ns", "count", "device_ns", "fused_with", "source"),
 )
 
 
@@ -120,7 +125,7 @@ class Lines(SourceTable[LineRow]):
     _location_keys = _LOCATION
     _cost_keys = ("time_ns", *_COSTS)
     _sort_key = _tie_key = "time_ns"
-    _facts = (*_LOCATION, "time_ns", *_COSTS)
+    _facts = (*_LOCATION, "time_ns", *_COSTS, "fused_with")
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(_rows(trace))
@@ -145,6 +150,8 @@ class Lines(SourceTable[LineRow]):
     def facts(self) -> Table:
         """The data: a column for each field of `LineRow` that was recorded."""
         absent = {name for name in _OPTIONAL if all(getattr(row, name) is None for row in self._rows)}
+        if not any(row.fused_with for row in self._rows):
+            absent.add("fused_with")
         return facts_of(self._rows, (name for name in self._facts if name not in absent))
 
     def brief(self) -> Table:
@@ -170,6 +177,7 @@ class Lines(SourceTable[LineRow]):
                 "share": (row.time_ns, whole_ns),
                 "source": row.source if row.file else "",
                 "outside_error_ns": _error(row),
+                "fused_with": f"≈ {row.fused_with}" if row.fused_with else "",
             }
 
         time_ns, count = sum(row.time_ns for row in rows), sum(row.count for row in rows)
@@ -228,7 +236,22 @@ def _row(trace: Trace, costs: LineCosts, index: int | None, line: SourceLine | N
         outside_ns=None if outside_by_line(trace) is None else outside.own_ns,
         outside_error_ns=outside_error_ns(trace, line) if line else None,
         has_ops=any((cost(costs.count), cost(costs.total_ns), recorded["device_ns"])),
+        fused_with=_fused_with(trace, line) if line else "",
     )
+
+
+@once_a_trace
+def _fused_lines(trace: Trace) -> dict[SourceLine, list[SourceLine]]:
+    """For each line that shares fused kernels, the lines that it shares them with."""
+    lines, found = attribution(trace).lines, attribution(trace).fused_lines.items()
+    return {lines[line]: sorted(lines[one] for one in others) for line, others in found}
+
+
+def _fused_with(trace: Trace, line: SourceLine) -> str:
+    """`26, 31`, with the file for lines of others."""
+    others = _fused_lines(trace).get(line, ())
+    labels = [(one.file, str(one.line), line_label(trace, *one)) for one in others]
+    return ", ".join(number if file == line.file else label for file, number, label in labels)
 
 
 def text_of_line(lines: Sequence[str], number: int) -> str:

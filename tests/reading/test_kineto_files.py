@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from chrome_files import HOST, facts, flow, named, span, written
 
+from mtprof_nb.analysis.lines.line_costs import line_costs
 from mtprof_nb.errors import LoadError
 from mtprof_nb.reading import read
 
@@ -164,3 +165,23 @@ def test_a_file_that_is_cut_says_where_and_gives_what_is_before(tmp_path: Path) 
     trace = read(path, partial=True)
     assert facts(trace) == [("aten::mm",)]
     assert trace.notes[0].startswith("The file is damaged in 1 place, first at byte ")
+
+
+def test_kernels_of_compiled_code_have_the_lines_that_pytorch_2_15_writes(tmp_path: Path) -> None:
+    stacks = [
+        '  File "net.py", line 12, in forward\n    x = attend(x)\n  File "net.py", line 5, in attend\n    q @ k\n',
+        '  File "net.py", line 13, in forward\n    return x + 1\n',
+    ]
+    events = [
+        span("Torch-Compiled Region: 0/0", 10, 50, External_id=5),
+        span("cuLaunchKernel", 20, 5, "cuda_driver", External_id=5, correlation=8),
+        span("cuLaunchKernel", 26, 5, "cuda_driver", External_id=5, correlation=9),
+        _on_gpu("triton_poi_fused_add_0", 40, 100, correlation=8, External_id=5, stack=stacks),
+        _on_gpu("triton_poi_fused_mul_1", 150, 30, correlation=9, External_id=5, stack=stacks[1:]),
+    ]
+
+    costs = line_costs(read(written(tmp_path, events)))
+
+    assert costs.device_ns is not None
+    found = {line.line: int(ns) for line, ns in zip(costs.lines, costs.device_ns, strict=False)}
+    assert found == {12: 0, 5: 50_000, 13: 80_000}

@@ -7,6 +7,7 @@
 - Python code that runs inside the backward pass (a custom `backward`, a hook, a checkpoint's second forward) has
   lines of its own; they count as called from the lines of the node that ran them, in place of the lines that called
   `backward()`. A hook that records no autograd nodes marks the ops that Python code ran.
+- What a compiled backward pass calls has lines of its own: those whose gradient it computes.
 - What has no forward op (its graph is older than the recording) stays with the line that called `backward()`.
 - A kernel belongs to the lines of its owner, mostly the op that launched it.
 """
@@ -19,7 +20,14 @@ from functools import cached_property
 import numpy as np
 
 from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
-from mtprof_nb.analysis.lines.user_lines import Chains, callers_of_engine, chains_of_allocations, chains_of_events
+from mtprof_nb.analysis.lines.shared_time import SharedTime, shared_time
+from mtprof_nb.analysis.lines.user_lines import (
+    Chains,
+    callers_of_engine,
+    chains_of_allocations,
+    chains_of_events,
+    has_compiled_lines,
+)
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.source_files import source_location
@@ -36,6 +44,8 @@ class Attribution:
     chain: Int32
     allocation_chain: Int32
     chains: Chains
+    #: Events with several lines: fused kernels. `chain` has the line with the largest share.
+    shared: SharedTime
 
     @cached_property
     def lines(self) -> tuple[SourceLine, ...]:
@@ -45,6 +55,21 @@ class Attribution:
     def line(self) -> Int32:
         """The innermost line of each event, as a position in `lines`."""
         return self._innermost[self.chain]
+
+    @cached_property
+    def shared_line(self) -> Int32:
+        """The innermost line of each row of `shared`."""
+        return self._innermost[self.shared.chain]
+
+    @cached_property
+    def fused_lines(self) -> dict[int, set[int]]:
+        """For each line that shares kernels, the lines that it shares them with."""
+        found: dict[int, set[int]] = {}
+        for chains in self.shared.fused:
+            lines = set(self._innermost[list(chains)].tolist())
+            for line in lines if len(lines) > 1 else ():
+                found.setdefault(line, set()).update(lines - {line})
+        return found
 
     @cached_property
     def allocation_line(self) -> Int32:
@@ -59,7 +84,9 @@ class Attribution:
 @once_a_trace
 def attribution(trace: Trace) -> Attribution:
     chains = Chains()
-    return Attribution(_Attributor(trace, chains).chain(), chains_of_allocations(trace, chains), chains)
+    chain = _Attributor(trace, chains).chain()
+    shared = shared_time(trace, chains, chain)
+    return Attribution(chain, chains_of_allocations(trace, chains), chains, shared)
 
 
 class _Attributor:
@@ -135,6 +162,7 @@ class _Attributor:
         refers_to[accumulates] = np.where(previous >= 0, previous, refers_to[accumulates])
         owner = kernel_owners(trace)
         refers_to[owner >= 0] = owner[owner >= 0]
+        refers_to[has_compiled_lines(trace)] = -1
         return refers_to, around
 
     def _in_python_without_node(self, refers_to: Int32, around: Int32) -> Bool:

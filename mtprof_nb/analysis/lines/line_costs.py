@@ -10,6 +10,7 @@ from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.groups import number_combinations, sums
 from mtprof_nb.analysis.lines.attribution import attribution
+from mtprof_nb.analysis.lines.user_lines import chains_of_stacks
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
 from mtprof_nb.analysis.once import once_a_trace
@@ -59,12 +60,17 @@ def line_costs(trace: Trace) -> LineCosts:
         chosen = is_op if phase is None else is_op & (trace.phase == phase)
         return sums(line[chosen], values[chosen], size)
 
+    def divided(phase: int) -> Int64:
+        """Self time, of fused kernels among their lines."""
+        moved = _moved(trace, is_op & (trace.phase == phase), line, costs.self_ns, size)
+        return summed(costs.self_ns, phase) + moved
+
     return LineCosts(
         lines=caused.chains.lines,
-        forward_ns=summed(costs.self_ns, FORWARD),
-        backward_ns=summed(costs.self_ns, BACKWARD),
-        optimizer_ns=summed(costs.self_ns, OPTIMIZER),
-        other_ns=summed(costs.self_ns, OTHER),
+        forward_ns=divided(FORWARD),
+        backward_ns=divided(BACKWARD),
+        optimizer_ns=divided(OPTIMIZER),
+        other_ns=divided(OTHER),
         count=summed(np.ones(len(trace), np.int64)),
         total_ns=_with_callees(trace, costs.self_ns, size),
         device_ns=_device(trace, line, size),
@@ -85,7 +91,15 @@ def _device(trace: Trace, line: Int32 | Int64, size: int, phase: int | None = No
     if phase is not None:
         owner = kernel_owners(trace)[rows]
         rows = rows[trace.phase[np.where(owner >= 0, owner, rows)] == phase]
-    return sums(line[rows], trace.duration_ns[rows], size)
+    moved = _moved(trace, np.isin(np.arange(len(trace)), rows), line, trace.duration_ns, size)
+    return sums(line[rows], trace.duration_ns[rows], size) + moved
+
+
+def _moved(trace: Trace, chosen: Bool, line: Int32 | Int64, ns: Int64, size: int) -> Int64:
+    """Changes of sums by line where the time of fused kernels is divided among their lines."""
+    caused = attribution(trace)
+    to = caused.shared_line[chosen[caused.shared.event]]
+    return caused.shared.of(chosen).moved(line, np.where(to >= 0, to, size - 1), ns, size)
 
 
 def _memory(trace: Trace, line: Int32 | Int64, size: int) -> Int64 | None:
@@ -123,6 +137,9 @@ def _with_callees(trace: Trace, self_ns: Int64, size: int) -> Int64:
     none = len(caused.chains)
     chain = np.where(caused.chain >= 0, caused.chain, none)
     of_chain = sums(chain[is_op], self_ns[is_op], none + 1)
+    shared = caused.shared.of(is_op)
+    to = np.where(shared.chain >= 0, shared.chain, none)
+    of_chain += shared.moved(chain, to, self_ns, none + 1)
     total = np.zeros(size, np.int64)
     total[-1] = of_chain[none]
     parents, lines = caused.chains.parents, np.array(caused.chains.line_of, np.int32)
@@ -142,6 +159,8 @@ class OpsOfLine:
     self_ns: int
     #: Position of the first such op in the trace.
     event: int
+    #: The ops of the line that a fused kernel computes, in words.
+    fused: str = ""
 
 
 def ops_of_line(trace: Trace, line: SourceLine | None) -> list[OpsOfLine]:
@@ -150,15 +169,47 @@ def ops_of_line(trace: Trace, line: SourceLine | None) -> list[OpsOfLine]:
     lines = caused.chains.lines
     if line is not None and line not in lines:
         return []
-    rows = np.flatnonzero((caused.line == (lines.index(line) if line is not None else -1)) & counted_ops(trace))
+    number = lines.index(line) if line is not None else -1
+    rows, own_ns = _self_times(trace, number)
     names, phases = trace.name[rows], trace.phase[rows]
     group, first, size = number_combinations([names, phases])
-    count, self_ns = np.bincount(group, minlength=size), sums(group, op_costs(trace).self_ns[rows], size)
+    count, self_ns = np.bincount(group, minlength=size), sums(group, own_ns, size)
     ops = [
-        OpsOfLine(trace.names[names[row]], int(phases[row]), int(count[index]), int(self_ns[index]), int(rows[row]))
+        OpsOfLine(
+            trace.names[names[row]],
+            int(phases[row]),
+            int(count[index]),
+            int(self_ns[index]),
+            int(rows[row]),
+            _fused(trace, int(rows[row]), number),
+        )
         for index, row in enumerate(first.tolist())
     ]
     return sorted(ops, key=lambda op: (-op.self_ns, op.name, op.phase))
+
+
+def _fused(trace: Trace, event: int, line: int) -> str:
+    """The ops of a line that a kernel of compiled code computes, "" for all other events."""
+    calls = trace.compiled
+    if calls is None or trace.stack is None:
+        return ""
+    rows = np.flatnonzero(calls.call == trace.stack[event])
+    chains = attribution(trace).chains
+    stacks = chains_of_stacks(trace, chains, calls.stack[rows].astype(np.int64)).tolist()
+    names = [trace.names[calls.ops[row]] for row in rows.tolist()]
+    own = [name for name, chain in zip(names, stacks, strict=True) if chains.line_of[chain] == line]
+    return ", ".join(name for name in own if name not in trace.names[trace.name[event]].split("::"))
+
+
+def _self_times(trace: Trace, line: int) -> tuple[Int64, Int64]:
+    """The ops of a line by its number, and their self times; of fused kernels its share."""
+    caused, counted, self_ns = attribution(trace), counted_ops(trace), op_costs(trace).self_ns
+    shared = caused.shared
+    alone = (caused.line == line) & counted
+    alone[shared.event] = False
+    rows = (caused.shared_line == line) & counted[shared.event]
+    own, parts = np.flatnonzero(alone), shared.parts(self_ns)[rows]
+    return np.append(own, shared.event[rows]), np.append(self_ns[own], parts)
 
 
 @dataclass(frozen=True)

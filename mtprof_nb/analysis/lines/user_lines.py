@@ -7,10 +7,11 @@ from itertools import takewhile
 
 import numpy as np
 
+from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.intervals import distinct_numbers
 from mtprof_nb.model.source_files import is_user_file
 from mtprof_nb.model.stack_tree import ChainInterner
-from mtprof_nb.model.trace import Frame, Int32, Int64, SourceLine, Trace
+from mtprof_nb.model.trace import Bool, Frame, Int32, Int64, SourceLine, Trace
 
 #: Functions of the runtimes that call autograd's engine.
 _CALL_ENGINE = ("_engine_run_backward", "_run_backward")
@@ -67,11 +68,12 @@ class Chains(ChainInterner[SourceLine]):
 def chains_of_events(trace: Trace, chains: Chains) -> Int32:
     """For each event the chain of user lines that was running on its own thread, -1 where none is known.
 
-    A stack that is taken from the forward op is not used.
+    A stack that is taken from the forward op is not used, unless it has lines in compiled code.
     """
     stack = _own_stacks(trace)
     marked = trace.line_stack if trace.line_stack is not None else trace.line
     marks = np.full(len(trace), -1, np.int64) if marked is None else marked.astype(np.int64)
+    marks = np.where(has_compiled_lines(trace), -1, marks)
     pairs, position = _unique_pairs(stack, marks)
     reader = _Reader(trace)
     chain_of_pair = [reader.chain(chains, first, second) for first, second in pairs]
@@ -83,7 +85,12 @@ def chains_of_allocations(trace: Trace, chains: Chains) -> Int32:
     records = trace.allocations
     if records is None or records.stack is None:
         return np.full(0 if records is None else len(records), -1, np.int32)
-    nodes, position = distinct_numbers(records.stack.astype(np.int64) + 1)
+    return chains_of_stacks(trace, chains, records.stack.astype(np.int64))
+
+
+def chains_of_stacks(trace: Trace, chains: Chains, stacks: Int64) -> Int32:
+    """For each stack the chain of user lines in it, -1 for none."""
+    nodes, position = distinct_numbers(stacks + 1)
     reader = _Reader(trace)
     chain_of_node = [reader.chain(chains, node, -1) if node >= 0 else -1 for node in (nodes - 1).tolist()]
     return np.array(chain_of_node, np.int32)[position] if chain_of_node else np.empty(0, np.int32)
@@ -104,7 +111,22 @@ def _own_stacks(trace: Trace) -> Int64:
     if trace.stack is None:
         return np.full(len(trace), -1, np.int64)
     stack = trace.stack.astype(np.int64)
-    return stack if trace.stack_is_forward is None else np.where(trace.stack_is_forward, -1, stack)
+    if trace.stack_is_forward is None:
+        return stack
+    return np.where(trace.stack_is_forward & ~has_compiled_lines(trace), -1, stack)
+
+
+@once_a_trace
+def has_compiled_lines(trace: Trace) -> Bool:
+    """Events of compiled code whose stack has lines, not those of a forward op or an owner.
+
+    They are events of a backward pass with lines inside the forward region, and kernels of devices.
+    """
+    if trace.stack is None or trace.compiled is None:
+        return np.zeros(len(trace), np.bool_)
+    is_forward = False if trace.stack_is_forward is None else trace.stack_is_forward
+    is_called: Bool = np.isin(trace.stack, trace.compiled.call)
+    return is_called & (is_forward | trace.on_device)
 
 
 def _unique_pairs(first: Int64, second: Int64) -> tuple[list[tuple[int, int]], Int64]:

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any, ClassVar
 
 from mtprof_nb.capture.activities import available
+from mtprof_nb.capture.compiled.timed_kernels import TimedKernels
 from mtprof_nb.capture.hook import Hook, Request, SoFar, without_switched_off
 from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.living_objects import LivingObjects
@@ -76,6 +77,7 @@ class NativeHook(Hook):
         self._fast_scopes = FastScopes(torch, module, with_inputs=request.recorded.record_shapes)
         self._mapped = MappedStorages(torch, module)
         self._flag = ProfilerFlag(torch)
+        self._kernels = TimedKernels(module.timed)
         self._thread_names: dict[int, str] = {}
         #: When recording of CPU ops was switched on or off, and which.
         self._switched: list[tuple[int, bool]] = []
@@ -105,6 +107,7 @@ class NativeHook(Hook):
             self._is_recording = True
             # After the scopes, for which torch looks at the flag.
             self._fast_scopes.install()
+            self._kernels.install()
             if notes_memory:
                 self._mapped.install()
             self._flag.set()
@@ -138,6 +141,7 @@ class NativeHook(Hook):
         self._flag.restore()
         self._mapped.remove()
         self._fast_scopes.remove()
+        self._kernels.remove()
 
     def so_far(self) -> SoFar | None:
         """The slowest ops, and the slowest lines of the user's where stacks are recorded."""

@@ -18,6 +18,9 @@ name                                                                  file
 `torch.utils._python_dispatch`
 `_torchdynamo_orig_callable`, `_compiled_call_impl`,                  `compiled_code.py`
 `torch._dynamo`, `torch._inductor.config`
+`torch._inductor.codecache.PyCodeCache`: `linemaps`, `modules`,       `inductor_code.py`
+`load_by_key_path`; `torch._inductor.output_code.CompiledFxGraph`:
+`cache_key`, `inductor_post_grad_graph_str` (not looked up in 2.6)
 ===================================================================== ==========================
 
 The C++ recorder (`capture/native/source/`) uses of torch: `at::addGlobalCallback`,

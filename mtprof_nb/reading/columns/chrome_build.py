@@ -23,12 +23,13 @@ from mtprof_nb.model.trace import (
     Allocations,
     Collections,
     Collective,
+    CompiledCalls,
     StackInterner,
     Trace,
 )
 from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
 from mtprof_nb.reading.columns.file_inputs import shape_columns, value_columns
-from mtprof_nb.reading.columns.file_stacks import PythonRows, text_stacks
+from mtprof_nb.reading.columns.file_stacks import PythonRows, compiled_stacks, text_stacks
 from mtprof_nb.reading.columns.file_tracks import device_indices
 from mtprof_nb.reading.columns.forward_flows import linked_events, step_numbers
 from mtprof_nb.reading.columns.recording_facts import recording_facts
@@ -115,6 +116,19 @@ def _inputs(file: ChosenSpans) -> Columns:
     return columns | value_columns(inputs, list(texts.get("inputs", ())), keywords, file.collector.facts.rests)
 
 
+def _compiled(file: ChosenSpans, interner: StackInterner, stack: Int32) -> Columns:
+    """Calls of compiled code whose lines the file has; sets their stacks."""
+    found = compiled_stacks(file.collector.facts.texts["frames"], interner)
+    if not found.rows:
+        return {}
+    text = file.spans["frames"]
+    given = np.array([*found.nodes, -1], np.int32)[text]
+    stack[given >= 0] = given[given >= 0]
+    name = dict(zip(text[::-1].tolist(), file.name[::-1].tolist(), strict=True))
+    rows = [(call, line, 1, name[number]) for call, line, number in found.rows if number in name]
+    return {"compiled": CompiledCalls(*np.array(sorted(rows), np.int64).reshape(-1, 4).T)}
+
+
 def _python(file: ChosenSpans, links: NodeLinks) -> Columns:
     """Stacks and modules, from Python calls or from texts."""
     columns: Columns = {}
@@ -151,6 +165,8 @@ def _python(file: ChosenSpans, links: NodeLinks) -> Columns:
             is_called &= given < 0
             # A file may have the stack of the forward op for an op of its backward.
             of_forward |= (given >= 0) & (links.forward >= 0) & (given == given[links.forward])
+    if "frames" in file.spans:
+        columns |= _compiled(file, interner, stack)
     if (on_host & is_called).any():
         columns["stack_notes"] = ["Lines in stacks are those of `def`: the file has no others."]
     if (stack >= 0).any() or is_python.any():

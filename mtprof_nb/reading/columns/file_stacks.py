@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from mtprof_nb.reading.text.event_records import parsed
 _CALL = re.compile(r"(.+)\((\d{1,9})\): (.+)", re.DOTALL)
 _CALL_OF_XLA = re.compile(r"\$(.+):(\d{1,9}) (.+)", re.DOTALL)
 _OWN_FRAME = re.compile(r"(.*):(\d{1,9}):([^:]*)", re.DOTALL)
+_FRAME_OF_LINES = re.compile(r'File "([^"\n]+)", line (\d{1,9}), in (.+)')
 _MODULE = re.compile(r"nn\.Module: (.+?)(_\d+)?")
 #: Frames of the profiler, of a notebook's kernel, and of Python itself that call the user's code.
 _HIDDEN = re.compile(
@@ -59,6 +60,13 @@ def _frame(text: str) -> Frame | None:
         return frame_of_call(text)
     match = _OWN_FRAME.fullmatch(text)
     return Frame(match[1], int(match[2]), match[3]) if match else None
+
+
+class CompiledStacks(NamedTuple):
+    """A node for each text, -1 for others; and rows of node, stack of a line, and text."""
+
+    nodes: list[int]
+    rows: list[tuple[int, int, int]]
 
 
 @dataclass(frozen=True)
@@ -145,6 +153,25 @@ def _depths(parent: Int64) -> Int64:
         depth += depth[above]
         above = above[above]
     return depth
+
+
+def compiled_stacks(texts: Iterable[Any], interner: StackInterner) -> CompiledStacks:
+    """Stacks of kernels of compiled code, for which PyTorch 2.15 writes a text for each line."""
+    nodes, rows = list[int](), list[tuple[int, int, int]]()
+    for number, text in enumerate(texts):
+        parts = parsed(text) if isinstance(text, bytes) else None
+        stacks = [_frames_of_lines(part) for part in parts or () if isinstance(part, str)]
+        distinct = list(dict.fromkeys(interner.stack(frames) for frames in stacks if frames))
+        # A frame of its own, so that the stack stands for this kernel alone.
+        own = Frame("<torch.compile>", number, "kernel")
+        nodes.append(interner.child(distinct[0], own) if distinct else -1)
+        rows += [(nodes[-1], stack, number) for stack in distinct]
+    return CompiledStacks(nodes, rows)
+
+
+def _frames_of_lines(text: str) -> list[Frame]:
+    """The frames of a stack as Python writes it, outermost first."""
+    return [Frame(file, int(line), name) for file, line, name in _FRAME_OF_LINES.findall(text)]
 
 
 def text_stacks(texts: Iterable[Any], interner: StackInterner) -> list[int]:

@@ -135,4 +135,14 @@ class NotingAllocator final : public c10::Allocator {
   static inline std::atomic<c10::Allocator*> inner_{nullptr};
 };
 
+inline PyObject* note_memory(PyObject*, PyObject* arguments) {
+  unsigned long long number = 0;
+  long long nbytes = 0;
+  if (!PyArg_ParseTuple(arguments, "KL", &number, &nbytes)) {
+    return nullptr;
+  }
+  note_block(reinterpret_cast<void*>(number), nbytes);
+  Py_RETURN_NONE;
+}
+
 }  // namespace mtprof

@@ -15,6 +15,7 @@
 #include "sampler.h"
 #include "scopes.h"
 #include "shortage.h"
+#include "timed_calls.h"
 
 namespace mtprof {
 namespace {
@@ -281,16 +282,6 @@ PyObject* so_far(PyObject*, PyObject*) {
   }
 }
 
-PyObject* note_memory(PyObject*, PyObject* arguments) {
-  unsigned long long number = 0;
-  long long nbytes = 0;
-  if (!PyArg_ParseTuple(arguments, "KL", &number, &nbytes)) {
-    return nullptr;
-  }
-  note_block(reinterpret_cast<void*>(number), nbytes);
-  Py_RETURN_NONE;
-}
-
 // Nanoseconds of one call: of some batches, the shortest.
 template <typename Function>
 double shortest_call(Function&& function) {
@@ -354,6 +345,7 @@ PyMethodDef methods[] = {
     {"note_memory", note_memory, METH_VARARGS, "Note a block by an odd number, and its bytes; 0 where it is released."},
     {"enter_scope", enter_scope, METH_VARARGS, "Open a scope, as torch does while its own profiler records."},
     {"leave_scope", leave_scope, METH_O, "Close a scope that `enter_scope` has opened."},
+    {"timed", timed, METH_VARARGS, "A function that does the same, recorded as an op of a name."},
     {"start_sampler", start_sampler, METH_VARARGS, "Sample the Python stacks of all threads from now on."},
     {"stop_sampler", stop_sampler, METH_NOARGS, "End the samples and return their columns."},
     {nullptr, nullptr, 0, nullptr},

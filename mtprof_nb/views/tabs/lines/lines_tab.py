@@ -125,7 +125,7 @@ class LinesTab(Tab):
             [
                 {
                     "name": int(self._scene.trace.name[op.event]),
-                    "label": shown(op.name),
+                    "label": shown(f"{op.name}: {op.fused}" if op.fused else op.name),
                     "phase": PHASES[op.phase],
                     "count": op.count,
                     "self_ns": op.self_ns,
@@ -193,4 +193,5 @@ def _cost(row: LineRow, number: int, text: str) -> Answer:
 
 
 def _times(row: LineRow) -> Answer:
-    return {"time_ns": row.time_ns, "outside_ns": row.outside_ns, "total_ns": row.total_ns}
+    fused = {"fused_with": shown(row.fused_with)} if row.fused_with else {}
+    return {"time_ns": row.time_ns, "outside_ns": row.outside_ns, "total_ns": row.total_ns, **fused}

@@ -34,7 +34,7 @@ const column = (title, rank, text, meaning) => ({ title, rank, text, meaning });
 function offeredColumns({ outside, whole_ns, memory, has_ranks }) {
   const own = "its own ops, with what they cost backward";
   /** @param {Cost} cost */
-  const time = ({ time_ns }) => duration(time_ns);
+  const time = ({ time_ns, fused_with }) => `${fused_with ? "≈ " : ""}${duration(time_ns)}`;
   /** @param {Cost} cost */
   const outsideOps = ({ outside_ns }) => (outside_ns ? duration(outside_ns) : "–");
   const times =
@@ -136,11 +136,17 @@ export function lineRow(line, first, columns, kind = "") {
   if (line.id === undefined && !line.time_ns && !line.total_ns)
     return h("div", { class: "mtprof-line mtprof-line-free", role: "row" }, at, text);
   const cost = /** @type {Cost} */ (line);
-  const numbers = columns.map((column) =>
-    h("div", { class: "mtprof-line-number", role: "gridcell", text: column.text(cost) }),
-  );
+  const numbers = columns.map((column) => {
+    const title = estimate(cost, column);
+    const text = column.text(cost);
+    return h("div", { class: "mtprof-line-number", role: "gridcell", text, title });
+  });
   return h("div", { class: lineClass(cost, first, kind), role: "row" }, at, text, costBar(cost, first), ...numbers);
 }
+
+/** Why a time is an estimate, if it is one. @param {Cost} cost @param {LineColumn} column */
+const estimate = ({ fused_with }, { rank }) =>
+  fused_with && rank === "time_ns" ? `fused with lines ${fused_with}: an estimate` : null;
 
 /** @param {ListedLine | CostLine} line @returns {line is CostLine} */
 export const isCost = (line) => line.id !== undefined;

@@ -226,6 +226,8 @@ export interface Times {
   median_ns?: number;
   most_ns?: number;
   most_on?: string;
+  /** Lines with which it shares fused kernels: its part of their time is an estimate. */
+  fused_with?: string;
 }
 
 /** `lines_tab._cost`. */
